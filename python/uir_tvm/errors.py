@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors that a user of uir_tvm can meet.
+
+Every message says what went wrong and where, then what was needed, which limit it met and what to
+do about it, in that order and each on its own line.  The command line prints the message without a
+Python traceback and ends with the class's ``exit_code``.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class UirError(Exception):
+    """Base of all errors that are the user's to solve.
+
+    Parameters
+    ----------
+    what : str
+        One sentence that names the thing that is wrong.
+    where : str
+        The block, iOp, node, file or argument at fault.
+    need, limit, remedy : str
+        What was needed, what the limit is, what to do.
+    """
+
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, what: str, *, where: str = "", need: str = "", limit: str = "", remedy: str = "") -> None:
+        self.what, self.where, self.need, self.limit, self.remedy = what, where, need, limit, remedy
+        super().__init__(self.render())
+
+    def render(self) -> str:
+        """The message as a user reads it."""
+        lines = [self.what]
+        for label, text in (
+            ("where", self.where),
+            ("need", self.need),
+            ("limit", self.limit),
+            ("remedy", self.remedy),
+        ):
+            if text:
+                lines.append(f"  {label + ':':<8}{text}")
+        return "\n".join(lines)
+
+    def to_json(self) -> dict[str, str]:
+        """The same as a mapping, for ``--json`` output."""
+        return {
+            "error": type(self).__name__,
+            "what": self.what,
+            "where": self.where,
+            "need": self.need,
+            "limit": self.limit,
+            "remedy": self.remedy,
+        }
+
+
+class EnvironmentMismatchError(UirError, ImportError):
+    """The installed TVM, tvm-ffi or native library do not fit together."""
+
+    exit_code = 3
+
+
+class TargetError(UirError, ValueError):
+    """An unknown target or hardware model."""
+
+    exit_code = 4
+
+
+class IGraphError(UirError):
+    """An iGraph that is not well formed."""
+
+    exit_code = 5
+
+
+class ParseError(IGraphError):
+    """Text that is not an iGraph; carries the source position.
+
+    Parameters
+    ----------
+    line, column : int
+        1-based position of the fault.
+    """
+
+    def __init__(self, what: str, *, line: int, column: int, source: str = "", remedy: str = "") -> None:
+        self.line, self.column = line, column
+        where = f"line {line}, column {column}"
+        if source:
+            where += f"\n    {source}\n    {' ' * (column - 1)}^"
+        super().__init__(what, where=where, remedy=remedy)
+
+
+class VerifyError(IGraphError):
+    """An iGraph that breaks a rule of the verifier; ``rule`` names it, ``witness`` shows it.
+
+    Parameters
+    ----------
+    rule : str
+        ``form``, ``shape``, ``dtype``, ``bounds``, ``coverage``, ``uninitialised`` or ``capacity``.
+    witness : dict[str, int]
+        Values of pid, loop variables and element coordinates that show the fault.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        rule: str,
+        witness: dict[str, int] | None = None,
+        where: str = "",
+        need: str = "",
+        limit: str = "",
+        remedy: str = "",
+    ) -> None:
+        self.rule = rule
+        self.witness = dict(witness or {})
+        if self.witness:
+            shown = ", ".join(f"{k}={v}" for k, v in self.witness.items())
+            where = f"{where}  (witness: {shown})" if where else f"witness: {shown}"
+        super().__init__(what, where=where, need=need, limit=limit, remedy=remedy)
+
+
+class InterpreterError(IGraphError):
+    """A run of the interpreter that read memory nothing wrote, or left a buffer."""
+
+
+class ScheduleError(UirError):
+    """A schedule primitive that refuses; the schedule is as it was."""
+
+    exit_code = 6
+
+
+class ExtractionError(UirError):
+    """A scheduled PrimFunc that no iGraph expresses."""
+
+    exit_code = 7
+
+
+class CodegenError(UirError):
+    """An iGraph that a target cannot emit."""
+
+    exit_code = 8
+
+
+class FrontendError(UirError):
+    """A model that cannot be imported."""
+
+    exit_code = 9
+
+
+class UnsupportedOperatorError(FrontendError):
+    """A model that uses an operator which no importer knows."""
+
+
+class ModelFormatError(FrontendError):
+    """A model file that is missing, truncated or of another format."""
+
+
+class ShapeError(UirError, ValueError):
+    """A shape, dtype or number of inputs that does not fit."""
+
+    exit_code = 10
+
+
+class ArtifactError(UirError):
+    """A saved executable that is missing, corrupted or of another version."""
+
+    exit_code = 11
+
+
+class LibraryError(UirError):
+    """A vendor or BLAS library that is missing or refuses an operator."""
+
+    exit_code = 12
