@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Load TVM and the native library, and say in one sentence when they do not fit together."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import pathlib
+
+from .errors import EnvironmentMismatchError
+
+#: The only pair known to work: with tvm-ffi 0.1.15 TVM's save_json crashes, 0.1.13 does not load.
+REQUIRED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
+
+
+def check_versions() -> None:
+    """Raise `EnvironmentMismatchError` unless the installed TVM and tvm-ffi are the required pair."""
+    for package, wanted in REQUIRED.items():
+        try:
+            found = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            found = "none"
+        if found != wanted:
+            pins = " ".join(f"{name}=={version}" for name, version in REQUIRED.items())
+            raise EnvironmentMismatchError(
+                f"uir_tvm needs {package} {wanted}, but {found} is installed: run `pip install {pins}`."
+            )
+
+
+def library_path() -> pathlib.Path:
+    """Where libuir_tvm.so lies: beside this file once installed.
+
+    Raises
+    ------
+    EnvironmentMismatchError
+        The library was not built.
+    """
+    path = pathlib.Path(__file__).with_name("libuir_tvm.so")
+    if not path.is_file():
+        raise EnvironmentMismatchError(
+            f"The native library {path.name} is missing beside {path.parent}: "
+            "build it with `pip install -e .` in the source tree."
+        )
+    return path
+
+
+def load() -> None:
+    """Check the versions, then load TVM and the native library (once per process)."""
+    check_versions()
+    import tvm  # noqa: F401  (its libraries must be loaded first)
+    import tvm_ffi
+
+    try:
+        tvm_ffi.load_module(os.fspath(library_path()))
+    except (OSError, RuntimeError) as error:
+        raise EnvironmentMismatchError(
+            f"The native library does not load with this TVM; rebuild it with `pip install -e .` ({error})."
+        ) from error

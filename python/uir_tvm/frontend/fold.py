@@ -1,0 +1,218 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NumPy meaning of the Relax operators that appear on constants, and the folding of a call by it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from .relax_view import Shape, array_of, axes_of, integers, is_constant, op_name, shape_of, size_of
+
+# A fold may grow the module's constants; past this many bytes it must not exceed what it replaces.
+GROWTH_LIMIT = 1 << 20
+
+Meaning = Callable[[list[Any], Any, Shape], np.ndarray]
+
+
+def _elementwise(function: Callable[..., np.ndarray]) -> Meaning:
+    return lambda args, attrs, shape: function(*args)
+
+
+def _reduction(function: Callable[..., np.ndarray]) -> Meaning:
+    def meaning(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+        axes = axes_of(attrs.axis, args[0].ndim)
+        return function(args[0], axis=axes, keepdims=bool(attrs.keepdims))
+
+    return meaning
+
+
+def _reshape(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    return args[0].reshape(shape)
+
+
+def _broadcast(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    return np.broadcast_to(args[0], shape)
+
+
+def _creation(value: float) -> Meaning:
+    return lambda args, attrs, shape: np.full(shape, value)
+
+
+def _arange(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    start, _, step = args
+    return start + step * np.arange(shape[0])
+
+
+def _divide(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if np.issubdtype(np.result_type(x, y), np.integer):
+        quotient = np.floor_divide(np.abs(x), np.abs(y))  # Relax divides integers towards zero
+        return quotient * np.sign(x) * np.sign(y)
+    return np.divide(x, y)
+
+
+def _strided_slice(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    data, axes, begin, end = args[:4]
+    strides = args[4] if len(args) > 4 else (1,) * len(axes)
+    index: list[slice] = [slice(None)] * data.ndim
+    for axis, first, last, stride in zip(axes, begin, end, strides, strict=True):
+        index[axis] = slice(first, last, stride)
+    return data[tuple(index)]
+
+
+def _cumsum(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    data, axis = args[0], attrs.axis
+    total = np.cumsum(data, axis=None if axis is None else int(axis))
+    if not bool(getattr(attrs, "exclusive", False)):
+        return total
+    return total - data.reshape(total.shape)
+
+
+def _take(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    axis = None if attrs.axis is None else int(attrs.axis)
+    return np.take(args[0], args[1], axis=axis, mode="wrap" if attrs.mode == "wrap" else "clip")
+
+
+def _triangle(function: Callable[..., np.ndarray]) -> Meaning:
+    return lambda args, attrs, shape: function(args[0], args[1])
+
+
+MEANINGS: dict[str, Meaning] = {
+    **{
+        name: _elementwise(function)
+        for name, function in {
+            "abs": np.abs,
+            "ceil": np.ceil,
+            "cos": np.cos,
+            "exp": np.exp,
+            "floor": np.floor,
+            "isinf": np.isinf,
+            "isnan": np.isnan,
+            "log": np.log,
+            "logical_not": np.logical_not,
+            "bitwise_not": np.bitwise_not,
+            "negative": np.negative,
+            "rsqrt": lambda x: 1 / np.sqrt(x),
+            "sign": np.sign,
+            "sin": np.sin,
+            "sqrt": np.sqrt,
+            "square": np.square,
+            "tanh": np.tanh,
+            "add": np.add,
+            "subtract": np.subtract,
+            "multiply": np.multiply,
+            "divide": _divide,
+            "floor_divide": np.floor_divide,
+            "floor_mod": np.mod,
+            "power": np.power,
+            "maximum": np.maximum,
+            "minimum": np.minimum,
+            "equal": np.equal,
+            "not_equal": np.not_equal,
+            "greater": np.greater,
+            "greater_equal": np.greater_equal,
+            "less": np.less,
+            "less_equal": np.less_equal,
+            "logical_and": np.logical_and,
+            "logical_or": np.logical_or,
+            "logical_xor": np.logical_xor,
+            "bitwise_and": np.bitwise_and,
+            "bitwise_or": np.bitwise_or,
+            "bitwise_xor": np.bitwise_xor,
+            "where": np.where,
+        }.items()
+    },
+    **{name: _reduction(f) for name, f in {"max": np.max, "min": np.min, "sum": np.sum, "prod": np.prod}.items()},
+    "astype": lambda args, attrs, shape: args[0],
+    "arange": _arange,
+    "broadcast_to": _broadcast,
+    "concat": lambda args, attrs, shape: np.concatenate(args[0], axis=int(attrs.axis or 0)),
+    "cumsum": _cumsum,
+    "expand_dims": _reshape,
+    "full": lambda args, attrs, shape: np.broadcast_to(args[1], shape),
+    "full_like": lambda args, attrs, shape: np.broadcast_to(args[1], shape),
+    "gather_elements": lambda args, attrs, shape: np.take_along_axis(args[0], args[1], axis=int(attrs.axis)),
+    "index_tensor": lambda args, attrs, shape: args[0][tuple(args[1])],
+    "ones": _creation(1),
+    "ones_like": _creation(1),
+    "permute_dims": lambda args, attrs, shape: args[0].transpose(
+        None if attrs.axes is None else [int(axis) for axis in attrs.axes]
+    ),
+    "reshape": _reshape,
+    "shape_to_tensor": lambda args, attrs, shape: np.array(args[0]),
+    "squeeze": _reshape,
+    "strided_slice": _strided_slice,
+    "take": _take,
+    "tril": _triangle(np.tril),
+    "triu": _triangle(np.triu),
+    "zeros": _creation(0),
+    "zeros_like": _creation(0),
+}
+
+# Their result depends on the argument's type alone, so that the argument need not be constant.
+SHAPE_ONLY = frozenset({"ones_like", "zeros_like", "full_like"})
+
+
+def _operand(expr: tvm.ir.Expr) -> Any:
+    """NumPy array, tuple of integers or integer that a constant argument stands for; None if not constant."""
+    if is_constant(expr):
+        return array_of(expr)
+    if isinstance(expr, relax.ShapeExpr):
+        return integers(expr)
+    if isinstance(expr, tvm.ir.Tuple):
+        if expr.fields and all(is_constant(field) for field in expr.fields):
+            return [array_of(field) for field in expr.fields]
+        return integers(expr)
+    if isinstance(expr, tvm.tirx.IntImm | tvm.tirx.FloatImm):
+        return expr.value
+    return None
+
+
+def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
+    """The constant that a call computes, or None if it is not constant or not worth folding.
+
+    Parameters
+    ----------
+    call : Call
+        A normalised call of a Relax operator (its type is inferred).
+
+    Returns
+    -------
+    GenericConst or None
+        None where an argument is not constant, the operator has no entry in `MEANINGS`, or the result
+        would grow the module by more than `GROWTH_LIMIT` bytes.
+    """
+    name, shape = op_name(call), shape_of(call)
+    meaning = MEANINGS.get(name)
+    if meaning is None or shape is None:
+        return None
+    dtype = str(call.ty.dtype)
+    if dtype.startswith(("bfloat", "float8", "float4")):
+        return None  # NumPy has no arithmetic of its own for them
+    if not _pays(call.args, size_of(shape) * np.dtype(dtype).itemsize):
+        return None
+    args: list[Any] = []
+    for index, arg in enumerate(call.args):
+        operand = 0 if name in SHAPE_ONLY and index == 0 else _operand(arg)
+        if operand is None:
+            return None
+        args.append(operand)
+    with np.errstate(all="ignore"):  # infinities and NaN are values here
+        result = meaning(args, call.attrs, shape)
+    assert result.shape == shape, (name, result.shape, shape)
+    return relax.const(np.ascontiguousarray(result.astype(dtype)).reshape(shape), dtype)
+
+
+def _pays(args: list[tvm.ir.Expr], result_bytes: int) -> bool:
+    """Whether constants of so many bytes may replace these arguments (cheap: looks at types only)."""
+    replaced = 0
+    for arg in args:
+        fields = arg.fields if isinstance(arg, tvm.ir.Tuple) else [arg]
+        for field in fields:
+            shape = shape_of(field) if is_constant(field) else None
+            if shape is not None:
+                replaced += size_of(shape) * np.dtype(str(field.ty.dtype)).itemsize
+    return result_bytes <= max(GROWTH_LIMIT, replaced)

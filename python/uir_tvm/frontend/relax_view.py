@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading Relax expressions as plain Python: static shapes, dtype names, constant arrays, attributes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import relax
+
+Shape = tuple[int, ...]
+
+
+def op_name(expr: tvm.ir.Expr | None) -> str:
+    """Name of the operator that a call applies, without the ``relax.`` prefix; empty for anything else."""
+    if isinstance(expr, tvm.ir.Call) and isinstance(expr.op, tvm.ir.Op):
+        return str(expr.op.name).removeprefix("relax.")
+    return ""
+
+
+def shape_of(expr: tvm.ir.Expr) -> Shape | None:
+    """Static shape of a tensor expression; None where it is no tensor or a dimension is not a number."""
+    if not isinstance(expr.ty, relax.TensorType) or not isinstance(expr.ty.shape, relax.ShapeExpr):
+        return None
+    return integers(expr.ty.shape)
+
+
+def dtype_of(expr: tvm.ir.Expr) -> str:
+    """Dtype name of a tensor expression, such as ``float32``."""
+    return str(expr.ty.dtype)
+
+
+def size_of(shape: Shape) -> int:
+    """Number of elements."""
+    return int(np.prod(shape, dtype=np.int64))
+
+
+def integers(value: Any) -> Shape | None:
+    """A shape, a tuple of integer expressions or a sequence of numbers as a tuple; None if not all are numbers."""
+    if isinstance(value, relax.ShapeExpr):
+        value = value.values
+    elif isinstance(value, tvm.ir.Tuple):
+        value = value.fields
+    result = []
+    for item in value:
+        number = integer(item)
+        if number is None:
+            return None
+        result.append(number)
+    return tuple(result)
+
+
+def integer(value: Any) -> int | None:
+    """A number from an integer or an integer constant of the IR; None for anything else."""
+    if isinstance(value, tvm.tirx.IntImm):
+        return int(value.value)
+    return int(value) if isinstance(value, int | np.integer) else None
+
+
+def axes_of(axes: Any, ndim: int) -> Shape:
+    """Axis attribute (None, a number or a sequence, maybe negative) as a sorted tuple of axes from 0."""
+    if axes is None:
+        return tuple(range(ndim))
+    numbers = axes if isinstance(axes, list | tuple) or hasattr(axes, "__len__") else [axes]
+    return tuple(sorted(int(axis) % ndim for axis in numbers))
+
+
+def permutation_of(call: tvm.ir.Call, ndim: int) -> Shape:
+    """Axes of a permute_dims call; without the attribute it reverses them."""
+    axes = call.attrs.axes
+    return tuple(reversed(range(ndim))) if axes is None else tuple(int(a) % ndim for a in axes)
+
+
+def is_constant(expr: tvm.ir.Expr) -> bool:
+    """Whether the expression is a tensor constant."""
+    return isinstance(expr, tvm.ir.GenericConst) and isinstance(expr.ty, relax.TensorType)
+
+
+def array_of(expr: tvm.ir.Expr) -> np.ndarray:
+    """The elements of a tensor constant, copied."""
+    assert is_constant(expr)
+    return expr.value.numpy()

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quasi-affine expressions over pid, loop variables and symbols (the C++ objects, with operators)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+import tvm_ffi
+from tvm_ffi.dataclasses import c_class
+
+from .. import _native  # noqa: F401  (the package's __init__ has loaded the native library)
+
+_constant = tvm_ffi.get_global_func("uir.affine.constant")
+_var = tvm_ffi.get_global_func("uir.affine.var")
+_add = tvm_ffi.get_global_func("uir.affine.add")
+_scale = tvm_ffi.get_global_func("uir.affine.scale")
+_floordiv = tvm_ffi.get_global_func("uir.affine.floordiv")
+_mod = tvm_ffi.get_global_func("uir.affine.mod")
+_substitute = tvm_ffi.get_global_func("uir.affine.substitute")
+_evaluate = tvm_ffi.get_global_func("uir.affine.evaluate")
+_variables = tvm_ffi.get_global_func("uir.affine.variables")
+_to_string = tvm_ffi.get_global_func("uir.affine.to_string")
+
+
+@c_class("uir.Term", init=False, repr=False)
+class Term(tvm_ffi.Object):
+    """One term: ``coeff * (var | floor(inner / divisor) | inner mod divisor)``."""
+
+    # tvm-ffi-stubgen(begin): object/uir.Term
+    # fmt: off
+    coeff: int
+    kind: str
+    var: str
+    inner: tvm_ffi.Object | None
+    divisor: int
+    # fmt: on
+    # tvm-ffi-stubgen(end)
+
+
+@c_class("uir.Affine", init=False, repr=False)
+class Affine(tvm_ffi.Object):
+    """``constant + sum(terms)``, canonical; supports ``+ - * // %`` and NumPy-style evaluation."""
+
+    # tvm-ffi-stubgen(begin): object/uir.Affine
+    # fmt: off
+    constant: int
+    terms: tuple[Term, ...]
+    # fmt: on
+    # tvm-ffi-stubgen(end)
+
+    def __add__(self, other: AffineLike) -> Affine:
+        return _add(self, affine(other))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: AffineLike) -> Affine:
+        return _add(self, _scale(affine(other), -1))
+
+    def __rsub__(self, other: AffineLike) -> Affine:
+        return _add(affine(other), _scale(self, -1))
+
+    def __neg__(self) -> Affine:
+        return _scale(self, -1)
+
+    def __mul__(self, factor: int) -> Affine:
+        return _scale(self, int(factor))
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, divisor: int) -> Affine:
+        return _floordiv(self, int(divisor))
+
+    def __mod__(self, divisor: int) -> Affine:
+        return _mod(self, int(divisor))
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            return self.is_constant and self.constant == other
+        return isinstance(other, Affine) and _to_string(self) == _to_string(other)
+
+    def __hash__(self) -> int:
+        return hash(_to_string(self))
+
+    def __str__(self) -> str:
+        return _to_string(self)
+
+    def __repr__(self) -> str:
+        return f"Affine({_to_string(self)})"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no variable occurs."""
+        return len(self.terms) == 0
+
+    def variables(self) -> list[str]:
+        """Names of the variables, sorted, each once."""
+        return [str(name) for name in _variables(self)]
+
+    def substitute(self, env: Mapping[str, AffineLike]) -> Affine:
+        """The expression with variables replaced."""
+        return _substitute(self, {name: affine(value) for name, value in env.items()})
+
+    def evaluate(self, env: Mapping[str, int]) -> int:
+        """The value for concrete variables.
+
+        Raises
+        ------
+        ValueError
+            A variable has no value.
+        """
+        return _evaluate(self, dict(env))
+
+    def coefficient(self, var: str) -> int:
+        """The coefficient of the plain term in ``var`` (0 when there is none)."""
+        return sum(t.coeff for t in self.terms if t.kind == "var" and t.var == var)
+
+    def atoms(self) -> Iterator[Term]:
+        """The terms, each with its coefficient."""
+        return iter(self.terms)
+
+
+if TYPE_CHECKING:
+    AffineLike: TypeAlias = Affine | int
+else:
+    AffineLike = object
+
+
+def affine(value: AffineLike) -> Affine:
+    """An expression from an int (or an expression, unchanged)."""
+    return value if isinstance(value, Affine) else _constant(int(value))
+
+
+def var(name: str) -> Affine:
+    """The expression that is one variable."""
+    return _var(name)

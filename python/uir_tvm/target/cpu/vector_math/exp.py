@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""exp and exp2.
+
+With ``n = round(x / ln 2)`` and ``r = x - n ln 2`` (Cody and Waite: ln 2 in two parts, each product within an fma),
+``exp(x) = 2**n e**r``, ``|r| <= ln(2) / 2``. ``e**r = 1 + r + r**2 P(r)`` with the minimax ``P`` from
+``scripts/fit_vector_math.py``. ``2**n`` is applied as two factors of about ``2**(n/2)``, either of which is a normal
+number: the last product overflows to infinity and underflows gradually by itself, with one rounding.
+"""
+
+from __future__ import annotations
+
+from tvm.tirx import PrimExpr
+
+from .ops import MAGIC, at_least, at_most, bits, const_like, fma, from_bits, horner, let, shift_left, shift_right
+
+LOG2_E = 1.4426950408889634
+#: ln 2 in two float32 parts.
+LN2_HIGH, LN2_LOW = 0.693147182464599609375, -1.904654299957767e-09
+_EXP = (1.0, 1.0, 0.499992311000824, 0.16667111217975616, 0.04189017415046692, 0.008312814868986607)
+_EXP2 = (
+    1.0,
+    0.6931471824645996,
+    0.24022647738456726,
+    0.05550359934568405,
+    0.009618505835533142,
+    0.0013390806270763278,
+    0.0001532646274426952,
+)
+#: exp(-104) < 2**-150 rounds to zero; exp(89) > 2**128 overflows.
+_LOWEST, _HIGHEST = -104.0, 89.0
+_LOWEST2, _HIGHEST2 = -151.0, 128.5
+#: Added to n, the low bits of MAGIC then hold n + 254, of which either half is a biased exponent.
+_BIASED = MAGIC + 254.0
+
+
+def scale_by_power_of_two(significand: PrimExpr, biased: PrimExpr) -> PrimExpr:
+    """``significand * 2**n``, with ``biased = n + _BIASED`` as float32, for -252 <= n <= 254."""
+
+    def scale(whole: PrimExpr) -> PrimExpr:
+        return let(
+            shift_right(whole, 1),
+            lambda half: significand * from_bits(shift_left(half, 23)) * from_bits(shift_left(whole - half, 23)),
+        )
+
+    return let(bits(biased), scale)
+
+
+def _reduced(x: PrimExpr) -> PrimExpr:
+    """exp of an ``x`` that lies in [_LOWEST, _HIGHEST] or is NaN."""
+
+    def rest(n: PrimExpr) -> PrimExpr:
+        return fma(n, const_like(x, -LN2_LOW), fma(n, const_like(x, -LN2_HIGH), x))
+
+    return let(
+        fma(x, const_like(x, LOG2_E), const_like(x, _BIASED)),
+        lambda biased: let(
+            rest(biased - const_like(x, _BIASED)),
+            lambda r: scale_by_power_of_two(horner(r, _EXP), biased),
+        ),
+    )
+
+
+def exp(x: PrimExpr) -> PrimExpr:
+    """``e**x`` of a float32 scalar or vector; source: see the module."""
+    return let(x, lambda x: let(at_most(at_least(x, _LOWEST), _HIGHEST), _reduced))
+
+
+def exp_of_negative(x: PrimExpr) -> PrimExpr:
+    """``e**x`` for ``x <= 0`` or NaN (one comparison fewer than :func:`exp`)."""
+    return let(x, lambda x: let(at_least(x, _LOWEST), _reduced))
+
+
+def exp2(x: PrimExpr) -> PrimExpr:
+    """``2**x`` of a float32 scalar or vector: as :func:`exp`, with the exact reduction ``f = x - round(x)``."""
+
+    def of(x: PrimExpr) -> PrimExpr:
+        return let(
+            x + const_like(x, _BIASED),
+            lambda biased: let(
+                x - (biased - const_like(x, _BIASED)),
+                lambda f: scale_by_power_of_two(horner(f, _EXP2), biased),
+            ),
+        )
+
+    return let(x, lambda x: let(at_most(at_least(x, _LOWEST2), _HIGHEST2), of))

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "affine.h"
+
+#include <tvm/ffi/error.h>
+#include <tvm/ffi/reflection/registry.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace uir {
+
+namespace {
+
+Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
+
+int64_t FloorDivInt(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+/*! \brief The term without its coefficient, as text: the sort and merge key. */
+std::string AtomOf(const Term& term) {
+  if (term->kind == "var") return std::string(term->var);
+  const char* op = term->kind == "floordiv" ? " / " : " % ";
+  return "((" + InnerOf(term).ToString() + ")" + op + std::to_string(term->divisor) + ")";
+}
+
+Term WithCoeff(const Term& term, int64_t coeff) {
+  return Term(coeff, term->kind, term->var, term->inner, term->divisor);
+}
+
+void CheckDivisor(int64_t divisor) {
+  if (divisor <= 0) {
+    TVM_FFI_THROW(ValueError) << "quasi-affine division by " << divisor << ": the divisor must be a positive constant";
+  }
+}
+
+}  // namespace
+
+Term::Term(int64_t coeff, ffi::String kind, ffi::String var, ffi::Optional<ffi::ObjectRef> inner, int64_t divisor) {
+  auto node = ffi::make_object<TermNode>();
+  node->coeff = coeff;
+  node->kind = std::move(kind);
+  node->var = std::move(var);
+  node->inner = std::move(inner);
+  node->divisor = divisor;
+  data_ = std::move(node);
+}
+
+Affine::Affine(int64_t constant, std::vector<Term> terms) {
+  std::map<std::string, Term> merged;
+  for (const Term& term : terms) {
+    std::string key = AtomOf(term);
+    auto it = merged.find(key);
+    if (it == merged.end()) {
+      merged.emplace(key, term);
+    } else {
+      it->second = WithCoeff(term, it->second->coeff + term->coeff);
+    }
+  }
+  // c*k*floor(e/k) + c*(e mod k) = c*e
+  bool folded = true;
+  while (folded) {
+    folded = false;
+    for (auto it = merged.begin(); it != merged.end() && !folded; ++it) {
+      if (it->second->kind != "mod" || it->second->coeff == 0) continue;
+      Term mod = it->second;
+      Term quotient(1, "floordiv", "", mod->inner, mod->divisor);
+      auto div = merged.find(AtomOf(quotient));
+      if (div == merged.end() || div->second->coeff != mod->coeff * mod->divisor) continue;
+      merged.erase(div);
+      merged.erase(AtomOf(mod));
+      Affine inner = InnerOf(mod).Scale(mod->coeff);
+      constant += inner->constant;
+      for (const Term& term : inner->terms) {
+        std::string key = AtomOf(term);
+        auto at = merged.find(key);
+        if (at == merged.end()) {
+          merged.emplace(key, term);
+        } else {
+          at->second = WithCoeff(term, at->second->coeff + term->coeff);
+        }
+      }
+      folded = true;
+    }
+  }
+  auto node = ffi::make_object<AffineNode>();
+  node->constant = constant;
+  for (const auto& kv : merged) {
+    if (kv.second->coeff != 0) node->terms.push_back(kv.second);
+  }
+  data_ = std::move(node);
+}
+
+Affine Affine::Constant(int64_t value) { return Affine(value, {}); }
+
+Affine Affine::Var(const ffi::String& name) { return Affine(0, {Term(1, "var", name, std::nullopt, 1)}); }
+
+Affine Affine::operator+(const Affine& other) const {
+  std::vector<Term> terms(get()->terms.begin(), get()->terms.end());
+  terms.insert(terms.end(), other->terms.begin(), other->terms.end());
+  return Affine(get()->constant + other->constant, std::move(terms));
+}
+
+Affine Affine::Scale(int64_t factor) const {
+  std::vector<Term> terms;
+  for (const Term& term : get()->terms) terms.push_back(WithCoeff(term, term->coeff * factor));
+  return Affine(get()->constant * factor, std::move(terms));
+}
+
+Affine Affine::FloorDiv(int64_t divisor) const {
+  CheckDivisor(divisor);
+  if (divisor == 1) return *this;
+  // Whole multiples of the divisor come out; what stays is floor(rest / divisor).
+  std::vector<Term> outside, inside;
+  for (const Term& term : get()->terms) {
+    (term->coeff % divisor == 0 ? outside : inside)
+        .push_back(term->coeff % divisor == 0 ? WithCoeff(term, term->coeff / divisor) : term);
+  }
+  int64_t quotient = FloorDivInt(get()->constant, divisor);
+  int64_t remainder = get()->constant - quotient * divisor;
+  Affine result(quotient, std::move(outside));
+  if (inside.empty()) return result;
+  // floor(floor(e/a)/b) = floor(e/(a*b))
+  if (inside.size() == 1 && remainder == 0 && inside[0]->kind == "floordiv" && inside[0]->coeff == 1) {
+    return result + InnerOf(inside[0]).FloorDiv(inside[0]->divisor * divisor);
+  }
+  Affine inner(remainder, std::move(inside));
+  return result + Affine(0, {Term(1, "floordiv", "", ffi::Optional<ffi::ObjectRef>(inner), divisor)});
+}
+
+Affine Affine::Mod(int64_t divisor) const {
+  CheckDivisor(divisor);
+  std::vector<Term> inside;
+  for (const Term& term : get()->terms) {
+    if (term->coeff % divisor != 0) inside.push_back(term);
+  }
+  int64_t remainder = get()->constant - FloorDivInt(get()->constant, divisor) * divisor;
+  if (inside.empty()) return Constant(remainder);
+  Affine inner(remainder, std::move(inside));
+  return Affine(0, {Term(1, "mod", "", ffi::Optional<ffi::ObjectRef>(inner), divisor)});
+}
+
+Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env) {
+  Affine result = Affine::Constant(expr->constant);
+  for (const Term& term : expr->terms) {
+    Affine atom = Affine::Constant(0);
+    if (term->kind == "var") {
+      auto it = env.find(term->var);
+      atom = it == env.end() ? Affine::Var(term->var) : (*it).second;
+    } else {
+      Affine inner = Substitute(InnerOf(term), env);
+      atom = term->kind == "floordiv" ? inner.FloorDiv(term->divisor) : inner.Mod(term->divisor);
+    }
+    result = result + atom.Scale(term->coeff);
+  }
+  return result;
+}
+
+int64_t Affine::Evaluate(const ffi::Map<ffi::String, int64_t>& env) const {
+  int64_t result = get()->constant;
+  for (const Term& term : get()->terms) {
+    if (term->kind == "var") {
+      auto it = env.find(term->var);
+      if (it == env.end()) TVM_FFI_THROW(ValueError) << "no value for the variable " << term->var;
+      result += term->coeff * (*it).second;
+      continue;
+    }
+    int64_t inner = InnerOf(term).Evaluate(env);
+    int64_t quotient = FloorDivInt(inner, term->divisor);
+    result += term->coeff * (term->kind == "floordiv" ? quotient : inner - quotient * term->divisor);
+  }
+  return result;
+}
+
+namespace {
+void CollectVariables(const Affine& e, std::set<std::string>* out) {
+  for (const Term& term : e->terms) {
+    if (term->kind == "var") {
+      out->insert(std::string(term->var));
+    } else {
+      CollectVariables(InnerOf(term), out);
+    }
+  }
+}
+}  // namespace
+
+ffi::Array<ffi::String> Affine::Variables() const {
+  std::set<std::string> names;
+  CollectVariables(*this, &names);
+  ffi::Array<ffi::String> result;
+  for (const std::string& name : names) result.push_back(name);
+  return result;
+}
+
+std::string Affine::ToString() const {
+  std::string text;
+  auto append = [&text](bool negative, const std::string& body) {
+    if (text.empty()) {
+      text = negative ? "-" + body : body;
+    } else {
+      text += (negative ? " - " : " + ") + body;
+    }
+  };
+  for (const Term& term : get()->terms) {
+    bool negative = term->coeff < 0;
+    int64_t magnitude = negative ? -term->coeff : term->coeff;
+    std::string atom = AtomOf(term);
+    append(negative, magnitude == 1 ? atom : std::to_string(magnitude) + "*" + atom);
+  }
+  if (get()->constant != 0 || text.empty()) {
+    bool negative = get()->constant < 0;
+    append(negative, std::to_string(negative ? -get()->constant : get()->constant));
+  }
+  return text;
+}
+
+TVM_FFI_STATIC_INIT_BLOCK() {
+  namespace refl = tvm::ffi::reflection;
+  refl::ObjectDef<TermNode>(refl::init(false))
+      .def_ro("coeff", &TermNode::coeff)
+      .def_ro("kind", &TermNode::kind)
+      .def_ro("var", &TermNode::var)
+      .def_ro("inner", &TermNode::inner)
+      .def_ro("divisor", &TermNode::divisor);
+  refl::ObjectDef<AffineNode>(refl::init(false))
+      .def_ro("constant", &AffineNode::constant)
+      .def_ro("terms", &AffineNode::terms);
+  refl::GlobalDef()
+      .def("uir.affine.constant", &Affine::Constant)
+      .def("uir.affine.var", &Affine::Var)
+      .def("uir.affine.add", [](const Affine& a, const Affine& b) { return a + b; })
+      .def("uir.affine.scale", [](const Affine& a, int64_t k) { return a.Scale(k); })
+      .def("uir.affine.floordiv", [](const Affine& a, int64_t k) { return a.FloorDiv(k); })
+      .def("uir.affine.mod", [](const Affine& a, int64_t k) { return a.Mod(k); })
+      .def("uir.affine.substitute",
+           &Substitute)
+      .def("uir.affine.evaluate",
+           [](const Affine& a, const ffi::Map<ffi::String, int64_t>& env) { return a.Evaluate(env); })
+      .def("uir.affine.variables", [](const Affine& a) { return a.Variables(); })
+      .def("uir.affine.to_string", [](const Affine& a) { return ffi::String(a.ToString()); });
+}
+
+}  // namespace uir

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file affine.h
+ * \brief Quasi-affine expressions over pid, loop variables and symbols.
+ *
+ * An expression is a constant plus terms c*x, c*floor(e/k) and c*(e mod k).  It is kept in one
+ * canonical form (terms merged and sorted), so structural equality decides syntactic equality.
+ */
+#ifndef UIR_IGRAPH_AFFINE_H_
+#define UIR_IGRAPH_AFFINE_H_
+
+#include <tvm/ffi/container/array.h>
+#include <tvm/ffi/container/map.h>
+#include <tvm/ffi/object.h>
+#include <tvm/ffi/optional.h>
+#include <tvm/ffi/string.h>
+
+#include <string>
+#include <vector>
+
+namespace uir {
+
+namespace ffi = tvm::ffi;
+
+class Affine;
+
+/*! \brief One term of an expression: coeff * (var | floor(inner / divisor) | inner mod divisor). */
+class TermNode : public ffi::Object {
+ public:
+  int64_t coeff = 0;
+  /*! \brief "var", "floordiv" or "mod". */
+  ffi::String kind;
+  /*! \brief The variable's name; empty for floordiv and mod. */
+  ffi::String var;
+  /*! \brief The inner Affine of floordiv and mod. */
+  ffi::Optional<ffi::ObjectRef> inner;
+  int64_t divisor = 1;
+
+  static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("uir.Term", TermNode, ffi::Object);
+};
+
+class Term : public ffi::ObjectRef {
+ public:
+  Term(int64_t coeff, ffi::String kind, ffi::String var, ffi::Optional<ffi::ObjectRef> inner, int64_t divisor);
+  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Term, ffi::ObjectRef, TermNode);
+};
+
+/*! \brief constant + sum of terms, canonical. */
+class AffineNode : public ffi::Object {
+ public:
+  int64_t constant = 0;
+  ffi::Array<Term> terms;
+
+  static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
+  TVM_FFI_DECLARE_OBJECT_INFO_FINAL("uir.Affine", AffineNode, ffi::Object);
+};
+
+class Affine : public ffi::ObjectRef {
+ public:
+  /*! \brief Canonicalise and build. */
+  Affine(int64_t constant, std::vector<Term> terms);
+
+  static Affine Constant(int64_t value);
+  static Affine Var(const ffi::String& name);
+
+  Affine operator+(const Affine& other) const;
+  Affine operator-(const Affine& other) const { return *this + other.Scale(-1); }
+  Affine Scale(int64_t factor) const;
+  /*! \brief floor(this / divisor); throws ValueError unless divisor > 0. */
+  Affine FloorDiv(int64_t divisor) const;
+  /*! \brief this - divisor * floor(this / divisor). */
+  Affine Mod(int64_t divisor) const;
+  /*! \brief Value for concrete variables; throws ValueError on an unbound one. */
+  int64_t Evaluate(const ffi::Map<ffi::String, int64_t>& env) const;
+  /*! \brief Names of the variables, sorted, each once. */
+  ffi::Array<ffi::String> Variables() const;
+  /*! \brief The text form, e.g. "4096*lid + 64*pid + (pid / 3)"; parsed back by the text format. */
+  std::string ToString() const;
+
+  TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Affine, ffi::ObjectRef, AffineNode);
+};
+
+/*!
+ * \brief Replace variables by expressions.
+ * \note A free function: naming Map<String, Affine> inside the class would instantiate the type
+ *       traits of Affine while it is incomplete.
+ */
+Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env);
+
+}  // namespace uir
+
+#endif  // UIR_IGRAPH_AFFINE_H_
