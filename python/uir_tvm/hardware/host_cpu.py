@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the CPU that we run on is: cores, caches, vectors, its name in LLVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import re
+import subprocess
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+SYSFS = Path("/sys/devices/system/cpu")
+CPUINFO = Path("/proc/cpuinfo")
+
+_UNITS = {"": 1, "K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+class Caches(NamedTuple):
+    """Bytes of data cache: of L1 and L2 what one worker thread has to itself, of L3 all it reaches."""
+
+    l1_bytes: int
+    l2_bytes: int
+    l3_bytes: int
+    line_bytes: int
+
+
+class Vectors(NamedTuple):
+    """The widest vector: its bytes, and how many registers of it there are."""
+
+    bytes: int
+    registers: int
+
+
+# Where neither sysfs nor lscpu tells: no 64-bit CPU of the last fifteen years has less.
+SMALLEST = Caches(32 * 1024, 256 * 1024, 0, 64)
+
+# flag in /proc/cpuinfo -> widest vector, best first; the last row is what any 64-bit CPU has
+VECTORS: tuple[tuple[str, Vectors], ...] = (
+    ("avx512f", Vectors(64, 32)),
+    ("avx2", Vectors(32, 16)),
+    ("asimd", Vectors(16, 32)),
+    ("", Vectors(16, 16)),
+)
+
+# vector bytes -> LLVM processor, where LLVM cannot be asked (TVM's runtime library alone)
+FALLBACK_MCPU = {64: "x86-64-v4", 32: "x86-64-v3", 16: "x86-64"}
+
+
+def cpus() -> list[int]:
+    """The logical CPUs that this process may run on, sorted."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
+def cores() -> int:
+    """How many worker threads run at once."""
+    return len(cpus())
+
+
+def caches(sysfs: Path = SYSFS) -> Caches:
+    """The caches of the first CPU that this process may run on.
+
+    A cache that several of this process's CPUs share is divided among them in L1 and L2.
+    """
+    return _from_sysfs(sysfs, cpus()) or _from_lscpu() or SMALLEST
+
+
+def vectors(flags: frozenset[str] | None = None) -> Vectors:
+    """The widest vectors, by the CPU's flags (default: those of this machine)."""
+    flags = cpu_flags() if flags is None else flags
+    return next(found for flag, found in VECTORS if not flag or flag in flags)
+
+
+@cache
+def cpu_flags() -> frozenset[str]:
+    """The feature flags of the CPU, as /proc/cpuinfo names them."""
+    try:
+        text = CPUINFO.read_text()
+    except OSError:
+        return frozenset({"asimd"} if platform.machine() in ("arm64", "aarch64") else ())
+    found = re.search(r"^(?:flags|Features)\s*:\s*(.*)$", text, re.MULTILINE)
+    return frozenset(found.group(1).split()) if found else frozenset()
+
+
+@cache
+def mcpu() -> str:
+    """LLVM's name of this CPU."""
+    from tvm.target import codegen
+
+    try:
+        return str(codegen.llvm_get_system_cpu())
+    except Exception:  # TVM without its compiler has no such function, and says so in several ways
+        machine = platform.machine()
+        return FALLBACK_MCPU[vectors().bytes] if machine in ("x86_64", "AMD64") else "generic"
+
+
+def parse_size(text: str) -> int:
+    """Bytes of a size such as ``48K`` or ``32768K``."""
+    found = re.fullmatch(r"(\d+)\s*([KMG]?)i?B?", text.strip())
+    if not found:
+        raise ValueError(f"not a size: {text!r}")
+    return int(found.group(1)) * _UNITS[found.group(2)]
+
+
+def parse_cpu_list(text: str) -> set[int]:
+    """The CPUs of a list such as ``0-3,8``."""
+    out: set[int] = set()
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        out.update(range(int(first), int(last or first) + 1))
+    return out
+
+
+def _from_sysfs(sysfs: Path, ours: list[int]) -> Caches | None:
+    sizes: dict[int, int] = {}
+    line = SMALLEST.line_bytes
+    for folder in sorted((sysfs / f"cpu{ours[0]}" / "cache").glob("index*")):
+        try:
+            level, kind, size, shared, coherency = (
+                (folder / f).read_text().strip()
+                for f in ("level", "type", "size", "shared_cpu_list", "coherency_line_size")
+            )
+            if kind == "Instruction":
+                continue
+            sharers = max(len(parse_cpu_list(shared) & set(ours)), 1)
+            sizes[int(level)] = parse_size(size) // (sharers if int(level) < 3 else 1)
+            line = int(coherency) or line
+        except (OSError, ValueError):
+            continue  # a file that a container hides or a kernel words differently
+    return _complete(sizes, line)
+
+
+def _from_lscpu() -> Caches | None:
+    command = ["lscpu", "-B", "--json", "-C=LEVEL,TYPE,ONE-SIZE,COHERENCY-SIZE"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        rows = json.loads(done.stdout)["caches"]
+        data = [r for r in rows if r["type"] != "Instruction"]
+        sizes = {int(r["level"]): int(r["one-size"]) for r in data}
+        return _complete(sizes, int(data[0]["coherency-size"]) if data else SMALLEST.line_bytes)
+    except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _complete(sizes: dict[int, int], line: int) -> Caches | None:
+    """Caches from the sizes by level; without an L2 a unit's memory is its L1."""
+    if 1 not in sizes:
+        return None
+    return Caches(sizes[1], sizes.get(2, sizes[1]), sizes.get(3, 0), line)

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registry of hardware models: one module of `uir_tvm.hardware.presets` per kind of target.
+
+A module named ``presets/KIND.py`` is all that a new kind needs.  It defines
+
+``PRESETS : Mapping[str, Callable[[], HardwareModel]]``
+    A maker per model, called when the model is asked for (so that a model may be read from the machine).
+``DEFAULT : str``
+    The name that stands for the kind when the user names none.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from types import ModuleType
+from typing import cast
+
+from ..errors import TargetError
+from ..igraph.nodes import HardwareModel
+from . import presets
+
+
+def kinds() -> list[str]:
+    """The kinds of target that have hardware models, sorted."""
+    return sorted(m.name for m in pkgutil.iter_modules(presets.__path__) if not m.name.startswith("_"))
+
+
+def names(kind: str = "cpu") -> list[str]:
+    """The models of a kind of target, in the order of its file.
+
+    Raises
+    ------
+    TargetError
+        The kind has no models.
+    """
+    return list(_table(kind))
+
+
+def get(name: str | None = None, target_kind: str = "cpu") -> HardwareModel:
+    """The hardware model of that name; None is the default of the kind.
+
+    Raises
+    ------
+    TargetError
+        No such kind or no such model; the message lists what there is.
+    """
+    table = _table(target_kind)
+    name = name if name is not None else cast(str, _module(target_kind).DEFAULT)
+    if name not in table:
+        raise TargetError(
+            f"There is no hardware model '{name}' for uir-{target_kind}.",
+            where=f"hardware model '{name}'",
+            need="one of " + ", ".join(table),
+            remedy=f"name one of these, or add it to uir_tvm/hardware/presets/{target_kind}.py",
+        )
+    return table[name]()
+
+
+def _module(kind: str) -> ModuleType:
+    if kind not in kinds():
+        raise TargetError(
+            f"There are no hardware models for the target kind '{kind}'.",
+            where=f"target kind '{kind}'",
+            need="one of " + ", ".join(kinds()),
+            remedy=f"name one of these, or add uir_tvm/hardware/presets/{kind}.py",
+        )
+    return importlib.import_module(f"{presets.__name__}.{kind}")
+
+
+def _table(kind: str) -> Mapping[str, Callable[[], HardwareModel]]:
+    return cast("Mapping[str, Callable[[], HardwareModel]]", _module(kind).PRESETS)

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The registry finds every preset and says what there is when asked for what there is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from uir_tvm import hardware
+from uir_tvm.errors import TargetError
+from uir_tvm.igraph import from_json
+
+
+def test_cpu_is_a_kind_with_the_host_first():
+    assert "cpu" in hardware.kinds()
+    assert hardware.names("cpu")[0] == "host"
+    assert hardware.get().name == "host"
+
+
+@pytest.mark.parametrize("kind, name", [(k, n) for k in hardware.kinds() for n in hardware.names(k)])
+def test_every_preset_is_a_whole_model(kind, name):
+    """Its own name and kind, positive sizes, and equal to itself after JSON (it travels inside graphs)."""
+    model = hardware.get(name, kind)
+    assert (model.name, model.kind) == (name, kind)
+    assert min(model.num_groups, model.num_units, model.reg_bytes, model.vector_bytes) > 0
+    assert from_json(model.to_json()) == model
+
+
+@pytest.mark.parametrize("name", hardware.names("cpu"))
+def test_cpu_figures_are_ordered_as_memories_are(name):
+    model = hardware.get(name)
+    f = model.figures
+    assert model.vector_bytes < f["line_bytes"] * 2 <= f["tile_bytes"] < f["l1_bytes"] <= f["l2_bytes"]
+    assert model.reg_bytes == f["l2_bytes"]
+    assert (model.num_units, model.sram_bytes) == (1, 0)
+    assert f["mcpu"]
+
+
+def test_unknown_model_lists_the_known_ones():
+    with pytest.raises(TargetError) as caught:
+        hardware.get("pentium")
+    assert "pentium" in caught.value.what
+    assert caught.value.need == "one of " + ", ".join(hardware.names("cpu"))
+
+
+def test_unknown_kind_lists_the_known_ones():
+    with pytest.raises(TargetError, match="abacus") as caught:
+        hardware.names("abacus")
+    assert "cpu" in caught.value.need
