@@ -85,7 +85,9 @@ class Attention(nn.Module):
         return x.view(x.shape[0], x.shape[1], heads, self.head).transpose(1, 2)
 
     def forward(self, x: Tensor) -> Tensor:
-        query, key = self.rotary(self.split(self.query(x), self.heads), self.split(self.key(x), self.kv_heads))
+        query, key = self.rotary(
+            self.split(self.query(x), self.heads), self.split(self.key(x), self.kv_heads)
+        )
         value = self.split(self.value(x), self.kv_heads)
         group = self.heads // self.kv_heads
         key, value = key.repeat_interleave(group, dim=1), value.repeat_interleave(group, dim=1)

@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 from transformers import AutoTokenizer, BertConfig, BertModel
 
-from .registry import Built, Scale
+from .registry import Built, Scale, perturb
 
 SENTENCES = (
     "A man is playing a guitar on the street.",
@@ -101,4 +101,4 @@ def build(scale: Scale) -> Built:
     input_ids = torch.randint(config.vocab_size, (2, SMALL_LENGTH))
     attention_mask = torch.ones_like(input_ids)
     attention_mask[1, SMALL_LENGTH // 2 :] = 0
-    return SentenceEncoder(BertModel(config, add_pooling_layer=False)), (input_ids, attention_mask)
+    return perturb(SentenceEncoder(BertModel(config, add_pooling_layer=False))), (input_ids, attention_mask)

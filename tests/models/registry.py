@@ -54,3 +54,11 @@ class ModelEntry:
             torch.manual_seed(SEED)
             module, inputs = self.builder(scale)
         return module.eval().requires_grad_(False), inputs
+
+
+def perturb(module: torch.nn.Module) -> torch.nn.Module:
+    """Move every parameter off its initial value: biases of 0 and scales of 1 would be simplified away."""
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(torch.randn_like(parameter), alpha=0.02)
+    return module

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .registry import Built, Scale
+from .registry import Built, Scale, perturb
 
 
 @dataclass(frozen=True)
@@ -79,4 +79,4 @@ class Vit(nn.Module):
 def build(scale: Scale) -> Built:
     """The transformer on one random image."""
     shape = SHAPES[scale]
-    return Vit(shape), (torch.randn(1, 3, shape.image, shape.image),)
+    return perturb(Vit(shape)), (torch.randn(1, 3, shape.image, shape.image),)

@@ -10,7 +10,18 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from .relax_view import Shape, array_of, axes_of, integers, is_constant, op_name, shape_of, size_of
+from .relax_view import (
+    NUMPY_DTYPES,
+    Shape,
+    array_of,
+    axes_of,
+    dtype_of,
+    integers,
+    is_constant,
+    op_name,
+    shape_of,
+    size_of,
+)
 
 # A fold may grow the module's constants; past this many bytes it must not exceed what it replaces.
 GROWTH_LIMIT = 1 << 20
@@ -125,7 +136,10 @@ MEANINGS: dict[str, Meaning] = {
             "where": np.where,
         }.items()
     },
-    **{name: _reduction(f) for name, f in {"max": np.max, "min": np.min, "sum": np.sum, "prod": np.prod}.items()},
+    "max": _reduction(np.max),
+    "min": _reduction(np.min),
+    "prod": _reduction(np.prod),
+    "sum": _reduction(np.sum),
     "astype": lambda args, attrs, shape: args[0],
     "arange": _arange,
     "broadcast_to": _broadcast,
@@ -159,12 +173,13 @@ SHAPE_ONLY = frozenset({"ones_like", "zeros_like", "full_like"})
 def _operand(expr: tvm.ir.Expr) -> Any:
     """NumPy array, tuple of integers or integer that a constant argument stands for; None if not constant."""
     if is_constant(expr):
-        return array_of(expr)
+        return array_of(expr) if dtype_of(expr) in NUMPY_DTYPES else None
     if isinstance(expr, relax.ShapeExpr):
         return integers(expr)
     if isinstance(expr, tvm.ir.Tuple):
         if expr.fields and all(is_constant(field) for field in expr.fields):
-            return [array_of(field) for field in expr.fields]
+            arrays = [_operand(field) for field in expr.fields]
+            return None if any(array is None for array in arrays) else arrays
         return integers(expr)
     if isinstance(expr, tvm.tirx.IntImm | tvm.tirx.FloatImm):
         return expr.value
@@ -190,8 +205,8 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     if meaning is None or shape is None:
         return None
     dtype = str(call.ty.dtype)
-    if dtype.startswith(("bfloat", "float8", "float4")):
-        return None  # NumPy has no arithmetic of its own for them
+    if dtype not in NUMPY_DTYPES:
+        return None
     if not _pays(call.args, size_of(shape) * np.dtype(dtype).itemsize):
         return None
     args: list[Any] = []
@@ -214,5 +229,5 @@ def _pays(args: list[tvm.ir.Expr], result_bytes: int) -> bool:
         for field in fields:
             shape = shape_of(field) if is_constant(field) else None
             if shape is not None:
-                replaced += size_of(shape) * np.dtype(str(field.ty.dtype)).itemsize
+                replaced += size_of(shape) * tvm.DataType(dtype_of(field)).itemsize
     return result_bytes <= max(GROWTH_LIMIT, replaced)

@@ -11,6 +11,14 @@ from tvm import relax
 
 Shape = tuple[int, ...]
 
+# Constants of more elements are weights, not masks: reading them to find a uniform value cannot pay.
+ELEMENT_LIMIT = 1 << 22
+
+# NumPy computes with these; others (bfloat16, float8) it only stores.
+NUMPY_DTYPES = frozenset(
+    "bool float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64".split()
+)
+
 
 def op_name(expr: tvm.ir.Expr | None) -> str:
     """Name of the operator that a call applies, without the ``relax.`` prefix; empty for anything else."""
@@ -37,7 +45,7 @@ def size_of(shape: Shape) -> int:
 
 
 def integers(value: Any) -> Shape | None:
-    """A shape, a tuple of integer expressions or a sequence of numbers as a tuple; None if not all are numbers."""
+    """A shape, a tuple of integer expressions or a sequence as a tuple; None if not all are numbers."""
     if isinstance(value, relax.ShapeExpr):
         value = value.values
     elif isinstance(value, tvm.ir.Tuple):
@@ -81,3 +89,18 @@ def array_of(expr: tvm.ir.Expr) -> np.ndarray:
     """The elements of a tensor constant, copied."""
     assert is_constant(expr)
     return expr.value.numpy()
+
+
+def address_of(expr: tvm.ir.Expr) -> int:
+    """Identity of the object behind an expression, for as long as something holds it."""
+    return int(expr.__chandle__())
+
+
+def uniform_of(expr: tvm.ir.Expr) -> np.generic | None:
+    """The one value of a constant all of whose elements are equal; None where they differ."""
+    shape = shape_of(expr) if is_constant(expr) else None
+    if shape is None or not 0 < size_of(shape) <= ELEMENT_LIMIT or dtype_of(expr) not in NUMPY_DTYPES:
+        return None
+    array = array_of(expr)
+    first = array.flat[0]
+    return first if bool((array == first).all()) else None

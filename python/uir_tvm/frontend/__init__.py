@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Front ends: a model of another framework -> one normalised Relax module.
+
+PyTorch and ONNX are imported when first used: neither is needed to compile Relax.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from .normalize import normalize
+
+_LAZY = {"from_torch": ".torch", "export_torch": ".torch", "from_onnx": ".onnx"}
+
+__all__ = ["export_torch", "from_onnx", "from_torch", "normalize"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(importlib.import_module(_LAZY[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

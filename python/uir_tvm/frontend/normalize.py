@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One straight-line, simplified form for every imported model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import tvm
+from tvm import relax
+
+from ..errors import FrontendError
+from .relax_view import address_of, op_name
+from .rules import PASSES, Rewriter, Rule
+
+
+def _count_uses(function: relax.Function) -> dict[int, int]:
+    """How often each variable is read, by address."""
+    counts: dict[int, int] = {}
+
+    def visit(expr: tvm.ir.Expr) -> None:
+        if isinstance(expr, tvm.ir.Var):
+            counts[address_of(expr)] = counts.get(address_of(expr), 0) + 1
+        elif isinstance(expr, tvm.ir.Call):
+            for arg in expr.args:
+                visit(arg)
+        elif isinstance(expr, tvm.ir.Tuple):
+            for field in expr.fields:
+                visit(field)
+        elif isinstance(expr, tvm.ir.TupleGetItem):
+            visit(expr.tuple_value)
+
+    for block in function.body.blocks:
+        for binding in block.bindings:
+            visit(binding.value)
+    visit(function.body.body)
+    return counts
+
+
+def normalize(mod: tvm.IRModule) -> tvm.IRModule:
+    """Bring an imported module into the form that the kernel graph reads.
+
+    The result's ``main`` is one dataflow block of operator calls on variables and constants. In it
+
+    - what depends on constants alone is a constant (masks, positions, prepared weights);
+    - expand_dims, squeeze and flatten are reshape; reshapes and permutations in a row are one;
+    - split is strided_slice, take by constant consecutive indices is strided_slice;
+    - elementwise operators broadcast by themselves, without broadcast_to before them;
+    - an inference batch normalisation is folded into the convolution before it;
+    - assertions, dead code, equal calls and operators that change nothing are gone.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        A module with a Relax function ``main`` without control flow.
+
+    Returns
+    -------
+    tvm.IRModule
+        A new module; the argument is not changed.
+
+    Raises
+    ------
+    FrontendError
+        When ``main`` is missing or has control flow.
+    """
+    if "main" not in [var.name_hint for var in mod.get_global_vars()]:
+        raise FrontendError("the module has no function 'main'", remedy="name the model's function 'main'")
+    for rules in PASSES:
+        mod = relax.transform.DeadCodeElimination()(_rewrite(mod["main"], rules))
+    return mod
+
+
+def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> tvm.IRModule:
+    """One pass over the function, in the order of its bindings."""
+    uses = _count_uses(function)
+    builder = relax.BlockBuilder()
+    params = [relax.Var(param.name, param.ty) for param in function.params]
+    with builder.function("main", params, attrs=dict(function.attrs) if function.attrs else None):
+        with builder.dataflow():
+            rewriter = Rewriter(builder, rules)
+            for old, new in zip(function.params, params, strict=True):
+                rewriter.bind(old, new, uses.get(address_of(old), 0))
+            for block in function.body.blocks:
+                for binding in block.bindings:
+                    _rebuild(binding, rewriter, uses.get(address_of(binding.var), 0))
+            output = builder.emit_output(rewriter.value(function.body.body))
+        builder.emit_func_output(output)
+    return builder.get()
+
+
+def _rebuild(binding: relax.Binding, rewriter: Rewriter, uses: int) -> None:
+    """Add one binding of the old function to the new one."""
+    value = binding.value
+    if isinstance(value, relax.If | relax.Function | relax.SeqExpr):
+        raise FrontendError(
+            "the model has control flow that depends on its data",
+            where=f"binding {binding.var.name}",
+            remedy="replace the branch by torch.where (ONNX: Where), or export each branch by itself",
+        )
+    if op_name(value) == "assert_op":
+        return
+    if isinstance(value, tvm.ir.Call):
+        args = [rewriter.value(arg) for arg in value.args]
+        value = relax.Call(value.op, args, value.attrs, value.ty_args)
+    elif isinstance(value, tvm.ir.TupleGetItem):
+        value = relax.TupleGetItem(rewriter.value(value.tuple_value), value.index)
+    result = rewriter.emit(value)
+    if isinstance(binding, relax.MatchCast) and not tvm.ir.structural_equal(result.ty, binding.ty):
+        result = rewriter.builder.match_cast(result, binding.ty)
+    rewriter.bind(binding.var, result, uses)

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rewrite rules on single Relax calls, as tables by operator.
+
+A rule takes a normalised call and the rewriter, and returns an equal expression or None; the first
+rule of an operator that answers wins. The rules of `SIMPLIFY` keep every value bit for bit.
+"""
+
+from __future__ import annotations
+
+from . import contraction, elementwise, views
+from .rewriter import Rewriter, Rule
+
+SIMPLIFY: dict[str, tuple[Rule, ...]] = {
+    **{name: (elementwise.elementwise,) for name in elementwise.ELEMENTWISE},
+    **{name: (elementwise.neutral, elementwise.elementwise) for name in elementwise.NEUTRAL},
+    **{name: (elementwise.reduce_broadcast,) for name in elementwise.REDUCTIONS},
+    **{name: (views.view,) for name in ("reshape", "expand_dims", "squeeze", "flatten")},
+    "astype": (elementwise.cast, elementwise.elementwise),
+    "broadcast_to": (views.broadcast,),
+    "clip": (elementwise.clip,),
+    "gather_elements": (views.constant_indices,),
+    "index_tensor": (views.constant_indices,),
+    "permute_dims": (views.permute,),
+    "power": (elementwise.power, elementwise.elementwise),
+    "strided_slice": (views.strided_slice, views.slice_before_permute, views.slice_before_reshape),
+    "take": (views.constant_indices, views.take_range),
+    "where": (elementwise.select, elementwise.elementwise),
+}
+
+# On a simplified graph; each entry comes before those of SIMPLIFY.
+CONTRACT: dict[str, tuple[Rule, ...]] = {
+    "multiply": (contraction.fold_scale, contraction.scale_before_view),
+    "reshape": (contraction.rows_in_shape,),
+}
+
+# The passes of normalisation, in order.
+PASSES: tuple[dict[str, tuple[Rule, ...]], ...] = (
+    SIMPLIFY,
+    {name: CONTRACT.get(name, ()) + SIMPLIFY.get(name, ()) for name in SIMPLIFY.keys() | CONTRACT.keys()},
+)
+
+__all__ = ["CONTRACT", "PASSES", "SIMPLIFY", "Rewriter", "Rule"]

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on convolutions and matrix products: constant scales into their weights, rows in their own shape.
+
+They need exact use counts (a weight is scaled only for its one user), so they run on a simplified graph.
+"""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from ..relax_view import array_of, dtype_of, is_constant, op_name, permutation_of, shape_of, size_of
+from .rewriter import Rewriter, recall
+
+
+def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """f(x, w) * scale -> f(x, w * scale), and (f(x, w) + b) * scale -> f(x, w * scale) + b * scale.
+
+    f is conv2d or matmul with constant w, scale a constant, one number or one per output channel: an
+    inference batch normalisation, or the factor of attention's query. This reassociates a product.
+    """
+    for value, scale in (call.args, reversed(call.args)):
+        if not is_constant(scale) or rewriter.uses(value) != 1:
+            continue
+        inner, shift = rewriter.producer(value), None
+        if op_name(inner) == "add":
+            parts = [(a, b) for a, b in (inner.args, reversed(inner.args)) if is_constant(b)]
+            if not parts or rewriter.uses(parts[0][0]) != 1:
+                continue
+            value, shift = parts[0]
+            inner = rewriter.producer(value)
+        scaled = SCALED[op_name(inner)](inner, scale) if op_name(inner) in SCALED else None
+        if scaled is None:
+            continue
+        product = rewriter.emit(scaled)
+        if shift is None:
+            return product
+        return rewriter.emit(relax.op.add(product, rewriter.emit(relax.op.multiply(shift, scale))))
+    return None
+
+
+def _scaled_conv2d(conv: tvm.ir.Call, scale: tvm.ir.Expr) -> tvm.ir.Call | None:
+    """The convolution with its kernels scaled, for one factor per output channel of NCHW."""
+    shape, out, weight = shape_of(scale), shape_of(conv), conv.args[1]
+    layouts = (str(conv.attrs.out_layout or conv.attrs.data_layout), str(conv.attrs.kernel_layout))
+    if shape is None or out is None or layouts != ("NCHW", "OIHW") or not _scalable(weight, scale):
+        return None
+    padded = (1,) * (4 - len(shape)) + shape
+    if len(padded) != 4 or padded[0] != 1 or padded[2:] != (1, 1) or padded[1] not in (1, out[1]):
+        return None
+    product = array_of(weight) * array_of(scale).reshape(-1, 1, 1, 1)
+    return recall(conv, [conv.args[0], relax.const(product, dtype_of(weight))])
+
+
+def _scaled_matmul(matmul: tvm.ir.Call, scale: tvm.ir.Expr) -> tvm.ir.Call | None:
+    """The product with the columns of its weight scaled."""
+    weight = matmul.args[1]
+    shape, matrix = shape_of(scale), shape_of(weight)
+    if shape is None or matrix is None or len(matrix) != 2 or not _scalable(weight, scale):
+        return None
+    if size_of(shape) not in (1, matrix[1]) or (size_of(shape) > 1 and shape[-1] != matrix[1]):
+        return None
+    product = array_of(weight) * array_of(scale).reshape(-1)
+    return recall(matmul, [matmul.args[0], relax.const(product, dtype_of(weight))])
+
+
+SCALED = {"nn.conv2d": _scaled_conv2d, "matmul": _scaled_matmul}
+
+
+def _scalable(weight: tvm.ir.Expr, scale: tvm.ir.Expr) -> bool:
+    dtype = dtype_of(weight)
+    return is_constant(weight) and dtype == dtype_of(scale) and dtype in ("float32", "float64")
+
+
+def scale_before_view(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """view(x) * number -> view(x * number), so that the number meets the product that made x."""
+    for value, scale in (call.args, reversed(call.args)):
+        inner = rewriter.producer(value)
+        if not is_constant(scale) or shape_of(scale) != () or rewriter.uses(value) != 1:
+            continue
+        shape = shape_of(inner.args[0]) if op_name(inner) in ("reshape", "permute_dims") else None
+        if shape is None or rewriter.uses(inner.args[0]) != 1:
+            continue
+        scaled = rewriter.emit(relax.op.multiply(inner.args[0], scale))
+        if op_name(inner) == "reshape":
+            return rewriter.reshape(scaled, shape_of(call))
+        return rewriter.emit(relax.op.permute_dims(scaled, permutation_of(inner, len(shape))))
+    return None
+
+
+def rows_in_shape(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """reshape(reshape(x, (rows, k)) @ w + b, (..., n)) -> reshape(x, (..., k)) @ w + b.
+
+    The product works on rows, so that the reshapes around it, which only count the rows differently,
+    would keep it from its neighbours.
+    """
+    target = shape_of(call)
+    shift, value = None, call.args[0]
+    if not target or rewriter.uses(value) != 1 or (shape_of(value) or (0,))[-1] != target[-1]:
+        return None
+    inner = rewriter.producer(value)
+    if op_name(inner) == "add":
+        value, shift = inner.args
+        if not is_constant(shift) or len(shape_of(shift) or ()) > 1 or rewriter.uses(value) != 1:
+            return None
+        inner = rewriter.producer(value)
+    if op_name(inner) != "matmul" or len(shape_of(inner.args[1]) or ()) != 2:
+        return None
+    source = inner.args[0]
+    if op_name(rewriter.producer(source)) != "reshape" or len(shape_of(source) or ()) < 2:
+        return None
+    rows = rewriter.reshape(source, (*target[:-1], shape_of(source)[-1]))
+    product = rewriter.emit(recall(inner, [rows, inner.args[1]]))
+    return product if shift is None else rewriter.emit(relax.op.add(product, shift))

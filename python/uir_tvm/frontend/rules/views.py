@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules on operators that move elements without changing them: reshape, permute, broadcast, slice, index."""
+
+from __future__ import annotations
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from ..fold import fold
+from ..relax_view import (
+    ELEMENT_LIMIT,
+    Shape,
+    array_of,
+    integers,
+    is_constant,
+    op_name,
+    permutation_of,
+    shape_of,
+    size_of,
+)
+from .rewriter import Rewriter, recall
+
+
+def view(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """reshape, expand_dims, squeeze, flatten -> one reshape of the earliest value, or nothing at all."""
+    shape = shape_of(call)
+    return None if shape is None else rewriter.reshape(call.args[0], shape)
+
+
+def permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """permute(permute(x)) -> permute(x); an order that moves only axes of size 1 -> reshape."""
+    source, shape = call.args[0], shape_of(call.args[0])
+    if shape is None:
+        return None
+    axes = permutation_of(call, len(shape))
+    moved = [axis for axis in axes if shape[axis] != 1]
+    if moved == sorted(moved):
+        return rewriter.reshape(source, tuple(shape[axis] for axis in axes))
+    inner = rewriter.producer(source)
+    if op_name(inner) != "permute_dims":
+        return None
+    first = permutation_of(inner, len(shape))
+    return rewriter.emit(relax.op.permute_dims(inner.args[0], [first[axis] for axis in axes]))
+
+
+def broadcast(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """broadcast_to that repeats nothing -> reshape; of another broadcast_to -> one."""
+    source, target = call.args[0], shape_of(call)
+    shape = shape_of(source)
+    if shape is None or target is None:
+        return None
+    if size_of(shape) == size_of(target):
+        return rewriter.reshape(source, target)
+    inner = rewriter.producer(source)
+    if op_name(inner) == "broadcast_to":
+        return rewriter.emit(relax.op.broadcast_to(inner.args[0], target))
+    return None
+
+
+def strided_slice(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """A slice of everything -> the value; a slice of what is repeated -> fewer repetitions."""
+    source, shape, target = call.args[0], shape_of(call.args[0]), shape_of(call)
+    axes = integers(call.args[1])
+    if shape is None or target is None or axes is None:
+        return None
+    strides = integers(call.args[4]) if len(call.args) > 4 else (1,) * len(axes)
+    if shape == target and strides is not None and all(stride == 1 for stride in strides):
+        return source
+    inner = rewriter.producer(source)
+    if op_name(inner) != "broadcast_to":
+        return None
+    small = shape_of(inner.args[0])
+    if small is None:
+        return None
+    padded = (1,) * (len(shape) - len(small)) + small
+    if all(padded[axis % len(shape)] == 1 for axis in axes) and 0 not in target:
+        return rewriter.broadcast(inner.args[0], target)
+    return None
+
+
+def slice_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """slice(permute(x)) -> permute(slice(x)), which moves only what is kept."""
+    inner, axes = rewriter.producer(call.args[0]), integers(call.args[1])
+    if op_name(inner) != "permute_dims" or axes is None:
+        return None
+    source = inner.args[0]
+    shape = shape_of(source)
+    if shape is None:
+        return None
+    order = permutation_of(inner, len(shape))
+    moved = tuple(order[axis % len(order)] for axis in axes)
+    piece = rewriter.emit(relax.op.strided_slice(source, moved, *call.args[2:]))
+    return rewriter.emit(relax.op.permute_dims(piece, order))
+
+
+def slice_before_reshape(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """A slice along an axis that a reshape split off the front of a larger one -> a slice of the larger."""
+    inner, shape, target = rewriter.producer(call.args[0]), shape_of(call.args[0]), shape_of(call)
+    axes, begin, end = (integers(arg) for arg in call.args[1:4])
+    if op_name(inner) != "reshape" or not shape or target is None:
+        return None
+    if axes is None or begin is None or end is None or len(axes) != 1:
+        return None
+    strides = integers(call.args[4]) if len(call.args) > 4 else (1,)
+    axis, source = axes[0] % len(shape), shape_of(inner.args[0])
+    place = _axis_before_split(source, shape, axis) if source and 0 not in shape else None
+    if place is None or strides != (1,) or not 0 <= begin[0] <= end[0] <= shape[axis]:
+        return None
+    unit = source[place] // shape[axis]
+    piece = relax.op.strided_slice(inner.args[0], [place], [begin[0] * unit], [end[0] * unit])
+    return rewriter.reshape(rewriter.emit(piece), target)
+
+
+def _axis_before_split(source: Shape, shape: Shape, axis: int) -> int | None:
+    """Axis of ``source`` whose outermost part is ``axis`` of the reshaped ``shape``, or None."""
+    before = size_of(shape[:axis])
+    for place, size in enumerate(source):
+        if size_of(source[:place]) == before and size % shape[axis] == 0 and size > 1:
+            inside = [size_of(shape[axis:stop]) for stop in range(axis + 1, len(shape) + 1)]
+            return place if size in inside else None
+    return None
+
+
+def constant_indices(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """Indexing by constants that reads every element in order -> reshape."""
+    source, shape, target = call.args[0], shape_of(call.args[0]), shape_of(call)
+    if shape is None or target is None or size_of(shape) != size_of(target) or size_of(shape) > ELEMENT_LIMIT:
+        return None
+    # The call itself, applied to the numbers of the elements, says which element goes where.
+    numbers = relax.const(np.arange(size_of(shape), dtype="int64").reshape(shape), "int64")
+    moved = fold(rewriter.builder.normalize(recall(call, [numbers, *call.args[1:]])))
+    if moved is None or not np.array_equal(array_of(moved).ravel(), np.arange(size_of(shape))):
+        return None
+    return rewriter.reshape(source, target)
+
+
+def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """take by a constant index, or by constant consecutive indices -> slice."""
+    source, indices, shape, target = *call.args[:2], shape_of(call.args[0]), shape_of(call)
+    if shape is None or target is None or call.attrs.axis is None or not is_constant(indices):
+        return None
+    axis = int(call.attrs.axis) % len(shape)
+    array = array_of(indices).ravel()
+    if array.size == 0 or array.min() < 0 or array.max() >= shape[axis] or not (np.diff(array) == 1).all():
+        return None
+    first = int(array[0])
+    piece = rewriter.emit(relax.op.strided_slice(source, [axis], [first], [first + array.size]))
+    return rewriter.reshape(piece, target)

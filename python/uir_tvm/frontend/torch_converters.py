@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Converters of PyTorch operators to Relax: ours where TVM's are wrong, and a check on every one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+import tvm
+from torch import fx
+from tvm import relax
+from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
+
+from ..errors import FrontendError
+from .relax_view import dtype_of, shape_of
+from .torch_graph import target_name
+
+Converter = Callable[[fx.Node, Any], Any]
+
+REMEDY = (
+    "pass custom_convert_map={name: function(node, importer) -> relax.Var} to from_torch, "
+    "or write the operator in terms of others in the model"
+)
+
+_RANDOM = "draws random numbers; call eval() on the module before export"
+_BRANCH = "branches on data; use torch.where, or export each branch on its own"
+_VALUE = "makes a Python number of a tensor's value; keep it a tensor"
+
+# The importer has converters for these which are not what PyTorch computes, or which no target can run.
+REFUSED: dict[str, str] = {
+    "bernoulli.p": _RANDOM,
+    "native_dropout.default": _RANDOM,
+    "randn.default": _RANDOM,
+    "randn_like.default": _RANDOM,
+    "exponential.default": _RANDOM,
+    "_native_batch_norm_legit_functional.default": "updates statistics; call eval() before export",
+    "cond": _BRANCH,
+    "item.default": _VALUE,
+    "_local_scalar_dense.default": _VALUE,
+    "masked_select.default": "has a shape that depends on data; use torch.where",
+    "to_sparse.default": "makes a sparse tensor; keep it dense",
+    "_sparse_mm.default": "multiplies sparse tensors; keep them dense",
+    "_sparse_addmm.default": "multiplies sparse tensors; keep them dense",
+}
+
+
+def _matmul(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """matmul in the operands' own dtype (TVM's converter makes every product float32)."""
+    left, right = (importer.env[arg] for arg in node.args[:2])
+    return importer.block_builder.emit(relax.op.matmul(left, right))
+
+
+def _linear(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """x @ weight^T + bias, the bias as the second operand of its sum."""
+    args = importer.retrieve_args(node)
+    emit = importer.block_builder.emit
+    product = emit(relax.op.matmul(args[0], emit(relax.op.permute_dims(args[1]))))
+    bias = args[2] if len(args) > 2 else None
+    return product if bias is None else emit(relax.op.add(product, bias))
+
+
+def _addmm(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """beta * bias + alpha * (x @ y), the bias as the second operand of its sum."""
+    bias, left, right = (importer.env[arg] for arg in node.args[:3])
+    emit = importer.block_builder.emit
+    product = emit(relax.op.matmul(left, right))
+    alpha, beta = node.kwargs.get("alpha", 1), node.kwargs.get("beta", 1)
+    if alpha != 1:
+        product = emit(relax.op.multiply(product, relax.const(alpha, str(product.ty.dtype))))
+    if beta == 0:
+        return product
+    if beta != 1:
+        bias = emit(relax.op.multiply(bias, relax.const(beta, str(bias.ty.dtype))))
+    return emit(relax.op.add(product, bias))
+
+
+def _embedding(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """Rows of a table by indices of any shape and integer dtype (TVM's converter casts them to int32)."""
+    weight, indices = (importer.env[arg] for arg in node.args[:2])
+    return importer.block_builder.emit(relax.op.take(weight, indices, axis=0))
+
+
+def _amax(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """Maximum or minimum over axes."""
+    axes = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", [])
+    keepdim = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
+    axes = list(axes) if isinstance(axes, list | tuple) else [axes]
+    return importer.block_builder.emit(operation(importer.env[node.args[0]], axes or None, keepdims=keepdim))
+
+
+CONVERTERS: dict[str, Converter] = {
+    "matmul.default": _matmul,
+    "mm.default": _matmul,
+    "bmm.default": _matmul,
+    "linear.default": _linear,
+    "addmm.default": _addmm,
+    "embedding.default": _embedding,
+    "amax.default": partial(_amax, relax.op.max),
+    "amin.default": partial(_amax, relax.op.min),
+}
+
+
+class Stock:
+    """TVM's own converters, which are methods of the importer that runs them."""
+
+    def __init__(self) -> None:
+        self.names = tuple(ExportedProgramImporter().create_convert_map())
+        self._bound: dict[str, Callable[[fx.Node], Any]] = {}
+        self._importer: ExportedProgramImporter | None = None
+
+    def convert(self, name: str, node: fx.Node, importer: ExportedProgramImporter) -> Any:
+        """Convert a node as the importer would have done by itself."""
+        if self._importer is not importer:
+            self._importer, self._bound = importer, importer.create_convert_map()
+        return self._bound[name](node)
+
+
+def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Converter]:
+    """Every converter there is, each checking what it returns against PyTorch's own shape and dtype.
+
+    Parameters
+    ----------
+    extra : dict of str to Converter, optional
+        The caller's converters by operator name (``mul.Tensor``); they come before ours and TVM's.
+
+    Returns
+    -------
+    dict of str to Converter
+        For ``custom_convert_map`` of TVM's importer.
+    """
+    stock = Stock()
+    known: dict[str, Converter] = {name: partial(stock.convert, name) for name in stock.names}
+    known.update(CONVERTERS)
+    for name in REFUSED:
+        known.pop(name, None)
+    known.update(extra or {})
+    return {name: partial(_checked, convert) for name, convert in known.items()}
+
+
+def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporter) -> Any:
+    """Convert a node and compare the result's type with what PyTorch inferred for it."""
+    try:
+        result = convert(node, importer)
+    except FrontendError:
+        raise
+    except Exception as error:
+        raise FrontendError(
+            f"TVM's importer fails on operator {target_name(node)!r}: {_first_line(error)}",
+            where=describe(node),
+            remedy=REMEDY,
+        ) from error
+    expected = node.meta.get("val")
+    if isinstance(expected, torch.Tensor) and isinstance(result, tvm.ir.Expr):
+        result = importer.block_builder.normalize(result)
+        want = (tuple(expected.shape), str(expected.dtype).removeprefix("torch."))
+        have = (shape_of(result), dtype_of(result)) if isinstance(result.ty, relax.TensorType) else None
+        if have != want:
+            raise FrontendError(
+                f"TVM's importer makes {have} of operator {target_name(node)!r}, PyTorch makes {want}",
+                where=describe(node),
+                remedy=REMEDY,
+            )
+    return result
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1].strip() if lines else type(error).__name__
+
+
+def describe(node: fx.Node) -> str:
+    """A node with the line of the model's source that made it."""
+    trace = str(node.meta.get("stack_trace") or "").strip().splitlines()
+    source = f", from: {trace[-1].strip()}" if trace else ""
+    return f"node {node.name} = {target_name(node)}{source}"

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clean-ups of an exported program's graph: assertions, unused inputs, constant expressions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import ConstantArgument, InputKind, InputSpec, TensorArgument
+
+from .fold import GROWTH_LIMIT
+
+# They check or constrain values and have no result that anything uses.
+ASSERTIONS = frozenset(
+    {
+        "_assert_async.default",
+        "_assert_async.msg",
+        "_assert_scalar.default",
+        "_assert_tensor_metadata.default",
+        "sym_constrain_range.default",
+        "sym_constrain_range_for_size.default",
+    }
+)
+CONSTANT_KINDS = frozenset({InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR})
+
+
+def target_name(node: fx.Node) -> str:
+    """The operator of a call as TVM's importer names it, such as ``add.Tensor``."""
+    return getattr(node.target, "__name__", str(node.target))
+
+
+def drop_assertions(program: ExportedProgram) -> None:
+    """Remove assertions: the program's shapes and dtypes are fixed, and values are the caller's."""
+    graph = program.graph
+    for node in reversed(list(graph.nodes)):
+        if node.op == "call_function" and target_name(node) in ASSERTIONS:
+            graph.erase_node(node)
+    graph.eliminate_dead_code()
+
+
+def drop_constant_inputs(program: ExportedProgram) -> None:
+    """Remove inputs that export has fixed to a Python value (None, a number, a string) and no node reads."""
+    signature = program.graph_signature
+    placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    kept = []
+    for spec in signature.input_specs:
+        if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, ConstantArgument):
+            node = placeholders[spec.arg.name]
+            node.replace_all_uses_with(spec.arg.value) if node.users else None
+            program.graph.erase_node(node)
+        else:
+            kept.append(spec)
+    signature.input_specs[:] = kept
+
+
+def fold_constants(program: ExportedProgram) -> None:
+    """Evaluate with PyTorch what depends on weights, buffers and literals alone.
+
+    Each value that the rest of the graph reads becomes a constant tensor of the program. What would
+    grow by repetition (past `GROWTH_LIMIT` bytes) stays an expression.
+    """
+    values = _constant_values(program)
+    graph = program.graph
+    frontier = [
+        node
+        for node in graph.nodes
+        if node.op == "call_function"
+        and isinstance(values.get(node), torch.Tensor)
+        and any(user not in values for user in node.users)
+    ]
+    for index, node in enumerate(frontier):
+        _replace(program, node, values[node].detach().contiguous(), f"folded_{index}")
+    graph.eliminate_dead_code()
+    graph.lint()
+
+
+def _constant_values(program: ExportedProgram) -> dict[fx.Node, Any]:
+    """Values of the nodes that depend on no user input."""
+    tensors = {**program.state_dict, **program.constants}
+    placeholders = {node.name: node for node in program.graph.find_nodes(op="placeholder")}
+    values: dict[fx.Node, Any] = {
+        placeholders[spec.arg.name]: tensors[spec.target]
+        for spec in program.graph_signature.input_specs
+        if spec.kind in CONSTANT_KINDS
+    }
+    for node in program.graph.nodes:
+        if node.op != "call_function" or any(source not in values for source in node.all_input_nodes):
+            continue
+        if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            continue
+        args, kwargs = fx.map_arg((node.args, node.kwargs), values.__getitem__)
+        with torch.no_grad():
+            result = node.target(*args, **kwargs)
+        if not isinstance(result, torch.Tensor) or _pays(result, [values[n] for n in node.all_input_nodes]):
+            values[node] = result
+    return values
+
+
+def _pays(result: torch.Tensor, sources: list[Any]) -> bool:
+    """Whether a constant may stand for its expression without growing the program much."""
+    replaced = sum(source.nbytes for source in sources if isinstance(source, torch.Tensor))
+    return result.nbytes <= max(GROWTH_LIMIT, replaced)
+
+
+def _replace(program: ExportedProgram, node: fx.Node, tensor: torch.Tensor, name: str) -> None:
+    """Let a new constant tensor of the program stand for a node."""
+    graph, specs = program.graph, program.graph_signature.input_specs
+    first = next(iter(graph.nodes))
+    with graph.inserting_before(first):
+        constant = graph.placeholder(name)
+    constant.meta.update(node.meta)
+    node.replace_all_uses_with(constant)
+    program.constants[name] = tensor
+    spec = InputSpec(kind=InputKind.CONSTANT_TENSOR, arg=TensorArgument(name=constant.name), target=name)
+    specs.insert(0, spec)
