@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The NumPy meaning of every iOp on the boxes it touches, and which box of each source it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from .affine import Affine
+from .dtypes import dtype_of
+from .iops_scalar import BINARY, COMPARE, REDUCE, UNARY, evaluate, reduce_array, round_half_away
+from .nodes import IOp
+
+#: (row_begin, row_end, col_begin, col_end), all ints; empty where an end is not above its begin.
+Box = tuple[int, int, int, int]
+
+
+@attrs.frozen
+class Region:
+    """Where an iOp works in one unit and iteration.
+
+    Parameters
+    ----------
+    env : Mapping[str, int]
+        Values of pid and the loop variables.
+    target : Box
+        The target's valid box.
+    sources : Sequence[Box]
+        The box of each source that the arrays hold.
+    """
+
+    env: Mapping[str, int]
+    target: Box
+    sources: Sequence[Box]
+
+
+def extent(box: Box) -> tuple[int, int]:
+    """Rows and columns of a box."""
+    return max(box[1] - box[0], 0), max(box[3] - box[2], 0)
+
+
+def meet(a: Box, b: Box) -> Box:
+    """The box that two boxes share (empty, but well formed, where they do not meet)."""
+    r0, r1, c0, c1 = max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3])
+    return (r0, max(r0, r1), c0, max(c0, c1))
+
+
+# --- which box of each source is read ------------------------------------------------------------
+
+
+def reads_same(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """Elementwise: the target's box of every source."""
+    return [target] * len(sources)
+
+
+def reads_nothing(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """No value is read."""
+    return [(0, 0, 0, 0)] * len(sources)
+
+
+def reads_move(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """With pad, only what the source has."""
+    return [meet(target, sources[0]) if "pad" in iop.attrs else target]
+
+
+def reads_broadcast(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """The column or the row that is repeated; nothing for an empty target."""
+    r0, r1, c0, c1 = target
+    return [(r0, r1, 0, int(c1 > c0)) if iop.attrs["axis"] == "row" else (0, int(r1 > r0), c0, c1)]
+
+
+def reads_reduce(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """The part of the source's valid box that lies in the target's rows (columns)."""
+    r0, r1, c0, c1 = target
+    s = sources[0]
+    return [meet((r0, r1, s[2], s[3]) if iop.attrs["axis"] == "row" else (s[0], s[1], c0, c1), s)]
+
+
+def reads_transpose(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """The target's box, rows and columns exchanged."""
+    return [(target[2], target[3], target[0], target[1])]
+
+
+def reads_gather(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """The index at the target's box, and all valid rows of the table: which of them, the index decides."""
+    r0, r1, c0, c1 = target
+    rows = sources[0][:2]
+    if _by_row(iop, iop.target.shape):
+        return [(*rows, c0, c1), (r0, r1, 0, 1)]
+    return [(*rows, 0, 1), target]
+
+
+def reads_scatter(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """The source's valid box, and the index of its rows or elements."""
+    s = sources[0]
+    return [s, (s[0], s[1], 0, 1) if _by_row(iop, iop.sources[0].shape) else s]
+
+
+def reads_contract(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+    """The target's rows of a, its columns of b, over the valid columns of a."""
+    k0, k1 = sources[0][2:]
+    return [(target[0], target[1], k0, k1), (k0, k1, target[2], target[3])]
+
+
+def _by_row(iop: IOp, shape: tuple[int, int]) -> bool:
+    """Whether the index names whole rows (R,1) rather than elements (R,C)."""
+    return iop.sources[1].shape == (shape[0], 1) and _table_cols(iop) == shape[1]
+
+
+def _table_cols(iop: IOp) -> int:
+    return iop.target.cols if iop.op == "scatter" else iop.sources[0].cols
+
+
+# --- meaning -------------------------------------------------------------------------------------
+
+
+def _filled(region: Region, value: Any, dtype: str) -> np.ndarray:
+    with np.errstate(all="ignore"):
+        return np.full(extent(region.target), np.asarray(value).astype(dtype_of(dtype).numpy))
+
+
+def move(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+    """t = s, and pad where the target's box exceeds the source's."""
+    if "pad" not in iop.attrs or region.sources[0] == region.target:
+        return s
+    out = _filled(region, iop.attrs["pad"], iop.dtype)
+    (r0, r1, c0, c1), (tr, _, tc, _) = region.sources[0], region.target
+    out[r0 - tr : r1 - tr, c0 - tc : c1 - tc] = s
+    return out
+
+
+def unary(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+    """t = f(s, params)."""
+    return evaluate(UNARY[iop.name], iop.dtype, [s], iop.attrs.get("params", ()))
+
+
+def binary(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """t = f(a, b)."""
+    return evaluate(BINARY[iop.name], iop.dtype, [a, b])
+
+
+def compare(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """t = whether the comparison holds."""
+    return evaluate(COMPARE[iop.name], iop.dtype, [a, b])
+
+
+def select(iop: IOp, region: Region, mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """t = mask ? a : b."""
+    return np.where(mask, a, b)
+
+
+def broadcast(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+    """The column (row) s, repeated over the target's box."""
+    shape = extent(region.target)
+    return np.broadcast_to(s, shape) if s.size else np.empty(shape, s.dtype)
+
+
+def reduce(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+    """Reduce along the axis; rows (columns) of the target for which the source has nothing get the identity."""
+    by_row = iop.attrs["axis"] == "row"
+    result = reduce_array(REDUCE[iop.name], iop.dtype, s, 1 if by_row else 0)
+    if result.shape == extent(region.target):
+        return result
+    out = _filled(region, REDUCE[iop.name].identity(iop.dtype), iop.dtype)
+    at = 0 if by_row else 2
+    begin = region.sources[0][at] - region.target[at]
+    length = result.shape[0 if by_row else 1]
+    if out.size and length:
+        out[(slice(begin, begin + length), slice(None)) if by_row else (slice(None), slice(begin, begin + length))] = result
+    return out
+
+
+def fill(iop: IOp, region: Region) -> np.ndarray:
+    """t = value."""
+    return _filled(region, iop.attrs["value"], iop.dtype)
+
+
+def iota(iop: IOp, region: Region) -> np.ndarray:
+    """t[i,j] = base + i*row_step + j*col_step, in int64 and then converted."""
+    base = iop.attrs.get("base", 0)
+    start = base.evaluate(region.env) if isinstance(base, Affine) else int(base)
+    r0, r1, c0, c1 = region.target
+    rows = np.arange(r0, r1, dtype=np.int64)[:, None] * iop.attrs.get("row_step", 0)
+    cols = np.arange(c0, c1, dtype=np.int64)[None, :] * iop.attrs.get("col_step", 1)
+    return (start + rows + cols).astype(dtype_of(iop.dtype).numpy)
+
+
+def transpose(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+    """t[i,j] = s[j,i]."""
+    return s.T
+
+
+def gather(iop: IOp, region: Region, s: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """Rows or elements of the table; pad where the index names no valid row."""
+    begin, end = region.sources[0][:2]
+    inside = (index >= begin) & (index < end)
+    pad = np.asarray(iop.attrs.get("pad", 0)).astype(s.dtype)
+    if not len(s):
+        return _filled(region, pad, iop.dtype) if index.size else np.empty(extent(region.target), s.dtype)
+    at = np.where(inside, index, begin).astype(np.int64) - begin
+    values = s[at[:, 0]] if _by_row(iop, iop.target.shape) else s[:, 0][at]
+    return np.where(inside, values, pad)
+
+
+def scatter(
+    iop: IOp, region: Region, s: np.ndarray, index: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(rows, columns, values), three flat arrays in the source's row-major order: of equal places the last holds."""
+    r0, r1, c0, c1 = region.target
+    if _by_row(iop, iop.sources[0].shape):
+        cols = np.broadcast_to(np.arange(s.shape[1]) + region.sources[0][2], s.shape)
+    else:
+        cols = np.zeros(s.shape, np.int64)
+    rows = np.broadcast_to(index, s.shape).astype(np.int64)
+    inside = (rows >= r0) & (rows < r1) & (cols >= c0) & (cols < c1)
+    return rows[inside], cols[inside], s[inside]
+
+
+def contract(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None) -> np.ndarray:
+    """a.b (+ old), floats accumulated in fp64 and rounded once, integers in their own type (wrapping)."""
+    row = dtype_of(iop.dtype)
+    compute = np.float64 if row.kind == "float" else row.numpy
+    with np.errstate(all="ignore"):
+        total = a.astype(compute) @ b.astype(compute)
+        if old is not None:
+            total = total + old.astype(compute)
+        return total.astype(row.numpy)
+
+
+_ROUND = {"rint": np.rint, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": round_half_away}
+
+
+def cast(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+    """Convert.  To bool: not zero.  Float to integer: by ``round`` (default trunc), then saturated, NaN to 0 (a value
+    out of range has no defined result on hardware).  Float to narrower float: to nearest even, or as ``round`` says."""
+    source, target = dtype_of(iop.name), dtype_of(iop.dtype)
+    with np.errstate(all="ignore"):
+        if target.kind == "bool":
+            return s.astype(source.compute) != 0
+        if source.kind == "float" and target.kind != "float":
+            return _saturate(_ROUND[iop.attrs.get("round", "trunc")](s.astype(np.float64)), target.numpy)
+        if source.kind == "float" and target.bytes < source.bytes:
+            return _narrow(s.astype(source.compute), target.numpy, iop.attrs.get("round", "rint"))
+        return s.astype(source.compute).astype(target.numpy)
+
+
+def _saturate(whole: np.ndarray, to: np.dtype) -> np.ndarray:
+    limits = np.iinfo(to)
+    # the greatest int64 is no fp64: select instead of clip, so that nothing out of range is ever converted
+    low, high = whole <= float(limits.min), whole >= float(limits.max)
+    safe = np.where(low | high | np.isnan(whole), 0.0, whole).astype(to)
+    return np.where(low, limits.min, np.where(high, limits.max, safe)).astype(to)
+
+
+def _narrow(x: np.ndarray, to: np.dtype, mode: str) -> np.ndarray:
+    nearest = x.astype(to)
+    if mode == "rint":
+        return nearest
+    back = nearest.astype(x.dtype)
+    below = np.where(back > x, np.nextafter(nearest, to.type(-np.inf)), nearest)
+    above = np.where(back < x, np.nextafter(nearest, to.type(np.inf)), nearest)
+    if mode in ("floor", "ceil"):
+        return (below if mode == "floor" else above).astype(to)
+    towards_zero = np.where(x < 0, above, below)
+    if mode == "trunc":
+        return towards_zero.astype(to)
+    away = np.where(x < 0, below, above)
+    half = np.abs(x - towards_zero.astype(x.dtype)) * 2 >= np.abs(away.astype(x.dtype) - towards_zero.astype(x.dtype))
+    return np.where(half, away, towards_zero).astype(to)
