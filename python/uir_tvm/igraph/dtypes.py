@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import attrs
 import ml_dtypes
 import numpy as np
@@ -38,9 +40,9 @@ class DType:
     compute: np.dtype
 
 
-def _row(name: str, tvm: str, numpy: object, kind: str, compute: object = None) -> DType:
-    stored = np.dtype(numpy)  # type: ignore[call-overload]
-    return DType(name, tvm, stored, stored.itemsize, kind, np.dtype(compute or stored))  # type: ignore[call-overload]
+def _row(name: str, tvm: str, numpy: Any, kind: str, compute: Any = None) -> DType:
+    stored = np.dtype(numpy)
+    return DType(name, tvm, stored, stored.itemsize, kind, np.dtype(compute or stored))
 
 
 #: Every element type by its iGraph name.
@@ -96,7 +98,8 @@ def from_tvm(dtype: object) -> str:
     """
     text = str(dtype)
     if text not in _BY_TVM:
-        raise IGraphError(f"The TVM dtype {text!r} has no iGraph counterpart.", need="one of " + ", ".join(_BY_TVM))
+        need = "one of " + ", ".join(_BY_TVM)
+        raise IGraphError(f"The TVM dtype {text!r} has no iGraph counterpart.", need=need)
     return _BY_TVM[text].name
 
 

@@ -131,6 +131,7 @@ _IOTA = {
 _T, _D = ("dtype",), "dtype"
 _NAMED = ("name", "dtype")
 
+# fmt: off
 #: Every iOp by its class.
 IOPS: dict[str, IOpSpec] = {
     spec.op: spec
@@ -139,34 +140,39 @@ IOPS: dict[str, IOpSpec] = {
                 ("from", "to", "dtype"), shapes.same, m.reads_move, m.move, attrs=_MOVE),
         IOpSpec("sync", "barrier of the units that share the scope", _T, _T, ("scope",), shapes.same_pointer,
                 m.reads_nothing, attrs=_SCOPE),
-        IOpSpec("unary", "t = f(s, params)", ("result",), _T, _NAMED, shapes.same, meaning=m.unary, names=UNARY,
-                attrs={"params": Attr("numbers", default=(), bare=True)}),
+        IOpSpec("unary", "t = f(s, params)", ("result",), _T, _NAMED, shapes.same, meaning=m.unary,
+                names=UNARY, attrs={"params": Attr("numbers", default=(), bare=True)}),
         IOpSpec("binary", "t = f(a, b)", _T, (_D, _D), _NAMED, shapes.same, meaning=m.binary, names=BINARY),
         IOpSpec("compare", "t = a ? b, dtype being that of a and b", ("bool",), (_D, _D), _NAMED, shapes.same,
                 meaning=m.compare, names=COMPARE),
         IOpSpec("select", "t = m ? a : b", _T, ("bool", _D, _D), _T, shapes.same, meaning=m.select),
-        IOpSpec("broadcast", "row: t[i,j] = s[i,0]; col: t[i,j] = s[0,j]; group: s of the leading unit", _T, _T,
-                ("axis", "scope", "dtype"), shapes.broadcast, m.reads_broadcast, m.broadcast, attrs=_GROUP),
-        IOpSpec("reduce", "over the valid box of s; of nothing, the identity", _T, _T,
-                ("name", "axis", "scope", "dtype"), shapes.reduce, m.reads_reduce, m.reduce, names=REDUCE,
+        IOpSpec("broadcast", "row: t[i,j] = s[i,0]; col: t[i,j] = s[0,j]; group: s of the leading unit", _T,
+                _T, ("axis", "scope", "dtype"), shapes.broadcast, m.reads_broadcast, m.broadcast,
                 attrs=_GROUP),
-        IOpSpec("identity", "targets and sources are the same bytes", _T, _T, (), shapes.identity, m.reads_nothing,
-                variadic=True),
+        IOpSpec("reduce", "over the valid box of s; of nothing, the identity", _T, _T,
+                ("name", "axis", "scope", "dtype"), shapes.reduce, m.reads_reduce, m.reduce,
+                names=REDUCE, attrs=_GROUP),
+        IOpSpec("identity", "targets and sources are the same bytes", _T, _T, (), shapes.identity,
+                m.reads_nothing, variadic=True),
         IOpSpec("fill", "t = value", _T, (), _T, shapes.same, m.reads_nothing, m.fill,
                 attrs={"value": Attr("number", required=True, bare=True)}),
-        IOpSpec("cast", "t = s as another dtype", _T, ("name",), _NAMED, shapes.same, meaning=m.cast, attrs=_ROUND),
-        IOpSpec("iota", "t[i,j] = base + i*row_step + j*col_step", _T, (), _T, shapes.same, m.reads_nothing, m.iota,
-                kinds=NUMBER, attrs=_IOTA),
+        IOpSpec("cast", "t = s as another dtype", _T, ("name",), _NAMED, shapes.same, meaning=m.cast,
+                attrs=_ROUND),
+        IOpSpec("iota", "t[i,j] = base + i*row_step + j*col_step", _T, (), _T, shapes.same, m.reads_nothing,
+                m.iota, kinds=NUMBER, attrs=_IOTA),
         IOpSpec("transpose", "t[i,j] = s[j,i]", _T, _T, _T, shapes.transpose, m.reads_transpose, m.transpose),
-        IOpSpec("gather", "t[i,j] = s[i[i,0],j], or s[i[i,j],0]; outside the rows of s: pad", _T, (_D, "index"), _T,
-                shapes.gather, m.reads_gather, m.gather, attrs={"pad": Attr("number", default=0)}),
-        IOpSpec("scatter", "t[i[i,0],j] = s[i,j], or t[i[i,j],0]; outside the rows of t: nothing", _T, (_D, "index"),
-                _T, shapes.scatter, m.reads_scatter, m.scatter),
-        IOpSpec("contract", "t (+)= a.b over the valid columns of a", _T, ("factor", "factor"), _T, shapes.contract,
-                m.reads_contract, m.contract, kinds=NUMBER, attrs={"accumulate": Attr("flag", default=False)},
+        IOpSpec("gather", "t[i,j] = s[i[i,0],j], or s[i[i,j],0]; outside the rows of s: pad", _T,
+                (_D, "index"), _T, shapes.gather, m.reads_gather, m.gather,
+                attrs={"pad": Attr("number", default=0)}),
+        IOpSpec("scatter", "t[i[i,0],j] = s[i,j], or t[i[i,j],0]; outside the rows of t: nothing", _T,
+                (_D, "index"), _T, shapes.scatter, m.reads_scatter, m.scatter),
+        IOpSpec("contract", "t (+)= a.b over the valid columns of a", _T, ("factor", "factor"), _T,
+                shapes.contract, m.reads_contract, m.contract, kinds=NUMBER,
+                attrs={"accumulate": Attr("flag", default=False)},
                 reads_target=lambda iop: bool(iop.attrs.get("accumulate", False))),
     )
 }
+# fmt: on
 
 
 def mnemonic(iop: IOp) -> str:
@@ -200,10 +206,11 @@ def _form_faults(iop: IOp) -> list[str]:
     if spec is None:
         return [f"{iop.op!r} is no iOp; there are {', '.join(IOPS)}"]
     out: list[str] = []
-    for what, slices, wanted in (("target", iop.targets, spec.n_targets), ("source", iop.sources, spec.n_sources)):
+    sides = (("target", iop.targets, spec.n_targets), ("source", iop.sources, spec.n_sources))
+    for what, slices, wanted in sides:
         if len(slices) != wanted if wanted is not None else len(slices) < 1:
-            out.append(f"{iop.op} takes {wanted if wanted is not None else 'at least one'} {what}(s), "
-                       f"not {len(slices)}")
+            count = wanted if wanted is not None else "at least one"
+            out.append(f"{iop.op} takes {count} {what}(s), not {len(slices)}")
     if spec.names is not None and iop.name not in spec.names:
         out.append(f"{iop.op} has no {iop.name!r}; there are {', '.join(spec.names)}")
     if spec.names is None and "name" not in spec.mnemonic and iop.name:
@@ -226,8 +233,11 @@ _ATTR_TYPES: dict[str, tuple[type, ...]] = {
 
 
 def _attr_faults(spec: IOpSpec, iop: IOp) -> list[str]:
-    out = [f"{spec.op} needs the attribute {name!r}" for name, a in spec.attrs.items()
-           if a.required and name not in iop.attrs]
+    out = [
+        f"{spec.op} needs the attribute {name!r}"
+        for name, a in spec.attrs.items()
+        if a.required and name not in iop.attrs
+    ]
     for name, value in iop.attrs.items():
         rule = spec.attrs.get(name)
         if rule is None:
@@ -240,13 +250,16 @@ def _attr_faults(spec: IOpSpec, iop: IOp) -> list[str]:
             out.append(f"the attribute {name} must be of the kind {rule.kind}, not {type(value).__name__}")
         elif rule.words and value not in rule.words:
             out.append(f"the attribute {name} is {value!r}, but must be one of {', '.join(rule.words)}")
-    if spec.op == "unary" and iop.name in UNARY and len(spec.attr(iop, "params")) != UNARY[iop.name].n_params:
-        out.append(f"unary.{iop.name} takes {UNARY[iop.name].n_params} params, not {len(spec.attr(iop, 'params'))}")
+    if spec.op == "unary" and iop.name in UNARY:
+        wanted, given = UNARY[iop.name].n_params, len(spec.attr(iop, "params"))
+        if given != wanted:
+            out.append(f"unary.{iop.name} takes {wanted} params, not {given}")
     if "group_size" in spec.attrs:
-        group = iop.attrs.get("scope") == "group"
+        scope = iop.attrs.get("scope")
+        needs = "needs" if scope == "group" else "takes no"
         for name in ("buffer", "group_size"):
-            if (name in iop.attrs) != group:
-                out.append(f"{spec.op} of scope {iop.attrs.get('scope')} {'needs' if group else 'takes no'} {name!r}")
+            if (name in iop.attrs) != (scope == "group"):
+                out.append(f"{spec.op} of scope {scope} {needs} {name!r}")
     return out
 
 
@@ -259,7 +272,8 @@ def _dtype_rule(spec: IOpSpec, iop: IOp) -> str | None:
     if spec.variadic:
         wanted = [(s, "dtype") for s in (*iop.targets, *iop.sources)]
     else:
-        wanted = [*zip(iop.targets, spec.target_types, strict=True), *zip(iop.sources, spec.source_types, strict=True)]
+        wanted = list(zip(iop.targets, spec.target_types, strict=True))
+        wanted += zip(iop.sources, spec.source_types, strict=True)
     if "buffer" in iop.attrs:
         wanted.append((iop.attrs["buffer"], "dtype"))
     result = "bool" if named is not None and getattr(named, "result", "same") == "bool" else iop.dtype
@@ -270,9 +284,12 @@ def _dtype_rule(spec: IOpSpec, iop: IOp) -> str | None:
             if found not in DTYPES or DTYPES[found].kind not in INTEGER:
                 return f"the index {piece.pointer.name} is {found}, but must be an integer"
         elif rule == "factor":
-            if found not in _FACTORS.get(iop.dtype, (iop.dtype,)) or found != iop.sources[0].pointer.dtype:
-                takes = ", ".join(_FACTORS.get(iop.dtype, (iop.dtype,)))
-                return f"{piece.pointer.name} is {found}, but contract.{iop.dtype} takes two operands of one of {takes}"
+            takes = _FACTORS.get(iop.dtype, (iop.dtype,))
+            if found not in takes or found != iop.sources[0].pointer.dtype:
+                return (
+                    f"{piece.pointer.name} is {found}, but contract.{iop.dtype} takes two operands "
+                    f"of one of {', '.join(takes)}"
+                )
         elif found != expected[rule]:
             return f"{piece.pointer.name} is {found}, but {mnemonic(iop)} needs {expected[rule]} there"
     return None
@@ -286,5 +303,17 @@ _FACTORS = {
     "int32": ("int32", "int8", "int16", "uint8"),
 }
 
-__all__ = ["BINARY", "COMPARE", "IOPS", "LEVELS", "REDUCE", "UNARY", "Attr", "Box", "IOpSpec", "Region",
-           "mnemonic", "problems"]
+__all__ = [
+    "BINARY",
+    "COMPARE",
+    "IOPS",
+    "LEVELS",
+    "REDUCE",
+    "UNARY",
+    "Attr",
+    "Box",
+    "IOpSpec",
+    "Region",
+    "mnemonic",
+    "problems",
+]

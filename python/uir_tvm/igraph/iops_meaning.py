@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -159,7 +159,7 @@ def broadcast(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
 
 
 def reduce(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
-    """Reduce along the axis; rows (columns) of the target for which the source has nothing get the identity."""
+    """Reduce along the axis; rows (columns) of the target without source get the identity."""
     by_row = iop.attrs["axis"] == "row"
     result = reduce_array(REDUCE[iop.name], iop.dtype, s, 1 if by_row else 0)
     if result.shape == extent(region.target):
@@ -167,9 +167,8 @@ def reduce(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
     out = _filled(region, REDUCE[iop.name].identity(iop.dtype), iop.dtype)
     at = 0 if by_row else 2
     begin = region.sources[0][at] - region.target[at]
-    length = result.shape[0 if by_row else 1]
-    if out.size and length:
-        out[(slice(begin, begin + length), slice(None)) if by_row else (slice(None), slice(begin, begin + length))] = result
+    along = slice(begin, begin + result.shape[0 if by_row else 1])
+    out[(along, slice(None)) if by_row else (slice(None), along)] = result
     return out
 
 
@@ -208,7 +207,7 @@ def gather(iop: IOp, region: Region, s: np.ndarray, index: np.ndarray) -> np.nda
 def scatter(
     iop: IOp, region: Region, s: np.ndarray, index: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(rows, columns, values), three flat arrays in the source's row-major order: of equal places the last holds."""
+    """(rows, columns, values), flat, in the source's row-major order: of equal places the last holds."""
     r0, r1, c0, c1 = region.target
     if _by_row(iop, iop.sources[0].shape):
         cols = np.broadcast_to(np.arange(s.shape[1]) + region.sources[0][2], s.shape)
@@ -219,7 +218,9 @@ def scatter(
     return rows[inside], cols[inside], s[inside]
 
 
-def contract(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None) -> np.ndarray:
+def contract(
+    iop: IOp, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None
+) -> np.ndarray:
     """a.b (+ old), floats accumulated in fp64 and rounded once, integers in their own type (wrapping)."""
     row = dtype_of(iop.dtype)
     compute = np.float64 if row.kind == "float" else row.numpy
@@ -230,12 +231,22 @@ def contract(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray, old: np.nda
         return total.astype(row.numpy)
 
 
-_ROUND = {"rint": np.rint, "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": round_half_away}
+_ROUND: dict[str, Callable[..., Any]] = {
+    "rint": np.rint,
+    "floor": np.floor,
+    "ceil": np.ceil,
+    "trunc": np.trunc,
+    "round": round_half_away,
+}
 
 
 def cast(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
-    """Convert.  To bool: not zero.  Float to integer: by ``round`` (default trunc), then saturated, NaN to 0 (a value
-    out of range has no defined result on hardware).  Float to narrower float: to nearest even, or as ``round`` says."""
+    """Convert.
+
+    To bool: not zero.  Float to integer: by ``round`` (default trunc), then saturated, NaN to 0 (hardware
+    defines no result for a value out of range).  Float to narrower float: by ``round`` (default rint, to
+    nearest even).  ``round`` takes halves away from zero.
+    """
     source, target = dtype_of(iop.name), dtype_of(iop.dtype)
     with np.errstate(all="ignore"):
         if target.kind == "bool":
@@ -268,5 +279,6 @@ def _narrow(x: np.ndarray, to: np.dtype, mode: str) -> np.ndarray:
     if mode == "trunc":
         return towards_zero.astype(to)
     away = np.where(x < 0, below, above)
-    half = np.abs(x - towards_zero.astype(x.dtype)) * 2 >= np.abs(away.astype(x.dtype) - towards_zero.astype(x.dtype))
+    near = towards_zero.astype(x.dtype)
+    half = np.abs(x - near) * 2 >= np.abs(away.astype(x.dtype) - near)
     return np.where(half, away, towards_zero).astype(to)

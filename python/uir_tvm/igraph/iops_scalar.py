@@ -112,7 +112,8 @@ def _table(*rows: Scalar) -> dict[str, Scalar]:
     return {row.name: row for row in rows}
 
 
-#: Unary functions; ``divs`` and ``pows`` take their parameter on the right, ``rsubs`` and ``rdivs`` on the left.
+#: Unary functions; ``divs`` and ``pows`` take their parameter on the right, ``rsubs`` and ``rdivs`` on the
+#: left; ``round`` takes halves to even.
 UNARY: dict[str, Scalar] = _table(
     Scalar("copy", lambda x: x, ANY),
     Scalar("adds", lambda x, p: x + p, NUMBER, 1),
@@ -231,7 +232,9 @@ def round_to(value: Any, dtype: str) -> np.ndarray:
     return np.asarray(value).astype(dtype_of(dtype).numpy)
 
 
-def evaluate(scalar: Scalar, dtype: str, operands: Sequence[np.ndarray], params: Sequence[float] = ()) -> np.ndarray:
+def evaluate(
+    scalar: Scalar, dtype: str, operands: Sequence[np.ndarray], params: Sequence[float] = ()
+) -> np.ndarray:
     """A scalar function over arrays that are stored as ``dtype``.
 
     Parameters
@@ -260,6 +263,7 @@ def reduce_array(reduction: Reduction, dtype: str, array: np.ndarray, axis: int)
         if array.shape[axis] == 0:
             shape = tuple(1 if k == axis else n for k, n in enumerate(array.shape))
             return np.full(shape, reduction.identity(dtype)).astype(row.numpy)
-        extra = {"dtype": row.compute} if row.kind != "bool" else {}
-        result = reduction.ufunc.reduce(array.astype(row.compute, copy=False), axis=axis, keepdims=True, **extra)
+        operand = array.astype(row.compute, copy=False)
+        # the dtype keeps NumPy from widening small integers
+        result = reduction.ufunc.reduce(operand, axis=axis, dtype=row.compute, keepdims=True)
         return np.asarray(result).astype(row.numpy, copy=False)

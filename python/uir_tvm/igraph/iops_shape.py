@@ -34,7 +34,9 @@ def identity(iop: IOp) -> str | None:
     if len(names) > 1:
         return f"all slices must be of one pointer, not of {', '.join(names)}"
     counts = [sum(s.rows * s.cols for s in side) for side in (iop.targets, iop.sources)]
-    return None if counts[0] == counts[1] else f"the targets have {counts[0]} elements, the sources {counts[1]}"
+    if counts[0] == counts[1]:
+        return None
+    return f"the targets have {counts[0]} elements, the sources {counts[1]}"
 
 
 def _buffer(iop: IOp, elements: int) -> str | None:
@@ -43,11 +45,13 @@ def _buffer(iop: IOp, elements: int) -> str | None:
         return None
     buffer = iop.attrs["buffer"]
     if buffer.pointer.level != "sram":
-        return f"the buffer {buffer.pointer.name} lies in {buffer.pointer.level}, but units of a group share only sram"
+        return f"the buffer {buffer.pointer.name} lies in {buffer.pointer.level}, but units share only sram"
     if iop.attrs["group_size"] < 1:
         return f"the group size {iop.attrs['group_size']} must be positive"
     held = buffer.rows * buffer.cols
-    return None if held >= elements else f"the buffer {_of(buffer)} holds {held} elements, but {elements} are needed"
+    if held >= elements:
+        return None
+    return f"the buffer {_of(buffer)} holds {held} elements, but {elements} are needed"
 
 
 def broadcast(iop: IOp) -> str | None:
@@ -78,8 +82,10 @@ def gather(iop: IOp) -> str | None:
         return None
     if i.shape == t.shape and s.cols == 1:
         return None
-    return (f"{_of(s)} indexed by {_of(i)} does not fill {_of(t)}: the index must be ({t.rows}, 1) with {t.cols} "
-            f"columns in the table, or ({t.rows}, {t.cols}) with one")
+    return (
+        f"{_of(s)} indexed by {_of(i)} does not fill {_of(t)}: the index must be ({t.rows}, 1) with "
+        f"{t.cols} columns in the table, or ({t.rows}, {t.cols}) with one"
+    )
 
 
 def scatter(iop: IOp) -> str | None:
@@ -89,8 +95,10 @@ def scatter(iop: IOp) -> str | None:
         return None
     if i.shape == s.shape and t.cols == 1:
         return None
-    return (f"{_of(s)} at the index {_of(i)} does not go into {_of(t)}: the index must be ({s.rows}, 1) with "
-            f"{s.cols} columns in the target, or ({s.rows}, {s.cols}) with one")
+    return (
+        f"{_of(s)} at the index {_of(i)} does not go into {_of(t)}: the index must be ({s.rows}, 1) with "
+        f"{s.cols} columns in the target, or ({s.rows}, {s.cols}) with one"
+    )
 
 
 def contract(iop: IOp) -> str | None:

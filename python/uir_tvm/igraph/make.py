@@ -69,11 +69,25 @@ def select(t: ISlice, mask: ISlice, a: ISlice, b: ISlice) -> IOp:
 
 
 def broadcast(
-    t: ISlice, s: ISlice, axis: str, scope: str = "unit", buffer: ISlice | None = None, group_size: int | None = None
+    t: ISlice,
+    s: ISlice,
+    axis: str,
+    scope: str = "unit",
+    buffer: ISlice | None = None,
+    group_size: int | None = None,
 ) -> IOp:
     """``broadcast.AXIS.SCOPE.dtype t, s [buffer=, group_size=]``."""
-    return _made("broadcast", "", t.pointer.dtype, [t], [s], axis=axis, scope=scope, buffer=buffer,
-                 group_size=group_size)
+    return _made(
+        "broadcast",
+        "",
+        t.pointer.dtype,
+        [t],
+        [s],
+        axis=axis,
+        scope=scope,
+        buffer=buffer,
+        group_size=group_size,
+    )
 
 
 def reduce(
@@ -86,8 +100,17 @@ def reduce(
     group_size: int | None = None,
 ) -> IOp:
     """``reduce.NAME.AXIS.SCOPE.dtype t, s [buffer=, group_size=]``."""
-    return _made("reduce", name, t.pointer.dtype, [t], [s], axis=axis, scope=scope, buffer=buffer,
-                 group_size=group_size)
+    return _made(
+        "reduce",
+        name,
+        t.pointer.dtype,
+        [t],
+        [s],
+        axis=axis,
+        scope=scope,
+        buffer=buffer,
+        group_size=group_size,
+    )
 
 
 def identity(targets: Sequence[ISlice], sources: Sequence[ISlice]) -> IOp:
@@ -108,7 +131,9 @@ def cast(t: ISlice, s: ISlice, round: str | None = None) -> IOp:
 
 def iota(t: ISlice, base: AffineLike = 0, row_step: int = 0, col_step: int = 1) -> IOp:
     """``iota.dtype t [base=, row_step=, col_step=]``."""
-    return _made("iota", "", t.pointer.dtype, [t], [], base=affine(base), row_step=row_step, col_step=col_step)
+    return _made(
+        "iota", "", t.pointer.dtype, [t], [], base=affine(base), row_step=row_step, col_step=col_step
+    )
 
 
 def transpose(t: ISlice, s: ISlice) -> IOp:
