@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Schedules: the primitives, and the recipe that a PrimFunc gets by itself."""
+
+from .attach import PRIMITIVES, attach
+from .default import apply_default, is_scheduled
+from .group import group_broadcast, group_reduce
+from .map_to_units import map_to_units
+from .move_to_hierarchy import move_to_hierarchy
+
+attach()
+
+__all__ = [
+    "PRIMITIVES",
+    "apply_default",
+    "attach",
+    "group_broadcast",
+    "group_reduce",
+    "is_scheduled",
+    "map_to_units",
+    "move_to_hierarchy",
+]

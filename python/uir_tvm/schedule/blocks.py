@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What primitives and recipes need to know about the blocks of a PrimFunc."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import tvm
+from tvm import tirx
+from tvm.ir import Call, TensorLoad
+from tvm.s_tir import Schedule
+from tvm_ffi.structural import WalkResult, structural_walk
+
+SPATIAL, REDUCTION = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
+
+#: Calls that cost many instructions: an expression with one of them is not recomputed.
+EXPENSIVE = frozenset(
+    "tirx." + name
+    for name in (
+        "exp exp2 exp10 log log2 log10 log1p tanh erf sigmoid sin cos tan pow sqrt rsqrt atan atan2 asin acos "
+        "sinh cosh asinh acosh atanh"
+    ).split()
+)
+
+
+@attrs.frozen
+class BlockInfo:
+    """One leaf block, as the schedule has it now."""
+
+    name: str
+    rv: Any = attrs.field(eq=False)
+    stmt: Any = attrs.field(eq=False)
+    #: Extents of the block's iteration variables and their kinds (SPATIAL, REDUCTION, other).
+    extents: tuple[int, ...]
+    kinds: tuple[int, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    #: Distinct calls in its body, by operator name.
+    calls: frozenset[str]
+    #: Arithmetic nodes in its body.
+    flops: int
+
+    @property
+    def spatial(self) -> tuple[int, ...]:
+        """Extents of the spatial iteration variables."""
+        return tuple(e for e, k in zip(self.extents, self.kinds, strict=True) if k == SPATIAL)
+
+    @property
+    def reduction(self) -> tuple[int, ...]:
+        """Extents of the reduction iteration variables."""
+        return tuple(e for e, k in zip(self.extents, self.kinds, strict=True) if k == REDUCTION)
+
+    @property
+    def is_reduction(self) -> bool:
+        """Whether it reduces."""
+        return REDUCTION in self.kinds
+
+    @property
+    def is_injective(self) -> bool:
+        """All iteration variables are spatial."""
+        return all(k == SPATIAL for k in self.kinds)
+
+    @property
+    def is_expensive(self) -> bool:
+        """Whether recomputing it costs a transcendental function."""
+        return bool(self.calls & EXPENSIVE)
+
+    @property
+    def is_copy(self) -> bool:
+        """Whether its body only moves data (a reshape, a transpose, a slice, an expansion)."""
+        return self.flops == 0 and not (self.calls - {"tirx.if_then_else"})
+
+
+def _constant(extent: Any) -> int:
+    return int(extent) if isinstance(extent, int | tirx.IntImm) else -1
+
+
+_ARITHMETIC = (tirx.Add, tirx.Sub, tirx.Mul, tirx.Div, tirx.Max, tirx.Min, tirx.Select, tirx.Cast)
+
+
+def _body_facts(stmt: Any) -> tuple[frozenset[str], int]:
+    """Calls and number of arithmetic nodes on values (index arithmetic does not count)."""
+    calls: set[str] = set()
+    flops = 0
+
+    def visit(node: Any) -> Any:
+        nonlocal flops
+        if isinstance(node, TensorLoad | tvm.ir.Type):
+            return WalkResult.SKIP
+        if isinstance(node, tirx.BufferStore):
+            structural_walk(node.value, (object, visit), order="pre")
+            return WalkResult.SKIP
+        if isinstance(node, Call):
+            calls.add(node.op.name if isinstance(node.op, tvm.ir.Op) else str(node.op))
+        elif isinstance(node, _ARITHMETIC):
+            flops += 1
+        return WalkResult.ADVANCE
+
+    structural_walk(stmt, (object, visit), order="pre")
+    return frozenset(calls), flops
+
+
+def block_info(sch: Schedule, rv: Any) -> BlockInfo:
+    """Facts about one block."""
+    stmt = sch.get(rv)
+    calls, flops = _body_facts(stmt.body)
+    return BlockInfo(
+        name=stmt.name_hint,
+        rv=rv,
+        stmt=stmt,
+        extents=tuple(_constant(iv.dom.extent) for iv in stmt.iter_vars),
+        kinds=tuple(int(iv.iter_type) for iv in stmt.iter_vars),
+        reads=tuple(dict.fromkeys(r.source.name for r in stmt.reads)),
+        writes=tuple(dict.fromkeys(w.source.name for w in stmt.writes)),
+        calls=calls,
+        flops=flops,
+    )
+
+
+def leaf_blocks(sch: Schedule) -> list[BlockInfo]:
+    """All blocks under the root, in program order."""
+    return [block_info(sch, rv) for rv in sch.get_child_blocks(root_block(sch))]
+
+
+def root_block(sch: Schedule) -> Any:
+    """The root block of the function being scheduled."""
+    return sch.get_sblock("root")
+
+
+def param_names(sch: Schedule) -> set[str]:
+    """Names of the buffers that the caller owns."""
+    return {p.name for p in prim_func(sch).params}
+
+
+def prim_func(sch: Schedule) -> tirx.PrimFunc:
+    """The function being scheduled."""
+    return sch.mod[sch.func_working_on]
+
+
+def loop_extent(sch: Schedule, loop: Any) -> int:
+    """A loop's constant extent (-1 when it is not constant)."""
+    return _constant(sch.get(loop).extent)
+
+
+def dtype_bytes(dtype: Any) -> int:
+    """Bytes of one element."""
+    return (tvm.runtime.DataType(str(dtype)).bits + 7) // 8
+
+
+def uses(expr: Any, variables: list[Any]) -> bool:
+    """Whether any of the variables occurs in the expression."""
+    found: list[Any] = []
+    structural_walk(expr, (tvm.ir.Var, found.append))
+    return any(v.same_as(w) for v in found for w in variables)
+
+
+def bindings(sch: Schedule, rv: Any) -> list[Any]:
+    """What each iteration variable of a block is bound to."""
+    wanted = sch.get(rv)
+    found: list[Any] = []
+
+    def visit(realize: Any) -> None:
+        if realize.block.same_as(wanted):
+            found.extend(realize.iter_values)
+
+    structural_walk(prim_func(sch).body, (tvm.s_tir.SBlockRealize, visit))
+    return found
+
+
+def reduction_loops(sch: Schedule, rv: Any) -> list[Any]:
+    """The loops above a block that its reduction variables are bound to, outermost first."""
+    stmt = sch.get(rv)
+    reduced = [
+        value
+        for iv, value in zip(stmt.iter_vars, bindings(sch, rv), strict=True)
+        if int(iv.iter_type) == REDUCTION
+    ]
+    return [lp for lp in sch.get_loops(rv) if any(uses(v, [sch.get(lp).loop_var]) for v in reduced)]
+
+
+def own_loops(sch: Schedule, rv: Any) -> list[Any]:
+    """The loops above a block that enclose nothing else, outermost first."""
+    loops = list(sch.get_loops(rv))
+    shared = 0
+    for depth, loop in enumerate(loops):
+        if len(sch.get_child_blocks(loop)) > 1:
+            shared = depth + 1
+    return loops[shared:]

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The recipe that an unscheduled PrimFunc gets by itself."""
+
+from __future__ import annotations
+
+import logging
+
+import tvm
+from tvm import tirx
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
+from tvm_ffi.structural import WalkResult, structural_walk
+
+from ..errors import ScheduleError
+from ..igraph import HardwareModel
+from .annotations import PARALLEL
+from .hardware_of import model_of_target
+
+log = logging.getLogger(__name__)
+
+#: Attribute of a scheduled PrimFunc: the recipe that made it.
+RECIPE = "uir.recipe"
+
+
+def is_scheduled(func: tirx.PrimFunc) -> bool:
+    """Whether a loop carries the annotation of `map_to_units`."""
+    found = False
+
+    def visit(loop: tirx.For) -> WalkResult:
+        nonlocal found
+        found = found or PARALLEL in loop.annotations
+        return WalkResult.SKIP if found else WalkResult.ADVANCE
+
+    structural_walk(func.body, (tirx.For, visit), order="pre")
+    return found
+
+
+def apply_default(
+    func: tirx.PrimFunc, target: tvm.target.Target | HardwareModel | None = None
+) -> tirx.PrimFunc:
+    """Schedule a PrimFunc by the first recipe that fits; an already scheduled one is returned as it is.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        Static shapes, in S-TIR (blocks).
+    target : Target or HardwareModel, optional
+        For which hardware; default: the current target, else this host.
+
+    Returns
+    -------
+    PrimFunc
+        Scheduled, with the attribute ``uir.recipe``.
+
+    Raises
+    ------
+    ScheduleError
+        No recipe fits, not even the scalar fallback (a function without blocks, symbolic shapes).
+    """
+    from ..schedules import RECIPES
+
+    if is_scheduled(func):
+        return func
+    hw = target if isinstance(target, HardwareModel) else model_of_target(
+        target if target is not None else tvm.target.Target.current(allow_none=True)
+    )
+    reasons = []
+    for recipe in RECIPES:
+        sch = Schedule(func, debug_mask="none", error_render_level="fast")
+        try:
+            if not recipe.matches(sch):
+                continue
+            recipe.schedule(sch, hw)
+        except (ScheduleError, TVMScheduleError) as error:
+            reason = str(error).splitlines()[0]
+            reasons.append(f"{recipe.HERO}: {reason}")
+            log.debug("recipe %s does not fit: %s", recipe.HERO, error)
+            continue
+        return sch.mod["main"].with_attr(RECIPE, recipe.HERO)
+    raise ScheduleError(
+        "No recipe fits this function.", where=str(func.attrs.get("global_symbol", "main")) if func.attrs else "main",
+        need="; ".join(reasons) or "blocks over static loops",
+        remedy="write it as S-TIR blocks with static shapes, or let TVM's own lowering take it",
+    )

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which hardware model a schedule is written for."""
+
+from __future__ import annotations
+
+import tvm
+from tvm.s_tir import Schedule
+
+from .. import hardware as models
+from ..igraph import HardwareModel
+
+
+def hardware_for(sch: Schedule | None, hardware: HardwareModel | str | None) -> HardwareModel:
+    """The model given, or of that name, or of the current target, or of this host."""
+    if isinstance(hardware, HardwareModel):
+        return hardware
+    if isinstance(hardware, str):
+        return models.get(hardware)
+    return model_of_target(tvm.target.Target.current(allow_none=True))
+
+
+def model_of_target(target: tvm.target.Target | None) -> HardwareModel:
+    """The hardware model of a uir target: kind by its keys, name by its ``model`` (this host for any other)."""
+    keys = [] if target is None else [str(key) for key in target.keys]
+    if "uir" not in keys:
+        return models.get()
+    kind = next((key for key in keys if key in models.kinds()), "cpu")
+    name = str(target.attrs.get("model", "")) if target is not None else ""
+    return models.get(name if name and name != "unknown" else None, kind)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The primitive ``map_to_units``: spatial loops become units, serial loops and a 2-D tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+from tvm import sym as arith
+from tvm.s_tir import Schedule
+from tvm_ffi.structural import structural_walk
+
+from ..errors import ScheduleError
+from ..igraph import HardwareModel
+from .annotations import LOOP, PARALLEL, parallel_value
+from .blocks import REDUCTION, SPATIAL, BlockInfo, block_info, dtype_bytes, loop_extent
+from .hardware_of import hardware_for
+from .transaction import primitive
+
+
+@primitive(
+    remedy="map a block whose loops belong to it alone: fuse or inline its neighbours first, "
+    "or attach them afterwards with move_to_hierarchy(..., at=loop)"
+)
+def map_to_units(
+    sch: Schedule,
+    block: Any,
+    num_groups: int | None = None,
+    num_units: int | None = None,
+    tile: Sequence[int | None] = (None, None),
+    *,
+    row_loops: int | None = None,
+    split_columns: bool = False,
+    hardware: HardwareModel | str | None = None,
+) -> list[Any]:
+    """Distribute a block over the units of a device.
+
+    Before, with ``tile=(r, c)``::
+
+        for b, i, j in grid(B, M, N): block
+
+    After (``T`` row tiles, each unit takes ``L = ceil(T / (G*U))`` consecutive ones)::
+
+        for pid in G*U:            # annotated uir.parallel = "G,U"
+          for lid in L:            # annotated uir.loop
+            for jo in ceil(N / c): # annotated uir.loop; joins the tiles when split_columns
+              for ii, ji in grid(r, c): block
+
+    The last row loop is cut in tiles of r rows, so no tile crosses the end of a dimension; the outer
+    loops and the row tiles together are numbered and dealt to the units.  Reduction loops of the
+    block are its columns.
+
+    Parameters
+    ----------
+    block : SBlockRV or str
+        A leaf block whose loops carry nothing else.
+    num_groups, num_units : int, optional
+        Parallel groups and units per group; the hardware model's by default, fewer when there are
+        not that many tiles.
+    tile : (int or None, int or None)
+        Rows and columns of a tile; None = 1 row, all columns.
+    row_loops : int, optional
+        How many leading spatial loops are rows; all but the last by default (all, for a reduction).
+    split_columns : bool
+        Deal column tiles to the units too (few rows, long columns).
+    hardware : HardwareModel or str, optional
+        Default: the model of the current target.
+
+    Returns
+    -------
+    list of LoopRV
+        pid, lid, jo, ii, ji (jo is None where columns are whole or dealt to units).
+
+    Raises
+    ------
+    ScheduleError
+        The tile exceeds the unit's reg memory; a store is not affine; the block carries a dependence
+        over its loops; units do not fit the hardware; the block shares its loops.
+    """
+    hw = hardware_for(sch, hardware)
+    rv = sch.get_sblock(block) if isinstance(block, str) else block
+    info = block_info(sch, rv)
+    _refuse_unmappable(info)
+    groups, units = _units(hw, num_groups, num_units)
+
+    loops = sch.get_loops(rv)
+    if len(loops) != len(info.extents):
+        raise ScheduleError(
+            f"Block {info.name!r} has {len(loops)} loops for {len(info.extents)} iteration variables.",
+            need="one loop for each iteration variable", remedy="map the block before splitting or fusing its loops",
+        )
+    spatial = [lp for lp, k in zip(loops, info.kinds, strict=True) if k == SPATIAL]
+    reduction = [lp for lp, k in zip(loops, info.kinds, strict=True) if k == REDUCTION]
+    rows, cols = _split_roles(sch, info, spatial, reduction, row_loops)
+
+    col = sch.fuse(*cols) if len(cols) > 1 else (cols[0] if cols else sch.add_unit_loop(rv))
+    row = rows[-1] if rows else sch.add_unit_loop(sch.get_loops(rv)[0])
+    r, c = _tile_sizes(tile, loop_extent(sch, row), loop_extent(sch, col))
+    _refuse_overflow(hw, info, r, c)
+
+    row_outer, row_inner = sch.split(row, [None, r])
+    whole = c >= loop_extent(sch, col)
+    col_outer, col_inner = (None, col) if whole else sch.split(col, [None, c])
+    tiles = [*rows[:-1], row_outer]
+    order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
+    sch.reorder(*order)
+    if split_columns and not whole and not reduction:
+        tiles.append(col_outer)
+        col_outer = None
+    numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
+    groups, units = _shrink(loop_extent(sch, numbered), groups, units)
+    pid, lid = sch.split(numbered, [groups * units, None])
+    sch.annotate(pid, PARALLEL, parallel_value(groups, units))
+    sch.annotate(lid, LOOP, 1)
+    if col_outer is not None:
+        sch.annotate(col_outer, LOOP, 1)
+    return [pid, lid, col_outer, row_inner, col_inner]
+
+
+def _split_roles(
+    sch: Schedule, info: BlockInfo, spatial: list[Any], reduction: list[Any], row_loops: int | None
+) -> tuple[list[Any], list[Any]]:
+    """Row loops and column loops, in order."""
+    if reduction:
+        sch.reorder(*spatial, *reduction)
+        return spatial, reduction
+    count = len(spatial) - 1 if row_loops is None else row_loops
+    if not 0 <= count <= len(spatial):
+        raise ScheduleError(
+            f"row_loops={count} of block {info.name!r} is out of range.", limit=f"0..{len(spatial)}"
+        )
+    return spatial[:count], spatial[count:]
+
+
+def _units(hw: HardwareModel, num_groups: int | None, num_units: int | None) -> tuple[int, int]:
+    groups = hw.num_groups if num_groups is None else int(num_groups)
+    units = hw.num_units if num_units is None else int(num_units)
+    if groups < 1 or units < 1:
+        raise ScheduleError(
+            f"({groups}, {units}) units are not possible.", limit="at least one group of one unit",
+            remedy="leave num_groups and num_units to the hardware model",
+        )
+    if units > hw.num_units:
+        raise ScheduleError(
+            "More units per group than the hardware has.", need=f"{units} units",
+            limit=f"{hw.num_units} units in a group of {hw.name}", remedy=f"use num_units <= {hw.num_units}",
+        )
+    return groups, units
+
+
+def _shrink(tiles: int, groups: int, units: int) -> tuple[int, int]:
+    """No more groups than tiles fill."""
+    return max(1, min(groups, math.ceil(tiles / units))), units
+
+
+def _tile_sizes(tile: Sequence[int | None], rows: int, cols: int) -> tuple[int, int]:
+    if len(tile) != 2:
+        raise ScheduleError(f"A tile is (rows, columns), not {tuple(tile)!r}.", remedy="pass tile=(r, c)")
+    r = 1 if tile[0] is None else int(tile[0])
+    c = cols if tile[1] is None else int(tile[1])
+    if r < 1 or c < 1:
+        raise ScheduleError(f"Tile ({r}, {c}) is empty.", limit="at least one row and one column")
+    return min(r, rows), min(c, cols)
+
+
+def _refuse_overflow(hw: HardwareModel, info: BlockInfo, r: int, c: int) -> None:
+    """A tile that does not fit a unit's memory even once."""
+    widest = max(dtype_bytes(region.source.ty.dtype) for region in (*info.stmt.reads, *info.stmt.writes))
+    need = r * c * widest
+    if need > hw.reg_bytes:
+        fits = max(1, hw.reg_bytes // (widest * c))
+        advice = f"tile=({fits}, {c})" if fits * c * widest <= hw.reg_bytes else f"tile=(1, {hw.reg_bytes // widest})"
+        raise ScheduleError(
+            f"Tile ({r}, {c}) of block {info.name!r} exceeds the memory of a unit.",
+            need=f"{need} bytes of reg for one slice", limit=f"{hw.reg_bytes} bytes on {hw.name}",
+            remedy=f"use at most {advice}",
+        )
+
+
+def _refuse_unmappable(info: BlockInfo) -> None:
+    if any(e == 0 for e in info.extents):
+        raise ScheduleError(
+            f"Block {info.name!r} has a dimension of size zero.", need="extents of at least 1",
+            remedy="drop the operator: it computes nothing",
+        )
+    if any(e < 0 for e in info.extents):
+        raise ScheduleError(
+            f"Block {info.name!r} has a loop of symbolic extent.", need="static shapes",
+            remedy="bind the symbolic dimensions before scheduling",
+        )
+    other = [k for k in info.kinds if k not in (SPATIAL, REDUCTION)]
+    if other or not info.kinds:
+        raise ScheduleError(
+            f"Block {info.name!r} has iteration variables that are neither spatial nor reductions.",
+            need="a block whose iterations are independent",
+            remedy="write it with T.axis.spatial and T.axis.reduce, or leave it to the scalar fallback",
+        )
+    _refuse_carried_dependence(info)
+    _refuse_non_affine_store(info)
+
+
+def _refuse_carried_dependence(info: BlockInfo) -> None:
+    """An element that reads what another iteration writes (B[i] = B[i - 1] + ...)."""
+    stores: dict[str, Any] = {}
+    structural_walk(info.stmt.body, (tvm.tirx.BufferStore, lambda s: stores.update({s.buffer.name: s.indices})))
+
+    def check(load: Any) -> None:
+        written = stores.get(getattr(load.source, "name", ""))
+        if written is None:
+            return
+        analyzer = arith.Analyzer()
+        same = all(analyzer.can_prove_equal(a, b) for a, b in zip(load.indices, written, strict=True))
+        if not same:
+            raise ScheduleError(
+                f"Block {info.name!r} carries a dependence over its loops.",
+                where=f"{load} is read while {load.source.name}{list(written)} is written",
+                need="iterations that do not depend on each other",
+                remedy="keep the loop serial (write it as a reduction), or leave it to the scalar fallback",
+            )
+
+    structural_walk(info.stmt.body, (tvm.ir.TensorLoad, check))
+
+
+def _refuse_non_affine_store(info: BlockInfo) -> None:
+    variables = [iv.var for iv in info.stmt.iter_vars]
+
+    def check(store: Any) -> None:
+        for index in store.indices:
+            if not len(arith.detect_linear_equation(index, variables)):
+                raise ScheduleError(
+                    f"Block {info.name!r} stores at an index that is not affine.",
+                    where=f"{store.buffer.name}{list(store.indices)}: {index}",
+                    need="store indices linear in the block's iteration variables",
+                    remedy="reindex the output (sch.transform_layout), or express the store as a scatter",
+                )
+
+    structural_walk(info.stmt.body, (tvm.tirx.BufferStore, check))

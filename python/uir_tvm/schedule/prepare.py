@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bring a PrimFunc into the form that recipes start from.
+
+Pure data movement and cheap producers are inlined; a result that is also read inside the function,
+or that a reduction writes, is made in reg first and copied out by a block of its own, so that every
+output block is elementwise and everything before it can be attached under its row loop.
+"""
+
+from __future__ import annotations
+
+import math
+
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
+
+from .blocks import BlockInfo, leaf_blocks, param_names
+
+#: A producer with at most this many arithmetic nodes may be computed again for every consumer.
+CHEAP_FLOPS = 2
+
+
+def prepare(sch: Schedule) -> None:
+    """Inline what costs nothing, then separate outputs from values (see the module's text)."""
+    inline_producers(sch)
+    separate_outputs(sch)
+
+
+def inline_producers(sch: Schedule) -> None:
+    """Inline injective intermediates where nothing expensive is computed more often than before."""
+    refused: set[str] = set()
+    while True:
+        outputs = param_names(sch)
+        candidates = [
+            b
+            for b in leaf_blocks(sch)
+            if b.is_injective and b.name not in refused and not set(b.writes) & outputs
+        ]
+        block = next((b for b in candidates if _worth_inlining(sch, b)), None)
+        if block is None:
+            return
+        try:
+            sch.compute_inline(block.rv)
+        except TVMScheduleError:
+            refused.add(block.name)
+
+
+def _worth_inlining(sch: Schedule, block: BlockInfo) -> bool:
+    if block.is_copy:
+        return True
+    consumers = sch.get_consumers(block.rv)
+    if not consumers:
+        return False
+    size = math.prod(block.extents)
+    infos = [b for b in leaf_blocks(sch) if any(b.name == sch.get(c).name_hint for c in consumers)]
+    same_size = all(math.prod(b.extents) == size for b in infos)
+    if not same_size:
+        return False
+    if len(infos) == 1:
+        return True
+    return not block.is_expensive and block.flops <= CHEAP_FLOPS
+
+
+def separate_outputs(sch: Schedule) -> None:
+    """Give every output that is reduced, or read inside the function, a reg copy of its own."""
+    outputs = param_names(sch)
+    for block in leaf_blocks(sch):
+        written = [i for i, name in enumerate(block.writes) if name in outputs]
+        consumers = list(sch.get_consumers(block.rv))
+        if written and (block.is_reduction or consumers):
+            for index in written:
+                sch.cache_write(block.rv, index, "local", consumer_blocks=consumers or None)

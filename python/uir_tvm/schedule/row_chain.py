@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The engine of most recipes: one nest over row tiles, every producer attached inside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+from tvm.s_tir import Schedule
+
+from ..errors import ScheduleError
+from ..igraph import HardwareModel
+from .annotations import LOOP, PARALLEL
+from .blocks import BlockInfo, dtype_bytes, leaf_blocks, param_names
+from .map_to_units import map_to_units
+
+#: Below this many elementary operations a kernel runs on one unit: waking the others costs more.
+SERIAL_WORK = 24_000
+#: What a transcendental function counts for in that sum.
+EXPENSIVE_WORK = 8
+
+
+@attrs.frozen
+class Nest:
+    """The loops that `map_chain` made; producers are attached at ``lid``."""
+
+    pid: Any
+    lid: Any
+    roots: tuple[BlockInfo, ...]
+
+
+def output_blocks(sch: Schedule) -> list[BlockInfo]:
+    """Blocks that write a parameter, in program order."""
+    outputs = param_names(sch)
+    return [b for b in leaf_blocks(sch) if set(b.writes) & outputs]
+
+
+def total_work(blocks: Sequence[BlockInfo]) -> int:
+    """Elementary operations of all blocks, roughly."""
+    return sum(
+        math.prod(b.extents) * (1 + b.flops + (EXPENSIVE_WORK if b.is_expensive else 0)) for b in blocks
+    )
+
+
+def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
+    """How many groups are worth waking."""
+    return 1 if total_work(blocks) < SERIAL_WORK else hw.num_groups
+
+
+def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
+    """Elements of a tile so that one slice of every buffer fits the preferred working set."""
+    buffers = {r.source.name: dtype_bytes(r.source.ty.dtype) for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)}
+    preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
+    return max(1, preferred // max(1, sum(buffers.values())))
+
+
+def row_loops_of(block: BlockInfo, rows: int) -> int | None:
+    """How many leading spatial loops of ``block`` make up ``rows`` rows (None: no prefix does)."""
+    product = 1
+    for count, extent in enumerate(block.spatial):
+        if product == rows:
+            rest = block.spatial[count:]
+            # Trailing loops of extent 1 belong to the rows only when nothing else follows.
+            return count if math.prod(rest) != 1 else len(block.spatial)
+        product *= extent
+    return len(block.spatial) if product == rows else None
+
+
+def map_chain(
+    sch: Schedule,
+    hw: HardwareModel,
+    rows: int,
+    tile: tuple[int | None, int | None],
+    *,
+    num_groups: int,
+    split_columns: bool = False,
+) -> Nest:
+    """Map every output block to the same units and row tiles, and merge them into one nest.
+
+    Raises
+    ------
+    ScheduleError
+        An output block has no such rows.
+    """
+    roots = output_blocks(sch)
+    nests = []
+    for block in roots:
+        count = row_loops_of(block, rows)
+        if count is None:
+            raise ScheduleError(
+                f"Output block {block.name!r} does not have {rows} rows.", need=f"leading loops whose product is {rows}",
+                limit=f"loops {block.spatial}", remedy="another recipe fits this function",
+            )
+        pid, lid, *_ = map_to_units(
+            sch, block.rv, num_groups, None, tile, row_loops=count, split_columns=split_columns, hardware=hw
+        )
+        nests.append((pid, lid))
+    if len(nests) == 1:
+        return Nest(nests[0][0], nests[0][1], tuple(roots))
+    return _merge(sch, nests, roots)
+
+
+def _merge(sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo]) -> Nest:
+    value = sch.get(nests[0][0]).annotations[PARALLEL]
+    if any(sch.get(pid).annotations[PARALLEL] != value for pid, _ in nests):
+        raise ScheduleError(
+            "The output blocks were dealt to different numbers of units.", need="the same row tiles",
+            remedy="another recipe fits this function",
+        )
+    for pid, lid in nests:
+        sch.unannotate(pid, PARALLEL)
+        sch.unannotate(lid, LOOP)
+    lid = sch.merge(*[lid for _, lid in nests])
+    pid = sch.get_loops(roots[0].rv)[0]
+    sch.annotate(pid, PARALLEL, value)
+    sch.annotate(lid, LOOP, 1)
+    return Nest(pid, lid, tuple(roots))
+
+
+def attach_producers(sch: Schedule, nest: Nest) -> list[BlockInfo]:
+    """Move every other block under the row loop, its result in reg, last first.
+
+    Returns
+    -------
+    list of BlockInfo
+        The attached blocks, last first.
+    """
+    root_names = {b.name for b in nest.roots}
+    producers = [b for b in leaf_blocks(sch) if b.name not in root_names]
+    for block in reversed(producers):
+        for index in range(len(block.writes)):
+            sch.set_scope(block.rv, index, "local")
+        sch.compute_at(block.rv, nest.lid, preserve_unit_loops=True)
+    return list(reversed(producers))
+
+
+def rows_per_tile(elements: int, row: int, cols: int) -> int:
+    """Rows of ``cols`` elements that a tile of ``elements`` holds: a divisor of ``row`` where one is near."""
+    limit = max(1, min(row, elements // max(1, cols)))
+    for r in range(limit, max(0, limit // 2), -1):
+        if row % r == 0:
+            return r
+    return next(r for r in range(limit, 0, -1) if row % r == 0)

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All-or-nothing primitives: a refused one leaves the schedule as it was."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
+
+from ..errors import ScheduleError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _first_lines(error: Exception) -> str:
+    """TVM's reason without its dump of the module."""
+    text = str(error)
+    for marker in ("Error message:", "Error:"):
+        if marker in text:
+            text = text.split(marker, 1)[1]
+            break
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return " ".join(lines[:3])[:400]
+
+
+def primitive(remedy: str) -> Callable[[F], F]:
+    """Make ``fn(sch, ...)`` a primitive: rehearse it on a copy, then run it on ``sch``.
+
+    A stock instruction that TVM refuses becomes a `ScheduleError` with ``remedy``; in every case of
+    refusal ``sch`` (module and trace) is untouched, because only the copy was worked on.
+    """
+
+    def wrap(fn: F) -> F:
+        @functools.wraps(fn)
+        def run(sch: Schedule, *args: Any, **kwargs: Any) -> Any:
+            try:
+                fn(sch.copy(), *args, **kwargs)
+            except TVMScheduleError as error:
+                raise ScheduleError(
+                    f"{fn.__name__} does not apply here.", need=_first_lines(error), remedy=remedy
+                ) from error
+            return fn(sch, *args, **kwargs)
+
+        return run  # type: ignore[return-value]
+
+    return wrap

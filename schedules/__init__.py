@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One recipe per hero, tried in this order.
+
+A recipe is a module with ``HERO`` (its name), ``matches(sch)``, ``schedule(sch, hardware)`` and
+``example()``; run as a script it shows what it does.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from . import (
+    column_reduction,
+    contraction,
+    elementwise,
+    fallback,
+    gather,
+    normalization,
+    reduction,
+    transpose,
+)
+
+#: From the most particular hero to the fallback that always builds.
+RECIPES: tuple[ModuleType, ...] = (
+    contraction,
+    normalization,
+    reduction,
+    column_reduction,
+    transpose,
+    gather,
+    elementwise,
+    fallback,
+)
+
+__all__ = ["RECIPES"]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over leading or middle dimensions: columns stay side by side, rows are added up.
+
+The result's columns are dealt to the units; each unit walks the reduced dimension serially and keeps
+its accumulators in reg, so memory is read in whole lines.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvm.s_tir import Schedule
+
+from ..errors import ScheduleError
+from ..igraph import HardwareModel
+from ..schedule.annotations import LOOP
+from ..schedule.blocks import leaf_blocks, own_loops, reduction_loops
+from ..schedule.prepare import prepare
+from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, tile_elements
+from ..schedule.rowwise import reduction_blocks
+
+HERO = "column reduction"
+#: Columns of a tile: enough for whole cache lines and several vectors, few enough for many tiles.
+COLUMNS = 256
+
+
+def matches(sch: Schedule) -> bool:
+    """At least one reduction."""
+    return bool(reduction_blocks(sch))
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Columns over units, the reduced dimension serial.
+
+    Raises
+    ------
+    ScheduleError
+        The outputs do not have the columns of the reductions.
+    """
+    prepare(sch)
+    reductions = reduction_blocks(sch)
+    root = output_blocks(sch)[-1]
+    shapes = {math.prod(b.spatial) for b in reductions}
+    if shapes != {math.prod(root.spatial)}:
+        raise ScheduleError(
+            "The result does not have the shape of the reductions.", need=f"{sorted(shapes)} elements",
+            limit=f"{math.prod(root.spatial)} elements", remedy="another recipe fits this function",
+        )
+    blocks = leaf_blocks(sch)
+    columns = min(COLUMNS, tile_elements(hw, blocks))
+    rows = math.prod(root.spatial[:-1]) if root.spatial else 1
+    nest = map_chain(sch, hw, rows, (1, columns), num_groups=groups_for(hw, blocks), split_columns=True)
+    for block in attach_producers(sch, nest):
+        if not block.is_reduction:
+            continue
+        reduced = reduction_loops(sch, block.rv)
+        names = {sch.get(lp).loop_var.name for lp in reduced}
+        spatial = [lp for lp in own_loops(sch, block.rv) if sch.get(lp).loop_var.name not in names]
+        sch.reorder(*reduced, *spatial)
+        for loop in reduced:
+            sch.annotate(loop, LOOP, 1)
+
+
+def example() -> tuple[Any, ...]:
+    """Mean over the tokens of (4, 128, 384)."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("mean_pool")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("column_reduction")

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products that no library takes: register tiles, the contracted dimension in serial chunks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tvm
+from tvm.s_tir import Schedule
+
+from ..errors import ScheduleError
+from ..igraph import HardwareModel
+from ..schedule.annotations import LOOP
+from ..schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
+from ..schedule.prepare import prepare
+from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
+from ..schedule.rowwise import reduction_blocks
+
+HERO = "contraction"
+#: On a block: its update is a matrix product over the tile.
+CONTRACT = "uir.contract"
+TILE = (8, 64)
+CHUNK = 64
+
+
+def matches(sch: Schedule) -> bool:
+    """One reduction, and it multiplies and adds two operands over one variable."""
+    reductions = reduction_blocks(sch)
+    return len(reductions) == 1 and _is_product(reductions[0])
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Output tiles over units, the accumulator in reg, the epilogue on the tile.
+
+    Raises
+    ------
+    ScheduleError
+        The product's shape is not that of the output.
+    """
+    prepare(sch)
+    root = output_blocks(sch)[-1]
+    (product,) = reduction_blocks(sch)
+    if math.prod(root.spatial) != math.prod(product.spatial) or len(root.spatial) < 2:
+        raise ScheduleError(
+            "The product does not have the output's shape.", need=f"{product.spatial}", limit=f"{root.spatial}",
+            remedy="another recipe fits this function",
+        )
+    rows = math.prod(root.spatial[:-1])
+    nest = map_chain(sch, hw, rows, TILE, num_groups=groups_for(hw, leaf_blocks(sch)), split_columns=True)
+    attach_producers(sch, nest)
+    (loop,) = reduction_loops(sch, product.rv)
+    if loop_extent(sch, loop) > CHUNK:
+        outer, _ = sch.split(loop, [None, CHUNK])
+        *_, row, col, _chunk, _inner = sch.get_loops(product.rv)
+        sch.reorder(outer, row, col)
+        sch.annotate(outer, LOOP, 1)
+    sch.annotate(product.rv, CONTRACT, 1)
+
+
+def _is_product(block: BlockInfo) -> bool:
+    store = block.stmt.body
+    if not isinstance(store, tvm.tirx.BufferStore) or not isinstance(store.value, tvm.tirx.Add):
+        return False
+    return (
+        isinstance(store.value.b, tvm.tirx.Mul)
+        and len(block.reduction) == 1
+        and len(block.spatial) >= 2
+        and len(block.reads) == 2
+    )
+
+
+def example() -> tuple[Any, ...]:
+    """relu(a @ b + bias), (48, 100) x (100, 72)."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("matmul_bias_relu")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("contraction")

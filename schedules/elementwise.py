@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Elementwise operators: every output element depends on one element of each operand (or a broadcast one).
+
+Also concatenation, slicing and padding, whose pieces become guarded moves.  Where all operands have
+the output's own layout the loops are one flat run of elements; otherwise rows and columns are kept,
+so that a broadcast operand is read once per tile.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm.s_tir import Schedule
+from tvm_ffi.structural import structural_equal, structural_walk
+
+from ..igraph import HardwareModel
+from ..schedule.blocks import BlockInfo, leaf_blocks
+from ..schedule.prepare import prepare
+from ..schedule.row_chain import (
+    attach_producers,
+    groups_for,
+    map_chain,
+    output_blocks,
+    row_loops_of,
+    rows_per_tile,
+    tile_elements,
+)
+
+HERO = "elementwise"
+#: A flat tile is at most this long: long enough to amortise the loop, short enough to stay in L1.
+FLAT_TILE = 4096
+
+
+def matches(sch: Schedule) -> bool:
+    """No block reduces."""
+    return all(b.is_injective for b in leaf_blocks(sch))
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Tile rows and columns (or the flat run), deal tiles to the units."""
+    prepare(sch)
+    blocks = leaf_blocks(sch)
+    roots = output_blocks(sch)
+    root = roots[-1]
+    elements = tile_elements(hw, blocks)
+    groups = groups_for(hw, blocks)
+    if all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1:
+        nest = map_chain(
+            sch, hw, 1, (1, min(elements, FLAT_TILE)), num_groups=groups, split_columns=True
+        )
+    else:
+        rows, tile = _row_tile(root, elements)
+        nest = map_chain(sch, hw, rows, tile, num_groups=groups, split_columns=True)
+    attach_producers(sch, nest)
+
+
+def _row_tile(root: BlockInfo, elements: int) -> tuple[int, tuple[int, int]]:
+    """(rows, tile) for a block of two or more dimensions."""
+    *outer, cols = root.spatial
+    rows = 1
+    for extent in outer:
+        rows *= extent
+    c = min(cols, elements)
+    row = outer[-1] if outer else 1
+    assert row_loops_of(root, rows) is not None
+    return rows, (rows_per_tile(elements, row, c), c)
+
+
+def _is_flat(block: BlockInfo) -> bool:
+    """Whether every access has the indices of the store, so that one linear index serves all."""
+    indices: list[Any] = []
+    stores: list[Any] = []
+    structural_walk(
+        block.stmt.body,
+        (
+            (tvm.tirx.BufferStore, lambda s: stores.append(s)),
+            (tvm.ir.TensorLoad, lambda ld: indices.append(ld)),
+        ),
+    )
+    if len(stores) != 1:
+        return False
+    wanted, shape = stores[0].indices, stores[0].buffer.shape
+    return all(
+        len(ld.indices) == len(wanted)
+        and all(a.same_as(b) for a, b in zip(ld.indices, wanted, strict=True))
+        and structural_equal(ld.source.ty.shape, shape)
+        for ld in indices
+    )
+
+
+def example() -> tuple[Any, ...]:
+    """gelu(x + bias) on (512, 768)."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("gelu_bias")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("elementwise")

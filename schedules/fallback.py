@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The fallback that always builds: one unit, every block's last loop in chunks, the others serial."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.s_tir import Schedule
+
+from ..igraph import HardwareModel
+from ..schedule.annotations import LOOP, PARALLEL, parallel_value
+from ..schedule.blocks import leaf_blocks, loop_extent, root_block
+from ..schedule.prepare import inline_producers
+
+HERO = "fallback"
+CHUNK = 1024
+
+
+def matches(sch: Schedule) -> bool:
+    """Everything that consists of blocks."""
+    return bool(leaf_blocks(sch))
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """One unit runs the blocks one after the other."""
+    inline_producers(sch)
+    for block in leaf_blocks(sch):
+        loops = list(sch.get_loops(block.rv)) or [sch.add_unit_loop(block.rv)]
+        last = loops.pop()
+        if loop_extent(sch, last) > CHUNK:
+            outer, _ = sch.split(last, [None, CHUNK])
+            loops.append(outer)
+        for loop in loops:
+            sch.annotate(loop, LOOP, 1)
+    sch.annotate(root_block(sch), PARALLEL, parallel_value(1, 1))
+
+
+def example() -> tuple[Any, ...]:
+    """Two reductions over different rows."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("two_row_spaces")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("fallback")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gathers (embedding lookups) with elementwise work after them: whole rows of the table at a time."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tvm
+from tvm.s_tir import Schedule
+from tvm_ffi.structural import structural_walk
+
+from ..igraph import HardwareModel
+from ..schedule.blocks import BlockInfo, leaf_blocks
+from ..schedule.prepare import prepare
+from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, rows_per_tile, tile_elements
+
+HERO = "gather"
+
+
+def matches(sch: Schedule) -> bool:
+    """An injective function with a data-dependent index."""
+    blocks = leaf_blocks(sch)
+    return all(b.is_injective for b in blocks) and any(_has_indirect_load(b) for b in blocks)
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Rows dealt to units, every row whole."""
+    prepare(sch)
+    blocks = leaf_blocks(sch)
+    root = output_blocks(sch)[-1]
+    *outer, cols = root.spatial
+    r = rows_per_tile(tile_elements(hw, blocks), outer[-1] if outer else 1, cols)
+    nest = map_chain(sch, hw, math.prod(outer), (r, None), num_groups=groups_for(hw, blocks))
+    attach_producers(sch, nest)
+
+
+def _has_indirect_load(block: BlockInfo) -> bool:
+    found = False
+
+    def visit(load: Any) -> None:
+        nonlocal found
+        for index in load.indices:
+            structural_walk(index, (tvm.ir.TensorLoad, lambda _: None))
+            inner: list[Any] = []
+            structural_walk(index, (tvm.ir.TensorLoad, inner.append))
+            found = found or bool(inner)
+
+    structural_walk(block.stmt.body, (tvm.ir.TensorLoad, visit))
+    return found
+
+
+def example() -> tuple[Any, ...]:
+    """Token plus position embedding."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("embedding")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("gather")

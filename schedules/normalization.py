@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Softmax and normalisations: several reductions over a row, then an elementwise pass over it.
+
+One pass over the data while a row fits a unit's memory: the row is loaded once, every reduction and
+the result are computed from the tile on chip.  Longer rows are walked in chunks.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from tvm.s_tir import Schedule
+
+from ..igraph import HardwareModel
+from ..schedule.row_chain import output_blocks
+from ..schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
+
+HERO = "normalization"
+
+
+def matches(sch: Schedule) -> bool:
+    """Row reductions whose row space the outputs extend by columns."""
+    reductions = reduction_blocks(sch)
+    rows = common_rows(reductions)
+    if not reductions or rows is None or not all(reduces_trailing(b) for b in reductions):
+        return False
+    return any(math.prod(b.spatial) > rows for b in output_blocks(sch))
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Rows over units; see `uir_tvm.schedule.rowwise`."""
+    schedule_rows(sch, hw)
+
+
+def example() -> tuple[Any, ...]:
+    """Masked softmax over rows of 384."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("masked_softmax")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("normalization")

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over the trailing dimensions, with elementwise work before and after."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm.s_tir import Schedule
+
+from ..igraph import HardwareModel
+from ..schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
+
+HERO = "reduction"
+
+
+def matches(sch: Schedule) -> bool:
+    """Every reduction runs over trailing dimensions of the same rows."""
+    reductions = reduction_blocks(sch)
+    return bool(reductions) and common_rows(reductions) is not None and all(
+        reduces_trailing(b) for b in reductions
+    )
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Rows over units; see `uir_tvm.schedule.rowwise`."""
+    schedule_rows(sch, hw)
+
+
+def example() -> tuple[Any, ...]:
+    """Sum of squares over rows of 1000."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("row_sum")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("reduction")

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Transposes (with elementwise work around them): square tiles, so that both sides move whole lines.
+
+The loop that walks the operand's contiguous dimension becomes the tile's rows, the output's last
+dimension its columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tvm
+from tvm.s_tir import Schedule
+from tvm_ffi.structural import structural_walk
+
+from ..errors import ScheduleError
+from ..igraph import HardwareModel
+from ..schedule.blocks import BlockInfo, leaf_blocks
+from ..schedule.prepare import prepare
+from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
+
+HERO = "transpose"
+#: Bytes of a tile's side: one cache line of the operand is one row of the tile, times four for the result.
+TILE_LINES = 1
+COLUMN_LINES = 4
+
+
+def matches(sch: Schedule) -> bool:
+    """An injective function whose widest operand is contiguous along another loop than the result."""
+    blocks = leaf_blocks(sch)
+    return all(b.is_injective for b in blocks) and any(_row_variable(b) is not None for b in blocks)
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> None:
+    """Square tiles over the two contiguous dimensions.
+
+    Raises
+    ------
+    ScheduleError
+        After inlining no single block transposes.
+    """
+    prepare(sch)
+    roots = output_blocks(sch)
+    root = roots[-1]
+    var = _row_variable(root)
+    if len(roots) != 1 or var is None:
+        raise ScheduleError(
+            "The transposition is not in the output block alone.", need="one output, transposed",
+            remedy="another recipe fits this function",
+        )
+    loops = list(sch.get_loops(root.rv))
+    row = loops.pop(var)
+    sch.reorder(*loops[:-1], row, loops[-1])
+    line = int(hw.figures.get("line_bytes", 64)) // 4
+    rows = 1
+    for extent in (*root.spatial[:var], *root.spatial[var + 1 : -1], root.spatial[var]):
+        rows *= extent
+    root_rows = _map(sch, hw, root, len(loops), (TILE_LINES * line, COLUMN_LINES * line))
+    del rows
+    attach_producers(sch, root_rows)
+
+
+def _map(sch: Schedule, hw: HardwareModel, root: BlockInfo, row_loops: int, tile: tuple[int, int]) -> Any:
+    from ..schedule.map_to_units import map_to_units
+    from ..schedule.row_chain import Nest
+
+    pid, lid, *_ = map_to_units(
+        sch, root.rv, groups_for(hw, leaf_blocks(sch)), None, tile, row_loops=row_loops, split_columns=True, hardware=hw
+    )
+    return Nest(pid, lid, (root,))
+
+
+def _row_variable(block: BlockInfo) -> int | None:
+    """Which iteration variable walks the contiguous dimension of a transposed operand."""
+    variables = [iv.var for iv in block.stmt.iter_vars]
+    if len(variables) < 2 or block.extents[-1] == 1:
+        return None
+    found: list[int] = []
+
+    def visit(load: Any) -> None:
+        last = load.indices[-1]
+        for position, var in enumerate(variables[:-1]):
+            if last.same_as(var) and block.extents[position] > 1 and _mentions(load, variables[-1]):
+                found.append(position)
+
+    structural_walk(block.stmt.body, (tvm.ir.TensorLoad, visit))
+    return found[0] if found else None
+
+
+def _mentions(load: Any, var: Any) -> bool:
+    return any(index.same_as(var) for index in load.indices)
+
+
+def example() -> tuple[Any, ...]:
+    """exp(x) with its last two dimensions swapped, (20, 160, 170)."""
+    from ..schedule.demo import from_relax
+
+    return from_relax("transpose")
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("transpose")
