@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The verifier: faults of an iGraph, decided before anything is emitted.
+
+`RULES` lists the rules in order; a rule relies on those before it, so that it is only asked of a graph
+in which they found nothing.  A rule that cannot prove a graph right says so as a fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ..errors import VerifyError
+from ..igraph.nodes import IGraph
+from . import bounds, capacity, coverage, form, initialised, rules, valid
+from .access import Access, Program, accesses
+
+#: The rules by name.  Those of one stage do not rely on each other; the next stage relies on all of them.
+STAGES: Sequence[Mapping[str, Sequence[Callable[[Program], Iterator[VerifyError]]]]] = (
+    {"form": (form.check,)},
+    {"shape": (rules.check_shape,), "dtype": (rules.check_dtype,)},
+    {"bounds": (bounds.check, valid.check)},
+    {"coverage": (coverage.check,), "uninitialised": (initialised.check,), "capacity": (capacity.check,)},
+)
+
+#: Every rule's name, in order.
+ALL: tuple[str, ...] = tuple(name for stage in STAGES for name in stage)
+
+
+def verify(graph: IGraph, rules: Sequence[str] = ALL) -> None:
+    """Raise the first fault of a graph.
+
+    Parameters
+    ----------
+    rules : sequence of str
+        Names out of `ALL`; a rule left out is not asked.
+
+    Raises
+    ------
+    VerifyError
+        The fault, with iOp, slice, witness and remedy.
+    """
+    for fault in _faults(graph, rules):
+        raise fault
+
+
+def check(graph: IGraph, rules: Sequence[str] = ALL) -> list[VerifyError]:
+    """All faults of a graph; those of a rule hide those of the rules that rely on it."""
+    return list(_faults(graph, rules))
+
+
+def _faults(graph: IGraph, rules: Sequence[str]) -> Iterator[VerifyError]:
+    unknown = [name for name in rules if name not in ALL]
+    if unknown:
+        raise ValueError(f"no such rule: {', '.join(unknown)} (there are {', '.join(ALL)})")
+    program = Program(graph)
+    for stage in STAGES:
+        clean = True
+        for name, checks in stage.items():
+            for run in checks if name in rules else ():
+                for fault in run(program):
+                    clean = False
+                    yield fault
+        if not clean:
+            return
+
+
+__all__ = ["ALL", "STAGES", "Access", "accesses", "check", "verify"]

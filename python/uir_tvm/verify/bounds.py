@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds: every element of every slice's valid box lies in its pointer.
+
+The address of element (i, j) is checked over the whole domain of pid, loops, i and j.  Interval
+arithmetic on the corners of the box proves nearly all slices; where it does not, isl decides exactly,
+and where isl gives up the corners are enumerated.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from ..errors import VerifyError
+from ..igraph.affine import Affine, affine
+from ..igraph.iops import mnemonic
+from . import isl
+from .access import Program, Step
+from .describe import where, witness_of
+from .expr import expr
+from .region import Axis, Region
+
+#: Points above which enumeration is given up.
+MAX_POINTS = 20_000_000
+CHUNK = 1 << 18
+
+
+def check(program: Program) -> Iterator[VerifyError]:
+    """Every slice that leaves its pointer."""
+    proved: set[tuple[object, ...]] = set()
+    for step in program.steps:
+        for operand, piece, region in step.operands():
+            key = (str(piece.pointer.name), region.key)
+            if key in proved:
+                continue
+            outside = find_outside(region, int(piece.pointer.size))
+            if outside is None:
+                proved.add(key)
+            else:
+                yield _outside_error(step, operand, region, outside)
+
+
+class Outside:
+    """A point of a region outside ``[0, size)``: its address, and where it is (None: not proved either way)."""
+
+    def __init__(self, address: int, witness: dict[str, int], proved: bool = True) -> None:
+        self.address, self.witness, self.proved = address, witness, proved
+
+
+def find_outside(region: Region, size: int) -> Outside | None:
+    """The farthest address of ``region`` outside ``[0, size)``; None when there is none."""
+    if _inside_by_intervals(region, size):
+        return None
+    try:
+        return isl.bounded(lambda: _outside_by_isl(region, size))
+    except isl.Exhausted:
+        return _outside_by_enumeration(region, size)
+
+
+def _corners(region: Region, high: bool) -> Iterator[Affine]:
+    """Expressions of which each bounds all addresses of the same pid and loops, from above or below."""
+
+    def ends(a: Axis) -> list[Affine]:
+        if (a.stride > 0) == high:
+            return [affine((a.extent - 1) * a.stride), *((b - 1) * a.stride for b in a.upper)]
+        return [affine(0), *(b * a.stride for b in a.lower)]
+
+    for row, col in product(ends(region.rows), ends(region.cols)):
+        yield region.offset + row + col
+
+
+def _inside_by_intervals(region: Region, size: int) -> bool:
+    below = any(expr(c).interval(region.extents)[1] < size for c in _corners(region, True))
+    return below and any(expr(c).interval(region.extents)[0] >= 0 for c in _corners(region, False))
+
+
+def _outside_by_isl(region: Region, size: int) -> Outside | None:
+    variables = region.used
+    found = isl.points(region, variables, f"a < 0 or a >= {size}")
+    if found.is_empty():
+        return None
+    high = isl.maximum(found)
+    address = high if high >= size else isl.minimum(found)
+    point = isl.sample(isl.points(region, variables, f"a = {address}"))
+    assert point is not None
+    return Outside(address, witness_of(region, dict(zip([*variables, "row", "col"], point[1:], strict=True))))
+
+
+def _outside_by_enumeration(region: Region, size: int) -> Outside | None:
+    variables = region.used
+    if region.num_envs(variables) > MAX_POINTS:
+        return Outside(0, {}, proved=False)
+    for env in region.grids(variables, CHUNK):
+        r0, r1, c0, c1 = region.box(env)
+        base = region.base.values(env) + 0 * r0
+        for high in (True, False):
+            row = r1 - 1 if (region.rows.stride > 0) == high else r0
+            col = c1 - 1 if (region.cols.stride > 0) == high else c0
+            address = base + row * region.rows.stride + col * region.cols.stride
+            bad = (r1 > r0) & (c1 > c0) & ((address >= size) | (address < 0))
+            if bad.any():
+                at = int(bad.argmax())
+                values = {v: int(env[v][at]) for v in variables} | {"row": int(row[at]), "col": int(col[at])}
+                return Outside(int(address[at]), witness_of(region, values))
+    return None
+
+
+def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -> VerifyError:
+    pieces = {name: piece for name, piece, _ in step.operands()}
+    piece = pieces[operand]
+    name, size = piece.pointer.name, int(piece.pointer.size)
+    verb = "writes" if operand == "target" else "reads" if operand.startswith("source") else "uses"
+    verb = "names" if step.iop.op in ("sync", "identity") else verb
+    if not outside.proved:
+        return VerifyError(
+            f"It is not proved that {mnemonic(step.iop)} stays inside '{name}'.",
+            rule="bounds",
+            where=where(step.iop, piece),
+            need=f"a proof over {region.num_envs(region.used)} combinations of pid and loops",
+            limit=f"{MAX_POINTS} by enumeration, {isl.MAX_OPERATIONS} operations of isl",
+            remedy="write the offset with fewer floor and mod terms, or bound the slice by rows and cols",
+        )
+    beyond = outside.address >= size
+    return VerifyError(
+        f"{mnemonic(step.iop)} {verb} {'beyond the end' if beyond else 'before the start'} of '{name}'.",
+        rule="bounds",
+        where=where(step.iop, piece),
+        witness=outside.witness,
+        need=f"address {outside.address}",
+        limit=f"size {size} elements",
+        remedy=_remedy(region, size, outside.address) if beyond else "start the slice at row_begin / col_begin "
+        f"where the address reaches 0 (rows {_first_inside(region)}:), or add {-outside.address} to the offset",
+    )
+
+
+def _remedy(region: Region, size: int, address: int) -> str:
+    """Smaller coefficients that stay inside, and the valid rows or columns that do."""
+    excess = address - size + 1
+    smaller = []
+    for v in region.used:
+        c, steps = region.offset.coefficient(v), region.extents[v] - 1
+        if c > 0 and steps > 0:
+            fits = c + (-excess // steps)
+            if 2 * fits >= c:  # a slip of the pen; a smaller one is hardly what was meant
+                smaller.append(f"{fits}*{v} instead of {c}*{v}")
+    hints = [f"an offset with {' or '.join(smaller)} stays inside"] if smaller else []
+    axis, other, word = region.rows, region.cols, "rows"
+    if axis.extent == 1 or axis.stride <= 0:
+        axis, other, word = region.cols, region.rows, "cols"
+    if axis.stride > 0:
+        reach = max((other.extent - 1) * other.stride, 0)
+        end = (affine(size - reach + axis.stride - 1) - region.offset) // axis.stride
+        hints.append(f"bound the slice by its valid {word} :{end}")
+    return "; or ".join(hints) or f"make the pointer {excess} elements larger"
+
+
+def _first_inside(region: Region) -> Affine:
+    return (affine(region.rows.stride - 1) - region.offset) // max(region.rows.stride, 1)

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Form: names, loops, variables, pointers and roles are as an iGraph's must be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..errors import VerifyError
+from ..igraph.affine import Affine
+from ..igraph.dtypes import DTYPES
+from ..igraph.iops import LEVELS, problems
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from .access import UNTOUCHED, Program
+from .describe import safe_iop_text, slice_text
+from .region import PID
+
+ROLES = ("in", "out", "inout", "tmp")
+
+
+def check(program: Program) -> Iterator[VerifyError]:
+    """Every fault of form."""
+    graph = program.graph
+    yield from _parallel(graph)
+    yield from _pointers(graph)
+    yield from _loops(graph.body, [])
+    listed = {str(p.name): p for p in graph.pointers}
+    for iop, loops in graph.walk():
+        yield from _iop(graph, iop, {PID, *(str(n.var) for n in loops)}, listed)
+
+
+def _fault(what: str, **parts: str) -> VerifyError:
+    return VerifyError(what, rule="form", **parts)  # type: ignore[arg-type]
+
+
+def _parallel(graph: IGraph) -> Iterator[VerifyError]:
+    for field in ("num_groups", "num_units"):
+        if getattr(graph, field) < 1:
+            yield _fault(
+                f"The graph '{graph.name}' has {field} = {getattr(graph, field)}.",
+                where=f"parallel ({graph.num_groups}, {graph.num_units})",
+                need="at least 1",
+            )
+
+
+def _pointers(graph: IGraph) -> Iterator[VerifyError]:
+    for name, count in Counter(str(p.name) for p in graph.pointers).items():
+        if count > 1:
+            yield _fault(
+                f"{count} pointers are named '{name}'.", where="the graph's pointers", remedy="rename all but one"
+            )
+    seen_other: str | None = None
+    for p in graph.pointers:
+        if p.is_param and seen_other is not None:
+            yield _fault(
+                f"The parameter '{p.name}' is listed after '{seen_other}', which is no parameter.",
+                where="the graph's pointers",
+                need="parameters first, in the order of the signature",
+                remedy=f"move '{p.name}' before '{seen_other}'",
+            )
+        seen_other = seen_other if p.is_param else seen_other or str(p.name)
+        yield from _pointer(graph, p)
+
+
+def _pointer(graph: IGraph, p: IPointer) -> Iterator[VerifyError]:
+    where = f"{p.name} = iPointer({p.level}, {p.dtype}, {p.size}, {p.role})"
+    for what, value, known in (("level", p.level, LEVELS), ("role", p.role, ROLES), ("dtype", p.dtype, DTYPES)):
+        if value not in known:
+            yield _fault(f"The pointer '{p.name}' has the {what} '{value}'.", where=where,
+                         need="one of " + ", ".join(known))
+    if p.size < 1:
+        yield _fault(f"The pointer '{p.name}' has {p.size} elements.", where=where, need="at least 1",
+                     remedy="drop the pointer and the iOps that use it")
+    if p.is_param and p.level != "dram":
+        yield _fault(f"The parameter '{p.name}' lies in {p.level}.", where=where, need="dram, or the role tmp")
+    if p.level == "sram" and graph.hardware.sram_bytes == 0:
+        yield _fault(
+            f"The pointer '{p.name}' lies in sram, which {graph.hardware.name} has not.",
+            where=where,
+            limit=f"sram_bytes = 0 on {graph.hardware.name}",
+            remedy="keep it in reg, or choose a hardware model whose units share sram",
+        )
+    if p.level == "sram" and graph.num_units > graph.hardware.num_units:
+        yield _fault(
+            f"'{p.name}' is shared by {graph.num_units} units, more than a group of {graph.hardware.name} has.",
+            where=f"parallel ({graph.num_groups}, {graph.num_units})",
+            limit=f"{graph.hardware.num_units} units in a group",
+            remedy=f"use groups of at most {graph.hardware.num_units} units",
+        )
+
+
+def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
+    for node in body:
+        if not isinstance(node, Loop):
+            continue
+        var = str(node.var)
+        if var == PID:
+            yield _fault("A loop variable is named 'pid', which is the number of the unit.",
+                         where=f"for {var} in {node.extent}", remedy="rename the loop variable")
+        elif var in seen:
+            yield _fault(f"Two loops have the variable '{var}'.", where=f"for {var} in {node.extent}",
+                         need="a name of its own for every loop of a graph", remedy="rename one of them")
+        if node.extent < 1:
+            yield _fault(f"The loop over '{var}' runs {node.extent} times.", where=f"for {var} in {node.extent}",
+                         need="an extent of at least 1", remedy="drop the loop")
+        seen.append(var)
+        yield from _loops(node.body, seen)
+
+
+def _iop(graph: IGraph, iop: IOp, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
+    text = safe_iop_text(iop)
+    slices = [*iop.targets, *iop.sources, *(v for v in iop.attrs.values() if isinstance(v, ISlice))]
+    for piece in slices:
+        yield from _slice(piece, text, bound, listed)
+    for name, value in iop.attrs.items():
+        if isinstance(value, Affine):
+            yield from _variables(value, bound, f"{name} = {value} in `{text}`")
+    faults = [sentence for rule, sentence in problems(iop) if rule == "form"]
+    for sentence in faults:
+        yield _fault(f"An iOp is malformed: {sentence}.", where=f"`{text}`")
+    if faults:
+        return
+    for piece in iop.targets if iop.op not in UNTOUCHED else ():
+        if piece.pointer.role == "in":
+            yield _fault(
+                f"{iop.op} writes '{piece.pointer.name}', an input.",
+                where=f"`{text}`",
+                need="the role out, inout or tmp",
+                remedy=f"give '{piece.pointer.name}' the role inout, or write elsewhere",
+            )
+    if iop.op == "sync" and iop.targets[0].pointer != iop.sources[0].pointer:
+        yield _fault(
+            f"sync names two pointers, '{iop.targets[0].pointer.name}' and '{iop.sources[0].pointer.name}'.",
+            where=f"`{text}`", need="slices of one pointer on both sides",
+        )
+    yield from _group(graph, iop, text)
+
+
+def _slice(piece: ISlice, text: str, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
+    where = f"{slice_text(piece)} in `{text}`"
+    name = str(piece.pointer.name)
+    if listed.get(name) != piece.pointer:
+        what = "is not among the graph's pointers" if name not in listed else "differs from the pointer of that name"
+        yield _fault(f"The pointer '{name}' of a slice {what}.", where=where,
+                     remedy="list it in IGraph.pointers, and use that very pointer in slices")
+    if piece.rows < 1 or piece.cols < 1:
+        yield _fault(f"A slice of '{name}' has the shape ({piece.rows}, {piece.cols}).", where=where,
+                     need="at least one row and one column")
+    for value in (piece.offset, *piece.valid):
+        if value is not None:
+            yield from _variables(value, bound, where)
+
+
+def _variables(value: Affine, bound: set[str], where: str) -> Iterator[VerifyError]:
+    for var in value.variables():
+        if var not in bound:
+            yield _fault(
+                f"The variable '{var}' is neither pid nor that of an enclosing loop.",
+                where=where,
+                need="one of " + ", ".join(sorted(bound)),
+                remedy=f"put the iOp into a loop over '{var}', or replace the variable",
+            )
+
+
+def _group(graph: IGraph, iop: IOp, text: str) -> Iterator[VerifyError]:
+    if iop.attrs.get("scope") != "group" or iop.op == "sync":
+        return
+    size = int(iop.attrs["group_size"])
+    if size < 1 or graph.num_units % size:
+        yield _fault(
+            f"{iop.op} shares among {size} units, which do not divide a group of {graph.num_units}.",
+            where=f"`{text}`",
+            need=f"group_size divides num_units = {graph.num_units}",
+            remedy="choose one of " + ", ".join(str(d) for d in range(1, graph.num_units + 1)
+                                                if graph.num_units % d == 0),
+        )
+    buffer = iop.attrs["buffer"].pointer
+    if buffer.level != "sram":
+        yield _fault(f"The buffer '{buffer.name}' lies in {buffer.level}.", where=f"`{text}`",
+                     need="sram, which the units of a group share")

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Initialisation: nothing is read from reg, sram or temporary dram that no iOp has written.
+
+Of a reg pointer every element that is read must have been written by the same unit before: earlier in
+the iteration, in an earlier iteration, or before the loop.  Most reads are settled by one write that
+covers them; the others by isl on the order of the loop tree.  Of sram and temporary dram, which other
+units write too, every element that is read must be written by some unit at some time; that it is in
+time is a question of sync.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import islpy
+
+from ..errors import VerifyError
+from ..igraph.iops import mnemonic
+from . import isl
+from .access import Access, Program
+from .describe import where, witness_of
+from .region import PID, Region
+
+
+def check(program: Program) -> Iterator[VerifyError]:
+    """Every read of memory that nothing, or nothing before it, has written."""
+    for pointer in program.graph.pointers:
+        if pointer.role in ("in", "inout"):
+            continue
+        accesses = program.by_pointer[str(pointer.name)]
+        writes = [a for a in accesses if a.kind == "write"]
+        for read in (a for a in accesses if a.kind == "read"):
+            fault = _fault(program, read, writes)
+            if fault is not None:
+                yield fault
+
+
+def covers(write: Access, read: Access, within: str | None = None) -> bool:
+    """Whether one write surely wrote, before the read, all that it reads.
+
+    Parameters
+    ----------
+    within : str, optional
+        A loop that encloses both: the write must be of the same iteration of it.  Without one, any
+        write before the read serves.
+    """
+    w, r = write.region, read.region
+    if write.position >= read.position or not (w.every == 1 or w.every == r.every):
+        return False
+    common = _common(write, read)
+    if within is not None and within not in common:
+        return False
+    fixed = {PID, *common}
+    same = str(w.offset) == str(r.offset) and all(v in fixed for v in w.base.variables)
+    if same and _axis_within(w, r, "rows", fixed) and _axis_within(w, r, "cols", fixed):
+        return True
+    return _whole_pointer(write)
+
+
+def _axis_within(w: Region, r: Region, name: str, fixed: set[str]) -> bool:
+    """Whether the writer's axis has every position of the reader's, both starting at the same offset."""
+    a, b = getattr(w, name), getattr(r, name)
+    if b.extent > a.extent or (a.stride != b.stride and b.extent > 1):
+        return False
+    theirs = {str(x) for x in (*b.lower, *b.upper)}
+    return all(str(x) in theirs and set(x.variables()) <= fixed for x in (*a.lower, *a.upper))
+
+
+def _whole_pointer(write: Access) -> bool:
+    """Whether the write covers its pointer, whatever pid and loops are."""
+    r = write.region
+    if not r.whole or r.base.atoms or r.base.constant:
+        return False
+    rows, cols = (r.rows.extent, r.rows.stride), (r.cols.extent, r.cols.stride)
+    inner, outer = sorted((rows, cols), key=lambda a: (a[0] == 1, a[1]))
+    dense = (inner[0] == 1 or inner[1] == 1) and (outer[0] == 1 or outer[1] == inner[0])
+    return dense and inner[0] * outer[0] == int(write.slice.pointer.size)
+
+
+def _common(a: Access, b: Access) -> list[str]:
+    """The loops that enclose both, outermost first."""
+    out = []
+    for x, y in zip(a.loops, b.loops, strict=False):
+        if x.var != y.var:
+            break
+        out.append(str(x.var))
+    return out
+
+
+def _fault(program: Program, read: Access, writes: Sequence[Access]) -> VerifyError | None:
+    private = read.slice.pointer.level == "reg"
+    if private and any(w.certain and covers(w, read) for w in writes):
+        return None
+    name = str(read.slice.pointer.name)
+    if not writes:
+        return _error(read, f"{mnemonic(read.iop)} reads '{name}', which nothing writes.", {})
+    if not all(w.certain for w in writes):
+        return None  # the data decides what a scatter writes; the interpreter checks it
+    try:
+        witness = isl.bounded(lambda: (_unwritten if private else _never_written)(read, writes))
+    except isl.Exhausted:
+        return _error(read, f"It is not proved that all of '{name}' is written before it is read.", {})
+    if witness is None:
+        return None
+    when = "no iOp has written before" if private else "no unit ever writes"
+    return _error(read, f"{mnemonic(read.iop)} reads elements of '{name}' that {when}.", witness)
+
+
+def _error(read: Access, what: str, witness: dict[str, int]) -> VerifyError:
+    name = read.slice.pointer.name
+    return VerifyError(
+        what,
+        rule="uninitialised",
+        where=where(read.iop, read.slice),
+        witness=witness,
+        need=f"a write of what is read of '{name}' before this iOp, in the same unit",
+        remedy=f"fill '{name}' first, move with pad so that the whole tile is written, or bound what is read "
+        "by the valid rows and cols that were written",
+    )
+
+
+def _instances(read: Access) -> tuple[Region, list[str], islpy.Map]:
+    """What each instance of the read touches: { [pid, loops...] -> [address] } over all enclosing loops."""
+    variables = list(read.region.extents)
+    return read.region, variables, isl.relation(read.region, variables)
+
+
+def _unwritten(read: Access, writes: Sequence[Access]) -> dict[str, int] | None:
+    region, variables, touched = _instances(read)
+    for write in writes:
+        touched = touched.subtract(_written_before(write, read, variables))
+        if touched.is_empty():
+            return None
+    found = isl.sample(touched.wrap())
+    assert found is not None
+    return _witness(region, variables, found)
+
+
+def _never_written(read: Access, writes: Sequence[Access]) -> dict[str, int] | None:
+    region, variables, touched = _instances(read)
+    for write in writes:
+        touched = touched.subtract_range(isl.relation(write.region).range())
+    found = isl.sample(touched.wrap())
+    return None if found is None else _witness(region, variables, found)
+
+
+def _witness(region: Region, variables: Sequence[str], found: Sequence[int]) -> dict[str, int]:
+    values = dict(zip(variables, found, strict=False))
+    out = witness_of(region, values)
+    del out["row"], out["col"]
+    return out | {"element": found[-1]}
+
+
+def _written_before(write: Access, read: Access, variables: Sequence[str]) -> islpy.Map:
+    """{ [pid, loops of the read...] -> [address] }: what the unit's earlier instances of ``write`` wrote."""
+    ours, theirs = isl.Names(read.region), isl.Names(write.region, "w")
+    common = _common(write, read)
+    earlier = [
+        " and ".join([*(f"{theirs.of[v]} = {ours.of[v]}" for v in common[:k]), f"{theirs.of[v]} < {ours.of[v]}"])
+        for k, v in enumerate(common)
+    ]
+    if write.position < read.position:
+        earlier.append(" and ".join(f"{theirs.of[v]} = {ours.of[v]}" for v in common) or "true")
+    if not earlier:
+        earlier.append("false")
+    inner = list(write.region.extents)
+    clauses = [
+        *(f"0 <= {ours.of[v]} < {read.region.extents[v]}" for v in variables),
+        *isl.constraints(write.region, theirs, inner),
+        f"{theirs.of[PID]} = {ours.of[PID]}",
+        f"a = {isl.address(write.region, theirs)}",
+        "(" + " or ".join(f"({e})" for e in earlier) + ")",
+    ]
+    kept = ", ".join(ours.of[v] for v in variables)
+    bound = ", ".join([*(theirs.of[v] for v in inner), theirs.row, theirs.col])
+    text = f"{{ [{kept}] -> [a] : exists {bound} : {' and '.join(clauses)} }}"
+    return islpy.Map.read_from_str(isl.context(), text)

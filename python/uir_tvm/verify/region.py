@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Regions: the elements that one iOp touches through one slice, as a function of pid and loops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+import attrs
+import numpy as np
+
+from ..igraph.affine import Affine
+from ..igraph.nodes import ISlice
+from .expr import Expr, expr
+
+PID = "pid"
+
+
+@attrs.frozen
+class Axis:
+    """One axis of a region: positions ``max(0, *lower) <= x < min(extent, *upper)``, ``stride`` apart."""
+
+    extent: int
+    stride: int
+    lower: tuple[Affine, ...] = ()
+    upper: tuple[Affine, ...] = ()
+
+    def narrowed(self, other: Axis) -> Axis:
+        """Only the positions that ``other`` has too."""
+        return attrs.evolve(
+            self,
+            lower=tuple(dict.fromkeys(self.lower + other.lower)),
+            upper=tuple(dict.fromkeys(self.upper + other.upper)),
+        )
+
+
+@attrs.frozen(slots=False, eq=False)
+class Region:
+    """The elements at ``offset + i*rows.stride + j*cols.stride`` of a pointer, (i, j) within both axes.
+
+    Attributes
+    ----------
+    extents : Mapping[str, int]
+        Every variable of the domain and how many values it has: ``pid`` first, then loops outermost first.
+    every : int
+        Only units with ``pid % every == 0`` take part (leaders of the groups of a group form).
+    """
+
+    offset: Affine
+    rows: Axis
+    cols: Axis
+    extents: Mapping[str, int]
+    every: int = 1
+
+    @cached_property
+    def key(self) -> tuple[object, ...]:
+        """Equal for two regions exactly when they touch the same elements by the same formula."""
+
+        def axis(a: Axis) -> tuple[object, ...]:
+            return (a.extent, a.stride, tuple(map(str, a.lower)), tuple(map(str, a.upper)))
+
+        used = tuple((v, self.extents[v]) for v in self.used)
+        return (str(self.offset), axis(self.rows), axis(self.cols), used, self.every, self.extents[PID])
+
+    @cached_property
+    def base(self) -> Expr:
+        """The offset as a plain value."""
+        return expr(self.offset)
+
+    @cached_property
+    def row_bounds(self) -> tuple[list[Expr], list[Expr]]:
+        """Lower and upper bounds of i besides 0 and the extent."""
+        return [expr(b) for b in self.rows.lower], [expr(b) for b in self.rows.upper]
+
+    @cached_property
+    def col_bounds(self) -> tuple[list[Expr], list[Expr]]:
+        """Lower and upper bounds of j besides 0 and the extent."""
+        return [expr(b) for b in self.cols.lower], [expr(b) for b in self.cols.upper]
+
+    @cached_property
+    def used(self) -> list[str]:
+        """The variables that the region depends on, in the order of ``extents``."""
+        seen: set[str] = set(self.base.variables)
+        for bounds in (*self.row_bounds, *self.col_bounds):
+            for bound in bounds:
+                seen |= bound.variables
+        if self.every > 1:
+            seen.add(PID)
+        return [v for v in self.extents if v in seen]
+
+    @property
+    def whole(self) -> bool:
+        """Whether the box is the whole shape, on every unit."""
+        return not (self.rows.lower or self.rows.upper or self.cols.lower or self.cols.upper) and self.every == 1
+
+    def num_envs(self, variables: Sequence[str]) -> int:
+        """How many values ``variables`` have together."""
+        return math.prod(self.extents[v] for v in variables)
+
+    def num_points(self, variables: Sequence[str]) -> int:
+        """How many (variables, i, j) there are at most."""
+        return self.num_envs(variables) * self.rows.extent * self.cols.extent
+
+    def grids(self, variables: Sequence[str], chunk: int) -> Iterator[dict[str, np.ndarray]]:
+        """Every value of ``variables`` (mixed radix, the last fastest), ``chunk`` at a time, leaders only."""
+        sizes = [self.extents[v] for v in variables]
+        total = math.prod(sizes)
+        for start in range(0, total, chunk):
+            index = np.arange(start, min(start + chunk, total), dtype=np.int64)
+            env: dict[str, np.ndarray] = {}
+            for name, size in zip(reversed(variables), reversed(sizes), strict=True):
+                env[name] = index % size
+                index = index // size
+            if self.every > 1 and PID in env:
+                leaders = env[PID] % self.every == 0
+                env = {name: values[leaders] for name, values in env.items()}
+            yield env if env else {PID: np.zeros(1, dtype=np.int64)}
+
+    def box(self, env: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """(row_begin, row_end, col_begin, col_end) at each point of ``env``, clamped into the shape."""
+        shape = next(iter(env.values())).shape
+
+        def ends(a: Axis, bounds: tuple[list[Expr], list[Expr]]) -> tuple[np.ndarray, np.ndarray]:
+            low, high = np.zeros(shape, np.int64), np.full(shape, a.extent, np.int64)
+            for bound in bounds[0]:
+                low = np.maximum(low, bound.values(env))
+            for bound in bounds[1]:
+                high = np.minimum(high, bound.values(env))
+            return low, high
+
+        return (*ends(self.rows, self.row_bounds), *ends(self.cols, self.col_bounds))
+
+
+def region_of(piece: ISlice, extents: Mapping[str, int], every: int = 1) -> Region:
+    """The valid box of a slice as a region."""
+
+    def some(bound: Affine | None) -> tuple[Affine, ...]:
+        return () if bound is None else (bound,)
+
+    return Region(
+        piece.offset,
+        Axis(int(piece.rows), int(piece.row_stride), some(piece.row_begin), some(piece.row_end)),
+        Axis(int(piece.cols), int(piece.col_stride), some(piece.col_begin), some(piece.col_end)),
+        extents,
+        every,
+    )

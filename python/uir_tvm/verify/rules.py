@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes and dtypes: every iOp keeps the rules of its row in the iOp table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..errors import VerifyError
+from ..igraph.iops import IOPS, problems
+from .access import Program
+from .describe import iop_text
+
+REMEDIES = {
+    "shape": "make the slices' shapes agree, with a broadcast, reduce or transpose between them where they must differ",
+    "dtype": "put a cast between them, or give the pointers the dtype of the iOp",
+}
+
+
+def check_shape(program: Program) -> Iterator[VerifyError]:
+    """Every iOp whose slices' shapes do not fit together."""
+    yield from _check(program, "shape")
+
+
+def check_dtype(program: Program) -> Iterator[VerifyError]:
+    """Every iOp on pointers of other dtypes than it takes."""
+    yield from _check(program, "dtype")
+
+
+def _check(program: Program, rule: str) -> Iterator[VerifyError]:
+    for step in program.steps:
+        for found, sentence in problems(step.iop):
+            if found == rule:
+                yield VerifyError(
+                    f"{step.iop.op} breaks its {rule} rule: {sentence}.",
+                    rule=rule,
+                    where=f"`{iop_text(step.iop)}`",
+                    need=IOPS[step.iop.op].summary,
+                    remedy=REMEDIES[rule],
+                )
