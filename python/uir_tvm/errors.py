@@ -90,13 +90,11 @@ class ParseError(IGraphError):
         super().__init__(what, where=where, remedy=remedy)
 
 
-class VerifyError(IGraphError):
-    """An iGraph that breaks a rule of the verifier; ``rule`` names it, ``witness`` shows it.
+class WitnessError(IGraphError):
+    """An iGraph with a fault that shows at certain values of its variables.
 
     Parameters
     ----------
-    rule : str
-        ``form``, ``shape``, ``dtype``, ``bounds``, ``coverage``, ``uninitialised`` or ``capacity``.
     witness : dict[str, int]
         Values of pid, loop variables and element coordinates that show the fault.
     """
@@ -105,14 +103,12 @@ class VerifyError(IGraphError):
         self,
         what: str,
         *,
-        rule: str,
         witness: dict[str, int] | None = None,
         where: str = "",
         need: str = "",
         limit: str = "",
         remedy: str = "",
     ) -> None:
-        self.rule = rule
         self.witness = dict(witness or {})
         if self.witness:
             shown = ", ".join(f"{k}={v}" for k, v in self.witness.items())
@@ -120,7 +116,21 @@ class VerifyError(IGraphError):
         super().__init__(what, where=where, need=need, limit=limit, remedy=remedy)
 
 
-class InterpreterError(IGraphError):
+class VerifyError(WitnessError):
+    """An iGraph that breaks a rule of the verifier; ``rule`` names it, ``witness`` shows it.
+
+    Parameters
+    ----------
+    rule : str
+        ``form``, ``shape``, ``dtype``, ``bounds``, ``coverage``, ``uninitialised`` or ``capacity``.
+    """
+
+    def __init__(self, what: str, *, rule: str, witness: dict[str, int] | None = None, **fields: str) -> None:
+        self.rule = rule
+        super().__init__(what, witness=witness, **fields)
+
+
+class InterpreterError(WitnessError):
     """A run of the interpreter that read memory nothing wrote, or left a buffer."""
 
 

@@ -3,6 +3,8 @@
 
 from .affine import Affine, affine, var
 from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, from_json, map_iops, walk_body
+from .parser import parse_igraph
+from .text import print_igraph
 
 __all__ = [
     "Affine",
@@ -15,6 +17,8 @@ __all__ = [
     "affine",
     "from_json",
     "map_iops",
+    "parse_igraph",
+    "print_igraph",
     "var",
     "walk_body",
 ]

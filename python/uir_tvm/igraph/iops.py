@@ -87,7 +87,7 @@ class IOpSpec:
     source_types: tuple[str, ...]
     mnemonic: tuple[str, ...]
     shape_rule: Callable[[IOp], str | None]
-    reads: Callable[[IOp, Box, Sequence[Box]], list[Box]] = m.reads_same
+    reads: Callable[[Any, Box, Sequence[Box]], list[Box]] = m.reads_same
     meaning: Callable[..., Any] | None = None
     names: Mapping[str, Any] | None = None
     kinds: frozenset[str] = ANY
@@ -226,7 +226,7 @@ _ATTR_TYPES: dict[str, tuple[type, ...]] = {
     "number": (int, float),
     "int": (int,),
     "flag": (bool,),
-    "affine": (int, Affine),
+    "affine": (Affine,),
     "slice": (ISlice,),
     "word": (str,),
 }
