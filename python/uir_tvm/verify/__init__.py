@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..errors import VerifyError
 from ..igraph.nodes import IGraph
-from . import bounds, capacity, coverage, form, initialised, rules, valid
+from . import bounds, capacity, coverage, form, identity, initialised, rules, valid
 from .access import Access, Program, accesses
 
 #: The rules by name.  Those of one stage do not rely on each other; the next stage relies on all of them.
 STAGES: Sequence[Mapping[str, Sequence[Callable[[Program], Iterator[VerifyError]]]]] = (
     {"form": (form.check,)},
     {"shape": (rules.check_shape,), "dtype": (rules.check_dtype,)},
-    {"bounds": (bounds.check, valid.check)},
+    {"bounds": (bounds.check, valid.check), "identity": (identity.check,)},
     {"coverage": (coverage.check,), "uninitialised": (initialised.check,), "capacity": (capacity.check,)},
 )
 

@@ -41,7 +41,7 @@ def check(program: Program) -> Iterator[VerifyError]:
 
 
 class Outside:
-    """A point of a region outside ``[0, size)``: its address, and where it is (None: not proved either way)."""
+    """A point of a region outside ``[0, size)``, or (``proved`` is False) that none is known not to be."""
 
     def __init__(self, address: int, witness: dict[str, int], proved: bool = True) -> None:
         self.address, self.witness, self.proved = address, witness, proved
@@ -121,6 +121,7 @@ def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -
             remedy="write the offset with fewer floor and mod terms, or bound the slice by rows and cols",
         )
     beyond = outside.address >= size
+    before = f"begin the valid rows at {_first_inside(region)}, or add {-outside.address} to the offset"
     return VerifyError(
         f"{mnemonic(step.iop)} {verb} {'beyond the end' if beyond else 'before the start'} of '{name}'.",
         rule="bounds",
@@ -128,8 +129,7 @@ def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -
         witness=outside.witness,
         need=f"address {outside.address}",
         limit=f"size {size} elements",
-        remedy=_remedy(region, size, outside.address) if beyond else "start the slice at row_begin / col_begin "
-        f"where the address reaches 0 (rows {_first_inside(region)}:), or add {-outside.address} to the offset",
+        remedy=_remedy(region, size, outside.address) if beyond else before,
     )
 
 

@@ -14,8 +14,8 @@ import attrs
 from ..errors import VerifyError
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import IPointer
+from ..igraph.text import print_iop, print_slice
 from .access import Access, Program
-from .describe import iop_text, slice_text
 from .initialised import covers
 
 #: level -> (field of the hardware model, who has that memory)
@@ -58,7 +58,7 @@ def check(program: Program) -> Iterator[VerifyError]:
             yield VerifyError(
                 f"The {level} of {owner} overflows: {top.bytes} bytes are alive at once.",
                 rule="capacity",
-                where=f"`{iop_text(step.iop)}`, where {len(top.alive)} are alive: {listed}",
+                where=f"{print_iop(step.iop)}, where {len(top.alive)} are alive: {listed}",
                 need=f"{top.bytes} bytes of {level}",
                 limit=f"{limit} bytes on {hardware.name}",
                 remedy=_remedy(top, limit),
@@ -115,7 +115,7 @@ def _carries(accesses: Sequence[Access], var: str) -> bool:
 
 
 def _largest(live: Live) -> str:
-    return slice_text(max((a.slice for a in live.accesses), key=lambda s: s.rows * s.cols))
+    return print_slice(max((a.slice for a in live.accesses), key=lambda s: s.rows * s.cols))
 
 
 def _remedy(top: Peak, limit: int) -> str:

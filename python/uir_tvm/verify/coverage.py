@@ -18,10 +18,11 @@ import numpy as np
 
 from ..errors import VerifyError
 from ..igraph.nodes import IPointer
+from ..igraph.text import print_iop
 from . import isl
 from .access import Access, Program
 from .bounds import MAX_POINTS
-from .describe import iop_text, where
+from .describe import where
 from .region import PID
 from .tiling import proves, tiling_of
 
@@ -110,7 +111,8 @@ def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
 
 def _by_marking(writes: Sequence[Access], size: int, complete: bool) -> Finding | None:
     kept = [[PID, *(v for v in a.region.used if v != PID)] for a in writes]
-    if sum(a.region.num_points(v) for a, v in zip(writes, kept, strict=True)) > MAX_POINTS or size > MAX_POINTS:
+    num_points = sum(a.region.num_points(v) for a, v in zip(writes, kept, strict=True))
+    if max(num_points, size) > MAX_POINTS:
         return Unproved()
     owner = np.full(size, -1, dtype=np.int32)
     for access, variables in zip(writes, kept, strict=True):
@@ -170,11 +172,11 @@ def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding) -> Ver
     return VerifyError(
         f"Units {finding.first} and {finding.second} both write element {finding.element} of '{name}'.",
         rule="coverage",
-        where="; ".join(where(a.iop, a.slice) for a in both[:2]) or iop_text(writes[0].iop),
+        where="; ".join(where(a.iop, a.slice) for a in both[:2]) or print_iop(writes[0].iop),
         witness={"element": finding.element, "pid": finding.first, "other_pid": finding.second},
         need="one writing unit per element",
-        remedy="make the offset advance with pid by what one unit writes, or end each unit's valid rows and cols "
-        "where the next unit begins",
+        remedy="make the offset advance with pid by what one unit writes, or end each unit's valid rows "
+        "and cols where the next unit begins",
     )
 
 

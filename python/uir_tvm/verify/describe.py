@@ -1,50 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How faults are told: iOps and slices as the text format writes them, witnesses in reading order."""
+"""How faults are told: where they are, the ranges at issue, witnesses in reading order."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from ..igraph.iops import mnemonic
+from ..igraph.affine import Affine
 from ..igraph.nodes import IOp, ISlice
+from ..igraph.text import print_iop, print_slice
 from .region import Axis, Region
 
 
 def range_text(axis: Axis) -> str:
     """``begin:end`` of an axis."""
-    begin = "max(" + ", ".join(map(str, axis.lower)) + ")" if len(axis.lower) > 1 else "".join(map(str, axis.lower))
-    end = "min(" + ", ".join(map(str, axis.upper)) + ")" if len(axis.upper) > 1 else "".join(map(str, axis.upper))
-    return f"{begin or 0}:{end or axis.extent}"
 
+    def one(word: str, bounds: Sequence[Affine], default: int) -> str:
+        listed = ", ".join(map(str, bounds)) or str(default)
+        return f"{word}({listed})" if len(bounds) > 1 else listed
 
-def slice_text(piece: ISlice) -> str:
-    """``a[offset; (rows, cols); (strides)]`` with the valid ranges that are there."""
-    parts = [str(piece.offset), f"({piece.rows},{piece.cols})", f"({piece.row_stride},{piece.col_stride})"]
-    for word, begin, end in (
-        ("rows", piece.row_begin, piece.row_end),
-        ("cols", piece.col_begin, piece.col_end),
-    ):
-        if begin is not None or end is not None:
-            parts.append(f"{word} {'' if begin is None else begin}:{'' if end is None else end}")
-    return f"{piece.pointer.name}[{'; '.join(parts)}]"
-
-
-def iop_text(iop: IOp) -> str:
-    """The iOp on one line, without its attributes."""
-    return f"{mnemonic(iop)} " + ", ".join(slice_text(s) for s in (*iop.targets, *iop.sources))
-
-
-def safe_iop_text(iop: IOp) -> str:
-    """As `iop_text`, also of an iOp that no row of the table fits."""
-    try:
-        return iop_text(iop)
-    except (KeyError, IndexError, AttributeError):
-        return f"{iop.op}.{iop.name} " + ", ".join(slice_text(s) for s in (*iop.targets, *iop.sources))
+    return f"{one('max', axis.lower, 0)}:{one('min', axis.upper, axis.extent)}"
 
 
 def where(iop: IOp, piece: ISlice) -> str:
-    """The slice at fault and the iOp that it stands in."""
-    return f"{slice_text(piece)} in `{iop_text(iop)}`"
+    """The iOp at fault and the slice of it."""
+    return f"{print_iop(iop)}, slice {print_slice(piece)}"
 
 
 def witness_of(region: Region, values: Mapping[str, int]) -> dict[str, int]:

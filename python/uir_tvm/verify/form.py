@@ -12,8 +12,8 @@ from ..igraph.affine import Affine
 from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, problems
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from ..igraph.text import print_iop, print_slice
 from .access import UNTOUCHED, Program
-from .describe import safe_iop_text, slice_text
 from .region import PID
 
 ROLES = ("in", "out", "inout", "tmp")
@@ -48,7 +48,9 @@ def _pointers(graph: IGraph) -> Iterator[VerifyError]:
     for name, count in Counter(str(p.name) for p in graph.pointers).items():
         if count > 1:
             yield _fault(
-                f"{count} pointers are named '{name}'.", where="the graph's pointers", remedy="rename all but one"
+                f"{count} pointers are named '{name}'.",
+                where="the graph's pointers",
+                remedy="rename all but one",
             )
     seen_other: str | None = None
     for p in graph.pointers:
@@ -65,15 +67,28 @@ def _pointers(graph: IGraph) -> Iterator[VerifyError]:
 
 def _pointer(graph: IGraph, p: IPointer) -> Iterator[VerifyError]:
     where = f"{p.name} = iPointer({p.level}, {p.dtype}, {p.size}, {p.role})"
-    for what, value, known in (("level", p.level, LEVELS), ("role", p.role, ROLES), ("dtype", p.dtype, DTYPES)):
+    for what, value, known in (
+        ("level", p.level, LEVELS),
+        ("role", p.role, ROLES),
+        ("dtype", p.dtype, DTYPES),
+    ):
         if value not in known:
-            yield _fault(f"The pointer '{p.name}' has the {what} '{value}'.", where=where,
-                         need="one of " + ", ".join(known))
+            yield _fault(
+                f"The pointer '{p.name}' has the {what} '{value}'.",
+                where=where,
+                need="one of " + ", ".join(known),
+            )
     if p.size < 1:
-        yield _fault(f"The pointer '{p.name}' has {p.size} elements.", where=where, need="at least 1",
-                     remedy="drop the pointer and the iOps that use it")
+        yield _fault(
+            f"The pointer '{p.name}' has {p.size} elements.",
+            where=where,
+            need="at least 1",
+            remedy="drop the pointer and the iOps that use it",
+        )
     if p.is_param and p.level != "dram":
-        yield _fault(f"The parameter '{p.name}' lies in {p.level}.", where=where, need="dram, or the role tmp")
+        yield _fault(
+            f"The parameter '{p.name}' lies in {p.level}.", where=where, need="dram, or the role tmp"
+        )
     if p.level == "sram" and graph.hardware.sram_bytes == 0:
         yield _fault(
             f"The pointer '{p.name}' lies in sram, which {graph.hardware.name} has not.",
@@ -83,7 +98,7 @@ def _pointer(graph: IGraph, p: IPointer) -> Iterator[VerifyError]:
         )
     if p.level == "sram" and graph.num_units > graph.hardware.num_units:
         yield _fault(
-            f"'{p.name}' is shared by {graph.num_units} units, more than a group of {graph.hardware.name} has.",
+            f"{graph.num_units} units share '{p.name}', more than a group of {graph.hardware.name} has.",
             where=f"parallel ({graph.num_groups}, {graph.num_units})",
             limit=f"{graph.hardware.num_units} units in a group",
             remedy=f"use groups of at most {graph.hardware.num_units} units",
@@ -96,57 +111,77 @@ def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
             continue
         var = str(node.var)
         if var == PID:
-            yield _fault("A loop variable is named 'pid', which is the number of the unit.",
-                         where=f"for {var} in {node.extent}", remedy="rename the loop variable")
+            yield _fault(
+                "A loop variable is named 'pid', which is the number of the unit.",
+                where=f"for {var} in {node.extent}",
+                remedy="rename the loop variable",
+            )
         elif var in seen:
-            yield _fault(f"Two loops have the variable '{var}'.", where=f"for {var} in {node.extent}",
-                         need="a name of its own for every loop of a graph", remedy="rename one of them")
+            yield _fault(
+                f"Two loops have the variable '{var}'.",
+                where=f"for {var} in {node.extent}",
+                need="a name of its own for every loop of a graph",
+                remedy="rename one of them",
+            )
         if node.extent < 1:
-            yield _fault(f"The loop over '{var}' runs {node.extent} times.", where=f"for {var} in {node.extent}",
-                         need="an extent of at least 1", remedy="drop the loop")
+            yield _fault(
+                f"The loop over '{var}' runs {node.extent} times.",
+                where=f"for {var} in {node.extent}",
+                need="an extent of at least 1",
+                remedy="drop the loop",
+            )
         seen.append(var)
         yield from _loops(node.body, seen)
 
 
 def _iop(graph: IGraph, iop: IOp, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
-    text = safe_iop_text(iop)
+    text = print_iop(iop)
     slices = [*iop.targets, *iop.sources, *(v for v in iop.attrs.values() if isinstance(v, ISlice))]
     for piece in slices:
         yield from _slice(piece, text, bound, listed)
     for name, value in iop.attrs.items():
         if isinstance(value, Affine):
-            yield from _variables(value, bound, f"{name} = {value} in `{text}`")
+            yield from _variables(value, bound, f"{name} = {value} in {text}")
     faults = [sentence for rule, sentence in problems(iop) if rule == "form"]
     for sentence in faults:
-        yield _fault(f"An iOp is malformed: {sentence}.", where=f"`{text}`")
+        yield _fault(f"An iOp is malformed: {sentence}.", where=text)
     if faults:
         return
     for piece in iop.targets if iop.op not in UNTOUCHED else ():
         if piece.pointer.role == "in":
             yield _fault(
                 f"{iop.op} writes '{piece.pointer.name}', an input.",
-                where=f"`{text}`",
+                where=text,
                 need="the role out, inout or tmp",
                 remedy=f"give '{piece.pointer.name}' the role inout, or write elsewhere",
             )
     if iop.op == "sync" and iop.targets[0].pointer != iop.sources[0].pointer:
         yield _fault(
             f"sync names two pointers, '{iop.targets[0].pointer.name}' and '{iop.sources[0].pointer.name}'.",
-            where=f"`{text}`", need="slices of one pointer on both sides",
+            where=text,
+            need="slices of one pointer on both sides",
         )
     yield from _group(graph, iop, text)
 
 
 def _slice(piece: ISlice, text: str, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
-    where = f"{slice_text(piece)} in `{text}`"
+    where = f"{print_slice(piece)} in {text}"
     name = str(piece.pointer.name)
     if listed.get(name) != piece.pointer:
-        what = "is not among the graph's pointers" if name not in listed else "differs from the pointer of that name"
-        yield _fault(f"The pointer '{name}' of a slice {what}.", where=where,
-                     remedy="list it in IGraph.pointers, and use that very pointer in slices")
+        what = "is not among the graph's pointers"
+        if name in listed:
+            what = "differs from the graph's pointer of that name"
+        yield _fault(
+            f"The pointer '{name}' of a slice {what}.",
+            where=where,
+            remedy="list it in IGraph.pointers, and use that very pointer in slices",
+        )
     if piece.rows < 1 or piece.cols < 1:
-        yield _fault(f"A slice of '{name}' has the shape ({piece.rows}, {piece.cols}).", where=where,
-                     need="at least one row and one column")
+        yield _fault(
+            f"A slice of '{name}' has the shape ({piece.rows}, {piece.cols}).",
+            where=where,
+            need="at least one row and one column",
+        )
     for value in (piece.offset, *piece.valid):
         if value is not None:
             yield from _variables(value, bound, where)
@@ -170,12 +205,15 @@ def _group(graph: IGraph, iop: IOp, text: str) -> Iterator[VerifyError]:
     if size < 1 or graph.num_units % size:
         yield _fault(
             f"{iop.op} shares among {size} units, which do not divide a group of {graph.num_units}.",
-            where=f"`{text}`",
+            where=text,
             need=f"group_size divides num_units = {graph.num_units}",
-            remedy="choose one of " + ", ".join(str(d) for d in range(1, graph.num_units + 1)
-                                                if graph.num_units % d == 0),
+            remedy="choose one of "
+            + ", ".join(str(d) for d in range(1, graph.num_units + 1) if graph.num_units % d == 0),
         )
     buffer = iop.attrs["buffer"].pointer
     if buffer.level != "sram":
-        yield _fault(f"The buffer '{buffer.name}' lies in {buffer.level}.", where=f"`{text}`",
-                     need="sram, which the units of a group share")
+        yield _fault(
+            f"The buffer '{buffer.name}' lies in {buffer.level}.",
+            where=text,
+            need="sram, which the units of a group share",
+        )

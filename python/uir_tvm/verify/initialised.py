@@ -156,7 +156,9 @@ def _written_before(write: Access, read: Access, variables: Sequence[str]) -> is
     ours, theirs = isl.Names(read.region), isl.Names(write.region, "w")
     common = _common(write, read)
     earlier = [
-        " and ".join([*(f"{theirs.of[v]} = {ours.of[v]}" for v in common[:k]), f"{theirs.of[v]} < {ours.of[v]}"])
+        " and ".join(
+            [*(f"{theirs.of[v]} = {ours.of[v]}" for v in common[:k]), f"{theirs.of[v]} < {ours.of[v]}"]
+        )
         for k, v in enumerate(common)
     ]
     if write.position < read.position:

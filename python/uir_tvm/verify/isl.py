@@ -114,7 +114,8 @@ def sample(points_: islpy.Set) -> list[int] | None:
     point = points_.sample_point()
     if point.is_void():
         return None
-    return [point.get_coordinate_val(islpy.dim_type.set, k).to_python() for k in range(points_.dim(islpy.dim_type.set))]
+    kind = islpy.dim_type.set
+    return [point.get_coordinate_val(kind, k).to_python() for k in range(points_.dim(kind))]
 
 
 def maximum(points_: islpy.Set, position: int = 0) -> int:

@@ -92,7 +92,8 @@ class Region:
     @property
     def whole(self) -> bool:
         """Whether the box is the whole shape, on every unit."""
-        return not (self.rows.lower or self.rows.upper or self.cols.lower or self.cols.upper) and self.every == 1
+        bounds = (self.rows.lower, self.rows.upper, self.cols.lower, self.cols.upper)
+        return not any(bounds) and self.every == 1
 
     def num_envs(self, variables: Sequence[str]) -> int:
         """How many values ``variables`` have together."""

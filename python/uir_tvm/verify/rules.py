@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from ..errors import VerifyError
 from ..igraph.iops import IOPS, problems
+from ..igraph.text import print_iop
 from .access import Program
-from .describe import iop_text
 
 REMEDIES = {
-    "shape": "make the slices' shapes agree, with a broadcast, reduce or transpose between them where they must differ",
+    "shape": "make the shapes agree, with a broadcast, reduce or transpose where they must differ",
     "dtype": "put a cast between them, or give the pointers the dtype of the iOp",
 }
 
@@ -33,7 +33,7 @@ def _check(program: Program, rule: str) -> Iterator[VerifyError]:
                 yield VerifyError(
                     f"{step.iop.op} breaks its {rule} rule: {sentence}.",
                     rule=rule,
-                    where=f"`{iop_text(step.iop)}`",
+                    where=print_iop(step.iop),
                     need=IOPS[step.iop.op].summary,
                     remedy=REMEDIES[rule],
                 )

@@ -74,7 +74,7 @@ class _NoTiling(Exception):
 
 
 def _window(a: Atom) -> tuple[str, int, int | None]:
-    """(v, low, high) of an atom that is ``v``, ``v // low``, ``v % high`` or ``(v // low) % (high / low)``."""
+    """(v, low, high) of ``v``, ``v // low``, ``v % high`` or ``(v // low) % (high / low)``."""
     if a.inner is None:
         return a.var, 1, None
     inner = a.inner
@@ -111,7 +111,10 @@ def _tiling(region: Region) -> Tiling:
     base, form = digits.linear(region.base)
     taken: set[Key] = set()  # digits that a tail has used up
     merged: list[tuple[int, int]] = []
-    for axis, key, bounds in ((region.rows, ROW, region.row_bounds[1]), (region.cols, COL, region.col_bounds[1])):
+    for axis, key, bounds in (
+        (region.rows, ROW, region.row_bounds[1]),
+        (region.cols, COL, region.col_bounds[1]),
+    ):
         if not bounds:
             merged.append((axis.stride, axis.extent))
         else:
@@ -172,13 +175,13 @@ def _sorted(base: int, merged: Sequence[tuple[int, int]]) -> Tiling:
 
 
 def proves(tilings: Sequence[Tiling], size: int, complete: bool) -> bool:
-    """Whether no address is in two of the tilings and, if ``complete``, every address of [0, size) is in one."""
+    """Whether no address is in two tilings and, if ``complete``, every address of [0, size) is in one."""
     if all(not t.digits or (len(t.digits) == 1 and t.digits[0][0] == 1) for t in tilings):
         return _intervals(tilings, size, complete)
     top = {t.digits[-1] if t.digits else None for t in tilings}
     if len(top) != 1 or None in top:
         return False
-    (step, extent), = (d for d in top if d is not None)
+    ((step, extent),) = (d for d in top if d is not None)
     if step * extent > size or (complete and step * extent != size):
         return False
     return proves([Tiling(t.base, t.digits[:-1]) for t in tilings], step, complete)

@@ -12,10 +12,11 @@ from collections.abc import Iterator, Sequence
 from ..errors import VerifyError
 from ..igraph.affine import Affine, affine
 from ..igraph.iops import mnemonic
+from ..igraph.text import print_slice
 from . import isl
 from .access import UNTOUCHED, Program, Step, source_rules
 from .bounds import CHUNK, MAX_POINTS
-from .describe import range_text, slice_text, where, witness_of
+from .describe import range_text, where, witness_of
 from .expr import Expr, expr
 from .region import Axis, Region
 
@@ -36,6 +37,7 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
                 continue
             axis: Axis = getattr(region, word)
             reader_piece, reader = boxes[origin[0]]
+            wanted = range_text(getattr(reader, origin[1]))
             witness = _fault(step, axis, reader, origin[1])
             if witness is not None:
                 yield VerifyError(
@@ -43,10 +45,10 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
                     rule="bounds",
                     where=where(step.iop, piece),
                     witness=witness,
-                    need=f"{word} {range_text(getattr(reader, origin[1]))}, as in {slice_text(reader_piece)}",
-                    limit=f"{word} {range_text(axis)} of {slice_text(piece)}",
+                    need=f"{word} {wanted}, as in {print_slice(reader_piece)}",
+                    limit=f"{word} {range_text(axis)} of {print_slice(piece)}",
                     remedy=f"give '{piece.pointer.name}' the {word} that are read, or bound "
-                    f"'{reader_piece.pointer.name}' by those of '{piece.pointer.name}' (a move may pad instead)",
+                    f"'{reader_piece.pointer.name}' by what is valid (a move may pad instead)",
                 )
 
 
@@ -65,11 +67,15 @@ def _fault(step: Step, axis: Axis, reader: Region, reader_axis: str) -> dict[str
 def _implied(bound: Affine, theirs: Axis, upper: bool, step: Step) -> bool:
     """Whether intervals show that every position of ``theirs`` respects ``bound``."""
     if upper:
-        return any(expr(bound - b).interval(step.extents)[0] >= 0 for b in (affine(theirs.extent), *theirs.upper))
-    return any(expr(bound - b).interval(step.extents)[1] <= 0 for b in (affine(0), *theirs.lower))
+        known = (affine(theirs.extent), *theirs.upper)
+        return any(expr(bound - b).interval(step.extents)[0] >= 0 for b in known)
+    known = (affine(0), *theirs.lower)
+    return any(expr(bound - b).interval(step.extents)[1] <= 0 for b in known)
 
 
-def _violation(step: Step, bound: Expr, upper: bool, reader: Region, reader_axis: str) -> dict[str, int] | None:
+def _violation(
+    step: Step, bound: Expr, upper: bool, reader: Region, reader_axis: str
+) -> dict[str, int] | None:
     variables = [v for v in step.extents if v in reader.used or v in bound.variables]
     names = isl.Names(reader)
     position = names.row if reader_axis == "rows" else names.col
