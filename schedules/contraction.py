@@ -70,11 +70,18 @@ def _is_product(block: BlockInfo) -> bool:
     )
 
 
-def example() -> tuple[Any, ...]:
+def example() -> Any:
     """relu(a @ b + bias), (48, 100) x (100, 72)."""
+    import numpy as np
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("matmul_bias_relu")
+    return from_relax(
+        lambda a, b, c: op.nn.relu(op.add(op.matmul(a, b), c)),
+        [(48, 100), (100, 72), (72,)],
+        lambda a, b, c: np.maximum(a @ b + c, 0),
+    )
 
 
 if __name__ == "__main__":

@@ -89,11 +89,20 @@ def _is_flat(block: BlockInfo) -> bool:
     )
 
 
-def example() -> tuple[Any, ...]:
+def example() -> Any:
     """gelu(x + bias) on (512, 768)."""
+    from math import erf, sqrt
+
+    import numpy as np
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("gelu_bias")
+    def reference(x: Any, bias: Any) -> Any:
+        y = x + bias
+        return 0.5 * y * (1 + np.vectorize(erf)(y / sqrt(2)))
+
+    return from_relax(lambda x, b: op.nn.gelu(op.add(x, b)), [(512, 768), (768,)], reference)
 
 
 if __name__ == "__main__":

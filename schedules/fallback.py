@@ -35,11 +35,15 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     sch.annotate(root_block(sch), PARALLEL, parallel_value(1, 1))
 
 
-def example() -> tuple[Any, ...]:
-    """Two reductions over different rows."""
+def example() -> Any:
+    """Two reductions over different rows: the mean of every row, then of all rows."""
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("two_row_spaces")
+    return from_relax(
+        lambda x: op.mean(op.mean(x, axis=-1), axis=0), [(60, 50)], lambda x: x.mean(-1).mean(0)
+    )
 
 
 if __name__ == "__main__":

@@ -50,11 +50,19 @@ def _has_indirect_load(block: BlockInfo) -> bool:
     return found
 
 
-def example() -> tuple[Any, ...]:
+def example() -> Any:
     """Token plus position embedding."""
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("embedding")
+    return from_relax(
+        lambda table, ids, positions: op.add(op.take(table, ids, axis=0), positions),
+        [(1000, 384), (4, 64), (64, 384)],
+        lambda table, ids, positions: table[ids] + positions,
+        dtypes=["float32", "int64", "float32"],
+        high=1000,
+    )
 
 
 if __name__ == "__main__":

@@ -33,11 +33,20 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     schedule_rows(sch, hw)
 
 
-def example() -> tuple[Any, ...]:
-    """Masked softmax over rows of 384."""
+def example() -> Any:
+    """Softmax of (4, 12, 96, 128) scores with a mask."""
+    import numpy as np
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("masked_softmax")
+    def reference(x: Any, mask: Any) -> Any:
+        e = np.exp(x + mask - (x + mask).max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True)
+
+    return from_relax(
+        lambda x, m: op.nn.softmax(op.add(x, m), axis=-1), [(4, 12, 96, 128), (4, 1, 1, 128)], reference
+    )
 
 
 if __name__ == "__main__":

@@ -26,11 +26,13 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     schedule_rows(sch, hw)
 
 
-def example() -> tuple[Any, ...]:
+def example() -> Any:
     """Sum of squares over rows of 1000."""
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("row_sum")
+    return from_relax(lambda x: op.sum(op.multiply(x, x), axis=-1), [(300, 1000)], lambda x: (x * x).sum(-1))
 
 
 if __name__ == "__main__":

@@ -91,11 +91,16 @@ def _mentions(load: Any, var: Any) -> bool:
     return any(index.same_as(var) for index in load.indices)
 
 
-def example() -> tuple[Any, ...]:
+def example() -> Any:
     """exp(x) with its last two dimensions swapped, (20, 160, 170)."""
+    import numpy as np
+    from tvm.relax import op
+
     from ..schedule.demo import from_relax
 
-    return from_relax("transpose")
+    return from_relax(
+        lambda x: op.permute_dims(op.exp(x), [0, 2, 1]), [(20, 160, 170)], lambda x: np.exp(x).transpose(0, 2, 1)
+    )
 
 
 if __name__ == "__main__":

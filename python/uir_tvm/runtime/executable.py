@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled model."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import tvm
+from tvm import relax
+
+from .tensors import TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
+
+
+@attrs.frozen
+class KernelInfo:
+    """What a saved executable still knows of a kernel: texts, not objects."""
+
+    name: str
+    hero: str
+    recipe: str
+    #: Why TVM's own lowering took it; empty when it went through an iGraph.
+    fallback: str
+    #: Text by stage name (tir, igraph, source).
+    texts: Mapping[str, str] = attrs.field(factory=dict)
+    seconds: Mapping[str, float] = attrs.field(factory=dict)
+
+
+@attrs.frozen
+class ModelInfo:
+    """What an executable says of itself."""
+
+    name: str
+    target: str
+    inputs: tuple[TensorSpec, ...]
+    outputs: tuple[TensorSpec, ...]
+    kernels: tuple[KernelInfo, ...]
+    #: Summary of the kernel graph: counts and bytes.
+    graph: Mapping[str, Any]
+    #: Seconds by stage of the compilation.
+    seconds: Mapping[str, float] = attrs.field(factory=dict)
+
+
+class Executable:
+    """A compiled model: call it with NumPy or torch tensors, ask it for a report, save it.
+
+    Parameters
+    ----------
+    library : tvm.runtime.Module
+        The Relax VM executable.
+    info : ModelInfo
+        Its description.
+    kernel_graph : KernelGraph, optional
+        The graph it was compiled from (None after loading).
+    """
+
+    def __init__(self, library: tvm.runtime.Module, info: ModelInfo, kernel_graph: Any = None) -> None:
+        self.library = library
+        self.info = info
+        self.kernel_graph = kernel_graph
+        self._vm = relax.VirtualMachine(library, tvm.cpu())
+        self._main = self._vm["main"]
+
+    def __call__(self, *inputs: Any) -> Any:
+        """Run the model.
+
+        Parameters
+        ----------
+        *inputs : numpy.ndarray, torch.Tensor or tvm.runtime.Tensor
+            As ``info.inputs`` names them.
+
+        Returns
+        -------
+        tensor or tuple of tensors
+            torch tensors when any input is one, else NumPy arrays.
+
+        Raises
+        ------
+        ShapeError
+            A wrong number of inputs, or one of a wrong shape or dtype.
+        """
+        check_inputs(inputs, self.info.inputs)
+        like_torch = any(is_torch(value) for value in inputs)
+        result = self._main(*[to_tvm(value) for value in inputs])
+        if isinstance(result, tvm.runtime.Tensor):
+            return from_tvm(result, like_torch)
+        return tuple(from_tvm(value, like_torch) for value in flatten(result))
+
+    def run_tvm(self, *inputs: tvm.runtime.Tensor) -> Any:
+        """The call without checks and conversions: TVM tensors in and out."""
+        return self._main(*inputs)
+
+    def report(self) -> dict[str, Any]:
+        """Counts of operators and kernels, bytes moved, kernels without an iGraph, seconds of compilation."""
+        kernels = self.info.kernels
+        return {
+            "model": self.info.name,
+            "target": self.info.target,
+            **dict(self.info.graph),
+            "kernels_through_igraph": sum(1 for k in kernels if not k.fallback),
+            "kernels_without_igraph": [{"kernel": k.name, "reason": k.fallback} for k in kernels if k.fallback],
+            "seconds": dict(self.info.seconds),
+        }
+
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write one file that `uir_tvm.load` reads on any machine with this CPU's instruction set."""
+        from .artifact import save
+
+        return save(self, pathlib.Path(path))
+
+
+def flatten(value: Any) -> Sequence[tvm.runtime.Tensor]:
+    """The tensors of a nested result, in order."""
+    if isinstance(value, tvm.runtime.Tensor):
+        return [value]
+    return [leaf for item in value for leaf in flatten(item)]
