@@ -44,7 +44,13 @@ CONVS = [
     ("resnet 3x3 512", (1, 512, 7, 7), (512, 512, 3, 3), 1, 1),
     ("vit patch 16x16/16", (1, 3, 224, 224), (384, 3, 16, 16), 16, 0),
 ]
-NEEDS = {"openblas": "OPENBLAS_SO", "mkl": "MKL_SO", "mkl-packed": "MKL_SO", "onednn": "DNNL_SO", "onednn-packed": "DNNL_SO"}
+NEEDS = {
+    "openblas": "OPENBLAS_SO",
+    "mkl": "MKL_SO",
+    "mkl-packed": "MKL_SO",
+    "onednn": "DNNL_SO",
+    "onednn-packed": "DNNL_SO",
+}
 NAMES = ["openblas", "mkl", "mkl-packed", "torch", "ort", "onednn", "onednn-packed", "ours", "ours-packed"]
 
 
@@ -52,7 +58,9 @@ def cases() -> list[dict[str, Any]]:
     """Every case with its floating point operations."""
     out: list[dict[str, Any]] = []
     for name, b, m, k, n in MATMULS:
-        out.append({"op": "matmul", "name": name, "b": b, "m": m, "k": k, "n": n, "flop": 2.0 * b * m * k * n})
+        out.append(
+            {"op": "matmul", "name": name, "b": b, "m": m, "k": k, "n": n, "flop": 2.0 * b * m * k * n}
+        )
     for name, x, w, stride, pad in CONVS:
         side = (x[2] + 2 * pad - w[2]) // stride + 1
         flop = 2.0 * side * side * w[0] * w[1] * w[2] * w[3]
@@ -69,7 +77,11 @@ class Worker:
         script = Path(__file__).with_name("library_peers.py")
         self.name = name
         self.process = subprocess.Popen(
-            [sys.executable, str(script), name], env=env, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            [sys.executable, str(script), name],
+            env=env,
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
 
     def seconds(self, case: dict[str, Any]) -> float | None:
@@ -103,7 +115,10 @@ def main() -> None:
                 if value is not None:
                     seconds[worker.name].append(value)
         rates = [case["flop"] / statistics.median(v) / 1e9 if v else None for v in seconds.values()]
-        print(f"{case['name']:20s}" + "".join(f"{'-' if r is None else f'{r:.0f}':>15s}" for r in rates), flush=True)
+        print(
+            f"{case['name']:20s}" + "".join(f"{'-' if r is None else f'{r:.0f}':>15s}" for r in rates),
+            flush=True,
+        )
     for worker in workers:
         worker.process.terminate()
 

@@ -36,7 +36,11 @@ def _operands(case: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
         o, ci, kh, kw = case["w"]
         s, p = case["stride"], case["pad"]
         out = (n, o, (h + 2 * p - kh) // s + 1, (w + 2 * p - kw) // s + 1)
-        shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] = ((n, c, h, w), (o, ci, kh, kw), out)
+        shapes: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]] = (
+            (n, c, h, w),
+            (o, ci, kh, kw),
+            out,
+        )
     else:
         b, m, k, n = case["b"], case["m"], case["k"], case["n"]
         shapes = ((b, m, k), (b, k, n), (b, m, n)) if b > 1 else ((m, k), (k, n), (m, n))
@@ -63,8 +67,13 @@ class Cblas:
             self.lib.cblas_sgemm_pack_get_size.restype = C.c_size_t
             buf = np.zeros(self.lib.cblas_sgemm_pack_get_size(162, m, n, k) + 64, np.uint8)
             self.lib.cblas_sgemm_pack(101, 162, 111, m, n, k, one, _ptr(w), n, _ptr(buf))
-            return lambda: self.lib.cblas_sgemm_compute(101, 111, 151, m, n, k, _ptr(x), k, _ptr(buf), n, zero, _ptr(y), n)
-        ptrs = [(_ptr(x.reshape(b, m, k)[i]), _ptr(w.reshape(b, k, n)[i]), _ptr(y.reshape(b, m, n)[i])) for i in range(b)]
+            return lambda: self.lib.cblas_sgemm_compute(
+                101, 111, 151, m, n, k, _ptr(x), k, _ptr(buf), n, zero, _ptr(y), n
+            )
+        ptrs = [
+            (_ptr(x.reshape(b, m, k)[i]), _ptr(w.reshape(b, k, n)[i]), _ptr(y.reshape(b, m, n)[i]))
+            for i in range(b)
+        ]
 
         def call(keep: Any = (x, w, y)) -> None:
             for px, pw, py in ptrs:
@@ -164,7 +173,10 @@ class Ort:
         constant = case["op"] == "conv2d" or case["b"] == 1
         attrs = {"strides": [case["stride"]] * 2, "pads": [case["pad"]] * 4} if case["op"] == "conv2d" else {}
         node = helper.make_node("Conv" if case["op"] == "conv2d" else "MatMul", ["x", "w"], ["y"], **attrs)
-        info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape) for n, a in (("x", x), ("w", w), ("y", y))]
+        info = [
+            helper.make_tensor_value_info(n, TensorProto.FLOAT, a.shape)
+            for n, a in (("x", x), ("w", w), ("y", y))
+        ]
         graph = helper.make_graph([node], "g", info[:1] if constant else info[:2], info[2:],
                                   [numpy_helper.from_array(w, "w")] if constant else [])  # fmt: skip
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
@@ -186,6 +198,8 @@ class Ours:
     def __init__(self, packed: bool) -> None:
         from uir_tvm.library import cpu
 
+        cpu.require()
+
         self.cpu, self.packed = cpu, packed
 
     def prepare(self, case: dict[str, Any]) -> Call | None:
@@ -195,14 +209,20 @@ class Ours:
             return None
         arrays = _operands(case)
         if case["op"] == "conv2d":
-            attrs: Any = self.cpu.Conv2dAttrs(strides=(case["stride"],) * 2, padding=(case["pad"],) * 4, packed=self.packed)
+            attrs: Any = self.cpu.Conv2dAttrs(
+                input=case["x"],
+                weight=case["w"],
+                strides=[case["stride"]] * 2,
+                padding=[case["pad"]] * 4,
+                packed=self.packed,
+            )
         else:
             attrs = self.cpu.MatmulAttrs.contiguous(*(a.shape for a in arrays), packed=self.packed)
         x, w, y = (tvm.runtime.tensor(a) for a in arrays)
         if self.packed:
-            w = self.cpu.pack_weight(w, attrs, x.shape)
+            w = self.cpu.pack_weight(w, attrs)
         function, text = tvm.get_global_func(f"uir.library.cpu.{case['op']}"), attrs.to_json()
-        return lambda: function(x, w, y, text)
+        return lambda: function(x, w, text, y)
 
 
 def make(name: str) -> Any:

@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a library operator computes, as frozen attributes that travel as one JSON string."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..errors import ShapeError
+from .reference import ACTIVATIONS
+
+#: Where a residual is added to the result.
+RESIDUALS = ("none", "before_activation", "after_activation")
+
+#: What the library fuses after a product: activations by name, and the other terms of the epilogue.
+EPILOGUES: dict[str, tuple[str, ...]] = {
+    "activation": tuple(ACTIVATIONS),
+    "residual": RESIDUALS,
+    "bias": ("last axis of a matmul", "channel axis of a conv2d"),
+}
+
+
+def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
+    """Strides in elements of a contiguous tensor of `shape`, the last dimension fastest."""
+    strides, step = [], 1
+    for size in reversed(shape):
+        strides.append(step)
+        step *= size
+    return tuple(reversed(strides))
+
+
+def _ints(value: Sequence[int]) -> tuple[int, ...]:
+    return tuple(int(v) for v in value)
+
+
+def _positive(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
+    for number in value if isinstance(value, tuple) else (value,):
+        if number < 1:
+            raise ShapeError(
+                f"{type(instance).__name__}: {attribute.name} is {value}.",
+                need="at least 1 in every dimension",
+                remedy="leave an operator without elements out of the graph",
+            )
+
+
+def _one_of(choices: Sequence[str]) -> Any:
+    def check(instance: Any, attribute: attrs.Attribute[Any], value: str) -> None:
+        if value not in choices:
+            raise ShapeError(
+                f'{type(instance).__name__}: {attribute.name} is "{value}".',
+                limit=f"the library knows {', '.join(choices)}",
+                remedy="compute it in a kernel of its own after the library operator",
+            )
+
+    return check
+
+
+@attrs.frozen
+class View:
+    """Where an operand's elements lie in the contiguous tensor that holds it.
+
+    Parameters
+    ----------
+    strides : tuple of int
+        In elements: batch dimensions first, then the two of the matrix; 0 repeats.
+    offset : int
+        In elements, of the first one.
+    """
+
+    strides: tuple[int, ...] = attrs.field(converter=_ints)
+    offset: int = 0
+
+
+@attrs.frozen(kw_only=True)
+class MatmulAttrs:
+    """out[batch, m, n] = act(alpha * sum_k a[batch, m, k] * b[batch, k, n] + bias[n]), with a residual.
+
+    The tensors passed are whole contiguous buffers; `a`, `b` and `out` say where the operands lie in them, so that
+    transposes, reshapes and slices around a product cost nothing. A residual lies as `out` does.
+
+    Parameters
+    ----------
+    batch : tuple of int
+        At most three dimensions; empty for one product.
+    m, n, k : int
+        All at least 1.
+    a, b, out : View
+        `len(batch) + 2` strides each. With `packed`, `b` describes the tensor that `pack_weight` gets.
+    alpha : float
+    bias : bool
+        Of n elements, added after scaling by alpha.
+    residual : str
+        "none", "before_activation" or "after_activation".
+    activation : str
+        A key of `ACTIVATIONS`.
+    packed : bool
+        b is the result of `pack_weight`.
+
+    Raises
+    ------
+    ShapeError
+        A dimension below 1, a number of strides that does not fit, an unknown name.
+    """
+
+    batch: tuple[int, ...] = attrs.field(default=(), converter=_ints, validator=_positive)
+    m: int = attrs.field(validator=_positive)
+    n: int = attrs.field(validator=_positive)
+    k: int = attrs.field(validator=_positive)
+    a: View
+    b: View
+    out: View
+    alpha: float = attrs.field(default=1.0, converter=float)
+    bias: bool = False
+    residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
+    activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
+    packed: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        rank = len(self.batch) + 2
+        if rank > 5:
+            raise ShapeError(
+                f"MatmulAttrs: {len(self.batch)} batch dimensions.",
+                limit="3",
+                remedy="merge dimensions that follow each other in memory",
+            )
+        for name in ("a", "b", "out"):
+            view: View = getattr(self, name)
+            if len(view.strides) != rank or view.offset < 0 or min(view.strides) < 0:
+                raise ShapeError(
+                    f"MatmulAttrs: {name} is {view}.",
+                    need=f"{rank} strides and an offset, none negative",
+                    remedy="give one stride for each batch dimension, then the two of the matrix",
+                )
+
+    @classmethod
+    def contiguous(
+        cls,
+        a: Sequence[int],
+        b: Sequence[int],
+        out: Sequence[int] | None = None,
+        *,
+        transpose_a: bool = False,
+        transpose_b: bool = False,
+        **epilogue: Any,
+    ) -> MatmulAttrs:
+        """Attributes of a product of contiguous tensors, with NumPy's broadcasting of batch dimensions.
+
+        Parameters
+        ----------
+        a, b : sequence of int
+            Shapes [..., m, k] and [..., k, n] (the last two exchanged with `transpose_a`, `transpose_b`).
+        out : sequence of int, optional
+            [..., m, n]; derived where left out.
+        **epilogue
+            alpha, bias, residual, activation, packed.
+
+        Raises
+        ------
+        ShapeError
+            Shapes that do not fit each other.
+        """
+        m, k = (a[-1], a[-2]) if transpose_a else (a[-2], a[-1])
+        k2, n = (b[-1], b[-2]) if transpose_b else (b[-2], b[-1])
+        try:
+            batch = np.broadcast_shapes(tuple(a[:-2]), tuple(b[:-2]))
+        except ValueError:
+            batch = None  # type: ignore[assignment]
+        expected = None if batch is None else (*batch, m, n)
+        if k != k2 or expected is None or (out is not None and tuple(out) != expected):
+            raise ShapeError(
+                f"A matmul of {tuple(a)} and {tuple(b)}"
+                + (f" into {tuple(out)}" if out else "")
+                + " does not fit.",
+                need=f"equal inner dimensions (here {k} and {k2}) and batch dimensions that broadcast",
+                remedy="correct the shapes",
+            )
+
+        def view(shape: Sequence[int], transpose: bool) -> View:
+            strides = list(contiguous_strides(shape))
+            if transpose:
+                strides[-1], strides[-2] = strides[-2], strides[-1]
+            lead = [s if size > 1 else 0 for s, size in zip(strides[:-2], shape[:-2], strict=True)]
+            return View([0] * (len(batch) - len(lead)) + lead + strides[-2:])
+
+        return cls(
+            batch=batch,
+            m=m,
+            n=n,
+            k=k,
+            a=view(a, transpose_a),
+            b=view(b, transpose_b),
+            out=View(contiguous_strides(expected)),
+            **epilogue,
+        )
+
+    @property
+    def packable(self) -> bool:
+        """Whether b is one matrix, as `pack_weight` needs."""
+        return all(size == 1 or stride == 0 for size, stride in zip(self.batch, self.b.strides, strict=False))
+
+    def to_json(self) -> str:
+        """The text that `uir.library.cpu.matmul` takes; equal attributes give equal text."""
+        return _dump(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> MatmulAttrs:
+        """The attributes that `to_json` wrote."""
+        fields = json.loads(text)
+        for name in ("a", "b", "out"):
+            offset, strides = fields[name]
+            fields[name] = View(strides, offset)
+        return cls(**fields)
+
+
+@attrs.frozen(kw_only=True)
+class Conv2dAttrs:
+    """NCHW convolution with OIHW weights, all tensors contiguous; epilogue as `MatmulAttrs` (bias of o elements).
+
+    Parameters
+    ----------
+    input, weight : tuple of int
+        (n, c, h, w) and (o, c / groups, kh, kw).
+    strides, dilation : tuple of int
+        Of rows, of columns.
+    padding : tuple of int
+        Zeros above, left, below, right.
+    groups : int
+    alpha, bias, residual, activation, packed
+        As in `MatmulAttrs`.
+
+    Raises
+    ------
+    ShapeError
+        A dimension below 1, channels that do not fit the groups, an unknown name, an empty result.
+    """
+
+    input: tuple[int, ...] = attrs.field(converter=_ints, validator=_positive)
+    weight: tuple[int, ...] = attrs.field(converter=_ints, validator=_positive)
+    strides: tuple[int, ...] = attrs.field(default=(1, 1), converter=_ints, validator=_positive)
+    padding: tuple[int, ...] = attrs.field(default=(0, 0, 0, 0), converter=_ints)
+    dilation: tuple[int, ...] = attrs.field(default=(1, 1), converter=_ints, validator=_positive)
+    groups: int = attrs.field(default=1, validator=_positive)
+    alpha: float = attrs.field(default=1.0, converter=float)
+    bias: bool = False
+    residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
+    activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
+    packed: bool = False
+
+    def __attrs_post_init__(self) -> None:
+        lengths = (
+            len(self.input),
+            len(self.weight),
+            len(self.strides),
+            len(self.padding),
+            len(self.dilation),
+        )
+        if lengths != (4, 4, 2, 4, 2) or min(self.padding) < 0:
+            raise ShapeError(
+                f"Conv2dAttrs: {self}.",
+                need="input and weight of 4 numbers, strides and dilation of 2, padding of 4, none negative",
+                remedy="give padding as (above, left, below, right)",
+            )
+        o, i = self.weight[:2]
+        if i * self.groups != self.input[1] or o % self.groups:
+            raise ShapeError(
+                f"A conv2d of {self.input} with weights {self.weight} in {self.groups} groups does not fit.",
+                need=f"weights of {self.input[1]} / groups input channels, output channels in whole groups",
+                remedy="correct the shapes or the groups",
+            )
+        if min(self.output) < 1:
+            raise ShapeError(
+                f"A conv2d of {self.input} with weights {self.weight} has the empty result {self.output}.",
+                need="a window no larger than the padded input",
+                remedy="add padding or leave the operator out",
+            )
+
+    @property
+    def output(self) -> tuple[int, int, int, int]:
+        """(n, o, oh, ow)."""
+        size = [
+            (
+                self.input[2 + d]
+                + self.padding[d]
+                + self.padding[2 + d]
+                - (self.weight[2 + d] - 1) * self.dilation[d]
+                - 1
+            )
+            // self.strides[d]
+            + 1
+            for d in range(2)
+        ]
+        return (self.input[0], self.weight[0], size[0], size[1])
+
+    def to_json(self) -> str:
+        """The text that `uir.library.cpu.conv2d` takes; equal attributes give equal text."""
+        return _dump(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Conv2dAttrs:
+        """The attributes that `to_json` wrote."""
+        return cls(**json.loads(text))
+
+
+def _dump(value: Any) -> str:
+    def plain(v: Any) -> Any:
+        return [v.offset, list(v.strides)] if isinstance(v, View) else list(v) if isinstance(v, tuple) else v
+
+    fields = {f.name: plain(getattr(value, f.name)) for f in attrs.fields(type(value))}
+    return json.dumps(fields, separators=(",", ":"))

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which contractions each target's library takes, and with which epilogues: one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+
+@attrs.frozen
+class LibraryTable:
+    """What the library of one target computes.
+
+    Attributes
+    ----------
+    functions : mapping
+        Operator (``matmul``, ``conv2d``) -> registered packed function, destination last.
+    dtypes : frozenset of str
+        Element types; all tensors of an operator have the same.
+    activations : mapping
+        Relax operator -> the library's name. Whether an activation is better there than in a kernel of its
+        own is a matter of measurement: what is not listed is not absorbed.
+    epilogues : tuple
+        Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
+    batch_axes : int
+        Batch axes with strides of their own.
+    """
+
+    functions: Mapping[str, str]
+    dtypes: frozenset[str]
+    activations: Mapping[str, str]
+    epilogues: tuple[tuple[str, ...], ...]
+    batch_axes: int
+
+    def takes(self, operator: str, *dtypes: str) -> bool:
+        """Whether the library has an operator for tensors of these dtypes."""
+        return operator in self.functions and set(dtypes) <= self.dtypes and len(set(dtypes)) == 1
+
+    def allows(self, steps: Sequence[str]) -> bool:
+        """Whether an epilogue (``bias``, ``residual``, names of activations) is the beginning of one it applies."""
+        kinds = tuple(step if step in ("bias", "residual") else "activation" for step in steps)
+        return any(_within(kinds, epilogue) for epilogue in self.epilogues)
+
+
+def _within(steps: tuple[str, ...], epilogue: tuple[str, ...]) -> bool:
+    """Whether the steps are the epilogue with some left out, in its order."""
+    rest = iter(epilogue)
+    return all(step in rest for step in steps)
+
+
+CPU = LibraryTable(
+    functions={"matmul": "uir.library.cpu.matmul", "conv2d": "uir.library.cpu.conv2d"},
+    dtypes=frozenset({"float32"}),
+    activations={
+        "nn.relu": "relu",
+        "nn.gelu": "gelu_erf",
+        "nn.gelu_tanh": "gelu_tanh",
+        "nn.silu": "silu",
+        "tanh": "tanh",
+        "sigmoid": "sigmoid",
+    },
+    epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
+    batch_axes=3,
+)
+#: A target without a library: every contraction is a kernel of its own.
+NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=(), batch_axes=0)
+
+#: Key of a target (`tvm.target.Target.keys`) -> its library.
+LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "none": NONE}
+
+
+def library_of(keys: Sequence[str]) -> LibraryTable:
+    """The library of the first key that has one; `NONE` where there is none."""
+    return next((LIBRARIES[key] for key in keys if key in LIBRARIES), NONE)
