@@ -91,7 +91,7 @@ def compile_command(
         verify=verify, dump_dir=dump or defaults.dump_dir, override_dir=override or defaults.override_dir
     )
     start = time.perf_counter()
-    with _progress(quiet=ctx.obj["json"]) as notify:
+    with compile_progress(quiet=ctx.obj["json"]) as notify:
         exe = api.compile(model, target, shapes=_shapes(shapes), options=options, progress=notify)
         notify("link", 0, 0, "")
         path = exe.save(output or model.with_suffix(".uir"))
@@ -231,10 +231,10 @@ def _random_inputs(exe: Any) -> list[Any]:
     ]
 
 
-class _progress:
+class compile_progress:
     """A progress bar for compilation, on standard error."""
 
-    def __init__(self, quiet: bool) -> None:
+    def __init__(self, quiet: bool = False) -> None:
         self.bar = Progress(
             SpinnerColumn(), TextColumn("{task.description:<14}"), BarColumn(), TextColumn("{task.fields[detail]}"),
             TimeElapsedColumn(), console=ERRORS, disable=quiet, transient=True,

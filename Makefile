@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every target sets up its own environment in .venv (Python 3.11 or newer and a C++ compiler suffice).
+PYTHON ?= python3
+VENV ?= .venv
+RUN = $(VENV)/bin/python
+
+.PHONY: help env demo test lint format stubs bench clean
+
+help:  ## what there is
+	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
+
+env: $(VENV)/.ready  ## an environment with everything that tests and the demo need
+
+$(VENV)/.ready: pyproject.toml setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --upgrade pip
+	$(RUN) -m pip install --quiet -e '.[dev]'
+	touch $@
+
+demo: env  ## compile a real sentence encoder and compare it with torch
+	$(RUN) scripts/demo.py
+
+test: env  ## the whole suite
+	$(RUN) -m pytest
+
+lint: env  ## ruff, mypy, clang-format
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+	find src -name '*.cc' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run --Werror
+
+format: env  ## format C++ and sort imports
+	$(VENV)/bin/ruff check --fix .
+	find src -name '*.cc' -o -name '*.h' | xargs $(VENV)/bin/clang-format -i
+
+stubs: env  ## write the field annotations of the iGraph nodes from their C++ definition
+	$(VENV)/bin/tvm-ffi-stubgen --dlls python/uir_tvm/libuir_tvm.so -- python/uir_tvm/igraph
+
+bench: env  ## torch, ONNX Runtime, stock TVM and uir-cpu in one interleaved run
+	$(RUN) -m pip install --quiet -e '.[bench]'
+	$(RUN) benchmarks/cpu.py
+
+clean:  ## remove what builds left
+	rm -rf build dist *.egg-info python/*.egg-info $(VENV)
