@@ -7,7 +7,7 @@ iOps thousands of times, so both are done once here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .affine import Affine
@@ -60,7 +60,11 @@ class BoundSlice:
         self.strides = node.stride
         self.offset = compile_affine(node.offset)
         bounds = node.valid
-        self._bounds = None if all(b is None for b in bounds) else [b and compile_affine(b) for b in bounds]
+        self._bounds = (
+            None
+            if all(b is None for b in bounds)
+            else [None if b is None else compile_affine(b) for b in bounds]
+        )
         self._full: Box = (0, self.rows, 0, self.cols)
 
     def box(self, env: Env) -> Box:
@@ -98,7 +102,9 @@ class BoundIOp:
         self.op, self.name, self.dtype = str(node.op), str(node.name), str(node.dtype)
         self.targets = [BoundSlice(s) for s in node.targets]
         self.sources = [BoundSlice(s) for s in node.sources]
-        self.attrs: Mapping[str, Any] = dict(node.attrs.items())
+        self.attrs: dict[str, Any] = dict(node.attrs.items())
+        if "params" in self.attrs:
+            self.attrs["params"] = tuple(self.attrs["params"])
         self.buffer = BoundSlice(self.attrs["buffer"]) if "buffer" in self.attrs else None
         self.reads_target = self.spec.reads_target(node)
 

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NumPy meaning of every iOp on the boxes it touches, and which box of each source it reads."""
+"""The NumPy meaning of every iOp on the boxes it touches, and which box of each source it reads.
+
+An ``iop`` here is an `IOp`, or the interpreter's bound form of one, which has the same fields.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,6 @@ import numpy as np
 from .affine import Affine
 from .dtypes import dtype_of
 from .iops_scalar import BINARY, COMPARE, REDUCE, UNARY, evaluate, reduce_array, round_half_away
-from .nodes import IOp
 
 #: (row_begin, row_end, col_begin, col_end), all ints; empty where an end is not above its begin.
 Box = tuple[int, int, int, int]
@@ -51,40 +53,40 @@ def meet(a: Box, b: Box) -> Box:
 # --- which box of each source is read ------------------------------------------------------------
 
 
-def reads_same(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_same(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """Elementwise: the target's box of every source."""
     return [target] * len(sources)
 
 
-def reads_nothing(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_nothing(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """No value is read."""
     return [(0, 0, 0, 0)] * len(sources)
 
 
-def reads_move(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_move(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """With pad, only what the source has."""
     return [meet(target, sources[0]) if "pad" in iop.attrs else target]
 
 
-def reads_broadcast(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_broadcast(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """The column or the row that is repeated; nothing for an empty target."""
     r0, r1, c0, c1 = target
     return [(r0, r1, 0, int(c1 > c0)) if iop.attrs["axis"] == "row" else (0, int(r1 > r0), c0, c1)]
 
 
-def reads_reduce(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_reduce(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """The part of the source's valid box that lies in the target's rows (columns)."""
     r0, r1, c0, c1 = target
     s = sources[0]
     return [meet((r0, r1, s[2], s[3]) if iop.attrs["axis"] == "row" else (s[0], s[1], c0, c1), s)]
 
 
-def reads_transpose(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_transpose(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """The target's box, rows and columns exchanged."""
     return [(target[2], target[3], target[0], target[1])]
 
 
-def reads_gather(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_gather(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """The index at the target's box, and all valid rows of the table: which of them, the index decides."""
     r0, r1, c0, c1 = target
     rows = sources[0][:2]
@@ -93,24 +95,24 @@ def reads_gather(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
     return [(*rows, 0, 1), target]
 
 
-def reads_scatter(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_scatter(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """The source's valid box, and the index of its rows or elements."""
     s = sources[0]
     return [s, (s[0], s[1], 0, 1) if _by_row(iop, iop.sources[0].shape) else s]
 
 
-def reads_contract(iop: IOp, target: Box, sources: Sequence[Box]) -> list[Box]:
+def reads_contract(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
     """The target's rows of a, its columns of b, over the valid columns of a."""
     k0, k1 = sources[0][2:]
     return [(target[0], target[1], k0, k1), (k0, k1, target[2], target[3])]
 
 
-def _by_row(iop: IOp, shape: tuple[int, int]) -> bool:
+def _by_row(iop: Any, shape: tuple[int, int]) -> bool:
     """Whether the index names whole rows (R,1) rather than elements (R,C)."""
     return iop.sources[1].shape == (shape[0], 1) and _table_cols(iop) == shape[1]
 
 
-def _table_cols(iop: IOp) -> int:
+def _table_cols(iop: Any) -> int:
     return iop.target.cols if iop.op == "scatter" else iop.sources[0].cols
 
 
@@ -122,7 +124,7 @@ def _filled(region: Region, value: Any, dtype: str) -> np.ndarray:
         return np.full(extent(region.target), np.asarray(value).astype(dtype_of(dtype).numpy))
 
 
-def move(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+def move(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """t = s, and pad where the target's box exceeds the source's."""
     if "pad" not in iop.attrs or region.sources[0] == region.target:
         return s
@@ -132,33 +134,33 @@ def move(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
     return out
 
 
-def unary(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+def unary(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """t = f(s, params)."""
     return evaluate(UNARY[iop.name], iop.dtype, [s], iop.attrs.get("params", ()))
 
 
-def binary(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def binary(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = f(a, b)."""
     return evaluate(BINARY[iop.name], iop.dtype, [a, b])
 
 
-def compare(iop: IOp, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def compare(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = whether the comparison holds."""
     return evaluate(COMPARE[iop.name], iop.dtype, [a, b])
 
 
-def select(iop: IOp, region: Region, mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def select(iop: Any, region: Region, mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = mask ? a : b."""
     return np.where(mask, a, b)
 
 
-def broadcast(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+def broadcast(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """The column (row) s, repeated over the target's box."""
     shape = extent(region.target)
     return np.broadcast_to(s, shape) if s.size else np.empty(shape, s.dtype)
 
 
-def reduce(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+def reduce(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """Reduce along the axis; rows (columns) of the target without source get the identity."""
     by_row = iop.attrs["axis"] == "row"
     result = reduce_array(REDUCE[iop.name], iop.dtype, s, 1 if by_row else 0)
@@ -172,12 +174,12 @@ def reduce(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
     return out
 
 
-def fill(iop: IOp, region: Region) -> np.ndarray:
+def fill(iop: Any, region: Region) -> np.ndarray:
     """t = value."""
     return _filled(region, iop.attrs["value"], iop.dtype)
 
 
-def iota(iop: IOp, region: Region) -> np.ndarray:
+def iota(iop: Any, region: Region) -> np.ndarray:
     """t[i,j] = base + i*row_step + j*col_step, in int64 and then converted."""
     base = iop.attrs.get("base", 0)
     start = base.evaluate(region.env) if isinstance(base, Affine) else int(base)
@@ -187,12 +189,12 @@ def iota(iop: IOp, region: Region) -> np.ndarray:
     return (start + rows + cols).astype(dtype_of(iop.dtype).numpy)
 
 
-def transpose(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+def transpose(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """t[i,j] = s[j,i]."""
     return s.T
 
 
-def gather(iop: IOp, region: Region, s: np.ndarray, index: np.ndarray) -> np.ndarray:
+def gather(iop: Any, region: Region, s: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Rows or elements of the table; pad where the index names no valid row."""
     begin, end = region.sources[0][:2]
     inside = (index >= begin) & (index < end)
@@ -205,7 +207,7 @@ def gather(iop: IOp, region: Region, s: np.ndarray, index: np.ndarray) -> np.nda
 
 
 def scatter(
-    iop: IOp, region: Region, s: np.ndarray, index: np.ndarray
+    iop: Any, region: Region, s: np.ndarray, index: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(rows, columns, values), flat, in the source's row-major order: of equal places the last holds."""
     r0, r1, c0, c1 = region.target
@@ -219,7 +221,7 @@ def scatter(
 
 
 def contract(
-    iop: IOp, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None
+    iop: Any, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None
 ) -> np.ndarray:
     """a.b (+ old), floats accumulated in fp64 and rounded once, integers in their own type (wrapping)."""
     row = dtype_of(iop.dtype)
@@ -240,7 +242,7 @@ _ROUND: dict[str, Callable[..., Any]] = {
 }
 
 
-def cast(iop: IOp, region: Region, s: np.ndarray) -> np.ndarray:
+def cast(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """Convert.
 
     To bool: not zero.  Float to integer: by ``round`` (default trunc), then saturated, NaN to 0 (hardware

@@ -8,6 +8,7 @@ fp32 and narrower but for rare ties, and to NumPy's own accuracy in fp64.  Integ
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -232,6 +233,12 @@ def round_to(value: Any, dtype: str) -> np.ndarray:
     return np.asarray(value).astype(dtype_of(dtype).numpy)
 
 
+@functools.lru_cache(maxsize=4096, typed=True)
+def _param(value: float, sign: float, stored: np.dtype, compute: np.dtype) -> Any:
+    # the sign is part of the key because 0.0 == -0.0
+    return np.asarray(value).astype(stored).astype(compute)[()]
+
+
 def evaluate(
     scalar: Scalar, dtype: str, operands: Sequence[np.ndarray], params: Sequence[float] = ()
 ) -> np.ndarray:
@@ -250,7 +257,7 @@ def evaluate(
     row = dtype_of(dtype)
     compute = np.dtype(np.float64) if scalar.wide and row.kind == "float" else row.compute
     args = [x.astype(compute, copy=False) for x in operands]
-    args += [np.asarray(p).astype(row.numpy).astype(compute)[()] for p in params]
+    args += [_param(p, math.copysign(1, p), row.numpy, compute) for p in params]
     with np.errstate(all="ignore"):
         result = np.asarray(scalar.meaning(*args))
         return result.astype(np.bool_ if scalar.result == "bool" else row.numpy, copy=False)

@@ -6,8 +6,10 @@ from __future__ import annotations
 import numpy as np
 
 from .dtypes import numpy_of
-from .iops_meaning import Box, extent
 from .nodes import IPointer
+
+#: A box of a slice in memory: address of its first element, (rows, columns), (row stride, column stride).
+Place = tuple[int, tuple[int, int], tuple[int, int]]
 
 #: Marks in `Memory.writer`: nobody wrote it since the last sync; a scatter did, whose order is not checked.
 NOBODY, SCATTER = -1, -2
@@ -27,7 +29,9 @@ class Memory:
     Attributes
     ----------
     written : numpy.ndarray or None
-        Whether each element holds a value; None = all do.
+        Whether each element holds a value; None = all do, for good.
+    complete : bool
+        Whether every element is known to hold a value, so that ``written`` need not be looked at.
     writer : numpy.ndarray or None
         Of dram that the kernel may write: the pid that wrote each element, `NOBODY` or `SCATTER`.
     """
@@ -38,6 +42,7 @@ class Memory:
         # raw bytes: NumPy makes no views on the buffer of an array of ml_dtypes
         self._bytes = np.zeros(self.size * self.dtype.itemsize, np.uint8)
         self.written = None if initial is not None else np.zeros(self.size, np.bool_)
+        self.complete = initial is not None
         writable = pointer.level == "dram" and pointer.role != "in"
         self.writer = np.full(self.size, NOBODY, np.int32) if writable else None
         if initial is not None:
@@ -51,41 +56,75 @@ class Memory:
         """Leave nothing in any element."""
         if self.written is not None:
             self.written[:] = False
+            self.complete = False
 
-    def values(self, start: int, strides: tuple[int, int], box: Box) -> np.ndarray:
-        """The view of a box that starts at the element ``start``; it must lie inside."""
-        return _view(self._bytes, self.dtype, start, strides, box)
+    def values(self, place: Place) -> np.ndarray:
+        """The view of a place."""
+        return _view(self._bytes, self.dtype, place)
 
-    def written_at(self, start: int, strides: tuple[int, int], box: Box) -> np.ndarray | None:
-        """The view of ``written``, or None where all is."""
-        return None if self.written is None else _view(self.written, self.written.dtype, start, strides, box)
+    def holds(self, place: Place) -> np.ndarray:
+        """Whether each element of a place holds a value, as a view; not of a memory that always does."""
+        assert self.written is not None
+        return _view(self.written, _BOOL, place)
 
-    def writer_at(self, start: int, strides: tuple[int, int], box: Box) -> np.ndarray | None:
-        """The view of ``writer``, or None where it is not tracked."""
-        return None if self.writer is None else _view(self.writer, self.writer.dtype, start, strides, box)
+    def unwritten(self, place: Place) -> tuple[int, int] | None:
+        """(row, column) in a place, counted from its first element, of an element that holds nothing."""
+        if self.complete or self.written is None:
+            return None
+        written = self.holds(place)
+        if written.all():
+            return None
+        row, col = np.argwhere(~written)[0]
+        return int(row), int(col)
+
+    def mark(self, place: Place, written: bool = True) -> None:
+        """Every element of a place holds a value (or nothing) from now on."""
+        if self.written is None or (self.complete and written):
+            return
+        view = self.holds(place)
+        view[...] = written
+        # one store that covers the memory is what loops do to their registers
+        self.complete = written and view.size == self.size and bool(self.written.all())
+
+    def foreign(self, place: Place, pid: int) -> tuple[int, int, int] | None:
+        """(row, column, writer) of an element of a place that another unit wrote since the last sync."""
+        if self.writer is None:
+            return None
+        writer = _view(self.writer, _PID, place)
+        others = (writer >= 0) & (writer != pid)
+        if not others.any():
+            return None
+        row, col = np.argwhere(others)[0]
+        return int(row), int(col), int(writer[row, col])
+
+    def claim(self, place: Place, pid: int) -> None:
+        """The unit ``pid`` wrote this place."""
+        if self.writer is not None:
+            _view(self.writer, _PID, place)[...] = pid
 
 
-def _view(array: np.ndarray, dtype: np.dtype, start: int, strides: tuple[int, int], box: Box) -> np.ndarray:
-    shape = extent(box)
+_BOOL, _PID = np.dtype(np.bool_), np.dtype(np.int32)
+
+
+def _view(array: np.ndarray, dtype: np.dtype, place: Place) -> np.ndarray:
+    start, shape, (down, right) = place
     if 0 in shape:
         return np.empty(shape, dtype)
     item = dtype.itemsize
     # the constructor, since as_strided costs ten times as much
-    return np.ndarray(shape, dtype, array, start * item, (strides[0] * item, strides[1] * item))
+    return np.ndarray(shape, dtype, array, start * item, (down * item, right * item))
 
 
-def outside(start: int, strides: tuple[int, int], box: Box, size: int) -> tuple[int, int, int] | None:
-    """(row, column, address) of an element of the box that lies outside ``[0, size)``; None when all lie inside."""
-    rows, cols = extent(box)
+def outside(place: Place, size: int) -> tuple[int, int, int] | None:
+    """(row, column, address) of an element of a place outside ``[0, size)``; None when all lie inside."""
+    start, (rows, cols), strides = place
     if not rows or not cols:
         return None
-    across = ((rows - 1) * strides[0], (cols - 1) * strides[1])
-    low = start + min(across[0], 0) + min(across[1], 0)
-    high = start + max(across[0], 0) + max(across[1], 0)
+    down, right = (rows - 1) * strides[0], (cols - 1) * strides[1]
+    low = start + (down if down < 0 else 0) + (right if right < 0 else 0)
+    high = start + (down if down > 0 else 0) + (right if right > 0 else 0)
     if low >= 0 and high < size:
         return None
     if high >= size:
-        at = tuple((n - 1) if a > 0 else 0 for n, a in zip((rows, cols), across, strict=True))
-    else:
-        at = tuple((n - 1) if a < 0 else 0 for n, a in zip((rows, cols), across, strict=True))
-    return box[0] + at[0], box[2] + at[1], high if high >= size else low
+        return rows - 1 if down > 0 else 0, cols - 1 if right > 0 else 0, high
+    return rows - 1 if down < 0 else 0, cols - 1 if right < 0 else 0, low

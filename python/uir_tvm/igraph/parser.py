@@ -97,7 +97,7 @@ class _Parser:
                 t.fail(
                     f"A hardware model has no field {key!r}.",
                     where,
-                    remedy=f"the fields are {', '.join(HARDWARE_FIELDS)}; others are written `figure NAME = ...`",
+                    remedy=f"the fields are {', '.join(HARDWARE_FIELDS)}; other figures: `figure NAME = ...`",
                 )
             t.expect("=", "after the field")
             fields[key] = t.name("The kind of hardware") if key == "kind" else t.integer(f"The field {key}")
@@ -105,7 +105,7 @@ class _Parser:
         if missing:
             t.fail(f"The hardware model lacks {', '.join(missing)}.", t.here)
         t.take()
-        return HardwareModel(name, *(fields[f] for f in HARDWARE_FIELDS), figures)
+        return HardwareModel(name, *(fields[f] for f in HARDWARE_FIELDS), figures)  # type: ignore[call-arg]
 
     # --- statements ------------------------------------------------------------------------------
 
