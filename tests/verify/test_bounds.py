@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds: exact over all pids, iterations and elements, by every one of the three methods."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from uir_tvm.igraph import IPointer, ISlice, affine, var
+from uir_tvm.verify import bounds
+from uir_tvm.verify.region import region_of
+
+from .graphs import clean, graph, only
+
+PID, K = var("pid"), var("k")
+
+
+def load(piece: str, size: int, loops: int = 1, parallel: tuple[int, int] = (4, 1), shape: str = "(4,8)"):
+    """A graph that loads a slice of ``a``, a pointer of that size, and no more."""
+    return graph(
+        f"""
+        a = iPointer(dram, fp32, {size}, in)
+        r = iPointer(reg, fp32, 32)
+        for k in {loops} {{
+          move.dram.reg.fp32 r[0; {shape}; (8,1)], a[{piece}] [pad=0.0]
+        }}""",
+        parallel,
+    )
+
+
+PASS = {
+    "exact fit": load("32*pid; (4,8); (8,1)", 128),
+    "tail rows": load("32*pid; (4,8); (8,1); rows :14 - 4*pid", 112),
+    "tail columns": load("8*pid; (4,8); (30,1); cols :30 - 8*pid", 120),
+    "padding before the start": load("32*pid - 8; (4,8); (8,1); rows 1 - 4*pid:", 128),
+    "floor and mod: a head of (rows, heads*16)": load("16*(pid % 4) + 256*(pid / 4) + 8*k; (4,8); (64,1)", 512, 2, (8, 1)),
+    "a product that intervals overestimate": load("8*pid - 8*(pid % 2) - 8*(pid / 2)*2; (4,8); (8,1)", 32),
+    "negative stride": load("24; (4,8); (-8,1)", 32),
+    "a box that is empty where it would leave": load("32*pid; (4,8); (8,1); rows :8 - 4*pid", 64),
+}
+
+FAIL = {
+    "one too far": (load("32*pid + 1; (4,8); (8,1)", 128), "beyond the end", "address 128", {"pid": 3}),
+    "tail one too long": (
+        load("32*pid; (4,8); (8,1); rows :15 - 4*pid", 112), "beyond the end", "address 119", {"pid": 3, "row": 2, "col": 7},
+    ),
+    "before the start": (load("32*pid - 8; (4,8); (8,1)", 128), "before the start", "address -8", {"pid": 0, "row": 0}),
+    "floor and mod": (
+        load("16*(pid % 4) + 256*(pid / 4) + 8*k; (4,8); (64,1)", 511, 2, (8, 1)),
+        "beyond the end", "address 511", {"pid": 7, "k": 1, "row": 3, "col": 7},
+    ),
+    "negative stride": (load("16; (4,8); (-8,1)", 32), "before the start", "address -8", {"row": 3, "col": 0}),
+    "only in one unit": (
+        load("32*(pid % 3) + 40*(pid / 3); (4,8); (8,1)", 96, 1, (6, 1)), "beyond the end", "address 135", {"pid": 5},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PASS)
+def test_inside(name):
+    clean(PASS[name])
+
+
+@pytest.mark.parametrize("name", FAIL)
+def test_outside(name):
+    """The farthest address is told, and the witness reaches it."""
+    g, where, need, witness = FAIL[name]
+    fault = only(g, "bounds")
+    assert f"reads {where} of 'a'" in fault.what
+    assert fault.need == need
+    assert witness.items() <= fault.witness.items()
+    assert fault.remedy
+    reached = _address(g, fault.witness)
+    assert need == f"address {reached}"
+
+
+def _address(g, witness) -> int:
+    piece = next(g.walk())[0].sources[0]
+    return piece.offset.evaluate(witness) + witness["row"] * piece.row_stride + witness["col"] * piece.col_stride
+
+
+def test_every_kind_of_access_is_told_by_its_verb():
+    g = graph(
+        """
+        o = iPointer(dram, fp32, 8, out)
+        r = iPointer(reg, fp32, 8)
+        fill.fp32 r[0; (1,8); (8,1)] [1.0]
+        move.reg.dram.fp32 o[pid; (1,8); (8,1)], r[0; (1,8); (8,1)]"""
+    )
+    assert only(g, "bounds").what == "move.reg.dram.fp32 writes beyond the end of 'o'."
+
+
+def test_a_remedy_holds():
+    """The graph with the range that the message proposes passes."""
+    fault = only(load("32*pid; (4,8); (8,1)", 100), "bounds")
+    rows = fault.remedy.rsplit("rows :", 1)[1]
+    clean(load(f"32*pid; (4,8); (8,1); rows :{rows}", 100))
+
+
+# --- the three methods against enumeration ---------------------------------------------------------
+
+small = st.integers(-9, 9)
+
+
+@st.composite
+def expressions(draw):
+    """A quasi-affine expression over pid and k."""
+    linear = PID * draw(small) + K * draw(small) + draw(st.integers(-20, 40))
+    shape = draw(st.sampled_from(["linear", "mod", "floordiv", "both"]))
+    inner = PID * draw(st.integers(0, 5)) + K * draw(st.integers(0, 3)) + draw(st.integers(0, 7))
+    k = draw(st.integers(2, 6))
+    extra = {"linear": affine(0), "mod": inner % k, "floordiv": inner // k, "both": inner % k + (inner // k) * 3}
+    return linear + extra[shape] * draw(st.integers(-4, 8))
+
+
+@st.composite
+def regions(draw):
+    """(slice, extents) with offsets and ranges of any kind, small enough to enumerate."""
+    bound = st.none() | expressions()
+    piece = ISlice(
+        IPointer("a", "dram", "fp32", 64, "in"),
+        draw(expressions()),
+        (draw(st.integers(1, 4)), draw(st.integers(1, 5))),
+        (draw(st.integers(-3, 12)), draw(st.integers(-2, 4))),
+        rows=(draw(bound), draw(bound)),
+        cols=(draw(bound), draw(bound)),
+    )
+    return piece, {"pid": draw(st.integers(1, 6)), "k": draw(st.integers(1, 4))}
+
+
+def addresses(piece: ISlice, extents: dict[str, int]) -> list[tuple[int, dict[str, int]]]:
+    """(address, point) of every element, straight from the definition of a slice."""
+    out = []
+    for pid in range(extents["pid"]):
+        for k in range(extents["k"]):
+            env = {"pid": pid, "k": k}
+            r0, r1, c0, c1 = piece.valid_box(env)
+            base = piece.offset.evaluate(env)
+            for i in range(r0, r1):
+                for j in range(c0, c1):
+                    out.append((base + i * piece.row_stride + j * piece.col_stride, env | {"row": i, "col": j}))
+    return out
+
+
+@settings(max_examples=150, deadline=None)
+@given(regions(), st.integers(1, 90))
+def test_every_method_agrees_with_enumeration(region, size):
+    """isl and corner enumeration are exact; intervals never claim what is not so."""
+    piece, extents = region
+    outside = {(a, tuple(p.items())) for a, p in addresses(piece, extents) if not 0 <= a < size}
+    r = region_of(piece, extents)
+    if bounds._inside_by_intervals(r, size):
+        assert not outside
+    for method in (bounds._outside_by_isl, bounds._outside_by_enumeration):
+        found = method(r, size)
+        assert (found is None) == (not outside)
+        if found is not None:
+            assert (found.address, tuple(found.witness.items())) in _any_of_unused(outside, r, found.witness)
+    found = bounds.find_outside(r, size)
+    assert (found is None) == (not outside)
+
+
+def _any_of_unused(outside, region, witness):
+    """A variable that the slice does not depend on is 0 in a witness; that point is among ``outside`` too."""
+    assert all(witness[v] == 0 for v in region.extents if v not in region.used)
+    return outside
+
+
+def test_exhausted_isl_falls_back_and_what_is_too_large_is_not_passed(monkeypatch):
+    """With no operations left for isl the corners are enumerated; where that is too long too, it is a fault."""
+    g = FAIL["only in one unit"][0]
+    monkeypatch.setattr(bounds.isl, "bounded", _exhausted)
+    assert only(g, "bounds").need.startswith("address ")
+    monkeypatch.setattr(bounds, "MAX_POINTS", 3)
+    fault = only(g, "bounds")
+    assert "It is not proved that move.dram.reg.fp32 stays inside 'a'" in fault.what
+
+
+def _exhausted(question):
+    raise bounds.isl.Exhausted
+
+
+def test_the_grid_of_variables_is_their_product():
+    piece, extents = ISlice(IPointer("a", "dram", "fp32", 64, "in"), PID * 2 + K), {"pid": 3, "k": 4}
+    r = region_of(piece, extents)
+    seen = np.concatenate([r.base.values(env) for env in r.grids(r.used, 5)])
+    assert seen.tolist() == [2 * p + k for p in range(3) for k in range(4)]
