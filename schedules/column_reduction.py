@@ -44,8 +44,10 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     shapes = {math.prod(b.spatial) for b in reductions}
     if shapes != {math.prod(root.spatial)}:
         raise ScheduleError(
-            "The result does not have the shape of the reductions.", need=f"{sorted(shapes)} elements",
-            limit=f"{math.prod(root.spatial)} elements", remedy="another recipe fits this function",
+            "The result does not have the shape of the reductions.",
+            need=f"{sorted(shapes)} elements",
+            limit=f"{math.prod(root.spatial)} elements",
+            remedy="another recipe fits this function",
         )
     blocks = leaf_blocks(sch)
     columns = min(COLUMNS, tile_elements(hw, blocks))

@@ -43,7 +43,9 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     (product,) = reduction_blocks(sch)
     if math.prod(root.spatial) != math.prod(product.spatial) or len(root.spatial) < 2:
         raise ScheduleError(
-            "The product does not have the output's shape.", need=f"{product.spatial}", limit=f"{root.spatial}",
+            "The product does not have the output's shape.",
+            need=f"{product.spatial}",
+            limit=f"{root.spatial}",
             remedy="another recipe fits this function",
         )
     rows = math.prod(root.spatial[:-1])

@@ -12,10 +12,10 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-from tvm_ffi.structural import structural_equal, structural_walk
+from tvm_ffi.structural import structural_equal
 
 from ..igraph import HardwareModel
-from ..schedule.blocks import BlockInfo, leaf_blocks
+from ..schedule.blocks import BlockInfo, collect, leaf_blocks
 from ..schedule.prepare import prepare
 from ..schedule.row_chain import (
     attach_producers,
@@ -46,9 +46,7 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     elements = tile_elements(hw, blocks)
     groups = groups_for(hw, blocks)
     if all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1:
-        nest = map_chain(
-            sch, hw, 1, (1, min(elements, FLAT_TILE)), num_groups=groups, split_columns=True
-        )
+        nest = map_chain(sch, hw, 1, (1, min(elements, FLAT_TILE)), num_groups=groups, split_columns=True)
     else:
         rows, tile = _row_tile(root, elements)
         nest = map_chain(sch, hw, rows, tile, num_groups=groups, split_columns=True)
@@ -69,15 +67,8 @@ def _row_tile(root: BlockInfo, elements: int) -> tuple[int, tuple[int, int]]:
 
 def _is_flat(block: BlockInfo) -> bool:
     """Whether every access has the indices of the store, so that one linear index serves all."""
-    indices: list[Any] = []
-    stores: list[Any] = []
-    structural_walk(
-        block.stmt.body,
-        (
-            (tvm.tirx.BufferStore, lambda s: stores.append(s)),
-            (tvm.ir.TensorLoad, lambda ld: indices.append(ld)),
-        ),
-    )
+    stores = collect(block.stmt.body, tvm.tirx.BufferStore)
+    loads = collect(block.stmt.body, tvm.ir.TensorLoad)
     if len(stores) != 1:
         return False
     wanted, shape = stores[0].indices, stores[0].buffer.shape
@@ -85,7 +76,7 @@ def _is_flat(block: BlockInfo) -> bool:
         len(ld.indices) == len(wanted)
         and all(a.same_as(b) for a, b in zip(ld.indices, wanted, strict=True))
         and structural_equal(ld.source.ty.shape, shape)
-        for ld in indices
+        for ld in loads
     )
 
 

@@ -8,12 +8,18 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-from tvm_ffi.structural import structural_walk
 
 from ..igraph import HardwareModel
-from ..schedule.blocks import BlockInfo, leaf_blocks
+from ..schedule.blocks import BlockInfo, collect, leaf_blocks
 from ..schedule.prepare import prepare
-from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, rows_per_tile, tile_elements
+from ..schedule.row_chain import (
+    attach_producers,
+    groups_for,
+    map_chain,
+    output_blocks,
+    rows_per_tile,
+    tile_elements,
+)
 
 HERO = "gather"
 
@@ -36,18 +42,8 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
 
 
 def _has_indirect_load(block: BlockInfo) -> bool:
-    found = False
-
-    def visit(load: Any) -> None:
-        nonlocal found
-        for index in load.indices:
-            structural_walk(index, (tvm.ir.TensorLoad, lambda _: None))
-            inner: list[Any] = []
-            structural_walk(index, (tvm.ir.TensorLoad, inner.append))
-            found = found or bool(inner)
-
-    structural_walk(block.stmt.body, (tvm.ir.TensorLoad, visit))
-    return found
+    loads = collect(block.stmt.body, tvm.ir.TensorLoad)
+    return any(collect(index, tvm.ir.TensorLoad) for load in loads for index in load.indices)
 
 
 def example() -> Any:

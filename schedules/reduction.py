@@ -16,8 +16,10 @@ HERO = "reduction"
 def matches(sch: Schedule) -> bool:
     """Every reduction runs over trailing dimensions of the same rows."""
     reductions = reduction_blocks(sch)
-    return bool(reductions) and common_rows(reductions) is not None and all(
-        reduces_trailing(b) for b in reductions
+    return (
+        bool(reductions)
+        and common_rows(reductions) is not None
+        and all(reduces_trailing(b) for b in reductions)
     )
 
 

@@ -11,17 +11,16 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-from tvm_ffi.structural import structural_walk
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
-from ..schedule.blocks import BlockInfo, leaf_blocks
+from ..schedule.blocks import BlockInfo, collect, leaf_blocks
+from ..schedule.map_to_units import map_to_units
 from ..schedule.prepare import prepare
-from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
+from ..schedule.row_chain import Nest, attach_producers, groups_for, output_blocks
 
 HERO = "transpose"
-#: Bytes of a tile's side: one cache line of the operand is one row of the tile, times four for the result.
-TILE_LINES = 1
+#: A tile is one cache line of the operand by this many of the result.
 COLUMN_LINES = 4
 
 
@@ -45,29 +44,25 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     var = _row_variable(root)
     if len(roots) != 1 or var is None:
         raise ScheduleError(
-            "The transposition is not in the output block alone.", need="one output, transposed",
+            "The transposition is not in the output block alone.",
+            need="one output, transposed",
             remedy="another recipe fits this function",
         )
     loops = list(sch.get_loops(root.rv))
     row = loops.pop(var)
     sch.reorder(*loops[:-1], row, loops[-1])
     line = int(hw.figures.get("line_bytes", 64)) // 4
-    rows = 1
-    for extent in (*root.spatial[:var], *root.spatial[var + 1 : -1], root.spatial[var]):
-        rows *= extent
-    root_rows = _map(sch, hw, root, len(loops), (TILE_LINES * line, COLUMN_LINES * line))
-    del rows
-    attach_producers(sch, root_rows)
-
-
-def _map(sch: Schedule, hw: HardwareModel, root: BlockInfo, row_loops: int, tile: tuple[int, int]) -> Any:
-    from ..schedule.map_to_units import map_to_units
-    from ..schedule.row_chain import Nest
-
     pid, lid, *_ = map_to_units(
-        sch, root.rv, groups_for(hw, leaf_blocks(sch)), None, tile, row_loops=row_loops, split_columns=True, hardware=hw
+        sch,
+        root.rv,
+        groups_for(hw, leaf_blocks(sch)),
+        None,
+        (line, COLUMN_LINES * line),
+        row_loops=len(loops),
+        split_columns=True,
+        hardware=hw,
     )
-    return Nest(pid, lid, (root,))
+    attach_producers(sch, Nest(pid, lid, (root,)))
 
 
 def _row_variable(block: BlockInfo) -> int | None:
@@ -75,16 +70,15 @@ def _row_variable(block: BlockInfo) -> int | None:
     variables = [iv.var for iv in block.stmt.iter_vars]
     if len(variables) < 2 or block.extents[-1] == 1:
         return None
-    found: list[int] = []
-
-    def visit(load: Any) -> None:
-        last = load.indices[-1]
+    for load in collect(block.stmt.body, tvm.ir.TensorLoad):
         for position, var in enumerate(variables[:-1]):
-            if last.same_as(var) and block.extents[position] > 1 and _mentions(load, variables[-1]):
-                found.append(position)
-
-    structural_walk(block.stmt.body, (tvm.ir.TensorLoad, visit))
-    return found[0] if found else None
+            if (
+                block.extents[position] > 1
+                and load.indices[-1].same_as(var)
+                and _mentions(load, variables[-1])
+            ):
+                return position
+    return None
 
 
 def _mentions(load: Any, var: Any) -> bool:
@@ -99,7 +93,9 @@ def example() -> Any:
     from ..schedule.demo import from_relax
 
     return from_relax(
-        lambda x: op.permute_dims(op.exp(x), [0, 2, 1]), [(20, 160, 170)], lambda x: np.exp(x).transpose(0, 2, 1)
+        lambda x: op.permute_dims(op.exp(x), [0, 2, 1]),
+        [(20, 160, 170)],
+        lambda x: np.exp(x).transpose(0, 2, 1),
     )
 
 

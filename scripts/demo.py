@@ -18,12 +18,12 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import numpy as np
 import torch
+import uir_tvm
 from rich.console import Console
 from rich.table import Table
-
-import uir_tvm
-from tests.models import minilm
 from uir_tvm.cli import compile_progress
+
+from tests.models import minilm
 
 SENTENCES = (
     "A man is playing a guitar on the street.",
@@ -81,8 +81,13 @@ def kernel_table(report: dict) -> Table:
     """The summary of the kernel graph, one figure a line."""
     table = Table(title="kernel graph", show_header=False, title_justify="left")
     for key in (
-        "operators_before", "library_nodes", "custom_nodes", "distinct_kernels", "kernels_through_igraph",
-        "dram_bytes_before_fusion", "dram_bytes_after_fusion",
+        "operators_before",
+        "library_nodes",
+        "custom_nodes",
+        "distinct_kernels",
+        "kernels_through_igraph",
+        "dram_bytes_before_fusion",
+        "dram_bytes_after_fusion",
     ):
         table.add_row(key.replace("_", " "), f"{report[key]:,}")
     table.add_row("kernels without iGraph", str(len(report["kernels_without_igraph"])))

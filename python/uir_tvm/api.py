@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int, str], None]
 
 
-def compile(  # noqa: A001  (the public name, as in tvm.compile)
+def compile(
     model: Any,
     target: str | tvm.target.Target = "uir-cpu",
     *,
@@ -97,8 +97,13 @@ def compile(  # noqa: A001  (the public name, as in tvm.compile)
     with pipeline.recording(options, kernel_done) as records:
         library = timed("kernels", lambda: _build(lowered, spec.target))
     info = ModelInfo(
-        name=label, target=spec.name, inputs=inputs, outputs=outputs,
-        kernels=tuple(_info_of(r) for r in records.values()), graph=graph.summary(), seconds=seconds,
+        name=label,
+        target=spec.name,
+        inputs=inputs,
+        outputs=outputs,
+        kernels=tuple(_info_of(r) for r in records.values()),
+        graph=graph.summary(),
+        seconds=seconds,
     )
     return Executable(library, info, graph)
 
@@ -145,7 +150,8 @@ def _import_file(path: pathlib.Path, shapes: Mapping[str, tuple[int, ...]] | Non
             return frontend.from_torch(torch.export.load(file))
         except (RuntimeError, OSError, ValueError, KeyError) as error:
             raise ModelFormatError(
-                f"{file} is no exported program of torch.", need=str(error).splitlines()[0],
+                f"{file} is no exported program of torch.",
+                need=str(error).splitlines()[0],
                 remedy="save it with torch.export.save(program, path)",
             ) from error
 
@@ -154,7 +160,9 @@ def _import_file(path: pathlib.Path, shapes: Mapping[str, tuple[int, ...]] | Non
             return import_model(tvm.ir.load_json(file.read_text()))
         except (ValueError, RuntimeError, TypeError) as error:
             raise ModelFormatError(
-                f"{file} is no dump of a Relax module.", need=str(error).splitlines()[0], remedy="dump it with --dump"
+                f"{file} is no dump of a Relax module.",
+                need=str(error).splitlines()[0],
+                remedy="dump it with --dump",
             ) from error
 
     readers: dict[str, Callable[[pathlib.Path], tvm.IRModule]] = {
@@ -164,7 +172,9 @@ def _import_file(path: pathlib.Path, shapes: Mapping[str, tuple[int, ...]] | Non
     }
     if path.suffix not in readers:
         raise ModelFormatError(
-            f"{path} has no known kind of file.", need=", ".join(readers), remedy="export the model to one of these"
+            f"{path} has no known kind of file.",
+            need=", ".join(readers),
+            remedy="export the model to one of these",
         )
     if not path.is_file():
         raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
@@ -184,12 +194,14 @@ def _spec(name: str, type_: Any) -> TensorSpec:
     for extent in type_.shape or []:
         if not isinstance(extent, tvm.tirx.IntImm):
             raise ShapeError(
-                f"'{name}' has a dynamic dimension {extent}.", need="static shapes",
+                f"'{name}' has a dynamic dimension {extent}.",
+                need="static shapes",
                 remedy="give its shape: shapes={'%s': (...)}" % name,
             )
         if int(extent) == 0:
             raise ShapeError(
-                f"'{name}' has a dimension of size zero.", limit="every dimension at least 1",
+                f"'{name}' has a dimension of size zero.",
+                limit="every dimension at least 1",
                 remedy="there is nothing to compute; drop it",
             )
         shape.append(int(extent))

@@ -55,7 +55,9 @@ def main(ctx: click.Context, as_json: bool, verbose: int) -> None:
     """
     ctx.obj = {"json": as_json}
     level = (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(level=level, format="%(message)s", handlers=[RichHandler(console=ERRORS, show_path=False)])
+    logging.basicConfig(
+        level=level, format="%(message)s", handlers=[RichHandler(console=ERRORS, show_path=False)]
+    )
 
 
 def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
@@ -70,17 +72,28 @@ def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--target", default="uir-cpu", show_default=True, help="See `uir targets`.")
 @click.option("-o", "--output", type=click.Path(path_type=pathlib.Path), help="Default: MODEL.uir.")
-@click.option("--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX).")
-@click.option("--dump", type=click.Path(path_type=pathlib.Path), help="Write every stage of every kernel here.")
 @click.option(
-    "--override", type=click.Path(path_type=pathlib.Path, exists=True),
+    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
+)
+@click.option(
+    "--dump", type=click.Path(path_type=pathlib.Path), help="Write every stage of every kernel here."
+)
+@click.option(
+    "--override",
+    type=click.Path(path_type=pathlib.Path, exists=True),
     help="Take KERNEL.tir.json or KERNEL.igraph from here in place of what the stage made.",
 )
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Verify every iGraph.")
 @click.pass_context
 def compile_command(
-    ctx: click.Context, model: pathlib.Path, target: str, output: pathlib.Path | None, shapes: tuple[str, ...],
-    dump: pathlib.Path | None, override: pathlib.Path | None, verify: bool,
+    ctx: click.Context,
+    model: pathlib.Path,
+    target: str,
+    output: pathlib.Path | None,
+    shapes: tuple[str, ...],
+    dump: pathlib.Path | None,
+    override: pathlib.Path | None,
+    verify: bool,
 ) -> None:
     """Compile MODEL (.onnx, .pt2 of torch.export, or a .relax.json dump)."""
     from . import api
@@ -102,14 +115,24 @@ def compile_command(
 @main.command()
 @click.argument("file", type=click.Path(path_type=pathlib.Path))
 @click.option(
-    "--input", "inputs", multiple=True, type=click.Path(path_type=pathlib.Path), help="An .npy file for each input, in order."
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=pathlib.Path),
+    help="An .npy file for each input, in order.",
 )
 @click.option("--random", "use_random", is_flag=True, help="Random inputs in place of files.")
 @click.option("--repeat", default=1, show_default=True, help="Run so often and report the median time.")
-@click.option("-o", "--output", type=click.Path(path_type=pathlib.Path), help="Write the results to this .npz file.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=pathlib.Path), help="Write the results to this .npz file."
+)
 @click.pass_context
 def run(
-    ctx: click.Context, file: pathlib.Path, inputs: tuple[pathlib.Path, ...], use_random: bool, repeat: int,
+    ctx: click.Context,
+    file: pathlib.Path,
+    inputs: tuple[pathlib.Path, ...],
+    use_random: bool,
+    repeat: int,
     output: pathlib.Path | None,
 ) -> None:
     """Run a compiled model."""
@@ -129,10 +152,20 @@ def run(
     if output is not None:
         np.savez(output, **{s.name: r for s, r in zip(exe.info.outputs, results, strict=True)})
     rows = [
-        {"output": spec.name, "shape": list(r.shape), "dtype": str(r.dtype), "mean": float(np.mean(r)), "std": float(np.std(r))}
+        {
+            "output": spec.name,
+            "shape": list(r.shape),
+            "dtype": str(r.dtype),
+            "mean": float(np.mean(r)),
+            "std": float(np.std(r)),
+        }
         for spec, r in zip(exe.info.outputs, results, strict=True)
     ]
-    data = {"outputs": rows, "median_seconds": float(np.median(times)), "file": str(output) if output else None}
+    data = {
+        "outputs": rows,
+        "median_seconds": float(np.median(times)),
+        "file": str(output) if output else None,
+    }
 
     def human() -> None:
         OUT.print(_table(rows))
@@ -144,7 +177,9 @@ def run(
 @main.command()
 @click.argument("file", type=click.Path(path_type=pathlib.Path))
 @click.option("--kernel", help="One kernel (a name from the list).")
-@click.option("--stage", type=click.Choice(["relax", "tir", "igraph", "source"]), help="Print this stage's text.")
+@click.option(
+    "--stage", type=click.Choice(["relax", "tir", "igraph", "source"]), help="Print this stage's text."
+)
 @click.pass_context
 def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: str | None) -> None:
     """Show what a compiled model consists of, or what a stage made of a kernel."""
@@ -152,26 +187,38 @@ def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: s
 
     exe = load(file)
     if stage == "relax":
-        emit(ctx, {"relax": exe.library.as_text() if hasattr(exe.library, "as_text") else ""},
-             lambda: click.echo(exe.library.as_text()))
+        emit(
+            ctx,
+            {"relax": exe.library.as_text() if hasattr(exe.library, "as_text") else ""},
+            lambda: click.echo(exe.library.as_text()),
+        )
         return
     if stage is not None and kernel is None:
-        raise UirError("Which kernel?", need="--kernel NAME with --stage", remedy="list them: uir inspect FILE")
+        raise UirError(
+            "Which kernel?", need="--kernel NAME with --stage", remedy="list them: uir inspect FILE"
+        )
     if kernel is None:
         report = exe.report()
         report["kernels"] = [
-            {"kernel": k.name, "hero": k.hero, "recipe": k.recipe, "igraph": not k.fallback} for k in exe.info.kernels
+            {"kernel": k.name, "hero": k.hero, "recipe": k.recipe, "igraph": not k.fallback}
+            for k in exe.info.kernels
         ]
         emit(ctx, report, lambda: (_print_report(report), OUT.print(_table(report["kernels"]))))
         return
     found = {k.name: k for k in exe.info.kernels}
     if kernel not in found:
-        raise UirError(f"There is no kernel {kernel!r}.", need="one of " + ", ".join(found), remedy="uir inspect FILE lists them")
+        raise UirError(
+            f"There is no kernel {kernel!r}.",
+            need="one of " + ", ".join(found),
+            remedy="uir inspect FILE lists them",
+        )
     texts = dict(found[kernel].texts)
     if stage is not None and stage not in texts:
         raise UirError(
-            f"Kernel {kernel!r} has no stage {stage!r}.", need="one of " + ", ".join(texts),
-            limit=found[kernel].fallback, remedy="it was left to TVM's own lowering",
+            f"Kernel {kernel!r} has no stage {stage!r}.",
+            need="one of " + ", ".join(texts),
+            limit=found[kernel].fallback,
+            remedy="it was left to TVM's own lowering",
         )
     chosen = {stage: texts[stage]} if stage else texts
     emit(ctx, {"kernel": kernel, **chosen}, lambda: [click.echo(text) for text in chosen.values()] and None)
@@ -218,7 +265,9 @@ def _load_array(path: pathlib.Path) -> Any:
     try:
         return np.load(path, allow_pickle=False)
     except (OSError, ValueError, EOFError) as error:
-        raise ShapeError(f"{path} is no .npy file.", need=str(error), remedy="save the input with numpy.save") from error
+        raise ShapeError(
+            f"{path} is no .npy file.", need=str(error), remedy="save the input with numpy.save"
+        ) from error
 
 
 def _random_inputs(exe: Any) -> list[Any]:
@@ -226,7 +275,9 @@ def _random_inputs(exe: Any) -> list[Any]:
 
     rng = np.random.default_rng(0)
     return [
-        rng.standard_normal(s.shape).astype(s.dtype) if "float" in s.dtype else rng.integers(0, 2, s.shape).astype(s.dtype)
+        rng.standard_normal(s.shape).astype(s.dtype)
+        if "float" in s.dtype
+        else rng.integers(0, 2, s.shape).astype(s.dtype)
         for s in exe.info.inputs
     ]
 
@@ -236,8 +287,14 @@ class compile_progress:
 
     def __init__(self, quiet: bool = False) -> None:
         self.bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description:<14}"), BarColumn(), TextColumn("{task.fields[detail]}"),
-            TimeElapsedColumn(), console=ERRORS, disable=quiet, transient=True,
+            SpinnerColumn(),
+            TextColumn("{task.description:<14}"),
+            BarColumn(),
+            TextColumn("{task.fields[detail]}"),
+            TimeElapsedColumn(),
+            console=ERRORS,
+            disable=quiet,
+            transient=True,
         )
 
     def __enter__(self) -> Callable[[str, int, int, str], None]:

@@ -20,7 +20,12 @@ OPTIONAL = {
     "onnxruntime": "benchmarks",
 }
 #: Tool -> what it is needed for.
-TOOLS = {"g++": "saving executables", "nvcc": "uir-cuda", "ccec": "uir-ascend on a device", "cncc": "uir-bang on a device"}
+TOOLS = {
+    "g++": "saving executables",
+    "nvcc": "uir-cuda",
+    "ccec": "uir-ascend on a device",
+    "cncc": "uir-bang on a device",
+}
 
 
 def checkup() -> list[dict[str, str]]:
@@ -32,7 +37,11 @@ def checkup() -> list[dict[str, str]]:
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
     rows += [_tool(name, why) for name, why in TOOLS.items()]
     rows += [
-        {"check": name, "state": "set" if name in os.environ else "not set", "detail": f"{os.environ.get(name, '')}  ({why})".strip()}
+        {
+            "check": name,
+            "state": "set" if name in os.environ else "not set",
+            "detail": f"{os.environ.get(name, '')}  ({why})".strip(),
+        }
         for name, why in VARIABLES.items()
     ]
     return rows

@@ -26,7 +26,9 @@ class UirError(Exception):
 
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, what: str, *, where: str = "", need: str = "", limit: str = "", remedy: str = "") -> None:
+    def __init__(
+        self, what: str, *, where: str = "", need: str = "", limit: str = "", remedy: str = ""
+    ) -> None:
         self.what, self.where, self.need, self.limit, self.remedy = what, where, need, limit, remedy
         super().__init__(self.render())
 

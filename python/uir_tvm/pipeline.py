@@ -124,13 +124,23 @@ def _read_igraph(text: str, context: Context) -> IGraph:
 STAGES: tuple[Stage, ...] = (
     Stage("tir", _schedule, ".tir.json", tvm.ir.save_json, _read_tir),
     Stage("igraph", _extract, ".igraph", str, _read_igraph),
-    Stage("source", _emit, ".source.txt", lambda product: product.script() if hasattr(product, "script") else str(product), None),
+    Stage(
+        "source",
+        _emit,
+        ".source.txt",
+        lambda product: product.script() if hasattr(product, "script") else str(product),
+        None,
+    ),
 )
 
 
-_RECORDS: contextvars.ContextVar[dict[str, KernelRecord] | None] = contextvars.ContextVar("uir_records", default=None)
+_RECORDS: contextvars.ContextVar[dict[str, KernelRecord] | None] = contextvars.ContextVar(
+    "uir_records", default=None
+)
 _OPTIONS: contextvars.ContextVar[CompileOptions | None] = contextvars.ContextVar("uir_options", default=None)
-_PROGRESS: contextvars.ContextVar[Callable[[KernelRecord], None] | None] = contextvars.ContextVar("uir_progress", default=None)
+_PROGRESS: contextvars.ContextVar[Callable[[KernelRecord], None] | None] = contextvars.ContextVar(
+    "uir_progress", default=None
+)
 
 
 @contextlib.contextmanager
@@ -200,7 +210,9 @@ def _overridden(stage: Stage, record: KernelRecord, context: Context) -> Any:
 
 def _dump(stage: Stage, record: KernelRecord, context: Context) -> None:
     if context.options.dump_dir is not None:
-        write_dump(context.options.dump_dir, record.name, stage.suffix, stage.dump(record.products[stage.name]))
+        write_dump(
+            context.options.dump_dir, record.name, stage.suffix, stage.dump(record.products[stage.name])
+        )
 
 
 def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathlib.Path:

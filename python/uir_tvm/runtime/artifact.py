@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Saved executables: one zip file with a manifest, the library and the texts of every stage.
 
-    manifest.json   format, versions, target, inputs, outputs, checksums
-    model.so        the Relax VM executable with its constants
-    kernels.json    hero, recipe, stage texts of every kernel
+manifest.json   format, versions, target, inputs, outputs, checksums
+model.so        the Relax VM executable with its constants
+kernels.json    hero, recipe, stage texts of every kernel
 """
 
 from __future__ import annotations
@@ -39,14 +39,17 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
         The folder cannot be written, or no linker was found.
     """
     if not path.parent.is_dir():
-        raise ArtifactError(f"There is no folder {path.parent}.", need="an existing folder", remedy="create it first")
+        raise ArtifactError(
+            f"There is no folder {path.parent}.", need="an existing folder", remedy="create it first"
+        )
     with tempfile.TemporaryDirectory() as scratch:
         library = pathlib.Path(scratch) / LIBRARY
         try:
             exe.library.export_library(os.fspath(library))
         except (RuntimeError, OSError, ValueError) as error:
             raise ArtifactError(
-                "The executable could not be linked.", need=str(error).splitlines()[-1],
+                "The executable could not be linked.",
+                need=str(error).splitlines()[-1],
                 remedy="install a C++ compiler (g++ or clang++)",
             ) from error
         kernels = json.dumps([attrs.asdict(k) for k in exe.info.kernels], indent=1).encode()
@@ -70,7 +73,9 @@ def _write_zip(path: pathlib.Path, manifest: dict[str, Any], library: pathlib.Pa
             archive.write(library, LIBRARY)
         os.replace(name, path)
     except OSError as error:
-        raise ArtifactError(f"{path} cannot be written.", need=str(error), remedy="name another file") from error
+        raise ArtifactError(
+            f"{path} cannot be written.", need=str(error), remedy="name another file"
+        ) from error
     finally:
         pathlib.Path(name).unlink(missing_ok=True)
 
@@ -92,8 +97,13 @@ def load(path: str | pathlib.Path) -> Executable:
         return tuple(TensorSpec(s["name"], tuple(s["shape"]), s["dtype"]) for s in info[key])
 
     model = ModelInfo(
-        name=info["name"], target=info["target"], inputs=specs("inputs"), outputs=specs("outputs"),
-        kernels=tuple(KernelInfo(**k) for k in kernels), graph=info["graph"], seconds=info["seconds"],
+        name=info["name"],
+        target=info["target"],
+        inputs=specs("inputs"),
+        outputs=specs("outputs"),
+        kernels=tuple(KernelInfo(**k) for k in kernels),
+        graph=info["graph"],
+        seconds=info["seconds"],
     )
     with tempfile.TemporaryDirectory() as scratch:
         file = pathlib.Path(scratch) / LIBRARY
@@ -105,7 +115,9 @@ def load(path: str | pathlib.Path) -> Executable:
 
 def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any]], bytes]:
     if not path.is_file():
-        raise ArtifactError(f"There is no file {path}.", remedy="compile the model first: uir compile MODEL -o FILE")
+        raise ArtifactError(
+            f"There is no file {path}.", remedy="compile the model first: uir compile MODEL -o FILE"
+        )
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = json.loads(archive.read(MANIFEST))
@@ -116,7 +128,8 @@ def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any]],
         return manifest, json.loads(kernels), library
     except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
         raise ArtifactError(
-            f"{path} is corrupted or no executable of uir_tvm.", need=str(error),
+            f"{path} is corrupted or no executable of uir_tvm.",
+            need=str(error),
             remedy="compile the model again: uir compile MODEL -o FILE",
         ) from error
 
@@ -127,8 +140,10 @@ def _check_versions(path: pathlib.Path, manifest: dict[str, Any]) -> None:
     wrong = [f"{key} {theirs.get(key)}" for key in ours if theirs.get(key) != ours[key]]
     if wrong:
         raise ArtifactError(
-            f"{path} was saved by another version.", need=", ".join(f"{k} {v}" for k, v in ours.items()),
-            limit="the file has " + ", ".join(wrong), remedy="compile the model again with this version",
+            f"{path} was saved by another version.",
+            need=", ".join(f"{k} {v}" for k, v in ours.items()),
+            limit="the file has " + ", ".join(wrong),
+            remedy="compile the model again with this version",
         )
 
 

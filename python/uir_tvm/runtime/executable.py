@@ -100,7 +100,9 @@ class Executable:
             "target": self.info.target,
             **dict(self.info.graph),
             "kernels_through_igraph": sum(1 for k in kernels if not k.fallback),
-            "kernels_without_igraph": [{"kernel": k.name, "reason": k.fallback} for k in kernels if k.fallback],
+            "kernels_without_igraph": [
+                {"kernel": k.name, "reason": k.fallback} for k in kernels if k.fallback
+            ],
             "seconds": dict(self.info.seconds),
         }
 

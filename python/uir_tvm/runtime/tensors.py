@@ -44,25 +44,31 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
     if len(values) != len(specs):
         raise ShapeError(
             f"The executable takes {len(specs)} inputs, {len(values)} were given.",
-            need="; ".join(map(str, specs)), remedy="pass one tensor for each input, in this order",
+            need="; ".join(map(str, specs)),
+            remedy="pass one tensor for each input, in this order",
         )
     for position, (value, spec) in enumerate(zip(values, specs, strict=True)):
         shape = getattr(value, "shape", None)
         if shape is None:
             raise ShapeError(
-                f"Input {position} ({spec.name}) is a {type(value).__name__}.", need=f"a tensor {spec}",
+                f"Input {position} ({spec.name}) is a {type(value).__name__}.",
+                need=f"a tensor {spec}",
                 remedy="pass a NumPy array, a torch tensor or a TVM tensor",
             )
         given = tuple(int(d) for d in shape)
         dtype = str(value.dtype).removeprefix("torch.")
         if given != spec.shape:
             raise ShapeError(
-                f"Input {position} ({spec.name}) has the wrong shape.", need=f"{list(spec.shape)}",
-                limit=f"given {list(given)}", remedy="reshape or pad it, or compile the model for this shape",
+                f"Input {position} ({spec.name}) has the wrong shape.",
+                need=f"{list(spec.shape)}",
+                limit=f"given {list(given)}",
+                remedy="reshape or pad it, or compile the model for this shape",
             )
         if dtype != spec.dtype:
             raise ShapeError(
-                f"Input {position} ({spec.name}) has the wrong dtype.", need=spec.dtype, limit=f"given {dtype}",
+                f"Input {position} ({spec.name}) has the wrong dtype.",
+                need=spec.dtype,
+                limit=f"given {dtype}",
                 remedy=f"convert it to {spec.dtype}",
             )
 

@@ -148,24 +148,26 @@ def dtype_bytes(dtype: Any) -> int:
     return (tvm.runtime.DataType(str(dtype)).bits + 7) // 8
 
 
+def collect(root: Any, kind: type) -> list[Any]:
+    """Every node of a class under ``root``, children first.
+
+    A list, because an exception raised inside the walk would lose its class on the way through C++.
+    """
+    found: list[Any] = []
+    structural_walk(root, (kind, found.append))
+    return found
+
+
 def uses(expr: Any, variables: list[Any]) -> bool:
     """Whether any of the variables occurs in the expression."""
-    found: list[Any] = []
-    structural_walk(expr, (tvm.ir.Var, found.append))
-    return any(v.same_as(w) for v in found for w in variables)
+    return any(v.same_as(w) for v in collect(expr, tvm.ir.Var) for w in variables)
 
 
 def bindings(sch: Schedule, rv: Any) -> list[Any]:
     """What each iteration variable of a block is bound to."""
     wanted = sch.get(rv)
-    found: list[Any] = []
-
-    def visit(realize: Any) -> None:
-        if realize.block.same_as(wanted):
-            found.extend(realize.iter_values)
-
-    structural_walk(prim_func(sch).body, (tvm.s_tir.SBlockRealize, visit))
-    return found
+    realizes = collect(prim_func(sch).body, tvm.s_tir.SBlockRealize)
+    return next(list(r.iter_values) for r in realizes if r.block.same_as(wanted))
 
 
 def reduction_loops(sch: Schedule, rv: Any) -> list[Any]:

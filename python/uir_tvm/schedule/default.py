@@ -61,8 +61,10 @@ def apply_default(
 
     if is_scheduled(func):
         return func
-    hw = target if isinstance(target, HardwareModel) else model_of_target(
-        target if target is not None else tvm.target.Target.current(allow_none=True)
+    hw = (
+        target
+        if isinstance(target, HardwareModel)
+        else model_of_target(target if target is not None else tvm.target.Target.current(allow_none=True))
     )
     reasons = []
     for recipe in RECIPES:
@@ -78,7 +80,8 @@ def apply_default(
             continue
         return sch.mod["main"].with_attr(RECIPE, recipe.HERO)
     raise ScheduleError(
-        "No recipe fits this function.", where=str(func.attrs.get("global_symbol", "main")) if func.attrs else "main",
+        "No recipe fits this function.",
+        where=str(func.attrs.get("global_symbol", "main")) if func.attrs else "main",
         need="; ".join(reasons) or "blocks over static loops",
         remedy="write it as S-TIR blocks with static shapes, or let TVM's own lowering take it",
     )

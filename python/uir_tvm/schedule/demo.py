@@ -61,7 +61,9 @@ def from_relax(
     func = fuse_whole(mod)
     rng = np.random.default_rng(seed)
     inputs = [
-        rng.standard_normal(shape).astype(dtype) if "float" in dtype else rng.integers(0, high, shape).astype(dtype)
+        rng.standard_normal(shape).astype(dtype)
+        if "float" in dtype
+        else rng.integers(0, high, shape).astype(dtype)
         for shape, dtype in zip(shapes, kinds, strict=True)
     ]
     wide = [a.astype("float64") if a.dtype.kind == "f" else a for a in inputs]
@@ -72,7 +74,9 @@ def from_relax(
 def fuse_whole(mod: tvm.IRModule) -> tirx.PrimFunc:
     """All of ``main``'s kernels as one PrimFunc."""
     main = mod["main"]
-    inner = relax.Function(main.params, main.body, main.ret_ty, attrs=main.attrs).without_attr("global_symbol")
+    inner = relax.Function(main.params, main.body, main.ret_ty, attrs=main.attrs).without_attr(
+        "global_symbol"
+    )
     builder = relax.BlockBuilder(
         tvm.IRModule({g: f for g, f in mod.functions.items() if isinstance(f, tirx.PrimFunc)})
     )
@@ -102,7 +106,11 @@ def main(recipe: ModuleType | str) -> None:
     scheduled = apply_default(example.func, hw)
     graph = extract(scheduled, hw, name=module.HERO.replace(" ", "_"))
     verify(graph)
-    for title, body in (("before", example.func.script()), ("after", scheduled.script()), ("iGraph", str(graph))):
+    for title, body in (
+        ("before", example.func.script()),
+        ("after", scheduled.script()),
+        ("iGraph", str(graph)),
+    ):
         print(f"# ---- {title} ----\n{body}\n")
 
     built = tvm.compile(example.func.with_attr("global_symbol", "main"), target="uir-cpu")
@@ -111,7 +119,10 @@ def main(recipe: ModuleType | str) -> None:
     for label, outputs in (("interpreter", interpreter.run(graph, *example.inputs)), ("uir-cpu", emitted)):
         for got, want in zip(outputs, example.expected, strict=True):
             scale = max(1.0, float(np.abs(want).max(initial=0)))
-            error = float(np.abs(np.asarray(got, dtype="float64").reshape(want.shape) - want).max(initial=0)) / scale
+            error = (
+                float(np.abs(np.asarray(got, dtype="float64").reshape(want.shape) - want).max(initial=0))
+                / scale
+            )
             ok = ok and error <= TOLERANCE
             print(f"{label:>12}: max relative difference to NumPy {error:.2e} (limit {TOLERANCE:.0e})")
     print("numbers are right" if ok else "NUMBERS ARE WRONG")

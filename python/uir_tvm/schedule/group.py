@@ -65,7 +65,8 @@ def group_reduce(
     if kinds.get(sch.get(loop).loop_var.name) != REDUCTION:
         raise ScheduleError(
             f"Loop {sch.get(loop).loop_var.name!r} of block {info.name!r} does not reduce.",
-            need="a reduction loop of the block", remedy="to share spatial work use map_to_units",
+            need="a reduction loop of the block",
+            remedy="to share spatial work use map_to_units",
         )
     _check_divides(sch, loop, group_size)
     units, _ = sch.split(loop, [group_size, None])
@@ -118,7 +119,8 @@ def group_broadcast(
     reads = [r.source.name for r in sch.get(rv).reads]
     if name not in reads:
         raise ScheduleError(
-            f"Block {sch.get(rv).name_hint!r} does not read {name!r}.", need=f"one of {sorted(set(reads))}",
+            f"Block {sch.get(rv).name_hint!r} does not read {name!r}.",
+            need=f"one of {sorted(set(reads))}",
             remedy="name a buffer that the block reads",
         )
     copy = sch.cache_read(rv, reads.index(name), "shared")
@@ -130,8 +132,10 @@ def _check_group(hw: HardwareModel, group_size: int) -> None:
     if group_size < 1 or hw.num_units % group_size:
         divisors = [d for d in range(1, hw.num_units + 1) if hw.num_units % d == 0]
         raise ScheduleError(
-            f"A group of {hw.name} cannot be shared by {group_size} units.", need=f"group_size {group_size}",
-            limit=f"{hw.num_units} units in a group", remedy=f"use one of {divisors}",
+            f"A group of {hw.name} cannot be shared by {group_size} units.",
+            need=f"group_size {group_size}",
+            limit=f"{hw.num_units} units in a group",
+            remedy=f"use one of {divisors}",
         )
 
 
@@ -140,7 +144,8 @@ def _check_divides(sch: Schedule, loop: Any, group_size: int) -> None:
     if extent % group_size:
         raise ScheduleError(
             f"{group_size} units cannot share a loop of {extent} iterations evenly.",
-            need=f"an extent divisible by {group_size}", limit=f"extent {extent}",
+            need=f"an extent divisible by {group_size}",
+            limit=f"extent {extent}",
             remedy="pad the loop (sch.pad_einsum) or choose a divisor",
         )
 

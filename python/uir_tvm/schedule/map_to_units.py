@@ -10,12 +10,11 @@ from typing import Any
 import tvm
 from tvm import sym as arith
 from tvm.s_tir import Schedule
-from tvm_ffi.structural import structural_walk
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL, parallel_value
-from .blocks import REDUCTION, SPATIAL, BlockInfo, block_info, dtype_bytes, loop_extent
+from .blocks import REDUCTION, SPATIAL, BlockInfo, block_info, collect, dtype_bytes, loop_extent
 from .hardware_of import hardware_for
 from .transaction import primitive
 
@@ -89,7 +88,8 @@ def map_to_units(
     if len(loops) != len(info.extents):
         raise ScheduleError(
             f"Block {info.name!r} has {len(loops)} loops for {len(info.extents)} iteration variables.",
-            need="one loop for each iteration variable", remedy="map the block before splitting or fusing its loops",
+            need="one loop for each iteration variable",
+            remedy="map the block before splitting or fusing its loops",
         )
     spatial = [lp for lp, k in zip(loops, info.kinds, strict=True) if k == SPATIAL]
     reduction = [lp for lp, k in zip(loops, info.kinds, strict=True) if k == REDUCTION]
@@ -139,13 +139,16 @@ def _units(hw: HardwareModel, num_groups: int | None, num_units: int | None) -> 
     units = hw.num_units if num_units is None else int(num_units)
     if groups < 1 or units < 1:
         raise ScheduleError(
-            f"({groups}, {units}) units are not possible.", limit="at least one group of one unit",
+            f"({groups}, {units}) units are not possible.",
+            limit="at least one group of one unit",
             remedy="leave num_groups and num_units to the hardware model",
         )
     if units > hw.num_units:
         raise ScheduleError(
-            "More units per group than the hardware has.", need=f"{units} units",
-            limit=f"{hw.num_units} units in a group of {hw.name}", remedy=f"use num_units <= {hw.num_units}",
+            "More units per group than the hardware has.",
+            need=f"{units} units",
+            limit=f"{hw.num_units} units in a group of {hw.name}",
+            remedy=f"use num_units <= {hw.num_units}",
         )
     return groups, units
 
@@ -171,10 +174,15 @@ def _refuse_overflow(hw: HardwareModel, info: BlockInfo, r: int, c: int) -> None
     need = r * c * widest
     if need > hw.reg_bytes:
         fits = max(1, hw.reg_bytes // (widest * c))
-        advice = f"tile=({fits}, {c})" if fits * c * widest <= hw.reg_bytes else f"tile=(1, {hw.reg_bytes // widest})"
+        advice = (
+            f"tile=({fits}, {c})"
+            if fits * c * widest <= hw.reg_bytes
+            else f"tile=(1, {hw.reg_bytes // widest})"
+        )
         raise ScheduleError(
             f"Tile ({r}, {c}) of block {info.name!r} exceeds the memory of a unit.",
-            need=f"{need} bytes of reg for one slice", limit=f"{hw.reg_bytes} bytes on {hw.name}",
+            need=f"{need} bytes of reg for one slice",
+            limit=f"{hw.reg_bytes} bytes on {hw.name}",
             remedy=f"use at most {advice}",
         )
 
@@ -182,12 +190,14 @@ def _refuse_overflow(hw: HardwareModel, info: BlockInfo, r: int, c: int) -> None
 def _refuse_unmappable(info: BlockInfo) -> None:
     if any(e == 0 for e in info.extents):
         raise ScheduleError(
-            f"Block {info.name!r} has a dimension of size zero.", need="extents of at least 1",
+            f"Block {info.name!r} has a dimension of size zero.",
+            need="extents of at least 1",
             remedy="drop the operator: it computes nothing",
         )
     if any(e < 0 for e in info.extents):
         raise ScheduleError(
-            f"Block {info.name!r} has a loop of symbolic extent.", need="static shapes",
+            f"Block {info.name!r} has a loop of symbolic extent.",
+            need="static shapes",
             remedy="bind the symbolic dimensions before scheduling",
         )
     other = [k for k in info.kinds if k not in (SPATIAL, REDUCTION)]
@@ -203,30 +213,24 @@ def _refuse_unmappable(info: BlockInfo) -> None:
 
 def _refuse_carried_dependence(info: BlockInfo) -> None:
     """An element that reads what another iteration writes (B[i] = B[i - 1] + ...)."""
-    stores: dict[str, Any] = {}
-    structural_walk(info.stmt.body, (tvm.tirx.BufferStore, lambda s: stores.update({s.buffer.name: s.indices})))
-
-    def check(load: Any) -> None:
-        written = stores.get(getattr(load.source, "name", ""))
-        if written is None:
-            return
-        analyzer = arith.Analyzer()
-        same = all(analyzer.can_prove_equal(a, b) for a, b in zip(load.indices, written, strict=True))
-        if not same:
+    written = {store.buffer.name: store.indices for store in collect(info.stmt.body, tvm.tirx.BufferStore)}
+    analyzer = arith.Analyzer()
+    for load in collect(info.stmt.body, tvm.ir.TensorLoad):
+        name = getattr(load.source, "name", "")
+        if name not in written:
+            continue
+        if not all(analyzer.can_prove_equal(a, b) for a, b in zip(load.indices, written[name], strict=True)):
             raise ScheduleError(
                 f"Block {info.name!r} carries a dependence over its loops.",
-                where=f"{load} is read while {load.source.name}{list(written)} is written",
+                where=f"{load} is read while {name}{list(written[name])} is written",
                 need="iterations that do not depend on each other",
                 remedy="keep the loop serial (write it as a reduction), or leave it to the scalar fallback",
             )
 
-    structural_walk(info.stmt.body, (tvm.ir.TensorLoad, check))
-
 
 def _refuse_non_affine_store(info: BlockInfo) -> None:
     variables = [iv.var for iv in info.stmt.iter_vars]
-
-    def check(store: Any) -> None:
+    for store in collect(info.stmt.body, tvm.tirx.BufferStore):
         for index in store.indices:
             if not len(arith.detect_linear_equation(index, variables)):
                 raise ScheduleError(
@@ -235,5 +239,3 @@ def _refuse_non_affine_store(info: BlockInfo) -> None:
                     need="store indices linear in the block's iteration variables",
                     remedy="reindex the output (sch.transform_layout), or express the store as a scatter",
                 )
-
-    structural_walk(info.stmt.body, (tvm.tirx.BufferStore, check))

@@ -75,7 +75,8 @@ def move_to_hierarchy(
     if name not in reads and name not in writes:
         raise ScheduleError(
             f"Block {info.name!r} does not touch the buffer {name!r}.",
-            need=f"one of {sorted({*reads, *writes})}", remedy="name a buffer that the block reads or writes",
+            need=f"one of {sorted({*reads, *writes})}",
+            remedy="name a buffer that the block reads or writes",
         )
     if name in param_names(sch):
         return _stage_parameter(sch, rv, name, reads, writes, scope, at)
@@ -85,11 +86,15 @@ def move_to_hierarchy(
 def _scope_of(level: str, hw: HardwareModel) -> str:
     if level not in ("reg", "sram"):
         raise ScheduleError(
-            f"{level!r} is no level to move to.", need="reg or sram", remedy="dram is where parameters already are"
+            f"{level!r} is no level to move to.",
+            need="reg or sram",
+            remedy="dram is where parameters already are",
         )
     if level == "sram" and hw.sram_bytes == 0:
         raise ScheduleError(
-            f"{hw.name} has no sram.", need="memory that a group shares", limit="sram 0 bytes",
+            f"{hw.name} has no sram.",
+            need="memory that a group shares",
+            limit="sram 0 bytes",
             remedy='stage at "reg", which a unit owns',
         )
     return SCOPES[level]
@@ -126,6 +131,7 @@ def _producer_of(sch: Schedule, rv: Any, name: str) -> tuple[Any, int]:
         if name in written:
             return producer, written.index(name)
     raise ScheduleError(
-        f"No block before {sch.get(rv).name_hint!r} writes {name!r}.", need="the block that makes the buffer",
+        f"No block before {sch.get(rv).name_hint!r} writes {name!r}.",
+        need="the block that makes the buffer",
         remedy="stage it through the block that writes it",
     )

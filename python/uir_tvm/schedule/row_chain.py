@@ -51,7 +51,9 @@ def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
 
 def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     """Elements of a tile so that one slice of every buffer fits the preferred working set."""
-    buffers = {r.source.name: dtype_bytes(r.source.ty.dtype) for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)}
+    buffers = {
+        r.source.name: dtype_bytes(r.source.ty.dtype) for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)
+    }
     preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
     return max(1, preferred // max(1, sum(buffers.values())))
 
@@ -90,8 +92,10 @@ def map_chain(
         count = row_loops_of(block, rows)
         if count is None:
             raise ScheduleError(
-                f"Output block {block.name!r} does not have {rows} rows.", need=f"leading loops whose product is {rows}",
-                limit=f"loops {block.spatial}", remedy="another recipe fits this function",
+                f"Output block {block.name!r} does not have {rows} rows.",
+                need=f"leading loops whose product is {rows}",
+                limit=f"loops {block.spatial}",
+                remedy="another recipe fits this function",
             )
         pid, lid, *_ = map_to_units(
             sch, block.rv, num_groups, None, tile, row_loops=count, split_columns=split_columns, hardware=hw
@@ -106,7 +110,8 @@ def _merge(sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo]) 
     value = sch.get(nests[0][0]).annotations[PARALLEL]
     if any(sch.get(pid).annotations[PARALLEL] != value for pid, _ in nests):
         raise ScheduleError(
-            "The output blocks were dealt to different numbers of units.", need="the same row tiles",
+            "The output blocks were dealt to different numbers of units.",
+            need="the same row tiles",
             remedy="another recipe fits this function",
         )
     for pid, lid in nests:

@@ -4,16 +4,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import LOOP
-from .blocks import REDUCTION, BlockInfo, block_info, dtype_bytes, leaf_blocks, loop_extent, reduction_loops, uses
+from .blocks import (
+    REDUCTION,
+    BlockInfo,
+    block_info,
+    dtype_bytes,
+    leaf_blocks,
+    loop_extent,
+    reduction_loops,
+    uses,
+)
 from .prepare import prepare
-from .row_chain import Nest, attach_producers, groups_for, map_chain, output_blocks, rows_per_tile, tile_elements
+from .row_chain import (
+    Nest,
+    attach_producers,
+    groups_for,
+    map_chain,
+    output_blocks,
+    rows_per_tile,
+    tile_elements,
+)
 
 
 def reduction_blocks(sch: Schedule) -> list[BlockInfo]:
@@ -56,7 +72,8 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> None:
     rows = common_rows(reductions)
     if rows is None:
         raise ScheduleError(
-            "The reductions of this function have different rows.", need="one row space",
+            "The reductions of this function have different rows.",
+            need="one row space",
             limit=", ".join(f"{b.name}: {b.spatial}" for b in reductions),
             remedy="split the function, or let another recipe take it",
         )

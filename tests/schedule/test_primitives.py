@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Primitives: their traces replay and round-trip, refusals leave the schedule as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import tvm
+import uir_tvm.schedule  # noqa: F401  (attaches the primitives)
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import Trace
+from tvm_ffi.structural import structural_equal
+from uir_tvm import hardware
+from uir_tvm.errors import ScheduleError
+from uir_tvm.igraph import HardwareModel
+
+from . import functions
+
+CPU = hardware.get("avx512-2core")
+#: A device with real groups, as the MLU and CUDA have.
+GROUPS = HardwareModel("groups-of-4", "test", 2, 4, 64 * 1024, 256 * 1024, 64)
+
+
+def map_elementwise(sch: Schedule) -> None:
+    """Tile, then stage the sum at reg."""
+    loops = sch.map_to_units("y", tile=(4, 32), hardware=CPU)
+    sch.move_to_hierarchy("y", "s", "reg", at=loops[1], hardware=CPU)
+
+
+def stage_parameters(sch: Schedule) -> None:
+    """Inline the sum; operand and result through reg."""
+    sch.compute_inline(sch.get_sblock("s"))
+    block = sch.get_sblock("y")
+    loops = sch.map_to_units(block, 2, 1, (4, None), hardware=CPU)
+    sch.move_to_hierarchy(block, "x", "reg", at=loops[1], hardware=CPU)
+    sch.move_to_hierarchy(block, "y", "reg", at=loops[1], hardware=CPU)
+
+
+def share_reduction(sch: Schedule) -> None:
+    """The units of a group share a row."""
+    block = sch.get_sblock("y")
+    partial = sch.group_reduce(block, sch.get_loops(block)[-1], 4, hardware=GROUPS)
+    assert sch.get(partial).writes[0].source.scope() == "shared"
+
+
+def broadcast(sch: Schedule) -> None:
+    """Every unit of a group reads the bias from sram."""
+    sch.compute_inline(sch.get_sblock("s"))
+    sch.group_broadcast("y", "bias", 2, hardware=GROUPS)
+
+
+CASES: list[tuple[Any, Callable[[Schedule], None]]] = [
+    (functions.elementwise, map_elementwise),
+    (functions.elementwise, stage_parameters),
+    (functions.row_sum, share_reduction),
+    (functions.elementwise, broadcast),
+]
+
+
+@pytest.mark.parametrize("make, apply", CASES, ids=lambda v: v.__name__)
+def test_trace_replays_and_round_trips(make: Any, apply: Callable[[Schedule], None]) -> None:
+    func = make()
+    sch = Schedule(func)
+    apply(sch)
+    assert "sch." in str(sch.trace)
+
+    replayed = Schedule(func)
+    sch.trace.apply_to_schedule(replayed, remove_postproc=False)
+    assert structural_equal(sch.mod, replayed.mod)
+
+    from_json = Schedule(func)
+    Trace.apply_json_to_schedule(sch.trace.as_json(), from_json)
+    assert structural_equal(sch.mod, from_json.mod)
+
+
+@pytest.mark.parametrize("make, apply", CASES, ids=lambda v: v.__name__)
+def test_scheduled_function_computes_the_same(make: Any, apply: Callable[[Schedule], None]) -> None:
+    """TVM's own lowering of the function before and after gives the same bits up to reassociation."""
+    import numpy as np
+
+    func = make()
+    sch = Schedule(func)
+    apply(sch)
+    rng = np.random.default_rng(7)
+    arrays = [rng.standard_normal([int(d) for d in p.shape]).astype("float32") for p in func.params]
+    results = []
+    for mod in (func, sch.mod):
+        tensors = [tvm.runtime.tensor(a) for a in arrays]
+        tvm.compile(mod, "llvm")["main"](*tensors)
+        results.append(tensors[-1].numpy())
+    # A shared sum of 128 terms is reassociated: a few units in the last place.
+    np.testing.assert_allclose(results[0], results[1], rtol=2e-6, atol=2e-6)
+
+
+def loops_of(sch: Schedule, block: str) -> list[Any]:
+    return list(sch.get_loops(sch.get_sblock(block)))
+
+
+REFUSALS: dict[str, tuple[Any, Callable[[Schedule], Any], str]] = {
+    "tile over capacity": (
+        lambda: functions.elementwise(4096, 4096),
+        lambda sch: sch.map_to_units("y", tile=(4096, 4096), hardware=CPU),
+        "exceeds the memory of a unit",
+    ),
+    "carried dependence": (
+        lambda: functions.recurrence,
+        lambda sch: sch.map_to_units("scan", hardware=CPU),
+        "carries a dependence",
+    ),
+    "store not affine": (
+        lambda: functions.quadratic_store,
+        lambda sch: sch.map_to_units("store", hardware=CPU),
+        "not affine",
+    ),
+    "dimension of size zero": (
+        lambda: functions.empty,
+        lambda sch: sch.map_to_units("copy", hardware=CPU),
+        "size zero",
+    ),
+    "too many units": (
+        functions.elementwise,
+        lambda sch: sch.map_to_units("y", num_units=8, hardware=CPU),
+        "More units per group",
+    ),
+    "split before": (
+        functions.elementwise,
+        lambda sch: (sch.split(loops_of(sch, "y")[0], [None, 4]), sch.map_to_units("y", hardware=CPU)),
+        "3 loops for 2 iteration variables",
+    ),
+    "unknown level": (
+        functions.elementwise,
+        lambda sch: sch.move_to_hierarchy("y", "s", "l2", hardware=CPU),
+        "no level",
+    ),
+    "no sram": (
+        functions.elementwise,
+        lambda sch: sch.move_to_hierarchy("y", "s", "sram", hardware=CPU),
+        "has no sram",
+    ),
+    "buffer not touched": (
+        functions.elementwise,
+        lambda sch: sch.move_to_hierarchy("y", "x", "reg", hardware=CPU),
+        "does not touch",
+    ),
+    "attach at a loop without the consumer": (
+        functions.elementwise,
+        lambda sch: sch.move_to_hierarchy("y", "s", "reg", at=loops_of(sch, "s")[0], hardware=CPU),
+        "does not apply here",
+    ),
+    "group does not divide": (
+        functions.row_sum,
+        lambda sch: sch.group_reduce("y", loops_of(sch, "y")[-1], 3, hardware=GROUPS),
+        "cannot be shared by 3 units",
+    ),
+    "not a reduction loop": (
+        functions.row_sum,
+        lambda sch: sch.group_reduce("y", loops_of(sch, "y")[0], 2, hardware=GROUPS),
+        "does not reduce",
+    ),
+    "broadcast of a buffer that is not read": (
+        functions.elementwise,
+        lambda sch: sch.group_broadcast("y", "x", 2, hardware=GROUPS),
+        "does not read",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_refusal_names_the_reason_and_changes_nothing(name: str) -> None:
+    make, apply, words = REFUSALS[name]
+    func = make()
+    sch = Schedule(func)
+    if name == "split before":
+        sch.split(loops_of(sch, "y")[0], [None, 4])
+        apply = lambda s: s.map_to_units("y", hardware=CPU)  # noqa: E731
+    before, trace = sch.mod, str(sch.trace)
+    with pytest.raises(ScheduleError) as caught:
+        apply(sch)
+    assert words in str(caught.value)
+    assert caught.value.remedy or caught.value.limit
+    assert structural_equal(sch.mod, before)
+    if "attach" not in name:  # looking up the loop is itself an instruction
+        assert str(sch.trace).count("split") == trace.count("split")
+
+
+def test_capacity_refusal_says_need_limit_and_remedy() -> None:
+    sch = Schedule(functions.elementwise(4096, 4096))
+    with pytest.raises(ScheduleError) as caught:
+        sch.map_to_units("y", tile=(4096, 4096), hardware=CPU)
+    error = caught.value
+    assert str(4096 * 4096 * 4) in error.need
+    assert str(CPU.reg_bytes) in error.limit
+    assert "tile=" in error.remedy
+
+
+def test_pid_loop_has_no_more_units_than_tiles() -> None:
+    sch = Schedule(functions.row_sum(rows=1))
+    pid, *_ = sch.map_to_units("y", num_groups=8, hardware=CPU)
+    assert sch.get(pid).annotations["uir.parallel"] == "1,1"
