@@ -29,8 +29,11 @@ GROWTH_LIMIT = 1 << 20
 Meaning = Callable[[list[Any], Any, Shape], np.ndarray]
 
 
-def _elementwise(function: Callable[..., np.ndarray]) -> Meaning:
-    return lambda args, attrs, shape: function(*args)
+def _elementwise(functions: dict[str, Callable[..., Any]]) -> dict[str, Meaning]:
+    def meaning(function: Callable[..., Any]) -> Meaning:
+        return lambda args, attrs, shape: function(*args)
+
+    return {name: meaning(function) for name, function in functions.items()}
 
 
 def _reduction(function: Callable[..., np.ndarray]) -> Meaning:
@@ -87,14 +90,18 @@ def _take(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
     return np.take(args[0], args[1], axis=axis, mode="wrap" if attrs.mode == "wrap" else "clip")
 
 
+def _gather_nd(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
+    assert not int(attrs.batch_dims)
+    return args[0][tuple(np.moveaxis(args[1], -1, 0))]
+
+
 def _triangle(function: Callable[..., np.ndarray]) -> Meaning:
     return lambda args, attrs, shape: function(args[0], args[1])
 
 
 MEANINGS: dict[str, Meaning] = {
-    **{
-        name: _elementwise(function)
-        for name, function in {
+    **_elementwise(
+        {
             "abs": np.abs,
             "ceil": np.ceil,
             "cos": np.cos,
@@ -134,8 +141,8 @@ MEANINGS: dict[str, Meaning] = {
             "bitwise_or": np.bitwise_or,
             "bitwise_xor": np.bitwise_xor,
             "where": np.where,
-        }.items()
-    },
+        }
+    ),
     "max": _reduction(np.max),
     "min": _reduction(np.min),
     "prod": _reduction(np.prod),
@@ -149,6 +156,7 @@ MEANINGS: dict[str, Meaning] = {
     "full": lambda args, attrs, shape: np.broadcast_to(args[1], shape),
     "full_like": lambda args, attrs, shape: np.broadcast_to(args[1], shape),
     "gather_elements": lambda args, attrs, shape: np.take_along_axis(args[0], args[1], axis=int(attrs.axis)),
+    "gather_nd": _gather_nd,
     "index_tensor": lambda args, attrs, shape: args[0][tuple(args[1])],
     "ones": _creation(1),
     "ones_like": _creation(1),
@@ -202,7 +210,7 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     """
     name, shape = op_name(call), shape_of(call)
     meaning = MEANINGS.get(name)
-    if meaning is None or shape is None:
+    if meaning is None or shape is None or (name == "gather_nd" and int(call.attrs.batch_dims)):
         return None
     dtype = str(call.ty.dtype)
     if dtype not in NUMPY_DTYPES:

@@ -66,11 +66,18 @@ def normalize(mod: tvm.IRModule) -> tvm.IRModule:
     if "main" not in [var.name_hint for var in mod.get_global_vars()]:
         raise FrontendError("the module has no function 'main'", remedy="name the model's function 'main'")
     for rules in PASSES:
-        mod = relax.transform.DeadCodeElimination()(_rewrite(mod["main"], rules))
+        mod = replace_main(mod, _rewrite(mod["main"], rules))
+        mod = relax.transform.DeadCodeElimination()(mod)
     return mod
 
 
-def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> tvm.IRModule:
+def replace_main(mod: tvm.IRModule, main: relax.Function) -> tvm.IRModule:
+    """A module with another ``main`` and the same other functions (kernels that `main` calls)."""
+    others = {var: function for var, function in mod.functions_items() if var.name_hint != "main"}
+    return tvm.IRModule({**others, mod.get_global_var("main"): main}, attrs=mod.attrs)
+
+
+def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> relax.Function:
     """One pass over the function, in the order of its bindings."""
     uses = _count_uses(function)
     builder = relax.BlockBuilder()
@@ -85,7 +92,7 @@ def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> t
                     _rebuild(binding, rewriter, uses.get(address_of(binding.var), 0))
             output = builder.emit_output(rewriter.value(function.body.body))
         builder.emit_func_output(output)
-    return builder.get()
+    return builder.get()["main"]
 
 
 def _rebuild(binding: relax.Binding, rewriter: Rewriter, uses: int) -> None:

@@ -15,7 +15,7 @@ from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
 from ..errors import FrontendError, ShapeError, UnsupportedOperatorError
-from .normalize import normalize
+from .normalize import normalize, replace_main
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposition_table
 from .torch_graph import CONSTANT_KINDS, drop_assertions, drop_constant_inputs, fold_constants, target_name
@@ -92,35 +92,45 @@ def from_torch(
     FrontendError
         For a program that changes its state, has outputs that are not tensors, or fails to import.
     """
+    exported = _exported(program, args, kwargs)
+    _check_inputs(exported)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
+        exported = exported.run_decompositions(decomposition_table())
+    _check_outputs(exported)
+    drop_assertions(exported)
+    drop_constant_inputs(exported)
+    fold_constants(exported)
+    converters = converter_map(custom_convert_map)
+    _check_operators(exported, converters)
+    mod = from_exported_program(
+        exported,
+        unwrap_unit_return_tuple=True,
+        custom_convert_map=converters,
+        run_ep_decomposition=False,
+    )
+    return own_constants(normalize(mod))
+
+
+def _exported(
+    program: ExportedProgram | torch.nn.Module,
+    args: Sequence[Any] | None,
+    kwargs: Mapping[str, Any] | None,
+) -> ExportedProgram:
+    """The program itself, or a module's."""
     if isinstance(program, torch.nn.Module):
         if args is None and not kwargs:
             raise FrontendError(
                 f"a module ({type(program).__name__}) without example inputs",
                 remedy="from_torch(module, example_args), or pass the result of torch.export.export",
             )
-        program = export_torch(program, args or (), kwargs)
+        return export_torch(program, args or (), kwargs)
     if not isinstance(program, ExportedProgram):
         raise FrontendError(
             f"from_torch takes an ExportedProgram or a torch.nn.Module, not {type(program).__name__}",
             remedy="torch.export.export(module, example_args)",
         )
-    _check_inputs(program)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
-        program = program.run_decompositions(decomposition_table())
-    _check_outputs(program)
-    drop_assertions(program)
-    drop_constant_inputs(program)
-    fold_constants(program)
-    converters = converter_map(custom_convert_map)
-    _check_operators(program, converters)
-    mod = from_exported_program(
-        program,
-        unwrap_unit_return_tuple=True,
-        custom_convert_map=converters,
-        run_ep_decomposition=False,
-    )
-    return own_constants(normalize(mod))
+    return program
 
 
 def _check_inputs(program: ExportedProgram) -> None:
@@ -162,7 +172,7 @@ def _check_outputs(program: ExportedProgram) -> None:
 
 def _check_operators(program: ExportedProgram, converters: Mapping[str, Converter]) -> None:
     """Every operator has a converter."""
-    missing = {}
+    missing: dict[str, torch.fx.Node] = {}
     for node in program.graph.nodes:
         if node.op == "call_function" and target_name(node) not in converters:
             missing.setdefault(target_name(node), node)
@@ -178,7 +188,7 @@ def _check_operators(program: ExportedProgram, converters: Mapping[str, Converte
 
 def own_constants(mod: tvm.IRModule) -> tvm.IRModule:
     """Copy the constants of a module, which the importer shares with PyTorch's tensors."""
-    return tvm.IRModule({"main": _CopyConstants().visit_expr(mod["main"])})
+    return replace_main(mod, _CopyConstants().visit_expr(mod["main"]))
 
 
 @relax.expr_functor.mutator

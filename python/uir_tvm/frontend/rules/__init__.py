@@ -14,14 +14,21 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     **{name: (elementwise.elementwise,) for name in elementwise.ELEMENTWISE},
     **{name: (elementwise.neutral, elementwise.elementwise) for name in elementwise.NEUTRAL},
     **{name: (elementwise.reduce_broadcast,) for name in elementwise.REDUCTIONS},
-    **{name: (views.view,) for name in ("reshape", "expand_dims", "squeeze", "flatten")},
+    **{name: (elementwise.reduce_stack, elementwise.reduce_broadcast) for name in elementwise.STACKED},
+    **{
+        name: (views.squeeze_before_permute, views.unmerge_before_permute, views.view)
+        for name in views.RESHAPES
+    },
+    "divide": (elementwise.reciprocal_root, elementwise.neutral, elementwise.elementwise),
     "astype": (elementwise.cast, elementwise.elementwise),
     "broadcast_to": (views.broadcast,),
     "clip": (elementwise.clip,),
     "gather_elements": (views.constant_indices,),
+    "gather_nd": (views.constant_indices,),
     "index_tensor": (views.constant_indices,),
     "permute_dims": (views.permute,),
     "power": (elementwise.power, elementwise.elementwise),
+    "shape_of": (views.shape_of_static,),
     "strided_slice": (views.strided_slice, views.slice_before_permute, views.slice_before_reshape),
     "take": (views.constant_indices, views.take_range),
     "where": (elementwise.select, elementwise.elementwise),

@@ -22,14 +22,14 @@ def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     for value, scale in (call.args, reversed(call.args)):
         if not is_constant(scale) or rewriter.uses(value) != 1:
             continue
-        inner, shift = rewriter.producer(value), None
-        if op_name(inner) == "add":
-            parts = [(a, b) for a, b in (inner.args, reversed(inner.args)) if is_constant(b)]
+        sum_, shift = rewriter.made_by(value, "add"), None
+        if sum_ is not None:
+            parts = [(a, b) for a, b in (sum_.args, reversed(sum_.args)) if is_constant(b)]
             if not parts or rewriter.uses(parts[0][0]) != 1:
                 continue
             value, shift = parts[0]
-            inner = rewriter.producer(value)
-        scaled = SCALED[op_name(inner)](inner, scale) if op_name(inner) in SCALED else None
+        inner = rewriter.made_by(value, *SCALED)
+        scaled = None if inner is None else SCALED[op_name(inner)](inner, scale)
         if scaled is None:
             continue
         product = rewriter.emit(scaled)
@@ -74,16 +74,18 @@ def _scalable(weight: tvm.ir.Expr, scale: tvm.ir.Expr) -> bool:
 
 def scale_before_view(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """view(x) * number -> view(x * number), so that the number meets the product that made x."""
+    target = shape_of(call)
     for value, scale in (call.args, reversed(call.args)):
-        inner = rewriter.producer(value)
-        if not is_constant(scale) or shape_of(scale) != () or rewriter.uses(value) != 1:
+        inner = rewriter.made_by(value, "reshape", "permute_dims")
+        if inner is None or target is None or not is_constant(scale) or shape_of(scale) != ():
             continue
-        shape = shape_of(inner.args[0]) if op_name(inner) in ("reshape", "permute_dims") else None
-        if shape is None or rewriter.uses(inner.args[0]) != 1:
+        source = inner.args[0]
+        shape = shape_of(source)
+        if shape is None or rewriter.uses(value) != 1 or rewriter.uses(source) != 1:
             continue
-        scaled = rewriter.emit(relax.op.multiply(inner.args[0], scale))
+        scaled = rewriter.emit(relax.op.multiply(source, scale))
         if op_name(inner) == "reshape":
-            return rewriter.reshape(scaled, shape_of(call))
+            return rewriter.reshape(scaled, target)
         return rewriter.emit(relax.op.permute_dims(scaled, permutation_of(inner, len(shape))))
     return None
 
@@ -94,21 +96,21 @@ def rows_in_shape(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     The product works on rows, so that the reshapes around it, which only count the rows differently,
     would keep it from its neighbours.
     """
-    target = shape_of(call)
-    shift, value = None, call.args[0]
+    target, value, shift = shape_of(call), call.args[0], None
     if not target or rewriter.uses(value) != 1 or (shape_of(value) or (0,))[-1] != target[-1]:
         return None
-    inner = rewriter.producer(value)
-    if op_name(inner) == "add":
-        value, shift = inner.args
+    sum_ = rewriter.made_by(value, "add")
+    if sum_ is not None:
+        value, shift = sum_.args
         if not is_constant(shift) or len(shape_of(shift) or ()) > 1 or rewriter.uses(value) != 1:
             return None
-        inner = rewriter.producer(value)
-    if op_name(inner) != "matmul" or len(shape_of(inner.args[1]) or ()) != 2:
+    product = rewriter.made_by(value, "matmul")
+    if product is None or len(shape_of(product.args[1]) or ()) != 2:
         return None
-    source = inner.args[0]
-    if op_name(rewriter.producer(source)) != "reshape" or len(shape_of(source) or ()) < 2:
+    rows = product.args[0]
+    shape = shape_of(rows)
+    if rewriter.made_by(rows, "reshape") is None or shape is None or len(shape) < 2:
         return None
-    rows = rewriter.reshape(source, (*target[:-1], shape_of(source)[-1]))
-    product = rewriter.emit(recall(inner, [rows, inner.args[1]]))
-    return product if shift is None else rewriter.emit(relax.op.add(product, shift))
+    reshaped = rewriter.reshape(rows, (*target[:-1], shape[-1]))
+    result = rewriter.emit(recall(product, [reshaped, product.args[1]]))
+    return result if shift is None else rewriter.emit(relax.op.add(result, shift))

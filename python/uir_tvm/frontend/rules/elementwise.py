@@ -24,6 +24,7 @@ BINARY = frozenset(
 ELEMENTWISE = UNARY | BINARY | {"where"}
 # Operators that have an operand which leaves the other as it is.
 NEUTRAL = frozenset("multiply divide logical_and logical_or bitwise_and bitwise_or".split())
+STACKED = {"max": relax.op.maximum, "min": relax.op.minimum, "sum": relax.op.add, "prod": relax.op.multiply}
 REDUCTIONS = frozenset({"max", "min", "sum", "mean", "prod"})
 
 
@@ -37,9 +38,9 @@ def elementwise(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         return None
     args, changed = [], False
     for arg in call.args:
-        inner = rewriter.producer(arg)
+        inner = rewriter.made_by(arg, "broadcast_to")
         value = uniform_of(arg) if shape_of(arg) else None
-        if op_name(inner) == "broadcast_to":
+        if inner is not None:
             arg, changed = inner.args[0], True
         elif value is not None:
             arg, changed = relax.const(value, dtype_of(arg)), True
@@ -127,10 +128,36 @@ def clip(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     return value
 
 
+def reciprocal_root(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """1 / sqrt(x) -> rsqrt(x)."""
+    root = rewriter.made_by(call.args[1], "sqrt")
+    if root is None or uniform_of(call.args[0]) != 1 or shape_of(root) != shape_of(call):
+        return None
+    return rewriter.emit(relax.op.rsqrt(root.args[0]))
+
+
+def reduce_stack(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """A reduction of stacked tensors over the axis that stacks them -> the operator between them."""
+    inner, shape = rewriter.made_by(call.args[0], "stack"), shape_of(call.args[0])
+    if inner is None or shape is None or axes_of(call.attrs.axis, len(shape)) != (stack_axis(inner, shape),):
+        return None
+    first, *rest = inner.args[0].fields
+    result = first
+    for field in rest:
+        result = rewriter.emit(STACKED[op_name(call)](result, field))
+    target = shape_of(call)
+    return None if target is None else rewriter.reshape(result, target)
+
+
+def stack_axis(stack: tvm.ir.Call, shape: tuple[int, ...]) -> int:
+    """Axis of the result along which stack puts its operands."""
+    return int(stack.attrs.axis or 0) % len(shape)
+
+
 def reduce_broadcast(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """A reduction over axes that a broadcast did not repeat -> the broadcast of the smaller reduction."""
-    inner, target = rewriter.producer(call.args[0]), shape_of(call)
-    if op_name(inner) != "broadcast_to" or target is None:
+    inner, target = rewriter.made_by(call.args[0], "broadcast_to"), shape_of(call)
+    if inner is None or target is None:
         return None
     shape, small = shape_of(call.args[0]), shape_of(inner.args[0])
     if shape is None or small is None:

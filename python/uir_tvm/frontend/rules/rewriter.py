@@ -52,9 +52,10 @@ class Rewriter:
             return self._values.get(address_of(expr), expr)
         return expr
 
-    def producer(self, expr: tvm.ir.Expr) -> tvm.ir.Expr | None:
-        """What a new variable is bound to; None for parameters, constants and the rest."""
-        return self._producers.get(address_of(expr)) if isinstance(expr, tvm.ir.Var) else None
+    def made_by(self, expr: tvm.ir.Expr, *names: str) -> tvm.ir.Call | None:
+        """The call that a new variable is bound to, if it is of one of these operators."""
+        call = self._producers.get(address_of(expr)) if isinstance(expr, tvm.ir.Var) else None
+        return call if op_name(call) in names else None
 
     def uses(self, var: tvm.ir.Expr) -> int:
         """How often the old function read the variables that this one stands for; 0 if it stands for none."""
@@ -62,10 +63,8 @@ class Rewriter:
 
     def reshape(self, expr: tvm.ir.Expr, shape: Shape) -> tvm.ir.Expr:
         """The same elements in another shape, looking through the reshapes before."""
-        inner = self.producer(expr)
-        while op_name(inner) == "reshape":
+        while (inner := self.made_by(expr, "reshape")) is not None:
             expr = inner.args[0]
-            inner = self.producer(expr)
         if shape_of(expr) == shape:
             return expr
         return self._emit_plain(relax.op.reshape(expr, shape))
@@ -118,8 +117,8 @@ class Rewriter:
         source, index = self.value(item.tuple_value), int(item.index)
         if isinstance(source, tvm.ir.Tuple):
             return source.fields[index]
-        call = self.producer(source)
-        if op_name(call) == "split":
+        call = self.made_by(source, "split")
+        if call is not None:
             piece = _split_piece(call, index)
             if piece is not None:
                 return self.emit(piece)

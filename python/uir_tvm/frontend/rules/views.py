@@ -14,18 +14,61 @@ from ..relax_view import (
     array_of,
     integers,
     is_constant,
-    op_name,
     permutation_of,
     shape_of,
     size_of,
 )
 from .rewriter import Rewriter, recall
 
+RESHAPES = ("reshape", "expand_dims", "squeeze", "flatten")
+
 
 def view(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """reshape, expand_dims, squeeze, flatten -> one reshape of the earliest value, or nothing at all."""
     shape = shape_of(call)
     return None if shape is None else rewriter.reshape(call.args[0], shape)
+
+
+def squeeze_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """A reshape that only drops axes of size 1 from a permutation -> a permutation of fewer axes."""
+    inner, target = rewriter.made_by(call.args[0], "permute_dims"), shape_of(call)
+    source = None if inner is None else shape_of(inner.args[0])
+    if inner is None or source is None or target is None:
+        return None
+    order = permutation_of(inner, len(source))
+    kept: list[int] = []
+    for axis in order:
+        if len(kept) < len(target) and source[axis] == target[len(kept)]:
+            kept.append(axis)
+        elif source[axis] != 1:
+            return None
+    if len(kept) != len(target) or len(kept) == len(order):
+        return None
+    squeezed = rewriter.reshape(inner.args[0], tuple(source[axis] for axis in sorted(kept)))
+    return rewriter.emit(relax.op.permute_dims(squeezed, [sorted(kept).index(axis) for axis in kept]))
+
+
+def unmerge_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """Leading axes merged before a permutation of the others and split again after it -> left as they are."""
+    permuted, target = rewriter.made_by(call.args[0], "permute_dims"), shape_of(call)
+    merge = None if permuted is None else rewriter.made_by(permuted.args[0], "reshape")
+    if permuted is None or merge is None or target is None:
+        return None
+    source, merged = shape_of(merge.args[0]), shape_of(merge)
+    if source is None or merged is None or len(source) <= len(merged):
+        return None
+    order, leading = permutation_of(permuted, len(merged)), len(source) - len(merged) + 1
+    restored = (*source[:leading], *(merged[axis] for axis in order[1:]))
+    if order[0] != 0 or source[leading:] != merged[1:] or restored != target:
+        return None
+    axes = [*range(leading), *(axis + leading - 1 for axis in order[1:])]
+    return rewriter.emit(relax.op.permute_dims(merge.args[0], axes))
+
+
+def shape_of_static(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """shape_of(x) -> the shape as numbers."""
+    shape = shape_of(call.args[0])
+    return None if shape is None else relax.ShapeExpr(shape)
 
 
 def permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
@@ -37,8 +80,8 @@ def permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     moved = [axis for axis in axes if shape[axis] != 1]
     if moved == sorted(moved):
         return rewriter.reshape(source, tuple(shape[axis] for axis in axes))
-    inner = rewriter.producer(source)
-    if op_name(inner) != "permute_dims":
+    inner = rewriter.made_by(source, "permute_dims")
+    if inner is None:
         return None
     first = permutation_of(inner, len(shape))
     return rewriter.emit(relax.op.permute_dims(inner.args[0], [first[axis] for axis in axes]))
@@ -52,8 +95,8 @@ def broadcast(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         return None
     if size_of(shape) == size_of(target):
         return rewriter.reshape(source, target)
-    inner = rewriter.producer(source)
-    if op_name(inner) == "broadcast_to":
+    inner = rewriter.made_by(source, "broadcast_to")
+    if inner is not None:
         return rewriter.emit(relax.op.broadcast_to(inner.args[0], target))
     return None
 
@@ -67,8 +110,8 @@ def strided_slice(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     strides = integers(call.args[4]) if len(call.args) > 4 else (1,) * len(axes)
     if shape == target and strides is not None and all(stride == 1 for stride in strides):
         return source
-    inner = rewriter.producer(source)
-    if op_name(inner) != "broadcast_to":
+    inner = rewriter.made_by(source, "broadcast_to")
+    if inner is None:
         return None
     small = shape_of(inner.args[0])
     if small is None:
@@ -81,8 +124,8 @@ def strided_slice(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
 
 def slice_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """slice(permute(x)) -> permute(slice(x)), which moves only what is kept."""
-    inner, axes = rewriter.producer(call.args[0]), integers(call.args[1])
-    if op_name(inner) != "permute_dims" or axes is None:
+    inner, axes = rewriter.made_by(call.args[0], "permute_dims"), integers(call.args[1])
+    if inner is None or axes is None:
         return None
     source = inner.args[0]
     shape = shape_of(source)
@@ -96,16 +139,16 @@ def slice_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr |
 
 def slice_before_reshape(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """A slice along an axis that a reshape split off the front of a larger one -> a slice of the larger."""
-    inner, shape, target = rewriter.producer(call.args[0]), shape_of(call.args[0]), shape_of(call)
+    inner, shape, target = rewriter.made_by(call.args[0], "reshape"), shape_of(call.args[0]), shape_of(call)
     axes, begin, end = (integers(arg) for arg in call.args[1:4])
-    if op_name(inner) != "reshape" or not shape or target is None:
+    if inner is None or not shape or target is None:
         return None
     if axes is None or begin is None or end is None or len(axes) != 1:
         return None
     strides = integers(call.args[4]) if len(call.args) > 4 else (1,)
     axis, source = axes[0] % len(shape), shape_of(inner.args[0])
     place = _axis_before_split(source, shape, axis) if source and 0 not in shape else None
-    if place is None or strides != (1,) or not 0 <= begin[0] <= end[0] <= shape[axis]:
+    if source is None or place is None or strides != (1,) or not 0 <= begin[0] <= end[0] <= shape[axis]:
         return None
     unit = source[place] // shape[axis]
     piece = relax.op.strided_slice(inner.args[0], [place], [begin[0] * unit], [end[0] * unit])
@@ -116,7 +159,7 @@ def _axis_before_split(source: Shape, shape: Shape, axis: int) -> int | None:
     """Axis of ``source`` whose outermost part is ``axis`` of the reshaped ``shape``, or None."""
     before = size_of(shape[:axis])
     for place, size in enumerate(source):
-        if size_of(source[:place]) == before and size % shape[axis] == 0 and size > 1:
+        if size_of(source[:place]) == before and size % shape[axis] == 0 and size > shape[axis]:
             inside = [size_of(shape[axis:stop]) for stop in range(axis + 1, len(shape) + 1)]
             return place if size in inside else None
     return None
@@ -137,7 +180,8 @@ def constant_indices(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | Non
 
 def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """take by a constant index, or by constant consecutive indices -> slice."""
-    source, indices, shape, target = *call.args[:2], shape_of(call.args[0]), shape_of(call)
+    source, indices = call.args
+    shape, target = shape_of(source), shape_of(call)
     if shape is None or target is None or call.attrs.axis is None or not is_constant(indices):
         return None
     axis = int(call.attrs.axis) % len(shape)
