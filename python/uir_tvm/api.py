@@ -196,7 +196,7 @@ def _spec(name: str, type_: Any) -> TensorSpec:
             raise ShapeError(
                 f"'{name}' has a dynamic dimension {extent}.",
                 need="static shapes",
-                remedy="give its shape: shapes={'%s': (...)}" % name,
+                remedy=f"give its shape: shapes={{'{name}': (...)}}",
             )
         if int(extent) == 0:
             raise ShapeError(

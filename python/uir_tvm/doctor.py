@@ -83,4 +83,5 @@ def _host() -> str:
     from . import hardware
 
     hw = hardware.get()
-    return f"{hw.num_groups} cores, {hw.reg_bytes >> 10} KiB unit memory, {hw.vector_bytes * 8}-bit vectors ({hw.figures.get('mcpu', '')})"
+    vectors = f"{hw.vector_bytes * 8}-bit vectors ({hw.figures.get('mcpu', 'generic')})"
+    return f"{hw.num_groups} cores, {hw.reg_bytes >> 10} KiB of memory a unit, {vectors}"

@@ -11,7 +11,7 @@ import attrs
 #: Environment variable -> what it means (shown by ``uir doctor``).
 VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
-    "UIR_OVERRIDE_DIR": "take KERNEL.tir.json or KERNEL.igraph from this folder in place of what the stage made",
+    "UIR_OVERRIDE_DIR": "KERNEL.tir.json or KERNEL.igraph in this folder replaces what the stage made",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
 }
 

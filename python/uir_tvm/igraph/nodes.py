@@ -8,7 +8,7 @@ The fields are defined in ``src/igraph/nodes.cc``; the annotated blocks below ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tvm_ffi
 from tvm_ffi import serialization, structural
@@ -19,6 +19,11 @@ from .affine import Affine, AffineLike, affine
 
 class _Node(tvm_ffi.Object):
     """Structural equality, hash and JSON for every node."""
+
+    if TYPE_CHECKING:
+
+        def __ffi_init__(self, *fields: Any) -> None:
+            """Initialise the C++ object from its reflected fields, in order."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, tvm_ffi.Object) and structural.structural_equal(self, other)

@@ -13,7 +13,7 @@ import numpy as np
 import tvm
 from tvm import relax, tirx
 
-#: Largest difference to NumPy in float64, relative to the largest result: fp32 sums over some thousand elements.
+#: Largest difference to NumPy in float64, relative to the largest result: fp32 sums of some thousand terms.
 TOLERANCE = 2e-5
 
 
@@ -91,7 +91,7 @@ def fuse_whole(mod: tvm.IRModule) -> tirx.PrimFunc:
 
 
 def main(recipe: ModuleType | str) -> None:
-    """Print before, after and the iGraph of a recipe's example, and check its numbers; exit 1 when they are wrong."""
+    """Print before, after and the iGraph of a recipe's example; check its numbers (exit 1 when wrong)."""
     import importlib
 
     from .. import hardware

@@ -20,7 +20,7 @@ def hardware_for(sch: Schedule | None, hardware: HardwareModel | str | None) -> 
 
 
 def model_of_target(target: tvm.target.Target | None) -> HardwareModel:
-    """The hardware model of a uir target: kind by its keys, name by its ``model`` (this host for any other)."""
+    """The hardware model of a uir target: kind by its keys, name by its ``model``; else this host."""
     keys = [] if target is None else [str(key) for key in target.keys]
     if "uir" not in keys:
         return models.get()
