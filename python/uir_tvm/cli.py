@@ -161,15 +161,12 @@ def run(
         }
         for spec, r in zip(exe.info.outputs, results, strict=True)
     ]
-    data = {
-        "outputs": rows,
-        "median_seconds": float(np.median(times)),
-        "file": str(output) if output else None,
-    }
+    median = float(np.median(times))
+    data = {"outputs": rows, "median_seconds": median, "file": str(output) if output else None}
 
     def human() -> None:
         OUT.print(_table(rows))
-        OUT.print(f"median of {repeat}: {data['median_seconds'] * 1e3:.3f} ms")
+        OUT.print(f"median of {repeat}: {median * 1e3:.3f} ms")
 
     emit(ctx, data, human)
 
@@ -203,7 +200,7 @@ def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: s
             {"kernel": k.name, "hero": k.hero, "recipe": k.recipe, "igraph": not k.fallback}
             for k in exe.info.kernels
         ]
-        emit(ctx, report, lambda: (_print_report(report), OUT.print(_table(report["kernels"]))))
+        emit(ctx, report, lambda: _print_report(report))
         return
     found = {k.name: k for k in exe.info.kernels}
     if kernel not in found:
@@ -221,7 +218,7 @@ def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: s
             remedy="it was left to TVM's own lowering",
         )
     chosen = {stage: texts[stage]} if stage else texts
-    emit(ctx, {"kernel": kernel, **chosen}, lambda: [click.echo(text) for text in chosen.values()] and None)
+    emit(ctx, {"kernel": kernel, **chosen}, lambda: click.echo("\n".join(chosen.values())))
 
 
 @main.command()
@@ -332,6 +329,8 @@ def _print_report(report: dict[str, Any]) -> None:
             OUT.print(f"  {row['kernel']}: {row['reason'].splitlines()[0]}", markup=False)
     else:
         OUT.print("every custom kernel went through an iGraph")
+    if "kernels" in report:
+        OUT.print(_table(report["kernels"]))
 
 
 if __name__ == "__main__":
