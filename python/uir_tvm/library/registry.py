@@ -23,15 +23,12 @@ class LibraryTable:
         own is a matter of measurement: what is not listed is not absorbed.
     epilogues : tuple
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
-    batch_axes : int
-        Batch axes with strides of their own.
     """
 
     functions: Mapping[str, str]
     dtypes: frozenset[str]
     activations: Mapping[str, str]
     epilogues: tuple[tuple[str, ...], ...]
-    batch_axes: int
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
@@ -61,10 +58,9 @@ CPU = LibraryTable(
         "sigmoid": "sigmoid",
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-    batch_axes=3,
 )
 #: A target without a library: every contraction is a kernel of its own.
-NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=(), batch_axes=0)
+NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=())
 
 #: Key of a target (`tvm.target.Target.keys`) -> its library.
 LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "none": NONE}

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel graph: a model as library operators and kernels of our own, with DRAM tensors between them."""
+
+from __future__ import annotations
+
+from .build import build, build_with
+from .memory_plan import MemoryPlan, memory_plan
+from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
+from .to_relax import relax_passes, to_relax, vm_passes
+
+__all__ = [
+    "CustomOp",
+    "KernelGraph",
+    "LibraryOp",
+    "MemoryPlan",
+    "NotFused",
+    "Tensor",
+    "build",
+    "build_with",
+    "memory_plan",
+    "relax_passes",
+    "to_relax",
+    "vm_passes",
+]

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relax -> KernelGraph: the passes of this stage, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import tvm
+
+from ..errors import UnsupportedOperatorError
+from ..frontend.normalize import normalize
+from ..library.registry import LibraryTable, library_of
+from .dedup import KernelTable
+from .from_relax import from_relax
+from .fusion import Fusion
+from .groups import Group, singleton
+from .library_call import library_call
+from .library_match import match_library
+from .merge import interface
+from .nodes import CustomOp, KernelGraph, LibraryOp, Node, Tensor, read_bytes
+from .patterns import drop_neutral, fold_scales, recognise_functions, safe_softmax
+from .program import Program, Value
+from .reasons import not_fused
+from .storage import place
+
+# Rewrites of the program before any operator is placed, in order: neutral operators hide patterns; the
+# patterns must be seen before the library takes their parts; scales move into products last, since a
+# pattern may end in one.
+REWRITES: tuple[Callable[[Program], None], ...] = (drop_neutral, recognise_functions, safe_softmax, fold_scales)
+
+
+def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm") -> KernelGraph:
+    """Map a model to kernels.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        A Relax function ``main``, straight-line, static shapes; constants bound.
+    target : str or Target
+        Its keys choose the library (`uir_tvm.library.registry`).
+
+    Returns
+    -------
+    KernelGraph
+
+    Raises
+    ------
+    FrontendError
+        For control flow, or an operator that nothing lowers.
+    ShapeError
+        For a dimension that is not a number.
+    """
+    target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
+    return build_with(mod, library_of(list(target.keys)))
+
+
+def build_with(mod: tvm.IRModule, table: LibraryTable) -> KernelGraph:
+    """`build` with the library given."""
+    op_count = _count_ops(mod)
+    program = from_relax(normalize(mod))
+    unfused = sum(read_bytes(op.operands) + sum(value.nbytes for value in op.results) for op in program.ops)
+    for rewrite in REWRITES:
+        rewrite(program)
+    match_library(program, table)
+    place(program)
+    fusion = Fusion(program)
+    groups = fusion.run()
+    return _Assembly(program, table).graph(groups, fusion, op_count, unfused)
+
+
+def _count_ops(mod: tvm.IRModule) -> int:
+    """Operator calls of the model as it was given."""
+    blocks = mod["main"].body.blocks if "main" in [var.name_hint for var in mod.get_global_vars()] else []
+    return sum(isinstance(binding.value, tvm.ir.Call) for block in blocks for binding in block.bindings)
+
+
+class _Assembly:
+    """Turns groups into nodes."""
+
+    def __init__(self, program: Program, table: LibraryTable) -> None:
+        self.program = program
+        self.table = table
+        self.tensors: dict[Value, Tensor] = {}
+        self.kernels = KernelTable()
+        self.fallbacks: list[str] = []
+
+    def graph(self, groups: list[Group], fusion: Fusion, op_count: int, unfused: int) -> KernelGraph:
+        """The whole graph."""
+        why_not = not_fused(groups, fusion, self.table)
+        nodes: list[Node] = []
+        for group in groups:
+            nodes.extend(self._nodes(group))
+        return KernelGraph(
+            tuple(nodes),
+            tuple(self.tensor(value) for value in self.program.inputs),
+            tuple((self.tensor(view.base), view.shape) for view in self.program.outputs),
+            self.program.output_is_tuple,
+            op_count,
+            unfused,
+            why_not,
+            tuple(self.fallbacks),
+        )
+
+    def tensor(self, value: Value) -> Tensor:
+        """The buffer of a value."""
+        if value not in self.tensors:
+            self.tensors[value] = Tensor(value.name, value.shape, value.dtype, value.nbytes, value.constant)
+        return self.tensors[value]
+
+    def _nodes(self, group: Group) -> list[Node]:
+        if group.hero == "library":
+            return [self._library_node(group)]
+        needed = self._needed(group)
+        try:
+            return [self._custom_node(group, needed)]
+        except Exception as error:  # noqa: BLE001  TVM raises many types; every one of them means: not merged
+            if len(group.ops) == 1:
+                raise UnsupportedOperatorError(
+                    f"TVM cannot lower the operator {group.ops[0].name}",
+                    where=str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__,
+                    remedy="express the model by other operators",
+                ) from error
+            self.fallbacks.append(f"{group.name}: {type(error).__name__}: {str(error).strip().splitlines()[0]}")
+        everything = {value for op in group.ops for value in op.results}
+        return [self._custom_node(singleton(op), everything) for op in group.ops]
+
+    def _needed(self, group: Group) -> set[Value]:
+        """Results of a group that others read."""
+        needed = set(self.program.output_bases())
+        for op in self.program.ops:
+            if op not in group.roles:
+                needed.update(view.base for view in op.operands)
+        return needed
+
+    def _library_node(self, group: Group) -> LibraryOp:
+        (op,) = group.ops
+        function, attributes, operands = library_call(self.program, op, self.table)
+        steps = tuple("add" if step in ("bias", "residual") else step for step in op.attrs["epilogue"])
+        return LibraryOp(
+            op.name.removeprefix("library."),
+            function,
+            attributes,
+            tuple(self.tensor(value) for value in operands),
+            (self.tensor(op.result),),
+            (op.name, *steps),
+        )
+
+    def _custom_node(self, group: Group, needed: set[Value]) -> CustomOp:
+        kernel = interface(group, needed)
+        name, function = self.kernels.function(kernel)
+        return CustomOp(
+            name,
+            function,
+            str(function.attrs["uir.hero"]),
+            tuple(self.tensor(parameter.value) for parameter in kernel.inputs),
+            tuple(self.tensor(value) for value in kernel.outputs),
+            tuple(parameter.shape for parameter in kernel.inputs),
+            tuple(op.name for op in group.ops),
+        )

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relax -> Program: views become layouts, everything else an operator on views."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import tvm
+from tvm import relax
+
+from ..errors import ShapeError, UirError
+from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
+from .op_kinds import kind_of
+from .program import Op, Program, Value, View
+from .views import Layout
+
+Bound = View | tuple  # what a Relax variable stands for: a tensor or a tuple of such
+
+# Larger index constants are not searched for a view: they are data, not positions.
+INDEX_LIMIT = 1 << 20
+
+
+def from_relax(mod: tvm.IRModule) -> Program:
+    """Read the straight-line function ``main`` of a normalised module.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+        One dataflow block of operator calls, static shapes (see `uir_tvm.frontend.normalize`).
+
+    Returns
+    -------
+    Program
+
+    Raises
+    ------
+    ShapeError
+        For a dimension that is not a number.
+    UirError
+        For a binding that is neither an operator nor a tuple.
+    """
+    return _Reader(mod["main"]).read()
+
+
+class _Reader:
+    """Walks the bindings and keeps what each variable stands for."""
+
+    def __init__(self, function: relax.Function) -> None:
+        self.function = function
+        self.program = Program([], [], [], isinstance(function.ret_ty, relax.TupleType), 0)
+        self.env: dict[int, Bound] = {}
+        self.constants: dict[int, Value] = {}
+
+    def read(self) -> Program:
+        """The whole function."""
+        for param in self.function.params:
+            value = self.program.fresh(param.name, _shape(param), dtype_of(param))
+            self.program.inputs.append(value)
+            self.env[_key(param)] = value.view()
+        for block in self.function.body.blocks:
+            for binding in block.bindings:
+                self.env[_key(binding.var)] = self._bind(binding)
+        result = self._resolve(self.function.body.body)
+        self.program.outputs = list(result) if isinstance(result, tuple) else [result]
+        return self.program
+
+    def _bind(self, binding: relax.Binding) -> Bound:
+        expr = binding.value
+        if isinstance(expr, tvm.ir.TupleGetItem):
+            fields = self._resolve(expr.tuple_value)
+            assert isinstance(fields, tuple)
+            return fields[int(expr.index)]
+        if not isinstance(expr, tvm.ir.Call):
+            return self._resolve(expr)
+        if not isinstance(expr.op, tvm.ir.Op) or op_name(expr).startswith("call_"):
+            raise UirError(
+                f"binding {binding.var.name} calls {expr.op}, which is no Relax operator",
+                need="a model as the front ends make it",
+                remedy="build the kernel graph before operators are lowered to call_tir",
+            )
+        self.program.op_count += 1
+        return self._call(expr, binding.var)
+
+    def _call(self, call: tvm.ir.Call, var: tvm.ir.Var) -> Bound:
+        name = op_name(call)
+        tensors = self._tensors(call)
+        view_rule = VIEWS.get(name)
+        if view_rule is not None:
+            view = view_rule(call, tensors)
+            if view is not None:
+                return view
+            if name in ("reshape", "expand_dims", "squeeze", "flatten"):
+                copied = self._emit("copy", None, [tensors[0]], tensors[0].shape, dtype_of(call), var).view()
+                reshaped = copied.reshape(_shape(call))
+                assert reshaped is not None
+                return reshaped
+        if name in ("full", "zeros", "ones", "full_like", "zeros_like", "ones_like"):
+            return self._filled(call, name, tensors)
+        if isinstance(call.ty, relax.TupleType):
+            values = [
+                self.program.fresh(var.name, integers(field.shape) or (), str(field.dtype)) for field in call.ty.fields
+            ]
+            op = Op(name, call, tensors, values)
+            for value in values:
+                value.producer = op
+            self.program.ops.append(op)
+            return tuple(value.view() for value in values)
+        shape = _shape(call)
+        if kind_of(name).kind == "elementwise":
+            tensors = [tensor.broadcast(shape) for tensor in tensors]
+        return self._emit(name, call, tensors, shape, dtype_of(call), var).view()
+
+    def _emit(
+        self,
+        name: str,
+        call: tvm.ir.Call | None,
+        tensors: list[View],
+        shape: tuple[int, ...],
+        dtype: str,
+        var: tvm.ir.Var,
+    ) -> Value:
+        op = self.program.add_op(name, tensors, shape, dtype, call=call, hint=var.name)
+        self.program.ops.append(op)
+        return op.result
+
+    def _filled(self, call: tvm.ir.Call, name: str, tensors: list[View]) -> View:
+        """A tensor of one number is a constant scalar read everywhere."""
+        if name.startswith("full"):
+            scalar = tensors[-1]
+        else:
+            scalar = self.program.constant(np.array(0 if name.startswith("zeros") else 1, dtype_of(call))).view()
+        return scalar.broadcast(_shape(call))
+
+    def _tensors(self, call: tvm.ir.Call) -> list[View]:
+        """Tensor leaves of the arguments, in order."""
+        views: list[View] = []
+        for arg in call.args:
+            if isinstance(arg.ty, relax.TensorType | relax.TupleType) and not _is_numbers(arg):
+                bound = self._resolve(arg)
+                views.extend(bound if isinstance(bound, tuple) else (bound,))
+        return views
+
+    def _resolve(self, expr: tvm.ir.Expr) -> Bound:
+        if isinstance(expr, tvm.ir.Tuple):
+            return tuple(self._resolve(field) for field in expr.fields)
+        if is_constant(expr):
+            key = int(expr.value.__chandle__())
+            if key not in self.constants:
+                self.constants[key] = self.program.fresh("const", _shape(expr), dtype_of(expr), expr)
+            return self.constants[key].view()
+        if isinstance(expr, tvm.ir.Var):
+            return self.env[_key(expr)]
+        raise UirError(
+            f"the kernel graph cannot read {type(expr).__name__}", remedy="normalise the module: uir_tvm.frontend"
+        )
+
+
+def _key(var: tvm.ir.Var) -> int:
+    return int(var.__chandle__())
+
+
+def _is_numbers(arg: tvm.ir.Expr) -> bool:
+    """A tuple of numbers, such as the axes of strided_slice."""
+    return isinstance(arg, tvm.ir.Tuple) and all(not isinstance(f.ty, relax.TensorType) for f in arg.fields)
+
+
+def _shape(expr: tvm.ir.Expr) -> tuple[int, ...]:
+    shape = shape_of(expr)
+    if shape is None:
+        raise ShapeError(
+            f"the shape of a tensor is not fixed: {expr.ty}",
+            need="static shapes",
+            remedy="export the model once for each shape of interest",
+        )
+    return shape
+
+
+def _reshape(call: tvm.ir.Call, tensors: list[View]) -> View | None:
+    return tensors[0].reshape(_shape(call))
+
+
+def _permute(call: tvm.ir.Call, tensors: list[View]) -> View | None:
+    layout = tensors[0].layout
+    return View(tensors[0].base, layout.permute(permutation_of(call, len(layout.dims))))
+
+
+def _broadcast(call: tvm.ir.Call, tensors: list[View]) -> View | None:
+    return tensors[0].broadcast(_shape(call))
+
+
+def _strided_slice(call: tvm.ir.Call, tensors: list[View]) -> View | None:
+    numbers = [integers(arg) for arg in call.args[1:]]
+    if None in numbers:
+        return None
+    axes, begins, _ends, *rest = numbers
+    steps = rest[0] if rest else (1,) * len(axes)
+    layout: Layout | None = tensors[0].layout
+    shape, source = _shape(call), tensors[0].shape
+    for axis, begin, step in zip(axes, begins, steps, strict=True):
+        axis %= len(shape)
+        extent = source[axis]
+        first = begin + extent if begin < 0 else begin
+        first = min(max(first, 0), extent if step > 0 else extent - 1)
+        layout = None if layout is None else layout.slice(axis, first, shape[axis], step)
+        if layout is None:
+            return None
+    return View(tensors[0].base, layout)
+
+
+def _split(call: tvm.ir.Call, tensors: list[View]) -> Bound | None:
+    axis = int(call.attrs.axis) % len(tensors[0].shape)
+    pieces, begin = [], 0
+    for field in call.ty.fields:
+        extent = (integers(field.shape) or ())[axis]
+        layout = tensors[0].layout.slice(axis, begin, extent)
+        if layout is None:
+            return None
+        pieces.append(View(tensors[0].base, layout))
+        begin += extent
+    return tuple(pieces)
+
+
+def _affine_gather(call: tvm.ir.Call, tensors: list[View]) -> View | None:
+    """index_tensor with constant indices that step evenly along every axis: a view."""
+    data, *indices = tensors
+    strides = data.layout.strides()
+    if strides is None or any(i.base.constant is None or i.base.size > INDEX_LIMIT for i in indices):
+        return None
+    leading = np.broadcast_shapes(*(i.shape for i in indices))
+    if 0 in leading:
+        return None
+    address = np.zeros(leading, "int64")
+    for axis, index in enumerate(indices):
+        array = index.base.array
+        if not index.is_whole or array.min() < 0 or array.max() >= data.shape[axis]:
+            return None
+        address = address + array.astype("int64") * strides[axis]
+    first = int(address.flat[0])
+    steps = [int(np.take(address, 1, axis).flat[0]) - first if n > 1 else 0 for axis, n in enumerate(leading)]
+    expected = first + sum(
+        np.arange(n).reshape([-1 if a == axis else 1 for a in range(len(leading))]) * steps[axis]
+        for axis, n in enumerate(leading)
+    )
+    if min(steps, default=0) < 0 or not np.array_equal(np.broadcast_to(expected, leading), address):
+        return None
+    inner = data.layout.dims[len(indices) :]
+    outer = Layout.strided(leading, steps, data.layout.offset + first)
+    return View(data.base, Layout(outer.dims + inner, outer.offset))
+
+
+VIEWS: dict[str, Callable[[tvm.ir.Call, list[View]], Bound | None]] = {
+    "reshape": _reshape,
+    "expand_dims": _reshape,
+    "squeeze": _reshape,
+    "flatten": _reshape,
+    "permute_dims": _permute,
+    "broadcast_to": _broadcast,
+    "strided_slice": _strided_slice,
+    "split": _split,
+    "index_tensor": _affine_gather,
+}

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grouping by hero: which operators become one kernel, and why the others did not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from attrs import frozen
+
+from .groups import Group, Role, singleton
+from .patterns import reading_counts
+from .program import Op, Program, View, compose
+from .views import Layout
+
+# Heroes in the order in which they take their neighbours; what a hero of each kind may take.
+HERO_ORDER = ("rowwise", "reduction", "opaque", "gather", "concat", "elementwise")
+PROLOGUE = frozenset({"rowwise", "reduction", "concat", "elementwise"})
+# Data movement that may run inside a kernel over rows. A concat is a choice in every element: it stays outside.
+INTO_ROWS = frozenset({"elementwise", "gather"})
+INTO_OTHERS = frozenset({"elementwise"})
+# More buffers than this exhaust registers for addresses on every target.
+MAX_BUFFERS = 24
+
+
+@frozen
+class Fit:
+    """How an operator joins a group: its operands and shape there, its role, and how its sole reader sees it."""
+
+    operands: list[View]
+    shape: tuple[int, ...]
+    role: Role
+    reader: tuple[Op, int] | None = None
+
+
+class Fusion:
+    """The grouping of one program.
+
+    Parameters
+    ----------
+    program : Program
+        Its operators are changed to run in the space of their group.
+
+    Attributes
+    ----------
+    groups : dict
+        The group of every operator.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.counts = reading_counts(program)
+        self.outputs = program.output_bases()
+        self.users = program.users()
+        self.groups: dict[Op, Group] = {op: singleton(op) for op in program.ops}
+        self.order = {op: index for index, op in enumerate(program.ops)}
+
+    def run(self) -> list[Group]:
+        """Group all operators.
+
+        Returns
+        -------
+        list of Group
+            In an order in which they can run.
+        """
+        for hero in HERO_ORDER:
+            heroes = [op for op in self.program.ops if op.kind.kind == hero]
+            if hero in PROLOGUE:
+                for op in heroes:
+                    self._grow(self.groups[op], self._producers)
+            for op in heroes:
+                if op.kind.epilogue:
+                    self._grow(self.groups[op], self._consumers)
+        return self.sorted_groups()
+
+    def sorted_groups(self) -> list[Group]:
+        """The groups in an order in which they can run."""
+        order: list[Group] = []
+        seen: set[Group] = set()
+
+        def visit(group: Group) -> None:
+            if group in seen:
+                return
+            seen.add(group)
+            for source in self._sources(group):
+                visit(source)
+            order.append(group)
+
+        for op in self.program.ops:
+            visit(self.groups[op])
+        return order
+
+    def _sources(self, group: Group) -> list[Group]:
+        """Groups that this one reads."""
+        found = {}
+        for view in group.external():
+            if view.base.producer is not None:
+                source = self.groups[view.base.producer]
+                found[source] = source
+        return list(found.values())
+
+    def _producers(self, group: Group) -> Iterator[Op]:
+        for view in group.external():
+            if view.base.producer is not None:
+                yield view.base.producer
+
+    def _consumers(self, group: Group) -> Iterator[Op]:
+        for op in list(group.ops):
+            for value in op.results:
+                for reader, _ in self.users.get(value, []):
+                    if reader not in group.roles:
+                        yield reader
+
+    def _grow(self, group: Group, neighbours: object) -> None:
+        """Take neighbours as long as one fits."""
+        taken = True
+        while taken:
+            taken = any(self._take(group, op) for op in neighbours(group))  # type: ignore[operator]
+
+    def _take(self, group: Group, op: Op) -> bool:
+        """Put an operator (or the group of a neighbour with the same rows) into a group, if it fits."""
+        other = self.groups[op]
+        if other is group:
+            return False
+        fit = self.fit(group, op)
+        if isinstance(fit, str):
+            return False
+        if fit is None:
+            group.roles.update(other.roles)
+            if other.hero == "rowwise":
+                group.hero = "rowwise"
+        else:
+            op.operands = fit.operands
+            if op.kind.reshapable:
+                op.result.shape = fit.shape
+            group.roles[op] = fit.role
+            if fit.reader is not None:
+                reader, index = fit.reader
+                reader.operands[index] = View(op.result, Layout.contiguous(fit.shape))
+        group.ops = sorted((*group.ops, *other.ops), key=lambda member: self.order[member])
+        for member in other.ops:
+            self.groups[member] = group
+        return True
+
+    def fit(self, group: Group, op: Op) -> Fit | str | None:
+        """Whether an operator can join a group.
+
+        Returns
+        -------
+        Fit, None or str
+            Its place; None where its whole group joins as it is; otherwise the reason against it.
+        """
+        other = self.groups[op]
+        if "library" in (group.hero, other.hero):
+            return "a library operator reads and writes memory"
+        rows = bool(group.space.axes)
+        same_rows = rows and other.space == group.space and other.hero in ("rowwise", "reduction")
+        if not same_rows and op.kind.kind not in (INTO_ROWS if rows else INTO_OTHERS):
+            return f"{op.name} is a hero of its own beside {group.hero}"
+        if not same_rows and len(other.ops) > 1:
+            return f"{op.name} already belongs to another kernel"
+        fit = self._aligned(group, other) if same_rows else self._place(group, op)
+        if isinstance(fit, str):
+            return fit
+        if self._reaches(group, other) or self._reaches(other, group):
+            return "one kernel would wait for its own result"
+        buffers = {view.base for view in (*group.external(), *other.external())}
+        return f"more than {MAX_BUFFERS} buffers" if len(buffers) > MAX_BUFFERS else fit
+
+    def _place(self, group: Group, op: Op) -> Fit | str:
+        """An operator's place in a group's space, or what stands against it."""
+        readings = [(reader, index) for reader, index in self._readings(op) if reader in group.roles]
+        if any(reader.kind.kind == "concat" or isinstance(group.roles[reader], int) for reader, _ in readings):
+            return self._place_part(group, op, readings)
+        roles: tuple[Role, ...] = ("full", "row") if group.space.axes else ("full",)
+        reason = f"{op.name} runs over {op.shape}, the kernel over {group.space.shape}"
+        for role in roles:
+            fit = self._reshaped(op, group.space.shape_of(role), role)
+            if fit is None:
+                continue
+            problem = self._edges(group, op, fit, readings)
+            if problem is None:
+                return fit
+            reason = problem
+        if readings and self._sole_reading(op):
+            return self._sunk(group, op, readings[0])
+        return reason
+
+    def _readings(self, op: Op) -> list[tuple[Op, int]]:
+        """Readers of an operator's results as they are now."""
+        return [
+            (reader, index)
+            for value in op.results
+            for reader in {r: r for r, _ in self.users.get(value, [])}.values()
+            for index, view in enumerate(reader.operands)
+            if view.base is value
+        ]
+
+    def _sole_reading(self, op: Op) -> bool:
+        return op.kind.reshapable and op.result not in self.outputs and len(self._readings(op)) == 1
+
+    def _reshaped(self, op: Op, shape: tuple[int, ...], role: Role) -> Fit | None:
+        """The operator in another shape of as many elements."""
+        if op.shape == shape:
+            return Fit(op.operands, shape, role)
+        if not op.kind.reshapable or len(op.results) != 1:
+            return None
+        operands = [view.reshape(shape) for view in op.operands]
+        kept = [view for view in operands if view is not None]
+        return Fit(kept, shape, role) if len(kept) == len(operands) else None
+
+    def _edges(self, group: Group, op: Op, fit: Fit, readings: list[tuple[Op, int]]) -> str | None:
+        """Whether the operator and the group see each other's results element by element."""
+        for view in fit.operands:
+            if group.writes(view):
+                wanted = group.space.reading(group.roles[view.base.producer], fit.role)
+                if view.layout != wanted:
+                    return f"{op.name} reads {view.base.producer.name} in another order or repeated"
+        for reader, index in readings:
+            wanted = group.space.reading(fit.role, group.roles[reader])
+            if reader.operands[index].layout != wanted:
+                return f"{reader.name} reads {op.name} in another order or repeated"
+        return None
+
+    def _sunk(self, group: Group, op: Op, reading: tuple[Op, int]) -> Fit | str:
+        """The operator moved behind the view through which its one reader reads it."""
+        reader, index = reading
+        view, role = reader.operands[index], group.roles[reader]
+        if view.layout.size > op.result.size and op.kind.expensive:
+            return f"{op.name} would be computed {view.layout.size // op.result.size} times"
+        if view.shape != group.space.shape_of(role):
+            return f"{reader.name} reads {op.name} as {view.shape}, the kernel runs over {group.space.shape}"
+        return self._behind_view(group, op, reading, "row" if role == "row" else "full")
+
+    def _place_part(self, group: Group, op: Op, readings: list[tuple[Op, int]]) -> Fit | str:
+        """A producer of one operand of a concat, or of such a producer."""
+        reader, index = readings[0]
+        if not self._sole_reading(op):
+            return f"{op.name} has further readers beside {reader.name}"
+        if reader.operands[index].layout.size != op.result.size:
+            return f"{reader.name} reads {op.name} in part or repeated"
+        role = group.roles[reader]
+        return self._behind_view(group, op, readings[0], role if isinstance(role, int) else index)
+
+    def _behind_view(self, group: Group, op: Op, reading: tuple[Op, int], role: Role) -> Fit | str:
+        reader, index = reading
+        view = reader.operands[index]
+        operands = [compose(view, operand) for operand in op.operands]
+        if any(operand is view for operand in operands):
+            return f"the view of {op.name} that {reader.name} reads cannot be moved before it"
+        if any(group.writes(operand) for operand in operands):
+            return f"{op.name} also reads the kernel's own results"
+        return Fit(operands, view.shape, role, reading)
+
+    def _aligned(self, group: Group, other: Group) -> str | None:
+        """Whether two groups over the same rows see each other's results element by element."""
+        for reader, writer in ((group, other), (other, group)):
+            for op in reader.ops:
+                for view in op.operands:
+                    if writer.writes(view):
+                        role = writer.roles[view.base.producer]
+                        if view.layout != group.space.reading(role, reader.roles[op]):
+                            return f"{op.name} reads {view.base.producer.name} in another order or repeated"
+        return None
+
+    def _reaches(self, start: Group, goal: Group) -> bool:
+        """Whether goal reads start's results through at least one other group."""
+        stack = [source for source in self._sources(goal) if source is not start]
+        seen = {goal}
+        while stack:
+            group = stack.pop()
+            if group is start:
+                return True
+            if group not in seen:
+                seen.add(group)
+                stack.extend(self._sources(group))
+        return False

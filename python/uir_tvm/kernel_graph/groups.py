@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Groups of operators that become one kernel, and the space in which all of a group's operators run."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from ..frontend.relax_view import axes_of
+from .program import Op, View
+from .views import Layout
+
+Role = Literal["full", "row", "reduce"] | int  # an int: feeds that operand of a concat
+
+
+@attrs.frozen
+class Space:
+    """Iteration space: the full shape, and the axes along which rows run (none for elementwise kernels)."""
+
+    shape: tuple[int, ...]
+    axes: tuple[int, ...] = ()
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """One element for each row."""
+        return tuple(1 if axis in self.axes else extent for axis, extent in enumerate(self.shape))
+
+    @property
+    def trailing(self) -> bool:
+        """Whether a row is one run of memory: its axes are the innermost ones."""
+        live = [axis for axis, extent in enumerate(self.shape) if extent > 1]
+        along = [axis for axis in live if axis in self.axes]
+        return along == live[len(live) - len(along) :]
+
+    def shape_of(self, role: Role) -> tuple[int, ...]:
+        """The shape in which an operator of this role runs."""
+        return self.row_shape if role == "row" else self.shape
+
+    def reading(self, writer: Role, reader: Role) -> Layout | None:
+        """How a reader of the group must see a writer's buffer; None where it cannot."""
+        if isinstance(writer, int) or isinstance(reader, int):
+            return None  # the parts of a concat are compared on their own
+        if writer == "full":
+            return None if reader == "row" else Layout.contiguous(self.shape)
+        if reader == "reduce":
+            return None
+        rows = Layout.contiguous(self.row_shape)
+        if reader == "row":
+            return rows
+        return rows.broadcast(self.shape) if self.trailing else None
+
+
+@attrs.define(eq=False)
+class Group:
+    """Operators of one kernel.
+
+    Attributes
+    ----------
+    ops : list of Op
+        In program order.
+    hero : str
+        ``library``, ``rowwise``, ``reduction``, ``gather``, ``concat``, ``transpose``, ``elementwise`` or
+        ``opaque``: what decides the kernel's schedule.
+    space : Space
+    roles : dict
+        Role of every operator.
+    """
+
+    ops: list[Op]
+    hero: str
+    space: Space
+    roles: dict[Op, Role]
+
+    @property
+    def name(self) -> str:
+        """The operators' names, joined."""
+        return "_".join(op.name.split(".")[-1] for op in self.ops)
+
+    def writes(self, view: View) -> bool:
+        """Whether the group computes what is read."""
+        return view.base.producer is not None and view.base.producer in self.roles
+
+    def external(self) -> list[View]:
+        """Readings of what the group does not compute."""
+        return [view for op in self.ops for view in op.operands if not self.writes(view)]
+
+
+def _reduction_space(op: Op) -> Space:
+    source = op.operands[0].shape
+    assert op.call is not None
+    return Space(source, axes_of(op.call.attrs.axis, len(source)))
+
+
+def _row_space(op: Op) -> Space:
+    assert op.call is not None
+    attributes = op.call.attrs
+    axes = attributes.axes if hasattr(attributes, "axes") else [attributes.axis]
+    return Space(op.shape, axes_of(list(axes), len(op.shape)))
+
+
+def singleton(op: Op) -> Group:
+    """A group of one operator."""
+    kind = op.kind.kind
+    if kind == "reduction":
+        return Group([op], "reduction", _reduction_space(op), {op: "reduce"})
+    if kind == "rowwise":
+        return Group([op], "rowwise", _row_space(op), {op: "full"})
+    return Group([op], kind, Space(op.shape), {op: "full"})
+
+
+def final_hero(group: Group) -> str:
+    """The hero once the group is complete: a chain over rows is rowwise, a strided copy a transpose."""
+    if group.hero == "reduction" and any(
+        group.roles[op] == "full" and any(_from_row(group, view) for view in op.operands) for op in group.ops
+    ):
+        return "rowwise"
+    if group.hero == "elementwise" and _moves_columns(group):
+        return "transpose"
+    return group.hero
+
+
+def _from_row(group: Group, view: View) -> bool:
+    """Whether a full operator reads a row's result."""
+    return group.writes(view) and group.roles[view.base.producer] in ("row", "reduce")
+
+
+def _moves_columns(group: Group) -> bool:
+    """Whether a large operand's innermost memory axis is not the innermost axis of the kernel."""
+    last = next((axis for axis in reversed(range(len(group.space.shape))) if group.space.shape[axis] > 1), None)
+    if last is None:
+        return False
+    for view in group.external():
+        if view.shape != group.space.shape or view.layout.broadcasts():
+            continue
+        dim = view.layout.dims[last]
+        if dim and dim[-1][1] != 1 and any(d and d[-1][1] == 1 for d in view.layout.dims):
+            return True
+    return False
+

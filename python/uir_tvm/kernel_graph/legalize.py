@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relax operators as TE, where TVM's own lowering is missing, inexact or slow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import tvm
+from tvm import relax, te, tirx, topi
+
+from ..frontend.relax_view import axes_of
+from .program import Op
+
+
+def _wide(dtype: str) -> str:
+    """The dtype in which sums are kept."""
+    return "float32" if dtype in ("float16", "bfloat16") else dtype
+
+
+class _Rows:
+    """Reductions of a tensor along some axes, and values of its rows read back at every element."""
+
+    def __init__(self, x: te.Tensor, axes: Sequence[int]) -> None:
+        self.shape = [int(extent) for extent in x.shape]
+        self.axes = list(axes)
+        self.rows = [axis for axis in range(len(self.shape)) if axis not in self.axes]
+        self.dtype = str(x.dtype)
+        self.wide = _wide(self.dtype)
+
+    @property
+    def length(self) -> int:
+        """Elements of a row."""
+        return prod(self.shape[axis] for axis in self.axes)
+
+    def reduce(self, function: Callable[..., Any], reducer: Callable[..., Any], name: str) -> te.Tensor:
+        """Reduce function(indices) along the axes."""
+        along = {axis: te.reduce_axis((0, self.shape[axis]), name=f"k{axis}") for axis in self.axes}
+
+        def body(*indices: Any) -> Any:
+            rest = iter(indices)
+            full = [along[axis] if axis in along else next(rest) for axis in range(len(self.shape))]
+            return reducer(function(*full), axis=list(along.values()))
+
+        return te.compute([self.shape[axis] for axis in self.rows], body, name=name)
+
+    def row(self, function: Callable[..., Any], name: str) -> te.Tensor:
+        """One value for each row."""
+        return te.compute([self.shape[axis] for axis in self.rows], function, name=name)
+
+    def full(self, function: Callable[..., Any], name: str) -> te.Tensor:
+        """One value for each element, from its indices and those of its row."""
+        return te.compute(self.shape, lambda *i: function(i, [i[axis] for axis in self.rows]), name=name)
+
+    def along(self, indices: Sequence[Any]) -> list[Any]:
+        """Indices of a parameter that has only the reduced axes."""
+        return [indices[axis] for axis in self.axes]
+
+
+def softmax(x: te.Tensor, axis: int, safe: bool = False) -> te.Tensor:
+    """exp(x - max) / sum(exp(x - max)) along one axis.
+
+    ``safe``: a row of -inf gives zeros. The maximum is then held at the lowest finite number, which makes
+    every exponential 0, and the sum, elsewhere at least 1, is replaced by 1.
+    """
+    rows = _Rows(x, [axis % len(x.shape)])
+    wide = rows.wide
+    peak = rows.reduce(lambda *i: x(*i).astype(wide), te.max, "softmax_max")
+    if safe:
+        highest, lowest = peak, tirx.min_value(wide)
+        peak = rows.row(lambda *r: tirx.max(highest(*r), lowest), "softmax_peak")
+    weight = rows.full(lambda i, r: te.exp(x(*i).astype(wide) - peak(*r)), "softmax_exp")
+    total = rows.reduce(lambda *i: weight(*i), te.sum, "softmax_sum")
+    one = tirx.const(1.0, wide)
+
+    def inverse(*r: Any) -> Any:
+        return one / (tirx.Select(total(*r) == 0, one, total(*r)) if safe else total(*r))
+
+    scale = rows.row(inverse, "softmax_scale")
+    return rows.full(lambda i, r: (weight(*i) * scale(*r)).astype(rows.dtype), "softmax_norm")
+
+
+def layer_norm(
+    x: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, axes: Sequence[int], epsilon: float
+) -> te.Tensor:
+    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) * gamma + beta; the variance from centred values."""
+    rows = _Rows(x, axes)
+    wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
+    total = rows.reduce(lambda *i: x(*i).astype(wide), te.sum, "norm_sum")
+    mean = rows.row(lambda *r: total(*r) * share, "norm_mean")
+    centred = rows.full(lambda i, r: x(*i).astype(wide) - mean(*r), "norm_centred")
+    squares = rows.reduce(lambda *i: centred(*i) * centred(*i), te.sum, "norm_squares")
+    scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
+
+    def result(i: Sequence[Any], r: Sequence[Any]) -> Any:
+        value = centred(*i) * scale(*r)
+        if gamma is not None:
+            value = value * gamma(*rows.along(i)).astype(wide)
+        if beta is not None:
+            value = value + beta(*rows.along(i)).astype(wide)
+        return value.astype(rows.dtype)
+
+    return rows.full(result, "norm")
+
+
+def rms_norm(x: te.Tensor, gamma: te.Tensor, axes: Sequence[int], epsilon: float) -> te.Tensor:
+    """x / sqrt(mean(x^2) + epsilon) * gamma (arXiv 1910.07467)."""
+    rows = _Rows(x, axes)
+    wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
+    squares = rows.reduce(lambda *i: x(*i).astype(wide) * x(*i).astype(wide), te.sum, "norm_squares")
+    scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
+    return rows.full(
+        lambda i, r: (x(*i).astype(wide) * scale(*r) * gamma(*rows.along(i)).astype(wide)).astype(rows.dtype), "norm"
+    )
+
+
+def _axes(call: tvm.ir.Call) -> tuple[int, ...]:
+    return axes_of(list(call.attrs.axes), call.args[0].ty.ndim)
+
+
+def _legalize_softmax(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    return builder.call_te(softmax, call.args[0], int(call.attrs.axis), primfunc_name_hint="softmax")
+
+
+def _legalize_layer_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    x, gamma, beta = call.args
+    attrs = call.attrs
+
+    def compute(x: te.Tensor, gamma: te.Tensor, beta: te.Tensor) -> te.Tensor:
+        return layer_norm(
+            x,
+            gamma if bool(attrs.scale) else None,
+            beta if bool(attrs.center) else None,
+            _axes(call),
+            float(attrs.epsilon),
+        )
+
+    return builder.call_te(compute, x, gamma, beta, primfunc_name_hint="layer_norm")
+
+
+def _legalize_rms_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    x, gamma = call.args
+    epsilon = float(call.attrs.epsilon)
+    return builder.call_te(
+        lambda x, gamma: rms_norm(x, gamma, _axes(call), epsilon), x, gamma, primfunc_name_hint="rms_norm"
+    )
+
+
+def _legalize_take(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """Rows of a table; an index is a row number that exists (the gather of the iGraph reads nothing otherwise)."""
+    data, indices = call.args
+    axis = 0 if call.attrs.axis is None else int(call.attrs.axis) % data.ty.ndim
+    if call.attrs.axis is None or str(call.attrs.mode) != "fast":
+        return builder.call_te(topi.take, data, indices, call.attrs.axis, mode=call.attrs.mode)
+
+    def compute(data: te.Tensor, indices: te.Tensor) -> te.Tensor:
+        rank = len(indices.shape)
+
+        def element(*i: Any) -> Any:
+            return data(*i[:axis], indices(*i[axis : axis + rank]), *i[axis + rank :])
+
+        return te.compute([*data.shape[:axis], *indices.shape, *data.shape[axis + 1 :]], element, name="take")
+
+    return builder.call_te(compute, data, indices, primfunc_name_hint="take")
+
+
+OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
+    "relax.nn.softmax": _legalize_softmax,
+    "relax.nn.layer_norm": _legalize_layer_norm,
+    "relax.nn.rms_norm": _legalize_rms_norm,
+    "relax.take": _legalize_take,
+}
+
+
+def _copy(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
+    return builder.emit_te(topi.identity, operands[0], primfunc_name_hint="copy")
+
+
+def _safe_softmax(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
+    axis = len(op.shape) - 1
+    return builder.emit_te(lambda x: softmax(x, axis, safe=True), operands[0], primfunc_name_hint="safe_softmax")
+
+
+# Operators of the kernel graph that Relax does not have.
+OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.Expr]] = {
+    "copy": _copy,
+    "uir.safe_softmax": _safe_softmax,
+}
+
+
+def legalize(mod: tvm.IRModule) -> tvm.IRModule:
+    """Lower every Relax operator of a module to call_tir, by `OVERRIDES` before TVM's own rules."""
+    return relax.transform.LegalizeOps(OVERRIDES)(mod)

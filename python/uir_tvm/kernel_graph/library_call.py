@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Library operators of the program as calls: attributes, packed weights, operands in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tvm
+from attrs import evolve
+from tvm import relax
+
+from ..library.attrs import Conv2dAttrs, MatmulAttrs
+from ..library.attrs import View as LibraryView
+from ..library.cpu import pack_weight
+from ..library.registry import LibraryTable
+from .library_match import dense, geometry, operand
+from .program import Op, Program, Value, View
+from .views import Layout
+
+
+def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, Any, list[Value]]:
+    """What the library is called with.
+
+    Parameters
+    ----------
+    program : Program
+        Gets the packed weights and dense biases as constants.
+    op : Op
+        ``library.matmul`` or ``library.conv2d``, after `storage.place`.
+    table : LibraryTable
+
+    Returns
+    -------
+    function : str
+        Its registered name.
+    attributes : MatmulAttrs or Conv2dAttrs
+    operands : list of Value
+        Buffers in the function's order, without the output.
+    """
+    kind = op.name.removeprefix("library.")
+    attributes = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
+    weight = op.operands[1].base
+    if weight.constant is not None and (kind == "conv2d" or attributes.packable):
+        attributes, weight = _packed(program, op, attributes)
+    operands = [op.operands[0].base, weight]
+    bias, residual = operand(op, "bias"), operand(op, "residual")
+    if bias is not None:
+        operands.append(_dense_bias(program, op))
+    if residual is not None:
+        operands.append(residual.base)
+    return table.functions[kind], attributes, operands
+
+
+def _epilogue(op: Op) -> dict[str, Any]:
+    """The library's names for an epilogue."""
+    steps = op.attrs["epilogue"]
+    activation = next((step for step in steps if step not in ("bias", "residual")), "none")
+    residual = "none"
+    if "residual" in steps:
+        after = activation != "none" and steps.index("residual") > steps.index(activation)
+        residual = "after_activation" if after else "before_activation"
+    return {"bias": "bias" in steps, "residual": residual, "activation": activation}
+
+
+def _matmul_attrs(op: Op) -> MatmulAttrs:
+    found = geometry(op)
+    assert found is not None, op
+    views = [
+        LibraryView([axis.strides[i] for axis in found.batch] + list(found.strides[i]), found.offsets[i])
+        for i in range(3)
+    ]
+    return MatmulAttrs(
+        batch=[axis.extent for axis in found.batch],
+        m=found.m,
+        n=found.n,
+        k=found.k,
+        a=views[0],
+        b=views[1],
+        out=views[2],
+        alpha=op.attrs["alpha"],
+        **_epilogue(op),
+    )
+
+
+def _conv2d_attrs(op: Op) -> Conv2dAttrs:
+    data, weight = op.operands[:2]
+    return Conv2dAttrs(input=data.shape, weight=weight.shape, **op.attrs["conv"], **_epilogue(op))
+
+
+def _packed(program: Program, op: Op, attributes: Any) -> tuple[Any, Value]:
+    """The weight in the library's own layout, laid out row-major before."""
+    view = op.operands[1]
+    if isinstance(attributes, MatmulAttrs):
+        array = np.ascontiguousarray(dense(view, 2))
+        row_major = LibraryView([0] * len(attributes.batch) + [array.shape[1], 1])
+        attributes = evolve(attributes, b=row_major, packed=True)
+    else:
+        array = np.ascontiguousarray(dense(view, 4))
+        attributes = evolve(attributes, packed=True)
+    packed = np.array(np.from_dlpack(pack_weight(array, attributes)))
+    return attributes, program.fresh("packed", packed.shape, "uint8", relax.const(tvm.runtime.tensor(packed), "uint8"))
+
+
+def _dense_bias(program: Program, op: Op) -> Value:
+    """A bias as a vector of its own, or a buffer that is one already."""
+    view = operand(op, "bias")
+    assert view is not None
+    channel = len(view.shape) - 1 if op.name == "library.matmul" else 1
+    vector, size = view.layout.dims[channel], view.shape[channel]
+    if view.base.size == size and view.layout.offset == 0 and vector == ((size, 1),):
+        return view.base
+    column = View(view.base, Layout((vector,), view.layout.offset))
+    return program.constant(np.ascontiguousarray(dense(column, 1)), "bias")

@@ -1,0 +1,266 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Contractions as library operators, with the bias, activation and residual that the library adds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..library.registry import LibraryTable
+from .geometry import MatmulGeometry, matmul_geometry
+from .patterns import reading_counts
+from .program import Op, Program, Value, View, compose
+from .views import Layout
+
+
+def match_library(program: Program, table: LibraryTable) -> None:
+    """Turn matmul and conv2d into library operators and give them their epilogues.
+
+    Parameters
+    ----------
+    program : Program
+        Changed in place.
+    table : LibraryTable
+        What the target's library can do.
+
+    Notes
+    -----
+    ``library.matmul`` and ``library.conv2d`` have operands a, b, then what `Op.attrs` says: ``epilogue`` is a
+    tuple of ``bias``, ``residual`` and names of activations, in the order of their application; each of the
+    first two has one more operand.  ``shape`` is the shape in which the product is meant: the result may
+    have another of as many elements.
+    """
+    for index, op in enumerate(program.ops):
+        new = MATCHERS[op.name](op, table) if op.name in MATCHERS else None
+        if new is not None:
+            program.ops[index] = new
+            op.result.producer = new
+    _absorb(program, table, only_bias=True)
+    combine(program)
+    _absorb(program, table, only_bias=False)
+
+
+def _matmul(op: Op, table: LibraryTable) -> Op | None:
+    """A matrix product of the library's dtypes."""
+    a, b = op.operands
+    if not table.takes("matmul", op.result.dtype, *(view.base.dtype for view in op.operands)) or not op.result.size:
+        return None
+    shapes = [view.shape for view in (a, b)]
+    if len(shapes[0]) == 1:
+        shapes[0] = (1, *shapes[0])
+    if len(shapes[1]) == 1:
+        shapes[1] = (*shapes[1], 1)
+    batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
+    views = []
+    for view, shape in zip((a, b), shapes, strict=True):
+        matrix = view.reshape(shape)
+        if matrix is None:
+            return None
+        views.append(matrix.broadcast((*batch, *shape[-2:])))
+    shape = (*batch, shapes[0][-2], shapes[1][-1])
+    attributes = {"shape": shape, "alpha": op.attrs.get("alpha", 1.0), "epilogue": ()}
+    return Op("library.matmul", None, views, op.results, attributes)
+
+
+def _conv2d(op: Op, table: LibraryTable) -> Op | None:
+    """A convolution in NCHW with constant weights."""
+    assert op.call is not None
+    attributes = op.call.attrs
+    layouts = (attributes.data_layout, attributes.kernel_layout, attributes.out_layout or attributes.data_layout)
+    data, weight = op.operands
+    if tuple(map(str, layouts)) != ("NCHW", "OIHW", "NCHW") or not op.result.size:
+        return None
+    if not table.takes("conv2d", op.result.dtype, data.base.dtype, weight.base.dtype) or weight.base.constant is None:
+        return None
+    geometry: dict[str, Any] = {
+        name: tuple(int(number) for number in getattr(attributes, name)) for name in ("strides", "padding", "dilation")
+    }
+    geometry["groups"] = int(attributes.groups)
+    return Op(
+        "library.conv2d", None, [data, weight], op.results, {"shape": op.shape, "epilogue": (), "conv": geometry}
+    )
+
+
+MATCHERS = {"matmul": _matmul, "nn.conv2d": _conv2d}
+
+
+def _absorb(program: Program, table: LibraryTable, only_bias: bool) -> None:
+    """Take the sole reader of a library operator's result into its epilogue, as long as that goes."""
+    counts = reading_counts(program)
+    outputs = program.output_bases()
+    users = program.users()
+    merged: set[Op] = set()
+    for op in program.ops:
+        if not op.name.startswith("library."):
+            continue
+        while counts[op.result] == 1 and op.result not in outputs:
+            (reader, position), *_ = users[op.result]
+            step = None if reader in merged else _step(op, reader, position, table)
+            if step is None or (only_bias and step[0] != "bias"):
+                break
+            token, operand = step
+            op.attrs["epilogue"] = (*op.attrs["epilogue"], token)
+            if operand is not None:
+                op.operands.append(operand)
+            op.results = reader.results
+            op.result.producer = op
+            merged.add(reader)
+    if merged:
+        _reorder(program, merged)
+
+
+def _reorder(program: Program, merged: set[Op]) -> None:
+    """Drop swallowed operators; an operator moves to after the residual that it now reads."""
+    program.ops = [op for op in program.ops if op not in merged]
+    program.sort()
+
+
+def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> tuple[str, View | None] | None:
+    """The epilogue that a reader is, with its operand in the product's shape."""
+    shape, result = op.attrs["shape"], op.result
+    view = reader.operands[position]
+    if reader.kind.kind != "elementwise" or reader.result.dtype != result.dtype or reader.result.size != result.size:
+        return None
+    if not _in_order(view, result.shape):
+        return None
+    epilogue = op.attrs["epilogue"]
+    if len(reader.operands) == 1:
+        token = table.activations.get(reader.name)
+        return (token, None) if token and table.allows((*epilogue, token)) else None
+    if reader.name != "add" or len(reader.operands) != 2:
+        return None
+    other = reader.operands[1 - position].reshape(shape)
+    if other is None or other.base.dtype != result.dtype:
+        return None
+    token = "bias" if _is_bias(op, other) else "residual"
+    if not table.allows((*epilogue, token)):
+        return None
+    if token == "residual" and not _lies_as_result(op, other):
+        return None
+    return token, other
+
+
+def _lies_as_result(op: Op, residual: View) -> bool:
+    """Whether a residual has the element order of the result, as the library wants it."""
+    whole = residual.layout.offset == 0 and residual.layout.size == residual.base.size
+    return whole and residual.layout == Layout.contiguous(op.attrs["shape"])
+
+
+def _in_order(view: View, shape: tuple[int, ...]) -> bool:
+    """Whether a reader takes the whole value in its order, in whatever shape."""
+    again = view.reshape(shape)
+    return again is not None and again.is_whole
+
+
+def _is_bias(op: Op, view: View) -> bool:
+    """Whether a tensor varies along the channels alone, and is a constant or a vector in memory."""
+    channel = len(view.shape) - 1 if op.name == "library.matmul" else 1
+    dims = view.layout.dims
+    if any(stride for axis, dim in enumerate(dims) if axis != channel for _, stride in dim):
+        return False
+    vector = view.base.size == view.shape[channel] and dims[channel] == ((view.base.size, 1),)
+    return view.base.constant is not None or (vector and view.layout.offset == 0)
+
+
+def operand(op: Op, token: str) -> View | None:
+    """The operand of ``bias`` or ``residual``, if the epilogue has one."""
+    position = 2
+    for name in op.attrs["epilogue"]:
+        if name == token:
+            return op.operands[position]
+        position += name in ("bias", "residual")
+    return None
+
+
+def geometry(op: Op) -> MatmulGeometry | None:
+    """Sizes and strides of a ``library.matmul``; None where an operand has to be copied first."""
+    out = op.result.view().reshape(op.attrs["shape"])
+    residual = operand(op, "residual")
+    if out is None or (residual is not None and residual.layout != out.layout):
+        return None
+    return matmul_geometry(op.operands[0].layout, op.operands[1].layout, out.layout)
+
+
+def combine(program: Program) -> None:
+    """Products of one matrix with several constant ones -> one product with the constants side by side.
+
+    Before: q = x @ wq + bq; k = x @ wk + bk.  After: qk = x @ [wq wk] + [bq bk], q and k are views of qk.
+    """
+    outputs = program.output_bases()
+    families: dict[Any, list[Op]] = {}
+    for op in program.ops:
+        if op.name == "library.matmul" and _combinable(op) and op.result not in outputs:
+            a = op.operands[0]
+            families.setdefault((a.base, a.layout, op.result.dtype), []).append(op)
+    users = program.users()
+    for family in families.values():
+        if len(family) > 1:
+            _combine(program, family, users)
+    program.remove_dead()
+    program.sort()
+
+
+def _combinable(op: Op) -> bool:
+    """A product with a constant matrix and at most a constant bias."""
+    bias = operand(op, "bias")
+    return (
+        op.attrs["alpha"] == 1.0
+        and op.attrs["epilogue"] in ((), ("bias",))
+        and op.operands[1].base.constant is not None
+        and len(op.operands[1].base.shape) == 2
+        and len(op.attrs["shape"]) == len(op.result.shape)
+        and (bias is None or bias.base.constant is not None)
+    )
+
+
+def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[Op, int]]]) -> None:
+    widths = [op.result.shape[-1] for op in family]
+    lead = family[0].result.shape[:-1]
+    if any(op.result.shape[:-1] != lead for op in family):
+        return
+    weights = np.concatenate([dense(op.operands[1], 2) for op in family], axis=1)
+    operands = [family[0].operands[0]]
+    weight = program.constant(np.ascontiguousarray(weights), "weight")
+    shape = (*lead, sum(widths))
+    operands.append(weight.view().broadcast((*lead[:-1], *weights.shape)))
+    biases = [operand(op, "bias") for op in family]
+    epilogue: tuple[str, ...] = ()
+    if any(bias is not None for bias in biases):
+        parts = [
+            np.zeros(width, weights.dtype) if bias is None else dense(bias, 1)
+            for bias, width in zip(biases, widths, strict=True)
+        ]
+        operands.append(program.constant(np.concatenate(parts), "bias").view().broadcast(shape))
+        epilogue = ("bias",)
+    attributes = {"shape": shape, "alpha": 1.0, "epilogue": epilogue}
+    joined = program.add_op(
+        "library.matmul", operands, shape, family[0].result.dtype, attributes=attributes, hint=family[0].result.name
+    )
+    whole, begin, pieces = joined.result.view(), 0, []
+    for width in widths:
+        layout = whole.layout.slice(len(lead), begin, width)
+        assert layout is not None
+        pieces.append(View(whole.base, layout))
+        begin += width
+    for op, piece in zip(family, pieces, strict=True):
+        readings = [reader.operands[position] for reader, position in users.get(op.result, [])]
+        if any(compose(reading, piece) is reading for reading in readings):
+            return
+    program.ops.insert(program.ops.index(family[0]), joined)
+    for op, piece in zip(family, pieces, strict=True):
+        program.replace_value(op.result, piece)
+
+
+def dense(view: View, rank: int) -> np.ndarray:
+    """The last ``rank`` dimensions of a view of a constant, at index 0 of the others, as a contiguous array."""
+    address = np.full((1,) * rank, view.layout.offset)
+    dims = view.layout.dims[len(view.layout.dims) - rank :]
+    for axis, dim in enumerate(dims):
+        index = np.zeros(1, "int64")
+        for extent, stride in dim:
+            index = (index[:, None] + np.arange(extent) * stride).reshape(-1)
+        shape = [1] * rank
+        shape[axis] = -1
+        address = address + index.reshape(shape)
+    return view.base.array.reshape(-1)[address]

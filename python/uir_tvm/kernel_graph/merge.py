@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group of operators as one PrimFunc."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import attrs
+import tvm
+from tvm import relax, te, tirx
+
+from .groups import Group, final_hero
+from .legalize import OWN_OPS, legalize
+from .program import Op, Value, View
+from .simplify_tir import inline_views
+from .views import Layout, digits, factored_shape
+
+
+@attrs.frozen(eq=False)
+class Parameter:
+    """A buffer of a kernel: the value, and the shape in which the kernel sees its memory."""
+
+    value: Value
+    shape: tuple[int, ...]
+
+
+@attrs.frozen(eq=False)
+class Kernel:
+    """A group with its interface: what it reads from memory and what it writes there."""
+
+    group: Group
+    inputs: list[Parameter]
+    outputs: list[Value]
+
+
+def interface(group: Group, needed: set[Value]) -> Kernel:
+    """The buffers of a group.
+
+    Parameters
+    ----------
+    group : Group
+    needed : set of Value
+        The values that are read outside of their group or are outputs.
+    """
+    readings: dict[Value, list[View]] = {}
+    for view in group.external():
+        if not _is_immediate(view):
+            readings.setdefault(view.base, []).append(view)
+    inputs = [Parameter(views[0].base, _parameter_shape(views)) for views in readings.values()]
+    outputs = [value for op in group.ops for value in op.results if value in needed]
+    return Kernel(group, inputs, outputs)
+
+
+def _is_immediate(view: View) -> bool:
+    """A constant number is part of the code."""
+    return view.scalar is not None
+
+
+def _parameter_shape(views: Sequence[View]) -> tuple[int, ...]:
+    """A shape of the buffer in which every reading is an affine index along axes."""
+    base = views[0].base
+    candidates = [view.shape for view in views if view.layout == Layout.contiguous(view.shape)]
+    candidates.append(base.shape)
+    candidates += [shape for view in views if (shape := factored_shape(view.layout, base.size)) is not None]
+    for shape in candidates:
+        if prod(shape) == base.size and all(digits(view.layout, shape) is not None for view in views):
+            return shape
+    return (base.size,)
+
+
+def _split(index: Any, dim: Sequence[tuple[int, Any]]) -> list[tuple[Any, Any]]:
+    """The index of a dimension shared out over its atoms: (index of the atom, what the atom carries)."""
+    parts, inner = [], prod(extent for extent, _ in dim)
+    for position, (extent, carried) in enumerate(dim):
+        inner //= extent
+        part = index if inner == 1 else tirx.indexdiv(index, inner)
+        parts.append((part if position == 0 else tirx.indexmod(part, extent), carried))
+    return parts
+
+
+def reading(view: View, shape: tuple[int, ...]) -> Any:
+    """TE function that reads a buffer of this shape as the view."""
+    found = digits(view.layout, shape)
+
+    def flat(*indices: Any) -> list[Any]:
+        """Address by division: only for views that no axis-aligned shape serves."""
+        address = tirx.const(view.layout.offset, "int64")
+        for index, dim in zip(indices, view.layout.dims, strict=True):
+            for part, stride in _split(index, dim):
+                address = address + part * stride
+        coordinates = []
+        for extent in reversed(shape):
+            coordinates.append(tirx.indexmod(address, extent))
+            address = tirx.indexdiv(address, extent)
+        return coordinates[::-1]
+
+    def aligned(*indices: Any) -> list[Any]:
+        assert found is not None
+        dims, offsets = found
+        coordinates: list[Any] = [tirx.const(offset, "int64") for offset in offsets]
+        for index, dim in zip(indices, dims, strict=True):
+            for part, digit in _split(index, [(d.extent, d) for d in dim]):
+                if digit.coefficient:
+                    coordinates[digit.position] = coordinates[digit.position] + part * digit.coefficient
+        return coordinates
+
+    place = flat if found is None else aligned
+
+    def compute(buffer: te.Tensor) -> te.Tensor:
+        if not shape:
+            return te.compute(view.shape, lambda *indices: buffer(), name="view")
+        return te.compute(view.shape, lambda *indices: buffer(*place(*indices)), name="view")
+
+    return compute
+
+
+class _Emitter:
+    """Rebuilds a group's operators as Relax calls on a builder."""
+
+    def __init__(self, builder: relax.BlockBuilder, parameters: dict[Value, tuple[relax.Var, tuple[int, ...]]]) -> None:
+        self.builder = builder
+        self.values = parameters
+
+    def read(self, view: View, scalar_ok: bool) -> tvm.ir.Expr:
+        """An operand as a Relax expression of the view's shape (or a number, where that serves)."""
+        number, dtype = view.scalar, view.base.dtype
+        if number is not None and scalar_ok:
+            return relax.const(number, dtype)
+        if number is not None:
+            value = tirx.const(number, dtype)
+            return self.builder.emit_te(
+                lambda: te.compute(view.shape, lambda *_: value, name="view"), primfunc_name_hint="view"
+            )
+        var, shape = self.values[view.base]
+        if view.shape == shape and view.layout == Layout.contiguous(shape):
+            return var
+        return self.builder.emit_te(reading(view, shape), var, primfunc_name_hint="view")
+
+    def emit(self, op: Op) -> None:
+        """One operator."""
+        # TVM makes a number of a constant operand of a binary operator (its tables name no others).
+        binary = op.kind.kind == "elementwise" and len(op.operands) == 2
+        scalars = binary and any(view.scalar is None for view in op.operands)
+        operands = [self.read(view, scalars) for view in op.operands]
+        if op.name in OWN_OPS:
+            result = OWN_OPS[op.name](self.builder, op, operands)
+        else:
+            assert op.call is not None
+            result = self.builder.emit(_rebuild(op.call, operands))
+        if len(op.results) == 1:
+            self.values[op.result] = (result, _shape_of(result))
+            return
+        for index, value in enumerate(op.results):
+            field = self.builder.emit(relax.TupleGetItem(result, index))
+            self.values[value] = (field, _shape_of(field))
+
+
+def _shape_of(var: tvm.ir.Expr) -> tuple[int, ...]:
+    return tuple(int(extent) for extent in var.ty.shape.values)
+
+
+def _rebuild(call: tvm.ir.Call, operands: list[tvm.ir.Expr]) -> tvm.ir.Call:
+    """The call with other tensors."""
+    rest = iter(operands)
+    args: list[tvm.ir.Expr] = []
+    for arg in call.args:
+        if isinstance(arg.ty, relax.TensorType):
+            args.append(next(rest))
+        elif isinstance(arg.ty, relax.TupleType) and any(isinstance(f, relax.TensorType) for f in arg.ty.fields):
+            args.append(relax.Tuple([next(rest) for _ in arg.ty.fields]))
+        else:
+            args.append(arg)
+    return relax.Call(call.op, args, call.attrs, call.ty_args)
+
+
+def signature(kernel: Kernel) -> str:
+    """A digest that is equal for kernels with the same code."""
+    numbers: dict[Value, str] = {p.value: f"p{i}{p.shape}{p.value.dtype}" for i, p in enumerate(kernel.inputs)}
+    lines = []
+    for op in kernel.group.ops:
+        reads = []
+        for view in op.operands:
+            what = f"{view.scalar!r}:{view.base.dtype}" if _is_immediate(view) else numbers[view.base]
+            reads.append(f"{what}{view.layout.dims}{view.layout.offset}")
+        for value in op.results:
+            numbers[value] = f"v{len(numbers)}"
+        writes = [f"{numbers[value]}{value.shape}{value.dtype}" for value in op.results]
+        attributes = "" if op.call is None else f"{op.call.attrs}{[str(a) for a in op.call.args if _is_plain(a)]}"
+        lines.append(f"{op.name}|{attributes}|{op.attrs}|{reads}|{writes}")
+    lines.append(str([numbers[value] for value in kernel.outputs]))
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+def _is_plain(arg: tvm.ir.Expr) -> bool:
+    """An argument that is no tensor."""
+    return not isinstance(arg.ty, relax.TensorType | relax.TupleType)
+
+
+def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
+    """The kernel of a group: parameters are its inputs, then its outputs.
+
+    Parameters
+    ----------
+    kernel : Kernel
+    name : str
+        Global symbol of the function.
+
+    Returns
+    -------
+    tvm.tirx.PrimFunc
+        With the attributes ``uir.hero`` and ``uir.ops``.
+
+    Raises
+    ------
+    Exception
+        Whatever TVM raises for an operator that it cannot lower; the caller then falls back.
+    """
+    builder = relax.BlockBuilder()
+    params = [
+        relax.Var(f"p{index}", relax.TensorType(parameter.shape, parameter.value.dtype))
+        for index, parameter in enumerate(kernel.inputs)
+    ]
+    with builder.function(name, params, attrs={"Primitive": 1}):
+        with builder.dataflow():
+            emitter = _Emitter(
+                builder,
+                {p.value: (var, p.shape) for p, var in zip(kernel.inputs, params, strict=True)},
+            )
+            for op in kernel.group.ops:
+                emitter.emit(op)
+            results = [builder.emit_output(emitter.values[value][0]) for value in kernel.outputs]
+        builder.emit_func_output(results[0] if len(results) == 1 else relax.Tuple(results))
+    function = fuse(builder.get(), name)
+    attributes = {"uir.hero": final_hero(kernel.group), "uir.ops": [op.name for op in kernel.group.ops]}
+    return inline_views(function).with_attr({"global_symbol": name, **attributes})
+
+
+def fuse(mod: tvm.IRModule, name: str) -> tirx.PrimFunc:
+    """Lower the one primitive function of a module to a PrimFunc of as many blocks as it has operators."""
+    mod = legalize(mod)
+    function = mod[name]
+    wrapper = relax.BlockBuilder(mod)
+    params = [relax.Var(param.name, param.ty) for param in function.params]
+    with wrapper.function("main", params):
+        result = wrapper.emit(relax.Call(mod.get_global_var(name), params))
+        wrapper.emit_func_output(result)
+    mod = relax.transform.FuseTIR()(wrapper.get())
+    merged = [f for var, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)]
+    assert len(merged) == 1, f"{len(merged)} functions after the merge of {name}"
+    return merged[0]

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel graph: library and custom operators, with DRAM tensors on the edges."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from attrs import field, frozen
+from tvm import tirx
+from tvm.ir import GenericConst
+
+from .program import Value, View
+
+
+@frozen(eq=False)
+class Tensor:
+    """A buffer in DRAM.
+
+    Attributes
+    ----------
+    name : str
+        Unique in its graph.
+    shape, dtype, bytes
+        Of the buffer; readers may see the same bytes in another shape.
+    constant : tvm.ir.GenericConst, optional
+        Its contents, known when the model is compiled.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    bytes: int
+    constant: GenericConst | None = field(default=None, repr=False)
+
+
+@frozen(eq=False)
+class LibraryOp:
+    """A call of the target's library.
+
+    Attributes
+    ----------
+    kind : str
+        ``matmul`` or ``conv2d``.
+    function : str
+        The registered packed function; called with the inputs, `attrs` as JSON, and the output.
+    attrs : object
+        ``MatmulAttrs`` or ``Conv2dAttrs`` of the library.
+    inputs, outputs : tuple of Tensor
+    ops : tuple of str
+        The model's operators in it: the contraction and its epilogue.
+    """
+
+    kind: str
+    function: str
+    attrs: Any
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    ops: tuple[str, ...]
+
+
+@frozen(eq=False)
+class CustomOp:
+    """A kernel of our own.
+
+    Attributes
+    ----------
+    name : str
+        Its function; operators with equal code share one.
+    prim_func : tvm.tirx.PrimFunc
+        Not scheduled; parameters are the inputs, then the outputs. Has the attributes ``uir.hero``, ``uir.ops``.
+    hero : str
+        What decides its schedule: see `groups.Group`.
+    inputs, outputs : tuple of Tensor
+    input_shapes : tuple
+        The shape in which the kernel sees the bytes of each input.
+    ops : tuple of str
+        The model's operators in it.
+    """
+
+    name: str
+    prim_func: tirx.PrimFunc = field(repr=False)
+    hero: str
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    input_shapes: tuple[tuple[int, ...], ...]
+    ops: tuple[str, ...]
+
+
+Node = LibraryOp | CustomOp
+
+
+@frozen
+class NotFused:
+    """Two neighbours that stayed two kernels, and the reason."""
+
+    producer: str
+    consumer: str
+    reason: str
+
+
+@frozen(eq=False)
+class KernelGraph:
+    """A program as kernels.
+
+    Attributes
+    ----------
+    nodes : tuple of LibraryOp and CustomOp
+        In an order in which they can run.
+    inputs : tuple of Tensor
+    outputs : tuple of (Tensor, shape)
+        The results, and the shapes in which the model returns them.
+    returns_tuple : bool
+    op_count : int
+        Operators of the model before anything was done.
+    unfused_bytes : int
+        DRAM traffic if each of the program's operators (views apart) were a kernel.
+    why_not : tuple of NotFused
+    fallbacks : tuple of str
+        Kernels that could not be merged and were split again, with the reason.
+    """
+
+    nodes: tuple[Node, ...]
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[tuple[Tensor, tuple[int, ...]], ...]
+    returns_tuple: bool
+    op_count: int
+    unfused_bytes: int
+    why_not: tuple[NotFused, ...] = ()
+    fallbacks: tuple[str, ...] = ()
+
+    @property
+    def library_ops(self) -> tuple[LibraryOp, ...]:
+        """Nodes that call the library."""
+        return tuple(node for node in self.nodes if isinstance(node, LibraryOp))
+
+    @property
+    def custom_ops(self) -> tuple[CustomOp, ...]:
+        """Nodes that are kernels of our own."""
+        return tuple(node for node in self.nodes if isinstance(node, CustomOp))
+
+    @property
+    def kernels(self) -> dict[str, tirx.PrimFunc]:
+        """The distinct functions of the custom operators, by name."""
+        return {node.name: node.prim_func for node in self.custom_ops}
+
+    @property
+    def fused_bytes(self) -> int:
+        """DRAM traffic: every node reads its inputs once and writes its outputs once."""
+        return sum(tensor.bytes for node in self.nodes for tensor in (*node.inputs, *node.outputs))
+
+    def summary(self) -> dict[str, Any]:
+        """Counts and bytes as a plain dict (see `summary.summarise`)."""
+        from .summary import summarise
+
+        return summarise(self)
+
+    def to_json(self) -> str:
+        """The graph without the contents of its constants (see `summary.graph_json`)."""
+        from .summary import graph_json
+
+        return graph_json(self)
+
+
+def read_bytes(views: list[View]) -> int:
+    """Bytes that one operator reads: of each buffer no more than there are elements in it, numbers apart."""
+    found: dict[Value, int] = {}
+    for view in views:
+        if view.scalar is None:
+            width = view.base.nbytes // max(1, view.base.size)
+            found[view.base] = min(view.base.nbytes, found.get(view.base, 0) + view.layout.size * width)
+    return sum(found.values())

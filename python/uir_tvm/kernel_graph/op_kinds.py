@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the kernel graph knows of each operator: one table, from which fusion decides."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from attrs import frozen
+
+Kind = Literal["elementwise", "reduction", "rowwise", "concat", "gather", "library", "opaque"]
+
+
+@frozen
+class OpKind:
+    """How an operator behaves when kernels are merged.
+
+    Attributes
+    ----------
+    kind : Kind
+        ``elementwise``: one element of every operand for one of the result. ``reduction``: over its axes.
+        ``rowwise``: a normalisation along its axes, of the operand's shape. ``concat``, ``gather``: move
+        elements. ``library``: a library's. ``opaque``: anything else; it is never merged with producers.
+    expensive : bool
+        Whether computing it twice costs more than reading its result.
+    reshapable : bool
+        Whether it may run in another shape of as many elements.
+    epilogue : bool
+        Whether elementwise readers may be merged into it.
+    """
+
+    kind: Kind
+    expensive: bool = False
+    reshapable: bool = True
+    epilogue: bool = True
+
+
+_CHEAP = OpKind("elementwise")
+_DEAR = OpKind("elementwise", expensive=True)
+_PLACED = OpKind("elementwise", reshapable=False)
+_REDUCTION = OpKind("reduction", expensive=True, reshapable=False)
+_ROWWISE = OpKind("rowwise", expensive=True, reshapable=False)
+_OPAQUE = OpKind("opaque", expensive=True, reshapable=False, epilogue=False)
+_WINDOW = OpKind("opaque", expensive=True, reshapable=False)
+_LIBRARY = OpKind("library", expensive=True, reshapable=False)
+
+KINDS: dict[str, OpKind] = {
+    **dict.fromkeys(
+        "abs add astype bitwise_and bitwise_not bitwise_or bitwise_xor ceil clip copy equal floor floor_divide "
+        "floor_mod greater greater_equal isfinite isinf isnan left_shift less less_equal logical_and logical_not "
+        "logical_or logical_xor maximum minimum mod multiply negative nn.leakyrelu nn.relu nn.relu6 not_equal "
+        "right_shift round sign square subtract trunc where".split(),
+        _CHEAP,
+    ),
+    **dict.fromkeys(
+        "acos acosh asin asinh atan atan2 atanh cos cosh divide erf exp log log10 log2 nn.gelu nn.gelu_tanh nn.selu "
+        "nn.silu nn.softplus power rsqrt sigmoid sin sinh sqrt tan tanh".split(),
+        _DEAR,
+    ),
+    **dict.fromkeys("tril triu".split(), _PLACED),
+    **dict.fromkeys("sum mean max min prod variance std".split(), _REDUCTION),
+    **dict.fromkeys(
+        "nn.softmax nn.log_softmax nn.layer_norm nn.rms_norm uir.safe_softmax".split(),
+        _ROWWISE,
+    ),
+    **dict.fromkeys("nn.avg_pool2d nn.max_pool2d nn.adaptive_avg_pool2d".split(), _WINDOW),
+    "concat": OpKind("concat", reshapable=False),
+    "take": OpKind("gather", reshapable=False),
+    "gather_elements": OpKind("gather", reshapable=False),
+    "index_tensor": OpKind("gather", reshapable=False),
+    "library.matmul": _LIBRARY,
+    "library.conv2d": _LIBRARY,
+}
+
+
+def kind_of(name: str) -> OpKind:
+    """The entry of an operator; an operator without one is opaque."""
+    return KINDS.get(name, _OPAQUE)

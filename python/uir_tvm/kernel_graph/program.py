@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The kernel graph's working form: values in memory, and operators that read strided views of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from math import prod
+from typing import Any
+
+import attrs
+import tvm
+from tvm import relax
+
+from .op_kinds import OpKind, kind_of
+from .views import Layout, rebase
+
+
+@attrs.define(eq=False)
+class Value:
+    """A tensor in memory: an input, a constant, or what an operator writes.
+
+    Attributes
+    ----------
+    name, shape, dtype
+        As in the source program; the name is unique.
+    constant : tvm.ir.GenericConst, optional
+        The constant that it is.
+    producer : Op, optional
+        The operator that writes it.
+    storage : Layout
+        Where its elements, in row-major order, lie in its buffer. Row-major itself unless a library
+        operator writes it in the order that its reader wants; one flat dimension.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: str
+    constant: tvm.ir.GenericConst | None = None
+    producer: Op | None = attrs.field(default=None, repr=lambda op: op.name if op else "None")
+    storage: Layout = attrs.field(
+        default=attrs.Factory(lambda self: Layout.contiguous([prod(self.shape)]), takes_self=True)
+    )
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        return prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its buffer."""
+        return self.size * dtype_bytes(self.dtype)
+
+    def view(self) -> View:
+        """The whole of it, in its own shape."""
+        whole = rebase(Layout.contiguous(self.shape), self.storage)
+        assert whole is not None, self
+        return View(self, whole)
+
+    @property
+    def array(self) -> Any:
+        """NumPy array of a constant."""
+        assert self.constant is not None
+        return self.constant.value.numpy()
+
+
+@attrs.frozen(eq=False)
+class View:
+    """A strided reading of a value's buffer."""
+
+    base: Value
+    layout: Layout
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of what is read."""
+        return self.layout.shape
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it reads the value as it is."""
+        return self.layout == self.base.view().layout
+
+    def reshape(self, shape: Sequence[int]) -> View | None:
+        """The same elements in another shape, if that costs nothing."""
+        layout = self.layout.reshape(shape)
+        return None if layout is None else View(self.base, layout)
+
+    def broadcast(self, shape: Sequence[int]) -> View:
+        """NumPy broadcasting."""
+        return View(self.base, self.layout.broadcast(shape))
+
+    @property
+    def scalar(self) -> float | int | bool | None:
+        """The number that it reads everywhere, if it is a constant of one element."""
+        if self.base.constant is None or self.base.size != 1:
+            return None
+        number = self.base.array.reshape(-1)[0].item()
+        return number if isinstance(number, bool | int | float) else None
+
+
+@attrs.define(eq=False)
+class Op:
+    """An operator of the program.
+
+    Attributes
+    ----------
+    name : str
+        Relax name without its prefix, or a name of `legalize.OWN_OPS`, or ``library.*``.
+    call : tvm.ir.Call, optional
+        The Relax call whose attributes and arguments that are no tensors it keeps; None for ``library.*``.
+    operands : list of View
+        Tensors in the order in which the call names them; those of an elementwise operator have the
+        shape of its result.
+    results : list of Value
+        What it writes.
+    attrs : dict
+        Parameters of operators without a call.
+    """
+
+    name: str
+    call: tvm.ir.Call | None
+    operands: list[View]
+    results: list[Value]
+    attrs: dict[str, Any] = attrs.Factory(dict)
+
+    @property
+    def kind(self) -> OpKind:
+        """Its entry in the table of kinds."""
+        return kind_of(self.name)
+
+    @property
+    def result(self) -> Value:
+        """The only result."""
+        (value,) = self.results
+        return value
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the first result."""
+        return self.results[0].shape
+
+
+@attrs.define(eq=False)
+class Program:
+    """A straight line of operators, in an order in which they can run.
+
+    Attributes
+    ----------
+    ops : list of Op
+    inputs : list of Value
+    outputs : list of View
+    output_is_tuple : bool
+        Whether the function returns a tuple.
+    op_count : int
+        Operators of the source program (views included), for the summary.
+    """
+
+    ops: list[Op]
+    inputs: list[Value]
+    outputs: list[View]
+    output_is_tuple: bool
+    op_count: int
+    _names: dict[str, int] = attrs.Factory(dict)
+
+    def fresh(self, name: str, shape: Iterable[int], dtype: str, constant: tvm.ir.GenericConst | None = None) -> Value:
+        """A value with a name of its own."""
+        count = self._names.get(name, 0)
+        self._names[name] = count + 1
+        return Value(f"{name}_{count}" if count else name, tuple(shape), dtype, constant)
+
+    def constant(self, array: Any, name: str = "const") -> Value:
+        """A constant from a NumPy array."""
+        return self.fresh(name, array.shape, str(array.dtype), relax.const(array, str(array.dtype)))
+
+    def add_op(
+        self,
+        name: str,
+        operands: list[View],
+        shape: Sequence[int],
+        dtype: str,
+        *,
+        call: tvm.ir.Call | None = None,
+        attributes: dict[str, Any] | None = None,
+        hint: str | None = None,
+    ) -> Op:
+        """An operator with one result; the caller places it in `ops`."""
+        op = Op(name, call, operands, [], attributes or {})
+        value = self.fresh(hint or name.split(".")[-1], shape, dtype)
+        value.producer = op
+        op.results.append(value)
+        return op
+
+    def users(self) -> dict[Value, list[tuple[Op, int]]]:
+        """Readers of every value: operator and operand's index; an output is no reader here."""
+        found: dict[Value, list[tuple[Op, int]]] = {}
+        for op in self.ops:
+            for index, view in enumerate(op.operands):
+                found.setdefault(view.base, []).append((op, index))
+        return found
+
+    def output_bases(self) -> set[Value]:
+        """The values that outputs read."""
+        return {view.base for view in self.outputs}
+
+    def remove_dead(self) -> None:
+        """Drop operators whose results nothing reads."""
+        alive = self.output_bases()
+        kept: list[Op] = []
+        for op in reversed(self.ops):
+            if any(value in alive for value in op.results):
+                kept.append(op)
+                alive.update(view.base for view in op.operands)
+        self.ops = kept[::-1]
+
+    def replace_value(self, old: Value, view: View) -> None:
+        """Let every reader of a row-major value read this view of its shape instead, where views compose.
+
+        Readers whose view does not compose keep the old value, which then stays alive.
+        """
+        for op in self.ops:
+            op.operands = [compose(read, view) if read.base is old else read for read in op.operands]
+        self.outputs = [compose(read, view) if read.base is old else read for read in self.outputs]
+
+    def sort(self) -> None:
+        """Restore an order in which every operator follows those that it reads."""
+        done: set[Op] = set()
+        order: list[Op] = []
+
+        def place(op: Op) -> None:
+            stack = [(op, iter(op.operands))]
+            done.add(op)
+            while stack:
+                current, operands = stack[-1]
+                for view in operands:
+                    producer = view.base.producer
+                    if producer is not None and producer not in done:
+                        done.add(producer)
+                        stack.append((producer, iter(producer.operands)))
+                        break
+                else:
+                    order.append(current)
+                    stack.pop()
+
+        for op in self.ops:
+            if op not in done:
+                place(op)
+        self.ops = order
+
+
+def compose(read: View, view: View) -> View:
+    """A reading of a value as a reading of the view that holds the same elements; itself where that fails."""
+    flat = view.reshape([prod(view.shape)])
+    if flat is None:
+        return read
+    layout = rebase(read.layout, flat.layout)
+    return read if layout is None else View(view.base, layout)
+
+
+def dtype_bytes(dtype: str) -> int:
+    """Bytes of one element in memory."""
+    return (tvm.runtime.DataType(dtype).bits + 7) // 8 if dtype != "bool" else 1

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+"""KernelGraph -> Relax that runs: calls of kernels and of the library, then TVM's lowering for its virtual machine."""
+
+from __future__ import annotations
+
+import tvm
+from tvm import relax
+
+from .build import build
+from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
+
+
+def to_relax(graph: KernelGraph) -> tvm.IRModule:
+    """A module whose ``main`` calls the graph's kernels and the library.
+
+    Custom operators are ``call_tir`` (the kernels are functions of the module, not scheduled), library
+    operators ``call_dps_packed``; where a kernel sees a buffer in another shape, a ``reshape`` says so, which
+    costs nothing at run time.
+    """
+    return _Writer(graph).write()
+
+
+class _Writer:
+    """Emits the nodes of one graph."""
+
+    def __init__(self, graph: KernelGraph) -> None:
+        self.graph = graph
+        self.builder = relax.BlockBuilder()
+        self.vars: dict[Tensor, tvm.ir.Expr] = {}
+        self.views: dict[tuple[Tensor, tuple[int, ...]], tvm.ir.Expr] = {}
+        self.functions: dict[str, tvm.ir.GlobalVar] = {}
+
+    def write(self) -> tvm.IRModule:
+        """The whole module."""
+        params = [relax.Var(tensor.name, relax.TensorType(tensor.shape, tensor.dtype)) for tensor in self.graph.inputs]
+        self.vars.update(zip(self.graph.inputs, params, strict=True))
+        for name, function in self.graph.kernels.items():
+            self.functions[name] = self.builder.add_func(function, name)
+        with self.builder.function("main", params):
+            with self.builder.dataflow():
+                for node in self.graph.nodes:
+                    (self._custom if isinstance(node, CustomOp) else self._library)(node)  # type: ignore[arg-type]
+                results = [
+                    self.builder.emit_output(self._read(tensor, shape)) for tensor, shape in self.graph.outputs
+                ]
+            self.builder.emit_func_output(relax.Tuple(results) if self.graph.returns_tuple else results[0])
+        return self.builder.get()
+
+    def _read(self, tensor: Tensor, shape: tuple[int, ...]) -> tvm.ir.Expr:
+        """A tensor's bytes in a shape."""
+        if tensor.constant is not None and shape != tensor.shape:
+            array = tensor.constant.value.numpy().reshape(shape)
+            return self.views.setdefault((tensor, shape), relax.const(array, tensor.dtype))
+        if tensor.constant is not None:
+            return tensor.constant
+        var = self.vars[tensor]
+        if shape == tensor.shape:
+            return var
+        if (tensor, shape) not in self.views:
+            self.views[tensor, shape] = self.builder.emit(relax.op.reshape(var, shape))
+        return self.views[tensor, shape]
+
+    def _custom(self, node: CustomOp) -> None:
+        args = [self._read(tensor, shape) for tensor, shape in zip(node.inputs, node.input_shapes, strict=True)]
+        types = [relax.TensorType(tensor.shape, tensor.dtype) for tensor in node.outputs]
+        call = relax.call_tir(self.functions[node.name], relax.Tuple(args), types if len(types) > 1 else types[0])
+        result = self.builder.emit(call)
+        if len(types) == 1:
+            self.vars[node.outputs[0]] = result
+            return
+        for index, tensor in enumerate(node.outputs):
+            self.vars[tensor] = self.builder.emit(relax.TupleGetItem(result, index))
+
+    def _library(self, node: LibraryOp) -> None:
+        (output,) = node.outputs
+        args = [self._read(tensor, tensor.shape) for tensor in node.inputs]
+        call = relax.op.call_dps_packed(
+            node.function,
+            relax.Tuple([*args, tvm.ir.StringImm(node.attrs.to_json())]),
+            relax.TensorType(output.shape, output.dtype),
+        )
+        self.vars[output] = self.builder.emit(call)
+
+
+def vm_passes() -> tvm.transform.Pass:
+    """Lowering of a module of `to_relax` for the virtual machine, with its memory planned at compile time."""
+    return tvm.transform.Sequential(
+        [
+            relax.transform.ToNonDataflow(),
+            relax.transform.RemovePurityChecking(),
+            relax.transform.CallTIRRewrite(),
+            relax.transform.StaticPlanBlockMemory(),
+            relax.transform.LowerAllocTensor(),
+            relax.transform.KillAfterLastUse(),
+            relax.transform.LowerRuntimeBuiltin(),
+            relax.transform.ComputePrimValue(),
+            relax.transform.VMShapeLower(),
+            relax.transform.AttachGlobalSymbol(),
+        ],
+        name="uir.vm_passes",
+    )
+
+
+def relax_passes(target: str | tvm.target.Target) -> tvm.transform.Pass:
+    """Model -> virtual machine: `build`, `to_relax`, `vm_passes`; what ``tvm.compile`` runs for our targets.
+
+    A module whose ``main`` already calls kernels (call_tir) goes through the lowering alone.
+    """
+
+    @tvm.transform.module_pass(opt_level=0, name="uir.relax_passes")
+    def passes(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
+        if not _calls_kernels(mod):
+            mod = to_relax(build(mod, target))
+        return vm_passes()(mod)
+
+    return passes
+
+
+def _calls_kernels(mod: tvm.IRModule) -> bool:
+    """Whether main already consists of lowered calls."""
+    return any(
+        isinstance(binding.value, tvm.ir.Call)
+        and isinstance(binding.value.op, tvm.ir.Op)
+        and str(binding.value.op.name).startswith(("relax.call_tir", "relax.call_dps_packed"))
+        for block in mod["main"].body.blocks
+        for binding in block.bindings
+    )
