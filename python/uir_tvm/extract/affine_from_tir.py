@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Integer expressions of TIR as quasi-affine expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ..igraph.affine import Affine, affine
+from .space import Space
+
+
+class NotAffineError(Exception):
+    """An integer expression that no quasi-affine expression equals; the message is the culprit."""
+
+
+class AffineConverter:
+    """Converts integer expressions of TIR.
+
+    Parameters
+    ----------
+    env : Mapping[tvm.tirx.Var, Affine]
+        What the loop variables stand for.
+    bindings : Mapping[tvm.tirx.Var, tvm.ir.Expr]
+        Block iteration variables and let variables, defined by expressions.
+    space : Space
+        Ranges of the variables that occur in ``env``; they decide min, max and divisions.
+    """
+
+    def __init__(
+        self, env: Mapping[Any, Affine], bindings: Mapping[Any, Any], space: Space
+    ) -> None:
+        self.env, self.bindings, self.space = env, bindings, space
+        self._bound: dict[Any, Affine] = {}
+
+    def convert(self, expr: Any) -> Affine:
+        """The expression, simplified by the ranges.
+
+        Raises
+        ------
+        NotAffineError
+            A load, an unknown variable, a product of variables, a division by a variable, ...
+        """
+        return self.space.fold(self._convert(expr))
+
+    def try_convert(self, expr: Any) -> Affine | None:
+        """As `convert`, None where it raises."""
+        try:
+            return self.convert(expr)
+        except NotAffineError:
+            return None
+
+    def _convert(self, expr: Any) -> Affine:
+        if isinstance(expr, int):
+            return affine(expr)
+        if isinstance(expr, tvm.ir.Var):
+            return self._variable(expr)
+        if isinstance(expr, tvm.ir.Call):
+            handler = _CALLS.get(expr.op.name)
+        else:
+            handler = _NODES.get(type(expr))
+        if handler is None:
+            raise NotAffineError(str(expr))
+        return handler(self, expr)
+
+    def _variable(self, var: Any) -> Affine:
+        if var in self.env:
+            return self.env[var]
+        if var not in self.bindings:
+            raise NotAffineError(str(var))
+        if var not in self._bound:
+            self._bound[var] = self.convert(self.bindings[var])
+        return self._bound[var]
+
+    def _mul(self, expr: Any) -> Affine:
+        a, b = self._convert(expr.a), self._convert(expr.b)
+        if b.is_constant:
+            return a * b.constant
+        if a.is_constant:
+            return b * a.constant
+        raise NotAffineError(str(expr))
+
+    def _divide(self, expr: Any, a: Any, b: Any, quotient: bool, floor: bool) -> Affine:
+        dividend, divisor = self.space.fold(self._convert(a)), self._convert(b)
+        if not divisor.is_constant or divisor.constant <= 0:
+            raise NotAffineError(str(expr))
+        if not floor and self.space.bounds(dividend)[0] < 0:
+            raise NotAffineError(str(expr))  # rounds towards zero: only the same where not negative
+        k = divisor.constant
+        return self.space.floordiv(dividend, k) if quotient else self.space.mod(dividend, k)
+
+    def _extremum(self, expr: Any, wanted: int) -> Affine:
+        """``min`` (wanted = -1) or ``max`` (wanted = 1) where one side always wins."""
+        a, b = self.convert(expr.a), self.convert(expr.b)
+        lo, hi = self.space.bounds(a - b)
+        if lo >= 0:
+            return a if wanted > 0 else b
+        if hi <= 0:
+            return b if wanted > 0 else a
+        raise NotAffineError(str(expr))
+
+    def _shift(self, expr: Any, a: Any, b: Any, left: bool) -> Affine:
+        value, places = self._convert(a), self._convert(b)
+        if not places.is_constant or places.constant < 0:
+            raise NotAffineError(str(expr))
+        factor = 1 << places.constant
+        return value * factor if left else self.space.floordiv(self.space.fold(value), factor)
+
+    def _cast(self, expr: Any) -> Affine:
+        if "int" not in str(expr.ty) or "int" not in str(expr.value.ty):
+            raise NotAffineError(str(expr))
+        return self._convert(expr.value)
+
+    def _choice(self, expr: Any, condition: Any, a: Any, b: Any) -> Affine:
+        known = self.decide(condition)
+        if known is None:
+            raise NotAffineError(str(expr))
+        return self._convert(a if known else b)
+
+    def decide(self, condition: Any) -> bool | None:
+        """The truth of a condition that the ranges decide; None when it varies or is not affine."""
+        if isinstance(condition, tirx.IntImm):
+            return bool(condition.value)
+        if isinstance(condition, tirx.And | tirx.Or):
+            a, b = self.decide(condition.a), self.decide(condition.b)
+            decisive = isinstance(condition, tirx.Or)
+            if a is decisive or b is decisive:
+                return decisive
+            return (not decisive) if a is not None and b is not None else None
+        if isinstance(condition, tirx.Not):
+            inner = self.decide(condition.a)
+            return None if inner is None else not inner
+        if isinstance(condition, tvm.ir.Call) and condition.op.name == "tirx.likely":
+            return self.decide(condition.args[0])
+        if type(condition) not in _COMPARES or "int" not in str(condition.a.ty):
+            return None
+        a, b = self.try_convert(condition.a), self.try_convert(condition.b)
+        if a is None or b is None:
+            return None
+        lo, hi = self.space.bounds(self.space.fold(a - b))
+        return _COMPARES[type(condition)](lo, hi)
+
+
+def _decided(always: bool, never: bool) -> bool | None:
+    return True if always else False if never else None
+
+
+#: Comparison of a with b from the range of a - b.
+_COMPARES: dict[type, Callable[[int, int], bool | None]] = {
+    tirx.LT: lambda lo, hi: _decided(hi < 0, lo >= 0),
+    tirx.LE: lambda lo, hi: _decided(hi <= 0, lo > 0),
+    tirx.GT: lambda lo, hi: _decided(lo > 0, hi <= 0),
+    tirx.GE: lambda lo, hi: _decided(lo >= 0, hi < 0),
+    tirx.EQ: lambda lo, hi: _decided(lo == hi == 0, lo > 0 or hi < 0),
+    tirx.NE: lambda lo, hi: _decided(lo > 0 or hi < 0, lo == hi == 0),
+}
+
+_Handler = Callable[[AffineConverter, Any], Affine]
+
+_NODES: dict[type, _Handler] = {
+    tirx.IntImm: lambda c, e: affine(int(e.value)),
+    tirx.Add: lambda c, e: c._convert(e.a) + c._convert(e.b),
+    tirx.Sub: lambda c, e: c._convert(e.a) - c._convert(e.b),
+    tirx.Mul: lambda c, e: c._mul(e),
+    tirx.FloorDiv: lambda c, e: c._divide(e, e.a, e.b, True, True),
+    tirx.FloorMod: lambda c, e: c._divide(e, e.a, e.b, False, True),
+    tirx.Div: lambda c, e: c._divide(e, e.a, e.b, True, False),
+    tirx.Mod: lambda c, e: c._divide(e, e.a, e.b, False, False),
+    tirx.Min: lambda c, e: c._extremum(e, -1),
+    tirx.Max: lambda c, e: c._extremum(e, 1),
+    tirx.LShift: lambda c, e: c._shift(e, e.a, e.b, True),
+    tirx.RShift: lambda c, e: c._shift(e, e.a, e.b, False),
+    tirx.Cast: lambda c, e: c._cast(e),
+    tirx.Select: lambda c, e: c._choice(e, e.condition, e.true_value, e.false_value),
+}
+
+_CALLS: dict[str, _Handler] = {
+    "tirx.likely": lambda c, e: c._convert(e.args[0]),
+    "tirx.shift_left": lambda c, e: c._shift(e, e.args[0], e.args[1], True),
+    "tirx.shift_right": lambda c, e: c._shift(e, e.args[0], e.args[1], False),
+    "tirx.if_then_else": lambda c, e: c._choice(e, *e.args),
+}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Intrinsic calls of TIR as iOps."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..igraph import ISlice
+from .emit import Const, Operand
+
+if TYPE_CHECKING:
+    from .expression import TileContext
+
+Rule = Callable[["TileContext", Sequence[Operand], "ISlice | None"], Operand]
+
+
+def _unary(name: str) -> Rule:
+    return lambda c, args, into: c.unary(name, args[0], into=into)
+
+
+def _binary(name: str) -> Rule:
+    return lambda c, args, into: c.binary(name, args[0], args[1], into)
+
+
+def _scaled(name: str, before: float = 1.0, after: float = 1.0) -> Rule:
+    """``after * f(before * x)``."""
+
+    def rule(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
+        x = args[0]
+        if before != 1.0:
+            x = c.unary("muls", x, (before,))
+        y = c.unary(name, x, into=into if after == 1.0 else None)
+        return y if after == 1.0 else c.unary("muls", y, (after,), into)
+
+    return rule
+
+
+def _fma(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
+    return c.binary("add", c.binary("mul", args[0], args[1]), args[2], into)
+
+
+def _hypot(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
+    squares = [c.binary("mul", x, x) for x in args]
+    return c.unary("sqrt", c.binary("add", *squares), into=into)
+
+
+def _copysign(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
+    magnitude = c.unary("abs", args[0])
+    # 1/x tells -0.0 from 0.0
+    negative = c.compare("lt", c.unary("recip", args[1]), Const(0.0, args[1].dtype))
+    return c.select(negative, c.unary("neg", magnitude), magnitude, into)
+
+
+_UNARY = (
+    "exp exp2 log log2 log1p sqrt rsqrt sigmoid erf tanh sin cos tan asin acos atan sinh cosh asinh acosh "
+    "atanh floor ceil trunc round isnan isinf isfinite"
+).split()
+
+#: What each call becomes.
+CALLS: dict[str, Rule] = {
+    **{f"tirx.{name}": _unary(name) for name in _UNARY},
+    "tirx.nearbyint": _unary("round"),
+    "tirx.fabs": _unary("abs"),
+    "tirx.abs": _unary("abs"),
+    "tirx.bitwise_not": _unary("not"),
+    "tirx.exp10": _scaled("exp", before=math.log(10.0)),
+    "tirx.log10": _scaled("log", after=1.0 / math.log(10.0)),
+    "tirx.pow": _binary("pow"),
+    "tirx.atan2": _binary("atan2"),
+    "tirx.fmod": _binary("truncmod"),
+    "tirx.bitwise_and": _binary("and"),
+    "tirx.bitwise_or": _binary("or"),
+    "tirx.bitwise_xor": _binary("xor"),
+    "tirx.shift_left": _binary("shl"),
+    "tirx.shift_right": _binary("shr"),
+    "tirx.fma": _fma,
+    "tirx.hypot": _hypot,
+    "tirx.copysign": _copysign,
+}
+
+#: Functions of the C library that TVM calls by name, as the intrinsic that they are.
+EXTERNS: dict[str, Any] = {
+    name + suffix: f"tirx.{intrinsic}"
+    for name, intrinsic in {
+        "exp": "exp", "log": "log", "sqrt": "sqrt", "erf": "erf", "tanh": "tanh", "sin": "sin", "cos": "cos",
+        "pow": "pow", "fabs": "fabs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "atan2": "atan2",
+    }.items()
+    for suffix in ("", "f")
+}  # fmt: skip

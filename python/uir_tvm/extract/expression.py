@@ -1,0 +1,419 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of TIR as chains of iOps over a tile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm_ffi.structural import structural_equal, structural_hash
+
+from ..errors import IGraphError
+from ..igraph import ISlice, make
+from ..igraph.affine import Affine, var
+from ..igraph.dtypes import dtype_of, from_tvm
+from ..igraph.iops_scalar import BINARY, COMPARE, UNARY
+from .affine_from_tir import AffineConverter
+from .box import FULL, Box
+from .calls import CALLS, EXTERNS
+from .emit import Const, Emitter, Guard, Operand, Value
+from .errors import refuse
+from .guard import choice
+from .load import load
+from .memory import Memory
+from .space import is_linear, without
+
+
+class TileContext:
+    """One tile of a leaf: evaluates expressions over it.
+
+    Parameters
+    ----------
+    tile : (rows, cols).
+    names : variables of rows and columns; None where the extent is 1.
+    box : the part of the tile that the statement covers; nothing outside of it is computed.
+    """
+
+    def __init__(
+        self,
+        emitter: Emitter,
+        memory: Memory,
+        converter: AffineConverter,
+        tile: tuple[int, int],
+        names: tuple[str | None, str | None],
+        block: str,
+    ) -> None:
+        self.emitter, self.memory, self.converter = emitter, memory, converter
+        self.tile, self.names, self.block = tile, names, block
+        self.box: Box = FULL
+        self.guards: list[Guard] = []
+        self.lets: dict[Any, Operand] = {}
+        self._known: dict[Any, list[tuple[Any, Operand]]] = {}
+
+    # -- memory of values ---------------------------------------------------------------------
+    def _context_key(self) -> tuple[Any, ...]:
+        return (self.box.key, *self.guards)
+
+    def recall(self, key: Any, expr: Any = None) -> Operand | None:
+        """The value known under a key (and a structurally equal expression) in this context."""
+        for known, value in self._known.get((key, self._context_key()), ()):
+            if expr is None or structural_equal(known, expr):
+                return value
+        return None
+
+    def remember(self, key: Any, value: Operand, expr: Any = None) -> Operand:
+        """Note a value for `recall`."""
+        self._known.setdefault((key, self._context_key()), []).append((expr, value))
+        return value
+
+    def forget(self) -> None:
+        """Forget every value: memory has changed."""
+        self._known.clear()
+
+    @contextmanager
+    def inside(self, box: Box) -> Iterator[None]:
+        """Evaluate in a smaller box."""
+        outer, self.box = self.box, box
+        try:
+            yield
+        finally:
+            self.box = outer
+
+    @contextmanager
+    def guarded(self, guard: Guard) -> Iterator[None]:
+        """Evaluate what is only legal to load under a guard; elsewhere loads give a pad."""
+        self.guards.append(guard)
+        try:
+            yield
+        finally:
+            self.guards.pop()
+
+    # -- evaluation ---------------------------------------------------------------------------
+    def evaluate(self, expr: Any, into: ISlice | None = None) -> Operand:
+        """The value of an expression; ``into`` is where the last iOp may put it (a hint)."""
+        key = structural_hash(expr)
+        known = self.recall(key, expr)
+        if known is not None:
+            return known
+        value = self._evaluate(expr, into)
+        if isinstance(value, Value) and into is not None and value.slice is into:
+            return value  # not remembered: the place is about to be visible to others
+        return self.remember(key, value, expr)
+
+    def _evaluate(self, expr: Any, into: ISlice | None) -> Operand:
+        if isinstance(expr, tirx.IntImm | tirx.FloatImm):
+            return Const(expr.value, self.dtype(expr))
+        if isinstance(expr, tvm.ir.TensorLoad):
+            return load(self, expr, into)
+        if isinstance(expr, tvm.ir.Var) and expr in self.lets:
+            return self.lets[expr]
+        if "int" in str(getattr(expr, "ty", "")):
+            converted = self.converter.try_convert(expr)
+            if converted is not None:
+                return self.affine(converted, self.dtype(expr))
+        if "bool" in str(getattr(expr, "ty", "")):
+            truth = self.converter.decide(expr)
+            if truth is not None:
+                return Const(truth, "bool")
+        if isinstance(expr, tvm.ir.Var) and expr in self.converter.bindings:
+            return self.evaluate(self.converter.bindings[expr], into)
+        if isinstance(expr, tvm.ir.Call):
+            return self._call(expr, into)
+        handler = _NODES.get(type(expr))
+        if handler is None:
+            refuse(f"A {type(expr).__name__} has no iOp.", self.block, expr)
+        return handler(self, expr, into)
+
+    def dtype(self, expr: Any) -> str:
+        """The iGraph's dtype of an expression."""
+        try:
+            return from_tvm(expr.ty)
+        except IGraphError as error:
+            refuse(f"The dtype {expr.ty} has no iGraph counterpart.", self.block, expr, need=error.need)
+
+    # -- shapes -------------------------------------------------------------------------------
+    def result(self, dtype: str, shape: tuple[int, int], into: ISlice | None = None) -> ISlice:
+        """Where a value of that dtype and shape goes: ``into`` where it fits, else a temporary."""
+        if into is not None and fits(into, dtype, shape):
+            return into
+        return self.emitter.temporary(dtype, shape, self.tile, self.box)
+
+    def place(self, value: Operand, shape: tuple[int, int]) -> Value:
+        """The value as a slice of (at least) a shape: constants are filled, smaller ones broadcast."""
+        if isinstance(value, Const):
+            key = ("fill", str(value.number), value.dtype, shape)
+            known = self.recall(key)
+            if isinstance(known, Value):
+                return known
+            target = self.result(value.dtype, shape)
+            self.emitter.fill(target, value.number)
+            made = Value(target)
+            self.remember(key, made)
+            return made
+        if value.shape == shape:
+            return value
+        if value.shape[1] != shape[1]:
+            value = self._broadcast(value, "row", (value.shape[0], shape[1]))
+        if value.shape[0] != shape[0]:
+            value = self._broadcast(value, "col", (shape[0], value.shape[1]))
+        return value
+
+    def _broadcast(self, value: Value, axis: str, shape: tuple[int, int]) -> Value:
+        piece = value.slice
+        key = ("broadcast", piece.pointer.name, str(piece.offset), piece.stride, value.shape, shape)
+        known = self.recall(key)
+        if isinstance(known, Value):
+            return known
+        target = self.result(value.dtype, shape)
+        self.emitter.add(make.broadcast(target, piece, axis))
+        made = Value(target)
+        self.remember(key, made)
+        return made
+
+    def together(self, *values: Operand) -> list[Value]:
+        """Values brought to their common shape, constants filled."""
+        shape = common_shape(*values)
+        return [self.place(value, shape) for value in values]
+
+    # -- iOps ---------------------------------------------------------------------------------
+    def unary(self, name: str, value: Operand, params: tuple[Any, ...] = (), into: ISlice | None = None) -> Value:
+        """A unary iOp."""
+        (source,) = self.together(value)
+        dtype = "bool" if UNARY[name].result == "bool" else source.dtype
+        target = self.result(dtype, source.shape, into)
+        self.emitter.add(make.unary(name, target, source.slice, list(params)))
+        return Value(target)
+
+    def binary(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
+        """A binary iOp, in its scalar form where one operand is a number."""
+        scalar = _SCALAR_FORMS.get(name)
+        if scalar is not None and isinstance(a, Const) is not isinstance(b, Const):
+            number = a if isinstance(a, Const) else b
+            other = b if isinstance(a, Const) else a
+            assert isinstance(number, Const)
+            form = scalar[0 if isinstance(b, Const) else 1]
+            if form is not None and dtype_of(number.dtype).kind in UNARY[form].kinds:
+                return self.unary(form, other, (_number(number),), into)
+        x, y = self.together(a, b)
+        if dtype_of(x.dtype).kind not in BINARY[name].kinds:
+            name = _BOOL_FORMS.get(name, name) if x.dtype == "bool" else _INTEGER_FORMS.get(name, name)
+        target = self.result(x.dtype, x.shape, into)
+        self.emitter.add(make.binary(name, target, x.slice, y.slice))
+        return Value(target)
+
+    def compare(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
+        """A comparison."""
+        if isinstance(a, Const) and isinstance(b, Const):
+            return Const(bool(COMPARE[name].meaning(a.number, b.number)), "bool")
+        x, y = self.together(a, b)
+        target = self.result("bool", x.shape, into)
+        self.emitter.add(make.compare(name, target, x.slice, y.slice))
+        return Value(target)
+
+    def select(self, mask: Operand, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
+        """``mask ? a : b``."""
+        if isinstance(mask, Const):
+            return a if mask.number else b
+        m, x, y = self.together(mask, a, b)
+        target = self.result(x.dtype, x.shape, into)
+        self.emitter.add(make.select(target, m.slice, x.slice, y.slice))
+        return Value(target)
+
+    def cast(self, value: Operand, dtype: str, into: ISlice | None = None) -> Operand:
+        """The value as another dtype."""
+        if value.dtype == dtype:
+            return value
+        if isinstance(value, Const):
+            return Const(_as_number(value.number, dtype), dtype)
+        target = self.result(dtype, value.shape, into)
+        self.emitter.add(make.cast(target, value.slice))
+        return Value(target)
+
+    def logical(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
+        """``and`` or ``or`` of bools."""
+        for x, y in ((a, b), (b, a)):
+            if isinstance(x, Const):
+                return y if bool(x.number) is (name == "and") else x
+        return self.binary(name, a, b, into)
+
+    def negation(self, value: Operand, into: ISlice | None = None) -> Operand:
+        """``not`` of a bool."""
+        if isinstance(value, Const):
+            return Const(not value.number, "bool")
+        return self.unary("not", value, into=into)
+
+    # -- index values -------------------------------------------------------------------------
+    def affine(self, expr: Affine, dtype: str) -> Operand:
+        """A quasi-affine expression as a value: iota, and integer iOps where a tile variable is divided."""
+        if expr.is_constant:
+            return Const(expr.constant, dtype)
+        key = ("affine", str(expr), dtype)
+        known = self.recall(key)
+        if known is not None:
+            return known
+        names = [name for name in self.names if name is not None]
+        divided = [t for t in expr.terms if t.kind != "var" and not all(is_linear(expr_of(t), n) for n in names)]
+        if not divided:
+            return self.remember(key, self._iota(expr, dtype))
+        total: Operand = self.affine(expr - sum((expr_of(t) for t in divided), start=var("pid") * 0), dtype)
+        for term in divided:
+            inner = term.inner
+            assert isinstance(inner, Affine)
+            part: Operand = self.binary(
+                "floordiv" if term.kind == "floordiv" else "mod",
+                self.affine(inner, dtype),
+                Const(term.divisor, dtype),
+            )
+            if term.coeff != 1:
+                part = self.binary("mul", part, Const(term.coeff, dtype))
+            total = part if isinstance(total, Const) and total.number == 0 else self.binary("add", total, part)
+        return self.remember(key, total)
+
+    def _iota(self, expr: Affine, dtype: str) -> Value:
+        steps = [0 if name is None else expr.coefficient(name) for name in self.names]
+        base = without(expr, *(name for name in self.names if name is not None))
+        shape = (self.tile[0] if steps[0] else 1, self.tile[1] if steps[1] else 1)
+        target = self.result(dtype, shape)
+        self.emitter.add(make.iota(target, base, *steps))
+        return Value(target)
+
+    # -- nodes --------------------------------------------------------------------------------
+    def _call(self, expr: Any, into: ISlice | None) -> Operand:
+        name = str(expr.op.name) if isinstance(expr.op, tvm.ir.Op) else str(expr.op)
+        if name == "tirx.if_then_else":
+            return choice(self, *expr.args, into=into)
+        if name == "tirx.likely":
+            return self.evaluate(expr.args[0], into)
+        if name in ("tirx.call_pure_extern", "tirx.call_extern"):
+            name = EXTERNS.get(str(expr.args[0].value), str(expr.args[0].value))
+            args = expr.args[1:]
+        else:
+            args = expr.args
+        rule = CALLS.get(name)
+        if rule is None:
+            refuse(
+                f"The call {name} has no iOp.",
+                self.block,
+                expr,
+                need="one of " + ", ".join(sorted(CALLS)),
+                remedy="run this operator on the host, or express it with other calls",
+            )
+        return rule(self, [self.evaluate(arg) for arg in args], into)
+
+
+def fits(into: ISlice, dtype: str, shape: tuple[int, int]) -> bool:
+    """Whether a value of that dtype and shape can go to a slice as it is."""
+    return bool(into.shape == shape and into.pointer.dtype == dtype)
+
+
+def common_shape(*values: Operand) -> tuple[int, int]:
+    """The smallest shape that all values broadcast to."""
+    shapes = [v.shape for v in values if isinstance(v, Value)] or [(1, 1)]
+    return max(s[0] for s in shapes), max(s[1] for s in shapes)
+
+
+def expr_of(term: Any) -> Affine:
+    """A term with its coefficient as an expression."""
+    if term.kind == "var":
+        return var(str(term.var)) * term.coeff
+    divided = term.inner // term.divisor if term.kind == "floordiv" else term.inner % term.divisor
+    return divided * term.coeff
+
+
+def _number(value: Const) -> Any:
+    return value.number if dtype_of(value.dtype).kind == "float" else int(value.number)
+
+
+def _as_number(number: Any, dtype: str) -> Any:
+    kind = dtype_of(dtype).kind
+    if kind == "bool":
+        return bool(number)
+    if kind == "float":
+        return float(number)
+    if isinstance(number, float) and not math.isfinite(number):
+        raise AssertionError("TVM folds casts of constants, and none of infinity to an integer")
+    return int(dtype_of(dtype).numpy.type(int(number)))
+
+
+#: (form with the number on the right, form with it on the left) of each binary function.
+_SCALAR_FORMS: dict[str, tuple[str | None, str | None]] = {
+    "add": ("adds", "adds"),
+    "sub": ("subs", "rsubs"),
+    "mul": ("muls", "muls"),
+    "div": ("divs", "rdivs"),
+    "max": ("maxs", "maxs"),
+    "min": ("mins", "mins"),
+    "pow": ("pows", None),
+}
+#: What arithmetic on bools means.
+_BOOL_FORMS = {"add": "or", "mul": "and", "max": "or", "min": "and", "sub": "xor"}
+#: Division of integers in TIR's `Div` rounds towards zero.
+_INTEGER_FORMS = {"div": "truncdiv"}
+
+_Node = Callable[[TileContext, Any, ISlice | None], Operand]
+
+
+def _binary(name: str) -> _Node:
+    return lambda c, e, into: c.binary(name, c.evaluate(e.a), c.evaluate(e.b), into)
+
+
+def _compare(name: str) -> _Node:
+    return lambda c, e, into: c.compare(name, c.evaluate(e.a), c.evaluate(e.b), into)
+
+
+def _logical(name: str) -> _Node:
+    def node(c: TileContext, e: Any, into: ISlice | None) -> Operand:
+        a = c.evaluate(e.a)
+        # the second side may rely on the first, as in i < n && x[i] > 0
+        with c.guarded(Guard(None, lambda: a if name == "and" else c.negation(a))):
+            b = c.evaluate(e.b)
+        return c.logical(name, a, b, into)
+
+    return node
+
+
+def _let(context: TileContext, expr: Any, into: ISlice | None) -> Operand:
+    context.lets[expr.var] = context.evaluate(expr.value)
+    return context.evaluate(expr.body, into)
+
+
+def _select(context: TileContext, expr: Any, into: ISlice | None) -> Operand:
+    # TVM may turn a Select's loads into guarded ones; nothing relies on both sides being legal
+    return choice(context, expr.condition, expr.true_value, expr.false_value, into=into)
+
+
+_NODES: dict[type, _Node] = {
+    tirx.Add: _binary("add"),
+    tirx.Sub: _binary("sub"),
+    tirx.Mul: _binary("mul"),
+    tirx.Div: _binary("div"),
+    tirx.Mod: _binary("truncmod"),
+    tirx.FloorDiv: _binary("floordiv"),
+    tirx.FloorMod: _binary("mod"),
+    tirx.Max: _binary("max"),
+    tirx.Min: _binary("min"),
+    tirx.BitwiseAnd: _binary("and"),
+    tirx.BitwiseOr: _binary("or"),
+    tirx.BitwiseXor: _binary("xor"),
+    tirx.LShift: _binary("shl"),
+    tirx.RShift: _binary("shr"),
+    tirx.EQ: _compare("eq"),
+    tirx.NE: _compare("ne"),
+    tirx.LT: _compare("lt"),
+    tirx.LE: _compare("le"),
+    tirx.GT: _compare("gt"),
+    tirx.GE: _compare("ge"),
+    tirx.And: _logical("and"),
+    tirx.Or: _logical("or"),
+    tirx.Not: lambda c, e, into: c.negation(c.evaluate(e.a), into),
+    tirx.BitwiseNot: lambda c, e, into: c.unary("not", c.evaluate(e.a), into=into),
+    tirx.Cast: lambda c, e, into: c.cast(c.evaluate(e.value), c.dtype(e), into),
+    tirx.Select: _select,
+    tirx.Let: _let,
+}
+
+__all__ = ["TileContext", "common_shape", "expr_of"]

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The entry of extraction: scheduled PrimFunc -> iGraph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ..errors import ExtractionError
+from ..igraph import HardwareModel, IGraph, Loop, walk_body
+from .leaf import LeafExtractor
+from .memory import PID, Memory, Names
+from .peephole import fold_inits
+from .sync import synchronise
+from .temporaries import Pool
+from .tree import Serial, TreeLoop, build_tree
+
+#: Temporaries of a full tile that must fit in reg at once, where no schedule chose the tile.
+_LIVE_TEMPORARIES = 16
+
+
+def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) -> IGraph:
+    """The iGraph of an S-TIR PrimFunc.
+
+    Parameters
+    ----------
+    prim_func : tvm.tirx.PrimFunc
+        Static shapes; scheduled as the contract in ``docs/architecture.md`` says.  Without a loop
+        annotated ``uir.parallel`` one unit computes everything, in tiles that fit in reg.
+    hardware : HardwareModel
+        The device; it becomes part of the graph.
+    name : str, optional
+        Name of the graph; by default the function's ``global_symbol``.
+
+    Returns
+    -------
+    IGraph
+        With one dram pointer per parameter, in the order of the signature.
+
+    Raises
+    ------
+    uir_tvm.errors.ExtractionError
+        What no iGraph expresses; the message names the block and the statement.
+    """
+    if not isinstance(prim_func, tirx.PrimFunc):
+        raise ExtractionError(
+            f"Extraction needs a PrimFunc, not a {type(prim_func).__name__}.",
+            remedy='pass one function of the module: mod["main"]',
+        )
+    symbol = (prim_func.attrs or {}).get("global_symbol")
+    graph_name = name or (str(symbol) if symbol else "main")
+    tree = build_tree(prim_func)
+    names = Names(PID)
+    memory = Memory(prim_func, tree, names)
+    pool = Pool(names)
+    limit = None if tree.parallel is not None else max(64, hardware.reg_bytes // (4 * _LIVE_TEMPORARIES))
+    body = _extract_body(tree.body, (), LeafExtractor(memory, pool, limit), memory)
+    body = fold_inits(body)
+    if tree.num_units > 1:
+        body = synchronise(body)
+    used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
+    rest = [p for p in [*memory.pointers, *pool.pointers] if p.is_param or str(p.name) in used]
+    return IGraph(graph_name, hardware, tree.num_groups, tree.num_units, rest, body)
+
+
+def _extract_body(
+    nodes: Sequence[Any], around: tuple[TreeLoop, ...], leaves: LeafExtractor, memory: Memory
+) -> list[Any]:
+    out: list[Any] = []
+    for node in nodes:
+        if isinstance(node, Serial):
+            body = _extract_body(node.body, (*around, node.loop), leaves, memory)
+            if body:
+                out.append(Loop(memory.loop_name(node.loop), node.loop.extent, body))
+        else:
+            out.extend(leaves.extract(node, around))
+    return out

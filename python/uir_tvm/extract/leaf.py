@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One leaf as loops and iOps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tvm import tirx
+
+from ..igraph import Loop
+from .box import Atom, NotABoxError, box_of, conjunction
+from .contraction import emit_contraction, is_contraction, plan_contraction
+from .emit import Emitter
+from .errors import NeedsSerialError, refuse
+from .expression import TileContext
+from .load import store
+from .memory import Memory
+from .plan import Plan, Planner, PlanLoop
+from .reduction import Accumulation
+from .rename import renamed
+from .temporaries import Pool
+from .tree import Guarded, Leaf, TreeLoop
+
+
+class LeafExtractor:
+    """Turns leaves into loop-tree nodes.
+
+    Parameters
+    ----------
+    limit : the most elements of a tile in a function without a parallel loop; None = as scheduled.
+    """
+
+    def __init__(self, memory: Memory, pool: Pool, limit: int | None) -> None:
+        self.memory, self.pool, self.limit = memory, pool, limit
+
+    def extract(self, leaf: Leaf, around: Sequence[TreeLoop]) -> list[Any]:
+        """The nodes of one leaf.
+
+        Tries with as many tile loops as there are; every statement that cannot carry one names it,
+        and the next try makes it serial.
+        """
+        forced: set[str] = set()
+        while True:
+            emitter = Emitter(self.memory.names)
+            try:
+                nodes = self._attempt(leaf, around, forced, emitter)
+            except NeedsSerialError as error:
+                if error.loop in forced:
+                    refuse("A condition of this statement is no box of a tile.", leaf.block, leaf.stmts[0].stmt)
+                forced.add(error.loop)
+                continue
+            return self.pool.assign(nodes, emitter.temporaries)
+
+    def _attempt(
+        self, leaf: Leaf, around: Sequence[TreeLoop], forced: set[str], emitter: Emitter
+    ) -> list[Any]:
+        planner = Planner(leaf, self.memory, around, forced, self.limit)
+        if is_contraction(planner):
+            plan, roles, factors = plan_contraction(planner)
+            emit_contraction(emitter, self.memory, plan, roles, factors, self._atoms(plan, leaf.stmts[0]))
+            return self._in_loops(plan, plan.serial, emitter.body)
+        plan = planner.plan()
+        context = TileContext(
+            emitter, self.memory, plan.converter, plan.tile, plan.tile_names, leaf.block
+        )
+        if plan.update is not None and plan.reduced:
+            return self._reduction(plan, context)
+        for guarded in leaf.stmts:
+            context.box = box_of(self._atoms(plan, guarded), plan.tile, plan.tile_names, plan.space)
+            if isinstance(guarded.stmt, tirx.BufferStore):
+                store(context, guarded.stmt)
+                context.forget()
+            else:
+                context.lets[guarded.stmt.var] = context.evaluate(guarded.stmt.value)
+        return self._in_loops(plan, plan.serial, emitter.body)
+
+    def _reduction(self, plan: Plan, context: TileContext) -> list[Any]:
+        """The accumulator is loaded before the serial reduction loops and stored after them."""
+        atoms = self._atoms(plan, plan.leaf.stmts[0])
+        of_element = [atom for atom in atoms if not set(atom.expr.variables()) & plan.reduced]
+        element_box = box_of(of_element, plan.tile, plan.tile_names, plan.space)
+        context.box = box_of(atoms, plan.tile, plan.tile_names, plan.space)
+        accumulation = Accumulation(context, plan, element_box)
+        emitter = context.emitter
+        accumulation.begin()
+        begin, emitter.body = emitter.body, []
+        accumulation.step()
+        inner = [loop for loop in plan.serial if loop.name in plan.reduced]
+        step, emitter.body = self._in_loops(plan, inner, emitter.body), []
+        accumulation.end()
+        outer = [loop for loop in plan.serial if loop.name not in plan.reduced]
+        return self._in_loops(plan, outer, [*begin, *step, *emitter.body])
+
+    def _atoms(self, plan: Plan, guarded: Guarded) -> list[Atom]:
+        """The conditions of a statement, and the ends of loops that were cut."""
+        atoms = [Atom(tail) for tail in plan.tails]
+        for condition in guarded.conditions:
+            try:
+                atoms += conjunction(condition, plan.converter)
+            except NotABoxError as error:
+                refuse(
+                    "A statement under a condition that is no box.",
+                    plan.leaf.block,
+                    guarded.stmt,
+                    need=f"a conjunction of affine bounds; this is none: {error}",
+                    remedy="write the condition into the value with T.Select",
+                )
+        return atoms
+
+    def _in_loops(self, plan: Plan, loops: Sequence[PlanLoop], body: list[Any]) -> list[Any]:
+        """The body inside of serial loops, each under a name of the graph."""
+        if not body:
+            return []
+        for loop in reversed(loops):
+            name = self.memory.names.new(loop.name.split(".")[0])
+            body = [Loop(name, loop.extent, [renamed(node, {loop.name: name}) for node in body])]
+        return body
+

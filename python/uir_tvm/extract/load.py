@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loads and stores of a tile: slices where addresses are affine, gather and scatter elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..igraph import ISlice, make
+from ..igraph.affine import Affine, affine
+from .access import address_of
+from .affine_from_tir import NotAffineError
+from .box import FULL, Box
+from .emit import Const, Operand, Value, reboxed
+from .errors import NeedsSerialError, refuse
+from .memory import Storage
+from .space import is_linear, without
+
+if TYPE_CHECKING:
+    from .expression import TileContext
+
+
+def load(c: TileContext, expr: Any, into: ISlice | None) -> Operand:
+    """The value of a load: a reg slice as it stands, a move from elsewhere, a gather where not affine."""
+    storage = c.memory.storages[expr.source]
+    address = affine_address(c, storage, expr.indices)
+    if address is None:
+        return gather(c, storage, expr.indices, into)
+    piece = slice_at(c, storage, address)
+    guard = None if within(c, storage, address) else guard_box(c)
+    if guard is None:
+        if c.guards and not within(c, storage, address):
+            return gather(c, storage, expr.indices, into)
+        return _loaded(c, piece, into)
+    return _moved(c, piece, guard, 0, into)
+
+
+def load_padded(c: TileContext, expr: Any, box: Box, pad: Const, into: ISlice | None) -> Operand | None:
+    """A load inside of a box, a number elsewhere; None where one move cannot do it."""
+    storage = c.memory.storages[expr.source]
+    address = affine_address(c, storage, expr.indices)
+    if address is None or c.guards:
+        return None
+    piece = slice_at(c, storage, address)
+    sides = ((box.row_begin, box.row_end), (box.col_begin, box.col_end))
+    for axis, bounds in enumerate(sides):
+        name = c.names[axis]
+        if piece.shape[axis] == c.tile[axis] or name is None:
+            continue
+        if any(b is not None and not _is_uniform(b, c.tile[axis]) for b in bounds):
+            return None  # the number reaches along an axis that the load does not have
+    return _moved(c, piece, box, pad.number, into)
+
+
+def _is_uniform(bound: Affine, extent: int) -> bool:
+    """Whether a bound is a multiple of the extent: it takes the whole axis or nothing."""
+    return bound.constant % extent == 0 and all(t.coeff % extent == 0 for t in bound.terms)
+
+
+def affine_address(c: TileContext, storage: Storage, indices: Sequence[Any]) -> Affine | None:
+    """The address if it is affine, linear in the tile's variables."""
+    try:
+        address = address_of(storage, indices, c.converter)
+    except NotAffineError:
+        return None
+    return address if all(n is None or is_linear(address, n) for n in c.names) else None
+
+
+def slice_at(c: TileContext, storage: Storage, address: Affine) -> ISlice:
+    """The slice that a linear address walks over the tile; extent 1 along an axis that does not move it."""
+    strides = [0 if name is None else address.coefficient(name) for name in c.names]
+    shape = (c.tile[0] if strides[0] else 1, c.tile[1] if strides[1] else 1)
+    base = without(address, *(name for name in c.names if name is not None))
+    stride = (strides[0] or shape[1], strides[1] or 1)
+    box = c.box.shrink(c.tile, shape)
+    return ISlice(storage.pointer, base, shape, stride, **box.slice_bounds())
+
+
+def within(c: TileContext, storage: Storage, address: Affine) -> bool:
+    """Whether the address stays inside of the pointer wherever the loops run."""
+    low, high = c.converter.space.bounds(address)
+    return low >= 0 and high < storage.pointer.size
+
+
+def guard_box(c: TileContext) -> Box | None:
+    """All guards as one box; None when there is none or one is no box."""
+    box: Box | None = FULL
+    for guard in c.guards:
+        if box is None or guard.box is None:
+            return None
+        box = box.intersect(guard.box, c.converter.space)
+    return box if c.guards else None
+
+
+def _loaded(c: TileContext, piece: ISlice, into: ISlice | None) -> Operand:
+    in_place = into is not None and into.shape == piece.shape and into.pointer.dtype == piece.pointer.dtype
+    if piece.pointer.level == "reg" and not in_place:
+        return Value(piece)
+    key = ("load", str(piece.pointer.name), str(piece.offset), piece.shape, piece.stride)
+    known = c.recall(key)
+    if known is not None and not (in_place and piece.pointer.level == "reg"):
+        return known
+    target = c.result(str(piece.pointer.dtype), piece.shape, into)
+    c.emitter.move(target, piece)
+    return Value(target) if target is into else c.remember(key, Value(target))
+
+
+def _moved(c: TileContext, piece: ISlice, box: Box, pad: Any, into: ISlice | None) -> Value:
+    target = c.result(str(piece.pointer.dtype), piece.shape, into)
+    c.emitter.move(target, reboxed(piece, box.shrink(c.tile, piece.shape)), pad=pad)
+    return Value(target)
+
+
+# -- gather and scatter -----------------------------------------------------------------------
+def gather(c: TileContext, storage: Storage, indices: Sequence[Any], into: ISlice | None) -> Operand:
+    """A load whose address is data, or not linear in the tile."""
+    table, index, shape = _indexed(c, storage, indices)
+    place = c.place(_guarded(c, index), (shape[0], 1) if table.cols > 1 else shape)
+    target = c.result(str(storage.pointer.dtype), shape, into)
+    c.emitter.add(make.gather(target, table, place.slice, 0))
+    return Value(target)
+
+
+def scatter(c: TileContext, storage: Storage, indices: Sequence[Any], value: Operand) -> None:
+    """A store whose address is data."""
+    table, index, _ = _indexed(c, storage, indices)
+    source = c.place(value, c.tile)
+    place = c.place(index, (c.tile[0], 1) if table.cols > 1 else c.tile)
+    if table.cols > 1 and table.cols != c.tile[1]:
+        raise NeedsSerialError(str(c.names[1]))
+    c.emitter.add(make.scatter(table, source.slice, place.slice))
+
+
+def _indexed(
+    c: TileContext, storage: Storage, indices: Sequence[Any]
+) -> tuple[ISlice, Operand, tuple[int, int]]:
+    """(the slice that is indexed, the index into its rows, the shape of what it gives).
+
+    Whole rows where one dimension is indexed by a value that does not vary along columns and the
+    rest of the address does not vary along rows; single elements of the whole pointer otherwise.
+    """
+    rest, data = affine(0), []
+    for dim, (expr, start, stride) in enumerate(zip(indices, storage.start, storage.strides(), strict=True)):
+        converted = c.converter.try_convert(expr)
+        if converted is None:
+            data.append((dim, stride, expr, start))
+        else:
+            rest = rest + (converted - start) * stride
+    rest = c.converter.space.fold(rest)
+    values = [(dim, stride, _offset(c, c.evaluate(expr), start)) for dim, stride, expr, start in data]
+    if len(values) == 1:
+        dim, stride, index = values[0]
+        shape = index.shape if isinstance(index, Value) else (1, 1)
+        rows, cols = c.names
+        linear = cols is None or is_linear(rest, cols)
+        if shape[1] == 1 and linear and (rows is None or rows not in rest.variables()):
+            step = 0 if cols is None else rest.coefficient(cols)
+            width = c.tile[1] if step else 1
+            base = rest if cols is None else without(rest, cols)
+            table = ISlice(storage.pointer, base, (storage.shape[dim], width), (stride, step or 1))
+            return table, index, (shape[0], width)
+    dtype = "int64" if any(v.dtype == "int64" for _, _, v in values) else "int32"
+    total: Operand = c.affine(rest, dtype)
+    for _, stride, value in values:
+        part = c.cast(value, dtype)
+        part = part if stride == 1 else c.binary("mul", part, Const(stride, dtype))
+        total = part if isinstance(total, Const) and total.number == 0 else c.binary("add", total, part)
+    table = ISlice(storage.pointer, 0, (storage.pointer.size, 1), (1, 1))
+    shape = total.shape if isinstance(total, Value) else (1, 1)
+    return table, total, shape
+
+
+def _offset(c: TileContext, value: Operand, start: Affine) -> Operand:
+    return value if start == 0 else c.binary("sub", value, c.affine(start, value.dtype))
+
+
+def _guarded(c: TileContext, index: Operand) -> Operand:
+    """The index where every guard holds, -1 (no element) elsewhere."""
+    for guard in c.guards:
+        mask = guard.mask()
+        if not (isinstance(mask, Const) and mask.number):
+            index = c.select(mask, index, Const(-1, index.dtype))
+    return index
+
+
+# -- stores -----------------------------------------------------------------------------------
+def target_slice(c: TileContext, buffer: Any, indices: Sequence[Any], stmt: Any) -> ISlice | None:
+    """Where a store over the tile goes; None when it is data that says where.
+
+    Raises
+    ------
+    NeedsSerialError
+        A tile variable moves the address in no linear way, or not at all.
+    """
+    storage = c.memory.storages[buffer]
+    try:
+        address = address_of(storage, indices, c.converter)
+    except NotAffineError:
+        return None
+    for name in c.names:
+        if name is not None and (not is_linear(address, name) or address.coefficient(name) == 0):
+            raise NeedsSerialError(name)
+    if storage.pointer.role == "in":
+        refuse("A store to a parameter that is only read.", c.block, stmt)
+    return slice_at(c, storage, address)
+
+
+def store(c: TileContext, stmt: Any) -> None:
+    """Evaluate a BufferStore over the tile."""
+    target = target_slice(c, stmt.buffer, stmt.indices, stmt)
+    if target is None:
+        scatter(c, c.memory.storages[stmt.buffer], stmt.indices, c.evaluate(stmt.value))
+        return
+    # straight into reg; sram takes a copy from dram as it is
+    direct = target.pointer.level == "reg" or (target.pointer.level == "sram" and _is_copy(c, stmt.value))
+    put(c, target, c.evaluate(stmt.value, target if direct else None))
+
+
+def _is_copy(c: TileContext, expr: Any) -> bool:
+    source = getattr(expr, "source", None)
+    if source is None or c.guards:
+        return False
+    storage = c.memory.storages[source]
+    address = affine_address(c, storage, expr.indices)
+    return (
+        storage.pointer.level == "dram"
+        and address is not None
+        and slice_at(c, storage, address).shape == c.tile
+    )
+
+
+def put(c: TileContext, target: ISlice, value: Operand) -> None:
+    """Leave a value in a target slice of the tile's shape."""
+    if isinstance(value, Value) and value.slice is target:
+        return
+    if isinstance(value, Const) and target.pointer.level == "reg":
+        c.emitter.fill(target, value.number)
+        return
+    c.emitter.move(target, c.place(value, target.shape).slice)

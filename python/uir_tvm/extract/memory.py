@@ -1,0 +1,314 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Buffers as pointers, and how much of each is kept alive.
+
+Parameters and ``global`` buffers are dram pointers of the whole buffer.  A ``shared`` or ``local``
+buffer is declared with its full shape but only a region of it lives at a time: the one touched in
+one iteration of the loops that enclose all its accesses.  Its pointer has the size of that region,
+and its addresses count from the region's start.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import tvm
+from tvm import tirx
+from tvm_ffi.structural import structural_walk
+
+from ..errors import IGraphError
+from ..igraph import IPointer
+from ..igraph.affine import Affine, affine, var
+from ..igraph.dtypes import from_tvm
+from .affine_from_tir import AffineConverter, NotAffineError
+from .errors import refuse
+from .space import Space
+from .tree import Leaf, Serial, Tree, TreeLoop
+
+PID = "pid"
+LEVELS = {"global": "dram", "shared": "sram", "shared.dyn": "sram", "local": "reg", "": "dram"}
+
+
+@attrs.frozen
+class Storage:
+    """A pointer, and the region of the buffer that it holds: ``start + [0, shape)`` per dimension."""
+
+    pointer: IPointer
+    start: tuple[Affine, ...]
+    shape: tuple[int, ...]
+
+    def strides(self) -> tuple[int, ...]:
+        """Row-major strides of the region."""
+        return tuple(math.prod(self.shape[k + 1 :]) for k in range(len(self.shape)))
+
+
+@attrs.define
+class _Access:
+    """One access: the leaf, the loops of the tree around it, the indices."""
+
+    leaf: Leaf
+    loops: tuple[TreeLoop, ...]
+    indices: Sequence[Any]
+
+
+class Names:
+    """Names that are identifiers, each given once."""
+
+    def __init__(self, *taken: str) -> None:
+        self.taken = set(taken)
+
+    def new(self, hint: str) -> str:
+        """A name like ``hint``."""
+        base = "".join(c if c.isascii() and c.isalnum() else "_" for c in hint).strip("_") or "v"
+        base = base if not base[0].isdigit() else f"v{base}"
+        name, count = base, 0
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
+        return name
+
+
+class Memory:
+    """The pointers of a function.
+
+    Attributes
+    ----------
+    storages : dict[tvm.tirx.Buffer, Storage]
+        Every buffer that is a parameter or accessed.
+    params : list[IPointer]
+        In the order of the signature.
+    """
+
+    def __init__(self, func: Any, tree: Tree, names: Names) -> None:
+        self.tree, self.names = tree, names
+        self.loop_names: dict[TreeLoop, str] = {}
+        self.storages: dict[Any, Storage] = {}
+        self.params: list[IPointer] = []
+        self.reads: list[Any] = []
+        self.accesses: dict[Any, list[_Access]] = {}
+        self.roles: dict[Any, str] = {}
+        self._collect(tree.body, ())
+        for param in func.params:
+            self._add_param(param)
+        for buffer in self.accesses:
+            if buffer not in self.storages:
+                self._add_temporary(buffer)
+
+    @property
+    def pointers(self) -> list[IPointer]:
+        """Parameters first, then the rest."""
+        rest = [s.pointer for s in self.storages.values() if not s.pointer.is_param]
+        return [*self.params, *rest]
+
+    def loop_name(self, loop: TreeLoop) -> str:
+        """The name of a tree loop's variable; the same whenever it is asked for."""
+        if loop not in self.loop_names:
+            self.loop_names[loop] = self.names.new(str(loop.var.name))
+        return self.loop_names[loop]
+
+    def environment(self, loops: Sequence[TreeLoop]) -> tuple[dict[Any, Affine], dict[str, int]]:
+        """What pid and some tree loops stand for, and their extents by name."""
+        env: dict[Any, Affine] = {}
+        extents = {PID: self.tree.num_groups * self.tree.num_units}
+        if self.tree.parallel is not None:
+            env[self.tree.parallel.var] = var(PID)
+        for loop in loops:
+            env[loop.var] = var(self.loop_name(loop)) + loop.start
+            extents[self.loop_name(loop)] = loop.extent
+        return env, extents
+
+    # -- accesses -----------------------------------------------------------------------------
+    def _collect(self, body: Sequence[Any], loops: tuple[TreeLoop, ...]) -> None:
+        for node in body:
+            if isinstance(node, Serial):
+                self._collect(node.body, (*loops, node.loop))
+                continue
+            for guarded in node.stmts:
+                self._collect_stmt(guarded.stmt, node, loops)
+
+    def _collect_stmt(self, stmt: Any, leaf: Leaf, loops: tuple[TreeLoop, ...]) -> None:
+        def visit(load: Any) -> None:
+            self._access(load.source, leaf, loops, load.indices)
+            self.roles.setdefault(load.source, "in")
+
+        structural_walk(stmt.value, [(tvm.ir.TensorLoad, visit)])
+        if isinstance(stmt, tirx.BufferStore):
+            for index in stmt.indices:
+                structural_walk(index, [(tvm.ir.TensorLoad, visit)])
+            self._access(stmt.buffer, leaf, loops, stmt.indices)
+            # read before it was written: the caller's values matter
+            self.roles[stmt.buffer] = "inout" if self.roles.get(stmt.buffer) in ("in", "inout") else "out"
+
+    def _access(self, buffer: Any, leaf: Leaf, loops: tuple[TreeLoop, ...], indices: Sequence[Any]) -> None:
+        self.accesses.setdefault(buffer, []).append(_Access(leaf, loops, indices))
+
+    # -- pointers -----------------------------------------------------------------------------
+    def _add_param(self, param: Any) -> None:
+        if not tirx.is_buffer_var(param):
+            refuse(
+                f"The parameter '{param.name}' is no buffer.",
+                "",
+                need="buffer parameters only",
+                remedy="bind the scalar to a constant, or pass it as a buffer of one element",
+            )
+        shape = self._shape(param)
+        role = self.roles.get(param, "in")
+        pointer = self._pointer(param, "dram", math.prod(shape), role)
+        self.params.append(pointer)
+        self.storages[param] = Storage(pointer, (affine(0),) * len(shape), shape)
+
+    def _add_temporary(self, buffer: Any) -> None:
+        scope = str(buffer.scope())
+        if scope not in LEVELS:
+            refuse(
+                f"The buffer '{buffer.name}' has scope '{scope}'.",
+                "",
+                need="one of global, shared, local",
+                remedy="set another scope",
+            )
+        level, shape = LEVELS[scope], self._shape(buffer)
+        start: tuple[Affine, ...] = (affine(0),) * len(shape)
+        if level != "dram":
+            start, shape = self._region(buffer, level, shape)
+        pointer = self._pointer(buffer, level, math.prod(shape), "tmp")
+        self.storages[buffer] = Storage(pointer, start, shape)
+
+    def _pointer(self, buffer: Any, level: str, size: int, role: str) -> IPointer:
+        try:
+            dtype = from_tvm(buffer.dtype)
+        except IGraphError as error:
+            refuse(f"The buffer '{buffer.name}' has dtype {buffer.dtype}.", "", need=error.need)
+        return IPointer(self.names.new(str(buffer.name)), level, dtype, size, role)
+
+    def _shape(self, buffer: Any) -> tuple[int, ...]:
+        if len(buffer.strides):
+            self._require_compact(buffer)
+        shape = []
+        for extent in buffer.shape:
+            if not isinstance(extent, tirx.IntImm):
+                refuse(
+                    f"The buffer '{buffer.name}' has a symbolic shape: {list(buffer.shape)}.",
+                    "",
+                    need="static shapes",
+                    remedy="give the model concrete input shapes",
+                )
+            if int(extent.value) <= 0:
+                refuse(
+                    f"The buffer '{buffer.name}' has a dimension of size {int(extent.value)}.",
+                    "",
+                    need="every dimension at least 1",
+                    remedy="drop the operator: an empty tensor has nothing to compute",
+                )
+            shape.append(int(extent.value))
+        return tuple(shape)
+
+    def _require_compact(self, buffer: Any) -> None:
+        expected = 1
+        for extent, stride in reversed(list(zip(buffer.shape, buffer.strides, strict=True))):
+            if not isinstance(stride, tirx.IntImm) or not isinstance(extent, tirx.IntImm):
+                break
+            if int(stride.value) != expected:
+                break
+            expected *= int(extent.value)
+        else:
+            return
+        refuse(
+            f"The buffer '{buffer.name}' has strides {list(buffer.strides)}.",
+            "",
+            need="compact row-major buffers",
+            remedy="copy the buffer into a compact one first",
+        )
+
+    # -- regions ------------------------------------------------------------------------------
+    def _region(
+        self, buffer: Any, level: str, shape: tuple[int, ...]
+    ) -> tuple[tuple[Affine, ...], tuple[int, ...]]:
+        """(start, shape) of the region touched within one iteration of the common loops."""
+        accesses = self.accesses[buffer]
+        common = set(accesses[0].loops).intersection(*(a.loops for a in accesses))
+        starts, extents = [], []
+        for dim, extent in enumerate(shape):
+            spans = [self._span(a, a.indices[dim], common, level) for a in accesses]
+            start, size = _join(spans, extent)
+            starts.append(start)
+            extents.append(size)
+        return tuple(starts), tuple(extents)
+
+    def _span(
+        self, access: _Access, index: Any, common: set[TreeLoop], level: str
+    ) -> tuple[Affine, int, int] | None:
+        """(start, low, high): the index runs over ``start + [low, high]``; None when it is not affine."""
+        env, extents = self.environment(access.loops)
+        fixed = {self.loop_name(loop) for loop in common} | {PID}
+        units = self.tree.num_units
+        if level == "sram" and units > 1 and self.tree.parallel is not None:
+            # one copy per group: the units of a group touch it together
+            env[self.tree.parallel.var] = var("group ") * units + var("unit ")
+            extents.update({"group ": self.tree.num_groups, "unit ": units})
+            fixed = (fixed - {PID}) | {"group "}
+        for k, loop in enumerate(access.leaf.loops):
+            name = f"leaf {k}"
+            env[loop.var] = var(name) + loop.start
+            extents[name] = loop.extent
+        space = Space(extents)
+        try:
+            expr = AffineConverter(env, self.tree.bindings, space).convert(index)
+        except NotAffineError:
+            return None
+        start, low, high = affine(0), 0, 0
+        for term in expr.terms:
+            alone = _term(term)
+            if set(alone.variables()) <= fixed:
+                start = start + alone
+                continue
+            base, lo, hi = _spread(term, fixed, space)
+            start, low, high = start + base, low + lo, high + hi
+        return start.substitute({"group ": var(PID) // units}), low + expr.constant, high + expr.constant
+
+
+def _term(term: Any) -> Affine:
+    if term.kind == "var":
+        return var(str(term.var)) * term.coeff
+    divided = term.inner // term.divisor if term.kind == "floordiv" else term.inner % term.divisor
+    return divided * term.coeff
+
+
+def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]:
+    """A term as ``base + [lo, hi]``, the base in fixed variables only."""
+    c = term.coeff
+    if term.kind == "var":
+        ends = (0, c * (space.extents[str(term.var)] - 1))
+        return affine(0), min(ends), max(ends)
+    if term.kind == "mod":
+        lo, hi = space.bounds(_term(term))
+        return affine(0), lo, hi
+    inner, k = term.inner, term.divisor
+    base, lo, hi = affine(0), inner.constant, inner.constant
+    for part in inner.terms:
+        if set(_term(part).variables()) <= fixed:
+            base = base + _term(part)
+        else:
+            extra, low, high = _spread(part, fixed, space)
+            base, lo, hi = base + extra, lo + low, hi + high
+    # floor((b + x)/k) for x in [lo, hi] lies in floor((b + lo)/k) + [0, ceil((hi - lo)/k)]
+    ends = (0, c * -((lo - hi) // k))
+    return space.floordiv(base + lo, k) * c, min(ends), max(ends)
+
+
+def _join(spans: Sequence[tuple[Affine, int, int] | None], extent: int) -> tuple[Affine, int]:
+    """The hull of all spans if they start alike and it is smaller than the dimension, else all of it."""
+    if any(span is None for span in spans):
+        return affine(0), extent
+    known = [span for span in spans if span is not None]
+    start = known[0][0]
+    if any(span[0] != start for span in known):
+        return affine(0), extent
+    low, high = min(span[1] for span in known), max(span[2] for span in known)
+    if start.is_constant:
+        low, high = max(low, -start.constant), min(high, extent - 1 - start.constant)
+    if high - low + 1 > extent:
+        return affine(0), extent
+    return start + low, high - low + 1

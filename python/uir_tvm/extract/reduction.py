@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Updates ``b[v] = b[v] op f`` over a tile: reduce along the tile's reduction axes, then accumulate."""
+
+from __future__ import annotations
+
+from ..igraph import ISlice, make
+from .access import address_of
+from .affine_from_tir import NotAffineError
+from .box import Box
+from .emit import Operand, Value, reboxed
+from .errors import NeedsSerialError
+from .expression import TileContext
+from .load import put, slice_at
+from .plan import Plan
+
+#: and, or are min, max of bools where they reduce.
+_REDUCE_NAMES = {"and": "min", "or": "max"}
+
+
+class Accumulation:
+    """The update of one leaf.
+
+    ``begin`` before the serial reduction loops, ``step`` inside of them, ``end`` after them.
+    """
+
+    def __init__(self, context: TileContext, plan: Plan, element_box: Box) -> None:
+        self.c, self.plan = context, plan
+        assert plan.update is not None
+        self.update = plan.update
+        self.element_box = element_box
+        self.home = self._home()
+        self.place = self.home
+
+    def _home(self) -> ISlice:
+        """The stored slice; extent 1 along the tile's reduction axes."""
+        storage = self.c.memory.storages[self.update.store.buffer]
+        try:
+            address = address_of(storage, self.update.store.indices, self.c.converter)
+        except NotAffineError as error:  # the planner made every loop serial that the data depends on
+            raise AssertionError(f"an update whose address is data: {error}") from error
+        for name in self.c.names:
+            if name is None or name in self.plan.reduced:
+                continue
+            if address.coefficient(name) == 0:
+                raise NeedsSerialError(name)
+        piece = slice_at(self.c, storage, address)
+        return reboxed(piece, self.element_box.shrink(self.c.tile, piece.shape))
+
+    def begin(self) -> None:
+        """Bring an accumulator that is not in reg there."""
+        if self.home.pointer.level != "reg":
+            pointer = self.c.emitter.temporary(str(self.home.pointer.dtype), self.home.shape, self.home.shape)
+            self.place = reboxed(pointer, self.element_box.shrink(self.c.tile, self.home.shape))
+            self.c.emitter.move(self.place, self.home)
+
+    def end(self) -> None:
+        """Store the accumulator where it belongs."""
+        if self.place is not self.home:
+            self.c.emitter.move(self.home, self.place)
+
+    def step(self) -> None:
+        """Reduce the operand over the tile and accumulate."""
+        partial = self.partial()
+        accumulator = reboxed(self.place, self.c.box.shrink(self.c.tile, self.place.shape))
+        result = self.c.binary(self.update.op, Value(accumulator), partial, accumulator)
+        put(self.c, accumulator, result)
+
+    def partial(self) -> Operand:
+        """The operand, reduced along the tile's reduction axes."""
+        c = self.c
+        value = c.evaluate(self.update.operand)
+        axes = [k for k in (1, 0) if c.names[k] is not None and c.names[k] in self.plan.reduced]
+        if not axes:
+            return value
+        whole = tuple(
+            c.tile[k] if k in axes else (value.shape[k] if isinstance(value, Value) else 1) for k in (0, 1)
+        )
+        value = c.place(value, (whole[0], whole[1]))
+        for axis in axes:
+            shape = (value.shape[0], 1) if axis == 1 else (1, value.shape[1])
+            target = c.result(value.dtype, shape)
+            name = _REDUCE_NAMES.get(self.update.op, self.update.op)
+            c.emitter.add(make.reduce(name, target, value.slice, "row" if axis == 1 else "col"))
+            value = Value(target)
+        return value

@@ -1,0 +1,457 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the statements of a PrimFunc to a tree of serial loops over leaf nests.
+
+A *leaf* is straight-line code (stores, lets, guards) under loops that enclose nothing else; what
+becomes of its loops (rows, columns, serial) is decided later, leaf by leaf.  Reductions lose their
+init here: it becomes a leaf of its own before the outermost reduction loop.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import tvm
+from tvm import s_tir, tirx
+from tvm_ffi.structural import structural_walk
+
+from ..schedule.annotations import LOOP, PARALLEL, parse_parallel
+from .errors import refuse
+
+REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
+
+
+@attrs.define(eq=False)
+class TreeLoop:
+    """One loop of the PrimFunc: ``var`` runs over ``[start, start + extent)``.
+
+    ``serial`` says that a schedule wants it as a loop of the loop tree; ``raw`` that it lies inside
+    of its block, so that no iteration variable vouches for its iterations' independence.
+    """
+
+    var: Any
+    start: int
+    extent: int
+    serial: bool = False
+    raw: bool = False
+
+
+@attrs.define(eq=False)
+class Guarded:
+    """One statement (BufferStore, or Bind whose value is computed once) under conditions."""
+
+    stmt: Any
+    conditions: tuple[Any, ...] = ()
+
+
+@attrs.define(eq=False)
+class Leaf:
+    """Straight-line statements under loops, outermost first."""
+
+    block: str
+    stmts: list[Guarded]
+    loops: list[TreeLoop] = attrs.field(factory=list)
+    annotations: dict[str, Any] = attrs.field(factory=dict)
+    in_block: bool = False
+
+    def guard(self, condition: Any) -> None:
+        """Put all statements under one more condition."""
+        for guarded in self.stmts:
+            guarded.conditions = (condition, *guarded.conditions)
+
+
+@attrs.define(eq=False)
+class Serial:
+    """A loop of the loop tree."""
+
+    loop: TreeLoop
+    body: list[Any]
+
+
+@attrs.define(eq=False)
+class Pair:
+    """An init and its update, which a loop outside of both may be distributed over."""
+
+    init: Leaf
+    update: Any
+
+
+@attrs.define(eq=False)
+class _Pending:
+    """An init on its way out of the loops ``reduced``; ``stop`` is the outermost of them."""
+
+    leaf: Leaf
+    stop: Any
+    reduced: set[Any]
+
+
+@attrs.define(eq=False)
+class Tree:
+    """A PrimFunc taken apart."""
+
+    body: list[Any]
+    bindings: dict[Any, Any]
+    buffers: list[Any]
+    parallel: TreeLoop | None
+    num_groups: int
+    num_units: int
+
+
+def build_tree(func: Any) -> Tree:
+    """The loop tree of an S-TIR PrimFunc.
+
+    Raises
+    ------
+    uir_tvm.errors.ExtractionError
+        A statement that no iGraph has, a loop without a constant bound or of extent zero, or blocks
+        outside of the parallel loop.
+    """
+    return _Builder(func).run()
+
+
+class _Builder:
+    def __init__(self, func: Any) -> None:
+        self.func = func
+        self.bindings: dict[Any, Any] = {}
+        self.buffers: list[Any] = []
+        self.stored: set[Any] = set()
+        self.loops: list[TreeLoop] = []
+        self.blocks: list[str] = []
+        self.pending: list[_Pending] = []
+        self.parallel: TreeLoop | None = None
+        self.units = (1, 1)
+
+    def run(self) -> Tree:
+        structural_walk(self.func.body, [(tirx.BufferStore, lambda store: self.stored.add(store.buffer))])
+        body = self.build(self.func.body)
+        if self.parallel is not None:
+            if len(body) != 1 or not isinstance(body[0], Serial) or body[0].loop is not self.parallel:
+                self.refuse(
+                    "Not all blocks lie inside the parallel loop.",
+                    need="one loop annotated uir.parallel that encloses every block",
+                    remedy="compute the other blocks at that loop, or fuse them into the mapped block",
+                )
+            body = body[0].body
+        return Tree(_flatten(body), self.bindings, self.buffers, self.parallel, *self.units)
+
+    @property
+    def block(self) -> str:
+        return self.blocks[-1] if self.blocks else ""
+
+    def refuse(self, what: str, node: Any = None, **parts: str) -> Any:
+        refuse(what, self.block, node, **parts)
+
+    # -- statements ---------------------------------------------------------------------------
+    def build(self, stmt: Any) -> list[Any]:
+        """The nodes of a statement, in order."""
+        handler = _STATEMENTS.get(type(stmt))
+        if handler is None:
+            self.refuse(f"A {type(stmt).__name__} has no meaning in an iGraph.", stmt)
+        return handler(self, stmt)
+
+    def sequence(self, stmt: Any) -> list[Any]:
+        """Neighbouring straight-line statements make one leaf; anything else stands by itself."""
+        out: list[Any] = []
+        run: list[Any] = []
+        for part in stmt.seq:
+            if _is_straight(part):
+                run.append(part)
+                continue
+            self._inline_binds(run, out)
+            run = []
+            out.extend(self.build(part))
+        if run:
+            out.extend(self.straight(run))
+        return out
+
+    def _inline_binds(self, run: list[Any], out: list[Any]) -> None:
+        """Straight-line code before a loop; its lets reach into the loop, so they are substituted."""
+        for part in run:
+            if isinstance(part, tirx.Bind):
+                if self._loads(part.value) & self.stored:
+                    self.refuse(
+                        "A let whose value is loaded from a buffer that the kernel writes reaches into a loop.",
+                        part,
+                        remedy="load the value inside the loop",
+                    )
+                self.bindings[part.var] = part.value
+        rest = [part for part in run if not isinstance(part, tirx.Bind)]
+        if rest:
+            out.extend(self.straight(rest))
+
+    def straight(self, stmts: list[Any]) -> list[Any]:
+        """One leaf of straight-line statements; index lets are substituted, others computed once."""
+        items: list[Guarded] = []
+        for stmt in stmts:
+            self._straight_into(stmt, (), items)
+        return [Leaf(self.block, items)] if any(not isinstance(g.stmt, tirx.Bind) for g in items) else []
+
+    def _straight_into(self, stmt: Any, conditions: tuple[Any, ...], items: list[Guarded]) -> None:
+        if isinstance(stmt, tirx.SeqStmt):
+            for part in stmt.seq:
+                self._straight_into(part, conditions, items)
+        elif isinstance(stmt, tirx.IfThenElse):
+            self._straight_into(stmt.then_case, (*conditions, stmt.condition), items)
+            if stmt.else_case is not None:
+                self._straight_into(stmt.else_case, (*conditions, tirx.Not(stmt.condition)), items)
+        elif isinstance(stmt, tirx.Bind) and not self._loads(stmt.value):
+            self.bindings[stmt.var] = stmt.value
+        elif isinstance(stmt, tirx.BufferStore | tirx.Bind):
+            items.append(Guarded(stmt, conditions))
+
+    def _loads(self, expr: Any) -> set[Any]:
+        found: set[Any] = set()
+
+        def visit(node: Any) -> None:
+            if isinstance(node, tvm.ir.TensorLoad):
+                found.add(node.source)
+
+        structural_walk(expr, visit)
+        return found
+
+    def evaluate(self, stmt: Any) -> list[Any]:
+        """An Evaluate of a constant does nothing; every call is refused."""
+        if not isinstance(stmt.value, tirx.IntImm):
+            self.refuse("A call for its effect has no iGraph.", stmt, remedy="express it with stores")
+        return []
+
+    def branch(self, stmt: Any) -> list[Any]:
+        """A condition around loops becomes a condition of every store inside."""
+        if _is_straight(stmt):
+            return self.straight([stmt])
+        out = self._under(stmt.condition, stmt.then_case)
+        if stmt.else_case is not None:
+            out += self._under(tirx.Not(stmt.condition), stmt.else_case)
+        return out
+
+    def _under(self, condition: Any, stmt: Any) -> list[Any]:
+        first = len(self.pending)
+        nodes = self.build(stmt)
+        for leaf in _leaves(nodes):
+            leaf.guard(condition)
+        for pending in self.pending[first:]:
+            if not (self._variables(condition) & pending.reduced):
+                pending.leaf.guard(condition)
+        return nodes
+
+    # -- loops --------------------------------------------------------------------------------
+    def loop(self, stmt: Any) -> list[Any]:
+        """A loop: of the tree, or one more loop of the only leaf in it."""
+        loop, end = self._open(stmt)
+        if loop.extent == 1 and end is None and loop is not self.parallel:
+            self.bindings[stmt.loop_var] = tirx.IntImm(str(stmt.loop_var.ty), loop.start)
+            return self.build(stmt.body)
+        self.loops.append(loop)
+        first = len(self.pending)
+        children = self.build(stmt.body) if end is None else self._under(loop.var < end, stmt.body)
+        self.loops.pop()
+        inits = self._close(loop, first)
+        if not children:
+            return inits
+        node = self._wrap(loop, children)
+        if len(inits) == 1 and isinstance(node, Leaf):
+            return [Pair(inits[0], node)]
+        return [*inits, node]
+
+    def _open(self, stmt: Any) -> tuple[TreeLoop, Any]:
+        """The loop, and its end if that is no constant."""
+        start, extent, end = _constant(stmt.min), _constant(stmt.extent), None
+        name = str(stmt.loop_var.name)
+        if start is None:
+            self.refuse(f"The loop '{name}' does not start at a constant.", stmt.min)
+        if stmt.step is not None and _constant(stmt.step) != 1:
+            self.refuse(f"The loop '{name}' has a step other than 1.", stmt.step)
+        if stmt.kind == tirx.ForKind.THREAD_BINDING:
+            self.refuse(
+                f"The loop '{name}' is bound to a thread axis.",
+                remedy="annotate the parallel loop with uir.parallel instead of binding it",
+            )
+        if extent is None:
+            extent, end = self._upper_bound(stmt), stmt.extent + stmt.min
+        if extent <= 0:
+            self.refuse(
+                f"The loop '{name}' has extent {extent}.",
+                need="every dimension at least 1",
+                remedy="drop the operator: an empty tensor has nothing to compute",
+            )
+        loop = TreeLoop(stmt.loop_var, start, extent, LOOP in stmt.annotations)
+        if PARALLEL in stmt.annotations:
+            self._open_parallel(loop, stmt, end)
+        return loop, end
+
+    def _open_parallel(self, loop: TreeLoop, stmt: Any, end: Any) -> None:
+        groups, units = parse_parallel(stmt.annotations[PARALLEL])
+        if self.parallel is not None or self.loops:
+            self.refuse(
+                f"The parallel loop '{stmt.loop_var.name}' is not the only outermost loop.",
+                need="one loop annotated uir.parallel, outside of all others",
+                remedy="map one block to the units and compute the others at its loops",
+            )
+        if groups * units != loop.extent or end is not None or loop.start != 0:
+            self.refuse(
+                f"The parallel loop '{stmt.loop_var.name}' has extent {loop.extent}.",
+                need=f"extent {groups * units} from 0, as uir.parallel = '{groups},{units}' says",
+            )
+        self.parallel, self.units = loop, (groups, units)
+
+    def _upper_bound(self, stmt: Any) -> int:
+        analyzer = tvm.sym.Analyzer()
+        for loop in self.loops:
+            analyzer.bind(loop.var, tvm.ir.Range(loop.start, loop.start + loop.extent))
+        bound = analyzer.const_int_bound(analyzer.simplify(stmt.extent)).max_value
+        if bound > 1 << 40:
+            self.refuse(
+                f"The loop '{stmt.loop_var.name}' has no constant bound.",
+                stmt.extent,
+                need="static shapes",
+                remedy="give the model concrete input shapes",
+            )
+        return int(bound)
+
+    def _wrap(self, loop: TreeLoop, children: list[Any]) -> Any:
+        if loop is not self.parallel and len(children) == 1:
+            (child,) = children
+            if isinstance(child, Leaf):
+                child.loops.insert(0, loop)
+                return child
+            if isinstance(child, Pair) and isinstance(child.update, Leaf) and not loop.serial:
+                # the init was generated here: both walk this loop's iterations independently
+                child.init.loops.insert(0, loop)
+                child.update.loops.insert(0, loop)
+                return child
+        return Serial(loop, _flatten(children))
+
+    def _close(self, loop: TreeLoop, first: int) -> list[Leaf]:
+        """Inits that leave this loop: those whose outermost reduction loop it is; others take it along."""
+        done, going = [], []
+        for pending in self.pending[first:]:
+            (done if pending.stop is loop.var else going).append(pending)
+        self.pending[first:] = going
+        for pending in going:
+            if loop.var not in pending.reduced:
+                pending.leaf.loops.insert(0, loop)
+        return [pending.leaf for pending in done]
+
+    # -- blocks -------------------------------------------------------------------------------
+    def realize(self, stmt: Any) -> list[Any]:
+        """A block: its iteration variables are bindings, its predicate guards, its init is set apart."""
+        block = stmt.block
+        if len(block.match_buffers):
+            refuse(
+                "A block with match_buffer has no iGraph.",
+                str(block.name_hint),
+                remedy="do not tensorize what an iGraph kernel is made of",
+            )
+        self.buffers.extend(block.alloc_buffers)
+        for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
+            self.bindings[iter_var.var] = value
+        self.blocks.append(str(block.name_hint))
+        try:
+            nodes = self.build(block.body)
+            conditions = _conjuncts(stmt.predicate)
+            for leaf in _leaves(nodes):
+                if not leaf.in_block:
+                    leaf.in_block = True
+                    for loop in leaf.loops:
+                        loop.raw = True
+                leaf.annotations.update(dict(block.annotations.items()))
+                for condition in conditions:
+                    leaf.guard(condition)
+            if block.init is None:
+                return nodes
+            return self._with_init(stmt, nodes, conditions)
+        finally:
+            self.blocks.pop()
+
+    def _with_init(self, stmt: Any, nodes: list[Any], conditions: list[Any]) -> list[Any]:
+        block = stmt.block
+        reduced: set[Any] = set()
+        for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
+            if iter_var.iter_type == REDUCTION_AXIS:
+                reduced |= self._variables(value)
+        built = self.straight([block.init]) if _is_straight(block.init) else []
+        if len(built) != 1:
+            self.refuse("An init that is not straight-line code.", block.init)
+        (init,) = built
+        for condition in conditions:
+            if not (self._variables(condition) & reduced):
+                init.guard(condition)
+        stops = [loop.var for loop in self.loops if loop.var in reduced]
+        if not stops:
+            return [Pair(init, nodes[0])] if len(nodes) == 1 else [init, *nodes]
+        self.pending.append(_Pending(init, stops[0], reduced))
+        return nodes
+
+    def _variables(self, expr: Any) -> set[Any]:
+        """Loop variables in an expression, through the bindings."""
+        found: set[Any] = set()
+
+        def visit(node: Any) -> None:
+            if isinstance(node, tvm.ir.Var) and node not in found:
+                found.add(node)
+                if node in self.bindings:
+                    structural_walk(self.bindings[node], visit)
+
+        structural_walk(expr, visit)
+        return found
+
+    def allocate(self, stmt: Any) -> list[Any]:
+        """An allocation statement declares a buffer."""
+        self.buffers.append(stmt.buffer)
+        return []
+
+
+def _constant(expr: Any) -> int | None:
+    if isinstance(expr, int):
+        return expr
+    return int(expr.value) if isinstance(expr, tirx.IntImm) else None
+
+
+def _conjuncts(condition: Any) -> list[Any]:
+    if isinstance(condition, tirx.And):
+        return _conjuncts(condition.a) + _conjuncts(condition.b)
+    if isinstance(condition, tirx.IntImm) and condition.value:
+        return []
+    return [condition]
+
+
+def _is_straight(stmt: Any) -> bool:
+    if isinstance(stmt, tirx.SeqStmt):
+        return all(_is_straight(part) for part in stmt.seq)
+    if isinstance(stmt, tirx.IfThenElse):
+        return _is_straight(stmt.then_case) and (stmt.else_case is None or _is_straight(stmt.else_case))
+    return isinstance(stmt, tirx.BufferStore | tirx.Bind)
+
+
+def _leaves(nodes: list[Any]) -> list[Leaf]:
+    out: list[Leaf] = []
+    for node in nodes:
+        if isinstance(node, Leaf):
+            out.append(node)
+        elif isinstance(node, Pair):
+            out.extend(_leaves([node.init, node.update]))
+        else:
+            out.extend(_leaves(node.body))
+    return out
+
+
+def _flatten(nodes: list[Any]) -> list[Any]:
+    out: list[Any] = []
+    for node in nodes:
+        out.extend(_flatten([node.init, node.update]) if isinstance(node, Pair) else [node])
+    return out
+
+
+_STATEMENTS: dict[type, Any] = {
+    tirx.SeqStmt: _Builder.sequence,
+    tirx.BufferStore: lambda b, s: b.straight([s]),
+    tirx.Bind: lambda b, s: b.straight([s]),
+    tirx.IfThenElse: _Builder.branch,
+    tirx.Evaluate: _Builder.evaluate,
+    tirx.For: _Builder.loop,
+    tirx.AllocBuffer: _Builder.allocate,
+    s_tir.SBlockRealize: _Builder.realize,
+    tirx.AttrStmt: lambda b, s: b.build(s.body),
+}
+
+__all__ = ["Guarded", "Leaf", "Serial", "Tree", "TreeLoop", "build_tree"]
