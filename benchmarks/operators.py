@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fused operators that the benchmark compares, as torch functions with their inputs.
+
+``bytes`` is the least that must move through memory: every input read once, every output written once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+
+class Function(torch.nn.Module):
+    """A function as a module, so that operators and models are exported alike."""
+
+    def __init__(self, fn: Callable[..., Tensor | tuple[Tensor, ...]]) -> None:
+        super().__init__()
+        self.fn = fn
+
+    def forward(self, *inputs: Tensor) -> Tensor | tuple[Tensor, ...]:
+        """Apply the function."""
+        return self.fn(*inputs)
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A fused operator; ``streaming`` marks those that only move memory at sizes beyond the caches."""
+
+    name: str
+    fn: Callable[..., Tensor | tuple[Tensor, ...]]
+    shapes: tuple[tuple[int, ...], ...]
+    streaming: bool = False
+
+    def build(self) -> tuple[torch.nn.Module, tuple[Tensor, ...]]:
+        """The module and random inputs (always the same ones)."""
+        generator = torch.Generator().manual_seed(7)
+        inputs = tuple(torch.randn(shape, generator=generator) for shape in self.shapes)
+        return Function(self.fn).eval(), inputs
+
+    def least_bytes(self) -> int:
+        """Bytes of all inputs and outputs, once."""
+        module, inputs = self.build()
+        outputs = module(*inputs)
+        tensors = (*inputs, *((outputs,) if isinstance(outputs, Tensor) else outputs))
+        return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def rms_norm(x: Tensor, weight: Tensor) -> Tensor:
+    """x / rms(x) * weight."""
+    return x * torch.rsqrt(x.pow(2).mean(-1, keepdim=True) + 1e-6) * weight
+
+
+def layer_norm_residual(x: Tensor, residual: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """layer_norm(x + residual)."""
+    return F.layer_norm(x + residual, x.shape[-1:], weight, bias)
+
+
+def swiglu(gate: Tensor, up: Tensor) -> Tensor:
+    """silu(gate) * up."""
+    return F.silu(gate) * up
+
+
+def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    """Rotate the halves of every head."""
+    first, second = x.chunk(2, dim=-1)
+    return x * cos + torch.cat((-second, first), dim=-1) * sin
+
+
+OPERATORS: tuple[Operator, ...] = (
+    Operator("softmax 4096x1024", lambda x: torch.softmax(x, -1), ((4096, 1024),)),
+    Operator(
+        "masked softmax 4x12x384x384",
+        lambda x, m: torch.softmax(x * 0.125 + m, -1),
+        ((4, 12, 384, 384), (4, 1, 1, 384)),
+    ),
+    Operator("log-softmax 128x50257", lambda x: torch.log_softmax(x, -1), ((128, 50257),)),
+    Operator("layernorm+residual 4096x768", layer_norm_residual, ((4096, 768), (4096, 768), (768,), (768,))),
+    Operator("rmsnorm 4096x1024", rms_norm, ((4096, 1024), (1024,))),
+    Operator("gelu+bias 2048x3072", lambda x, b: F.gelu(x + b), ((2048, 3072), (3072,))),
+    Operator(
+        "tanh-gelu+bias 2048x3072", lambda x, b: F.gelu(x + b, approximate="tanh"), ((2048, 3072), (3072,))
+    ),
+    Operator("swiglu 2048x2816", swiglu, ((2048, 2816), (2048, 2816))),
+    Operator("rotary 8x16x512x64", rotary, ((8, 16, 512, 64), (512, 64), (512, 64))),
+    Operator("transpose 4096x4096", lambda x: x.t().contiguous(), ((4096, 4096),)),
+    Operator("head transpose 8x512x16x64", lambda x: x.permute(0, 2, 1, 3).contiguous(), ((8, 512, 16, 64),)),
+    Operator("row sum 4096x4096", lambda x: x.sum(-1), ((4096, 4096),), streaming=True),
+    Operator("mean over tokens 32x512x768", lambda x: x.mean(1), ((32, 512, 768),), streaming=True),
+    Operator("scale+shift 64M", lambda x: x * 2.0 + 1.0, ((64 * 1024 * 1024,),), streaming=True),
+    Operator(
+        "add+relu 32M",
+        lambda x, y: torch.relu(x + y),
+        ((32 * 1024 * 1024,), (32 * 1024 * 1024,)),
+        streaming=True,
+    ),
+)
