@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from uir_tvm.hardware import host_cpu
 
 
@@ -27,8 +26,12 @@ def sysfs(tmp_path, monkeypatch):
 
 def test_private_caches_are_taken_whole_and_the_instruction_cache_is_not(sysfs):
     root = sysfs(
-        [(1, "Instruction", "64K", "0", 128), (1, "Data", "48K", "0", 64),
-         (2, "Unified", "2048K", "0", 64), (3, "Unified", "32768K", "0-1", 64)]
+        [
+            (1, "Instruction", "64K", "0", 128),
+            (1, "Data", "48K", "0", 64),
+            (2, "Unified", "2048K", "0", 64),
+            (3, "Unified", "32768K", "0-1", 64),
+        ]
     )
     assert host_cpu.caches(root) == (48 * 1024, 2048 * 1024, 32768 * 1024, 64)
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from uir_tvm import hardware
 from uir_tvm.errors import TargetError
 from uir_tvm.igraph import from_json

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import pytest
-
 from uir_tvm.errors import VerifyError
 from uir_tvm.igraph import HardwareModel, IGraph, parse_igraph
 from uir_tvm.verify import ALL, check
@@ -15,11 +14,13 @@ DEVICE = HardwareModel("dev", "test", 4, 8, 4096, 2048, 32, {})
 
 def graph(body: str, parallel: tuple[int, int] = (4, 1), hardware: HardwareModel = DEVICE) -> IGraph:
     """A graph of that body (pointers, loops, iOps)."""
-    return parse_igraph(f"igraph g on {hardware.name} parallel ({parallel[0]}, {parallel[1]}) {{\n{body}\n}}", hardware)
+    return parse_igraph(
+        f"igraph g on {hardware.name} parallel ({parallel[0]}, {parallel[1]}) {{\n{body}\n}}", hardware
+    )
 
 
 def seed(stride: int) -> IGraph:
-    """The definition's example: 64 units, 2 loops, (2, 32) tiles of 8192 elements, ``4096*lid + stride*pid``."""
+    """The definition's example: 64 units, 2 loops, (2, 32) tiles at ``4096*lid + stride*pid`` of 8192."""
     return graph(
         f"""
         a = iPointer(dram, fp32, 8192, in)

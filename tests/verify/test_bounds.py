@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from uir_tvm.igraph import IPointer, ISlice, affine, var
 from uir_tvm.verify import bounds
 from uir_tvm.verify.region import region_of
@@ -35,7 +34,9 @@ PASS = {
     "tail rows": load("32*pid; (4,8); (8,1); rows :14 - 4*pid", 112),
     "tail columns": load("8*pid; (4,8); (30,1); cols :30 - 8*pid", 120),
     "padding before the start": load("32*pid - 8; (4,8); (8,1); rows 1 - 4*pid:", 128),
-    "floor and mod: a head of (rows, heads*16)": load("16*(pid % 4) + 256*(pid / 4) + 8*k; (4,8); (64,1)", 512, 2, (8, 1)),
+    "floor and mod: a head of (rows, heads*16)": load(
+        "16*(pid % 4) + 256*(pid / 4) + 8*k; (4,8); (64,1)", 512, 2, (8, 1)
+    ),
     "a product that intervals overestimate": load("8*pid - 8*(pid % 2) - 8*(pid / 2)*2; (4,8); (8,1)", 32),
     "negative stride": load("24; (4,8); (-8,1)", 32),
     "a box that is empty where it would leave": load("32*pid; (4,8); (8,1); rows :8 - 4*pid", 64),
@@ -44,18 +45,36 @@ PASS = {
 FAIL = {
     "one too far": (load("32*pid + 1; (4,8); (8,1)", 128), "beyond the end", "address 128", {"pid": 3}),
     "tail one too long": (
-        load("32*pid; (4,8); (8,1); rows :15 - 4*pid", 112), "beyond the end", "address 119", {"pid": 3, "row": 2, "col": 7},
+        load("32*pid; (4,8); (8,1); rows :15 - 4*pid", 112),
+        "beyond the end",
+        "address 119",
+        {"pid": 3, "row": 2, "col": 7},
     ),
-    "before the start": (load("32*pid - 8; (4,8); (8,1)", 128), "before the start", "address -8", {"pid": 0, "row": 0}),
+    "before the start": (
+        load("32*pid - 8; (4,8); (8,1)", 128),
+        "before the start",
+        "address -8",
+        {"pid": 0, "row": 0},
+    ),
     "floor and mod": (
         load("16*(pid % 4) + 256*(pid / 4) + 8*k; (4,8); (64,1)", 511, 2, (8, 1)),
-        "beyond the end", "address 511", {"pid": 7, "k": 1, "row": 3, "col": 7},
+        "beyond the end",
+        "address 511",
+        {"pid": 7, "k": 1, "row": 3, "col": 7},
     ),
-    "negative stride": (load("16; (4,8); (-8,1)", 32), "before the start", "address -8", {"row": 3, "col": 0}),
+    "negative stride": (
+        load("16; (4,8); (-8,1)", 32),
+        "before the start",
+        "address -8",
+        {"row": 3, "col": 0},
+    ),
     "only in one unit": (
-        load("32*(pid % 3) + 40*(pid / 3); (4,8); (8,1)", 96, 1, (6, 1)), "beyond the end", "address 135", {"pid": 5},
+        load("32*(pid % 3) + 40*(pid / 3); (4,8); (8,1)", 96, 1, (6, 1)),
+        "beyond the end",
+        "address 135",
+        {"pid": 5},
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", PASS)
@@ -78,7 +97,9 @@ def test_outside(name):
 
 def _address(g, witness) -> int:
     piece = next(g.walk())[0].sources[0]
-    return piece.offset.evaluate(witness) + witness["row"] * piece.row_stride + witness["col"] * piece.col_stride
+    return (
+        piece.offset.evaluate(witness) + witness["row"] * piece.row_stride + witness["col"] * piece.col_stride
+    )
 
 
 def test_every_kind_of_access_is_told_by_its_verb():
@@ -111,7 +132,12 @@ def expressions(draw):
     shape = draw(st.sampled_from(["linear", "mod", "floordiv", "both"]))
     inner = PID * draw(st.integers(0, 5)) + K * draw(st.integers(0, 3)) + draw(st.integers(0, 7))
     k = draw(st.integers(2, 6))
-    extra = {"linear": affine(0), "mod": inner % k, "floordiv": inner // k, "both": inner % k + (inner // k) * 3}
+    extra = {
+        "linear": affine(0),
+        "mod": inner % k,
+        "floordiv": inner // k,
+        "both": inner % k + (inner // k) * 3,
+    }
     return linear + extra[shape] * draw(st.integers(-4, 8))
 
 
@@ -140,7 +166,9 @@ def addresses(piece: ISlice, extents: dict[str, int]) -> list[tuple[int, dict[st
             base = piece.offset.evaluate(env)
             for i in range(r0, r1):
                 for j in range(c0, c1):
-                    out.append((base + i * piece.row_stride + j * piece.col_stride, env | {"row": i, "col": j}))
+                    out.append(
+                        (base + i * piece.row_stride + j * piece.col_stride, env | {"row": i, "col": j})
+                    )
     return out
 
 
@@ -169,7 +197,7 @@ def _any_of_unused(outside, region, witness):
 
 
 def test_exhausted_isl_falls_back_and_what_is_too_large_is_not_passed(monkeypatch):
-    """With no operations left for isl the corners are enumerated; where that is too long too, it is a fault."""
+    """Without isl the corners are enumerated; where that is too long as well, it is a fault."""
     g = FAIL["only in one unit"][0]
     monkeypatch.setattr(bounds.isl, "bounded", _exhausted)
     assert only(g, "bounds").need.startswith("address ")

@@ -22,7 +22,9 @@ def build(iop: IOp) -> IGraph:
 
 def test_shape():
     narrow = ISlice(B, 0, (1, 4))
-    fault = only(build(IOp("binary", "add", "fp32", [ISlice(A, 0, (1, 8))], [ISlice(A, 0, (1, 8)), narrow])), "shape")
+    fault = only(
+        build(IOp("binary", "add", "fp32", [ISlice(A, 0, (1, 8))], [ISlice(A, 0, (1, 8)), narrow])), "shape"
+    )
     assert "b (1, 4) must have the shape (1, 8)" in fault.what
     assert "binary.add.fp32 a[0; (1,8); (8,1)]" in fault.where
     assert "broadcast" in fault.remedy

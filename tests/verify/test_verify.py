@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 
 import pytest
-
 from uir_tvm.errors import VerifyError
 from uir_tvm.verify import ALL, check, verify
 
