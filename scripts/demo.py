@@ -35,6 +35,16 @@ SENTENCES = (
     "The chef prepared a delicious vegetable soup.",
 )
 LENGTH = 64
+#: What the table shows of the report.
+ROWS = {
+    "operators of the model": "operators",
+    "library nodes": "library",
+    "custom nodes": "custom",
+    "distinct custom kernels": "kernels",
+    "of them through an iGraph": "kernels_through_igraph",
+    "DRAM bytes moved, every operator its own kernel": "bytes_before",
+    "DRAM bytes moved, fused": "bytes_after",
+}
 MAX_ABS, MIN_COSINE = 1e-5, 0.999999
 ROUNDS = 30
 
@@ -80,17 +90,9 @@ def main() -> int:
 def kernel_table(report: dict) -> Table:
     """The summary of the kernel graph, one figure a line."""
     table = Table(title="kernel graph", show_header=False, title_justify="left")
-    for key in (
-        "operators_before",
-        "library_nodes",
-        "custom_nodes",
-        "distinct_kernels",
-        "kernels_through_igraph",
-        "dram_bytes_before_fusion",
-        "dram_bytes_after_fusion",
-    ):
-        table.add_row(key.replace("_", " "), f"{report[key]:,}")
-    table.add_row("kernels without iGraph", str(len(report["kernels_without_igraph"])))
+    for title, key in ROWS.items():
+        table.add_row(title, f"{report[key]:,}")
+    table.add_row("kernels without an iGraph", str(len(report["kernels_without_igraph"])))
     return table
 
 

@@ -85,8 +85,8 @@ def compile(
         pipeline.write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
         pipeline.write_dump(options.dump_dir, label, ".relax.txt", mod.script())
     graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target))
-    lowered = timed("memory plan", lambda: kernel_graph.to_relax(graph))
-    total = graph.num_distinct_custom
+    lowered = timed("memory plan", lambda: kernel_graph.vm_passes()(kernel_graph.to_relax(graph)))
+    total = len(graph.kernels)
     done = 0
 
     def kernel_done(record: pipeline.KernelRecord) -> None:

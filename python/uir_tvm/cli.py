@@ -196,7 +196,7 @@ def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: s
         )
     if kernel is None:
         report = exe.report()
-        report["kernels"] = [
+        report["kernel_list"] = [
             {"kernel": k.name, "hero": k.hero, "recipe": k.recipe, "igraph": not k.fallback}
             for k in exe.info.kernels
         ]
@@ -317,7 +317,7 @@ def _table(rows: list[dict[str, Any]]) -> Table:
 def _print_report(report: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     for key, value in report.items():
-        if key in ("kernels", "kernels_without_igraph"):
+        if key in ("kernel_list", "kernels_without_igraph", "fallbacks"):
             continue
         shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items()) if key == "seconds" else value
         table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
@@ -329,8 +329,8 @@ def _print_report(report: dict[str, Any]) -> None:
             OUT.print(f"  {row['kernel']}: {row['reason'].splitlines()[0]}", markup=False)
     else:
         OUT.print("every custom kernel went through an iGraph")
-    if "kernels" in report:
-        OUT.print(_table(report["kernels"]))
+    if "kernel_list" in report:
+        OUT.print(_table(report["kernel_list"]))
 
 
 if __name__ == "__main__":
