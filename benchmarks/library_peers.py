@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The libraries that `benchmarks/library.py` compares, each reduced to `prepare(case) -> call`.
 
-Run as a script it is one worker: it reads one case per line (JSON), times it, answers one line. Every library gets a
-process of its own because two OpenMP run-times in one process disturb each other's spinning threads.
+Run as a script it is one worker: it reads one case per line (JSON), times it, answers one line. Every library
+gets a process of its own because two OpenMP run-times in one process disturb each other's spinning threads.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _operands(case: dict[str, Any]) -> tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Cblas:
-    """`cblas_sgemm` of OpenBLAS or MKL, one call per matrix of a batch; packed where the library offers it."""
+    """`cblas_sgemm` of OpenBLAS or MKL, one call per matrix of a batch; packed where that is offered."""
 
     def __init__(self, path: str, prefix: str, packed: bool, preload: str = "") -> None:
         if preload:
@@ -124,8 +124,8 @@ class OneDnn:
             pd = self._new("matmul_primitive_desc_create", self.engine, mx, wanted, null, my, null)
         else:
             stride, zero, pad = ((C.c_int64 * 12)(*[v] * 2) for v in (case["stride"], 0, case["pad"]))
-            pd = self._new("convolution_forward_primitive_desc_create", self.engine, INFERENCE, CONV_DIRECT, mx,
-                           wanted, null, my, stride, zero, pad, pad, null)  # fmt: skip
+            head = (self.engine, INFERENCE, CONV_DIRECT, mx, wanted, null, my)
+            pd = self._new("convolution_forward_primitive_desc_create", *head, stride, zero, pad, pad, null)
         primitive = self._new("primitive_create", pd)
         memory = {
             SRC: self._new("memory_create", mx, self.engine, _ptr(x)),
@@ -138,8 +138,8 @@ class OneDnn:
             raw = np.zeros(self.lib.dnnl_memory_desc_get_size(md) + 64, np.uint8)
             body = raw[-raw.ctypes.data % 64 :]
             packed = self._new("memory_create", md, self.engine, _ptr(body))
-            reorder = self._new("primitive_create",
-                                self._new("reorder_primitive_desc_create", mw, self.engine, md, self.engine, null))  # fmt: skip
+            copy = self._new("reorder_primitive_desc_create", mw, self.engine, md, self.engine, null)
+            reorder = self._new("primitive_create", copy)
             self._run(reorder, {SRC: memory[WEIGHTS], DST: packed})()
             memory[WEIGHTS] = packed
             keep.append(raw)
@@ -242,15 +242,15 @@ def make(name: str) -> Any:
     return makers[name]()
 
 
-def measure(call: Call, budget_s: float = 0.04) -> float:
-    """Median seconds of one call, over as many calls as fit into `budget_s` (3 at least), after two to warm up."""
+def measure(call: Call, budget_s: float = 0.04) -> tuple[float, float]:
+    """Median and least seconds of one call, over as many as fit into `budget_s` (3 at least), after two."""
     call(), call()
     times, end = [], time.perf_counter() + budget_s
     while len(times) < 3 or time.perf_counter() < end:
         start = time.perf_counter()
         call()
         times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return statistics.median(times), min(times)
 
 
 def main() -> None:

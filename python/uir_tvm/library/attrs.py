@@ -79,8 +79,8 @@ class View:
 class MatmulAttrs:
     """out[batch, m, n] = act(alpha * sum_k a[batch, m, k] * b[batch, k, n] + bias[n]), with a residual.
 
-    The tensors passed are whole contiguous buffers; `a`, `b` and `out` say where the operands lie in them, so that
-    transposes, reshapes and slices around a product cost nothing. A residual lies as `out` does.
+    The tensors passed are whole contiguous buffers; `a`, `b` and `out` say where the operands lie in them, so
+    that transposes, reshapes and slices around a product cost nothing. A residual lies as `out` does.
 
     Parameters
     ----------
@@ -166,11 +166,11 @@ class MatmulAttrs:
         m, k = (a[-1], a[-2]) if transpose_a else (a[-2], a[-1])
         k2, n = (b[-1], b[-2]) if transpose_b else (b[-2], b[-1])
         try:
-            batch = np.broadcast_shapes(tuple(a[:-2]), tuple(b[:-2]))
+            batch: tuple[int, ...] = np.broadcast_shapes(tuple(a[:-2]), tuple(b[:-2]))
+            fits = k == k2 and (out is None or tuple(out) == (*batch, m, n))
         except ValueError:
-            batch = None  # type: ignore[assignment]
-        expected = None if batch is None else (*batch, m, n)
-        if k != k2 or expected is None or (out is not None and tuple(out) != expected):
+            fits = False
+        if not fits:
             raise ShapeError(
                 f"A matmul of {tuple(a)} and {tuple(b)}"
                 + (f" into {tuple(out)}" if out else "")
@@ -193,7 +193,7 @@ class MatmulAttrs:
             k=k,
             a=view(a, transpose_a),
             b=view(b, transpose_b),
-            out=View(contiguous_strides(expected)),
+            out=View(contiguous_strides((*batch, m, n))),
             **epilogue,
         )
 
@@ -218,7 +218,7 @@ class MatmulAttrs:
 
 @attrs.frozen(kw_only=True)
 class Conv2dAttrs:
-    """NCHW convolution with OIHW weights, all tensors contiguous; epilogue as `MatmulAttrs` (bias of o elements).
+    """NCHW convolution with OIHW weights, all contiguous; epilogue as `MatmulAttrs` (bias of o elements).
 
     Parameters
     ----------

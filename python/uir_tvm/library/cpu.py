@@ -33,6 +33,7 @@ __all__ = [
     "contiguous_strides",
     "describe",
     "describe_weight",
+    "locate",
     "pack_weight",
     "require",
     "unpack_weight",
@@ -86,7 +87,8 @@ def _package_file() -> str:
 
 
 @functools.cache
-def _locate() -> None:
+def locate() -> None:
+    """Tell the native code where pip put the library; must come before the first operator runs."""
     path = _package_file()
     if path:
         _function("set_path")(path)
@@ -94,9 +96,10 @@ def _locate() -> None:
 
 def available() -> LibraryInfo:
     """The library that is used, or why there is none; never raises."""
-    _locate()
+    locate()
     info = _function("info")()
-    return LibraryInfo(**{str(k): v if isinstance(v, int) else str(v) for k, v in info.items()})
+    text = {name: str(info[name]) for name in ("name", "version", "path", "isa", "error")}
+    return LibraryInfo(**text, threads=int(info["threads"]))
 
 
 def require() -> LibraryInfo:
@@ -121,14 +124,15 @@ def require() -> LibraryInfo:
 def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor:
     """Bring a constant weight into the layout that the operator of `attrs` reads fastest.
 
-    The result is a vector of bytes that describes itself: it may be stored as a constant of a module. Where another CPU or
-    version of the library wants another layout, or there is no library, it is converted when first used.
+    The result is a vector of bytes that describes itself: it may be stored as a constant of a module. Where
+    another CPU or version of the library wants another layout, or there is no library, it is converted when
+    first used.
 
     Parameters
     ----------
     weight : tensor or numpy.ndarray
-        matmul: the tensor that `attrs.b` is a view of; conv2d: of shape `attrs.weight`. float16, bfloat16, float32, float64;
-        contiguous. The type must be the activations'.
+        matmul: the tensor that `attrs.b` is a view of; conv2d: of shape `attrs.weight`. Contiguous; float16,
+        bfloat16, float32 or float64, as the activations are.
     attrs : MatmulAttrs or Conv2dAttrs
         `packed` is taken as true.
 
@@ -142,7 +146,7 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
     ShapeError
         The weight does not fit, or has a batch dimension.
     """
-    _locate()
+    locate()
     if isinstance(attrs, MatmulAttrs) and not attrs.packable:
         raise ShapeError(
             f"A weight with batch dimensions {attrs.batch} and strides {attrs.b.strides} cannot be packed.",
@@ -172,6 +176,10 @@ def describe_weight(blob: Any) -> dict[str, Any]:
 
 
 def describe(attrs: MatmulAttrs | Conv2dAttrs, dtype: str = "float32") -> dict[str, Any]:
-    """How an operator runs here: plan ("direct", "blocked", "staged", "plain"), implementation, split over the threads."""
-    _locate()
+    """How an operator runs here: plan, implementation, split over the threads.
+
+    The plan is "direct" (matmul in place), "blocked" (conv2d), "staged" (operands gathered for the library)
+    or "plain" (C++).
+    """
+    locate()
     return json.loads(str(_function("describe")(attrs.to_json(), dtype)))

@@ -23,7 +23,8 @@ def _sigmoid(x: Array) -> Array:
     return np.where(x >= 0, 1.0, e) / (1.0 + e)
 
 
-#: Activation by name; gelu_erf and gelu_tanh are Hendrycks and Gimpel's exact and approximate GELU (arXiv 1606.08415).
+#: Activation by name; gelu_erf and gelu_tanh are the exact and the approximate GELU of Hendrycks and Gimpel
+#: (arXiv 1606.08415).
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "none": lambda x: x,
     "relu": lambda x: np.maximum(x, 0.0),
@@ -41,10 +42,10 @@ def _epilogue(
     value = attrs.alpha * product
     if bias is not None:
         value = value + bias
-    if attrs.residual == "before_activation":
+    if residual is not None and attrs.residual == "before_activation":
         value = value + residual
     value = ACTIVATIONS[attrs.activation](value)
-    if attrs.residual == "after_activation":
+    if residual is not None and attrs.residual == "after_activation":
         value = value + residual
     return value
 
