@@ -36,6 +36,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
 
 # On a simplified graph; each entry comes before those of SIMPLIFY.
 CONTRACT: dict[str, tuple[Rule, ...]] = {
+    "add": (contraction.fold_shift,),
     "multiply": (contraction.fold_scale, contraction.scale_before_view),
     "reshape": (contraction.rows_in_shape,),
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules on convolutions and matrix products: constant scales into their weights, rows in their own shape.
+"""Rules that reassociate: constant scales into weights, constant sums into one, rows in their own shape.
 
 They need exact use counts (a weight is scaled only for its one user), so they run on a simplified graph.
 """
@@ -36,6 +36,18 @@ def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         if shift is None:
             return product
         return rewriter.emit(relax.op.add(product, rewriter.emit(relax.op.multiply(shift, scale))))
+    return None
+
+
+def fold_shift(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """(x + a) + b -> x + (a + b) for constants a and b of one shape (the two constant embeddings of BERT)."""
+    for value, outer in (call.args, reversed(call.args)):
+        inner = rewriter.made_by(value, "add")
+        if inner is None or not is_constant(outer) or rewriter.uses(value) != 1:
+            continue
+        for rest, shift in (inner.args, reversed(inner.args)):
+            if is_constant(shift) and shape_of(shift) == shape_of(outer):
+                return rewriter.emit(relax.op.add(rest, rewriter.emit(relax.op.add(shift, outer))))
     return None
 
 
