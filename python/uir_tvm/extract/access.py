@@ -12,7 +12,8 @@ from tvm import tirx
 from tvm_ffi.structural import structural_equal
 
 from ..igraph.affine import Affine, affine
-from .affine_from_tir import AffineConverter, NotAffineError
+from ..igraph.iops_scalar import REDUCE
+from .affine_from_tir import AffineConverter, NotAffineError, call_name
 from .memory import Memory, Storage
 from .tree import Leaf
 
@@ -76,6 +77,13 @@ def update_of(leaf: Leaf) -> Update | None:
         ):
             return Update(op, store, operand)
     return None
+
+
+def identity_of(update: Update, dtype: str) -> Any:
+    """The number that an update with changes nothing, in an iGraph dtype."""
+    if update.op in ("and", "or"):
+        return update.op == "and"
+    return REDUCE[update.op].identity(dtype)
 
 
 def is_same_element(load: Any, store: Any) -> bool:
@@ -169,7 +177,7 @@ class ItemCollector:
             self._condition(condition.b, kind)
         elif isinstance(condition, tirx.Not):
             self._condition(condition.a, kind)
-        elif isinstance(condition, tvm.ir.Call) and condition.op.name == "tirx.likely":
+        elif isinstance(condition, tvm.ir.Call) and call_name(condition) == "likely":
             self._condition(condition.args[0], kind)
         elif isinstance(condition, _COMPARES) and "int" in str(condition.a.ty):
             a, b = self.converter.try_convert(condition.a), self.converter.try_convert(condition.b)

@@ -13,6 +13,11 @@ from ..igraph.affine import Affine, affine
 from .space import Space
 
 
+def call_name(expr: Any) -> str:
+    """The name of a call's operation without its dialect: ``tirx.exp`` and ``prim.exp`` are one."""
+    return str(getattr(expr.op, "name", expr.op)).rpartition(".")[2]
+
+
 class NotAffineError(Exception):
     """An integer expression that no quasi-affine expression equals; the message is the culprit."""
 
@@ -59,7 +64,7 @@ class AffineConverter:
         if isinstance(expr, tvm.ir.Var):
             return self._variable(expr)
         if isinstance(expr, tvm.ir.Call):
-            handler = _CALLS.get(expr.op.name)
+            handler = _CALLS.get(call_name(expr))
         else:
             handler = _NODES.get(type(expr))
         if handler is None:
@@ -133,7 +138,7 @@ class AffineConverter:
         if isinstance(condition, tirx.Not):
             inner = self.decide(condition.a)
             return None if inner is None else not inner
-        if isinstance(condition, tvm.ir.Call) and condition.op.name == "tirx.likely":
+        if isinstance(condition, tvm.ir.Call) and call_name(condition) == "likely":
             return self.decide(condition.args[0])
         if type(condition) not in _COMPARES or "int" not in str(condition.a.ty):
             return None
@@ -178,8 +183,8 @@ _NODES: dict[type, _Handler] = {
 }
 
 _CALLS: dict[str, _Handler] = {
-    "tirx.likely": lambda c, e: c._convert(e.args[0]),
-    "tirx.shift_left": lambda c, e: c._shift(e, e.args[0], e.args[1], True),
-    "tirx.shift_right": lambda c, e: c._shift(e, e.args[0], e.args[1], False),
-    "tirx.if_then_else": lambda c, e: c._choice(e, *e.args),
+    "likely": lambda c, e: c._convert(e.args[0]),
+    "shift_left": lambda c, e: c._shift(e, e.args[0], e.args[1], True),
+    "shift_right": lambda c, e: c._shift(e, e.args[0], e.args[1], False),
+    "if_then_else": lambda c, e: c._choice(e, *e.args),
 }

@@ -15,7 +15,7 @@ import tvm
 from tvm import tirx
 
 from ..igraph.affine import Affine, affine
-from .affine_from_tir import AffineConverter
+from .affine_from_tir import AffineConverter, call_name
 from .errors import NeedsSerialError
 from .space import Space, is_linear, without
 
@@ -109,7 +109,7 @@ def conjunction(condition: Any, converter: AffineConverter, negate: bool = False
     known = converter.decide(condition)
     if known is not None:
         return [] if known is not negate else [Atom(affine(0))]
-    if isinstance(condition, tvm.ir.Call) and condition.op.name == "tirx.likely":
+    if isinstance(condition, tvm.ir.Call) and call_name(condition) == "likely":
         return conjunction(condition.args[0], converter, negate)
     if isinstance(condition, tirx.Not):
         return conjunction(condition.a, converter, not negate)
@@ -127,6 +127,15 @@ def conjunction(condition: Any, converter: AffineConverter, negate: bool = False
         raise NotABoxError(str(condition))
     atoms = (converter.space.fold(e) for e in _ATOMS[kind](a, b))
     return [Atom(e) for e in atoms if converter.space.sign(e) != 1]
+
+
+def is_conjunction(condition: Any, converter: AffineConverter) -> bool:
+    """Whether `conjunction` accepts a condition."""
+    try:
+        conjunction(condition, converter)
+    except NotABoxError:
+        return False
+    return True
 
 
 def _extremum_parts(condition: Any, negate: bool) -> list[Any] | None:

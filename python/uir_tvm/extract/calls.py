@@ -58,31 +58,31 @@ _UNARY = (
     "atanh floor ceil trunc round isnan isinf isfinite"
 ).split()
 
-#: What each call becomes.
+#: What each call becomes, by its name without the dialect (``tirx.exp`` and ``prim.exp`` are one).
 CALLS: dict[str, Rule] = {
-    **{f"tirx.{name}": _unary(name) for name in _UNARY},
-    "tirx.nearbyint": _unary("round"),
-    "tirx.fabs": _unary("abs"),
-    "tirx.abs": _unary("abs"),
-    "tirx.bitwise_not": _unary("not"),
-    "tirx.exp10": _scaled("exp", before=math.log(10.0)),
-    "tirx.log10": _scaled("log", after=1.0 / math.log(10.0)),
-    "tirx.pow": _binary("pow"),
-    "tirx.atan2": _binary("atan2"),
-    "tirx.fmod": _binary("truncmod"),
-    "tirx.bitwise_and": _binary("and"),
-    "tirx.bitwise_or": _binary("or"),
-    "tirx.bitwise_xor": _binary("xor"),
-    "tirx.shift_left": _binary("shl"),
-    "tirx.shift_right": _binary("shr"),
-    "tirx.fma": _fma,
-    "tirx.hypot": _hypot,
-    "tirx.copysign": _copysign,
+    **{name: _unary(name) for name in _UNARY},
+    "nearbyint": _unary("round"),
+    "fabs": _unary("abs"),
+    "abs": _unary("abs"),
+    "bitwise_not": _unary("not"),
+    "exp10": _scaled("exp", before=math.log(10.0)),
+    "log10": _scaled("log", after=1.0 / math.log(10.0)),
+    "pow": _binary("pow"),
+    "atan2": _binary("atan2"),
+    "fmod": _binary("truncmod"),
+    "bitwise_and": _binary("and"),
+    "bitwise_or": _binary("or"),
+    "bitwise_xor": _binary("xor"),
+    "shift_left": _binary("shl"),
+    "shift_right": _binary("shr"),
+    "fma": _fma,
+    "hypot": _hypot,
+    "copysign": _copysign,
 }
 
 #: Functions of the C library that TVM calls by name, as the intrinsic that they are.
 EXTERNS: dict[str, Any] = {
-    name + suffix: f"tirx.{intrinsic}"
+    name + suffix: intrinsic
     for name, intrinsic in {
         "exp": "exp", "log": "log", "sqrt": "sqrt", "erf": "erf", "tanh": "tanh", "sin": "sin", "cos": "cos",
         "pow": "pow", "fabs": "fabs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "atan2": "atan2",

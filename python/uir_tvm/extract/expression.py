@@ -17,7 +17,7 @@ from ..igraph import ISlice, make
 from ..igraph.affine import Affine, var
 from ..igraph.dtypes import dtype_of, from_tvm
 from ..igraph.iops_scalar import BINARY, COMPARE, UNARY
-from .affine_from_tir import AffineConverter
+from .affine_from_tir import AffineConverter, call_name
 from .box import FULL, Box
 from .calls import CALLS, EXTERNS
 from .emit import Const, Emitter, Guard, Operand, Value
@@ -283,12 +283,12 @@ class TileContext:
 
     # -- nodes --------------------------------------------------------------------------------
     def _call(self, expr: Any, into: ISlice | None) -> Operand:
-        name = str(expr.op.name) if isinstance(expr.op, tvm.ir.Op) else str(expr.op)
-        if name == "tirx.if_then_else":
+        name = call_name(expr)
+        if name == "if_then_else":
             return choice(self, *expr.args, into=into)
-        if name == "tirx.likely":
+        if name == "likely":
             return self.evaluate(expr.args[0], into)
-        if name in ("tirx.call_pure_extern", "tirx.call_extern"):
+        if name in ("call_pure_extern", "call_extern"):
             name = EXTERNS.get(str(expr.args[0].value), str(expr.args[0].value))
             args = expr.args[1:]
         else:

@@ -9,7 +9,9 @@ from typing import Any
 from tvm import tirx
 
 from ..igraph import Loop
-from .box import Atom, NotABoxError, box_of, conjunction
+from ..igraph.dtypes import from_tvm
+from .access import identity_of, is_same_element, update_of
+from .box import Atom, NotABoxError, box_of, conjunction, is_conjunction
 from .contraction import emit_contraction, is_contraction, plan_contraction
 from .emit import Emitter
 from .errors import NeedsSerialError, refuse
@@ -40,6 +42,7 @@ class LeafExtractor:
         Tries with as many tile loops as there are; every statement that cannot carry one names it,
         and the next try makes it serial.
         """
+        self._mask_update(leaf, around)
         forced: set[str] = set()
         while True:
             emitter = Emitter(self.memory.names)
@@ -51,6 +54,26 @@ class LeafExtractor:
                 forced.add(error.loop)
                 continue
             return self.pool.assign(nodes, emitter.temporaries)
+
+    def _mask_update(self, leaf: Leaf, around: Sequence[TreeLoop]) -> None:
+        """Move conditions that are no boxes into the operand of an update: elsewhere it adds nothing."""
+        update = update_of(leaf)
+        if update is None:
+            return
+        converter = Planner(leaf, self.memory, around).converter
+        (guarded,) = leaf.stmts
+        kept, operand = [], update.operand
+        for condition in guarded.conditions:
+            if is_conjunction(condition, converter):
+                kept.append(condition)
+            else:
+                nothing = tirx.const(identity_of(update, from_tvm(operand.ty)), str(operand.ty))
+                operand = tirx.if_then_else(condition, operand, nothing)
+        if len(kept) < len(guarded.conditions):
+            old = guarded.stmt.value.a if is_same_element(guarded.stmt.value.a, guarded.stmt) else guarded.stmt.value.b
+            value = type(guarded.stmt.value)(old, operand)
+            store = tirx.BufferStore(guarded.stmt.buffer, value, list(guarded.stmt.indices))
+            leaf.stmts[:] = [Guarded(store, tuple(kept))]
 
     def _attempt(
         self, leaf: Leaf, around: Sequence[TreeLoop], forced: set[str], emitter: Emitter

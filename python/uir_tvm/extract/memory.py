@@ -114,7 +114,7 @@ class Memory:
         env: dict[Any, Affine] = {}
         extents = {PID: self.tree.num_groups * self.tree.num_units}
         if self.tree.parallel is not None:
-            env[self.tree.parallel.var] = var(PID)
+            env[self.tree.parallel.var] = var(PID) if extents[PID] > 1 else affine(0)
         for loop in loops:
             env[loop.var] = var(self.loop_name(loop)) + loop.start
             extents[self.loop_name(loop)] = loop.extent

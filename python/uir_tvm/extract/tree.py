@@ -113,6 +113,7 @@ class _Builder:
     def __init__(self, func: Any) -> None:
         self.func = func
         self.bindings: dict[Any, Any] = {}
+        self.domains: dict[Any, Any] = {}
         self.buffers: list[Any] = []
         self.stored: set[Any] = set()
         self.loops: list[TreeLoop] = []
@@ -298,6 +299,8 @@ class _Builder:
         analyzer = tvm.sym.Analyzer()
         for loop in self.loops:
             analyzer.bind(loop.var, tvm.ir.Range(loop.start, loop.start + loop.extent))
+        for var, domain in self.domains.items():
+            analyzer.bind(var, domain)
         bound = analyzer.const_int_bound(analyzer.simplify(stmt.extent)).max_value
         if bound > 1 << 40:
             self.refuse(
@@ -345,6 +348,7 @@ class _Builder:
         self.buffers.extend(block.alloc_buffers)
         for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
             self.bindings[iter_var.var] = value
+            self.domains[iter_var.var] = iter_var.dom
         self.blocks.append(str(block.name_hint))
         try:
             nodes = self.build(block.body)
