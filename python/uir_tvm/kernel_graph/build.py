@@ -17,16 +17,22 @@ from .groups import Group, singleton
 from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
-from .nodes import CustomOp, KernelGraph, LibraryOp, Node, Tensor, read_bytes
+from .nodes import CustomOp, KernelGraph, LibraryOp, Node, Tensor
 from .patterns import drop_neutral, fold_scales, recognise_functions, safe_softmax
 from .program import Program, Value
 from .reasons import not_fused
 from .storage import place
+from .traffic import kernel_reads
 
 # Rewrites of the program before any operator is placed, in order: neutral operators hide patterns; the
 # patterns must be seen before the library takes their parts; scales move into products last, since a
 # pattern may end in one.
-REWRITES: tuple[Callable[[Program], None], ...] = (drop_neutral, recognise_functions, safe_softmax, fold_scales)
+REWRITES: tuple[Callable[[Program], None], ...] = (
+    drop_neutral,
+    recognise_functions,
+    safe_softmax,
+    fold_scales,
+)
 
 
 def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm") -> KernelGraph:
@@ -58,7 +64,7 @@ def build_with(mod: tvm.IRModule, table: LibraryTable) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)
     program = from_relax(normalize(mod))
-    unfused = sum(read_bytes(op.operands) + sum(value.nbytes for value in op.results) for op in program.ops)
+    unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
     for rewrite in REWRITES:
         rewrite(program)
     match_library(program, table)
@@ -72,6 +78,11 @@ def _count_ops(mod: tvm.IRModule) -> int:
     """Operator calls of the model as it was given."""
     blocks = mod["main"].body.blocks if "main" in [var.name_hint for var in mod.get_global_vars()] else []
     return sum(isinstance(binding.value, tvm.ir.Call) for block in blocks for binding in block.bindings)
+
+
+def _last_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
 
 
 class _Assembly:
@@ -113,14 +124,14 @@ class _Assembly:
         needed = self._needed(group)
         try:
             return [self._custom_node(group, needed)]
-        except Exception as error:  # noqa: BLE001  TVM raises many types; every one of them means: not merged
+        except Exception as error:  # TVM raises many types; every one of them means: not merged
             if len(group.ops) == 1:
                 raise UnsupportedOperatorError(
                     f"TVM cannot lower the operator {group.ops[0].name}",
-                    where=str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__,
+                    where=_last_line(error),
                     remedy="express the model by other operators",
                 ) from error
-            self.fallbacks.append(f"{group.name}: {type(error).__name__}: {str(error).strip().splitlines()[0]}")
+            self.fallbacks.append(f"{group.name}: {type(error).__name__}: {_last_line(error)}")
         everything = {value for op in group.ops for value in op.results}
         return [self._custom_node(singleton(op), everything) for op in group.ops]
 
@@ -143,6 +154,7 @@ class _Assembly:
             tuple(self.tensor(value) for value in operands),
             (self.tensor(op.result),),
             (op.name, *steps),
+            kernel_reads([op]),
         )
 
     def _custom_node(self, group: Group, needed: set[Value]) -> CustomOp:
@@ -156,4 +168,5 @@ class _Assembly:
             tuple(self.tensor(value) for value in kernel.outputs),
             tuple(parameter.shape for parameter in kernel.inputs),
             tuple(op.name for op in group.ops),
+            kernel_reads(group.ops),
         )

@@ -98,9 +98,8 @@ class _Reader:
         if name in ("full", "zeros", "ones", "full_like", "zeros_like", "ones_like"):
             return self._filled(call, name, tensors)
         if isinstance(call.ty, relax.TupleType):
-            values = [
-                self.program.fresh(var.name, integers(field.shape) or (), str(field.dtype)) for field in call.ty.fields
-            ]
+            fields = [(integers(field.shape) or (), str(field.dtype)) for field in call.ty.fields]
+            values = [self.program.fresh(var.name, shape, dtype) for shape, dtype in fields]
             op = Op(name, call, tensors, values)
             for value in values:
                 value.producer = op
@@ -129,7 +128,8 @@ class _Reader:
         if name.startswith("full"):
             scalar = tensors[-1]
         else:
-            scalar = self.program.constant(np.array(0 if name.startswith("zeros") else 1, dtype_of(call))).view()
+            number = np.array(0 if name.startswith("zeros") else 1, dtype_of(call))
+            scalar = self.program.constant(number).view()
         return scalar.broadcast(_shape(call))
 
     def _tensors(self, call: tvm.ir.Call) -> list[View]:
@@ -152,7 +152,8 @@ class _Reader:
         if isinstance(expr, tvm.ir.Var):
             return self.env[_key(expr)]
         raise UirError(
-            f"the kernel graph cannot read {type(expr).__name__}", remedy="normalise the module: uir_tvm.frontend"
+            f"the kernel graph cannot read {type(expr).__name__}",
+            remedy="normalise the module: uir_tvm.frontend.normalize",
         )
 
 
@@ -190,21 +191,22 @@ def _broadcast(call: tvm.ir.Call, tensors: list[View]) -> View | None:
 
 
 def _strided_slice(call: tvm.ir.Call, tensors: list[View]) -> View | None:
-    numbers = [integers(arg) for arg in call.args[1:]]
-    if None in numbers:
+    numbers = [found for arg in call.args[1:] if (found := integers(arg)) is not None]
+    if len(numbers) < len(call.args) - 1:
         return None
     axes, begins, _ends, *rest = numbers
     steps = rest[0] if rest else (1,) * len(axes)
-    layout: Layout | None = tensors[0].layout
+    layout = tensors[0].layout
     shape, source = _shape(call), tensors[0].shape
     for axis, begin, step in zip(axes, begins, steps, strict=True):
         axis %= len(shape)
         extent = source[axis]
         first = begin + extent if begin < 0 else begin
-        first = min(max(first, 0), extent if step > 0 else extent - 1)
-        layout = None if layout is None else layout.slice(axis, first, shape[axis], step)
-        if layout is None:
+        first = min(max(first, 0), extent)
+        sliced = layout.slice(axis, first, shape[axis], step) if step > 0 else None
+        if sliced is None:
             return None
+        layout = sliced
     return View(tensors[0].base, layout)
 
 

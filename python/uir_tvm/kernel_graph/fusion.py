@@ -15,7 +15,7 @@ from .views import Layout
 # Heroes in the order in which they take their neighbours; what a hero of each kind may take.
 HERO_ORDER = ("rowwise", "reduction", "opaque", "gather", "concat", "elementwise")
 PROLOGUE = frozenset({"rowwise", "reduction", "concat", "elementwise"})
-# Data movement that may run inside a kernel over rows. A concat is a choice in every element: it stays outside.
+# What may run inside a kernel over rows; a concat is a choice in every element and stays outside.
 INTO_ROWS = frozenset({"elementwise", "gather"})
 INTO_OTHERS = frozenset({"elementwise"})
 # More buffers than this exhaust registers for addresses on every target.
@@ -24,7 +24,7 @@ MAX_BUFFERS = 24
 
 @frozen
 class Fit:
-    """How an operator joins a group: its operands and shape there, its role, and how its sole reader sees it."""
+    """How an operator joins a group: operands and shape there, role, and the reading that it moves behind."""
 
     operands: list[View]
     shape: tuple[int, ...]
@@ -169,7 +169,7 @@ class Fusion:
     def _place(self, group: Group, op: Op) -> Fit | str:
         """An operator's place in a group's space, or what stands against it."""
         readings = [(reader, index) for reader, index in self._readings(op) if reader in group.roles]
-        if any(reader.kind.kind == "concat" or isinstance(group.roles[reader], int) for reader, _ in readings):
+        if any(r.kind.kind == "concat" or isinstance(group.roles[r], int) for r, _ in readings):
             return self._place_part(group, op, readings)
         roles: tuple[Role, ...] = ("full", "row") if group.space.axes else ("full",)
         reason = f"{op.name} runs over {op.shape}, the kernel over {group.space.shape}"
@@ -211,10 +211,9 @@ class Fusion:
     def _edges(self, group: Group, op: Op, fit: Fit, readings: list[tuple[Op, int]]) -> str | None:
         """Whether the operator and the group see each other's results element by element."""
         for view in fit.operands:
-            if group.writes(view):
-                wanted = group.space.reading(group.roles[view.base.producer], fit.role)
-                if view.layout != wanted:
-                    return f"{op.name} reads {view.base.producer.name} in another order or repeated"
+            writer = group.writer(view)
+            if writer is not None and view.layout != group.space.reading(group.roles[writer], fit.role):
+                return f"{op.name} reads {writer.name} in another order or repeated"
         for reader, index in readings:
             wanted = group.space.reading(fit.role, group.roles[reader])
             if reader.operands[index].layout != wanted:
@@ -256,10 +255,11 @@ class Fusion:
         for reader, writer in ((group, other), (other, group)):
             for op in reader.ops:
                 for view in op.operands:
-                    if writer.writes(view):
-                        role = writer.roles[view.base.producer]
-                        if view.layout != group.space.reading(role, reader.roles[op]):
-                            return f"{op.name} reads {view.base.producer.name} in another order or repeated"
+                    source = writer.writer(view)
+                    if source is None:
+                        continue
+                    if view.layout != group.space.reading(writer.roles[source], reader.roles[op]):
+                        return f"{op.name} reads {source.name} in another order or repeated"
         return None
 
     def _reaches(self, start: Group, goal: Group) -> bool:

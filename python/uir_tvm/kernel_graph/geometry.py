@@ -10,7 +10,6 @@ from attrs import frozen
 
 from .views import Atom, Layout
 
-
 # Batch axes with strides of their own that a library takes.
 BATCH_AXES = 3
 
@@ -75,8 +74,9 @@ def common_atoms(lists: Sequence[Sequence[Atom]]) -> list[BatchAxis] | None:
         axes.append(BatchAxis(extent, tuple(strides)))
     merged: list[BatchAxis] = []
     for axis in axes:  # innermost first
-        if merged and all(s == i * merged[-1].extent for s, i in zip(axis.strides, merged[-1].strides, strict=True)):
-            merged[-1] = BatchAxis(merged[-1].extent * axis.extent, merged[-1].strides)
+        inner = merged[-1] if merged else None
+        if inner and all(s == i * inner.extent for s, i in zip(axis.strides, inner.strides, strict=True)):
+            merged[-1] = BatchAxis(inner.extent * axis.extent, inner.strides)
         else:
             merged.append(axis)
     return merged[::-1]

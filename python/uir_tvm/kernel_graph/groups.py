@@ -77,9 +77,14 @@ class Group:
         """The operators' names, joined."""
         return "_".join(op.name.split(".")[-1] for op in self.ops)
 
+    def writer(self, view: View) -> Op | None:
+        """The operator of the group that computes what is read, if there is one."""
+        op = view.base.producer
+        return op if op is not None and op in self.roles else None
+
     def writes(self, view: View) -> bool:
         """Whether the group computes what is read."""
-        return view.base.producer is not None and view.base.producer in self.roles
+        return self.writer(view) is not None
 
     def external(self) -> list[View]:
         """Readings of what the group does not compute."""
@@ -122,14 +127,16 @@ def final_hero(group: Group) -> str:
 
 def _from_row(group: Group, view: View) -> bool:
     """Whether a full operator reads a row's result."""
-    return group.writes(view) and group.roles[view.base.producer] in ("row", "reduce")
+    writer = group.writer(view)
+    return writer is not None and group.roles[writer] in ("row", "reduce")
 
 
 def _moves_columns(group: Group) -> bool:
     """Whether a large operand's innermost memory axis is not the innermost axis of the kernel."""
-    last = next((axis for axis in reversed(range(len(group.space.shape))) if group.space.shape[axis] > 1), None)
-    if last is None:
+    live = [axis for axis, extent in enumerate(group.space.shape) if extent > 1]
+    if not live:
         return False
+    last = live[-1]
     for view in group.external():
         if view.shape != group.space.shape or view.layout.broadcasts():
             continue
@@ -137,4 +144,3 @@ def _moves_columns(group: Group) -> bool:
         if dim and dim[-1][1] != 1 and any(d and d[-1][1] == 1 for d in view.layout.dims):
             return True
     return False
-

@@ -110,9 +110,12 @@ def rms_norm(x: te.Tensor, gamma: te.Tensor, axes: Sequence[int], epsilon: float
     wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
     squares = rows.reduce(lambda *i: x(*i).astype(wide) * x(*i).astype(wide), te.sum, "norm_squares")
     scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
-    return rows.full(
-        lambda i, r: (x(*i).astype(wide) * scale(*r) * gamma(*rows.along(i)).astype(wide)).astype(rows.dtype), "norm"
-    )
+
+    def result(i: Sequence[Any], r: Sequence[Any]) -> Any:
+        value = x(*i).astype(wide) * scale(*r) * gamma(*rows.along(i)).astype(wide)
+        return value.astype(rows.dtype)
+
+    return rows.full(result, "norm")
 
 
 def _axes(call: tvm.ir.Call) -> tuple[int, ...]:
@@ -148,7 +151,7 @@ def _legalize_rms_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir
 
 
 def _legalize_take(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
-    """Rows of a table; an index is a row number that exists (the gather of the iGraph reads nothing otherwise)."""
+    """Rows of a table; every index must be that of a row (the iGraph's gather reads nothing for others)."""
     data, indices = call.args
     axis = 0 if call.attrs.axis is None else int(call.attrs.axis) % data.ty.ndim
     if call.attrs.axis is None or str(call.attrs.mode) != "fast":
@@ -178,8 +181,9 @@ def _copy(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> t
 
 
 def _safe_softmax(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
-    axis = len(op.shape) - 1
-    return builder.emit_te(lambda x: softmax(x, axis, safe=True), operands[0], primfunc_name_hint="safe_softmax")
+    return builder.emit_te(
+        lambda x: softmax(x, -1, safe=True), operands[0], primfunc_name_hint="safe_softmax"
+    )
 
 
 # Operators of the kernel graph that Relax does not have.

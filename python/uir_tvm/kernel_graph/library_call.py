@@ -39,9 +39,9 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
         Buffers in the function's order, without the output.
     """
     kind = op.name.removeprefix("library.")
-    attributes = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
+    attributes: MatmulAttrs | Conv2dAttrs = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
     weight = op.operands[1].base
-    if weight.constant is not None and (kind == "conv2d" or attributes.packable):
+    if weight.constant is not None and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
         attributes, weight = _packed(program, op, attributes)
     operands = [op.operands[0].base, weight]
     bias, residual = operand(op, "bias"), operand(op, "residual")
@@ -92,14 +92,15 @@ def _packed(program: Program, op: Op, attributes: Any) -> tuple[Any, Value]:
     """The weight in the library's own layout, laid out row-major before."""
     view = op.operands[1]
     if isinstance(attributes, MatmulAttrs):
-        array = np.ascontiguousarray(dense(view, 2))
+        array = dense(view, 2)
         row_major = LibraryView([0] * len(attributes.batch) + [array.shape[1], 1])
         attributes = evolve(attributes, b=row_major, packed=True)
     else:
-        array = np.ascontiguousarray(dense(view, 4))
+        array = dense(view, 4)
         attributes = evolve(attributes, packed=True)
     packed = np.array(np.from_dlpack(pack_weight(array, attributes)))
-    return attributes, program.fresh("packed", packed.shape, "uint8", relax.const(tvm.runtime.tensor(packed), "uint8"))
+    constant = relax.const(tvm.runtime.tensor(packed), "uint8")
+    return attributes, program.fresh("packed", packed.shape, "uint8", constant)
 
 
 def _dense_bias(program: Program, op: Op) -> Value:
@@ -111,4 +112,4 @@ def _dense_bias(program: Program, op: Op) -> Value:
     if view.base.size == size and view.layout.offset == 0 and vector == ((size, 1),):
         return view.base
     column = View(view.base, Layout((vector,), view.layout.offset))
-    return program.constant(np.ascontiguousarray(dense(column, 1)), "bias")
+    return program.constant(dense(column, 1), "bias")

@@ -44,7 +44,7 @@ def match_library(program: Program, table: LibraryTable) -> None:
 def _matmul(op: Op, table: LibraryTable) -> Op | None:
     """A matrix product of the library's dtypes."""
     a, b = op.operands
-    if not table.takes("matmul", op.result.dtype, *(view.base.dtype for view in op.operands)) or not op.result.size:
+    if not op.result.size or not table.takes("matmul", op.result.dtype, a.base.dtype, b.base.dtype):
         return None
     shapes = [view.shape for view in (a, b)]
     if len(shapes[0]) == 1:
@@ -66,20 +66,22 @@ def _matmul(op: Op, table: LibraryTable) -> Op | None:
 def _conv2d(op: Op, table: LibraryTable) -> Op | None:
     """A convolution in NCHW with constant weights."""
     assert op.call is not None
-    attributes = op.call.attrs
-    layouts = (attributes.data_layout, attributes.kernel_layout, attributes.out_layout or attributes.data_layout)
+    found = op.call.attrs
+    layouts = (found.data_layout, found.kernel_layout, found.out_layout or found.data_layout)
     data, weight = op.operands
     if tuple(map(str, layouts)) != ("NCHW", "OIHW", "NCHW") or not op.result.size:
         return None
-    if not table.takes("conv2d", op.result.dtype, data.base.dtype, weight.base.dtype) or weight.base.constant is None:
+    if weight.base.constant is None:
         return None
-    geometry: dict[str, Any] = {
-        name: tuple(int(number) for number in getattr(attributes, name)) for name in ("strides", "padding", "dilation")
+    if not table.takes("conv2d", op.result.dtype, data.base.dtype, weight.base.dtype):
+        return None
+    window: dict[str, Any] = {
+        name: tuple(int(number) for number in getattr(found, name))
+        for name in ("strides", "padding", "dilation")
     }
-    geometry["groups"] = int(attributes.groups)
-    return Op(
-        "library.conv2d", None, [data, weight], op.results, {"shape": op.shape, "epilogue": (), "conv": geometry}
-    )
+    window["groups"] = int(found.groups)
+    attributes = {"shape": op.shape, "epilogue": (), "conv": window}
+    return Op("library.conv2d", None, [data, weight], op.results, attributes)
 
 
 MATCHERS = {"matmul": _matmul, "nn.conv2d": _conv2d}
@@ -120,7 +122,9 @@ def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> tuple[str, 
     """The epilogue that a reader is, with its operand in the product's shape."""
     shape, result = op.attrs["shape"], op.result
     view = reader.operands[position]
-    if reader.kind.kind != "elementwise" or reader.result.dtype != result.dtype or reader.result.size != result.size:
+    if reader.kind.kind != "elementwise" or len(reader.results) != 1:
+        return None
+    if (reader.result.dtype, reader.result.size) != (result.dtype, result.size):
         return None
     if not _in_order(view, result.shape):
         return None
@@ -221,7 +225,7 @@ def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[O
         return
     weights = np.concatenate([dense(op.operands[1], 2) for op in family], axis=1)
     operands = [family[0].operands[0]]
-    weight = program.constant(np.ascontiguousarray(weights), "weight")
+    weight = program.constant(weights, "weight")
     shape = (*lead, sum(widths))
     operands.append(weight.view().broadcast((*lead[:-1], *weights.shape)))
     biases = [operand(op, "bias") for op in family]
@@ -234,8 +238,9 @@ def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[O
         operands.append(program.constant(np.concatenate(parts), "bias").view().broadcast(shape))
         epilogue = ("bias",)
     attributes = {"shape": shape, "alpha": 1.0, "epilogue": epilogue}
+    first = family[0].result
     joined = program.add_op(
-        "library.matmul", operands, shape, family[0].result.dtype, attributes=attributes, hint=family[0].result.name
+        "library.matmul", operands, shape, first.dtype, attributes=attributes, hint=first.name
     )
     whole, begin, pieces = joined.result.view(), 0, []
     for width in widths:
@@ -253,14 +258,11 @@ def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[O
 
 
 def dense(view: View, rank: int) -> np.ndarray:
-    """The last ``rank`` dimensions of a view of a constant, at index 0 of the others, as a contiguous array."""
-    address = np.full((1,) * rank, view.layout.offset)
+    """The last ``rank`` dimensions of a view of a constant, at index 0 of the others, contiguous."""
+    flat = np.ascontiguousarray(view.base.array).reshape(-1)[view.layout.offset :]
     dims = view.layout.dims[len(view.layout.dims) - rank :]
-    for axis, dim in enumerate(dims):
-        index = np.zeros(1, "int64")
-        for extent, stride in dim:
-            index = (index[:, None] + np.arange(extent) * stride).reshape(-1)
-        shape = [1] * rank
-        shape[axis] = -1
-        address = address + index.reshape(shape)
-    return view.base.array.reshape(-1)[address]
+    atoms = [atom for dim in dims for atom in dim]
+    strided = np.lib.stride_tricks.as_strided(
+        flat, [extent for extent, _ in atoms], [stride * flat.itemsize for _, stride in atoms]
+    )
+    return np.ascontiguousarray(strided.reshape(view.shape[len(view.shape) - rank :]))

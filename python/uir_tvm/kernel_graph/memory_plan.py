@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the static memory plan saves: bytes of the intermediates, and of the buffers that hold them in turn."""
+"""What the static memory plan saves: bytes of the intermediates, and of the buffers that hold them."""
 
 from __future__ import annotations
 

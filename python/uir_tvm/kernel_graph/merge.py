@@ -18,6 +18,9 @@ from .program import Op, Value, View
 from .simplify_tir import inline_views
 from .views import Layout, digits, factored_shape
 
+# Name of the function that FuseTIR merges; no operator's lowering has it.
+PRIMITIVE = "uir_merged_kernel"
+
 
 @attrs.frozen(eq=False)
 class Parameter:
@@ -120,7 +123,9 @@ def reading(view: View, shape: tuple[int, ...]) -> Any:
 class _Emitter:
     """Rebuilds a group's operators as Relax calls on a builder."""
 
-    def __init__(self, builder: relax.BlockBuilder, parameters: dict[Value, tuple[relax.Var, tuple[int, ...]]]) -> None:
+    def __init__(
+        self, builder: relax.BlockBuilder, parameters: dict[Value, tuple[relax.Var, tuple[int, ...]]]
+    ) -> None:
         self.builder = builder
         self.values = parameters
 
@@ -169,16 +174,21 @@ def _rebuild(call: tvm.ir.Call, operands: list[tvm.ir.Expr]) -> tvm.ir.Call:
     for arg in call.args:
         if isinstance(arg.ty, relax.TensorType):
             args.append(next(rest))
-        elif isinstance(arg.ty, relax.TupleType) and any(isinstance(f, relax.TensorType) for f in arg.ty.fields):
+        elif _holds_tensors(arg):
             args.append(relax.Tuple([next(rest) for _ in arg.ty.fields]))
         else:
             args.append(arg)
     return relax.Call(call.op, args, call.attrs, call.ty_args)
 
 
+def _holds_tensors(arg: tvm.ir.Expr) -> bool:
+    """A tuple of tensors (one of numbers is an attribute in disguise)."""
+    return isinstance(arg.ty, relax.TupleType) and any(isinstance(f, relax.TensorType) for f in arg.ty.fields)
+
+
 def signature(kernel: Kernel) -> str:
     """A digest that is equal for kernels with the same code."""
-    numbers: dict[Value, str] = {p.value: f"p{i}{p.shape}{p.value.dtype}" for i, p in enumerate(kernel.inputs)}
+    numbers = {p.value: f"p{i}{p.shape}{p.value.dtype}" for i, p in enumerate(kernel.inputs)}
     lines = []
     for op in kernel.group.ops:
         reads = []
@@ -188,15 +198,19 @@ def signature(kernel: Kernel) -> str:
         for value in op.results:
             numbers[value] = f"v{len(numbers)}"
         writes = [f"{numbers[value]}{value.shape}{value.dtype}" for value in op.results]
-        attributes = "" if op.call is None else f"{op.call.attrs}{[str(a) for a in op.call.args if _is_plain(a)]}"
-        lines.append(f"{op.name}|{attributes}|{op.attrs}|{reads}|{writes}")
+        lines.append(f"{op.name}|{_plain_arguments(op.call)}|{op.attrs}|{reads}|{writes}")
     lines.append(str([numbers[value] for value in kernel.outputs]))
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()
 
 
-def _is_plain(arg: tvm.ir.Expr) -> bool:
-    """An argument that is no tensor."""
-    return not isinstance(arg.ty, relax.TensorType | relax.TupleType)
+def _plain_arguments(call: tvm.ir.Call | None) -> str:
+    """Attributes and arguments that are no tensors."""
+    if call is None:
+        return ""
+    plain = [
+        str(arg) for arg in call.args if not isinstance(arg.ty, relax.TensorType) and not _holds_tensors(arg)
+    ]
+    return f"{call.attrs}{plain}"
 
 
 def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
@@ -223,7 +237,7 @@ def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
         relax.Var(f"p{index}", relax.TensorType(parameter.shape, parameter.value.dtype))
         for index, parameter in enumerate(kernel.inputs)
     ]
-    with builder.function(name, params, attrs={"Primitive": 1}):
+    with builder.function(PRIMITIVE, params, attrs={"Primitive": 1}):
         with builder.dataflow():
             emitter = _Emitter(
                 builder,
@@ -233,21 +247,21 @@ def merge(kernel: Kernel, name: str) -> tirx.PrimFunc:
                 emitter.emit(op)
             results = [builder.emit_output(emitter.values[value][0]) for value in kernel.outputs]
         builder.emit_func_output(results[0] if len(results) == 1 else relax.Tuple(results))
-    function = fuse(builder.get(), name)
+    function = fuse(builder.get())
     attributes = {"uir.hero": final_hero(kernel.group), "uir.ops": [op.name for op in kernel.group.ops]}
     return inline_views(function).with_attr({"global_symbol": name, **attributes})
 
 
-def fuse(mod: tvm.IRModule, name: str) -> tirx.PrimFunc:
+def fuse(mod: tvm.IRModule) -> tirx.PrimFunc:
     """Lower the one primitive function of a module to a PrimFunc of as many blocks as it has operators."""
     mod = legalize(mod)
-    function = mod[name]
+    function = mod[PRIMITIVE]
     wrapper = relax.BlockBuilder(mod)
     params = [relax.Var(param.name, param.ty) for param in function.params]
     with wrapper.function("main", params):
-        result = wrapper.emit(relax.Call(mod.get_global_var(name), params))
+        result = wrapper.emit(relax.Call(mod.get_global_var(PRIMITIVE), params))
         wrapper.emit_func_output(result)
     mod = relax.transform.FuseTIR()(wrapper.get())
     merged = [f for var, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)]
-    assert len(merged) == 1, f"{len(merged)} functions after the merge of {name}"
+    assert len(merged) == 1, f"{len(merged)} functions after the merge"
     return merged[0]

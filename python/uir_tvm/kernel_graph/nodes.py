@@ -9,8 +9,6 @@ from attrs import field, frozen
 from tvm import tirx
 from tvm.ir import GenericConst
 
-from .program import Value, View
-
 
 @frozen(eq=False)
 class Tensor:
@@ -48,6 +46,8 @@ class LibraryOp:
     inputs, outputs : tuple of Tensor
     ops : tuple of str
         The model's operators in it: the contraction and its epilogue.
+    bytes_read : int
+        From DRAM, each element once.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class LibraryOp:
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     ops: tuple[str, ...]
+    bytes_read: int
 
 
 @frozen(eq=False)
@@ -67,7 +68,7 @@ class CustomOp:
     name : str
         Its function; operators with equal code share one.
     prim_func : tvm.tirx.PrimFunc
-        Not scheduled; parameters are the inputs, then the outputs. Has the attributes ``uir.hero``, ``uir.ops``.
+        Not scheduled; parameters are the inputs, then the outputs. Attributes ``uir.hero``, ``uir.ops``.
     hero : str
         What decides its schedule: see `groups.Group`.
     inputs, outputs : tuple of Tensor
@@ -75,6 +76,8 @@ class CustomOp:
         The shape in which the kernel sees the bytes of each input.
     ops : tuple of str
         The model's operators in it.
+    bytes_read : int
+        From DRAM, each element once.
     """
 
     name: str
@@ -84,6 +87,7 @@ class CustomOp:
     outputs: tuple[Tensor, ...]
     input_shapes: tuple[tuple[int, ...], ...]
     ops: tuple[str, ...]
+    bytes_read: int
 
 
 Node = LibraryOp | CustomOp
@@ -146,7 +150,7 @@ class KernelGraph:
     @property
     def fused_bytes(self) -> int:
         """DRAM traffic: every node reads its inputs once and writes its outputs once."""
-        return sum(tensor.bytes for node in self.nodes for tensor in (*node.inputs, *node.outputs))
+        return sum(node.bytes_read + sum(tensor.bytes for tensor in node.outputs) for node in self.nodes)
 
     def summary(self) -> dict[str, Any]:
         """Counts and bytes as a plain dict (see `summary.summarise`)."""
@@ -159,13 +163,3 @@ class KernelGraph:
         from .summary import graph_json
 
         return graph_json(self)
-
-
-def read_bytes(views: list[View]) -> int:
-    """Bytes that one operator reads: of each buffer no more than there are elements in it, numbers apart."""
-    found: dict[Value, int] = {}
-    for view in views:
-        if view.scalar is None:
-            width = view.base.nbytes // max(1, view.base.size)
-            found[view.base] = min(view.base.nbytes, found.get(view.base, 0) + view.layout.size * width)
-    return sum(found.values())

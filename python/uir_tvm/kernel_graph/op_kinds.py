@@ -45,15 +45,15 @@ _LIBRARY = OpKind("library", expensive=True, reshapable=False)
 
 KINDS: dict[str, OpKind] = {
     **dict.fromkeys(
-        "abs add astype bitwise_and bitwise_not bitwise_or bitwise_xor ceil clip copy equal floor floor_divide "
-        "floor_mod greater greater_equal isfinite isinf isnan left_shift less less_equal logical_and logical_not "
-        "logical_or logical_xor maximum minimum mod multiply negative nn.leakyrelu nn.relu nn.relu6 not_equal "
-        "right_shift round sign square subtract trunc where".split(),
+        "abs add astype bitwise_and bitwise_not bitwise_or bitwise_xor ceil clip copy equal floor "
+        "floor_divide floor_mod greater greater_equal isfinite isinf isnan left_shift less less_equal "
+        "logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative nn.leakyrelu "
+        "nn.relu nn.relu6 not_equal right_shift round sign square subtract trunc where".split(),
         _CHEAP,
     ),
     **dict.fromkeys(
-        "acos acosh asin asinh atan atan2 atanh cos cosh divide erf exp log log10 log2 nn.gelu nn.gelu_tanh nn.selu "
-        "nn.silu nn.softplus power rsqrt sigmoid sin sinh sqrt tan tanh".split(),
+        "acos acosh asin asinh atan atan2 atanh cos cosh divide erf exp log log10 log2 nn.gelu nn.gelu_tanh "
+        "nn.selu nn.silu nn.softplus power rsqrt sigmoid sin sinh sqrt tan tanh".split(),
         _DEAR,
     ),
     **dict.fromkeys("tril triu".split(), _PLACED),

@@ -226,7 +226,7 @@ def safe_softmax(program: Program) -> None:
     """where(max(mask) > -inf, softmax(score + mask) @ v, 0) -> safe_softmax(score + mask) @ v.
 
     A row whose scores are all -inf has no softmax: the programs that export attention replace what follows
-    from it by zeros.  A softmax that gives zeros for such a row makes the replacement needless (for finite v).
+    from it by zeros.  A softmax that gives zeros for such a row makes the replacement needless (finite v).
     """
     counts = reading_counts(program)
     for select in list(program.ops):

@@ -163,7 +163,9 @@ class Program:
     op_count: int
     _names: dict[str, int] = attrs.Factory(dict)
 
-    def fresh(self, name: str, shape: Iterable[int], dtype: str, constant: tvm.ir.GenericConst | None = None) -> Value:
+    def fresh(
+        self, name: str, shape: Iterable[int], dtype: str, constant: tvm.ir.GenericConst | None = None
+    ) -> Value:
         """A value with a name of its own."""
         count = self._names.get(name, 0)
         self._names[name] = count + 1
@@ -259,4 +261,4 @@ def compose(read: View, view: View) -> View:
 
 def dtype_bytes(dtype: str) -> int:
     """Bytes of one element in memory."""
-    return (tvm.runtime.DataType(dtype).bits + 7) // 8 if dtype != "bool" else 1
+    return (tvm.DataType(dtype).bits + 7) // 8

@@ -12,7 +12,7 @@ from .program import Op
 
 def not_fused(groups: list[Group], fusion: Fusion, table: LibraryTable) -> tuple[NotFused, ...]:
     """One reason for every pair of kernels of which one reads the other's result."""
-    found: dict[tuple[int, int], NotFused] = {}
+    found: dict[tuple[Group, Group], NotFused] = {}
     for consumer in groups:
         for op in consumer.ops:
             for view in op.operands:
@@ -23,8 +23,7 @@ def not_fused(groups: list[Group], fusion: Fusion, table: LibraryTable) -> tuple
                 key = (producer, consumer)
                 if key not in found:
                     reason = _reason(producer, consumer, writer, op, fusion, table)
-                    found[key] = NotFused(writer.result.name if len(writer.results) == 1 else writer.name,
-                                          op.results[0].name, reason)
+                    found[key] = NotFused(writer.results[0].name, op.results[0].name, reason)
     return tuple(found.values())
 
 
@@ -42,7 +41,8 @@ def _reason(
             return f"{reader.name} is no epilogue of {writer.name}"
         if reader.name not in table.activations and reader.name != "add":
             return f"the library has no epilogue {reader.name}"
-        return f"{reader.name} does not fit the epilogue of {writer.name}: {', '.join(writer.attrs['epilogue'])}"
+        taken = ", ".join(writer.attrs["epilogue"]) or "nothing yet"
+        return f"{reader.name} does not fit the epilogue of {writer.name} ({taken})"
     for group, op in ((consumer, writer), (producer, reader)):
         answer = fusion.fit(group, op)
         if isinstance(answer, str):

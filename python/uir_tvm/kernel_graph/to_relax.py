@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""KernelGraph -> Relax that runs: calls of kernels and of the library, then TVM's lowering for its virtual machine."""
+"""KernelGraph -> Relax that runs: calls of kernels and of the library, then TVM's lowering for its VM."""
 
 from __future__ import annotations
 
@@ -32,7 +32,10 @@ class _Writer:
 
     def write(self) -> tvm.IRModule:
         """The whole module."""
-        params = [relax.Var(tensor.name, relax.TensorType(tensor.shape, tensor.dtype)) for tensor in self.graph.inputs]
+        params = [
+            relax.Var(tensor.name, relax.TensorType(tensor.shape, tensor.dtype))
+            for tensor in self.graph.inputs
+        ]
         self.vars.update(zip(self.graph.inputs, params, strict=True))
         for name, function in self.graph.kernels.items():
             self.functions[name] = self.builder.add_func(function, name)
@@ -41,7 +44,8 @@ class _Writer:
                 for node in self.graph.nodes:
                     (self._custom if isinstance(node, CustomOp) else self._library)(node)  # type: ignore[arg-type]
                 results = [
-                    self.builder.emit_output(self._read(tensor, shape)) for tensor, shape in self.graph.outputs
+                    self.builder.emit_output(self._read(tensor, shape))
+                    for tensor, shape in self.graph.outputs
                 ]
             self.builder.emit_func_output(relax.Tuple(results) if self.graph.returns_tuple else results[0])
         return self.builder.get()
@@ -61,9 +65,13 @@ class _Writer:
         return self.views[tensor, shape]
 
     def _custom(self, node: CustomOp) -> None:
-        args = [self._read(tensor, shape) for tensor, shape in zip(node.inputs, node.input_shapes, strict=True)]
+        args = [
+            self._read(tensor, shape) for tensor, shape in zip(node.inputs, node.input_shapes, strict=True)
+        ]
         types = [relax.TensorType(tensor.shape, tensor.dtype) for tensor in node.outputs]
-        call = relax.call_tir(self.functions[node.name], relax.Tuple(args), types if len(types) > 1 else types[0])
+        call = relax.call_tir(
+            self.functions[node.name], relax.Tuple(args), types if len(types) > 1 else types[0]
+        )
         result = self.builder.emit(call)
         if len(types) == 1:
             self.vars[node.outputs[0]] = result

@@ -131,7 +131,7 @@ class Layout:
         return Layout(tuple(result), self.offset)
 
     def reshape(self, shape: Sequence[int]) -> Layout | None:
-        """The same elements in row-major order under another shape; None where an atom would have to be cut."""
+        """The same elements, row by row, under another shape; None where an atom would have to be cut."""
         if prod(shape) != self.size:
             return None
         pool = list(_merge(self.atoms))
@@ -176,7 +176,9 @@ class Digit:
     coefficient: int
 
 
-def digits(layout: Layout, radices: Sequence[int]) -> tuple[tuple[tuple[Digit, ...], ...], tuple[int, ...]] | None:
+def digits(
+    layout: Layout, radices: Sequence[int]
+) -> tuple[tuple[tuple[Digit, ...], ...], tuple[int, ...]] | None:
     """Addresses of a view as coordinates of a row-major tensor, without division.
 
     Parameters
@@ -238,11 +240,13 @@ def rebase(layout: Layout, storage: Layout) -> Layout | None:
     if found is None:
         return None
     dims, offsets = found
+
+    def stride(digit: Digit) -> int:
+        return digit.coefficient * flat[digit.position][1] if digit.coefficient else 0
+
     return Layout(
-        tuple(
-            _merge((d.extent, d.coefficient and d.coefficient * flat[d.position][1]) for d in dim) for dim in dims
-        ),
-        storage.offset + sum(o * stride for o, (_, stride) in zip(offsets, flat, strict=True)),
+        tuple(_merge((digit.extent, stride(digit)) for digit in dim) for dim in dims),
+        storage.offset + sum(o * step for o, (_, step) in zip(offsets, flat, strict=True)),
     )
 
 

@@ -35,7 +35,7 @@ class LibraryTable:
         return operator in self.functions and set(dtypes) <= self.dtypes and len(set(dtypes)) == 1
 
     def allows(self, steps: Sequence[str]) -> bool:
-        """Whether an epilogue (``bias``, ``residual``, names of activations) is the beginning of one it applies."""
+        """Whether it applies an epilogue of ``bias``, ``residual`` and names of activations."""
         kinds = tuple(step if step in ("bias", "residual") else "activation" for step in steps)
         return any(_within(kinds, epilogue) for epilogue in self.epilogues)
 
