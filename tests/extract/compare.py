@@ -9,7 +9,6 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import tvm
-
 from uir_tvm.extract import extract
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph, print_igraph
 from uir_tvm.igraph.dtypes import numpy_of

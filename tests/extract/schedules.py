@@ -8,7 +8,6 @@ from typing import Any
 
 from tvm import te
 from tvm.s_tir import Schedule
-
 from uir_tvm.schedule.annotations import LOOP, PARALLEL
 
 

@@ -10,36 +10,33 @@ import tvm
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tvm import tirx
-
 from uir_tvm.extract.affine_from_tir import AffineConverter, NotAffineError
 from uir_tvm.extract.space import Space, is_linear
 from uir_tvm.igraph.affine import affine, var
 
-P, I, J, X = (tvm.ir.Var(name, "int32") for name in "pijx")
+P, Q, J, X = (tvm.ir.Var(name, "int32") for name in "pijx")
 EXTENTS = {"p": 6, "i": 8, "j": 3}
-CONVERTER = AffineConverter(
-    {P: var("p"), I: var("i"), J: var("j")}, {X: P * 8 + I}, Space(EXTENTS)
-)
+CONVERTER = AffineConverter({P: var("p"), Q: var("i"), J: var("j")}, {X: P * 8 + Q}, Space(EXTENTS))
 
 CASES = [
-    (lambda: P * 8 + I * 2 - 3, var("p") * 8 + var("i") * 2 - 3),
-    (lambda: (P * 8 + I) // 8, var("p")),
-    (lambda: (P * 8 + I) % 8, var("i")),
-    (lambda: (P * 8 + I) // 16, var("p") // 2),
-    (lambda: (P * 8 + I) % 16, (var("p") % 2) * 8 + var("i")),
+    (lambda: P * 8 + Q * 2 - 3, var("p") * 8 + var("i") * 2 - 3),
+    (lambda: (P * 8 + Q) // 8, var("p")),
+    (lambda: (P * 8 + Q) % 8, var("i")),
+    (lambda: (P * 8 + Q) // 16, var("p") // 2),
+    (lambda: (P * 8 + Q) % 16, (var("p") % 2) * 8 + var("i")),
     (lambda: X // 12 * 12 + X % 12, var("p") * 8 + var("i")),
     (lambda: X // 4 // 3 * 3 + X // 4 % 3, var("p") * 2 + var("i") // 4),
     (lambda: (X % 24) // 8, var("p") % 3),
     (lambda: (X % 24) % 8, var("i")),
     (lambda: tirx.truncdiv(X, 8), var("p")),
     (lambda: tirx.truncmod(X, 8), var("i")),
-    (lambda: tirx.min(I, 7), var("i")),
-    (lambda: tirx.max(I - 8, P), var("p")),
+    (lambda: tirx.min(Q, 7), var("i")),
+    (lambda: tirx.max(Q - 8, P), var("p")),
     (lambda: tirx.Cast("int64", X), var("p") * 8 + var("i")),
     (lambda: X >> 3, var("p")),
     (lambda: J << 2, var("j") * 4),
-    (lambda: tirx.if_then_else(I < 8, I, P), var("i")),
-    (lambda: tirx.likely(I), var("i")),
+    (lambda: tirx.if_then_else(Q < 8, Q, P), var("i")),
+    (lambda: tirx.likely(Q), var("i")),
 ]
 
 
@@ -53,12 +50,12 @@ def test_conversion(case):
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: P * I,
-        lambda: P // I,
-        lambda: tirx.truncdiv(I - 4, 2),  # rounds towards zero, and may be negative
-        lambda: tirx.min(I, P),
+        lambda: P * Q,
+        lambda: P // Q,
+        lambda: tirx.truncdiv(Q - 4, 2),  # rounds towards zero, and may be negative
+        lambda: tirx.min(Q, P),
         lambda: tvm.ir.Var("unknown", "int32") + 1,
-        lambda: tirx.exp(tirx.Cast("float32", I)),
+        lambda: tirx.exp(tirx.Cast("float32", Q)),
     ],
 )
 def test_not_affine(build):
@@ -70,13 +67,13 @@ def test_not_affine(build):
 def test_decide():
     """Conditions that the ranges decide are decided; others are not."""
     assert CONVERTER.decide(X < 48) is True
-    assert CONVERTER.decide(tirx.And(I < 8, J >= 3)) is False
-    assert CONVERTER.decide(tirx.Or(I < 8, P > 2)) is True
-    assert CONVERTER.decide(tirx.Not(I == 9)) is True
-    assert CONVERTER.decide(I < 7) is None
+    assert CONVERTER.decide(tirx.And(Q < 8, J >= 3)) is False
+    assert CONVERTER.decide(tirx.Or(Q < 8, P > 2)) is True
+    assert CONVERTER.decide(tirx.Not(Q == 9)) is True
+    assert CONVERTER.decide(Q < 7) is None
 
 
-_LEAVES = st.one_of(st.sampled_from([P, I, J, X]), st.integers(-9, 9).map(lambda n: tirx.IntImm("int32", n)))
+_LEAVES = st.one_of(st.sampled_from([P, Q, J, X]), st.integers(-9, 9).map(lambda n: tirx.IntImm("int32", n)))
 
 
 def _grow(children):
@@ -99,7 +96,7 @@ def test_conversion_keeps_values(expr):
     for p, i, j in itertools.product(range(0, 6, 2), range(0, 8, 3), range(3)):
         env = {"p": p, "i": i, "j": j}
         value = converted.evaluate(env)
-        assert value == _evaluate(expr, {P: p, I: i, J: j, X: p * 8 + i})
+        assert value == _evaluate(expr, {P: p, Q: i, J: j, X: p * 8 + i})
         assert low <= value <= high
 
 

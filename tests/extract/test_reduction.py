@@ -7,7 +7,6 @@ import pytest
 from tvm import te, tirx, topi
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
-
 from uir_tvm.schedule.annotations import LOOP, PARALLEL
 
 from .compare import GROUPED, check

@@ -7,7 +7,6 @@ import pytest
 from tvm import te
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
-
 from uir_tvm.errors import ExtractionError
 from uir_tvm.extract import extract
 from uir_tvm.schedule.annotations import PARALLEL

@@ -15,7 +15,7 @@ from ..igraph.affine import Affine, affine
 from ..igraph.iops_scalar import REDUCE
 from .affine_from_tir import AffineConverter, NotAffineError, call_name
 from .memory import Memory, Storage
-from .tree import Leaf
+from .tree_nodes import Leaf
 
 
 @attrs.frozen

@@ -35,9 +35,7 @@ class AffineConverter:
         Ranges of the variables that occur in ``env``; they decide min, max and divisions.
     """
 
-    def __init__(
-        self, env: Mapping[Any, Affine], bindings: Mapping[Any, Any], space: Space
-    ) -> None:
+    def __init__(self, env: Mapping[Any, Affine], bindings: Mapping[Any, Any], space: Space) -> None:
         self.env, self.bindings, self.space = env, bindings, space
         self._bound: dict[Any, Affine] = {}
 
@@ -142,10 +140,10 @@ class AffineConverter:
             return self.decide(condition.args[0])
         if type(condition) not in _COMPARES or "int" not in str(condition.a.ty):
             return None
-        a, b = self.try_convert(condition.a), self.try_convert(condition.b)
-        if a is None or b is None:
+        left, right = self.try_convert(condition.a), self.try_convert(condition.b)
+        if left is None or right is None:
             return None
-        lo, hi = self.space.bounds(self.space.fold(a - b))
+        lo, hi = self.space.bounds(self.space.fold(left - right))
         return _COMPARES[type(condition)](lo, hi)
 
 

@@ -44,7 +44,7 @@ class Box:
         """Text that two boxes share exactly when they are equal."""
         return ",".join("" if b is None else str(b) for b in self.bounds)
 
-    def slice_bounds(self) -> dict[str, tuple[Affine | None, Affine | None]]:
+    def slice_bounds(self) -> dict[str, Any]:
         """The keyword arguments of an `ISlice`."""
         return {"rows": (self.row_begin, self.row_end), "cols": (self.col_begin, self.col_end)}
 
@@ -242,7 +242,7 @@ def _add_uniform(
 
 
 def _without_division(expr: Affine, names: tuple[str | None, str | None]) -> Affine:
-    """``floor(e/k) + r >= 1`` is ``e + k*r - k + 1 >= 1``, and ``r - floor(e/k) >= 1`` is ``k*r - e >= 1``."""
+    """``floor(e/k) + r >= 1`` as ``e + k*r - k + 1 >= 1``; ``r - floor(e/k) >= 1`` as ``k*r - e >= 1``."""
     for term in expr.terms:
         if term.kind != "floordiv" or abs(term.coeff) != 1:
             continue

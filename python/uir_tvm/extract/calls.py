@@ -43,7 +43,7 @@ def _fma(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operan
 
 def _hypot(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
     squares = [c.binary("mul", x, x) for x in args]
-    return c.unary("sqrt", c.binary("add", *squares), into=into)
+    return c.unary("sqrt", c.binary("add", squares[0], squares[1]), into=into)
 
 
 def _copysign(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:

@@ -17,7 +17,7 @@ from .errors import refuse
 from .expression import TileContext
 from .load import slice_at
 from .memory import Memory
-from .plan import Plan, Planner, PlanLoop
+from .plan import Plan, PlanLoop, Planner
 
 CONTRACT = "uir.contract"
 
@@ -71,9 +71,7 @@ def plan_contraction(planner: Planner) -> tuple[Plan, Roles, tuple[Any, Any]]:
     roles = Roles(*(side[-1] if side else None for side in (only[a], only[b], both)))
     tile = {loop.name for loop in (roles.m, roles.n, roles.k) if loop is not None}
     serial = sorted((lp for lp in planner.loops if lp.name not in tile), key=lambda lp: lp.name in reduced)
-    plan = Plan(
-        planner.leaf, update, serial, reduced, roles.m, roles.n, planner.converter, planner.tails
-    )
+    plan = Plan(planner.leaf, update, serial, reduced, roles.m, roles.n, planner.converter, planner.tails)
     return plan, roles, (factors[a], factors[b])
 
 

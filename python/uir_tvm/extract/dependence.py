@@ -13,7 +13,7 @@ from .access import Update, accesses_of, address_of
 from .affine_from_tir import AffineConverter, NotAffineError
 from .memory import Memory
 from .space import is_linear
-from .tree import Leaf
+from .tree_nodes import Leaf
 
 
 class _Loop(Protocol):

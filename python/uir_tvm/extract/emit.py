@@ -62,13 +62,11 @@ class Emitter:
         """Append one iOp."""
         self.body.append(iop)
 
-    def temporary(
-        self, dtype: str, shape: tuple[int, int], tile: tuple[int, int], box: Box = FULL
-    ) -> ISlice:
+    def temporary(self, dtype: str, shape: tuple[int, int], tile: tuple[int, int], box: Box = FULL) -> ISlice:
         """A fresh reg slice of a shape, valid in the part of the tile's box that it has."""
         pointer = IPointer(self.names.new("t"), "reg", dtype, shape[0] * shape[1], "tmp")
         self.temporaries.append(pointer)
-        return ISlice(pointer, 0, shape, **box.shrink(tile, shape).slice_bounds())
+        return reboxed(ISlice(pointer, 0, shape), box.shrink(tile, shape))
 
     # -- iOps, one value each -------------------------------------------------------------------
     def fill(self, target: ISlice, number: Any) -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -25,7 +25,8 @@ from .errors import refuse
 from .guard import choice
 from .load import load
 from .memory import Memory
-from .space import is_linear, without
+from .node_rules import NODES
+from .space import is_linear, term_expr, without
 
 
 class TileContext:
@@ -123,7 +124,7 @@ class TileContext:
             return self.evaluate(self.converter.bindings[expr], into)
         if isinstance(expr, tvm.ir.Call):
             return self._call(expr, into)
-        handler = _NODES.get(type(expr))
+        handler = NODES.get(type(expr))
         if handler is None:
             refuse(f"A {type(expr).__name__} has no iOp.", self.block, expr)
         return handler(self, expr, into)
@@ -180,7 +181,9 @@ class TileContext:
         return [self.place(value, shape) for value in values]
 
     # -- iOps ---------------------------------------------------------------------------------
-    def unary(self, name: str, value: Operand, params: tuple[Any, ...] = (), into: ISlice | None = None) -> Value:
+    def unary(
+        self, name: str, value: Operand, params: tuple[Any, ...] = (), into: ISlice | None = None
+    ) -> Value:
         """A unary iOp."""
         (source,) = self.together(value)
         dtype = "bool" if UNARY[name].result == "bool" else source.dtype
@@ -256,10 +259,12 @@ class TileContext:
         if known is not None:
             return known
         names = [name for name in self.names if name is not None]
-        divided = [t for t in expr.terms if t.kind != "var" and not all(is_linear(expr_of(t), n) for n in names)]
+        divided = [
+            t for t in expr.terms if t.kind != "var" and not all(is_linear(term_expr(t), n) for n in names)
+        ]
         if not divided:
             return self.remember(key, self._iota(expr, dtype))
-        total: Operand = self.affine(expr - sum((expr_of(t) for t in divided), start=var("pid") * 0), dtype)
+        total: Operand = self.affine(expr - sum((term_expr(t) for t in divided), start=var("pid") * 0), dtype)
         for term in divided:
             inner = term.inner
             assert isinstance(inner, Affine)
@@ -270,7 +275,9 @@ class TileContext:
             )
             if term.coeff != 1:
                 part = self.binary("mul", part, Const(term.coeff, dtype))
-            total = part if isinstance(total, Const) and total.number == 0 else self.binary("add", total, part)
+            total = (
+                part if isinstance(total, Const) and total.number == 0 else self.binary("add", total, part)
+            )
         return self.remember(key, total)
 
     def _iota(self, expr: Affine, dtype: str) -> Value:
@@ -285,7 +292,8 @@ class TileContext:
     def _call(self, expr: Any, into: ISlice | None) -> Operand:
         name = call_name(expr)
         if name == "if_then_else":
-            return choice(self, *expr.args, into=into)
+            condition, a, b = expr.args
+            return choice(self, condition, a, b, into)
         if name == "likely":
             return self.evaluate(expr.args[0], into)
         if name in ("call_pure_extern", "call_extern"):
@@ -293,7 +301,7 @@ class TileContext:
             args = expr.args[1:]
         else:
             args = expr.args
-        rule = CALLS.get(name)
+        rule: Any = CALLS.get(name)
         if rule is None:
             refuse(
                 f"The call {name} has no iOp.",
@@ -310,18 +318,15 @@ def fits(into: ISlice, dtype: str, shape: tuple[int, int]) -> bool:
     return bool(into.shape == shape and into.pointer.dtype == dtype)
 
 
+def is_zero(value: Operand) -> bool:
+    """Whether the value is the number 0."""
+    return isinstance(value, Const) and value.number == 0
+
+
 def common_shape(*values: Operand) -> tuple[int, int]:
     """The smallest shape that all values broadcast to."""
     shapes = [v.shape for v in values if isinstance(v, Value)] or [(1, 1)]
     return max(s[0] for s in shapes), max(s[1] for s in shapes)
-
-
-def expr_of(term: Any) -> Affine:
-    """A term with its coefficient as an expression."""
-    if term.kind == "var":
-        return var(str(term.var)) * term.coeff
-    divided = term.inner // term.divisor if term.kind == "floordiv" else term.inner % term.divisor
-    return divided * term.coeff
 
 
 def _number(value: Const) -> Any:
@@ -353,67 +358,3 @@ _SCALAR_FORMS: dict[str, tuple[str | None, str | None]] = {
 _BOOL_FORMS = {"add": "or", "mul": "and", "max": "or", "min": "and", "sub": "xor"}
 #: Division of integers in TIR's `Div` rounds towards zero.
 _INTEGER_FORMS = {"div": "truncdiv"}
-
-_Node = Callable[[TileContext, Any, ISlice | None], Operand]
-
-
-def _binary(name: str) -> _Node:
-    return lambda c, e, into: c.binary(name, c.evaluate(e.a), c.evaluate(e.b), into)
-
-
-def _compare(name: str) -> _Node:
-    return lambda c, e, into: c.compare(name, c.evaluate(e.a), c.evaluate(e.b), into)
-
-
-def _logical(name: str) -> _Node:
-    def node(c: TileContext, e: Any, into: ISlice | None) -> Operand:
-        a = c.evaluate(e.a)
-        # the second side may rely on the first, as in i < n && x[i] > 0
-        with c.guarded(Guard(None, lambda: a if name == "and" else c.negation(a))):
-            b = c.evaluate(e.b)
-        return c.logical(name, a, b, into)
-
-    return node
-
-
-def _let(context: TileContext, expr: Any, into: ISlice | None) -> Operand:
-    context.lets[expr.var] = context.evaluate(expr.value)
-    return context.evaluate(expr.body, into)
-
-
-def _select(context: TileContext, expr: Any, into: ISlice | None) -> Operand:
-    # TVM may turn a Select's loads into guarded ones; nothing relies on both sides being legal
-    return choice(context, expr.condition, expr.true_value, expr.false_value, into=into)
-
-
-_NODES: dict[type, _Node] = {
-    tirx.Add: _binary("add"),
-    tirx.Sub: _binary("sub"),
-    tirx.Mul: _binary("mul"),
-    tirx.Div: _binary("div"),
-    tirx.Mod: _binary("truncmod"),
-    tirx.FloorDiv: _binary("floordiv"),
-    tirx.FloorMod: _binary("mod"),
-    tirx.Max: _binary("max"),
-    tirx.Min: _binary("min"),
-    tirx.BitwiseAnd: _binary("and"),
-    tirx.BitwiseOr: _binary("or"),
-    tirx.BitwiseXor: _binary("xor"),
-    tirx.LShift: _binary("shl"),
-    tirx.RShift: _binary("shr"),
-    tirx.EQ: _compare("eq"),
-    tirx.NE: _compare("ne"),
-    tirx.LT: _compare("lt"),
-    tirx.LE: _compare("le"),
-    tirx.GT: _compare("gt"),
-    tirx.GE: _compare("ge"),
-    tirx.And: _logical("and"),
-    tirx.Or: _logical("or"),
-    tirx.Not: lambda c, e, into: c.negation(c.evaluate(e.a), into),
-    tirx.BitwiseNot: lambda c, e, into: c.unary("not", c.evaluate(e.a), into=into),
-    tirx.Cast: lambda c, e, into: c.cast(c.evaluate(e.value), c.dtype(e), into),
-    tirx.Select: _select,
-    tirx.Let: _let,
-}
-
-__all__ = ["TileContext", "common_shape", "expr_of"]

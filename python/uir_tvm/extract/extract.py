@@ -15,7 +15,8 @@ from .memory import PID, Memory, Names
 from .peephole import fold_inits
 from .sync import synchronise
 from .temporaries import Pool
-from .tree import Serial, TreeLoop, build_tree
+from .tree import build_tree
+from .tree_nodes import Serial, TreeLoop
 
 #: Temporaries of a full tile that must fit in reg at once, where no schedule chose the tile.
 _LIVE_TEMPORARIES = 16

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def choice(c: TileContext, condition: Any, a: Any, b: Any, into: ISlice | None = None) -> Operand:
-    """The value of ``condition ? a : b``; neither side is loaded where it is not chosen, if that is illegal."""
+    """The value of ``condition ? a : b``; no side is loaded where that is illegal."""
     truth = c.converter.decide(condition)
     if truth is not None:
         return c.evaluate(a if truth else b, into)
@@ -65,7 +65,12 @@ def _padded(c: TileContext, chosen: Any, other: Any, box: Box, into: ISlice | No
 
 
 def _pieces(
-    c: TileContext, condition: Any, chosen: Any, other: Any, boxes: tuple[Box, Box | None], into: ISlice | None
+    c: TileContext,
+    condition: Any,
+    chosen: Any,
+    other: Any,
+    boxes: tuple[Box, Box | None],
+    into: ISlice | None,
 ) -> Operand | None:
     """Both sides computed in their own boxes of one temporary; None where boxes cannot say it."""
     space = c.converter.space

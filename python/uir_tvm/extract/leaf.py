@@ -18,11 +18,11 @@ from .errors import NeedsSerialError, refuse
 from .expression import TileContext
 from .load import store
 from .memory import Memory
-from .plan import Plan, Planner, PlanLoop
+from .plan import Plan, PlanLoop, Planner
 from .reduction import Accumulation
 from .rename import renamed
 from .temporaries import Pool
-from .tree import Guarded, Leaf, TreeLoop
+from .tree_nodes import Guarded, Leaf, TreeLoop
 
 
 class LeafExtractor:
@@ -50,7 +50,9 @@ class LeafExtractor:
                 nodes = self._attempt(leaf, around, forced, emitter)
             except NeedsSerialError as error:
                 if error.loop in forced:
-                    refuse("A condition of this statement is no box of a tile.", leaf.block, leaf.stmts[0].stmt)
+                    refuse(
+                        "A condition of this statement is no box of a tile.", leaf.block, leaf.stmts[0].stmt
+                    )
                 forced.add(error.loop)
                 continue
             return self.pool.assign(nodes, emitter.temporaries)
@@ -70,7 +72,11 @@ class LeafExtractor:
                 nothing = tirx.const(identity_of(update, from_tvm(operand.ty)), str(operand.ty))
                 operand = tirx.if_then_else(condition, operand, nothing)
         if len(kept) < len(guarded.conditions):
-            old = guarded.stmt.value.a if is_same_element(guarded.stmt.value.a, guarded.stmt) else guarded.stmt.value.b
+            old = (
+                guarded.stmt.value.a
+                if is_same_element(guarded.stmt.value.a, guarded.stmt)
+                else guarded.stmt.value.b
+            )
             value = type(guarded.stmt.value)(old, operand)
             store = tirx.BufferStore(guarded.stmt.buffer, value, list(guarded.stmt.indices))
             leaf.stmts[:] = [Guarded(store, tuple(kept))]
@@ -84,9 +90,7 @@ class LeafExtractor:
             emit_contraction(emitter, self.memory, plan, roles, factors, self._atoms(plan, leaf.stmts[0]))
             return self._in_loops(plan, plan.serial, emitter.body)
         plan = planner.plan()
-        context = TileContext(
-            emitter, self.memory, plan.converter, plan.tile, plan.tile_names, leaf.block
-        )
+        context = TileContext(emitter, self.memory, plan.converter, plan.tile, plan.tile_names, leaf.block)
         if plan.update is not None and plan.reduced:
             return self._reduction(plan, context)
         for guarded in leaf.stmts:
@@ -139,4 +143,3 @@ class LeafExtractor:
             name = self.memory.names.new(loop.name.split(".")[0])
             body = [Loop(name, loop.extent, [renamed(node, {loop.name: name}) for node in body])]
         return body
-

@@ -24,8 +24,8 @@ from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
 from .affine_from_tir import AffineConverter, NotAffineError
 from .errors import refuse
-from .space import Space
-from .tree import Leaf, Serial, Tree, TreeLoop
+from .space import Space, term_expr
+from .tree_nodes import Leaf, Serial, Tree, TreeLoop
 
 PID = "pid"
 LEVELS = {"global": "dram", "shared": "sram", "shared.dyn": "sram", "local": "reg", "": "dram"}
@@ -260,20 +260,13 @@ class Memory:
             return None
         start, low, high = affine(0), 0, 0
         for term in expr.terms:
-            alone = _term(term)
+            alone = term_expr(term)
             if set(alone.variables()) <= fixed:
                 start = start + alone
                 continue
             base, lo, hi = _spread(term, fixed, space)
             start, low, high = start + base, low + lo, high + hi
         return start.substitute({"group ": var(PID) // units}), low + expr.constant, high + expr.constant
-
-
-def _term(term: Any) -> Affine:
-    if term.kind == "var":
-        return var(str(term.var)) * term.coeff
-    divided = term.inner // term.divisor if term.kind == "floordiv" else term.inner % term.divisor
-    return divided * term.coeff
 
 
 def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]:
@@ -283,13 +276,13 @@ def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]
         ends = (0, c * (space.extents[str(term.var)] - 1))
         return affine(0), min(ends), max(ends)
     if term.kind == "mod":
-        lo, hi = space.bounds(_term(term))
+        lo, hi = space.bounds(term_expr(term))
         return affine(0), lo, hi
     inner, k = term.inner, term.divisor
     base, lo, hi = affine(0), inner.constant, inner.constant
     for part in inner.terms:
-        if set(_term(part).variables()) <= fixed:
-            base = base + _term(part)
+        if set(term_expr(part).variables()) <= fixed:
+            base = base + term_expr(part)
         else:
             extra, low, high = _spread(part, fixed, space)
             base, lo, hi = base + extra, lo + low, hi + high

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..igraph import IOp, ISlice, Loop, make
+from ..igraph import IOp, ISlice, Loop, make, walk_body
 from ..igraph.dtypes import dtype_of
 from ..igraph.iops_scalar import REDUCE
 
@@ -30,7 +30,9 @@ def fold_inits(body: Sequence[Any]) -> list[Any]:
     and ``unary.adds a, p [x]`` in place of the binary otherwise.  Only where both iOps stand in one
     body, a is not touched in between, and both write the same slice.
     """
-    nodes = [Loop(n.var, n.extent, fold_inits(n.body), n.attrs) if isinstance(n, Loop) else n for n in body]
+    nodes: list[Any] = [
+        Loop(n.var, n.extent, fold_inits(n.body), n.attrs) if isinstance(n, Loop) else n for n in body
+    ]
     at = 0
     while at < len(nodes):
         if isinstance(nodes[at], IOp) and nodes[at].op == "fill":
@@ -51,7 +53,9 @@ def _accumulation(nodes: Sequence[Any], at: int) -> int | None:
             if _touches(node, target):
                 return None
         elif any(piece.pointer.name == target.pointer.name for piece in node.slices()):
-            same = node.op == "binary" and node.target == node.sources[0] and _same_elements(node.target, target)
+            same = (
+                node.op == "binary" and node.target == node.sources[0] and _same_elements(node.target, target)
+            )
             once = same and node.sources[1].pointer.name != target.pointer.name and node.name in _SCALAR
             return k if once and dtype_of(node.dtype).kind != "bool" else None
     return None
@@ -75,10 +79,8 @@ def _vector(piece: ISlice) -> tuple[Any, ...] | None:
 
 
 def _touches(loop: Loop, piece: ISlice) -> bool:
-    return any(
-        _touches(n, piece) if isinstance(n, Loop) else any(s.pointer.name == piece.pointer.name for s in n.slices())
-        for n in loop.body
-    )
+    name = piece.pointer.name
+    return any(s.pointer.name == name for iop, _ in walk_body(loop.body) for s in iop.slices())
 
 
 def _folded(nodes: list[Any], fill: int, update: int) -> list[Any]:
@@ -87,7 +89,10 @@ def _folded(nodes: list[Any], fill: int, update: int) -> list[Any]:
     rest = nodes[:fill] + nodes[fill + 1 : update]
     neutral = value == REDUCE[iop.name].identity(iop.dtype)
     made_here = (
-        isinstance(before, IOp) and before.op == "reduce" and before.target == iop.sources[1] and update - 1 > fill
+        isinstance(before, IOp)
+        and before.op == "reduce"
+        and before.target == iop.sources[1]
+        and update - 1 > fill
     )
     if neutral and made_here:
         # the partial result is a temporary of this leaf, read nowhere else

@@ -21,7 +21,7 @@ from .affine_from_tir import AffineConverter
 from .dependence import carried
 from .memory import Memory
 from .space import Space, is_linear
-from .tree import Leaf, TreeLoop
+from .tree_nodes import Leaf, TreeLoop
 
 #: Below this many columns a gather beats a tile cut so that addresses stay linear.
 LEAST_COLUMNS = 4
@@ -118,9 +118,7 @@ class Planner:
     def _refresh(self) -> None:
         self.converter, self.items = self._view(self.env, self.loops)
 
-    def _view(
-        self, env: dict[Any, Affine], loops: list[PlanLoop]
-    ) -> tuple[AffineConverter, list[Item]]:
+    def _view(self, env: dict[Any, Affine], loops: list[PlanLoop]) -> tuple[AffineConverter, list[Item]]:
         space = Space({**self.outer, **{loop.name: loop.extent for loop in loops}})
         converter = AffineConverter(env, self.memory.tree.bindings, space)
         items = ItemCollector(self.memory, converter).collect(self.leaf)
@@ -248,9 +246,7 @@ class Planner:
         serial = [loop for loop in self.loops if loop.name not in tile]
         reduced = self.reduced()
         serial.sort(key=lambda loop: loop.name in reduced)  # stable: what is stored stays outermost
-        return Plan(
-            self.leaf, self.update, serial, reduced, rows, cols, self.converter, self.tails
-        )
+        return Plan(self.leaf, self.update, serial, reduced, rows, cols, self.converter, self.tails)
 
     def _unit_stride(self, kind: str, free: list[PlanLoop]) -> dict[str, int]:
         counts: dict[str, int] = {}

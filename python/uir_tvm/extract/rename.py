@@ -41,5 +41,10 @@ def _mapped(node: Any, piece: Any, value: Any) -> Any:
         return Loop(node.var, node.extent, [_mapped(n, piece, value) for n in node.body], node.attrs)
     attrs = {k: piece(v) if isinstance(v, ISlice) else value(v) for k, v in node.attrs.items()}
     return IOp(
-        node.op, node.name, node.dtype, [piece(s) for s in node.targets], [piece(s) for s in node.sources], attrs
+        node.op,
+        node.name,
+        node.dtype,
+        [piece(s) for s in node.targets],
+        [piece(s) for s in node.sources],
+        attrs,
     )

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from ..igraph.affine import Affine, Term, affine
+from ..igraph.affine import Affine, Term, affine, var
 
 
 class Space:
@@ -66,7 +66,7 @@ class Space:
         for term in expr.terms:
             # c * (e mod m) = c * e, modulo k, where k divides c * m
             if term.kind == "mod" and (term.coeff * term.divisor) % k == 0:
-                return self.mod(expr + (_inner(term) * term.coeff) - _alone(term), k)
+                return self.mod(expr + (_inner(term) * term.coeff) - term_expr(term), k)
         _, inside = _split(expr, k)
         lo, hi = self.bounds(inside)
         if lo // k == hi // k:
@@ -83,7 +83,7 @@ class Space:
             if term.kind != "mod":
                 continue
             quotient = self.floordiv(_inner(term), term.divisor)
-            joined = expr - _alone(term) - quotient * (term.coeff * term.divisor)
+            joined = expr - term_expr(term) - quotient * (term.coeff * term.divisor)
             if len(joined.terms) < len(expr.terms) - 1 or (
                 len(quotient.terms) == 1 and len(joined.terms) == len(expr.terms) - 2
             ):
@@ -111,11 +111,9 @@ def _inner(term: Term) -> Affine:
     return term.inner
 
 
-def _alone(term: Term) -> Affine:
-    """The term, with its coefficient, as an expression."""
+def term_expr(term: Term) -> Affine:
+    """A term, with its coefficient, as an expression."""
     if term.kind == "var":
-        from ..igraph.affine import var
-
         return var(str(term.var)) * term.coeff
     inner = _inner(term)
     return (inner // term.divisor if term.kind == "floordiv" else inner % term.divisor) * term.coeff
@@ -127,9 +125,9 @@ def _split(expr: Affine, k: int) -> tuple[Affine, Affine]:
     inside = affine(expr.constant % k)
     for term in expr.terms:
         if term.coeff % k == 0:
-            outside = outside + _alone(term)
+            outside = outside + term_expr(term)
         else:
-            inside = inside + _alone(term)
+            inside = inside + term_expr(term)
     return outside, inside
 
 

@@ -12,7 +12,7 @@ _Accesses = dict[str, set[str]]
 
 
 def synchronise(body: Sequence[Any]) -> list[Any]:
-    """Insert ``sync.sram`` wherever an iOp touches sram that another unit may have touched since the last one.
+    """Insert ``sync.sram`` where an iOp touches sram that another unit may have touched.
 
     Two accesses of one pointer conflict unless both read.  A barrier orders everything before it, so
     one suffices for all pointers.  In a loop the accesses of its end meet those of its beginning.

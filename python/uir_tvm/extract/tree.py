@@ -8,7 +8,7 @@ init here: it becomes a leaf of its own before the outermost reduction loop.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import attrs
 import tvm
@@ -17,63 +17,9 @@ from tvm_ffi.structural import structural_walk
 
 from ..schedule.annotations import LOOP, PARALLEL, parse_parallel
 from .errors import refuse
+from .tree_nodes import Guarded, Leaf, Pair, Serial, Tree, TreeLoop
 
 REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
-
-
-@attrs.define(eq=False)
-class TreeLoop:
-    """One loop of the PrimFunc: ``var`` runs over ``[start, start + extent)``.
-
-    ``serial`` says that a schedule wants it as a loop of the loop tree; ``raw`` that it lies inside
-    of its block, so that no iteration variable vouches for its iterations' independence.
-    """
-
-    var: Any
-    start: int
-    extent: int
-    serial: bool = False
-    raw: bool = False
-
-
-@attrs.define(eq=False)
-class Guarded:
-    """One statement (BufferStore, or Bind whose value is computed once) under conditions."""
-
-    stmt: Any
-    conditions: tuple[Any, ...] = ()
-
-
-@attrs.define(eq=False)
-class Leaf:
-    """Straight-line statements under loops, outermost first."""
-
-    block: str
-    stmts: list[Guarded]
-    loops: list[TreeLoop] = attrs.field(factory=list)
-    annotations: dict[str, Any] = attrs.field(factory=dict)
-    in_block: bool = False
-
-    def guard(self, condition: Any) -> None:
-        """Put all statements under one more condition."""
-        for guarded in self.stmts:
-            guarded.conditions = (condition, *guarded.conditions)
-
-
-@attrs.define(eq=False)
-class Serial:
-    """A loop of the loop tree."""
-
-    loop: TreeLoop
-    body: list[Any]
-
-
-@attrs.define(eq=False)
-class Pair:
-    """An init and its update, which a loop outside of both may be distributed over."""
-
-    init: Leaf
-    update: Any
 
 
 @attrs.define(eq=False)
@@ -83,18 +29,6 @@ class _Pending:
     leaf: Leaf
     stop: Any
     reduced: set[Any]
-
-
-@attrs.define(eq=False)
-class Tree:
-    """A PrimFunc taken apart."""
-
-    body: list[Any]
-    bindings: dict[Any, Any]
-    buffers: list[Any]
-    parallel: TreeLoop | None
-    num_groups: int
-    num_units: int
 
 
 def build_tree(func: Any) -> Tree:
@@ -139,13 +73,13 @@ class _Builder:
     def block(self) -> str:
         return self.blocks[-1] if self.blocks else ""
 
-    def refuse(self, what: str, node: Any = None, **parts: str) -> Any:
+    def refuse(self, what: str, node: Any = None, **parts: str) -> NoReturn:
         refuse(what, self.block, node, **parts)
 
     # -- statements ---------------------------------------------------------------------------
     def build(self, stmt: Any) -> list[Any]:
         """The nodes of a statement, in order."""
-        handler = _STATEMENTS.get(type(stmt))
+        handler: Any = _STATEMENTS.get(type(stmt))
         if handler is None:
             self.refuse(f"A {type(stmt).__name__} has no meaning in an iGraph.", stmt)
         return handler(self, stmt)
@@ -171,7 +105,7 @@ class _Builder:
             if isinstance(part, tirx.Bind):
                 if self._loads(part.value) & self.stored:
                     self.refuse(
-                        "A let whose value is loaded from a buffer that the kernel writes reaches into a loop.",
+                        "A let of a value that the kernel may change reaches into a loop.",
                         part,
                         remedy="load the value inside the loop",
                     )
@@ -326,7 +260,8 @@ class _Builder:
 
     def _close(self, loop: TreeLoop, first: int) -> list[Leaf]:
         """Inits that leave this loop: those whose outermost reduction loop it is; others take it along."""
-        done, going = [], []
+        done: list[_Pending] = []
+        going: list[_Pending] = []
         for pending in self.pending[first:]:
             (done if pending.stop is loop.var else going).append(pending)
         self.pending[first:] = going
@@ -457,5 +392,3 @@ _STATEMENTS: dict[type, Any] = {
     s_tir.SBlockRealize: _Builder.realize,
     tirx.AttrStmt: lambda b, s: b.build(s.body),
 }
-
-__all__ = ["Guarded", "Leaf", "Serial", "Tree", "TreeLoop", "build_tree"]
