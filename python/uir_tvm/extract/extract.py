@@ -10,9 +10,11 @@ from tvm import tirx
 
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop, walk_body
+from .dead import without_dead_stores
 from .leaf import LeafExtractor
 from .memory import PID, Memory, Names
 from .peephole import fold_inits
+from .reuse import reuse_loads
 from .sync import synchronise
 from .temporaries import Pool
 from .tree import build_tree
@@ -54,11 +56,14 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     graph_name = name or (str(symbol) if symbol else "main")
     tree = build_tree(prim_func)
     names = Names(PID)
+    tree.body = without_dead_stores(tree.body, prim_func.params)
     memory = Memory(prim_func, tree, names)
-    pool = Pool(names)
     limit = None if tree.parallel is not None else max(64, hardware.reg_bytes // (4 * _LIVE_TEMPORARIES))
-    body = _extract_body(tree.body, (), LeafExtractor(memory, pool, limit), memory)
-    body = fold_inits(body)
+    leaves = LeafExtractor(memory, limit)
+    body = fold_inits(_extract_body(tree.body, (), leaves, memory))
+    body = reuse_loads(body, leaves.temporaries)
+    pool = Pool(names)
+    body = pool.assign(body, leaves.temporaries)
     if tree.num_units > 1:
         body = synchronise(body)
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}

@@ -8,7 +8,7 @@ from typing import Any
 
 from tvm import tirx
 
-from ..igraph import Loop
+from ..igraph import IPointer, Loop
 from ..igraph.dtypes import from_tvm
 from .access import identity_of, is_same_element, update_of
 from .box import Atom, NotABoxError, box_of, conjunction, is_conjunction
@@ -21,7 +21,6 @@ from .memory import Memory
 from .plan import Plan, PlanLoop, Planner
 from .reduction import Accumulation
 from .rename import renamed
-from .temporaries import Pool
 from .tree_nodes import Guarded, Leaf, TreeLoop
 
 
@@ -31,10 +30,15 @@ class LeafExtractor:
     Parameters
     ----------
     limit : the most elements of a tile in a function without a parallel loop; None = as scheduled.
+
+    Attributes
+    ----------
+    temporaries : one pointer for each value of all leaves so far.
     """
 
-    def __init__(self, memory: Memory, pool: Pool, limit: int | None) -> None:
-        self.memory, self.pool, self.limit = memory, pool, limit
+    def __init__(self, memory: Memory, limit: int | None) -> None:
+        self.memory, self.limit = memory, limit
+        self.temporaries: list[IPointer] = []
 
     def extract(self, leaf: Leaf, around: Sequence[TreeLoop]) -> list[Any]:
         """The nodes of one leaf.
@@ -55,7 +59,8 @@ class LeafExtractor:
                     )
                 forced.add(error.loop)
                 continue
-            return self.pool.assign(nodes, emitter.temporaries)
+            self.temporaries.extend(emitter.temporaries)
+            return nodes
 
     def _mask_update(self, leaf: Leaf, around: Sequence[TreeLoop]) -> None:
         """Move conditions that are no boxes into the operand of an update: elsewhere it adds nothing."""

@@ -12,7 +12,7 @@ from .rename import repointed
 
 
 class Pool:
-    """The reg pointers that temporaries live in, shared by all leaves of a function."""
+    """The reg pointers that temporaries live in."""
 
     def __init__(self, names: Names) -> None:
         self.names = names
@@ -20,7 +20,7 @@ class Pool:
         self._free: dict[tuple[str, int], list[IPointer]] = {}
 
     def assign(self, nodes: Sequence[Any], temporaries: Sequence[IPointer]) -> list[Any]:
-        """Give each temporary a pointer of its dtype and size; all are free again afterwards.
+        """Give each temporary a pointer of its dtype and size.
 
         A temporary lives from the first iOp that names it to the last one, or to the end of the loop
         that the last one is in if it lives before that loop.  No iOp gets one pointer for its target
@@ -29,7 +29,6 @@ class Pool:
         lives = _lives(nodes, {str(t.name) for t in temporaries})
         chosen: dict[str, IPointer] = {}
         running: list[tuple[int, IPointer]] = []
-        taken: list[IPointer] = []
         by_name = {str(t.name): t for t in temporaries}
         for name, (first, last) in sorted(lives.items(), key=lambda item: item[1]):
             for end, pointer in [r for r in running if r[0] < first]:
@@ -37,9 +36,6 @@ class Pool:
                 running.remove((end, pointer))
             chosen[name] = self._take(by_name[name])
             running.append((last, chosen[name]))
-            taken.append(chosen[name])
-        for _, pointer in running:
-            self._release(pointer)
         return [repointed(node, chosen) for node in nodes]
 
     def _take(self, like: IPointer) -> IPointer:
