@@ -1,17 +1,31 @@
 # SPDX-License-Identifier: Apache-2.0
 """exp and exp2.
 
-With ``n = round(x / ln 2)`` and ``r = x - n ln 2`` (Cody and Waite: ln 2 in two parts, each product within an fma),
-``exp(x) = 2**n e**r``, ``|r| <= ln(2) / 2``. ``e**r = 1 + r + r**2 P(r)`` with the minimax ``P`` from
-``scripts/fit_vector_math.py``. ``2**n`` is applied as two factors of about ``2**(n/2)``, either of which is a normal
-number: the last product overflows to infinity and underflows gradually by itself, with one rounding.
+With ``n = round(x / ln 2)`` and ``r = x - n ln 2`` (Cody and Waite: ln 2 in two parts, each product within
+an fma), ``exp(x) = 2**n e**r``, ``|r| <= ln(2) / 2``. ``e**r = 1 + r + r**2 P(r)`` with the minimax ``P``
+from ``scripts/fit_vector_math.py``. ``2**n`` is applied as two factors of about ``2**(n/2)``, either of
+which is a normal number: the last product overflows to infinity and underflows gradually by itself, with
+one rounding.
 """
 
 from __future__ import annotations
 
-from tvm.tirx import PrimExpr
+from tvm.ir import Expr
 
-from .ops import MAGIC, at_least, at_most, bits, const_like, fma, from_bits, horner, let, shift_left, shift_right
+from .ops import (
+    MAGIC,
+    at_least,
+    at_most,
+    bits,
+    const_like,
+    fma,
+    from_bits,
+    horner,
+    let,
+    nearest,
+    shift_left,
+    shift_right,
+)
 
 LOG2_E = 1.4426950408889634
 #: ln 2 in two float32 parts.
@@ -33,22 +47,22 @@ _LOWEST2, _HIGHEST2 = -151.0, 128.5
 _BIASED = MAGIC + 254.0
 
 
-def scale_by_power_of_two(significand: PrimExpr, biased: PrimExpr) -> PrimExpr:
+def scale_by_power_of_two(significand: Expr, biased: Expr) -> Expr:
     """``significand * 2**n``, with ``biased = n + _BIASED`` as float32, for -252 <= n <= 254."""
 
-    def scale(whole: PrimExpr) -> PrimExpr:
-        return let(
-            shift_right(whole, 1),
-            lambda half: significand * from_bits(shift_left(half, 23)) * from_bits(shift_left(whole - half, 23)),
-        )
+    def power(biased: Expr) -> Expr:
+        return from_bits(shift_left(biased, 23))
+
+    def scale(whole: Expr) -> Expr:
+        return let(shift_right(whole, 1), lambda half: significand * power(half) * power(whole - half))
 
     return let(bits(biased), scale)
 
 
-def _reduced(x: PrimExpr) -> PrimExpr:
+def _reduced(x: Expr) -> Expr:
     """exp of an ``x`` that lies in [_LOWEST, _HIGHEST] or is NaN."""
 
-    def rest(n: PrimExpr) -> PrimExpr:
+    def rest(n: Expr) -> Expr:
         return fma(n, const_like(x, -LN2_LOW), fma(n, const_like(x, -LN2_HIGH), x))
 
     return let(
@@ -60,26 +74,25 @@ def _reduced(x: PrimExpr) -> PrimExpr:
     )
 
 
-def exp(x: PrimExpr) -> PrimExpr:
+def exp(x: Expr) -> Expr:
     """``e**x`` of a float32 scalar or vector; source: see the module."""
     return let(x, lambda x: let(at_most(at_least(x, _LOWEST), _HIGHEST), _reduced))
 
 
-def exp_of_negative(x: PrimExpr) -> PrimExpr:
-    """``e**x`` for ``x <= 0`` or NaN (one comparison fewer than :func:`exp`)."""
+def exp_of_negative(x: Expr) -> Expr:
+    """``e**x`` for ``x <= 0`` or NaN (one comparison fewer than `exp`)."""
     return let(x, lambda x: let(at_least(x, _LOWEST), _reduced))
 
 
-def exp2(x: PrimExpr) -> PrimExpr:
-    """``2**x`` of a float32 scalar or vector: as :func:`exp`, with the exact reduction ``f = x - round(x)``."""
+def exp2_split(n: Expr, f: Expr) -> Expr:
+    """``2**(n + f)`` for an integer n in [-151, 128] and ``|f| <= 1/2``, both float32."""
+    return let(f, lambda f: scale_by_power_of_two(horner(f, _EXP2), n + const_like(n, _BIASED)))
 
-    def of(x: PrimExpr) -> PrimExpr:
-        return let(
-            x + const_like(x, _BIASED),
-            lambda biased: let(
-                x - (biased - const_like(x, _BIASED)),
-                lambda f: scale_by_power_of_two(horner(f, _EXP2), biased),
-            ),
-        )
+
+def exp2(x: Expr) -> Expr:
+    """``2**x`` of a float32 scalar or vector: as `exp`, with the exact reduction ``f = x - round(x)``."""
+
+    def of(x: Expr) -> Expr:
+        return let(nearest(x), lambda n: exp2_split(n, x - n))
 
     return let(x, lambda x: let(at_most(at_least(x, _LOWEST2), _HIGHEST2), of))

@@ -1,73 +1,102 @@
 # SPDX-License-Identifier: Apache-2.0
-from __future__ import annotations
-from tvm import tirx
-from tvm.tirx import PrimExpr
-from .ops import MAGIC, MAGIC64, bits, cast, const_like, fma, from_bits, horner, let, mask, shift_left
+"""sin and cos, for every finite argument.
 
-_SIN = (-0.16666653752326965, 0.008332101628184319, -0.00019506842363625765)
+``x = (n + f) pi / 2`` with n an integer, ``|f| <= 1/2``; n modulo 4 picks sin or cos of ``r = f pi / 2``
+and its sign. The reduction is in float64: ``x (2 / pi)``, 2 / pi in two parts, with n subtracted inside an
+fma, where nothing is lost. That serves up to ``|x| = 2**47``. A larger x is a multiple of a power of two,
+``2**k``; only ``(2**k 2 / pi) mod 4`` then matters to ``n mod 4`` and f (Payne and Hanek, "Radian reduction
+for trigonometric functions", 1983). Four windows, each with its own two constants, chosen by selection,
+cover float32.
+
+sin and cos of r are minimax polynomials from ``scripts/fit_vector_math.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from .ops import MAGIC64, bits, cast, const_like, fma, from_bits, horner, let, mask, shift_left
+
+_SIN = (1.0, -0.16666653752326965, 0.008332101628184319, -0.00019506842363625765)
 _COS = (1.0, -0.5, 0.04166664555668831, -0.001388729433529079, 2.4429415134363808e-05)
-import numpy as np
-import mpmath
-mpmath.mp.prec=300
-def parts(v, dtype, n):
-    out=[]
-    for _ in range(n):
-        c=float(dtype(float(v))); out.append(c); v=v-mpmath.mpf(c)
-    return out
-P32=parts(mpmath.pi/2,np.float32,3)
-P64=parts(mpmath.pi/2,np.float64,2)
-MODE="f64"
-def reduce32(x, body):
-    z=fma(x,const_like(x,0.6366197723675814),const_like(x,MAGIC))
-    def f(z):
-        def g(n):
-            r=x
-            for p in P32: r=fma(n,const_like(x,-p),r)
-            return let(r,lambda r: let(bits(z),lambda q: body(q,r)))
-        return let(z-const_like(z,MAGIC),g)
-    return let(z,f)
-def reduce64(x, body):
-    def go(x):
-        z=fma(x,const_like(x,0.6366197723675814),const_like(x,MAGIC64))
-        def f(z):
-            def g(n):
-                r=x
-                for p in P64: r=fma(n,const_like(x,-p),r)
-                return let(cast(r,"float32"),lambda r: let(cast(bits(z),"int32"),lambda q: body(q,r)))
-            return let(z-const_like(z,MAGIC64),g)
-        return let(z,f)
-    return let(cast(x,"float64"),go)
-def window(k):
-    v=mpmath.mpf(2)/mpmath.pi*mpmath.mpf(2)**k
-    v=v-4*mpmath.nint(v/4)
-    return parts(v,np.float64,2)
-W=[(1.0,window(0)),(2.0**-42,window(42)),(2.0**-84,window(84))]
-def reducefull(x, body):
-    ax=tirx.abs(x)
-    c1=ax>=const_like(x,2.0**44); c2=ax>=const_like(x,2.0**86)
-    def sel(vals):
-        d=[const_like(x,v,"float64") for v in vals]
-        return tirx.Select(c2,d[2],tirx.Select(c1,d[1],d[0]))
-    def go(y):
-      return let(sel([w[1][0] for w in W]), lambda hi: let(sel([w[1][1] for w in W]), lambda lo: go2(y,hi,lo)))
-    def go2(y,hi,lo):
-        z=fma(y,hi,const_like(y,MAGIC64))
-        def f(z):
-            def g(n):
-                r=fma(y,lo,fma(y,hi,-n if False else const_like(n,-1.0)*n))
-                r=r*const_like(r,1.5707963267948966)
-                return let(cast(r,"float32"),lambda r: let(cast(bits(z),"int32"),lambda q: body(q,r)))
-            return let(z-const_like(z,MAGIC64),g)
-        return let(z,f)
-    return let(cast(x*tirx.Select(c2,const_like(x,W[2][0]),tirx.Select(c1,const_like(x,W[1][0]),const_like(x,1.0))),"float64"),go)
-RED={"f32":reduce32,"f64":reduce64,"full":reducefull}
-def core(q,r):
-    def h(t):
-        s=r*fma(horner(t,_SIN),t,const_like(t,1.0)); c=horner(t,_COS)
-        y=tirx.Select(tirx.EQ(mask(q,1),const_like(q,0)),s,c)
-        return from_bits(tirx.bitwise_xor(bits(y),shift_left(mask(q,2),30)))
-    return let(r*r,h)
-def sin(x):
-    return let(x,lambda x: RED[MODE](x,core))
-def cos(x):
-    return let(x,lambda x: RED[MODE](x,lambda q,r: let(q+const_like(q,1),lambda q: core(q,r))))
+_HALF_PI = 1.5707963267948966
+#: The first 240 bits of 2 / pi.
+_TWO_OVER_PI = Fraction(0xA2F9836E4E441529FC2757D1F534DDC0DB6295993C439041FE5163ABDEBB, 2**240)
+#: (k, smallest |x|): x is a multiple of 2**k there. Up to the next window, x times the high part is within
+#: what MAGIC64 rounds to integers and x times the low part moves f by at most 0.052 (by search).
+_WINDOWS = ((0, 0.0), (24, 2.0**47), (48, 2.0**74), (79, 2.0**102))
+
+
+def _window(k: int) -> tuple[float, float]:
+    """``((2**k 2 / pi) mod 4) 2**-k`` in two float64 parts.
+
+    For k = 0 both parts are positive, so that x = -0 keeps its sign.
+    """
+    turned = _TWO_OVER_PI * 2**k
+    turned = (turned - 4 * round(turned / 4)) / 2**k
+    high = float(turned)
+    if k == 0:
+        high = math.nextafter(high, 0.0)
+    return high, float(turned - Fraction(high))
+
+
+def _by_window(x: Expr, values: Sequence[float]) -> Expr:
+    """The one of ``values`` that belongs to the window of ``x``."""
+    chosen = const_like(x, values[0])
+    for (_, smallest), value in zip(_WINDOWS[1:], values[1:], strict=True):
+        chosen = tirx.Select(tirx.abs(x) >= const_like(x, smallest), const_like(x, value), chosen)
+    return chosen
+
+
+def _reduce(x: Expr, body: Callable[[Expr, Expr], Expr]) -> Expr:
+    """``body(n, r)``: n as int32, right modulo 4, r as float32; infinity and NaN give r = NaN."""
+    magic = const_like(x, MAGIC64, "float64")
+
+    def split(x: Expr, high: Expr, low: Expr) -> Expr:
+        def rest(shifted: Expr) -> Expr:
+            # Negated after the subtraction: n = 0 must give -0, which leaves the sign of x = -0 alone.
+            negated = (shifted - magic) * const_like(x, -1.0)
+            f = fma(x, low, fma(x, high, negated))
+            return let(
+                cast(f * const_like(f, _HALF_PI), "float32"),
+                lambda r: let(cast(bits(shifted), "int32"), lambda n: body(n, r)),
+            )
+
+        return let(fma(x, high, magic), rest)
+
+    high, low = zip(*(_window(k) for k, _ in _WINDOWS), strict=True)
+    return let(
+        cast(x, "float64"),
+        lambda x: let(_by_window(x, high), lambda h: let(_by_window(x, low), lambda m: split(x, h, m))),
+    )
+
+
+def _quadrant(n: Expr, r: Expr) -> Expr:
+    """sin(n pi / 2 + r)."""
+
+    def of(t: Expr) -> Expr:
+        even = tirx.EQ(mask(n, 1), const_like(n, 0))
+        return let(
+            r * horner(t, _SIN),
+            lambda s: let(horner(t, _COS), lambda c: signed(tirx.Select(even, s, c))),
+        )
+
+    def signed(value: Expr) -> Expr:
+        return from_bits(tirx.bitwise_xor(bits(value), shift_left(mask(n, 2), 30)))
+
+    return let(r * r, of)
+
+
+def sin(x: Expr) -> Expr:
+    """Sine of a float32 scalar or vector; source: see the module."""
+    return _reduce(x, _quadrant)
+
+
+def cos(x: Expr) -> Expr:
+    """Cosine of a float32 scalar or vector, as ``sin(x + pi / 2)``; source: see the module."""
+    return _reduce(x, lambda n, r: let(n + const_like(n, 1), lambda n: _quadrant(n, r)))
