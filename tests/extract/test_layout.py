@@ -205,3 +205,10 @@ def test_rotary():
     func = prim(build, ((2, 5, 3, 16), F32), ((5, 16), F32), ((5, 16), F32))
     check(func)
     check(func, map_rows(func, "out", 2, 4, fuse=3))
+
+
+def test_reshape_is_a_copy():
+    """Row-major indices of one shape taken apart for another flatten to the same address."""
+    func = prim(lambda a: topi.reshape(a, (30, 37, 8)), ((2, 37, 15, 8), F32))
+    graph, _ = check(func)
+    assert {iop.op for iop, _ in graph.walk()} == {"move"}

@@ -125,11 +125,5 @@ def emit_contraction(
 
 
 def _operand(c: TileContext, expr: Any) -> ISlice:
-    """A factor over its tile; zero outside of the conditions, so that the rest of k adds nothing."""
-    value = c.place(c.evaluate(expr), c.tile)
-    if c.box.is_full:
-        return value.slice
-    target = c.emitter.temporary(value.dtype, c.tile, c.tile)
-    c.emitter.fill(target, 0)
-    c.emitter.move(reboxed(target, c.box), value.slice)
-    return target
+    """A factor over its tile, valid where the conditions hold: contract sums over the valid columns of a."""
+    return reboxed(c.place(c.evaluate(expr), c.tile).slice, c.box)

@@ -8,17 +8,19 @@ guarded so that nothing outside of a buffer is read.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import tvm
 from tvm import tirx
 
 from ..igraph import ISlice
-from .access import children, loads_of
+from .access import address_of, children, loads_of
+from .affine_from_tir import NotAffineError
 from .box import Box, NotABoxError, box_of, conjunction
 from .emit import Const, Guard, Operand, Value, reboxed
 from .errors import NeedsSerialError
-from .load import load_padded
+from .load import load_padded, within
 
 if TYPE_CHECKING:
     from .expression import TileContext
@@ -112,11 +114,25 @@ def _write(c: TileContext, target: ISlice, expr: Any, box: Box) -> None:
 
 def _masked(c: TileContext, condition: Any, a: Any, b: Any, into: ISlice | None) -> Operand:
     mask = c.evaluate(condition)
-    with c.guarded(Guard(_box(c, condition, False), lambda: mask)):
-        x = c.evaluate(a)
-    with c.guarded(Guard(_box(c, condition, True), lambda: c.negation(mask))):
-        y = c.evaluate(b)
+    x = evaluate_guarded(c, a, lambda: Guard(_box(c, condition, False), lambda: mask))
+    y = evaluate_guarded(c, b, lambda: Guard(_box(c, condition, True), lambda: c.negation(mask)))
     return c.select(mask, x, y, into)
+
+
+def evaluate_guarded(c: TileContext, expr: Any, guard: Callable[[], Guard]) -> Operand:
+    """Evaluate under a guard if some load in the expression could leave its buffer without it."""
+    if all(_is_safe(c, load) for load in loads_of(expr)):
+        return c.evaluate(expr)
+    with c.guarded(guard()):
+        return c.evaluate(expr)
+
+
+def _is_safe(c: TileContext, expr: Any) -> bool:
+    storage = c.memory.storages[expr.source]
+    try:
+        return within(c, storage, address_of(storage, expr.indices, c.converter))
+    except NotAffineError:
+        return False
 
 
 def axes_of(c: TileContext, expr: Any) -> tuple[bool, bool]:

@@ -10,7 +10,7 @@ from tvm import tirx
 
 from ..igraph import ISlice
 from .emit import Guard, Operand
-from .guard import choice
+from .guard import choice, evaluate_guarded
 
 if TYPE_CHECKING:
     from .expression import TileContext
@@ -30,8 +30,7 @@ def _logical(name: str) -> Rule:
     def node(c: TileContext, e: Any, into: ISlice | None) -> Operand:
         a = c.evaluate(e.a)
         # the second side may rely on the first, as in i < n && x[i] > 0
-        with c.guarded(Guard(None, lambda: a if name == "and" else c.negation(a))):
-            b = c.evaluate(e.b)
+        b = evaluate_guarded(c, e.b, lambda: Guard(None, lambda: a if name == "and" else c.negation(a)))
         return c.logical(name, a, b, into)
 
     return node

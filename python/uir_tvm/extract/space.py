@@ -54,6 +54,9 @@ class Space:
                 return outside + self.floordiv(whole // g, k // g)
         if len(inside.terms) == 1 and inside.constant == 0:
             term = inside.terms[0]
+            # floor(floor(e / m) / k) = floor(e / (m * k))
+            if term.kind == "floordiv" and term.coeff == 1:
+                return outside + self.floordiv(_inner(term), term.divisor * k)
             # (e mod m) / k = (e / k) mod (m / k) where k divides m
             if term.kind == "mod" and term.coeff == 1 and term.divisor % k == 0:
                 return outside + self.mod(self.floordiv(_inner(term), k), term.divisor // k)
@@ -79,6 +82,14 @@ class Space:
 
     def fold(self, expr: Affine) -> Affine:
         """Join ``c*k*floor(e/k) + c*(e mod k)`` into ``c*e``, also where the quotient was simplified."""
+        folded = self._joined(expr)
+        if any(term.kind == "mod" for term in folded.terms):
+            spread = self._joined(self._spread(folded))
+            if len(spread.terms) < len(folded.terms):
+                return spread
+        return folded
+
+    def _joined(self, expr: Affine) -> Affine:
         for term in expr.terms:
             if term.kind != "mod":
                 continue
@@ -87,8 +98,25 @@ class Space:
             if len(joined.terms) < len(expr.terms) - 1 or (
                 len(quotient.terms) == 1 and len(joined.terms) == len(expr.terms) - 2
             ):
-                return self.fold(joined + _inner(term) * term.coeff)
+                return self._joined(joined + _inner(term) * term.coeff)
         return expr
+
+    def _spread(self, expr: Affine) -> Affine:
+        """``floor((c*(e mod m) + r)/k)`` as ``floor((c*e + r)/k) - (c*m/k)*floor(e/m)``, k dividing c*m."""
+        result = expr
+        for term in expr.terms:
+            if term.kind != "floordiv":
+                continue
+            inner, taken = _inner(term), affine(0)
+            for part in _inner(term).terms:
+                if part.kind == "mod" and (part.coeff * part.divisor) % term.divisor == 0:
+                    inner = inner - term_expr(part) + _inner(part) * part.coeff
+                    whole = self.floordiv(_inner(part), part.divisor)
+                    taken = taken + whole * (part.coeff * part.divisor // term.divisor)
+            if taken != 0:
+                spread = self.floordiv(inner, term.divisor) - taken
+                result = result - term_expr(term) + spread * term.coeff
+        return result
 
     def sign(self, expr: Affine) -> int | None:
         """1 when the expression is always positive, -1 when never, None when it varies."""
