@@ -10,7 +10,6 @@ import numpy as np
 import torch
 import tvm
 from tvm import relax
-
 from uir_tvm.frontend.relax_view import op_name
 
 
@@ -28,7 +27,9 @@ def operators(mod: tvm.IRModule) -> Counter[str]:
     return Counter(name for binding in bindings if (name := op_name(binding.value)))
 
 
-def assert_close(ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray | torch.Tensor], limit: float) -> None:
+def assert_close(
+    ours: Sequence[np.ndarray], theirs: Sequence[np.ndarray | torch.Tensor], limit: float
+) -> None:
     """Shapes and dtypes agree, and values to ``limit`` relative to the largest magnitude of each output."""
     assert len(ours) == len(theirs)
     for have, want in zip(ours, map(np.asarray, theirs), strict=True):

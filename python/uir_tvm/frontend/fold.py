@@ -87,7 +87,11 @@ def _cumsum(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
 
 def _take(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
     axis = None if attrs.axis is None else int(attrs.axis)
-    return np.take(args[0], args[1], axis=axis, mode="wrap" if attrs.mode == "wrap" else "clip")
+    modes: dict[str, Any] = {
+        "wrap": "wrap",
+        "clip": "clip",
+    }  # others are undefined outside, and refused there
+    return np.take(args[0], args[1], axis=axis, mode=modes.get(str(attrs.mode), "raise"))
 
 
 def _gather_nd(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
@@ -223,8 +227,11 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
         if operand is None:
             return None
         args.append(operand)
-    with np.errstate(all="ignore"):  # infinities and NaN are values here
-        result = meaning(args, call.attrs, shape)
+    try:
+        with np.errstate(all="ignore"):  # infinities and NaN are values here
+            result = meaning(args, call.attrs, shape)
+    except IndexError:  # a constant index outside its tensor has no value to fold to
+        return None
     assert result.shape == shape, (name, result.shape, shape)
     return relax.const(np.ascontiguousarray(result.astype(dtype)).reshape(shape), dtype)
 

@@ -82,6 +82,35 @@ def _embedding(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
     return importer.block_builder.emit(relax.op.take(weight, indices, axis=0))
 
 
+def _select(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """x[..., i, ...], with i from the end where it is negative (TVM's converter reads before the tensor)."""
+    source, axis, index = node.args[:3]
+    assert isinstance(source, fx.Node) and isinstance(axis, int) and isinstance(index, int)
+    size = source.meta["val"].shape[axis]
+    begin = index % size
+    emit = importer.block_builder.emit
+    piece = emit(relax.op.strided_slice(importer.env[source], [axis], [begin], [begin + 1]))
+    return emit(relax.op.squeeze(piece, [axis]))
+
+
+def _indexed(name: str, node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """Indexing by tensors, negative indices from the end (TVM's converter reads before the tensor)."""
+    source, indices = node.args[:2]
+    assert isinstance(source, fx.Node) and isinstance(indices, list | tuple)
+    known, emit = dict(importer.env), importer.block_builder.emit
+    for axis, index in enumerate(indices):
+        if not isinstance(index, fx.Node) or index.meta["val"].dtype in (torch.bool, torch.uint8):
+            continue
+        value = importer.env[index]
+        zero, size = (relax.const(n, dtype_of(value)) for n in (0, source.meta["val"].shape[axis]))
+        negative, wrapped = emit(relax.op.less(value, zero)), emit(relax.op.add(value, size))
+        importer.env[index] = emit(relax.op.where(negative, wrapped, value))
+    try:
+        return importer.create_convert_map()[name](node)
+    finally:
+        importer.env = known
+
+
 def _amax(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
     """Maximum or minimum over axes."""
     axes = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", [])
@@ -91,6 +120,8 @@ def _amax(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgra
 
 
 CONVERTERS: dict[str, Converter] = {
+    **{name: partial(_indexed, name) for name in ("index.Tensor", "index_put.default", "index_put_.default")},
+    "select.int": _select,
     "matmul.default": _matmul,
     "mm.default": _matmul,
     "bmm.default": _matmul,

@@ -51,12 +51,14 @@ def attention(
     score = torch.matmul(query * factor, key.transpose(-2, -1))
     if attn_mask is None:
         return torch.matmul(score.softmax(-1), value)
+    seen = attn_mask
     if attn_mask.dtype == torch.bool:
-        zero, least = score.new_zeros(()), score.new_full((), -math.inf)
-        attn_mask = torch.where(attn_mask, zero, least)
+        attn_mask = torch.where(seen, score.new_zeros(()), score.new_full((), -math.inf))
+    else:
+        seen = attn_mask != -math.inf
     attended = torch.matmul((score + attn_mask).softmax(-1), value)
-    open_rows = attn_mask.amax(-1, keepdim=True) > -math.inf
-    return torch.where(open_rows, attended, attended.new_zeros(()))
+    # Found by numbers that are finite: TVM's maximum of a row of -inf is the least finite number.
+    return torch.where(any_dims(seen, -1, keepdim=True), attended, attended.new_zeros(()))
 
 
 def batch_norm(
