@@ -18,21 +18,15 @@ from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
 from .nodes import CustomOp, KernelGraph, LibraryOp, Node, Tensor
-from .patterns import drop_neutral, fold_scales, recognise_functions, safe_softmax
+from .patterns import drop_neutral, recognise_functions, safe_softmax
 from .program import Program, Value
 from .reasons import not_fused
 from .storage import place
 from .traffic import kernel_reads
 
-# Rewrites of the program before any operator is placed, in order: neutral operators hide patterns; the
-# patterns must be seen before the library takes their parts; scales move into products last, since a
-# pattern may end in one.
-REWRITES: tuple[Callable[[Program], None], ...] = (
-    drop_neutral,
-    recognise_functions,
-    safe_softmax,
-    fold_scales,
-)
+# Rewrites of the program before any operator is placed, in order: neutral operators hide patterns, and the
+# patterns must be seen before the library takes their parts.
+REWRITES: tuple[Callable[[Program], None], ...] = (drop_neutral, recognise_functions, safe_softmax)
 
 
 def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm") -> KernelGraph:

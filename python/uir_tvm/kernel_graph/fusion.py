@@ -13,7 +13,7 @@ from .program import Op, Program, View, compose
 from .views import Layout
 
 # Heroes in the order in which they take their neighbours; what a hero of each kind may take.
-HERO_ORDER = ("rowwise", "reduction", "opaque", "gather", "concat", "elementwise")
+HERO_ORDER = ("contraction", "rowwise", "reduction", "opaque", "gather", "concat", "elementwise")
 PROLOGUE = frozenset({"rowwise", "reduction", "concat", "elementwise"})
 # What may run inside a kernel over rows; a concat is a choice in every element and stays outside.
 INTO_ROWS = frozenset({"elementwise", "gather"})
@@ -65,7 +65,7 @@ class Fusion:
         for hero in HERO_ORDER:
             heroes = [op for op in self.program.ops if op.kind.kind == hero]
             if hero in PROLOGUE:
-                for op in heroes:
+                for op in reversed(heroes):  # the last of a chain takes all of it
                     self._grow(self.groups[op], self._producers)
             for op in heroes:
                 if op.kind.epilogue:

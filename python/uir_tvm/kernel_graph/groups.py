@@ -60,8 +60,8 @@ class Group:
     ops : list of Op
         In program order.
     hero : str
-        ``library``, ``rowwise``, ``reduction``, ``gather``, ``concat``, ``transpose``, ``elementwise`` or
-        ``opaque``: what decides the kernel's schedule.
+        ``library``, ``contraction``, ``rowwise``, ``reduction``, ``gather``, ``concat``, ``transpose``,
+        ``elementwise`` or ``opaque``: what decides the kernel's schedule.
     space : Space
     roles : dict
         Role of every operator.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import prod
+from math import inf, prod
 from typing import Any
 
 import tvm
@@ -34,16 +34,20 @@ class _Rows:
         """Elements of a row."""
         return prod(self.shape[axis] for axis in self.axes)
 
-    def reduce(self, function: Callable[..., Any], reducer: Callable[..., Any], name: str) -> te.Tensor:
+    def reduce(
+        self, function: Callable[..., Any], reducer: Callable[..., Any], name: str, keepdims: bool = False
+    ) -> te.Tensor:
         """Reduce function(indices) along the axes."""
         along = {axis: te.reduce_axis((0, self.shape[axis]), name=f"k{axis}") for axis in self.axes}
+        kept = range(len(self.shape)) if keepdims else self.rows
 
         def body(*indices: Any) -> Any:
-            rest = iter(indices)
-            full = [along[axis] if axis in along else next(rest) for axis in range(len(self.shape))]
-            return reducer(function(*full), axis=list(along.values()))
+            at = dict(zip(kept, indices, strict=True)) | along
+            return reducer(
+                function(*(at[axis] for axis in range(len(self.shape)))), axis=list(along.values())
+            )
 
-        return te.compute([self.shape[axis] for axis in self.rows], body, name=name)
+        return te.compute([1 if axis in along else self.shape[axis] for axis in kept], body, name=name)
 
     def row(self, function: Callable[..., Any], name: str) -> te.Tensor:
         """One value for each row."""
@@ -150,6 +154,36 @@ def _legalize_rms_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir
     )
 
 
+def _extremum(combine: Callable[[Any, Any], Any], identity: float) -> Any:
+    """Maximum or minimum whose identity is an infinity: TVM's is finite, wrong for rows of infinities."""
+
+    def start(dtype: str) -> Any:
+        if str(dtype).startswith(("float", "bfloat")):
+            return tirx.const(identity, dtype)
+        return tirx.min_value(dtype) if identity < 0 else tirx.max_value(dtype)
+
+    return te.comm_reducer(combine, start, name="max" if identity < 0 else "min")
+
+
+_MAXIMUM = _extremum(lambda a, b: tirx.max(a, b), -inf)
+_MINIMUM = _extremum(lambda a, b: tirx.min(a, b), inf)
+
+
+def _legalize_extremum(reducer: Any, name: str) -> Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]:
+    def legalize_call(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+        shape = [int(extent) for extent in call.ty.shape.values]
+
+        def compute(x: te.Tensor) -> te.Tensor:
+            rows = _Rows(x, axes_of(call.attrs.axis, len(x.shape)))
+            result = rows.reduce(lambda *i: x(*i), reducer, name, keepdims=bool(call.attrs.keepdims))
+            assert [int(extent) for extent in result.shape] == shape
+            return result
+
+        return builder.call_te(compute, call.args[0], primfunc_name_hint=name)
+
+    return legalize_call
+
+
 def _legalize_take(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
     """Rows of a table; every index must be that of a row (the iGraph's gather reads nothing for others)."""
     data, indices = call.args
@@ -168,11 +202,29 @@ def _legalize_take(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Exp
     return builder.call_te(compute, data, indices, primfunc_name_hint="take")
 
 
+def _legalize_where(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """A select on the condition itself (TVM's compares it as an integer)."""
+    condition, *values = call.args
+    same = all(tuple(arg.ty.shape.values) == tuple(call.ty.shape.values) for arg in call.args)
+    if not same or str(condition.ty.dtype) != "bool":
+        return builder.call_te(topi.where, *call.args)
+
+    def compute(condition: te.Tensor, yes: te.Tensor, no: te.Tensor) -> te.Tensor:
+        return te.compute(
+            condition.shape, lambda *i: tirx.Select(condition(*i), yes(*i), no(*i)), name="where"
+        )
+
+    return builder.call_te(compute, condition, *values, primfunc_name_hint="where")
+
+
 OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
     "relax.nn.softmax": _legalize_softmax,
     "relax.nn.layer_norm": _legalize_layer_norm,
     "relax.nn.rms_norm": _legalize_rms_norm,
+    "relax.max": _legalize_extremum(_MAXIMUM, "max"),
+    "relax.min": _legalize_extremum(_MINIMUM, "min"),
     "relax.take": _legalize_take,
+    "relax.where": _legalize_where,
 }
 
 
@@ -195,4 +247,6 @@ OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.
 
 def legalize(mod: tvm.IRModule) -> tvm.IRModule:
     """Lower every Relax operator of a module to call_tir, by `OVERRIDES` before TVM's own rules."""
+    with tvm.target.Target("llvm"):  # sorts are lowered for a target; the result runs on the host
+        mod = relax.backend.DispatchSortScan()(mod)
     return relax.transform.LegalizeOps(OVERRIDES)(mod)

@@ -11,6 +11,7 @@ from ..library.registry import LibraryTable
 from .geometry import MatmulGeometry, matmul_geometry
 from .patterns import reading_counts
 from .program import Op, Program, Value, View, compose
+from .scales import fold_scales
 from .views import Layout
 
 
@@ -36,6 +37,7 @@ def match_library(program: Program, table: LibraryTable) -> None:
         if new is not None:
             program.ops[index] = new
             op.result.producer = new
+    fold_scales(program)
     _absorb(program, table, only_bias=True)
     combine(program)
     _absorb(program, table, only_bias=False)
@@ -59,7 +61,7 @@ def _matmul(op: Op, table: LibraryTable) -> Op | None:
             return None
         views.append(matrix.broadcast((*batch, *shape[-2:])))
     shape = (*batch, shapes[0][-2], shapes[1][-1])
-    attributes = {"shape": shape, "alpha": op.attrs.get("alpha", 1.0), "epilogue": ()}
+    attributes = {"shape": shape, "alpha": 1.0, "epilogue": ()}
     return Op("library.matmul", None, views, op.results, attributes)
 
 

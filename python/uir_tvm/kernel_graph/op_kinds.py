@@ -7,7 +7,7 @@ from typing import Literal
 
 from attrs import frozen
 
-Kind = Literal["elementwise", "reduction", "rowwise", "concat", "gather", "library", "opaque"]
+Kind = Literal["elementwise", "reduction", "rowwise", "concat", "gather", "contraction", "library", "opaque"]
 
 
 @frozen
@@ -19,7 +19,8 @@ class OpKind:
     kind : Kind
         ``elementwise``: one element of every operand for one of the result. ``reduction``: over its axes.
         ``rowwise``: a normalisation along its axes, of the operand's shape. ``concat``, ``gather``: move
-        elements. ``library``: a library's. ``opaque``: anything else; it is never merged with producers.
+        elements. ``contraction``: a product that no library takes. ``library``: a library's. ``opaque``:
+        anything else; it is never merged with producers.
     expensive : bool
         Whether computing it twice costs more than reading its result.
     reshapable : bool
@@ -41,6 +42,7 @@ _REDUCTION = OpKind("reduction", expensive=True, reshapable=False)
 _ROWWISE = OpKind("rowwise", expensive=True, reshapable=False)
 _OPAQUE = OpKind("opaque", expensive=True, reshapable=False, epilogue=False)
 _WINDOW = OpKind("opaque", expensive=True, reshapable=False)
+_CONTRACTION = OpKind("contraction", expensive=True, reshapable=False)
 _LIBRARY = OpKind("library", expensive=True, reshapable=False)
 
 KINDS: dict[str, OpKind] = {
@@ -67,6 +69,8 @@ KINDS: dict[str, OpKind] = {
     "take": OpKind("gather", reshapable=False),
     "gather_elements": OpKind("gather", reshapable=False),
     "index_tensor": OpKind("gather", reshapable=False),
+    "matmul": _CONTRACTION,
+    "nn.conv2d": _CONTRACTION,
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
 }

@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 
-import numpy as np
 from tvm import relax
 
-from .program import Op, Program, Value, View, compose
+from .program import Op, Program, Value, View
 
 
 def reading_counts(program: Program) -> dict[Value, int]:
@@ -207,23 +206,61 @@ def recognise_functions(program: Program) -> None:
     program.remove_dead()
 
 
-def _any_open(view: View) -> Op | None:
-    """The row maximum r where the view is r > -inf (or not (r == -inf))."""
+def _maximum(view: View) -> View | None:
+    """What a view is the maximum of, along some axes."""
     op = view.base.producer
+    return op.operands[0] if op is not None and op.name == "max" else None
+
+
+def _seen(condition: View) -> View | None:
+    """The flags of which the condition asks whether any is set: max(where(flags, 1, 0)) > 0."""
+    op = condition.base.producer
+    if op is None or op.name != "greater" or not _is_zero(op.operands[1]):
+        return None
+    flags = _maximum(op.operands[0])
+    select = producer(flags, "where") if flags is not None else None
+    if select is None or not _is(select.operands[1], 1.0) or not _is_zero(select.operands[2]):
+        return None
+    return select.operands[0]
+
+
+def _mask_by_maximum(condition: View) -> Value | None:
+    """The mask in max(mask) > -inf."""
+    op = condition.base.producer
     if op is None or op.name not in ("greater", "not_equal") or not _is_minus_infinity(op.operands[1]):
         return None
-    inner = op.operands[0].base.producer
-    return inner if inner is not None and inner.name == "max" else None
+    mask = _maximum(op.operands[0])
+    return mask.base if mask is not None else None
 
 
-def _mask_of(score: View, mask: Value) -> bool:
-    """Whether the scores are a sum with a broadcast of this mask as one term."""
+def _closes(condition: View, mask: View) -> bool:
+    """Whether the condition is false exactly where a whole row of this mask is -inf."""
+    if _mask_by_maximum(condition) is mask.base:
+        return True
+    seen = _seen(condition)
+    if seen is None:
+        return False
+    select = mask.base.producer
+    if select is not None and select.name == "where":  # where(seen, 0, -inf)
+        same = select.operands[0].base is seen.base
+        return same and _is_zero(select.operands[1]) and _is_minus_infinity(select.operands[2])
+    compare = seen.base.producer  # mask != -inf
+    return (
+        compare is not None
+        and compare.name == "not_equal"
+        and compare.operands[0].base is mask.base
+        and _is_minus_infinity(compare.operands[1])
+    )
+
+
+def _masks(score: View) -> list[View]:
+    """Terms of a sum that may be its mask."""
     op = producer(score, "add")
-    return op is not None and any(operand.base is mask for operand in op.operands)
+    return [] if op is None else list(op.operands)
 
 
 def safe_softmax(program: Program) -> None:
-    """where(max(mask) > -inf, softmax(score + mask) @ v, 0) -> safe_softmax(score + mask) @ v.
+    """where(row is open, softmax(score + mask) @ v, 0) -> safe_softmax(score + mask) @ v.
 
     A row whose scores are all -inf has no softmax: the programs that export attention replace what follows
     from it by zeros.  A softmax that gives zeros for such a row makes the replacement needless (finite v).
@@ -233,66 +270,14 @@ def safe_softmax(program: Program) -> None:
         if select.name != "where" or not _is_zero(select.operands[2]):
             continue
         condition, attended, _ = select.operands
-        maximum = _any_open(condition)
         matmul = producer(attended, "matmul")
-        if maximum is None or matmul is None or counts[matmul.result] != 1:
+        if matmul is None or counts[matmul.result] != 1:
             continue
         softmax = producer(matmul.operands[0], "nn.softmax")
-        axis = -1 if softmax is None or softmax.call is None else int(softmax.call.attrs.axis)
-        if softmax is None or axis not in (-1, len(softmax.shape) - 1) or counts[softmax.result] != 1:
+        if softmax is None or softmax.call is None or counts[softmax.result] != 1:
             continue
-        if not _mask_of(softmax.operands[0], maximum.operands[0].base):
-            continue
-        softmax.name = "uir.safe_softmax"
-        program.replace_value(select.result, matmul.result.view())
+        along_rows = int(softmax.call.attrs.axis) in (-1, len(softmax.shape) - 1)
+        if along_rows and any(_closes(condition, mask) for mask in _masks(softmax.operands[0])):
+            softmax.name = "uir.safe_softmax"
+            program.replace_value(select.result, matmul.result.view())
     program.remove_dead()
-
-
-def fold_scales(program: Program) -> None:
-    """matmul(a * s, b), matmul(a, b * s), matmul(a, b) * s, matmul(a, b) / s -> matmul with alpha = s.
-
-    For one number s.  This moves a rounding (of s * a or of 1 / s) and changes results by an ulp or so.
-    """
-    counts = reading_counts(program)
-    for op in list(program.ops):
-        if op.name != "matmul":
-            continue
-        for index, view in enumerate(op.operands):
-            scale = view.base.producer
-            if scale is None or scale.name not in ("multiply", "divide") or counts[view.base] != 1:
-                continue
-            found = _scale_of(scale)
-            if found is not None:
-                source, factor = found
-                composed = _through(view, source)
-                if composed is not None:
-                    op.operands[index] = composed
-                    op.attrs["alpha"] = op.attrs.get("alpha", 1.0) * factor
-    for scale in list(program.ops):
-        if scale.name not in ("multiply", "divide"):
-            continue
-        found = _scale_of(scale)
-        matmul = producer(found[0], "matmul") if found is not None else None
-        if found is None or matmul is None or counts[matmul.result] != 1:
-            continue
-        matmul.attrs["alpha"] = matmul.attrs.get("alpha", 1.0) * found[1]
-        program.replace_value(scale.result, matmul.result.view())
-    program.remove_dead()
-
-
-def _scale_of(op: Op) -> tuple[View, float] | None:
-    """Tensor and number of a product with, or a quotient by, one finite number."""
-    if not op.result.dtype.startswith("float"):
-        return None
-    pairs = commuted(op) if op.name == "multiply" else iter([(op.operands[0], op.operands[1])])
-    for tensor, number in pairs:
-        factor = number.scalar
-        if factor is not None and np.isfinite(factor) and factor != 0:
-            return tensor, float(factor) if op.name == "multiply" else 1.0 / float(factor)
-    return None
-
-
-def _through(view: View, source: View) -> View | None:
-    """A view of an elementwise result as the same view of its operand."""
-    composed = compose(view, source)
-    return None if composed is view else composed

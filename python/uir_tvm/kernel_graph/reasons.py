@@ -43,8 +43,8 @@ def _reason(
             return f"the library has no epilogue {reader.name}"
         taken = ", ".join(writer.attrs["epilogue"]) or "nothing yet"
         return f"{reader.name} does not fit the epilogue of {writer.name} ({taken})"
-    for group, op in ((consumer, writer), (producer, reader)):
-        answer = fusion.fit(group, op)
-        if isinstance(answer, str):
-            return answer
-    return "another hero took it first"
+    answers = [fusion.fit(consumer, writer), fusion.fit(producer, reader)]
+    reasons = [answer for answer in answers if isinstance(answer, str)]
+    # That both are heroes says least: what stands between their elements says more.
+    reasons.sort(key=lambda reason: "hero of its own" in reason or "another kernel" in reason)
+    return reasons[0] if reasons else "another hero took it first"

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Factors around a matrix product as the product's own."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .patterns import commuted, producer, reading_counts
+from .program import Op, Program, View, compose
+
+
+def fold_scales(program: Program) -> None:
+    """(a * s) @ b, a @ (b * s), (a @ b) * s, (a @ b) / s -> the library's product with alpha = s or 1 / s.
+
+    For one number s.  This moves a rounding (of s * a or of 1 / s) and changes results by an ulp or so.
+    """
+    counts = reading_counts(program)
+    for op in list(program.ops):
+        if op.name != "library.matmul":
+            continue
+        for index, view in enumerate(op.operands):
+            scale = view.base.producer
+            if scale is None or scale.name not in ("multiply", "divide") or counts[view.base] != 1:
+                continue
+            found = _scale_of(scale)
+            if found is None:
+                continue
+            composed = compose(view, found[0])
+            if composed is not view:
+                op.operands[index] = composed
+                op.attrs["alpha"] *= found[1]
+    for scale in list(program.ops):
+        if scale.name not in ("multiply", "divide"):
+            continue
+        found = _scale_of(scale)
+        matmul = producer(found[0], "library.matmul") if found is not None else None
+        if found is None or matmul is None or counts[matmul.result] != 1:
+            continue
+        matmul.attrs["alpha"] *= found[1]
+        program.replace_value(scale.result, matmul.result.view())
+    program.remove_dead()
+
+
+def _scale_of(op: Op) -> tuple[View, float] | None:
+    """Tensor and number of a product with, or a quotient by, one finite number."""
+    if not op.result.dtype.startswith("float"):
+        return None
+    pairs = commuted(op) if op.name == "multiply" else iter([(op.operands[0], op.operands[1])])
+    for tensor, number in pairs:
+        factor = number.scalar
+        if factor is not None and np.isfinite(factor) and factor != 0:
+            return tensor, float(factor) if op.name == "multiply" else 1.0 / float(factor)
+    return None
