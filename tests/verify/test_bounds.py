@@ -200,6 +200,7 @@ def test_exhausted_isl_falls_back_and_what_is_too_large_is_not_passed(monkeypatc
     """Without isl the corners are enumerated; where that is too long as well, it is a fault."""
     g = FAIL["only in one unit"][0]
     monkeypatch.setattr(bounds.isl, "bounded", _exhausted)
+    monkeypatch.setattr(bounds, "FEW_POINTS", 0)
     assert only(g, "bounds").need.startswith("address ")
     monkeypatch.setattr(bounds, "MAX_POINTS", 3)
     fault = only(g, "bounds")

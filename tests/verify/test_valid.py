@@ -70,12 +70,19 @@ def test_ranges_that_agree_only_on_the_domain_pass():
     assert 1 <= fault.witness["pid"] <= 3
 
 
-def test_enumeration_finds_the_same(monkeypatch):
-    """With no operations left for isl."""
+def test_isl_and_what_comes_after_it_find_the_same(monkeypatch):
+    """As where pid and loops have many values: isl, then enumeration, and at last a fault that says so."""
 
     def exhausted(question):
         raise valid.isl.Exhausted
 
+    monkeypatch.setattr(valid, "FEW_POINTS", 0)
+    test_ranges_that_agree_only_on_the_domain_pass()
+    test_lower_ends_count_too()
     monkeypatch.setattr(valid.isl, "bounded", exhausted)
     test_ranges_that_agree_only_on_the_domain_pass()
     test_lower_ends_count_too()
+    monkeypatch.setattr(valid, "MAX_POINTS", 0)
+    body = "unary.exp.fp32 t[0; (4,8); (8,1); rows :4 - pid], a[0; (4,8); (8,1); rows :4 - (pid % 4)]"
+    (fault,) = faults(body)
+    assert "It is not proved that unary.exp.fp32 reads only valid rows of 'a'" in fault.what

@@ -10,7 +10,7 @@ from typing import Literal
 import attrs
 import islpy
 
-from ..igraph.iops import IOPS
+from ..igraph.iops import IOPS, problems
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from . import isl
 from .region import PID, Region, region_of
@@ -141,8 +141,17 @@ class Step:
         """Group size of a group form, 1 otherwise."""
         return int(self.iop.attrs["group_size"]) if self.iop.attrs.get("scope") == "group" else 1
 
-    def operands(self) -> Iterator[tuple[str, ISlice, Region]]:
+    @cached_property
+    def problems(self) -> list[tuple[str, str]]:
+        """What breaks the iOp table's rules: (rule, sentence) each."""
+        return problems(self.iop)
+
+    @cached_property
+    def operands(self) -> tuple[tuple[str, ISlice, Region], ...]:
         """(operand, slice, its whole valid box) of every slice that the iOp names."""
+        return tuple(self._operands())
+
+    def _operands(self) -> Iterator[tuple[str, ISlice, Region]]:
         every_target = self.leaders if self.iop.op == "reduce" else 1
         every_source = self.leaders if self.iop.op == "broadcast" else 1
         for piece in self.iop.targets:
@@ -161,7 +170,7 @@ class Step:
         return (*self._reads(), *self._writes())
 
     def _reads(self) -> Iterator[Access]:
-        boxes = {operand: region for operand, _, region in self.operands()}
+        boxes = {operand: region for operand, _, region in self.operands}
         for k, (piece, rule) in enumerate(zip(self.iop.sources, source_rules(self.iop), strict=True)):
             region = boxes[f"source{k}"]
             for axis, origin in (("rows", rule.rows), ("cols", rule.cols)):
@@ -176,7 +185,7 @@ class Step:
 
     def _writes(self) -> Iterator[Access]:
         certain = self.iop.op != "scatter"
-        for operand, piece, region in self.operands():
+        for operand, piece, region in self.operands:
             if operand == "target":
                 yield self._access(piece, "write", region, certain, operand)
             elif operand == "buffer":

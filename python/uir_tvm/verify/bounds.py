@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds: every element of every slice's valid box lies in its pointer.
+"""Bounds: every element that an iOp touches lies in its pointer.
 
 The address of element (i, j) is checked over the whole domain of pid, loops, i and j.  Interval
-arithmetic on the corners of the box proves nearly all slices; where it does not, isl decides exactly,
-and where isl gives up the corners are enumerated.
+arithmetic on the corners of the box proves nearly all slices.  Where it does not, the corners are
+enumerated if pid and loops have few values, else isl decides, and where isl gives up all are enumerated.
 """
 
 from __future__ import annotations
@@ -11,16 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import numpy as np
+
 from ..errors import VerifyError
 from ..igraph.affine import Affine, affine
 from ..igraph.iops import mnemonic
+from ..igraph.nodes import ISlice
 from . import isl
 from .access import Program, Step
 from .describe import where, witness_of
 from .expr import expr
 from .region import Axis, Region
 
-#: Points above which enumeration is given up.
+#: Points up to which enumeration comes before isl, and points above which it is given up.
+FEW_POINTS = 1 << 16
 MAX_POINTS = 20_000_000
 CHUNK = 1 << 18
 
@@ -29,7 +33,7 @@ def check(program: Program) -> Iterator[VerifyError]:
     """Every slice that leaves its pointer."""
     proved: set[tuple[object, ...]] = set()
     for step in program.steps:
-        for operand, piece, region in step.operands():
+        for operand, piece, region in touched(step):
             key = (str(piece.pointer.name), region.key)
             if key in proved:
                 continue
@@ -38,6 +42,18 @@ def check(program: Program) -> Iterator[VerifyError]:
                 proved.add(key)
             else:
                 yield _outside_error(step, operand, region, outside)
+
+
+def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:
+    """(operand, slice, elements touched): of a source only what the target's box lets it read.
+
+    A padded move, for one, reads where both its boxes overlap: a concatenation at a tail has one bound
+    on the source and the other on the target.
+    """
+    if step.accesses:
+        yield from ((a.operand, a.slice, a.region) for a in step.accesses)
+    else:
+        yield from step.operands
 
 
 class Outside:
@@ -51,6 +67,8 @@ def find_outside(region: Region, size: int) -> Outside | None:
     """The farthest address of ``region`` outside ``[0, size)``; None when there is none."""
     if _inside_by_intervals(region, size):
         return None
+    if region.num_envs(region.used) <= FEW_POINTS:
+        return _outside_by_enumeration(region, size)
     try:
         return isl.bounded(lambda: _outside_by_isl(region, size))
     except isl.Exhausted:
@@ -90,6 +108,7 @@ def _outside_by_enumeration(region: Region, size: int) -> Outside | None:
     variables = region.used
     if region.num_envs(variables) > MAX_POINTS:
         return Outside(0, {}, proved=False)
+    farthest: Outside | None = None
     for env in region.grids(variables, CHUNK):
         r0, r1, c0, c1 = region.box(env)
         base = region.base.values(env) + 0 * r0
@@ -97,16 +116,23 @@ def _outside_by_enumeration(region: Region, size: int) -> Outside | None:
             row = r1 - 1 if (region.rows.stride > 0) == high else r0
             col = c1 - 1 if (region.cols.stride > 0) == high else c0
             address = base + row * region.rows.stride + col * region.cols.stride
-            bad = (r1 > r0) & (c1 > c0) & ((address >= size) | (address < 0))
-            if bad.any():
-                at = int(bad.argmax())
-                values = {v: int(env[v][at]) for v in variables} | {"row": int(row[at]), "col": int(col[at])}
-                return Outside(int(address[at]), witness_of(region, values))
-    return None
+            address = np.where((r1 > r0) & (c1 > c0), address, 0)
+            at = int(address.argmax() if high else address.argmin())
+            reached = int(address[at])
+            if 0 <= reached < size or (farthest is not None and not _farther(reached, farthest.address)):
+                continue
+            values = {v: int(env[v][at]) for v in variables} | {"row": int(row[at]), "col": int(col[at])}
+            farthest = Outside(reached, witness_of(region, values))
+    return farthest
+
+
+def _farther(a: int, b: int) -> bool:
+    """Beyond the end comes first, then before the start; of one side the farther."""
+    return a > b if a >= 0 or b >= 0 else a < b
 
 
 def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -> VerifyError:
-    pieces = {name: piece for name, piece, _ in step.operands()}
+    pieces = {name: piece for name, piece, _ in step.operands}
     piece = pieces[operand]
     name, size = piece.pointer.name, int(piece.pointer.size)
     verb = "writes" if operand == "target" else "reads" if operand.startswith("source") else "uses"

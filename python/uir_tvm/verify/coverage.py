@@ -5,14 +5,16 @@ Elements of an ``inout`` parameter may stay as they are, but no two units may wr
 scatter writes, the data decides which elements are written: its pointer is exempt, and the interpreter
 and the tests of the operator answer for it.
 
-Three ways to the answer, each exact, the cheapest first: the writes are mixed-radix tilings; isl's
-relation of units and elements; marking every element in an array.
+Three ways to the answer, each exact: the writes are mixed-radix tilings; every element is marked in an
+array; isl's relation of units and elements, for outputs that are large.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
+import attrs
 import islpy
 import numpy as np
 
@@ -23,11 +25,12 @@ from . import isl
 from .access import Access, Program
 from .bounds import MAX_POINTS
 from .describe import where
-from .region import PID
+from .region import PID, Region
 from .tiling import proves, tiling_of
 
-#: Points that are enumerated at once.
+#: Points marked at once, and points up to which marking comes before isl (some tens of milliseconds).
 CHUNK = 1 << 20
+FEW_POINTS = 1 << 21
 
 
 class Gap:
@@ -36,6 +39,10 @@ class Gap:
     def __init__(self, element: int) -> None:
         self.element = element
 
+    def scaled(self, block: int) -> Gap:
+        """The same where an element stands for a block."""
+        return Gap(self.element * block)
+
 
 class Clash:
     """An element that two units write."""
@@ -43,9 +50,17 @@ class Clash:
     def __init__(self, element: int, first: int, second: int) -> None:
         self.element, self.first, self.second = element, first, second
 
+    def scaled(self, block: int) -> Clash:
+        """The same where an element stands for a block."""
+        return Clash(self.element * block, self.first, self.second)
+
 
 class Unproved:
     """Too large for every method."""
+
+    def scaled(self, block: int) -> Unproved:
+        """Itself."""
+        return self
 
 
 Finding = Gap | Clash | Unproved
@@ -73,16 +88,49 @@ def find(writes: Sequence[Access], size: int, complete: bool) -> Finding | None:
     known = [t for t in tilings if t is not None]
     if len(known) == len(tilings) and proves(known, size, complete):
         return None
+    block = _block([a.region for a in distinct], size)
+    finding = _exactly([_in_blocks(a.region, block) for a in distinct], size // block, complete)
+    return finding.scaled(block) if finding is not None else None
+
+
+def _exactly(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
+    if _num_points(regions) <= FEW_POINTS:
+        return _by_marking(regions, size, complete)
     try:
-        return isl.bounded(lambda: _by_isl(distinct, size, complete))
+        return isl.bounded(lambda: _by_isl(regions, size, complete))
     except isl.Exhausted:
-        return _by_marking(distinct, size, complete)
+        return _by_marking(regions, size, complete)
 
 
-def _by_isl(writes: Sequence[Access], size: int, complete: bool) -> Finding | None:
+def _block(regions: Sequence[Region], size: int) -> int:
+    """The largest block of neighbouring elements that all regions write whole or not at all."""
+    block = size
+    for r in regions:
+        if r.cols.stride != 1 or r.cols.lower or r.cols.upper:
+            return 1
+        row_stride = r.rows.stride if r.rows.extent > 1 else 0
+        block = math.gcd(block, r.cols.extent, row_stride, r.base.constant, *(a.coeff for a in r.base.atoms))
+    return block
+
+
+def _in_blocks(region: Region, block: int) -> Region:
+    rows = attrs.evolve(region.rows, stride=region.rows.stride // block)
+    cols = attrs.evolve(region.cols, extent=region.cols.extent // block)
+    return attrs.evolve(region, offset=region.offset // block, rows=rows, cols=cols)
+
+
+def _num_points(regions: Sequence[Region]) -> int:
+    return sum(r.num_points(_with_pid(r)) for r in regions)
+
+
+def _with_pid(region: Region) -> list[str]:
+    return [PID, *(v for v in region.used if v != PID)]
+
+
+def _by_isl(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
     written: islpy.Map | None = None
-    for access in writes:
-        one = isl.relation(access.region)
+    for region in regions:
+        one = isl.relation(region)
         written = one if written is None else written.union(one)
     assert written is not None
     if complete:
@@ -109,18 +157,15 @@ def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
         yield isl.minimum(both)
 
 
-def _by_marking(writes: Sequence[Access], size: int, complete: bool) -> Finding | None:
-    kept = [[PID, *(v for v in a.region.used if v != PID)] for a in writes]
-    num_points = sum(a.region.num_points(v) for a, v in zip(writes, kept, strict=True))
-    if max(num_points, size) > MAX_POINTS:
+def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
+    if max(_num_points(regions), size) > MAX_POINTS:
         return Unproved()
     owner = np.full(size, -1, dtype=np.int32)
-    for access, variables in zip(writes, kept, strict=True):
-        region = access.region
+    for region in regions:
         i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
         j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
         per_env = region.rows.extent * region.cols.extent
-        for env in region.grids(variables, max(CHUNK // per_env, 1)):
+        for env in region.grids(_with_pid(region), max(CHUNK // per_env, 1)):
             r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(env))
             base = np.broadcast_to(region.base.values(env), env[PID].shape)[:, None, None]
             valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)

@@ -4,17 +4,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine
 from ..igraph.dtypes import DTYPES
-from ..igraph.iops import LEVELS, problems
+from ..igraph.iops import LEVELS
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
-from .access import UNTOUCHED, Program
+from .access import UNTOUCHED, Program, Step
 from .region import PID
+
+#: Tells where a fault is; a call, since the text of an iOp costs more than its check.
+Where = Callable[[], str]
 
 ROLES = ("in", "out", "inout", "tmp")
 
@@ -26,8 +30,8 @@ def check(program: Program) -> Iterator[VerifyError]:
     yield from _pointers(graph)
     yield from _loops(graph.body, [])
     listed = {str(p.name): p for p in graph.pointers}
-    for iop, loops in graph.walk():
-        yield from _iop(graph, iop, {PID, *(str(n.var) for n in loops)}, listed)
+    for step in program.steps:
+        yield from _iop(graph, step, listed)
 
 
 def _fault(what: str, **parts: str) -> VerifyError:
@@ -134,38 +138,48 @@ def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
         yield from _loops(node.body, seen)
 
 
-def _iop(graph: IGraph, iop: IOp, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
-    text = print_iop(iop)
+def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[VerifyError]:
+    iop, bound = step.iop, set(step.extents)
+
+    def text() -> str:
+        return print_iop(iop)
+
     slices = [*iop.targets, *iop.sources, *(v for v in iop.attrs.values() if isinstance(v, ISlice))]
     for piece in slices:
         yield from _slice(piece, text, bound, listed)
     for name, value in iop.attrs.items():
         if isinstance(value, Affine):
-            yield from _variables(value, bound, f"{name} = {value} in {text}")
-    faults = [sentence for rule, sentence in problems(iop) if rule == "form"]
+            yield from _variables(value, bound, partial(_attribute_text, name, value, text))
+    faults = [sentence for rule, sentence in step.problems if rule == "form"]
     for sentence in faults:
-        yield _fault(f"An iOp is malformed: {sentence}.", where=text)
+        yield _fault(f"An iOp is malformed: {sentence}.", where=text())
     if faults:
         return
     for piece in iop.targets if iop.op not in UNTOUCHED else ():
         if piece.pointer.role == "in":
             yield _fault(
                 f"{iop.op} writes '{piece.pointer.name}', an input.",
-                where=text,
+                where=text(),
                 need="the role out, inout or tmp",
                 remedy=f"give '{piece.pointer.name}' the role inout, or write elsewhere",
             )
     if iop.op == "sync" and iop.targets[0].pointer != iop.sources[0].pointer:
         yield _fault(
             f"sync names two pointers, '{iop.targets[0].pointer.name}' and '{iop.sources[0].pointer.name}'.",
-            where=text,
+            where=text(),
             need="slices of one pointer on both sides",
         )
     yield from _group(graph, iop, text)
 
 
-def _slice(piece: ISlice, text: str, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
-    where = f"{print_slice(piece)} in {text}"
+def _attribute_text(name: str, value: Affine, text: Where) -> str:
+    return f"{name} = {value} in {text()}"
+
+
+def _slice(piece: ISlice, text: Where, bound: set[str], listed: dict[str, IPointer]) -> Iterator[VerifyError]:
+    def where() -> str:
+        return f"{print_slice(piece)} in {text()}"
+
     name = str(piece.pointer.name)
     if listed.get(name) != piece.pointer:
         what = "is not among the graph's pointers"
@@ -173,13 +187,13 @@ def _slice(piece: ISlice, text: str, bound: set[str], listed: dict[str, IPointer
             what = "differs from the graph's pointer of that name"
         yield _fault(
             f"The pointer '{name}' of a slice {what}.",
-            where=where,
+            where=where(),
             remedy="list it in IGraph.pointers, and use that very pointer in slices",
         )
     if piece.rows < 1 or piece.cols < 1:
         yield _fault(
             f"A slice of '{name}' has the shape ({piece.rows}, {piece.cols}).",
-            where=where,
+            where=where(),
             need="at least one row and one column",
         )
     for value in (piece.offset, *piece.valid):
@@ -187,25 +201,25 @@ def _slice(piece: ISlice, text: str, bound: set[str], listed: dict[str, IPointer
             yield from _variables(value, bound, where)
 
 
-def _variables(value: Affine, bound: set[str], where: str) -> Iterator[VerifyError]:
+def _variables(value: Affine, bound: set[str], where: Where) -> Iterator[VerifyError]:
     for var in value.variables():
         if var not in bound:
             yield _fault(
                 f"The variable '{var}' is neither pid nor that of an enclosing loop.",
-                where=where,
+                where=where(),
                 need="one of " + ", ".join(sorted(bound)),
                 remedy=f"put the iOp into a loop over '{var}', or replace the variable",
             )
 
 
-def _group(graph: IGraph, iop: IOp, text: str) -> Iterator[VerifyError]:
+def _group(graph: IGraph, iop: IOp, text: Where) -> Iterator[VerifyError]:
     if iop.attrs.get("scope") != "group" or iop.op == "sync":
         return
     size = int(iop.attrs["group_size"])
     if size < 1 or graph.num_units % size:
         yield _fault(
             f"{iop.op} shares among {size} units, which do not divide a group of {graph.num_units}.",
-            where=text,
+            where=text(),
             need=f"group_size divides num_units = {graph.num_units}",
             remedy="choose one of "
             + ", ".join(str(d) for d in range(1, graph.num_units + 1) if graph.num_units % d == 0),
@@ -214,6 +228,6 @@ def _group(graph: IGraph, iop: IOp, text: str) -> Iterator[VerifyError]:
     if buffer.level != "sram":
         yield _fault(
             f"The buffer '{buffer.name}' lies in {buffer.level}.",
-            where=text,
+            where=text(),
             need="sram, which the units of a group share",
         )

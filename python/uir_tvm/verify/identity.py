@@ -24,8 +24,8 @@ def check(program: Program) -> Iterator[VerifyError]:
 
 
 def _step_faults(step: Step) -> Iterator[VerifyError]:
-    targets = [region for operand, _, region in step.operands() if operand == "target"]
-    sources = [region for operand, _, region in step.operands() if operand != "target"]
+    targets = [region for operand, _, region in step.operands if operand == "target"]
+    sources = [region for operand, _, region in step.operands if operand != "target"]
     if {r.key for r in targets} == {r.key for r in sources}:
         return
     variables = list(step.extents)

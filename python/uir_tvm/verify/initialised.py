@@ -3,23 +3,28 @@
 
 Of a reg pointer every element that is read must have been written by the same unit before: earlier in
 the iteration, in an earlier iteration, or before the loop.  Most reads are settled by one write that
-covers them; the others by isl on the order of the loop tree.  Of sram and temporary dram, which other
-units write too, every element that is read must be written by some unit at some time; that it is in
-time is a question of sync.
+covers them; the others by replaying the loop tree, or by isl on its order where that is long.  Of sram
+and temporary dram, which other units write too, every element that is read must be written by some unit
+at some time; that it is in time is a question of sync.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import islpy
 
 from ..errors import VerifyError
 from ..igraph.iops import mnemonic
-from . import isl
+from . import isl, replay
 from .access import Access, Program
 from .describe import where, witness_of
 from .region import PID, Region
+
+#: Cost (see `replay.cost`) up to which a replay comes before isl, and above which it is given up.
+CHEAP = 1 << 21
+MAX_COST = 100_000_000
 
 
 def check(program: Program) -> Iterator[VerifyError]:
@@ -29,10 +34,32 @@ def check(program: Program) -> Iterator[VerifyError]:
             continue
         accesses = program.by_pointer[str(pointer.name)]
         writes = [a for a in accesses if a.kind == "write"]
-        for read in (a for a in accesses if a.kind == "read"):
-            fault = _fault(program, read, writes)
-            if fault is not None:
-                yield fault
+        if not all(w.certain for w in writes):
+            continue  # the data decides what a scatter writes; the interpreter checks it
+        private = pointer.level == "reg"
+        reads = [a for a in accesses if a.kind == "read"]
+        reads = [r for r in reads if not (private and any(covers(w, r) for w in writes))]
+        if reads and not writes:
+            for read in reads:
+                yield _error(read, f"{mnemonic(read.iop)} reads '{pointer.name}', which nothing writes.", {})
+        elif reads and private:
+            yield from _private(accesses, reads, writes)
+        else:
+            yield from _by_isl(reads, writes, _never_written, "no unit ever writes")
+
+
+def _private(
+    accesses: Sequence[Access], reads: Sequence[Access], writes: Sequence[Access]
+) -> Iterator[VerifyError]:
+    when = "no iOp has written before"
+    cost = replay.cost(accesses)
+    if cost > CHEAP:
+        found = list(_by_isl(reads, writes, _unwritten, when))
+        if cost > MAX_COST or all(f.witness for f in found):
+            yield from found
+            return
+    for hole in replay.first_unwritten(accesses, int(accesses[0].slice.pointer.size)):
+        yield _unwritten_error(hole.read, when, hole.values | {"element": hole.element})
 
 
 def covers(write: Access, read: Access, within: str | None = None) -> bool:
@@ -87,23 +114,26 @@ def _common(a: Access, b: Access) -> list[str]:
     return out
 
 
-def _fault(program: Program, read: Access, writes: Sequence[Access]) -> VerifyError | None:
-    private = read.slice.pointer.level == "reg"
-    if private and any(w.certain and covers(w, read) for w in writes):
-        return None
-    name = str(read.slice.pointer.name)
-    if not writes:
-        return _error(read, f"{mnemonic(read.iop)} reads '{name}', which nothing writes.", {})
-    if not all(w.certain for w in writes):
-        return None  # the data decides what a scatter writes; the interpreter checks it
-    try:
-        witness = isl.bounded(lambda: (_unwritten if private else _never_written)(read, writes))
-    except isl.Exhausted:
-        return _error(read, f"It is not proved that all of '{name}' is written before it is read.", {})
-    if witness is None:
-        return None
-    when = "no iOp has written before" if private else "no unit ever writes"
-    return _error(read, f"{mnemonic(read.iop)} reads elements of '{name}' that {when}.", witness)
+def _by_isl(
+    reads: Sequence[Access],
+    writes: Sequence[Access],
+    question: Callable[[Access, Sequence[Access]], dict[str, int] | None],
+    when: str,
+) -> Iterator[VerifyError]:
+    for read in reads:
+        try:
+            witness = isl.bounded(partial(question, read, writes))
+        except isl.Exhausted:
+            name = read.slice.pointer.name
+            yield _error(read, f"It is not proved that all of '{name}' is written before it is read.", {})
+            continue
+        if witness is not None:
+            yield _unwritten_error(read, when, witness)
+
+
+def _unwritten_error(read: Access, when: str, witness: dict[str, int]) -> VerifyError:
+    what = f"{mnemonic(read.iop)} reads elements of '{read.slice.pointer.name}' that {when}."
+    return _error(read, what, witness)
 
 
 def _error(read: Access, what: str, witness: dict[str, int]) -> VerifyError:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..errors import VerifyError
-from ..igraph.iops import IOPS, problems
+from ..igraph.iops import IOPS
 from ..igraph.text import print_iop
 from .access import Program
 
@@ -28,7 +28,7 @@ def check_dtype(program: Program) -> Iterator[VerifyError]:
 
 def _check(program: Program, rule: str) -> Iterator[VerifyError]:
     for step in program.steps:
-        for found, sentence in problems(step.iop):
+        for found, sentence in step.problems:
             if found == rule:
                 yield VerifyError(
                     f"{step.iop.op} breaks its {rule} rule: {sentence}.",

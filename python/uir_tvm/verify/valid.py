@@ -15,7 +15,7 @@ from ..igraph.iops import mnemonic
 from ..igraph.text import print_slice
 from . import isl
 from .access import UNTOUCHED, Program, Step, source_rules
-from .bounds import CHUNK, MAX_POINTS
+from .bounds import CHUNK, FEW_POINTS, MAX_POINTS
 from .describe import range_text, where, witness_of
 from .expr import Expr, expr
 from .region import Axis, Region
@@ -29,19 +29,24 @@ def check(program: Program) -> Iterator[VerifyError]:
 
 
 def _step_faults(step: Step) -> Iterator[VerifyError]:
-    boxes = {operand: (piece, region) for operand, piece, region in step.operands()}
+    boxes = {operand: (piece, region) for operand, piece, region in step.operands}
     for k, rule in enumerate(source_rules(step.iop)):
         piece, region = boxes[f"source{k}"]
         for word, origin in (("rows", rule.rows), ("cols", rule.cols)):
             if origin is None or not rule.required:
                 continue
             axis: Axis = getattr(region, word)
+            if not (axis.lower or axis.upper):
+                continue
             reader_piece, reader = boxes[origin[0]]
             wanted = range_text(getattr(reader, origin[1]))
             witness = _fault(step, axis, reader, origin[1])
             if witness is not None:
+                name, reads = piece.pointer.name, f"{mnemonic(step.iop)} reads"
                 yield VerifyError(
-                    f"{mnemonic(step.iop)} reads '{piece.pointer.name}' outside its valid {word}.",
+                    f"{reads} '{name}' outside its valid {word}."
+                    if witness
+                    else f"It is not proved that {reads} only valid {word} of '{name}'.",
                     rule="bounds",
                     where=where(step.iop, piece),
                     witness=witness,
@@ -53,7 +58,10 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
 
 
 def _fault(step: Step, axis: Axis, reader: Region, reader_axis: str) -> dict[str, int] | None:
-    """A point whose position the reader's box has and ``axis`` has not; None when there is none."""
+    """A point whose position the reader's box has and ``axis`` has not.
+
+    None when there is none, empty when it is not known whether there is.
+    """
     theirs: Axis = getattr(reader, reader_axis)
     for bounds, upper in ((axis.upper, True), (axis.lower, False)):
         for bound in bounds:
@@ -79,6 +87,8 @@ def _violation(
     variables = [v for v in step.extents if v in reader.used or v in bound.variables]
     names = isl.Names(reader)
     position = names.row if reader_axis == "rows" else names.col
+    if reader.num_envs(variables) <= FEW_POINTS:
+        return _by_enumeration(bound, upper, reader, reader_axis, variables)
     condition = f"{position} {'>=' if upper else '<'} {bound.isl_text(names.of)}"
     try:
         point = isl.bounded(lambda: isl.sample(isl.points(reader, variables, condition)))
@@ -93,7 +103,7 @@ def _by_enumeration(
     bound: Expr, upper: bool, reader: Region, reader_axis: str, variables: Sequence[str]
 ) -> dict[str, int] | None:
     if reader.num_envs(variables) > MAX_POINTS:
-        return {}  # not proved: the fault is told without a witness
+        return {}
     for env in reader.grids(variables, CHUNK):
         r0, r1, c0, c1 = reader.box(env)
         first, last = (r0, r1 - 1) if reader_axis == "rows" else (c0, c1 - 1)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Replay of one private pointer: which of its elements are written when they are read, on all units at once.
+
+The loop tree is run as it stands with an array that marks what is written.  Marks are only ever added,
+so an iteration that touches the same elements as the one before finds nothing new: loops that the
+pointer's slices do not depend on run once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+
+from ..igraph.nodes import Loop
+from .access import Access
+from .region import PID
+
+
+@attrs.frozen
+class Unwritten:
+    """An access that reads an element before anything writes it, and the point."""
+
+    read: Access
+    values: dict[str, int]
+    element: int
+
+
+def cost(accesses: Sequence[Access]) -> int:
+    """How many elements a replay visits, a call of NumPy counted as a thousand."""
+    needed = _needed(accesses)
+    total = 0
+    for a in accesses:
+        calls = math.prod(int(n.extent) for n in a.loops if str(n.var) in needed)
+        total += calls * (1000 + a.region.num_points([PID]))
+    return total
+
+
+def first_unwritten(accesses: Sequence[Access], size: int) -> list[Unwritten]:
+    """Every access that reads unwritten elements, with the first point at which it does.
+
+    Parameters
+    ----------
+    accesses : sequence of Access
+        All accesses of one reg pointer of ``size`` elements, in program order.
+    """
+    if not accesses:
+        return []
+    run = _Run(accesses, size)
+    run.body(list(accesses), 0, {})
+    return list(run.found.values())
+
+
+def _needed(accesses: Sequence[Access]) -> set[str]:
+    """The loops on which some slice depends."""
+    return {v for a in accesses for v in a.region.used if v != PID}
+
+
+class _Run:
+    def __init__(self, accesses: Sequence[Access], size: int) -> None:
+        units = accesses[0].region.extents[PID]
+        self.needed = _needed(accesses)
+        # Units differ only where a slice says so.
+        self.pids = np.arange(units if any(PID in a.region.used for a in accesses) else 1, dtype=np.int64)
+        self.written = np.zeros((len(self.pids), size), dtype=np.bool_)
+        self.found: dict[tuple[int, str], Unwritten] = {}
+
+    def body(self, accesses: Sequence[Access], depth: int, env: dict[str, int]) -> None:
+        """Runs the accesses, which share the first ``depth`` loops."""
+        at = 0
+        while at < len(accesses):
+            loop = _loop(accesses[at], depth)
+            if loop is None:
+                self.one(accesses[at], env)
+                at += 1
+                continue
+            end = at
+            while end < len(accesses) and (other := _loop(accesses[end], depth)) and other.var == loop.var:
+                end += 1
+            for value in range(int(loop.extent) if str(loop.var) in self.needed else 1):
+                self.body(accesses[at:end], depth + 1, env | {str(loop.var): value})
+            at = end
+
+    def one(self, access: Access, env: dict[str, int]) -> None:
+        """One access at one point of the loops, on all units."""
+        region = access.region
+        names = {v: np.full(self.pids.shape, x, np.int64) for v, x in env.items()} | {PID: self.pids}
+        r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(names))
+        i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
+        j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
+        valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
+        if region.every > 1:
+            valid &= (self.pids % region.every == 0)[:, None, None]
+        base = np.broadcast_to(region.base.values(names), self.pids.shape)[:, None, None]
+        address = (base + i * region.rows.stride + j * region.cols.stride)[valid]
+        unit = np.broadcast_to(self.pids[:, None, None], valid.shape)[valid]
+        if access.kind == "write":
+            if access.certain:
+                self.written[unit, address] = True
+            return
+        missing = ~self.written[unit, address]
+        key = (access.position, access.operand)
+        if missing.any() and key not in self.found:
+            at = int(missing.argmax())
+            self.found[key] = Unwritten(access, {PID: int(unit[at]), **env}, int(address[at]))
+
+
+def _loop(access: Access, depth: int) -> Loop | None:
+    return access.loops[depth] if depth < len(access.loops) else None

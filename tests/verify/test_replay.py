@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A replay visits what it must and no more, and tells the first point at fault."""
+
+from __future__ import annotations
+
+from uir_tvm.verify.access import Program
+from uir_tvm.verify.replay import cost, first_unwritten
+
+from .graphs import graph
+
+
+def accesses(body: str, parallel=(4, 1)):
+    g = graph("r = iPointer(reg, fp32, 64)\nt = iPointer(reg, fp32, 64)\n" + body, parallel)
+    return Program(g).by_pointer["r"]
+
+
+def test_the_first_point_is_told():
+    """Iteration k of unit pid reads element 8*k + pid + 8, of which the fill before wrote those below 24."""
+    found = first_unwritten(
+        accesses(
+            """
+            fill.fp32 r[0; (1,24); (24,1)] [0.0]
+            for k in 4 { unary.exp.fp32 t[0; (1,1); (1,1)], r[8*k + pid + 8; (1,1); (1,1)] }"""
+        ),
+        64,
+    )
+    assert [(f.values, f.element) for f in found] == [({"pid": 0, "k": 2}, 24)]
+
+
+def test_loops_that_do_not_matter_run_once():
+    """A million iterations of the same elements cost what one costs."""
+    fill = "fill.fp32 r[0; (1,8); (8,1)] [0.0]\n"
+    body = f"for k in 1000000 {{ {fill} {fill} }}"
+    once = accesses(body)
+    assert cost(once) == 2 * (1000 + 4 * 8)
+    assert first_unwritten(once, 64) == []
+    assert cost(accesses(body.replace("1000000", "8").replace("r[0", "r[8*k"))) == 16 * (1000 + 4 * 8)
+
+
+def test_leaders_alone_hold_what_a_group_reduces():
+    one, buffer = "[0; (1,1); (1,1)]", "s[0; (1,4); (4,1)]"
+    body = f"""
+        s = iPointer(sram, fp32, 4)
+        fill.fp32 t{one} [0.0]
+        reduce.add.row.group.fp32 r{one}, t{one} [buffer={buffer}, group_size=4]
+        unary.exp.fp32 t{one}, r{one}"""
+    (hole,) = first_unwritten(accesses(body, (1, 8)), 64)
+    assert hole.values == {"pid": 1}
