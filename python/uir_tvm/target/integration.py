@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hooks into stock TVM: target tags, the TIR pipeline, the default Relax pipelines.
+
+Functions and modules for other targets go through TVM's own pipelines, unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+from tvm.relax import pipeline as relax_pipeline
+from tvm.tirx import compilation_pipeline as tir_pipeline
+
+from . import registry
+
+_registered = False
+
+
+def register() -> None:
+    """Make our targets known to this process's TVM (idempotent)."""
+    global _registered
+    if _registered:
+        return
+    _registered = True
+    for spec in registry.TARGETS.values():
+        tvm.target.register_tag(spec.name, dict(spec.target().export()), override=True)
+    _register_tir_pipeline()
+    _register_relax_pipelines()
+
+
+def _register_tir_pipeline() -> None:
+    stock = tir_pipeline.PIPELINE_MAP["s_tir"]
+
+    def factory() -> tuple[Any, Any, Any]:
+        passes, host, device = stock()
+        return tvm.transform.Sequential([LowerKernels, passes]), host, device
+
+    tir_pipeline.register_tir_pipeline("s_tir", factory)
+
+
+@tvm.transform.module_pass(opt_level=0, name="uir.LowerKernels")
+def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+    """Take every PrimFunc in blocks whose target is ours through the stages.
+
+    Before: S-TIR, scheduled or not.  After: the TIR that the target made of its iGraph; a function
+    that a stage refused is unchanged, for the stock pipeline to lower (see `uir_tvm.pipeline`).
+    """
+    from ..pipeline import compile_kernel
+
+    lowered = {}
+    for gvar, func in mod.functions.items():
+        target = func.attrs.get("target") if func.attrs else None
+        if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
+            record = compile_kernel(func, target, gvar.name_hint)
+            if not record.fallback:
+                lowered[gvar] = record.lowered
+    if lowered:
+        mod = mod.shallow_copy() if hasattr(mod, "shallow_copy") else tvm.IRModule(mod.functions, attrs=mod.attrs)
+        mod.update(tvm.IRModule(lowered))
+    return mod
+
+
+def has_blocks(func: tirx.PrimFunc) -> bool:
+    """Whether a function is S-TIR: its body starts with the root block."""
+    return isinstance(func.body, tvm.s_tir.SBlockRealize)
+
+
+def _register_relax_pipelines() -> None:
+    for name in ("default", "default_build"):
+        relax_pipeline.PIPELINE_MAP[name] = _dispatching(relax_pipeline.PIPELINE_MAP[name])
+    stock = relax_pipeline.get_default_pipeline
+
+    def get_default_pipeline(target: tvm.target.Target) -> Any:
+        """The stock function's answer, or ours for a uir target."""
+        return _model_passes(target) if registry.is_ours(target) else stock(target)
+
+    relax_pipeline.get_default_pipeline = get_default_pipeline
+    relax.get_default_pipeline = get_default_pipeline
+
+
+def _dispatching(stock: Callable[..., Any]) -> Callable[..., Any]:
+    """A pipeline factory that leaves other targets to the stock one."""
+
+    def factory(**kwargs: Any) -> Any:
+        @tvm.transform.module_pass(opt_level=0, name="uir.default_pipeline")
+        def pipeline(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
+            target = tvm.target.Target.current(allow_none=True)
+            chosen = _model_passes(target) if registry.is_ours(target) else stock(**kwargs)
+            return chosen(mod)
+
+        return pipeline
+
+    return factory
+
+
+def _model_passes(target: tvm.target.Target) -> Any:
+    from ..kernel_graph import relax_passes
+
+    return relax_passes(target)
