@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""uir-cpu: iGraph to TIR to LLVM.
+
+views       read through copies          groups    fuse iOps into nests and groups
+actions     iOps over common domains     values    registers, rows, or memory
+emit_*      TIR of nests, values, reductions, contractions; stream and memory beneath them
+"""
+
+from __future__ import annotations
+
+from .lower import lower
+
+__all__ = ["lower"]

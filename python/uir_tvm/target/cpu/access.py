@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What memory an iOp touches at coordinate (row, column) of its domain, and how two such accesses relate."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from math import gcd
+
+import attrs
+
+from ...igraph.affine import Affine
+from ...igraph.nodes import IPointer, ISlice
+
+#: (row_begin, row_end, col_begin, col_end), None = that side of the shape.
+Box = tuple[Affine | None, Affine | None, Affine | None, Affine | None]
+WHOLE: Box = (None, None, None, None)
+
+
+class Relation(IntEnum):
+    """How accesses of two iOps over domains with the same rows meet, from harmless to ordering everything."""
+
+    #: No element in common.
+    DISJOINT = 0
+    #: Coordinate (r, c) of either touches the same element, and no other coordinate does.
+    SAME = 1
+    #: Row r of either touches elements that only row r of the other touches.
+    ROW = 2
+    #: Anything else.
+    OTHER = 3
+
+
+@attrs.frozen
+class Access:
+    """Element (r, c) of the domain lies at ``offset + r*row + c*col``; stride 0 repeats an element."""
+
+    pointer: IPointer
+    offset: Affine
+    row: int
+    col: int
+
+    def swapped(self) -> Access:
+        """The same with rows and columns of the domain exchanged."""
+        return Access(self.pointer, self.offset, self.col, self.row)
+
+
+def access_of(piece: ISlice, axis: str | None = None) -> Access:
+    """The access of a slice; ``axis`` = row or col repeats its only column or row over the domain."""
+    row = piece.row_stride if axis != "col" and piece.rows > 1 else 0
+    col = piece.col_stride if axis != "row" and piece.cols > 1 else 0
+    return Access(piece.pointer, piece.offset, row, col)
+
+
+def swap_box(box: Box) -> Box:
+    """A box with rows and columns exchanged."""
+    return (box[2], box[3], box[0], box[1])
+
+
+def _span(stride: int, count: int) -> tuple[int, int]:
+    reach = stride * max(count - 1, 0)
+    return min(reach, 0), max(reach, 0)
+
+
+def _apart(a: tuple[int, int], b: tuple[int, int]) -> bool:
+    return a[1] < b[0] or b[1] < a[0]
+
+
+def injective(access: Access, rows: int, cols: int) -> bool:
+    """Whether different coordinates touch different elements (repeated ones do not)."""
+    return (rows == 1 or access.row != 0) and (cols == 1 or access.col != 0)
+
+
+def relation(a: Access, a_cols: int, b: Access, b_cols: int, rows: int) -> Relation:
+    """How two accesses relate whose domains have the same rows, and columns of their own."""
+    if a.pointer.name != b.pointer.name:
+        return Relation.DISJOINT
+    difference = b.offset - a.offset
+    if not difference.is_constant:
+        return Relation.OTHER
+    shift = difference.constant
+    a_col, b_col = _span(a.col, a_cols), _span(b.col, b_cols)
+    b_col = (b_col[0] + shift, b_col[1] + shift)
+    a_row, b_row = _span(a.row, rows), _span(b.row, rows)
+    if _apart((a_col[0] + a_row[0], a_col[1] + a_row[1]), (b_col[0] + b_row[0], b_col[1] + b_row[1])):
+        return Relation.DISJOINT
+    same_cols = a_cols == b_cols and (a.col == b.col or a_cols == 1)
+    exact = shift == 0 and same_cols and (a.row == b.row or rows == 1) and injective(a, rows, a_cols)
+    if rows == 1 or a.row == b.row:
+        reach = max(a_col[1], b_col[1]) - min(a_col[0], b_col[0])
+        if rows == 1 or reach < abs(a.row):
+            if _apart(a_col, b_col) or _interleaved(a.col, a_cols, b.col, b_cols, shift):
+                return Relation.DISJOINT
+            return Relation.SAME if exact else Relation.ROW
+    if exact:
+        return Relation.SAME
+    one_column = shift == 0 and a.row == b.row != 0 and (a_cols == 1 or b_cols == 1)
+    if one_column and (a_cols == 1 or a.col == 0) and (b_cols == 1 or b.col == 0):
+        return Relation.ROW  # a column that either repeats along its rows
+    return Relation.OTHER
+
+
+def _interleaved(a: int, a_cols: int, b: int, b_cols: int, shift: int) -> bool:
+    """Whether the strides keep the columns apart, as those of even and odd elements do."""
+    step = gcd(a if a_cols > 1 else 0, b if b_cols > 1 else 0)
+    return step > 1 and shift % step != 0

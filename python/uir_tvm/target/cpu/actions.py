@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iOps as actions over a common domain: what each computes at coordinate (r, c), reads and writes there.
+
+A broadcast becomes a read with stride 0, a transpose a read with exchanged strides, a reduction of one
+element a copy; so a nest of loops has few kinds of actions to handle:
+
+``map``      one element of the target from the elements at the same coordinate
+``reduce``   row r of the domain into element (r, 0)
+``collect``  column c of the domain into element (0, c)
+``scatter``  the element at (r, c) to where an index says
+``opaque``   a nest of its own (contract)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+
+from ...errors import CodegenError
+from ...igraph.iops import REDUCE, mnemonic
+from ...igraph.nodes import IOp, ISlice
+from .access import WHOLE, Access, Box, access_of, swap_box
+
+MAP, REDUCE_ROW, COLLECT, SCATTER, OPAQUE = "map", "reduce", "collect", "scatter", "opaque"
+
+
+@attrs.frozen(eq=False)
+class Read:
+    """One operand.
+
+    Parameters
+    ----------
+    access : Access
+        Where it lies.
+    guard : Box, optional
+        Elements outside this box (of ``rows`` x ``cols``) do not exist and count as ``outside``.
+    outside : Any
+        That value.
+    """
+
+    access: Access
+    guard: Box | None = None
+    outside: Any = 0
+
+    def swapped(self) -> Read:
+        """The same with rows and columns exchanged."""
+        return Read(self.access.swapped(), None if self.guard is None else swap_box(self.guard), self.outside)
+
+
+@attrs.define(eq=False)
+class Action:
+    """One iOp over its domain ``rows`` x ``cols``, of which the coordinates in ``box`` are done."""
+
+    iop: IOp
+    kind: str
+    rows: int
+    cols: int
+    box: Box
+    write: Access
+    reads: list[Read]
+    #: slices of which any element may be read (tables, operands of opaque actions)
+    tables: list[ISlice] = attrs.field(factory=list)
+    #: which side of the domain an index (R, 1) runs along, if there is one
+    indexed_rows: bool = False
+    #: whether rows and columns of the iOp's own slices are exchanged in the domain
+    is_swapped: bool = False
+
+    @property
+    def row_key(self) -> tuple[Any, ...]:
+        """Equal for actions that one loop over rows can serve."""
+        return (self.rows, self.box[0], self.box[1])
+
+    @property
+    def col_key(self) -> tuple[Any, ...]:
+        """Equal for actions that one loop over columns can serve."""
+        return (self.cols, self.box[2], self.box[3])
+
+    def swapped(self) -> Action:
+        """The same action with rows and columns exchanged."""
+        kind = {REDUCE_ROW: COLLECT, COLLECT: REDUCE_ROW}.get(self.kind, self.kind)
+        return Action(
+            self.iop,
+            kind,
+            self.cols,
+            self.rows,
+            swap_box(self.box),
+            self.write.swapped(),
+            [read.swapped() for read in self.reads],
+            self.tables,
+            self.indexed_rows,
+            not self.is_swapped,
+        )
+
+
+def action_of(iop: IOp) -> Action | None:
+    """The action of one iOp; None where there is nothing to do at run time.
+
+    Raises
+    ------
+    CodegenError
+        A form that needs several units in a group, or a barrier of the whole device.
+    """
+    maker = _MAKERS.get(iop.op, _elementwise)
+    return maker(iop)
+
+
+def _elementwise(iop: IOp) -> Action:
+    t = iop.target
+    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [Read(access_of(s)) for s in iop.sources])
+
+
+def _move(iop: IOp) -> Action:
+    action = _elementwise(iop)
+    source = iop.sources[0]
+    if "pad" in iop.attrs and source.valid not in (WHOLE, iop.target.valid):
+        action.reads = [Read(access_of(source), source.valid, iop.attrs["pad"])]
+    return action
+
+
+def _nothing(iop: IOp) -> None:
+    return None
+
+
+def _sync(iop: IOp) -> None:
+    if iop.attrs["scope"] == "dram":
+        raise CodegenError(
+            "uir-cpu has no barrier of all units within a kernel.",
+            where=mnemonic(iop),
+            need="sync.reg or sync.sram",
+            remedy="split the graph into two operators at the barrier",
+        )
+
+
+def _single(iop: IOp) -> None:
+    size = iop.attrs.get("group_size", 1)
+    if iop.attrs["scope"] == "group" and size != 1:
+        raise CodegenError(
+            f"uir-cpu has one unit in a group and cannot {iop.op} over {size}.",
+            where=mnemonic(iop),
+            need="group_size 1",
+            limit="num_units = 1",
+            remedy="schedule the reduction within a unit",
+        )
+
+
+def _broadcast(iop: IOp) -> Action:
+    _single(iop)
+    t, s = iop.target, iop.sources[0]
+    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [Read(access_of(s, iop.attrs["axis"]))])
+
+
+def _transpose(iop: IOp) -> Action:
+    action = _elementwise(iop)
+    action.reads = [Read(access_of(iop.sources[0]).swapped())]
+    return action
+
+
+def _reduce(iop: IOp) -> Action:
+    _single(iop)
+    t, s = iop.target, iop.sources[0]
+    by_row = iop.attrs["axis"] == "row"
+    # along the reduced axis the source's valid range, along the other the target's
+    box: Box = (*t.valid[:2], *s.valid[2:]) if by_row else (*s.valid[:2], *t.valid[2:])
+    guard = None if s.valid in (box, WHOLE) else s.valid
+    read = Read(access_of(s), guard, REDUCE[iop.name].identity(iop.dtype))
+    kind = REDUCE_ROW if by_row else COLLECT
+    if (s.cols if by_row else s.rows) == 1:
+        # one element: a copy, or the identity where that element does not exist
+        limits = s.valid[2:] if by_row else s.valid[:2]
+        guard = None if s.valid in (WHOLE, t.valid) and limits == (None, None) else s.valid
+        read = Read(read.access, guard, read.outside)
+        kind, box = MAP, t.valid
+    return Action(iop, kind, s.rows, s.cols, box, access_of(t), [read])
+
+
+def _by_row(index: ISlice, rows: int, cols: int, table_cols: int) -> bool:
+    return index.shape == (rows, 1) and table_cols == cols
+
+
+def _gather(iop: IOp) -> Action:
+    t, (s, i) = iop.target, iop.sources
+    by_row = _by_row(i, t.rows, t.cols, s.cols)
+    index = access_of(i, "row" if by_row else None)
+    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [Read(index)], [s], by_row)
+
+
+def _scatter(iop: IOp) -> Action:
+    t, (s, i) = iop.target, iop.sources
+    by_row = _by_row(i, s.rows, s.cols, t.cols)
+    index = access_of(i, "row" if by_row else None)
+    reads = [Read(access_of(s)), Read(index)]
+    return Action(iop, SCATTER, s.rows, s.cols, s.valid, access_of(t), reads, [], by_row)
+
+
+def _contract(iop: IOp) -> Action:
+    t = iop.target
+    return Action(iop, OPAQUE, t.rows, t.cols, t.valid, access_of(t), [], list(iop.sources))
+
+
+_MAKERS = {
+    "move": _move,
+    "sync": _sync,
+    "identity": _nothing,
+    "broadcast": _broadcast,
+    "transpose": _transpose,
+    "reduce": _reduce,
+    "gather": _gather,
+    "scatter": _scatter,
+    "contract": _contract,
+}

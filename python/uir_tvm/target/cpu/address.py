@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Quasi-affine expressions and the bounds of valid boxes as TIR expressions (all in int64)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.affine import Affine
+
+INDEX = "int64"
+
+
+def index(value: int) -> Expr:
+    """An index constant."""
+    return tirx.const(value, INDEX)
+
+
+def as_int(value: Expr) -> int | None:
+    """The value of a constant expression, else None."""
+    return int(value.value) if isinstance(value, tirx.IntImm) else None
+
+
+def plus(a: Expr, b: Expr | int) -> Expr:
+    """``a + b`` without the additions of zero."""
+    b = index(b) if isinstance(b, int) else b
+    x, y = as_int(a), as_int(b)
+    if x is not None and y is not None:
+        return index(x + y)
+    return b if x == 0 else a if y == 0 else a + b
+
+
+def times(a: Expr, factor: int) -> Expr:
+    """``a * factor``, folded where it can be."""
+    value = as_int(a)
+    if value is not None:
+        return index(value * factor)
+    return a if factor == 1 else index(0) if factor == 0 else a * index(factor)
+
+
+def least(a: Expr, b: Expr) -> Expr:
+    """``min(a, b)``, folded where it can be."""
+    x, y = as_int(a), as_int(b)
+    return index(min(x, y)) if x is not None and y is not None else tirx.min(a, b)
+
+
+def greatest(a: Expr, b: Expr) -> Expr:
+    """``max(a, b)``, folded where it can be."""
+    x, y = as_int(a), as_int(b)
+    return index(max(x, y)) if x is not None and y is not None else tirx.max(a, b)
+
+
+class Scope:
+    """The TIR variables of pid and the loops that are open, and what they range over."""
+
+    def __init__(self, variables: Mapping[str, Expr], extents: Mapping[str, int]) -> None:
+        self.variables, self.extents = dict(variables), dict(extents)
+
+    def inside(self, name: str, variable: Expr, extent: int) -> Scope:
+        """The scope of a loop's body."""
+        return Scope({**self.variables, name: variable}, {**self.extents, name: extent})
+
+    def expr(self, value: Affine) -> Expr:
+        """The TIR expression of a quasi-affine one."""
+        total: Expr = index(0)
+        for term in value.terms:
+            if not isinstance(term.inner, Affine):
+                atom = self.variables[term.var]
+            else:
+                divide = tirx.floordiv if term.kind == "floordiv" else tirx.floormod
+                atom = divide(self.expr(term.inner), index(term.divisor))
+            total = plus(total, times(atom, term.coeff))
+        return plus(total, value.constant)
+
+    def bound(self, value: Affine | None, default: int, limit: int) -> Expr:
+        """A bound of a valid box, clamped into ``[0, limit]``; ``default`` where there is none."""
+        if value is None:
+            return index(default)
+        low, high = self.range(value)
+        bound = self.expr(value)
+        if low < 0:
+            bound = greatest(bound, index(0))
+        return least(bound, index(limit)) if high > limit else bound
+
+    def range(self, value: Affine) -> tuple[int, int]:
+        """Least and greatest value over the scope (interval arithmetic: it may be wider than the truth)."""
+        low = high = value.constant
+        for term in value.terms:
+            if not isinstance(term.inner, Affine):
+                a, b = 0, max(self.extents[term.var] - 1, 0)
+            else:
+                a, b = self.range(term.inner)
+                if term.kind == "floordiv":
+                    a, b = a // term.divisor, b // term.divisor
+                elif a // term.divisor == b // term.divisor:
+                    a, b = a % term.divisor, b % term.divisor
+                else:
+                    a, b = 0, term.divisor - 1
+            ends = (a * term.coeff, b * term.coeff)
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+
+def multiple_of(value: Affine, factor: int) -> bool:
+    """Whether the expression is a multiple of ``factor`` for all variables (sufficient, not necessary)."""
+    return value.constant % factor == 0 and all(term.coeff % factor == 0 for term in value.terms)

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The contract iOp: a matrix product of tiles by fused multiply-adds on a block of registers.
+
+A block of ``ROWS`` x ``VECTORS`` vectors of the target stays in registers while k runs: every step
+loads the vectors of one row of b and one element of each row of a.  A b whose columns are not contiguous is
+first packed, one panel at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.dtypes import bytes_of
+from ...igraph.nodes import ISlice
+from .access import access_of
+from .actions import Action
+from .address import as_int, greatest, index, plus, times
+from .code import Code
+from .elements import constant, convert, element, splat
+from .emit_value import Kernel
+from .memory import scratch
+
+#: Rows and vectors of the register block: 8 accumulators, 2 vectors of b and one of a fit in 16 registers.
+ROWS, VECTORS = 4, 2
+
+
+class ContractEmitter:
+    """Emits one contract iOp."""
+
+    def __init__(self, kernel: Kernel, action: Action, vector_bytes: int) -> None:
+        self.kernel, self.action = kernel, action
+        self.target, (self.a, self.b) = action.iop.target, action.iop.sources
+        self.compute = element(action.iop.dtype).compute
+        self.lanes = max(1, vector_bytes // max(4, bytes_of(action.iop.dtype)))
+        self.packed: tuple[tirx.Buffer, Expr] | None = None
+
+    def emit(self, code: Code) -> None:
+        """Append the loops over blocks."""
+        scope, t = self.kernel.scope, self.target
+        rows = (scope.bound(t.row_begin, 0, t.rows), scope.bound(t.row_end, t.rows, t.rows))
+        cols = (scope.bound(t.col_begin, 0, t.cols), scope.bound(t.col_end, t.cols, t.cols))
+        depth = self.a.cols
+        k0, k1 = scope.bound(self.a.col_begin, 0, depth), scope.bound(self.a.col_end, depth, depth)
+        self.depth = (code.bind_index(k0), code.bind_index(_count(k0, k1)))
+        pack = self.b.cols > 1 and self.b.col_stride != 1 and t.rows > ROWS
+        if pack:
+            panel = scratch(code, "panel", self.compute, self.a.cols * self.lanes * VECTORS)
+        for begin, count, width in self._panels(code, *cols):
+
+            def body(inner: Code, col: Expr, width: int = width) -> None:
+                if pack:
+                    self._pack(inner, panel, col, width)
+                    self.packed = (panel, col)
+                self._rows(inner, rows, col, width)
+
+            code.loop(begin, count, width, body, "n")
+
+    def _panels(self, code: Code, begin: Expr, end: Expr) -> Iterator[tuple[Expr, Expr, int]]:
+        """(first column, panels, columns of each): wide ones, then narrower ones for what is left."""
+        widest = self.lanes * VECTORS
+        known = as_int(_count(begin, end))
+        if known is None:
+            yield from self._dynamic_panels(code, begin, end, widest)
+            return
+        width = widest
+        while known and width:
+            if known >= width:
+                yield begin, index(known // width), width
+                begin, known = plus(begin, known // width * width), known % width
+            width //= 2
+
+    def _dynamic_panels(
+        self, code: Code, begin: Expr, end: Expr, widest: int
+    ) -> Iterator[tuple[Expr, Expr, int]]:
+        begin = code.bind_index(begin)
+        count = code.bind_index(_count(begin, end))
+        wide = code.bind_index(tirx.truncdiv(count, index(widest)))
+        yield begin, wide, widest
+        done = code.bind_index(wide * index(widest))
+        yield begin + done, count - done, 1
+
+    def _rows(self, code: Code, rows: tuple[Expr, Expr], col: Expr, width: int) -> None:
+        begin, end = rows
+        count = _count(begin, end)
+        known = as_int(count)
+        if known is not None:
+            blocks = index(known // ROWS)
+        else:
+            blocks = code.bind_index(tirx.truncdiv(count, index(ROWS)))
+        code.loop(begin, blocks, ROWS, lambda inner, row: self._block(inner, row, ROWS, col, width), "m")
+        rest = plus(begin, times(blocks, ROWS))
+        code.loop(rest, _count(rest, end), 1, lambda inner, row: self._block(inner, row, 1, col, width), "m")
+
+    def _block(self, code: Code, row: Expr, rows: int, col: Expr, width: int) -> None:
+        lanes = min(width, self.lanes)
+        parts = [plus(col, at) for at in range(0, width, lanes)]
+        each = [(plus(row, i), part) for i in range(rows) for part in parts]
+        at = tirx.Ramp(index(0), index(1), lanes) if lanes > 1 else index(0)
+        held = [scratch(code, "acc", self.compute, lanes) for _ in each]
+        for buffer, (r, c) in zip(held, each, strict=True):
+            code.add(tirx.BufferStore(buffer, self._initial(r, c, lanes), [at]))
+
+        def step(inner: Code, k: Expr) -> None:
+            vectors = [inner.bind(self._b(k, part, lanes)) for part in parts]
+            factors = [inner.bind(self._load(self.a, plus(row, i), k, 1)) for i in range(rows)]
+            for number, buffer in enumerate(held):
+                factor, vector = factors[number // len(parts)], vectors[number % len(parts)]
+                total = tirx.BufferLoad(buffer, [at]) + splat(factor, lanes) * vector
+                inner.add(tirx.BufferStore(buffer, total, [at]))
+
+        code.loop(*self.depth, 1, step, "k")
+        write, memory = self.action.write, self.kernel.memory
+        for buffer, (r, c) in zip(held, each, strict=True):
+            value = element(self.action.iop.dtype).round(code.bind(tirx.BufferLoad(buffer, [at])))
+            code.add(memory.store(write, memory.address(self.kernel.scope, write, r, c), value))
+
+    def _initial(self, row: Expr, col: Expr, lanes: int) -> Expr:
+        if self.action.iop.attrs.get("accumulate"):
+            return self._load(self.target, row, col, lanes)
+        return constant(0, self.compute, lanes)
+
+    def _load(self, piece: ISlice, row: Expr, col: Expr, lanes: int) -> Expr:
+        memory = self.kernel.memory
+        access = access_of(piece)
+        value = memory.load(access, memory.address(self.kernel.scope, access, row, col), lanes)
+        return convert(value, self.compute)
+
+    def _b(self, k: Expr, col: Expr, lanes: int) -> Expr:
+        if self.packed is None:
+            return self._load(self.b, k, col, lanes)
+        panel, first = self.packed
+        at = plus(k * index(self.lanes * VECTORS), col - first)
+        return tirx.BufferLoad(panel, [tirx.Ramp(at, index(1), lanes) if lanes > 1 else at])
+
+    def _pack(self, code: Code, panel: tirx.Buffer, col: Expr, width: int) -> None:
+        def line(inner: Code, k: Expr) -> None:
+            def one(innermost: Code, j: Expr) -> None:
+                at = plus(k * index(self.lanes * VECTORS), j)
+                innermost.add(tirx.BufferStore(panel, self._load(self.b, k, plus(col, j), 1), [at]))
+
+            inner.loop(index(0), index(width), 1, one, "j")
+
+        code.loop(*self.depth, 1, line, "k")
+
+
+def _count(begin: Expr, end: Expr) -> Expr:
+    a, b = as_int(begin), as_int(end)
+    return index(max(b - a, 0)) if a is not None and b is not None else greatest(end - begin, index(0))

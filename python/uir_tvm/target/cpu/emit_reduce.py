@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Accumulators: of a reduction along rows in registers, of one along columns in memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.iops import REDUCE
+from .actions import Action
+from .address import as_int, greatest, index, plus
+from .code import Code
+from .elements import boundable, element, lanes_of, like
+from .emit_value import Kernel, parameter
+from .memory import scratch
+from .scalar_ops import COMBINE
+
+
+def _initial(action: Action, lanes: int) -> Expr:
+    dtype = action.iop.dtype
+    identity: Any = REDUCE[action.iop.name].identity(dtype)
+    return parameter(identity, "int8" if dtype == "bool" else dtype, lanes)
+
+
+def _held_dtype(action: Action) -> str:
+    """The accumulator's type: a bool is held as 0 or 1."""
+    dtype = element(action.iop.dtype).compute
+    return "int8" if dtype == "bool" else dtype
+
+
+def _result(action: Action, held: Expr) -> Expr:
+    """What an accumulator stands for, rounded."""
+    row = element(action.iop.dtype)
+    return tirx.NE(held, like(held, 0)) if row.compute == "bool" else row.round(held)
+
+
+class RowReduction:
+    """``copies`` vector accumulators and one scalar, in memory that LLVM turns into registers.
+
+    Several accumulators let additions overlap; they combine as a tree at the end of the row.
+    """
+
+    def __init__(self, code: Code, action: Action, lanes: int, copies: int) -> None:
+        self.action, self.lanes, self.copies = action, lanes, copies
+        self.combine = COMBINE[action.iop.name]
+        self.dtype = _held_dtype(action)
+        name = f"acc_{action.write.pointer.name}"
+        self.vectors = [scratch(code, name, self.dtype, lanes) for _ in range(copies)] if lanes > 1 else []
+        self.scalar = scratch(code, name, self.dtype, 1)
+        for buffer in self.vectors:
+            code.add(tirx.BufferStore(buffer, _initial(action, lanes), [self._all(lanes)]))
+        code.add(tirx.BufferStore(self.scalar, _initial(action, 1), [index(0)]))
+
+    @staticmethod
+    def _all(lanes: int) -> Expr:
+        return tirx.Ramp(index(0), index(1), lanes)
+
+    def take(self, code: Code, value: Expr, copy: int | None) -> None:
+        """Combine a full vector into accumulator ``copy``, or a narrower one into the scalar."""
+        value = code.bind(boundable(value))
+        if copy is not None and self.vectors:
+            buffer, at = self.vectors[copy], self._all(self.lanes)
+        else:
+            buffer, at, value = self.scalar, index(0), self._across(code, value)
+        old = code.bind(tirx.BufferLoad(buffer, [at]))
+        code.add(tirx.BufferStore(buffer, self.combine(old, value), [at]))
+
+    def result(self, code: Code) -> Expr:
+        """The value of the row, rounded."""
+        parts = [code.bind(tirx.BufferLoad(buffer, [self._all(self.lanes)])) for buffer in self.vectors]
+        while len(parts) > 1:
+            pairs = [self.combine(a, b) for a, b in zip(parts[::2], parts[1::2], strict=False)]
+            parts = [code.bind(p) for p in pairs] + ([parts[-1]] if len(parts) % 2 else [])
+        total = code.bind(tirx.BufferLoad(self.scalar, [index(0)]))
+        if parts:
+            total = code.bind(self.combine(self._across(code, parts[0]), total))
+        return _result(self.action, total)
+
+    def _across(self, code: Code, value: Expr) -> Expr:
+        """The lanes of one vector combined in halves."""
+        lanes = lanes_of(value)
+        while lanes > 1:
+            half = lanes // 2
+            low = code.bind(tirx.Shuffle([value], list(range(half))))
+            high = code.bind(tirx.Shuffle([value], list(range(half, lanes))))
+            value, lanes = code.bind(self.combine(low, high)), half
+        return value
+
+
+class Collected:
+    """A reduction along columns: one accumulator per column, in the target or in a scratch row.
+
+    The scratch row is for targets that hold less than the accumulation is done in.
+    """
+
+    def __init__(self, kernel: Kernel, action: Action, lanes: int) -> None:
+        self.kernel, self.action, self.lanes = kernel, action, lanes
+        self.combine = COMBINE[action.iop.name]
+        row = element(action.iop.dtype)
+        self.dtype = _held_dtype(action)
+        self.direct = row.storage == row.compute and row.compute != "bool" and action.write.col in (0, 1)
+        self.buffer: tirx.Buffer | None = None
+
+    def start(self, code: Code) -> None:
+        """Set every column to the identity."""
+        if self.direct:
+            self.buffer = self.kernel.memory.buffer(self.action.write.pointer)
+        else:
+            self.buffer = scratch(code, f"acc_{self.action.write.pointer.name}", self.dtype, self.action.cols)
+        self._each(code, lambda inner, col, lanes: inner.add(self._put(col, _initial(self.action, lanes))))
+
+    def take(self, code: Code, value: Expr, col: Expr) -> None:
+        """Combine values into their columns."""
+        value = code.bind(boundable(value))
+        old = code.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes_of(value))]))
+        code.add(self._put(col, self.combine(old, value)))
+
+    def finish(self, code: Code) -> None:
+        """Move a scratch row to the target."""
+        if self.direct:
+            return
+        memory, write = self.kernel.memory, self.action.write
+
+        def store(inner: Code, col: Expr, lanes: int) -> None:
+            value = inner.bind(tirx.BufferLoad(self.buffer, [self._at(col, lanes)]))
+            address = memory.address(self.kernel.scope, write, index(0), col)
+            inner.add(memory.store(write, address, _result(self.action, value)))
+
+        self._each(code, store)
+
+    def _each(self, code: Code, body: Any) -> None:
+        scope, box, cols = self.kernel.scope, self.action.box, self.action.cols
+        begin, end = scope.bound(box[2], 0, cols), scope.bound(box[3], cols, cols)
+        a, b = as_int(begin), as_int(end)
+        if a is None or b is None:
+            code.loop(begin, greatest(end - begin, index(0)), 1, lambda inner, col: body(inner, col, 1), "c")
+            return
+        count = max(b - a, 0)
+        vectors = count // self.lanes
+        code.loop(begin, index(vectors), self.lanes, lambda inner, col: body(inner, col, self.lanes), "c")
+        rest = plus(begin, vectors * self.lanes)
+        code.loop(rest, index(count - vectors * self.lanes), 1, lambda inner, col: body(inner, col, 1), "c")
+
+    def _at(self, col: Expr, lanes: int) -> Expr:
+        address = col
+        if self.direct:
+            address = self.kernel.memory.address(self.kernel.scope, self.action.write, index(0), col)
+        return address if lanes == 1 else tirx.Ramp(address, index(1), lanes)
+
+    def _put(self, col: Expr, value: Expr) -> tirx.Stmt:
+        return tirx.BufferStore(self.buffer, value, [self._at(col, lanes_of(value))])

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What each iOp computes at one point of its domain: the table from iOps to TIR expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+import numpy as np
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.affine import affine
+from ...igraph.dtypes import dtype_of
+from ...igraph.nodes import IOp
+from . import scalar_ops
+from .actions import Action
+from .address import INDEX, Scope, as_int, index, plus, times
+from .elements import constant, convert, element, lanes_of, splat
+from .memory import Memory
+
+
+@attrs.frozen
+class Point:
+    """``lanes`` neighbouring columns of one row; ``guarded`` where operands may not exist (then one lane)."""
+
+    row: Expr
+    col: Expr
+    lanes: int = 1
+    guarded: bool = False
+
+
+@attrs.frozen
+class Kernel:
+    """What emission needs to know of the kernel around it."""
+
+    scope: Scope
+    memory: Memory
+
+
+def parameter(value: float, dtype: str, lanes: int) -> Expr:
+    """A number rounded to an iGraph dtype, as a constant of its compute type."""
+    with np.errstate(all="ignore"):
+        held = np.asarray(value).astype(dtype_of(dtype).numpy)
+    number = float(held) if dtype_of(dtype).kind == "float" else int(held)
+    return constant(number, element(dtype).compute, lanes)
+
+
+def _copy(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    return args[0]
+
+
+def _unary(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    iop = action.iop
+    params = [parameter(p, iop.dtype, point.lanes) for p in iop.attrs.get("params", ())]
+    return scalar_ops.UNARY[iop.name](*args, *params)
+
+
+def _binary(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    return scalar_ops.BINARY[action.iop.name](*args)
+
+
+def _compare(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    return scalar_ops.COMPARE[action.iop.name](*args)
+
+
+def _select(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    mask, a, b = args
+    if action.iop.dtype == "bool":
+        return tirx.Or(tirx.And(mask, a), tirx.And(tirx.Not(mask), b))
+    return tirx.Select(mask, a, b)
+
+
+def _fill(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    return parameter(action.iop.attrs["value"], action.iop.dtype, point.lanes)
+
+
+def _cast(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    iop = action.iop
+    return scalar_ops.cast(args[0], iop.name, iop.dtype, iop.attrs.get("round"))
+
+
+def _iota(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    iop = action.iop
+    row_step, col_step = int(iop.attrs.get("row_step", 0)), int(iop.attrs.get("col_step", 1))
+    base = affine(iop.attrs.get("base", 0))
+    low, high = kernel.scope.range(base)
+    reach = [row_step * (iop.target.rows - 1), col_step * (iop.target.cols - 1)]
+    low, high = low + sum(min(r, 0) for r in reach), high + sum(max(r, 0) for r in reach)
+    if action.is_swapped:
+        row_step, col_step = col_step, row_step
+    # vectors convert from int32 in one instruction, from int64 element by element
+    narrow = -(2**31) <= low and high < 2**31
+    start = plus(kernel.scope.expr(base), times(point.row, row_step))
+    start = plus(start, times(point.col, col_step))
+    dtype = "int32" if narrow else INDEX
+    first = convert(start, dtype)
+    whole = first if point.lanes == 1 else tirx.Ramp(first, tirx.const(col_step, dtype), point.lanes)
+    target = element(iop.dtype).compute
+    return convert(whole, target)
+
+
+def _gather(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    """An index outside the table reads its first row instead, and the result is replaced."""
+    iop, table = action.iop, action.tables[0]
+    scope, memory = kernel.scope, kernel.memory
+    begin = scope.bound(table.row_begin, 0, table.rows)
+    end = scope.bound(table.row_end, table.rows, table.rows)
+    at = convert(args[0], INDEX)
+    width = lanes_of(at)
+    inside = tirx.And(at >= splat(begin, width), at < splat(end, width))
+    start = scope.expr(table.offset)
+    row = element(iop.dtype)
+    buffer = memory.buffer(table.pointer)
+    pad = parameter(iop.attrs.get("pad", 0), iop.dtype, point.lanes)
+    static = as_int(begin) is not None and as_int(end) is not None
+
+    def load(which: Expr) -> Expr:
+        where = which * splat(index(table.row_stride), width) + splat(start, width)
+        if action.indexed_rows:
+            where = plus(where, times(point.col, table.col_stride))
+            if point.lanes > 1:
+                where = tirx.Ramp(where, index(table.col_stride), point.lanes)
+        return row.load(tirx.BufferLoad(buffer, [where]))
+
+    if static:
+        value = load(tirx.Select(inside, at, splat(begin, width)))
+        return tirx.Select(splat(inside, point.lanes), value, pad)
+    # a table without rows has nothing to read in place
+    return tirx.if_then_else(inside, load(at), pad)
+
+
+Emit = Callable[[Kernel, Action, Sequence[Expr], Point], Expr]
+
+#: iOp -> its value at a point; contract and scatter are nests of their own, sync and identity are nothing.
+EMIT: dict[str, Emit] = {
+    "move": _copy,
+    "unary": _unary,
+    "binary": _binary,
+    "compare": _compare,
+    "select": _select,
+    "broadcast": _copy,
+    "reduce": _copy,
+    "fill": _fill,
+    "cast": _cast,
+    "iota": _iota,
+    "transpose": _copy,
+    "gather": _gather,
+    "scatter": _copy,
+}
+
+
+#: iOps whose value is one of their operands or already rounded.
+_EXACT = ("move", "broadcast", "transpose", "select", "gather", "reduce", "scatter", "fill")
+
+
+def result_dtype(iop: IOp) -> str:
+    """The iGraph dtype of what an iOp writes."""
+    return iop.target.pointer.dtype
+
+
+def value_at(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+    """The value of an action at a point, rounded to its dtype."""
+    value = EMIT[action.iop.op](kernel, action, args, point)
+    return value if action.iop.op in _EXACT else element(result_dtype(action.iop)).round(value)
+
+
+def scalar_only(action: Action) -> bool:
+    """Whether the action can only be emitted one element at a time."""
+    iop = action.iop
+    if iop.op == "scatter":
+        return not action.indexed_rows or iop.target.valid[2:] != (None, None)
+    if iop.op == "gather" and not action.indexed_rows:
+        table = action.tables[0]
+        return table.row_begin is not None or table.row_end is not None
+    return scalar_ops.needs_scalars(iop.op, iop.name, iop.dtype)

@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fusion: which actions share a loop over rows (a nest), and within it a loop over columns (a group).
+
+    nest (rows)                         for r:
+      group: load x, reduce max           for c: x, max
+      group: sub, exp, reduce add         for c: e = exp(x - max), sum
+      group: mul, store                   for c: out = e * (1 / sum)
+
+Actions share a nest when one row of either depends on no other row of the other, so a row stays in the
+first-level cache through all its groups.  They share a group when they also touch the same elements at the
+same coordinates, so values pass from one to the next in registers.  An action moves into the latest nest and
+group that the order of its memory accesses allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import attrs
+
+from .access import Access, Relation, injective, relation
+from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action
+
+
+@attrs.define(eq=False)
+class Group:
+    """Actions that share a loop over columns, in program order."""
+
+    key: tuple[Any, ...]
+    actions: list[Action] = attrs.field(factory=list)
+
+    @property
+    def cols(self) -> int:
+        """Columns of the domain."""
+        return self.actions[0].cols
+
+
+@attrs.define(eq=False)
+class Nest:
+    """Actions that share a loop over rows; ``groups`` partitions ``actions``."""
+
+    key: tuple[Any, ...]
+    actions: list[Action] = attrs.field(factory=list)
+    groups: list[Group] = attrs.field(factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the domain."""
+        return self.actions[0].rows
+
+    def group_of(self, action: Action) -> int:
+        """The position of the action's group."""
+        return next(k for k, group in enumerate(self.groups) if action in group.actions)
+
+
+def write_cols(action: Action) -> int:
+    """Columns of the domain of what it writes: one for a reduction along rows."""
+    return 1 if action.kind == REDUCE_ROW else action.cols
+
+
+def writes(action: Action) -> Iterable[tuple[Access, int]]:
+    """(access, columns) of what it writes."""
+    yield action.write, write_cols(action)
+
+
+def reads(action: Action) -> Iterable[tuple[Access, int]]:
+    """(access, columns) of what it reads at its coordinates (tables are apart)."""
+    for read in action.reads:
+        yield read.access, action.cols
+
+
+def conflict(first: Action, then: Action) -> Relation:
+    """The worst relation of two accesses of which one is a write: what keeps ``then`` behind ``first``."""
+    names = {piece.pointer.name for piece in (*first.tables, *then.tables)}
+    written = {first.write.pointer.name, then.write.pointer.name}
+    if names & written and _tables_meet(first, then):
+        return Relation.OTHER
+    worst = Relation.DISJOINT
+    pairs = [(w, x) for w in writes(first) for x in (*reads(then), *writes(then))]
+    pairs += [(x, w) for x in reads(first) for w in writes(then)]
+    for (a, a_cols), (b, b_cols) in pairs:
+        if a.pointer.name != b.pointer.name:
+            continue
+        if SCATTER in (first.kind, then.kind) or OPAQUE in (first.kind, then.kind):
+            return Relation.OTHER
+        found = relation(a, a_cols, b, b_cols, first.rows)
+        if found != Relation.DISJOINT and COLLECT in _kinds_writing(first, a, then, b):
+            return Relation.OTHER
+        worst = max(worst, found)
+    return worst
+
+
+def _kinds_writing(first: Action, a: Access, then: Action, b: Access) -> set[str]:
+    return {x.kind for x, access in ((first, a), (then, b)) if x.write is access}
+
+
+def _tables_meet(first: Action, then: Action) -> bool:
+    def tables(x: Action) -> set[str]:
+        return {piece.pointer.name for piece in x.tables}
+
+    return first.write.pointer.name in tables(then) or then.write.pointer.name in tables(first)
+
+
+def overwrites_itself(action: Action) -> bool:
+    """Whether the action writes what it still has to read at another coordinate."""
+    if any(piece.pointer.name == action.write.pointer.name for piece in action.tables):
+        return True
+    for access, cols in reads(action):
+        found = relation(action.write, write_cols(action), access, cols, action.rows)
+        if found > (Relation.ROW if action.kind == REDUCE_ROW else Relation.SAME):
+            return True
+        if found != Relation.DISJOINT and action.kind in (COLLECT, SCATTER):
+            return True
+    return False
+
+
+def plan(actions: Sequence[Action]) -> list[Nest]:
+    """The nests of a straight run of actions, in an order that keeps its meaning."""
+    nests: list[Nest] = []
+    for nest in _nests(actions):
+        better = _reoriented(nest)
+        _form_groups(better)
+        nests.append(better)
+    return nests
+
+
+def _nests(actions: Sequence[Action]) -> list[Nest]:
+    nests: list[Nest] = []
+    for action in actions:
+        first = 0
+        for k, nest in enumerate(nests):
+            worst = max((conflict(other, action) for other in nest.actions), default=Relation.DISJOINT)
+            if worst == Relation.DISJOINT:
+                continue
+            shared = nest.key == _nest_key(action) and worst <= Relation.ROW
+            first = k if shared else k + 1
+        fitting = [k for k in range(first, len(nests)) if nests[k].key == _nest_key(action)]
+        if fitting:
+            nests[fitting[-1]].actions.append(action)
+        else:
+            nests.append(Nest(_nest_key(action), [action]))
+    return nests
+
+
+def _nest_key(action: Action) -> tuple[Any, ...]:
+    if action.kind == OPAQUE:
+        return (OPAQUE, id(action))
+    return (action.kind == SCATTER and id(action), *action.row_key)
+
+
+def _form_groups(nest: Nest) -> None:
+    nest.groups = []
+    place: dict[int, int] = {}
+    for action in nest.actions:
+        first = 0
+        for other in nest.actions:
+            if other is action:
+                break
+            worst = conflict(other, action)
+            if worst == Relation.DISJOINT:
+                continue
+            at = place[id(other)]
+            whole = other.kind != MAP and other.write.pointer.name in _touched(action)
+            same = worst == Relation.SAME and not whole and nest.groups[at].key == action.col_key
+            first = max(first, at if same else at + 1)
+        fitting = [k for k in range(first, len(nest.groups)) if nest.groups[k].key == action.col_key]
+        if fitting:
+            at = fitting[-1]
+        else:
+            at = len(nest.groups)
+            nest.groups.append(Group(action.col_key))
+        nest.groups[at].actions.append(action)
+        place[id(action)] = at
+
+
+def _touched(action: Action) -> set[str]:
+    return {access.pointer.name for access, _ in (*reads(action), *writes(action))}
+
+
+# --- orientation -----------------------------------------------------------------------------------
+
+
+def _reoriented(nest: Nest) -> Nest:
+    """The nest over one long row where its tile is contiguous, or with the contiguous side as columns."""
+    if any(action.kind in (OPAQUE, SCATTER) or action.tables for action in nest.actions):
+        return nest
+    flat = _flattened(nest)
+    if flat is not None:
+        return flat
+    votes = [_vote(access, action) * n for action in nest.actions for access, n in _weighted(action)]
+    if sum(votes) >= 0:
+        return nest
+    swapped = [action.swapped() for action in nest.actions]
+    built = _nests(swapped)
+    return built[0] if len(built) == 1 else nest
+
+
+def _weighted(action: Action) -> list[tuple[Access, int]]:
+    return [(action.write, 2), *((read.access, 1) for read in action.reads)]
+
+
+def _vote(access: Access, action: Action) -> int:
+    """Positive for columns that are contiguous or alone, negative for such rows."""
+    if action.rows == 1:
+        return 0
+    if action.cols == 1:
+        return -1 if access.row == 1 else 0
+    return int(access.col == 1) - int(access.row == 1)
+
+
+def _flattened(nest: Nest) -> Nest | None:
+    if nest.rows == 1 or nest.actions[0].cols == 1 or len({action.col_key for action in nest.actions}) > 1:
+        return None
+    cols = nest.actions[0].cols
+    accesses = []
+    for action in nest.actions:
+        plain = action.kind == MAP and action.box[2:] == (None, None) and action.iop.op != "iota"
+        if not plain or any(read.guard for read in action.reads):
+            return None
+        accesses += [action.write, *(read.access for read in action.reads)]
+    if not all(a.row == cols * a.col and a.col in (0, 1) for a in accesses):
+        return None
+    if not all(injective(action.write, nest.rows, cols) for action in nest.actions):
+        return None
+    return Nest(nest.key, [_flat(action) for action in nest.actions])
+
+
+def _flat(action: Action) -> Action:
+    def line(access: Access) -> Access:
+        return Access(access.pointer, access.offset, 0, access.col)
+
+    begin, end = (None if b is None else b * action.cols for b in action.box[:2])
+    return Action(
+        action.iop,
+        MAP,
+        1,
+        action.rows * action.cols,
+        (None, None, begin, end),
+        line(action.write),
+        [type(read)(line(read.access)) for read in action.reads],
+    )

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iGraph to TIR: a parallel loop over pid around the nests of every unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+from tvm import tirx
+
+from ...errors import CodegenError
+from ...igraph.iops import mnemonic
+from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
+from .actions import OPAQUE, action_of
+from .address import INDEX, Scope, index
+from .code import KIND, Code
+from .emit_contract import ContractEmitter
+from .emit_nest import NestEmitter
+from .emit_value import Kernel
+from .groups import Nest, overwrites_itself, plan
+from .memory import Memory, single_rows
+from .stream import Streams, fence
+from .values import Values
+from .views import read_through
+
+
+@attrs.define
+class _Repeat:
+    """A loop of the loop tree with its planned body."""
+
+    loop: Loop
+    body: list[Nest | _Repeat]
+
+
+def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The iGraph as a TIR function for TVM's LLVM code generator.
+
+    Parameters
+    ----------
+    graph : IGraph
+        A verified graph with one unit per group.
+    prim_func : PrimFunc
+        The function that it was extracted from: its parameters and attributes are kept.  The data of
+        parameters need only be aligned to their elements.
+
+    Returns
+    -------
+    PrimFunc
+        Without blocks: flat buffers, serial and parallel loops, vector loads and stores.
+
+    Raises
+    ------
+    CodegenError
+        A dtype, group form, barrier or cast that this target has not.
+    """
+    if graph.num_units != 1:
+        raise CodegenError(
+            f"The graph `{graph.name}` has {graph.num_units} units in a group.",
+            need="num_units = 1 on uir-cpu",
+            remedy="schedule it with map_to_units(..., num_units=1)",
+        )
+    graph = _without_overlap(read_through(graph))
+    parameters = [_unaligned(p) for p in prim_func.params]
+    planned = _planned(graph.body)
+    nests = list(_all_nests(planned))
+    values = Values(nests)
+    streams = Streams(graph)
+    memory = Memory()
+    code = Code()
+    buffers = [p for p in parameters if tirx.buffer.is_buffer_var(p)]
+    if len(buffers) != len(graph.params):
+        raise CodegenError(
+            f"`{graph.name}` has {len(graph.params)} tensors, its function {len(buffers)}.",
+            need="one dram parameter per buffer of the function",
+        )
+    for pointer, parameter in zip(graph.params, buffers, strict=True):
+        memory.bind_parameter(code, pointer, parameter)
+    needed = [p for p in graph.pointers if not p.is_param and _exists(p, nests, values)]
+    for pointer in needed:
+        if pointer.level == "dram":
+            memory.allocate(code, pointer)
+    _units(code, graph, planned, nests, values, memory, streams, needed)
+    body = streams.wrap(code.statement())
+    return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
+
+
+def _units(
+    code: Code,
+    graph: IGraph,
+    planned: Sequence[Nest | _Repeat],
+    nests: list[Nest],
+    values: Values,
+    memory: Memory,
+    streams: Streams,
+    needed: list[IPointer],
+) -> None:
+    """The parallel loop over pid, or its body alone where there is one unit."""
+    pid = tirx.Var("pid", INDEX)
+    single = graph.num_parallel == 1
+    scope = Scope({"pid": index(0) if single else pid}, {"pid": graph.num_parallel})
+    rows = single_rows(nests, {p.name: p for p in graph.pointers})
+    unit = code if single else Code()
+    for pointer in needed:
+        if pointer.level != "dram":
+            memory.allocate(unit, pointer, rows.get(pointer.name))
+    _emit(unit, planned, Kernel(scope, memory), values, graph.hardware.vector_bytes, streams)
+    if streams.texts:
+        fence(unit)
+    if not single:
+        code.add(tirx.For(pid, index(0), index(graph.num_parallel), KIND.PARALLEL, unit.statement()))
+
+
+def _emit(
+    code: Code,
+    planned: Sequence[Nest | _Repeat],
+    kernel: Kernel,
+    values: Values,
+    vector_bytes: int,
+    streams: Streams,
+) -> None:
+    for node in planned:
+        if isinstance(node, _Repeat):
+            name, extent = node.loop.var, node.loop.extent
+            variable = tirx.Var(name, INDEX)
+            inner = Code()
+            scope = kernel.scope.inside(name, variable, extent)
+            _emit(inner, node.body, Kernel(scope, kernel.memory), values, vector_bytes, streams)
+            code.add(tirx.For(variable, index(0), index(extent), KIND.SERIAL, inner.statement()))
+        elif node.actions[0].kind == OPAQUE:
+            ContractEmitter(kernel, node.actions[0], vector_bytes).emit(code)
+        else:
+            NestEmitter(kernel, values, vector_bytes, streams).emit(code, node)
+
+
+def _planned(body: Sequence[Any]) -> list[Nest | _Repeat]:
+    """The loop tree with every straight run of iOps planned as nests."""
+    out: list[Nest | _Repeat] = []
+    run: list[IOp] = []
+
+    def close() -> None:
+        actions = [action for action in map(action_of, run) if action is not None]
+        out.extend(plan(actions))
+        run.clear()
+
+    for node in body:
+        if isinstance(node, Loop):
+            close()
+            out.append(_Repeat(node, _planned(node.body)))
+        else:
+            run.append(node)
+    close()
+    return out
+
+
+def _all_nests(planned: Sequence[Nest | _Repeat]) -> Iterator[Nest]:
+    for node in planned:
+        if isinstance(node, _Repeat):
+            yield from _all_nests(node.body)
+        else:
+            yield node
+
+
+def _exists(pointer: IPointer, nests: list[Nest], values: Values) -> bool:
+    """Whether a pointer needs memory: something is stored there."""
+    return any(
+        action.write.pointer.name == pointer.name and values.stored(action)
+        for nest in nests
+        for action in nest.actions
+    )
+
+
+def _without_overlap(graph: IGraph) -> IGraph:
+    """iOps that write what they still have to read elsewhere write a copy first, which is then moved."""
+    extra: list[IPointer] = []
+
+    def through_copy(iop: IOp) -> IOp | list[IOp]:
+        action = action_of(iop)
+        if action is None or not overwrites_itself(action):
+            return iop
+        if iop.op in ("scatter", "contract") and iop.attrs.get("accumulate") or iop.op == "scatter":
+            raise CodegenError(
+                f"{mnemonic(iop)} writes the memory that it reads.",
+                where=f"pointer {iop.target.pointer.name}",
+                need="a target apart from the sources",
+                remedy="move the source to another pointer first",
+            )
+        t = iop.target
+        copy = IPointer(f"{t.pointer.name}_copy{len(extra)}", "reg", t.pointer.dtype, t.rows * t.cols, "tmp")
+        extra.append(copy)
+        piece = ISlice(copy, 0, t.shape, rows=t.valid[:2], cols=t.valid[2:])
+        made = IOp(iop.op, iop.name, iop.dtype, [piece], iop.sources, iop.attrs)
+        return [made, IOp("move", "", t.pointer.dtype, [t], [piece])]
+
+    body = map_iops(graph.body, through_copy)
+    return graph.replace(body=body, pointers=[*graph.pointers, *extra]) if extra else graph
+
+
+def _unaligned(parameter: tirx.Var) -> tirx.Var:
+    """A buffer parameter that promises no more alignment than its elements have.
+
+    TVM promises LLVM 64 bytes without checking it, and tensors of other frameworks may start anywhere.
+    """
+    if not tirx.buffer.is_buffer_var(parameter):
+        return parameter
+    kind = parameter.ty
+    size = max(1, int(tirx.const(0, kind.dtype).ty.dtype.bits) // 8) if str(kind.dtype) != "bool" else 1
+    return tirx.decl_buffer(kind.shape, str(kind.dtype), name=parameter.name, data_alignment=size)
+
+
+__all__ = ["lower"]

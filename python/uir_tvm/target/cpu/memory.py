@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The buffers behind the pointers of a graph, and the addresses of accesses in them.
+
+Parameters are seen through flat buffers over the same data.  A reg pointer exists only if something
+reads it from memory; if all that touches it stays within one row of one nest, one row of it exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...igraph.affine import Affine, affine
+from ...igraph.dtypes import bytes_of
+from ...igraph.nodes import IPointer
+from .access import Access
+from .actions import Action
+from .address import Scope, index, plus, times
+from .code import Code
+from .elements import convert, element, lanes_of, splat
+from .groups import Nest, reads, write_cols
+
+#: Bytes at which TVM takes memory from its pool instead of the stack.
+STACK_BYTES = 1024
+#: Alignment of the memory that we allocate: a cache line, and the widest vector.
+ALIGNMENT = 64
+
+
+@attrs.frozen
+class Held:
+    """A pointer's buffer; ``row_base`` is the offset that row 0 had, where only one row exists."""
+
+    buffer: tirx.Buffer
+    row_base: Affine | None = None
+
+
+class Memory:
+    """The buffers of a kernel by pointer name."""
+
+    def __init__(self) -> None:
+        self._held: dict[str, Held] = {}
+
+    def bind_parameter(self, code: Code, pointer: IPointer, parameter: tirx.Var) -> None:
+        """See a parameter's data as a flat buffer."""
+        data = tirx.buffer.buffer_data(parameter)
+        buffer = tirx.decl_buffer(
+            (pointer.size,),
+            element(pointer.dtype).storage,
+            name=f"{parameter.name}_flat",
+            data=data,
+            data_alignment=bytes_of(pointer.dtype),
+            layout=None,
+        )
+        code.add(tirx.DeclBuffer(buffer, data=data))
+        self._held[pointer.name] = Held(buffer)
+
+    def allocate(self, code: Code, pointer: IPointer, row: tuple[Affine, int] | None = None) -> None:
+        """Memory for a pointer: all of it, or one row (its first offset and its elements)."""
+        size = pointer.size if row is None else row[1]
+        buffer = scratch(code, pointer.name, element(pointer.dtype).storage, size)
+        self._held[pointer.name] = Held(buffer, None if row is None else row[0])
+
+    def buffer(self, pointer: IPointer) -> tirx.Buffer:
+        """The flat buffer of a pointer."""
+        return self._held[pointer.name].buffer
+
+    def address(self, scope: Scope, access: Access, row: Expr, col: Expr) -> Expr:
+        """The index of element (row, col) of an access in its flat buffer."""
+        base = self._held[access.pointer.name].row_base
+        if base is not None:
+            return plus(scope.expr(access.offset - base), times(col, access.col))
+        start = plus(scope.expr(access.offset), times(row, access.row))
+        return plus(start, times(col, access.col))
+
+    def load(self, access: Access, address: Expr, lanes: int) -> Expr:
+        """``lanes`` elements along the columns from an address, in the compute type."""
+        buffer = self.buffer(access.pointer)
+        row = element(access.pointer.dtype)
+        if lanes == 1 or access.col == 0:
+            return splat(row.load(tirx.BufferLoad(buffer, [address])), lanes)
+        return row.load(tirx.BufferLoad(buffer, [tirx.Ramp(address, index(access.col), lanes)]))
+
+    def store(self, access: Access, address: Expr, value: Expr) -> tirx.Stmt:
+        """Store a value (already rounded) at an address."""
+        lanes = lanes_of(value)
+        at = address if lanes == 1 else tirx.Ramp(address, index(access.col), lanes)
+        row = element(access.pointer.dtype)
+        stored = convert(row.store(value), row.storage)
+        return tirx.BufferStore(self.buffer(access.pointer), stored, [at])
+
+
+def scratch(code: Code, name: str, dtype: str, size: int) -> tirx.Buffer:
+    """A buffer of this scope's own (on the stack where small); ``dtype`` is TIR's."""
+    buffer = tirx.decl_buffer((size,), dtype, name=name, data_alignment=ALIGNMENT, layout=None)
+    code.add(tirx.AllocBuffer(buffer))
+    return buffer
+
+
+def single_rows(nests: Sequence[Nest], pointers: Mapping[str, IPointer]) -> dict[str, tuple[Affine, int]]:
+    """The reg pointers of which one row suffices: name -> (first offset, elements of a row)."""
+    users: dict[str, list[Nest]] = {}
+    for nest in nests:
+        for name in {p for action in nest.actions for p in _touches(action)}:
+            users.setdefault(name, []).append(nest)
+    found = {}
+    for name, where in users.items():
+        if pointers[name].level == "reg" and len(where) == 1 and where[0].rows > 1:
+            row = _row_of(name, where[0])
+            if row is not None:
+                found[name] = row
+    return found
+
+
+def _touches(action: Action) -> set[str]:
+    names = {access.pointer.name for access, _ in reads(action)}
+    return names | {action.write.pointer.name} | {piece.pointer.name for piece in action.tables}
+
+
+def _row_of(name: str, nest: Nest) -> tuple[Affine, int] | None:
+    spans: list[tuple[int, int, int]] = []
+    base: Affine | None = None
+    for action in nest.actions:
+        if any(piece.pointer.name == name for piece in action.tables):
+            return None
+        # what is read before anything wrote it in this row belongs to an earlier iteration
+        touched = [(access, cols, False) for access, cols in reads(action)]
+        for access, cols, is_write in (*touched, (action.write, write_cols(action), True)):
+            if access.pointer.name != name:
+                continue
+            if base is None:
+                if not is_write or action.box[2:] != (None, None):
+                    return None
+                base = access.offset
+            shift = access.offset - base
+            if not shift.is_constant:
+                return None
+            reach = access.col * (cols - 1)
+            spans.append((shift.constant + min(reach, 0), shift.constant + max(reach, 0), access.row))
+    strides = {row for _, _, row in spans}
+    low, high = min(s[0] for s in spans), max(s[1] for s in spans)
+    first = spans[0]
+    covered = first[0] == low and first[1] == high
+    if len(strides) != 1 or base is None or not covered or high - low >= abs(next(iter(strides))):
+        return None
+    return (base + affine(low), high - low + 1)

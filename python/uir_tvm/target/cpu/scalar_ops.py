@@ -1,0 +1,346 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The named functions of unary, binary, compare, cast and reduce iOps as TIR expressions.
+
+Arguments are of the compute type, scalars or vectors, and may be used several times (they are variables or
+constants).  ``max`` and ``min`` keep NaN as the interpreter does, integer division by zero gives zero, and
+shifts by the width or more give zero (the sign for an arithmetic shift to the right).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from tvm import tirx
+from tvm.ir import Expr
+
+from ...errors import CodegenError
+from ...igraph.dtypes import dtype_of
+from .elements import convert, like, type_of
+from .vector_math import MATH, emit
+from .vector_math.ops import let
+
+Expression = Callable[..., Expr]
+
+
+def is_float(x: Expr) -> bool:
+    """Whether the element type is a float."""
+    return type_of(x).startswith("float")
+
+
+def maximum(a: Expr, b: Expr) -> Expr:
+    """The greater; NaN where either is."""
+    larger = tirx.Select(a > b, a, b)
+    return tirx.Select(tirx.NE(a, a), a, larger) if is_float(a) else larger
+
+
+def minimum(a: Expr, b: Expr) -> Expr:
+    """The lesser; NaN where either is."""
+    smaller = tirx.Select(a < b, a, b)
+    return tirx.Select(tirx.NE(a, a), a, smaller) if is_float(a) else smaller
+
+
+def _at_least(x: Expr, low: Expr) -> Expr:
+    return tirx.Select(low > x, low, x)
+
+
+def _at_most(x: Expr, high: Expr) -> Expr:
+    return tirx.Select(high < x, high, x)
+
+
+def _relu(x: Expr) -> Expr:
+    return _at_least(x, like(x, 0))
+
+
+def _absolute(x: Expr) -> Expr:
+    if type_of(x).startswith("uint"):
+        return x
+    return tirx.abs(x) if is_float(x) else tirx.Select(x < like(x, 0), like(x, 0) - x, x)
+
+
+def _negative(x: Expr) -> Expr:
+    # 0 - x would lose the sign of a zero
+    return x * like(x, -1) if is_float(x) else like(x, 0) - x
+
+
+def _sign(x: Expr) -> Expr:
+    zero = like(x, 0)
+    signed = tirx.Select(x > zero, like(x, 1), tirx.Select(x < zero, like(x, -1), zero))
+    return tirx.Select(tirx.NE(x, x), x, signed) if is_float(x) else signed
+
+
+def _invert(x: Expr) -> Expr:
+    return tirx.Not(x) if type_of(x) == "bool" else tirx.bitwise_not(x)
+
+
+def _llvm(name: str) -> Expression:
+    def call(*args: Expr) -> Expr:
+        return tirx.call_llvm_pure_intrin(str(args[0].ty.dtype), name, *args)
+
+    return call
+
+
+def _is_infinite(x: Expr) -> Expr:
+    return tirx.EQ(tirx.abs(x), like(x, np.inf))
+
+
+def _is_finite(x: Expr) -> Expr:
+    return tirx.abs(x) < like(x, np.inf)
+
+
+def _power(x: Expr, y: Expr) -> Expr:
+    if is_float(x):
+        return emit("pow", x, y)
+    if isinstance(y, tirx.IntImm | tirx.Broadcast):
+        exponent = int(y.value if isinstance(y, tirx.IntImm) else y.value.value)
+        if 0 <= exponent <= 64:
+            return _whole_power(x, exponent)
+    raise CodegenError(
+        "uir-cpu raises integers to constant powers from 0 to 64 only.",
+        where=f"pow on {type_of(x)}",
+        remedy="cast the operands to a float dtype",
+    )
+
+
+def _whole_power(x: Expr, exponent: int) -> Expr:
+    result, square = like(x, 1), x
+    while exponent:
+        if exponent & 1:
+            result = result * square
+        square, exponent = square * square, exponent >> 1
+    return result
+
+
+def _divisor(y: Expr) -> Expr:
+    return tirx.Select(tirx.EQ(y, like(y, 0)), like(y, 1), y)
+
+
+def _division(quotient: Expression) -> Expression:
+    """Integer division and remainder with nothing over zero being zero."""
+
+    def divide(x: Expr, y: Expr) -> Expr:
+        return let(
+            _divisor(y),
+            lambda d: tirx.Select(tirx.EQ(y, like(y, 0)), like(x, 0), quotient(x, d)),
+        )
+
+    return divide
+
+
+def _floor_quotient(x: Expr, y: Expr) -> Expr:
+    quotient = tirx.truncdiv(x, y)
+    if type_of(x).startswith("uint"):
+        return quotient
+    return let(
+        quotient,
+        lambda q: tirx.Select(
+            tirx.And(tirx.NE(q * y, x), tirx.NE(x < like(x, 0), y < like(y, 0))), q - like(x, 1), q
+        ),
+    )
+
+
+def _floor_remainder(x: Expr, y: Expr) -> Expr:
+    return let(_floor_quotient(x, y), lambda q: x - q * y)
+
+
+def _floordiv(x: Expr, y: Expr) -> Expr:
+    return _llvm("llvm.floor")(x / y) if is_float(x) else _division(_floor_quotient)(x, y)
+
+
+def _truncdiv(x: Expr, y: Expr) -> Expr:
+    return _llvm("llvm.trunc")(x / y) if is_float(x) else _division(tirx.truncdiv)(x, y)
+
+
+def _truncmod(x: Expr, y: Expr) -> Expr:
+    return tirx.fmod(x, y) if is_float(x) else _division(tirx.truncmod)(x, y)
+
+
+def _mod(x: Expr, y: Expr) -> Expr:
+    if not is_float(x):
+        return _division(_floor_remainder)(x, y)
+
+    def signed(rest: Expr) -> Expr:
+        zero = like(x, 0)
+        wrong = tirx.And(tirx.NE(rest, zero), tirx.NE(rest < zero, y < zero))
+        return tirx.Select(wrong, rest + y, rest)
+
+    return let(tirx.fmod(x, y), signed)
+
+
+def _width(x: Expr) -> int:
+    return int(x.ty.dtype.bits)
+
+
+def _shift_left(x: Expr, y: Expr) -> Expr:
+    inside = tirx.And(y >= like(y, 0), y < like(y, _width(y)))
+    return tirx.Select(inside, tirx.shift_left(x, tirx.bitwise_and(y, like(y, _width(y) - 1))), like(x, 0))
+
+
+def _shift_right(x: Expr, y: Expr) -> Expr:
+    inside = tirx.And(y >= like(y, 0), y < like(y, _width(y)))
+    last = like(y, _width(y) - 1)
+    beyond = like(x, 0) if type_of(x).startswith("uint") else tirx.shift_right(x, last)
+    return tirx.Select(inside, tirx.shift_right(x, tirx.bitwise_and(y, last)), beyond)
+
+
+def _logical(on_bool: Expression, on_bits: Expression) -> Expression:
+    return lambda x, y: on_bool(x, y) if type_of(x) == "bool" else on_bits(x, y)
+
+
+def _mathematical(name: str) -> Expression:
+    return lambda *args: emit(name, *args)
+
+
+UNARY: dict[str, Expression] = {
+    "copy": lambda x: x,
+    "adds": lambda x, p: x + p,
+    "subs": lambda x, p: x - p,
+    "muls": lambda x, p: x * p,
+    "divs": lambda x, p: x / p,
+    "maxs": _at_least,
+    "mins": _at_most,
+    "pows": _power,
+    "rsubs": lambda x, p: p - x,
+    "rdivs": lambda x, p: p / x,
+    **{name: _mathematical(name) for name in MATH},
+    "sqrt": _llvm("llvm.sqrt"),
+    "log1p": tirx.log1p,
+    "tan": tirx.tan,
+    "asin": tirx.asin,
+    "acos": tirx.acos,
+    "atan": tirx.atan,
+    "sinh": tirx.sinh,
+    "cosh": tirx.cosh,
+    "asinh": tirx.asinh,
+    "acosh": tirx.acosh,
+    "atanh": tirx.atanh,
+    "recip": lambda x: like(x, 1) / x,
+    "abs": _absolute,
+    "neg": _negative,
+    "relu": _relu,
+    "leaky_relu": lambda x, p: tirx.Select(x >= like(x, 0), x, x * p),
+    "floor": _llvm("llvm.floor"),
+    "ceil": _llvm("llvm.ceil"),
+    "round": _llvm("llvm.rint"),
+    "trunc": _llvm("llvm.trunc"),
+    "sign": _sign,
+    "not": _invert,
+    "isnan": lambda x: tirx.NE(x, x),
+    "isinf": _is_infinite,
+    "isfinite": _is_finite,
+}
+
+BINARY: dict[str, Expression] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "floordiv": _floordiv,
+    "mod": _mod,
+    "truncdiv": _truncdiv,
+    "truncmod": _truncmod,
+    "max": maximum,
+    "min": minimum,
+    "pow": _power,
+    "atan2": tirx.atan2,
+    "and": _logical(tirx.And, tirx.bitwise_and),
+    "or": _logical(tirx.Or, tirx.bitwise_or),
+    "xor": _logical(tirx.NE, tirx.bitwise_xor),
+    "shl": _shift_left,
+    "shr": _shift_right,
+}
+
+_ORDER: dict[str, Expression] = {
+    "eq": tirx.EQ,
+    "ne": tirx.NE,
+    "lt": tirx.LT,
+    "le": tirx.LE,
+    "gt": tirx.GT,
+    "ge": tirx.GE,
+}
+
+
+def _comparison(compare: Expression) -> Expression:
+    def of(x: Expr, y: Expr) -> Expr:
+        if type_of(x) == "bool":
+            x, y = (tirx.Select(v, like(v, 1, "int32"), like(v, 0, "int32")) for v in (x, y))
+        return compare(x, y)
+
+    return of
+
+
+COMPARE: dict[str, Expression] = {name: _comparison(compare) for name, compare in _ORDER.items()}
+
+#: How two partial results of a reduction combine: (accumulator, new value).
+COMBINE: dict[str, Expression] = {
+    "add": lambda acc, x: acc + x,
+    "mul": lambda acc, x: acc * x,
+    "max": lambda acc, x: maximum(x, acc),
+    "min": lambda acc, x: minimum(x, acc),
+}
+
+#: Functions that TVM emits as a call per element of the C library.
+LIBRARY_CALLS = frozenset(
+    {"log1p", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2"}
+)
+
+
+def needs_scalars(op: str, name: str, dtype: str) -> bool:
+    """Whether an iOp can only be emitted one element at a time."""
+    if op not in ("unary", "binary"):
+        return False
+    wide = dtype == "fp64" and name in (MATH.keys() - {"sqrt", "rsqrt"}) | {"pows"}
+    remainder = name in ("mod", "truncmod") and dtype_of(dtype).kind == "float"
+    return name in LIBRARY_CALLS or wide or remainder
+
+
+# --- casts -----------------------------------------------------------------------------------------
+
+_WHOLE: dict[str, Expression] = {
+    "rint": _llvm("llvm.rint"),
+    "floor": _llvm("llvm.floor"),
+    "ceil": _llvm("llvm.ceil"),
+    "trunc": lambda x: x,
+    "round": _llvm("llvm.round"),
+}
+
+
+def cast(x: Expr, source: str, target: str, rounding: str | None) -> Expr:
+    """A value of iGraph dtype ``source`` as one of ``target``, both in their compute types, not yet rounded.
+
+    Raises
+    ------
+    CodegenError
+        A directed rounding to a narrower float.
+    """
+    a, b = dtype_of(source), dtype_of(target)
+    compute = "float32" if b.kind == "float" and b.bytes < 4 else b.tvm
+    if b.kind == "bool":
+        return tirx.NE(x, like(x, 0)) if a.kind != "bool" else x
+    if a.kind == "bool":
+        return tirx.Select(x, like(x, 1, compute), like(x, 0, compute))
+    if a.kind == "float" and b.kind != "float":
+        return _saturated(_WHOLE[rounding or "trunc"](x), b.numpy, b.tvm)
+    if a.kind == "float" and b.bytes < a.bytes and rounding not in (None, "rint"):
+        raise CodegenError(
+            f"uir-cpu rounds {source} to {target} to the nearest only.",
+            where=f"cast.{source}.{target} round={rounding}",
+            need="round=rint",
+            remedy="round before the cast",
+        )
+    return convert(x, compute)
+
+
+def _saturated(x: Expr, to: Any, compute: str) -> Expr:
+    """Truncate a float to an integer: NaN gives 0, what is out of range the nearest limit."""
+    limits = np.iinfo(to)
+
+    def of(x: Expr) -> Expr:
+        low, high = like(x, float(limits.min)), like(x, float(limits.max))
+        outside = tirx.Or(tirx.Or(x <= low, x >= high), tirx.NE(x, x))
+        whole = convert(tirx.Select(outside, like(x, 0), x), compute)
+        above = tirx.Select(x >= high, like(x, limits.max, compute), whole)
+        return tirx.Select(x <= low, like(x, limits.min, compute), above)
+
+    return let(x, of)

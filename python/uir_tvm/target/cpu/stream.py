@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores that bypass the caches.
+
+A tensor that exceeds the last-level cache and is only written would be read into it line by line first,
+only to be evicted again.  Non-temporal stores spare that third of the traffic.  TIR has no such store; a
+function of LLVM's own language, inlined where it is called, holds it.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable
+
+from tvm import tirx
+from tvm.ir import Expr, StringImm
+
+from ...igraph.dtypes import bytes_of, dtype_of
+from ...igraph.nodes import IGraph
+from .access import Access
+from .actions import MAP, Action
+from .address import Scope, index
+from .code import Code
+from .elements import element, lanes_of
+from .groups import Nest
+from .memory import Memory
+
+_LLVM_TYPES = {
+    "float64": "double",
+    "float32": "float",
+    "float16": "half",
+    "uint64": "i64",
+    "uint32": "i32",
+    "uint16": "i16",
+    "uint8": "i8",
+    "int64": "i64",
+    "int32": "i32",
+    "int16": "i16",
+    "int8": "i8",
+}
+
+ADDRESS = "uir_address"
+_ADDRESS_TEXT = f"""
+define linkonce_odr i64 @{ADDRESS}(ptr %p) alwaysinline {{
+  %a = ptrtoint ptr %p to i64
+  ret i64 %a
+}}
+"""
+
+
+def definition(dtype: str, lanes: int) -> tuple[str, str]:
+    """Name and LLVM text of the store of ``lanes`` elements of a TIR dtype at an address aligned to them."""
+    kind = _LLVM_TYPES[dtype]
+    size = int(tirx.const(0, dtype).ty.dtype.bits) // 8 * lanes
+    name = f"uir_stream_{dtype}x{lanes}"
+    text = f"""
+define linkonce_odr void @{name}(ptr %p, <{lanes} x {kind}> %v) alwaysinline {{
+  store <{lanes} x {kind}> %v, ptr %p, align {size}, !nontemporal !0
+  ret void
+}}
+"""
+    return name, text
+
+
+class Streams:
+    """Which stores of a kernel bypass the caches, and the LLVM text that they need."""
+
+    def __init__(self, graph: IGraph) -> None:
+        self.width = graph.hardware.vector_bytes
+        self.cache = int(graph.hardware.figures.get("l3_bytes", 0)) or None
+        self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
+        self.texts: dict[str, str] = {}
+        self.possible = platform.machine() in ("x86_64", "AMD64")
+        self._enabled = False
+
+    def wanted(self, action: Action, rows: int, lanes: int) -> bool:
+        """Whether the action's stores should bypass the caches and can, given an aligned first row."""
+        iop, pointer, write = action.iop, action.write.pointer, action.write
+        only_written = pointer.role == "out" and pointer.name not in self.read
+        if not self.possible or action.kind != MAP or not only_written or write.col != 1:
+            return False
+        size = bytes_of(pointer.dtype)
+        hinted = iop.attrs.get("hint") == "stream"
+        large = self.cache is not None and pointer.size * size > self.cache
+        fits = size * lanes >= 16 and size * lanes <= self.width and dtype_of(pointer.dtype).kind != "bool"
+        rows_aligned = rows == 1 or write.row % lanes == 0
+        return (hinted or large) and fits and rows_aligned and action.cols >= lanes
+
+    def of_nest(self, nest: Nest, lanes: Iterable[int]) -> list[tuple[Access, int]]:
+        """(access, bytes of a vector) of the stores of a nest that should bypass the caches."""
+        return [
+            (action.write, bytes_of(action.write.pointer.dtype) * n)
+            for group, n in zip(nest.groups, lanes, strict=True)
+            for action in group.actions
+            if self.wanted(action, nest.rows, n)
+        ]
+
+    def enable(self, enabled: bool) -> None:
+        """From now on emit such stores, or plain ones."""
+        self._enabled = enabled
+
+    def active(self, action: Action, rows: int, lanes: int) -> bool:
+        """Whether to emit this store as one."""
+        return self._enabled and self.wanted(action, rows, lanes)
+
+    def store(self, buffer: tirx.Buffer, address: Expr, value: Expr, dtype: str) -> tirx.Stmt:
+        """A non-temporal store of a vector of iGraph dtype ``dtype`` at an aligned address."""
+        row = element(dtype)
+        stored = row.store(value)
+        name, text = definition(row.storage, lanes_of(stored))
+        self.texts[name] = text
+        where = tirx.address_of(tirx.BufferLoad(buffer, [address]))
+        return tirx.Evaluate(tirx.call_extern("void", name, where, stored))
+
+    def wrap(self, body: tirx.Stmt) -> tirx.Stmt:
+        """The kernel's body with the LLVM text attached."""
+        if not self.texts:
+            return body
+        text = _ADDRESS_TEXT + "".join(self.texts.values()) + "\n!0 = !{i32 1}\n"
+        return tirx.AttrStmt(index(0), "pragma_import_llvm", StringImm(text), body)
+
+
+def aligned(
+    memory: Memory, scope: Scope, stores: Iterable[tuple[Access, int]], row: Expr, cols: Iterable[Expr]
+) -> Expr:
+    """Whether every store's first vector (at ``row`` and its first column) is aligned to its size."""
+    condition: Expr | None = None
+    for (access, size), col in zip(stores, cols, strict=True):
+        at = memory.address(scope, access, row, col)
+        pointer = tirx.address_of(tirx.BufferLoad(memory.buffer(access.pointer), [at]))
+        bits = tirx.call_extern("int64", ADDRESS, pointer)
+        here = tirx.EQ(tirx.bitwise_and(bits, index(size - 1)), index(0))
+        condition = here if condition is None else tirx.And(condition, here)
+    assert condition is not None
+    return condition
+
+
+def fence(code: Code) -> None:
+    """Make streamed stores visible before what follows them."""
+    code.add(tirx.Evaluate(tirx.call_llvm_intrin("void", "llvm.x86.sse.sfence")))

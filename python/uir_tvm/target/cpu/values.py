@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where each operand comes from, and therefore which values must exist in memory.
+
+An operand that an earlier action of the same group made at the same coordinate is passed in a register;
+one value per row is a variable of the row loop; a cheap value of an earlier group is computed again; all else
+is read from memory, and then whatever writes that pointer stores it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from enum import Enum
+
+import attrs
+
+from .access import Access, Relation, relation
+from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, Read
+from .groups import Nest, write_cols
+
+#: iOps that cost about as much as a load and a store of their result would.
+CHEAP = frozenset({"move", "broadcast", "transpose", "cast", "fill", "iota", "select", "compare"})
+CHEAP_UNARY = frozenset(
+    {"copy", "adds", "subs", "muls", "maxs", "mins", "rsubs", "abs", "neg", "relu", "not"}
+)
+CHEAP_BINARY = frozenset({"add", "sub", "mul", "max", "min", "and", "or", "xor"})
+#: A value is computed again when it takes at most so many cheap iOps.
+RECOMPUTE_LIMIT = 4
+
+
+class Origin(Enum):
+    """Where an operand comes from."""
+
+    REGISTER = "the value that an action of the group made at this coordinate"
+    ROW = "the value that an action made for this row"
+    AGAIN = "computed again as an action of an earlier group did"
+    MEMORY = "loaded"
+
+
+@attrs.frozen(eq=False)
+class Source:
+    """The origin of one operand and the action that made it."""
+
+    origin: Origin
+    maker: Action | None = None
+
+
+class Values:
+    """The operands of the actions of a whole graph, and the pointers that are read from memory.
+
+    Attributes
+    ----------
+    sources : dict[int, list[Source]]
+        By ``id`` of the action, one per read.
+    loaded : set[str]
+        Names of pointers that something reads from memory.
+    """
+
+    def __init__(self, nests: Iterable[Nest]) -> None:
+        self.sources: dict[int, list[Source]] = {}
+        self.loaded: set[str] = set()
+        for nest in nests:
+            places = {id(action): k for k, group in enumerate(nest.groups) for action in group.actions}
+            for position, action in enumerate(nest.actions):
+                self.sources[id(action)] = [
+                    self._source(nest.actions[:position], places, action, read) for read in action.reads
+                ]
+                self.loaded |= {piece.pointer.name for piece in action.tables}
+                if action.kind == OPAQUE and action.iop.attrs.get("accumulate"):
+                    self.loaded.add(action.write.pointer.name)
+
+    def stored(self, action: Action) -> bool:
+        """Whether the action's result has to be in memory."""
+        pointer = action.write.pointer
+        opaque = action.kind in (OPAQUE, SCATTER)
+        return opaque or pointer.level == "dram" or pointer.name in self.loaded
+
+    def _source(
+        self, earlier: Sequence[Action], places: dict[int, int], action: Action, read: Read
+    ) -> Source:
+        pointer = read.access.pointer.name
+        for maker in reversed(earlier):
+            if maker.write.pointer.name != pointer:
+                continue
+            found = _meets(maker, action, read.access)
+            if found == Relation.DISJOINT:
+                continue
+            source = self._from_maker(earlier, places, maker, action, read, found)
+            if source is not None:
+                return source
+            break
+        self.loaded.add(pointer)
+        return Source(Origin.MEMORY)
+
+    def _from_maker(
+        self,
+        earlier: Sequence[Action],
+        places: dict[int, int],
+        maker: Action,
+        action: Action,
+        read: Read,
+        found: Relation,
+    ) -> Source | None:
+        before = places[id(maker)] < places[id(action)]
+        if found == Relation.SAME and not before and maker.kind == MAP:
+            return Source(Origin.REGISTER, maker)
+        if before and is_row_value(maker) and _one_per_row(maker.write, read.access, action):
+            return Source(Origin.ROW, maker)
+        if found == Relation.SAME and before and maker.col_key == action.col_key:
+            cost = self._cost(maker, earlier)
+            if cost is not None and cost <= RECOMPUTE_LIMIT:
+                return Source(Origin.AGAIN, maker)
+        return None
+
+    def _cost(self, maker: Action, earlier: Sequence[Action]) -> int | None:
+        """Cheap iOps that making the value again takes; None where it cannot or should not be."""
+        since = earlier[earlier.index(maker) :]
+        iop = maker.iop
+        cheap = (
+            iop.op in CHEAP
+            or (iop.op == "unary" and iop.name in CHEAP_UNARY)
+            or (iop.op == "binary" and iop.name in CHEAP_BINARY)
+        )
+        if not cheap or maker.kind != MAP:
+            return None
+        total = 0 if iop.op in ("move", "broadcast", "transpose", "fill") else 1
+        for read, source in zip(maker.reads, self.sources[id(maker)], strict=True):
+            if source.origin in (Origin.REGISTER, Origin.AGAIN):
+                assert source.maker is not None
+                part = self._cost(source.maker, earlier)
+                if part is None:
+                    return None
+                total += part
+            elif source.origin == Origin.MEMORY:
+                if any(_meets(writer, maker, read.access) != Relation.DISJOINT for writer in since):
+                    return None
+                total += 1
+        return total
+
+
+def _meets(writer: Action, reader: Action, access: Access) -> Relation:
+    if writer.write.pointer.name != access.pointer.name:
+        return Relation.DISJOINT
+    return relation(writer.write, write_cols(writer), access, reader.cols, reader.rows)
+
+
+def _one_per_row(write: Access, read: Access, reader: Action) -> bool:
+    """Whether row r of ``read`` is the one element that row r of ``write`` is."""
+    same_rows = reader.rows == 1 or write.row == read.row
+    return write.offset == read.offset and same_rows and (read.col == 0 or reader.cols == 1)
+
+
+def is_row_value(action: Action) -> bool:
+    """Whether the action makes one value per row, which later groups of its nest can use."""
+    if action.kind == REDUCE_ROW:
+        return True
+    return action.kind == MAP and action.cols == 1 and action.box[2:] == (None, None)
