@@ -88,3 +88,15 @@ def check(
 def kinds(graph: KernelGraph) -> list[str]:
     """Hero or library operator of every node, in order."""
     return [getattr(node, "hero", None) or node.kind for node in graph.nodes]
+
+
+def only(graph: KernelGraph) -> Any:
+    """Attributes of the graph's only node, a library operator."""
+    (node,) = graph.library_ops
+    assert len(graph.nodes) == 1
+    return node.attrs
+
+
+def number(value: float) -> tvm.ir.Expr:
+    """An fp32 scalar."""
+    return relax.const(value, "float32")
