@@ -118,6 +118,20 @@ def test_store_under_data():
     assert "Select" in _refused(maybe)
 
 
+def test_function_of_the_wrong_dtype():
+    """An operation that no iOp does on that dtype is refused with block and statement."""
+
+    @T.prim_func(s_tir=True)
+    def integer_exp(A: T.Buffer((4,), "int32"), B: T.Buffer((4,), "int32")):
+        for i in range(4):
+            with T.sblock("b"):
+                v = T.axis.spatial(4, i)
+                B[v] = T.call_pure_extern("int32", "expf", A[v])
+
+    message = _refused(integer_exp)
+    assert "exp" in message and "block 'b'" in message
+
+
 def test_not_a_prim_func():
     """Something else than a PrimFunc is named by its type."""
     assert "str" in _refused("main")

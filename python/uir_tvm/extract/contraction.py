@@ -11,7 +11,7 @@ from tvm import tirx
 from ..igraph import ISlice, make
 from .access import address_of, loads_of
 from .affine_from_tir import NotAffineError
-from .box import Atom, box_of
+from .box import Atom
 from .emit import Emitter, reboxed
 from .errors import refuse
 from .expression import TileContext
@@ -107,7 +107,7 @@ def emit_contraction(
         names = (rows.name if rows else None, cols.name if cols else None)
         made = TileContext(emitter, memory, plan.converter, tile, names, plan.leaf.block)
         mine = [atom for atom in atoms if other is None or other.name not in atom.expr.variables()]
-        made.box = box_of(mine, tile, names, plan.space)
+        made.restrict(mine)
         return made
 
     a = _operand(context(roles.m, roles.k, roles.n), factors[0])

@@ -18,7 +18,7 @@ from ..igraph.affine import Affine, var
 from ..igraph.dtypes import dtype_of, from_tvm
 from ..igraph.iops_scalar import BINARY, COMPARE, UNARY
 from .affine_from_tir import AffineConverter, call_name
-from .box import FULL, Box
+from .box import FULL, Atom, Box, box_of
 from .calls import CALLS, EXTERNS
 from .emit import Const, Emitter, Guard, Operand, Value
 from .errors import refuse
@@ -51,6 +51,7 @@ class TileContext:
         self.emitter, self.memory, self.converter = emitter, memory, converter
         self.tile, self.names, self.block = tile, names, block
         self.box: Box = FULL
+        self.atoms: list[Atom] = []
         self.guards: list[Guard] = []
         self.lets: dict[Any, Operand] = {}
         self._known: dict[Any, list[tuple[Any, Operand]]] = {}
@@ -74,6 +75,17 @@ class TileContext:
     def forget(self) -> None:
         """Forget every value: memory has changed."""
         self._known.clear()
+
+    def restrict(self, atoms: list[Atom]) -> None:
+        """Set the conditions under which the statement is executed.
+
+        Raises
+        ------
+        NeedsSerialError, NotABoxError
+            They are no box of this tile.
+        """
+        self.atoms = atoms
+        self.box = box_of(atoms, self.tile, self.names, self.converter.space)
 
     @contextmanager
     def inside(self, box: Box) -> Iterator[None]:

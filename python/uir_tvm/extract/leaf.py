@@ -8,6 +8,7 @@ from typing import Any
 
 from tvm import tirx
 
+from ..errors import IGraphError
 from ..igraph import IPointer, Loop
 from ..igraph.dtypes import from_tvm
 from .access import identity_of, is_same_element, update_of
@@ -52,6 +53,16 @@ class LeafExtractor:
             emitter = Emitter(self.memory.names)
             try:
                 nodes = self._attempt(leaf, around, forced, emitter)
+            except NotABoxError as error:
+                refuse(
+                    "A statement under more conditions than a box has sides.",
+                    leaf.block,
+                    leaf.stmts[0].stmt,
+                    need=f"at most four bounds; too many with {error}",
+                    remedy="choose tiles that divide the shapes, so that fewer conditions are left",
+                )
+            except IGraphError as error:
+                refuse(error.what, leaf.block, leaf.stmts[0].stmt, need=error.where)
             except NeedsSerialError as error:
                 if error.loop in forced:
                     refuse(
@@ -99,7 +110,7 @@ class LeafExtractor:
         if plan.update is not None and plan.reduced:
             return self._reduction(plan, context)
         for guarded in leaf.stmts:
-            context.box = box_of(self._atoms(plan, guarded), plan.tile, plan.tile_names, plan.space)
+            context.restrict(self._atoms(plan, guarded))
             if isinstance(guarded.stmt, tirx.BufferStore):
                 store(context, guarded.stmt)
                 context.forget()
@@ -112,7 +123,7 @@ class LeafExtractor:
         atoms = self._atoms(plan, plan.leaf.stmts[0])
         of_element = [atom for atom in atoms if not set(atom.expr.variables()) & plan.reduced]
         element_box = box_of(of_element, plan.tile, plan.tile_names, plan.space)
-        context.box = box_of(atoms, plan.tile, plan.tile_names, plan.space)
+        context.restrict(atoms)
         accumulation = Accumulation(context, plan, element_box)
         emitter = context.emitter
         accumulation.begin()

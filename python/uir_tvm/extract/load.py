@@ -78,8 +78,26 @@ def slice_at(c: TileContext, storage: Storage, address: Affine) -> ISlice:
 
 def within(c: TileContext, storage: Storage, address: Affine) -> bool:
     """Whether the address stays inside of the pointer wherever the loops run."""
-    low, high = c.converter.space.bounds(address)
-    return low >= 0 and high < storage.pointer.size
+    return _inside(c, address, 0, storage.pointer.size - 1)
+
+
+def _inside(c: TileContext, address: Affine, least: int, most: int) -> bool:
+    """Whether ``least <= address <= most`` by the ranges and the conditions of the statement."""
+    return _highest(c, address) <= most and -_highest(c, -address) >= least
+
+
+def _highest(c: TileContext, expr: Affine) -> int:
+    """An upper bound; an atom ``e >= 1`` lets any multiple of ``e - 1`` be added."""
+    best = c.converter.space.bounds(expr)[1]
+    for atom in c.atoms:
+        for term in atom.expr.terms:
+            own = expr.coefficient(str(term.var)) if term.kind == "var" else 0
+            if own * term.coeff < 0 and own % term.coeff == 0:
+                raised = c.converter.space.fold(expr + (atom.expr - 1) * (own // -term.coeff))
+                high = c.converter.space.bounds(raised)[1]
+                if high < best:
+                    best, expr = high, raised
+    return best
 
 
 def guard_box(c: TileContext) -> Box | None:
@@ -115,10 +133,20 @@ def _moved(c: TileContext, piece: ISlice, box: Box, pad: Any, into: ISlice | Non
 def gather(c: TileContext, storage: Storage, indices: Sequence[Any], into: ISlice | None) -> Operand:
     """A load whose address is data, or not linear in the tile."""
     table, index, shape = _indexed(c, storage, indices)
-    place = c.place(_guarded(c, index), (shape[0], 1) if table.cols > 1 else shape)
+    if c.guards and not _is_inside_whatever_index(c, storage, table):
+        table, index, shape = _elements(c, storage, indices)
+        index = _guarded(c, index)
+        shape = index.shape if isinstance(index, Value) else (1, 1)
+    place = c.place(index, (shape[0], 1) if table.cols > 1 else shape)
     target = c.result(str(storage.pointer.dtype), shape, into)
     c.emitter.add(make.gather(target, table, place.slice, 0))
     return Value(target)
+
+
+def _is_inside_whatever_index(c: TileContext, storage: Storage, table: ISlice) -> bool:
+    """Whether the slice that is indexed lies in its pointer: an index outside of it is harmless then."""
+    last = (table.rows - 1) * table.row_stride + (table.cols - 1) * table.col_stride
+    return _inside(c, table.offset, 0, storage.pointer.size - 1 - last)
 
 
 def scatter(c: TileContext, storage: Storage, indices: Sequence[Any], value: Operand) -> None:
@@ -139,35 +167,48 @@ def _indexed(
     Whole rows where one dimension is indexed by a value that does not vary along columns and the
     rest of the address does not vary along rows; single elements of the whole pointer otherwise.
     """
-    rest, data = affine(0), []
-    for dim, (expr, start, stride) in enumerate(zip(indices, storage.start, storage.strides(), strict=True)):
-        converted = c.converter.try_convert(expr)
-        if converted is None:
-            data.append((dim, stride, expr, start))
-        else:
-            rest = rest + (converted - start) * stride
-    rest = c.converter.space.fold(rest)
-    values = [(dim, stride, _offset(c, c.evaluate(expr), start)) for dim, stride, expr, start in data]
-    if len(values) == 1:
-        dim, stride, index = values[0]
+    rest, data = _parts(c, storage, indices)
+    rows, cols = c.names
+    linear = (cols is None or is_linear(rest, cols)) and (rows is None or rows not in rest.variables())
+    if len(data) == 1 and linear:
+        dim, stride, index = data[0]
         shape = index.shape if isinstance(index, Value) else (1, 1)
-        rows, cols = c.names
-        linear = cols is None or is_linear(rest, cols)
-        if shape[1] == 1 and linear and (rows is None or rows not in rest.variables()):
+        if shape[1] == 1:
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
             base = rest if cols is None else without(rest, cols)
             table = ISlice(storage.pointer, base, (storage.shape[dim], width), (stride, step or 1))
             return table, index, (shape[0], width)
-    dtype = "int64" if any(v.dtype == "int64" for _, _, v in values) else "int32"
+    return _elements(c, storage, indices)
+
+
+def _elements(
+    c: TileContext, storage: Storage, indices: Sequence[Any]
+) -> tuple[ISlice, Operand, tuple[int, int]]:
+    """As `_indexed`, always single elements: the index is the whole address."""
+    rest, data = _parts(c, storage, indices)
+    dtype = "int64" if any(value.dtype == "int64" for _, _, value in data) else "int32"
     total: Operand = c.affine(rest, dtype)
-    for _, stride, value in values:
+    for _, stride, value in data:
         part = c.cast(value, dtype)
         part = part if stride == 1 else c.binary("mul", part, Const(stride, dtype))
         total = part if isinstance(total, Const) and total.number == 0 else c.binary("add", total, part)
     table = ISlice(storage.pointer, 0, (storage.pointer.size, 1), (1, 1))
-    shape = total.shape if isinstance(total, Value) else (1, 1)
-    return table, total, shape
+    return table, total, total.shape if isinstance(total, Value) else (1, 1)
+
+
+def _parts(
+    c: TileContext, storage: Storage, indices: Sequence[Any]
+) -> tuple[Affine, list[tuple[int, int, Operand]]]:
+    """The affine part of an address, and (dimension, stride, value) of each index that is data."""
+    rest, data = affine(0), []
+    for dim, (expr, start, stride) in enumerate(zip(indices, storage.start, storage.strides(), strict=True)):
+        converted = c.converter.try_convert(expr)
+        if converted is None:
+            data.append((dim, stride, _offset(c, c.evaluate(expr), start)))
+        else:
+            rest = rest + (converted - start) * stride
+    return c.converter.space.fold(rest), data
 
 
 def _offset(c: TileContext, value: Operand, start: Affine) -> Operand:
