@@ -44,12 +44,27 @@ def library_path() -> pathlib.Path:
     return path
 
 
+_loaded = False
+
+
 def load() -> None:
-    """Check the versions, then load TVM and the native library (once per process)."""
+    """Check the versions, then load TVM and the native library (once per process).
+
+    ``import tvm`` may itself call this, through the autoload entry point.
+    """
+    global _loaded
+    if _loaded:
+        return
     check_versions()
+    # TVM's thread pool would bind the calling thread to one core, and every pool that this thread starts
+    # later (torch, OpenMP) would inherit that core.
+    os.environ.setdefault("TVM_BIND_THREADS", "0")
     import tvm  # noqa: F401  (its libraries must be loaded first)
     import tvm_ffi
 
+    if _loaded:
+        return
+    _loaded = True
     try:
         tvm_ffi.load_module(os.fspath(library_path()))
     except (OSError, RuntimeError) as error:

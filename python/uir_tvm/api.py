@@ -63,9 +63,10 @@ def compile(
     TargetError
         An unknown target or hardware model.
     """
-    from . import kernel_graph
+    from . import autoload, kernel_graph
     from .target import registry
 
+    autoload.register()
     notify = progress or (lambda *_: None)
     options = options or CompileOptions()
     spec = registry.resolve(target)

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 def register() -> None:
     """Make the uir targets known to TVM and the primitives methods of its Schedule."""
+    from . import _native
+
+    _native.load()
     from .schedule.attach import attach
     from .target import integration
 
