@@ -124,7 +124,8 @@ class VerifyError(WitnessError):
     Parameters
     ----------
     rule : str
-        ``form``, ``shape``, ``dtype``, ``bounds``, ``coverage``, ``uninitialised`` or ``capacity``.
+        One of `uir_tvm.verify.ALL`: ``form``, ``shape``, ``dtype``, ``bounds``, ``identity``,
+        ``coverage``, ``uninitialised`` or ``capacity``.
     """
 
     def __init__(self, what: str, *, rule: str, witness: dict[str, int] | None = None, **fields: str) -> None:

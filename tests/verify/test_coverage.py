@@ -253,7 +253,7 @@ def tilings(draw):
     return [ISlice(pointer, offset, (rows, cols), stride, rows=(None, tail))], extents
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(stores() | tilings(), st.booleans(), st.data())
 def test_every_method_agrees_with_enumeration(writes, complete, data):
     pieces, extents = writes

@@ -78,3 +78,19 @@ def test_a_usual_kernel_takes_milliseconds():
         check(g)
         times.append(time.perf_counter() - start)
     assert min(times) < 0.2
+
+
+@pytest.mark.parametrize("rule", ALL)
+def test_every_rule_can_be_asked_alone(rule):
+    """Also of a graph that breaks an earlier one: accesses beyond the end, reads of what is not there."""
+    g = graph(
+        f"""
+        o = iPointer(dram, fp32, 8, out)
+        r = iPointer(reg, fp32, 8)
+        t = iPointer(reg, fp32, 16)
+        fill.fp32 r[4*pid; (1,8); (8,1)] [0.0]
+        unary.exp.fp32 t[0; (1,8); (8,1)], r[0; (1,8); (8,1)]
+        {STORE_BEYOND}"""
+    )
+    expected = {"bounds": 2, "coverage": 1, "uninitialised": 2}
+    assert len(check(g, (rule,))) == expected.get(rule, 0)

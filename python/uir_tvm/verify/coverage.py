@@ -169,7 +169,9 @@ def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding
             r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(env))
             base = np.broadcast_to(region.base.values(env), env[PID].shape)[:, None, None]
             valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
-            address = (base + i * region.rows.stride + j * region.cols.stride)[valid]
+            place = base + i * region.rows.stride + j * region.cols.stride
+            valid = valid & (place >= 0) & (place < size)  # what lies outside is the bounds rule's
+            address = place[valid]
             unit = np.broadcast_to(env[PID][:, None, None], valid.shape)[valid].astype(np.int32)
             before = owner[address]
             clash = (before >= 0) & (before != unit)

@@ -94,7 +94,9 @@ class _Run:
         if region.every > 1:
             valid &= (self.pids % region.every == 0)[:, None, None]
         base = np.broadcast_to(region.base.values(names), self.pids.shape)[:, None, None]
-        address = (base + i * region.rows.stride + j * region.cols.stride)[valid]
+        place = base + i * region.rows.stride + j * region.cols.stride
+        valid = valid & (place >= 0) & (place < self.written.shape[1])  # the rest is the bounds rule's
+        address = place[valid]
         unit = np.broadcast_to(self.pids[:, None, None], valid.shape)[valid]
         if access.kind == "write":
             if access.certain:

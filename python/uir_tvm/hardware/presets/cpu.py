@@ -90,26 +90,50 @@ PRESETS: Mapping[str, Callable[[], HardwareModel]] = dict(
         # Skylake-SP: Intel 64 and IA-32 Architectures Optimization Reference Manual, on
         # the Skylake server: L1d 32 KB, L2 1 MB per core, 1.375 MB of L3 per core.
         _fixed(
-            "avx512-2core", cores=2, vector_bytes=64, vector_registers=32,
-            l1_bytes=32 * KIB, l2_bytes=MIB, l3_bytes=2 * 1408 * KIB, mcpu="x86-64-v4",
+            "avx512-2core",
+            cores=2,
+            vector_bytes=64,
+            vector_registers=32,
+            l1_bytes=32 * KIB,
+            l2_bytes=MIB,
+            l3_bytes=2 * 1408 * KIB,
+            mcpu="x86-64-v4",
         ),
         # Zen 3: AMD Software Optimization Guide for Family 19h Processors (publication 56665):
         # L1d 32 KB, L2 512 KB per core, L3 32 MB per complex.
         _fixed(
-            "avx2-4core", cores=4, vector_bytes=32, vector_registers=16,
-            l1_bytes=32 * KIB, l2_bytes=512 * KIB, l3_bytes=32 * MIB, mcpu="x86-64-v3",
+            "avx2-4core",
+            cores=4,
+            vector_bytes=32,
+            vector_registers=16,
+            l1_bytes=32 * KIB,
+            l2_bytes=512 * KIB,
+            l3_bytes=32 * MIB,
+            mcpu="x86-64-v3",
         ),
         # Nehalem, the first of this level: the same Intel manual: L1d 32 KB, L2 256 KB per core,
         # L3 8 MB shared by four cores.
         _fixed(
-            "x86-64-v2", cores=4, vector_bytes=16, vector_registers=16,
-            l1_bytes=32 * KIB, l2_bytes=256 * KIB, l3_bytes=8 * MIB, mcpu="x86-64-v2",
+            "x86-64-v2",
+            cores=4,
+            vector_bytes=16,
+            vector_registers=16,
+            l1_bytes=32 * KIB,
+            l2_bytes=256 * KIB,
+            l3_bytes=8 * MIB,
+            mcpu="x86-64-v2",
         ),
         # Arm Neoverse N1 Core Technical Reference Manual: L1d 64 KB, L2 up to 1 MB per core;
         # the cluster's L3 is up to the maker, 4 MB is the largest of its DynamIQ Shared Unit.
         _fixed(
-            "neoverse-n1-4core", cores=4, vector_bytes=16, vector_registers=32,
-            l1_bytes=64 * KIB, l2_bytes=MIB, l3_bytes=4 * MIB, mcpu="neoverse-n1",
+            "neoverse-n1-4core",
+            cores=4,
+            vector_bytes=16,
+            vector_registers=32,
+            l1_bytes=64 * KIB,
+            l2_bytes=MIB,
+            l3_bytes=4 * MIB,
+            mcpu="neoverse-n1",
         ),
     ]
 )
