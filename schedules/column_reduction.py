@@ -2,7 +2,8 @@
 """Reductions over leading or middle dimensions: columns stay side by side, rows are added up.
 
 The result's columns are dealt to the units; each unit walks the reduced dimension serially and keeps
-its accumulators in reg, so memory is read in whole lines.
+its accumulators in reg, so memory is read in whole lines.  Where the result has the reduced dimension
+again (softmax over channels), a tile holds all of it for some columns.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from ..schedule.annotations import LOOP
-from ..schedule.blocks import leaf_blocks, own_loops, reduction_loops
+from ..schedule.blocks import BlockInfo, leaf_blocks, own_loops, reduction_loops
 from ..schedule.prepare import prepare
 from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, tile_elements
 from ..schedule.rowwise import reduction_blocks
@@ -41,18 +42,12 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     prepare(sch)
     reductions = reduction_blocks(sch)
     root = output_blocks(sch)[-1]
-    shapes = {math.prod(b.spatial) for b in reductions}
-    if shapes != {math.prod(root.spatial)}:
-        raise ScheduleError(
-            "The result does not have the shape of the reductions.",
-            need=f"{sorted(shapes)} elements",
-            limit=f"{math.prod(root.spatial)} elements",
-            remedy="another recipe fits this function",
-        )
     blocks = leaf_blocks(sch)
-    columns = min(COLUMNS, tile_elements(hw, blocks))
+    elements = tile_elements(hw, blocks)
     rows = math.prod(root.spatial[:-1]) if root.spatial else 1
-    nest = map_chain(sch, hw, rows, (1, columns), num_groups=groups_for(hw, blocks), split_columns=True)
+    kept = _kept_rows(reductions, root)
+    columns = min(COLUMNS, max(1, elements // kept))
+    nest = map_chain(sch, hw, rows, (kept, columns), num_groups=groups_for(hw, blocks), split_columns=True)
     for block in attach_producers(sch, nest):
         if not block.is_reduction:
             continue
@@ -60,8 +55,26 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
         names = {sch.get(lp).loop_var.name for lp in reduced}
         spatial = [lp for lp in own_loops(sch, block.rv) if sch.get(lp).loop_var.name not in names]
         sch.reorder(*reduced, *spatial)
-        for loop in reduced:
-            sch.annotate(loop, LOOP, 1)
+        if kept == 1:
+            for loop in reduced:
+                sch.annotate(loop, LOOP, 1)
+
+
+def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> int:
+    """Rows of a tile: 1 where the result is what was reduced, all that are reduced where it keeps them."""
+    elements = math.prod(root.spatial)
+    if all(math.prod(b.spatial) == elements for b in reductions):
+        return 1
+    reduced = {math.prod(b.reduction) for b in reductions}
+    whole = all(math.prod(b.spatial) * math.prod(b.reduction) == elements for b in reductions)
+    if len(reduced) == 1 and whole and len(root.spatial) > 1 and root.spatial[-2] in reduced:
+        return root.spatial[-2]
+    raise ScheduleError(
+        "The result has neither the shape that is left by the reductions nor the one before them.",
+        need=", ".join(f"{b.name}: {b.spatial}" for b in reductions),
+        limit=f"{root.spatial}",
+        remedy="another recipe fits this function",
+    )
 
 
 def example() -> Any:

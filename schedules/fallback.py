@@ -17,14 +17,16 @@ CHUNK = 1024
 
 
 def matches(sch: Schedule) -> bool:
-    """Everything that consists of blocks."""
-    return bool(leaf_blocks(sch))
+    """Everything."""
+    return True
 
 
 def schedule(sch: Schedule, hw: HardwareModel) -> None:
-    """One unit runs the blocks one after the other."""
+    """One unit runs the blocks one after the other; a block that is opaque stays as it is."""
     inline_producers(sch)
     for block in leaf_blocks(sch):
+        if not block.kinds:
+            continue
         loops = list(sch.get_loops(block.rv)) or [sch.add_unit_loop(block.rv)]
         last = loops.pop()
         if loop_extent(sch, last) > CHUNK:

@@ -124,11 +124,6 @@ REFUSALS: dict[str, tuple[Any, Callable[[Schedule], Any], str]] = {
         lambda sch: sch.map_to_units("y", num_units=8, hardware=CPU),
         "More units per group",
     ),
-    "split before": (
-        functions.elementwise,
-        lambda sch: (sch.split(loops_of(sch, "y")[0], [None, 4]), sch.map_to_units("y", hardware=CPU)),
-        "3 loops for 2 iteration variables",
-    ),
     "unknown level": (
         functions.elementwise,
         lambda sch: sch.move_to_hierarchy("y", "s", "l2", hardware=CPU),
@@ -172,9 +167,6 @@ def test_refusal_names_the_reason_and_changes_nothing(name: str) -> None:
     make, apply, words = REFUSALS[name]
     func = make()
     sch = Schedule(func)
-    if name == "split before":
-        sch.split(loops_of(sch, "y")[0], [None, 4])
-        apply = lambda s: s.map_to_units("y", hardware=CPU)  # noqa: E731
     before, trace = sch.mod, str(sch.trace)
     with pytest.raises(ScheduleError) as caught:
         apply(sch)

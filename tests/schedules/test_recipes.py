@@ -72,3 +72,62 @@ def test_ragged_shapes(shape: tuple[int, int]) -> None:
         lambda x, y: np.exp(x + y) / np.exp(x + y).sum(-1, keepdims=True),
     )
     assert_right(apply_default(example.func, CPU), example)
+
+
+def softmax(x: Any, axis: int) -> Any:
+    e = np.exp(x - x.max(axis, keepdims=True))
+    return e / e.sum(axis, keepdims=True)
+
+
+def group_norm(x: Any) -> Any:
+    groups = x.reshape(2, 4, 2, 6, 5)
+    mean = groups.mean((2, 3, 4), keepdims=True)
+    var = groups.var((2, 3, 4), keepdims=True)
+    return ((groups - mean) / np.sqrt(var + 1e-5)).reshape(x.shape)
+
+
+RECIPE_OF: dict[str, tuple[str, Any, list[tuple[int, ...]], Any]] = {
+    "softmax over channels": (
+        "column reduction",
+        lambda x: op.nn.softmax(x, axis=1),
+        [(3, 21, 70)],
+        lambda x: softmax(x, 1),
+    ),
+    "group norm": (
+        "normalization",
+        lambda x: op.nn.group_norm(
+            x, op.ones((8,), "float32"), op.zeros((8,), "float32"), num_groups=4, channel_axis=1, axes=[2, 3]
+        ),
+        [(2, 8, 6, 5)],
+        group_norm,
+    ),
+    "mean of everything": ("reduction", lambda x: op.mean(x), [(33, 77)], lambda x: x.mean()),
+    "variance": ("reduction", lambda x: op.variance(x, axis=[-1]), [(33, 77)], lambda x: x.var(-1)),
+    "sum over the middle": (
+        "column reduction",
+        lambda x: op.sum(x, axis=[0, 2]),
+        [(5, 6, 7, 64)],
+        lambda x: x.sum((0, 2)),
+    ),
+    "batched product": (
+        "contraction",
+        lambda a, b: op.matmul(a, b),
+        [(3, 20, 30), (3, 30, 40)],
+        lambda a, b: a @ b,
+    ),
+    "column of a product": (
+        "contraction",
+        lambda a, b: op.matmul(a, b),
+        [(9, 70), (70, 1)],
+        lambda a, b: a @ b,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECIPE_OF)
+def test_recipe_of(name: str) -> None:
+    hero, build, shapes, reference = RECIPE_OF[name]
+    example = from_relax(build, shapes, reference)
+    scheduled = apply_default(example.func, CPU)
+    assert scheduled.attrs["uir.recipe"] == hero
+    assert_right(scheduled, example)

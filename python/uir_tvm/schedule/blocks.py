@@ -58,8 +58,8 @@ class BlockInfo:
 
     @property
     def is_injective(self) -> bool:
-        """All iteration variables are spatial."""
-        return all(k == SPATIAL for k in self.kinds)
+        """It has iteration variables, all spatial."""
+        return bool(self.kinds) and all(k == SPATIAL for k in self.kinds)
 
     @property
     def is_expensive(self) -> bool:

@@ -14,7 +14,16 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL, parallel_value
-from .blocks import REDUCTION, SPATIAL, BlockInfo, block_info, collect, dtype_bytes, loop_extent
+from .blocks import (
+    REDUCTION,
+    SPATIAL,
+    BlockInfo,
+    block_info,
+    collect,
+    dtype_bytes,
+    loop_extent,
+    reduction_loops,
+)
 from .hardware_of import hardware_for
 from .transaction import primitive
 
@@ -54,7 +63,7 @@ def map_to_units(
     Parameters
     ----------
     block : SBlockRV or str
-        A leaf block whose loops carry nothing else.
+        A leaf block whose loops carry nothing else; they may have been split before.
     num_groups, num_units : int, optional
         Parallel groups and units per group; the hardware model's by default, fewer when there are
         not that many tiles.
@@ -84,15 +93,10 @@ def map_to_units(
     _refuse_unmappable(info)
     groups, units = _units(hw, num_groups, num_units)
 
-    loops = sch.get_loops(rv)
-    if len(loops) != len(info.extents):
-        raise ScheduleError(
-            f"Block {info.name!r} has {len(loops)} loops for {len(info.extents)} iteration variables.",
-            need="one loop for each iteration variable",
-            remedy="map the block before splitting or fusing its loops",
-        )
-    spatial = [lp for lp, k in zip(loops, info.kinds, strict=True) if k == SPATIAL]
-    reduction = [lp for lp, k in zip(loops, info.kinds, strict=True) if k == REDUCTION]
+    loops = list(sch.get_loops(rv)) or [sch.add_unit_loop(rv)]
+    reduced = {sch.get(lp).loop_var.name for lp in reduction_loops(sch, rv)}
+    spatial = [lp for lp in loops if sch.get(lp).loop_var.name not in reduced]
+    reduction = [lp for lp in loops if sch.get(lp).loop_var.name in reduced]
     rows, cols = _split_roles(sch, info, spatial, reduction, row_loops)
 
     col = sch.fuse(*cols) if len(cols) > 1 else (cols[0] if cols else sch.add_unit_loop(rv))

@@ -17,6 +17,8 @@ from .blocks import BlockInfo, leaf_blocks, param_names
 
 #: A producer with at most this many arithmetic nodes may be computed again for every consumer.
 CHEAP_FLOPS = 2
+#: An expression is not inlined into one of more nodes: each use doubles the text.
+MAX_FLOPS = 200
 
 
 def prepare(sch: Schedule) -> None:
@@ -56,7 +58,8 @@ def _worth_inlining(sch: Schedule, block: BlockInfo) -> bool:
     if not same_size:
         return False
     if len(infos) == 1:
-        return True
+        # Extraction computes equal subexpressions once, so reading it twice costs text, not time.
+        return infos[0].flops + 2 * block.flops <= MAX_FLOPS
     return not block.is_expensive and block.flops <= CHEAP_FLOPS
 
 

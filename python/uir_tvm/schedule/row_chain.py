@@ -70,6 +70,23 @@ def row_loops_of(block: BlockInfo, rows: int) -> int | None:
     return len(block.spatial) if product == rows else None
 
 
+def _row_loops(sch: Schedule, block: BlockInfo, rows: int) -> int | None:
+    """`row_loops_of`; a loop that holds the last factor of the rows is split first (grouped channels)."""
+    count = row_loops_of(block, rows)
+    if count is not None:
+        return count
+    product = 1
+    for position, extent in enumerate(block.spatial):
+        factor, rest = divmod(rows, product)
+        if rest == 0 and product * extent > rows:
+            if extent % factor:
+                return None
+            sch.split(sch.get_loops(block.rv)[position], [factor, None])
+            return position + 1
+        product *= extent
+    return None
+
+
 def map_chain(
     sch: Schedule,
     hw: HardwareModel,
@@ -89,7 +106,7 @@ def map_chain(
     roots = output_blocks(sch)
     nests = []
     for block in roots:
-        count = row_loops_of(block, rows)
+        count = _row_loops(sch, block, rows)
         if count is None:
             raise ScheduleError(
                 f"Output block {block.name!r} does not have {rows} rows.",
