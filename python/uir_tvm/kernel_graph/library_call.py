@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import tvm
 from attrs import evolve
 from tvm import relax
@@ -98,8 +97,8 @@ def _packed(program: Program, op: Op, attributes: Any) -> tuple[Any, Value]:
     else:
         array = dense(view, 4)
         attributes = evolve(attributes, packed=True)
-    packed = np.array(np.from_dlpack(pack_weight(array, attributes)))
-    constant = relax.const(tvm.runtime.tensor(packed), "uint8")
+    packed = tvm.runtime.from_dlpack(pack_weight(array, attributes))  # no copy: weights are large
+    constant = relax.const(packed, "uint8")
     return attributes, program.fresh("packed", packed.shape, "uint8", constant)
 
 

@@ -8,6 +8,7 @@ from math import prod
 from typing import Any
 
 import attrs
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -59,9 +60,10 @@ class Value:
 
     @property
     def array(self) -> Any:
-        """NumPy array of a constant."""
+        """NumPy array of a constant: its own memory where NumPy knows the dtype, not to be written."""
         assert self.constant is not None
-        return self.constant.value.numpy()
+        tensor = self.constant.value
+        return tensor.numpy() if self.dtype.startswith(("bfloat", "float8")) else np.from_dlpack(tensor)
 
 
 @attrs.frozen(eq=False)
