@@ -69,19 +69,31 @@ def injective(access: Access, rows: int, cols: int) -> bool:
     return (rows == 1 or access.row != 0) and (cols == 1 or access.col != 0)
 
 
-def relation(a: Access, a_cols: int, b: Access, b_cols: int, rows: int) -> Relation:
-    """How two accesses relate whose domains have the same rows, and columns of their own."""
+@attrs.frozen
+class Domain:
+    """The coordinates over which an action touches an access."""
+
+    rows: int
+    cols: int
+
+
+def relation(a: Access, a_domain: Domain, b: Access, b_domain: Domain) -> Relation:
+    """How two accesses relate; only over domains with the same rows can rows of them correspond."""
     if a.pointer.name != b.pointer.name:
         return Relation.DISJOINT
     difference = b.offset - a.offset
     if not difference.is_constant:
         return Relation.OTHER
     shift = difference.constant
+    a_cols, b_cols = a_domain.cols, b_domain.cols
     a_col, b_col = _span(a.col, a_cols), _span(b.col, b_cols)
     b_col = (b_col[0] + shift, b_col[1] + shift)
-    a_row, b_row = _span(a.row, rows), _span(b.row, rows)
+    a_row, b_row = _span(a.row, a_domain.rows), _span(b.row, b_domain.rows)
     if _apart((a_col[0] + a_row[0], a_col[1] + a_row[1]), (b_col[0] + b_row[0], b_col[1] + b_row[1])):
         return Relation.DISJOINT
+    if a_domain.rows != b_domain.rows:
+        return Relation.OTHER
+    rows = a_domain.rows
     same_cols = a_cols == b_cols and (a.col == b.col or a_cols == 1)
     exact = shift == 0 and same_cols and (a.row == b.row or rows == 1) and injective(a, rows, a_cols)
     if rows == 1 or a.row == b.row:
@@ -92,10 +104,13 @@ def relation(a: Access, a_cols: int, b: Access, b_cols: int, rows: int) -> Relat
             return Relation.SAME if exact else Relation.ROW
     if exact:
         return Relation.SAME
-    one_column = shift == 0 and a.row == b.row != 0 and (a_cols == 1 or b_cols == 1)
-    if one_column and (a_cols == 1 or a.col == 0) and (b_cols == 1 or b.col == 0):
-        return Relation.ROW  # a column that either repeats along its rows
+    if shift == 0 and a.row == b.row != 0 and _one_column(a, a_cols) and _one_column(b, b_cols):
+        return Relation.ROW
     return Relation.OTHER
+
+
+def _one_column(access: Access, cols: int) -> bool:
+    return cols == 1 or access.col == 0
 
 
 def _interleaved(a: int, a_cols: int, b: int, b_cols: int, shift: int) -> bool:

@@ -100,7 +100,8 @@ def _round_bf16(x: Expr) -> Expr:
             odd = tirx.bitwise_and(tirx.shift_right(bits, like(bits, 16)), like(bits, 1))
             up = bits + like(bits, 0x7FFF) + odd
             quiet = tirx.bitwise_or(bits, like(bits, 0x400000))
-            kept = tirx.Select(tirx.NE(x, x), quiet, up)
+            # TVM's != is false for NaN
+            kept = tirx.Select(x <= like(x, float("inf")), up, quiet)
             return _float(tirx.bitwise_and(kept, like(bits, 0xFFFF0000)))
 
         return let(_bits(x), of)

@@ -18,6 +18,7 @@ from .actions import Action
 from .address import INDEX, Scope, as_int, index, plus, times
 from .elements import constant, convert, element, lanes_of, splat
 from .memory import Memory
+from .vector_math.ops import let
 
 
 @attrs.frozen
@@ -95,9 +96,13 @@ def _iota(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) ->
     start = plus(start, times(point.col, col_step))
     dtype = "int32" if narrow else INDEX
     first = convert(start, dtype)
-    whole = first if point.lanes == 1 else tirx.Ramp(first, tirx.const(col_step, dtype), point.lanes)
     target = element(iop.dtype).compute
-    return convert(whole, target)
+    if point.lanes == 1:
+        return convert(first, target)
+    # held apart, since TVM would make the ramp one of the target's dtype
+    return let(
+        tirx.Ramp(first, tirx.const(col_step, dtype), point.lanes), lambda whole: convert(whole, target)
+    )
 
 
 def _gather(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:

@@ -19,7 +19,7 @@ from typing import Any
 
 import attrs
 
-from .access import Access, Relation, injective, relation
+from .access import Access, Domain, Relation, injective, relation
 from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action
 
 
@@ -54,20 +54,20 @@ class Nest:
         return next(k for k, group in enumerate(self.groups) if action in group.actions)
 
 
-def write_cols(action: Action) -> int:
-    """Columns of the domain of what it writes: one for a reduction along rows."""
-    return 1 if action.kind == REDUCE_ROW else action.cols
+def write_domain(action: Action) -> Domain:
+    """Coordinates of what it writes: one column for a reduction along rows."""
+    return Domain(action.rows, 1 if action.kind == REDUCE_ROW else action.cols)
 
 
-def writes(action: Action) -> Iterable[tuple[Access, int]]:
-    """(access, columns) of what it writes."""
-    yield action.write, write_cols(action)
+def writes(action: Action) -> Iterable[tuple[Access, Domain]]:
+    """What it writes, and over which coordinates."""
+    yield action.write, write_domain(action)
 
 
-def reads(action: Action) -> Iterable[tuple[Access, int]]:
-    """(access, columns) of what it reads at its coordinates (tables are apart)."""
+def reads(action: Action) -> Iterable[tuple[Access, Domain]]:
+    """What it reads at its coordinates (tables are apart)."""
     for read in action.reads:
-        yield read.access, action.cols
+        yield read.access, Domain(action.rows, action.cols)
 
 
 def conflict(first: Action, then: Action) -> Relation:
@@ -79,12 +79,12 @@ def conflict(first: Action, then: Action) -> Relation:
     worst = Relation.DISJOINT
     pairs = [(w, x) for w in writes(first) for x in (*reads(then), *writes(then))]
     pairs += [(x, w) for x in reads(first) for w in writes(then)]
-    for (a, a_cols), (b, b_cols) in pairs:
+    for (a, a_domain), (b, b_domain) in pairs:
         if a.pointer.name != b.pointer.name:
             continue
         if SCATTER in (first.kind, then.kind) or OPAQUE in (first.kind, then.kind):
             return Relation.OTHER
-        found = relation(a, a_cols, b, b_cols, first.rows)
+        found = relation(a, a_domain, b, b_domain)
         if found != Relation.DISJOINT and COLLECT in _kinds_writing(first, a, then, b):
             return Relation.OTHER
         worst = max(worst, found)
@@ -106,8 +106,8 @@ def overwrites_itself(action: Action) -> bool:
     """Whether the action writes what it still has to read at another coordinate."""
     if any(piece.pointer.name == action.write.pointer.name for piece in action.tables):
         return True
-    for access, cols in reads(action):
-        found = relation(action.write, write_cols(action), access, cols, action.rows)
+    for access, domain in reads(action):
+        found = relation(action.write, write_domain(action), access, domain)
         if found > (Relation.ROW if action.kind == REDUCE_ROW else Relation.SAME):
             return True
         if found != Relation.DISJOINT and action.kind in (COLLECT, SCATTER):

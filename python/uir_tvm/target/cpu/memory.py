@@ -21,7 +21,7 @@ from .actions import Action
 from .address import Scope, index, plus, times
 from .code import Code
 from .elements import convert, element, lanes_of, splat
-from .groups import Nest, reads, write_cols
+from .groups import Nest, reads, write_domain
 
 #: Bytes at which TVM takes memory from its pool instead of the stack.
 STACK_BYTES = 1024
@@ -126,8 +126,8 @@ def _row_of(name: str, nest: Nest) -> tuple[Affine, int] | None:
         if any(piece.pointer.name == name for piece in action.tables):
             return None
         # what is read before anything wrote it in this row belongs to an earlier iteration
-        touched = [(access, cols, False) for access, cols in reads(action)]
-        for access, cols, is_write in (*touched, (action.write, write_cols(action), True)):
+        touched = [(access, domain.cols, False) for access, domain in reads(action)]
+        for access, cols, is_write in (*touched, (action.write, write_domain(action).cols, True)):
             if access.pointer.name != name:
                 continue
             if base is None:

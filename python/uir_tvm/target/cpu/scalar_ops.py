@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 from tvm.ir import Expr
+from tvm_ffi import structural
 
 from ...errors import CodegenError
 from ...igraph.dtypes import dtype_of
@@ -29,16 +30,34 @@ def is_float(x: Expr) -> bool:
     return type_of(x).startswith("float")
 
 
+def ordered(x: Expr) -> Expr:
+    """Whether a float is a number.  TVM takes ``x == x`` for true, and ``!=`` for false beside NaN."""
+    return x <= like(x, np.inf)
+
+
+def negated(condition: Expr) -> Expr:
+    """Not ``condition``, held apart: TVM takes ``not (x <= y)`` for ``x > y``, which differs for NaN."""
+    return let(
+        tirx.Select(condition, like(condition, 0, "int8"), like(condition, 1, "int8")),
+        lambda held: tirx.NE(held, like(held, 0)),
+    )
+
+
+def differ(a: Expr, b: Expr) -> Expr:
+    """Exclusive or of two conditions (LLVM has no ``!=`` of them in TVM)."""
+    return tirx.Or(tirx.And(a, tirx.Not(b)), tirx.And(tirx.Not(a), b))
+
+
 def maximum(a: Expr, b: Expr) -> Expr:
     """The greater; NaN where either is."""
     larger = tirx.Select(a > b, a, b)
-    return tirx.Select(tirx.NE(a, a), a, larger) if is_float(a) else larger
+    return tirx.Select(ordered(a), larger, a) if is_float(a) else larger
 
 
 def minimum(a: Expr, b: Expr) -> Expr:
     """The lesser; NaN where either is."""
     smaller = tirx.Select(a < b, a, b)
-    return tirx.Select(tirx.NE(a, a), a, smaller) if is_float(a) else smaller
+    return tirx.Select(ordered(a), smaller, a) if is_float(a) else smaller
 
 
 def _at_least(x: Expr, low: Expr) -> Expr:
@@ -67,7 +86,7 @@ def _negative(x: Expr) -> Expr:
 def _sign(x: Expr) -> Expr:
     zero = like(x, 0)
     signed = tirx.Select(x > zero, like(x, 1), tirx.Select(x < zero, like(x, -1), zero))
-    return tirx.Select(tirx.NE(x, x), x, signed) if is_float(x) else signed
+    return tirx.Select(ordered(x), signed, x) if is_float(x) else signed
 
 
 def _invert(x: Expr) -> Expr:
@@ -135,7 +154,7 @@ def _floor_quotient(x: Expr, y: Expr) -> Expr:
     return let(
         quotient,
         lambda q: tirx.Select(
-            tirx.And(tirx.NE(q * y, x), tirx.NE(x < like(x, 0), y < like(y, 0))), q - like(x, 1), q
+            tirx.And(tirx.NE(q * y, x), differ(x < like(x, 0), y < like(y, 0))), q - like(x, 1), q
         ),
     )
 
@@ -153,7 +172,7 @@ def _truncdiv(x: Expr, y: Expr) -> Expr:
 
 
 def _truncmod(x: Expr, y: Expr) -> Expr:
-    return tirx.fmod(x, y) if is_float(x) else _division(tirx.truncmod)(x, y)
+    return _remainder(x, y) if is_float(x) else _division(tirx.truncmod)(x, y)
 
 
 def _mod(x: Expr, y: Expr) -> Expr:
@@ -162,10 +181,15 @@ def _mod(x: Expr, y: Expr) -> Expr:
 
     def signed(rest: Expr) -> Expr:
         zero = like(x, 0)
-        wrong = tirx.And(tirx.NE(rest, zero), tirx.NE(rest < zero, y < zero))
+        wrong = tirx.And(tirx.NE(rest, zero), differ(rest < zero, y < zero))
         return tirx.Select(wrong, rest + y, rest)
 
-    return let(tirx.fmod(x, y), signed)
+    return let(_remainder(x, y), signed)
+
+
+def _remainder(x: Expr, y: Expr) -> Expr:
+    """C's fmod, which TVM's LLVM code generator has no lowering of."""
+    return tirx.call_pure_extern(type_of(x), "fmod" if type_of(x) == "float64" else "fmodf", x, y)
 
 
 def _width(x: Expr) -> int:
@@ -226,7 +250,7 @@ UNARY: dict[str, Expression] = {
     "trunc": _llvm("llvm.trunc"),
     "sign": _sign,
     "not": _invert,
-    "isnan": lambda x: tirx.NE(x, x),
+    "isnan": lambda x: negated(ordered(x)),
     "isinf": _is_infinite,
     "isfinite": _is_finite,
 }
@@ -246,7 +270,7 @@ BINARY: dict[str, Expression] = {
     "atan2": tirx.atan2,
     "and": _logical(tirx.And, tirx.bitwise_and),
     "or": _logical(tirx.Or, tirx.bitwise_or),
-    "xor": _logical(tirx.NE, tirx.bitwise_xor),
+    "xor": _logical(differ, tirx.bitwise_xor),
     "shl": _shift_left,
     "shr": _shift_right,
 }
@@ -261,16 +285,22 @@ _ORDER: dict[str, Expression] = {
 }
 
 
-def _comparison(compare: Expression) -> Expression:
+def _comparison(name: str) -> Expression:
     def of(x: Expr, y: Expr) -> Expr:
         if type_of(x) == "bool":
             x, y = (tirx.Select(v, like(v, 1, "int32"), like(v, 0, "int32")) for v in (x, y))
-        return compare(x, y)
+        if is_float(x):
+            itself = structural.structural_equal(x, y)
+            if name == "ne":
+                return negated(ordered(x) if itself else tirx.EQ(x, y))
+            if itself and name in ("eq", "le", "ge"):
+                return ordered(x)
+        return _ORDER[name](x, y)
 
     return of
 
 
-COMPARE: dict[str, Expression] = {name: _comparison(compare) for name, compare in _ORDER.items()}
+COMPARE: dict[str, Expression] = {name: _comparison(name) for name in _ORDER}
 
 #: How two partial results of a reduction combine: (accumulator, new value).
 COMBINE: dict[str, Expression] = {
@@ -317,7 +347,9 @@ def cast(x: Expr, source: str, target: str, rounding: str | None) -> Expr:
     a, b = dtype_of(source), dtype_of(target)
     compute = "float32" if b.kind == "float" and b.bytes < 4 else b.tvm
     if b.kind == "bool":
-        return tirx.NE(x, like(x, 0)) if a.kind != "bool" else x
+        if a.kind == "bool":
+            return x
+        return negated(tirx.EQ(x, like(x, 0)))  # NaN is not zero
     if a.kind == "bool":
         return tirx.Select(x, like(x, 1, compute), like(x, 0, compute))
     if a.kind == "float" and b.kind != "float":
@@ -338,8 +370,9 @@ def _saturated(x: Expr, to: Any, compute: str) -> Expr:
 
     def of(x: Expr) -> Expr:
         low, high = like(x, float(limits.min)), like(x, float(limits.max))
-        outside = tirx.Or(tirx.Or(x <= low, x >= high), tirx.NE(x, x))
-        whole = convert(tirx.Select(outside, like(x, 0), x), compute)
+        # false for NaN, which is converted as zero is
+        inside = tirx.And(x > low, x < high)
+        whole = convert(tirx.Select(inside, x, like(x, 0)), compute)
         above = tirx.Select(x >= high, like(x, limits.max, compute), whole)
         return tirx.Select(x <= low, like(x, limits.min, compute), above)
 

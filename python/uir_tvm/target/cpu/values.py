@@ -13,9 +13,9 @@ from enum import Enum
 
 import attrs
 
-from .access import Access, Relation, relation
+from .access import Access, Domain, Relation, relation
 from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, Read
-from .groups import Nest, write_cols
+from .groups import Nest, write_domain
 
 #: iOps that cost about as much as a load and a store of their result would.
 CHEAP = frozenset({"move", "broadcast", "transpose", "cast", "fill", "iota", "select", "compare"})
@@ -62,7 +62,7 @@ class Values:
             places = {id(action): k for k, group in enumerate(nest.groups) for action in group.actions}
             for position, action in enumerate(nest.actions):
                 self.sources[id(action)] = [
-                    self._source(nest.actions[:position], places, action, read) for read in action.reads
+                    self._source(nest, position, places, action, read) for read in action.reads
                 ]
                 self.loaded |= {piece.pointer.name for piece in action.tables}
                 if action.kind == OPAQUE and action.iop.attrs.get("accumulate"):
@@ -75,16 +75,16 @@ class Values:
         return opaque or pointer.level == "dram" or pointer.name in self.loaded
 
     def _source(
-        self, earlier: Sequence[Action], places: dict[int, int], action: Action, read: Read
+        self, nest: Nest, position: int, places: dict[int, int], action: Action, read: Read
     ) -> Source:
         pointer = read.access.pointer.name
-        for maker in reversed(earlier):
+        for maker in reversed(nest.actions[:position]):
             if maker.write.pointer.name != pointer:
                 continue
             found = _meets(maker, action, read.access)
             if found == Relation.DISJOINT:
                 continue
-            source = self._from_maker(earlier, places, maker, action, read, found)
+            source = self._from_maker(nest.actions, places, maker, action, read, found)
             if source is not None:
                 return source
             break
@@ -93,7 +93,7 @@ class Values:
 
     def _from_maker(
         self,
-        earlier: Sequence[Action],
+        actions: Sequence[Action],
         places: dict[int, int],
         maker: Action,
         action: Action,
@@ -106,14 +106,18 @@ class Values:
         if before and is_row_value(maker) and _one_per_row(maker.write, read.access, action):
             return Source(Origin.ROW, maker)
         if found == Relation.SAME and before and maker.col_key == action.col_key:
-            cost = self._cost(maker, earlier)
+            cost = self._cost(maker, actions)
             if cost is not None and cost <= RECOMPUTE_LIMIT:
                 return Source(Origin.AGAIN, maker)
         return None
 
-    def _cost(self, maker: Action, earlier: Sequence[Action]) -> int | None:
-        """Cheap iOps that making the value again takes; None where it cannot or should not be."""
-        since = earlier[earlier.index(maker) :]
+    def _cost(self, maker: Action, actions: Sequence[Action]) -> int | None:
+        """Cheap iOps that making the value again takes; None where it cannot or should not be.
+
+        Nothing from the maker to the end of the nest may write what it loads: a later action may share
+        the group that the value is made again in.
+        """
+        since = actions[actions.index(maker) :]
         iop = maker.iop
         cheap = (
             iop.op in CHEAP
@@ -126,7 +130,7 @@ class Values:
         for read, source in zip(maker.reads, self.sources[id(maker)], strict=True):
             if source.origin in (Origin.REGISTER, Origin.AGAIN):
                 assert source.maker is not None
-                part = self._cost(source.maker, earlier)
+                part = self._cost(source.maker, actions)
                 if part is None:
                     return None
                 total += part
@@ -140,7 +144,7 @@ class Values:
 def _meets(writer: Action, reader: Action, access: Access) -> Relation:
     if writer.write.pointer.name != access.pointer.name:
         return Relation.DISJOINT
-    return relation(writer.write, write_cols(writer), access, reader.cols, reader.rows)
+    return relation(writer.write, write_domain(writer), access, Domain(reader.rows, reader.cols))
 
 
 def _one_per_row(write: Access, read: Access, reader: Action) -> bool:
