@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One recipe per hero, tried in this order.
 
-A recipe is a module with ``HERO`` (its name), ``matches(sch)``, ``schedule(sch, hardware)`` and
+A recipe is a module with ``HERO`` (its name), ``matches(sch)``, ``schedule(sch, hardware)`` (which may return
+another schedule, of a rewritten function) and
 ``example()``; run as a script it shows what it does.
 """
 

@@ -2,7 +2,8 @@
 """Softmax and normalisations: several reductions over a row, then an elementwise pass over it.
 
 One pass over the data while a row fits a unit's memory: the row is loaded once, every reduction and
-the result are computed from the tile on chip.  Longer rows are walked in chunks.
+the result are computed from the tile on chip.  Longer rows are walked in chunks; softmax then takes
+two passes over the data (`uir_tvm.schedule.online`), other chains one for each reduction.
 """
 
 from __future__ import annotations
@@ -28,9 +29,9 @@ def matches(sch: Schedule) -> bool:
     return any(math.prod(b.spatial) > rows for b in output_blocks(sch))
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
     """Rows over units; see `uir_tvm.schedule.rowwise`."""
-    schedule_rows(sch, hw)
+    return schedule_rows(sch, hw)
 
 
 def example() -> Any:

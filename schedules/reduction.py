@@ -23,9 +23,9 @@ def matches(sch: Schedule) -> bool:
     )
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
     """Rows over units; see `uir_tvm.schedule.rowwise`."""
-    schedule_rows(sch, hw)
+    return schedule_rows(sch, hw)
 
 
 def example() -> Any:

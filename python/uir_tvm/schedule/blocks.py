@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import attrs
@@ -50,6 +51,15 @@ class BlockInfo:
     def reduction(self) -> tuple[int, ...]:
         """Extents of the reduction iteration variables."""
         return tuple(e for e, k in zip(self.extents, self.kinds, strict=True) if k == REDUCTION)
+
+    @property
+    def size(self) -> int:
+        """Number of iterations."""
+        return math.prod(self.extents)
+
+    def writes_any(self, names: set[str]) -> bool:
+        """Whether it writes one of these buffers."""
+        return bool(names & set(self.writes))
 
     @property
     def is_reduction(self) -> bool:

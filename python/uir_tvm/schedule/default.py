@@ -72,7 +72,7 @@ def apply_default(
         try:
             if not recipe.matches(sch):
                 continue
-            recipe.schedule(sch, hw)
+            sch = recipe.schedule(sch, hw) or sch
         except (ScheduleError, TVMScheduleError) as error:
             reason = str(error).splitlines()[0]
             reasons.append(f"{recipe.HERO}: {reason}")

@@ -13,16 +13,16 @@ from .annotations import LOOP
 from .blocks import (
     REDUCTION,
     BlockInfo,
-    block_info,
     dtype_bytes,
     leaf_blocks,
     loop_extent,
+    param_names,
     reduction_loops,
     uses,
 )
+from .online import chunk_of, find_pair, rewrite, share_chunks
 from .prepare import prepare
 from .row_chain import (
-    Nest,
     attach_producers,
     groups_for,
     map_chain,
@@ -59,8 +59,13 @@ def common_rows(blocks: list[BlockInfo]) -> int | None:
     return rows.pop() if len(rows) == 1 else None
 
 
-def schedule_rows(sch: Schedule, hw: HardwareModel) -> None:
+def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
     """Rows dealt to units, a tile of rows at a time through every block of the chain.
+
+    Returns
+    -------
+    Schedule
+        ``sch``, or one of a rewritten function where rows exceed a unit's memory.
 
     Raises
     ------
@@ -77,16 +82,39 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> None:
             limit=", ".join(f"{b.name}: {b.spatial}" for b in reductions),
             remedy="split the function, or let another recipe take it",
         )
-    blocks = leaf_blocks(sch)
     cols = max(math.prod(b.reduction) for b in reductions)
-    fits = _row_bytes(sch, cols) <= hw.reg_bytes
+    if _row_bytes(sch, cols) > hw.reg_bytes:
+        return _schedule_long_rows(sch, hw, rows, cols)
+    blocks = leaf_blocks(sch)
     row = _row_extent(output_blocks(sch)[-1], rows)
-    r = rows_per_tile(tile_elements(hw, blocks), row, cols) if fits else 1
-    chunk = None if fits else max(1, tile_elements(hw, blocks))
-    nest = map_chain(sch, hw, rows, (r, chunk), num_groups=groups_for(hw, blocks))
+    r = rows_per_tile(tile_elements(hw, blocks), row, cols)
+    attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups_for(hw, blocks)))
+    return sch
+
+
+def _schedule_long_rows(sch: Schedule, hw: HardwareModel, rows: int, cols: int) -> Schedule:
+    """Rows in chunks: full-row intermediates are computed again, softmax becomes online."""
+    limit = tile_elements(hw, leaf_blocks(sch))
+    for block in leaf_blocks(sch):
+        if not block.is_reduction and not block.writes_any(param_names(sch)) and block.size > rows:
+            sch.compute_inline(block.rv)
+    chunk = chunk_of(cols, limit)
+    pair = find_pair(sch)
+    chunked = rewrite(sch, pair, chunk) if pair is not None and chunk is not None else None
+    if chunked is not None:
+        sch = Schedule(chunked.func)
+    chunk = chunk or limit
+    nest = map_chain(sch, hw, rows, (1, chunk), num_groups=groups_for(hw, leaf_blocks(sch)))
     attached = attach_producers(sch, nest)
-    if chunk is not None:
-        _split_long_rows(sch, attached, nest, chunk)
+    if chunked is not None:
+        sch.annotate(share_chunks(sch, chunked), LOOP, 1)
+    for block in attached:
+        if block.is_reduction:
+            for loop in reduction_loops(sch, block.rv):
+                if loop_extent(sch, loop) > chunk:
+                    outer, _ = sch.split(loop, [None, chunk])
+                    sch.annotate(outer, LOOP, 1)
+    return sch
 
 
 def _row_extent(root: BlockInfo, rows: int) -> int:
@@ -107,16 +135,3 @@ def _row_bytes(sch: Schedule, cols: int) -> int:
         for region in (*block.stmt.reads, *block.stmt.writes):
             widths[region.source.name] = dtype_bytes(region.source.ty.dtype)
     return (sum(widths.values()) + 4) * cols
-
-
-def _split_long_rows(sch: Schedule, attached: list[BlockInfo], nest: Nest, chunk: int) -> None:
-    """Walk rows that exceed a unit's memory in chunks; full-row intermediates are computed again."""
-    for block in attached:
-        if not block.is_reduction and math.prod(block_info(sch, block.rv).extents) > chunk:
-            sch.compute_inline(block.rv)
-    for block in attached:
-        if block.is_reduction:
-            for loop in reduction_loops(sch, block.rv):
-                if loop_extent(sch, loop) > chunk:
-                    outer, _ = sch.split(loop, [None, chunk])
-                    sch.annotate(outer, LOOP, 1)
