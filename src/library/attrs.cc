@@ -13,81 +13,68 @@ namespace json = tvm::ffi::json;
 
 /*! One JSON object with typed access; errors name operator and field. */
 class Fields {
-public:
-  Fields(const char *op, const std::string &text) : op_(op) {
+ public:
+  Fields(const char* op, const std::string& text) : op_(op) {
     tvm::ffi::String error;
     json::Value value = json::Parse(text, &error);
-    if (!error.empty())
-      Fail("the attributes", "are not JSON: " + std::string(error));
+    if (!error.empty()) Fail("the attributes", "are not JSON: " + std::string(error));
     auto object = value.as<json::Object>();
-    if (!object)
-      Fail("the attributes", "must be a JSON object");
+    if (!object) Fail("the attributes", "must be a JSON object");
     object_ = *object;
   }
 
-  int64_t Int(const char *name) const { return ToInt(Get(name), name); }
+  int64_t Int(const char* name) const { return ToInt(Get(name), name); }
 
-  bool Flag(const char *name) const {
+  bool Flag(const char* name) const {
     auto value = Get(name).as<bool>();
-    if (!value)
-      Fail(name, "must be true or false");
+    if (!value) Fail(name, "must be true or false");
     return *value;
   }
 
-  double Number(const char *name) const {
+  double Number(const char* name) const {
     json::Value value = Get(name);
-    if (auto number = value.as<double>())
-      return *number;
+    if (auto number = value.as<double>()) return *number;
     return static_cast<double>(ToInt(value, name));
   }
 
-  std::string Text(const char *name) const {
+  std::string Text(const char* name) const {
     auto value = Get(name).as<tvm::ffi::String>();
-    if (!value)
-      Fail(name, "must be a string");
+    if (!value) Fail(name, "must be a string");
     return *value;
   }
 
-  std::vector<int64_t> Ints(const char *name) const {
+  std::vector<int64_t> Ints(const char* name) const {
     auto list = Get(name).as<json::Array>();
-    if (!list)
-      Fail(name, "must be a list of integers");
+    if (!list) Fail(name, "must be a list of integers");
     std::vector<int64_t> out;
-    for (const json::Value &value : *list)
-      out.push_back(ToInt(value, name));
+    for (const json::Value& value : *list) out.push_back(ToInt(value, name));
     return out;
   }
 
-  std::vector<int64_t> Ints(const char *name, size_t count) const {
+  std::vector<int64_t> Ints(const char* name, size_t count) const {
     std::vector<int64_t> out = Ints(name);
     if (out.size() != count) {
-      Fail(name, "has " + std::to_string(out.size()) + " numbers, " +
-                     std::to_string(count) + " are needed");
+      Fail(name, "has " + std::to_string(out.size()) + " numbers, " + std::to_string(count) + " are needed");
     }
     return out;
   }
 
-  OperandView View(const char *name, size_t rank) const {
+  OperandView View(const char* name, size_t rank) const {
     auto list = Get(name).as<json::Array>();
-    if (!list || list->size() != 2)
-      Fail(name, "must be [offset, [strides]]");
+    if (!list || list->size() != 2) Fail(name, "must be [offset, [strides]]");
     auto strides = (*list)[1].as<json::Array>();
-    if (!strides || strides->size() != rank)
-      Fail(name, "needs " + std::to_string(rank) + " strides");
+    if (!strides || strides->size() != rank) Fail(name, "needs " + std::to_string(rank) + " strides");
     OperandView view;
     view.offset = ToInt((*list)[0], name);
-    for (const json::Value &value : *strides)
-      view.strides.push_back(ToInt(value, name));
+    for (const json::Value& value : *strides) view.strides.push_back(ToInt(value, name));
     for (int64_t stride : view.strides) {
-      if (stride < 0)
-        Fail(name, "has the negative stride " + std::to_string(stride));
+      if (stride < 0) Fail(name, "has the negative stride " + std::to_string(stride));
     }
-    if (view.offset < 0)
-      Fail(name, "has the negative offset " + std::to_string(view.offset));
+    if (view.offset < 0) Fail(name, "has the negative offset " + std::to_string(view.offset));
     return view;
   }
 
-  void Positive(const char *name, int64_t value) const {
+  void Positive(const char* name, int64_t value) const {
     if (value < 1) {
       Fail(name, "is " + std::to_string(value) +
                      "\n  need:   at least 1\n  remedy: leave an empty "
@@ -104,38 +91,32 @@ public:
     return epilogue;
   }
 
-  [[noreturn]] void Fail(const std::string &field,
-                         const std::string &why) const {
-    TVM_FFI_THROW(ValueError)
-        << "Library operator " << op_ << ": " << field << " " << why << ".";
+  [[noreturn]] void Fail(const std::string& field, const std::string& why) const {
+    TVM_FFI_THROW(ValueError) << "Library operator " << op_ << ": " << field << " " << why << ".";
     TVM_FFI_UNREACHABLE();
   }
 
-private:
-  json::Value Get(const char *name) const {
+ private:
+  json::Value Get(const char* name) const {
     auto it = object_.find(tvm::ffi::String(name));
-    if (it == object_.end())
-      Fail(name, "is missing from the attributes");
+    if (it == object_.end()) Fail(name, "is missing from the attributes");
     return (*it).second;
   }
 
-  int64_t ToInt(const json::Value &value, const char *name) const {
-    if (value.as<bool>() &&
-        value.type_index() == tvm::ffi::TypeIndex::kTVMFFIBool)
-      Fail(name, "must be an integer");
+  int64_t ToInt(const json::Value& value, const char* name) const {
+    if (value.as<bool>() && value.type_index() == tvm::ffi::TypeIndex::kTVMFFIBool) Fail(name, "must be an integer");
     auto number = value.as<int64_t>();
-    if (!number)
-      Fail(name, "must be an integer");
+    if (!number) Fail(name, "must be an integer");
     return *number;
   }
 
-  const char *op_;
+  const char* op_;
   json::Object object_;
 };
 
-} // namespace
+}  // namespace
 
-MatmulAttrs MatmulAttrs::Parse(const std::string &text) {
+MatmulAttrs MatmulAttrs::Parse(const std::string& text) {
   Fields fields("matmul", text);
   MatmulAttrs out;
   out.batch = fields.Ints("batch");
@@ -144,8 +125,7 @@ MatmulAttrs MatmulAttrs::Parse(const std::string &text) {
                              " dimensions\n  limit:  3\n  remedy: merge "
                              "dimensions that follow each other in memory");
   }
-  for (int64_t size : out.batch)
-    fields.Positive("batch", size);
+  for (int64_t size : out.batch) fields.Positive("batch", size);
   out.m = fields.Int("m");
   out.n = fields.Int("n");
   out.k = fields.Int("k");
@@ -157,11 +137,8 @@ MatmulAttrs MatmulAttrs::Parse(const std::string &text) {
   out.b = fields.View("b", rank);
   out.out = fields.View("out", rank);
   for (size_t d = 0; d < rank; ++d) {
-    const int64_t size = d < out.batch.size()    ? out.batch[d]
-                         : d == out.batch.size() ? out.m
-                                                 : out.n;
-    if (size > 1 && out.out.strides[d] == 0)
-      fields.Fail("out", "would write elements more than once (stride 0)");
+    const int64_t size = d < out.batch.size() ? out.batch[d] : d == out.batch.size() ? out.m : out.n;
+    if (size > 1 && out.out.strides[d] == 0) fields.Fail("out", "would write elements more than once (stride 0)");
   }
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
@@ -170,24 +147,19 @@ MatmulAttrs MatmulAttrs::Parse(const std::string &text) {
 
 int64_t MatmulAttrs::batch_count() const {
   int64_t count = 1;
-  for (int64_t size : batch)
-    count *= size;
+  for (int64_t size : batch) count *= size;
   return count;
 }
 
-Conv2dAttrs Conv2dAttrs::Parse(const std::string &text) {
+Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   Fields fields("conv2d", text);
   Conv2dAttrs out;
-  std::vector<int64_t> input = fields.Ints("input", 4),
-                       weight = fields.Ints("weight", 4);
-  for (int64_t size : input)
-    fields.Positive("input", size);
-  for (int64_t size : weight)
-    fields.Positive("weight", size);
+  std::vector<int64_t> input = fields.Ints("input", 4), weight = fields.Ints("weight", 4);
+  for (int64_t size : input) fields.Positive("input", size);
+  for (int64_t size : weight) fields.Positive("weight", size);
   out.n = input[0], out.c = input[1], out.h = input[2], out.w = input[3];
   out.o = weight[0], out.i = weight[1], out.kh = weight[2], out.kw = weight[3];
-  std::vector<int64_t> stride = fields.Ints("strides", 2),
-                       dilation = fields.Ints("dilation", 2);
+  std::vector<int64_t> stride = fields.Ints("strides", 2), dilation = fields.Ints("dilation", 2);
   std::vector<int64_t> padding = fields.Ints("padding", 4);
   for (int d = 0; d < 2; ++d) {
     fields.Positive("strides", out.stride[d] = stride[d]);
@@ -195,36 +167,26 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string &text) {
   }
   for (int d = 0; d < 4; ++d) {
     out.padding[d] = padding[d];
-    if (padding[d] < 0)
-      fields.Fail("padding", "is negative");
+    if (padding[d] < 0) fields.Fail("padding", "is negative");
   }
   out.groups = fields.Int("groups");
   fields.Positive("groups", out.groups);
   if (out.i * out.groups != out.c || out.o % out.groups != 0) {
-    fields.Fail("weight",
-                "does not fit the input: " + std::to_string(out.groups) +
-                    " groups of " + std::to_string(out.i) +
-                    " input channels, the input has " + std::to_string(out.c) +
-                    "; output channels " + std::to_string(out.o));
+    fields.Fail("weight", "does not fit the input: " + std::to_string(out.groups) + " groups of " +
+                              std::to_string(out.i) + " input channels, the input has " + std::to_string(out.c) +
+                              "; output channels " + std::to_string(out.o));
   }
-  out.oh = (out.h + out.padding[0] + out.padding[2] -
-            (out.kh - 1) * out.dilation[0] - 1) /
-               out.stride[0] +
-           1;
-  out.ow = (out.w + out.padding[1] + out.padding[3] -
-            (out.kw - 1) * out.dilation[1] - 1) /
-               out.stride[1] +
-           1;
-  if (out.h + out.padding[0] + out.padding[2] <
-          (out.kh - 1) * out.dilation[0] + 1 ||
-      out.w + out.padding[1] + out.padding[3] <
-          (out.kw - 1) * out.dilation[1] + 1) {
-    fields.Fail("weight", "is larger than the padded input\n  remedy: add "
-                          "padding or leave the operator out");
+  out.oh = (out.h + out.padding[0] + out.padding[2] - (out.kh - 1) * out.dilation[0] - 1) / out.stride[0] + 1;
+  out.ow = (out.w + out.padding[1] + out.padding[3] - (out.kw - 1) * out.dilation[1] - 1) / out.stride[1] + 1;
+  if (out.h + out.padding[0] + out.padding[2] < (out.kh - 1) * out.dilation[0] + 1 ||
+      out.w + out.padding[1] + out.padding[3] < (out.kw - 1) * out.dilation[1] + 1) {
+    fields.Fail("weight",
+                "is larger than the padded input\n  remedy: add "
+                "padding or leave the operator out");
   }
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
   return out;
 }
 
-} // namespace uir::library
+}  // namespace uir::library

@@ -13,7 +13,7 @@ namespace uir::library {
 /*! Where an operand's elements lie in the tensor that holds it, in elements. */
 struct OperandView {
   int64_t offset = 0;
-  std::vector<int64_t> strides; // batch dimensions, then the two of the matrix
+  std::vector<int64_t> strides;  // batch dimensions, then the two of the matrix
 };
 
 /*! out[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
@@ -21,30 +21,30 @@ struct OperandView {
 struct MatmulAttrs {
   std::vector<int64_t> batch;
   int64_t m = 0, n = 0, k = 0;
-  OperandView a, b, out; // a residual lies as `out` does
+  OperandView a, b, out;  // a residual lies as `out` does
   Epilogue epilogue;
   bool packed = false;
 
   /*! Parse the JSON text that Python's MatmulAttrs writes; throws ValueError
    * naming the field. */
-  static MatmulAttrs Parse(const std::string &text);
+  static MatmulAttrs Parse(const std::string& text);
   int64_t batch_count() const;
 };
 
 /*! NCHW convolution with OIHW weights, both contiguous. */
 struct Conv2dAttrs {
-  int64_t n = 0, c = 0, h = 0, w = 0;   // input
-  int64_t o = 0, i = 0, kh = 0, kw = 0; // weights; i = c / groups
+  int64_t n = 0, c = 0, h = 0, w = 0;    // input
+  int64_t o = 0, i = 0, kh = 0, kw = 0;  // weights; i = c / groups
   int64_t stride[2] = {1, 1}, dilation[2] = {1, 1};
-  int64_t padding[4] = {0, 0, 0, 0}; // top, left, bottom, right
+  int64_t padding[4] = {0, 0, 0, 0};  // top, left, bottom, right
   int64_t groups = 1;
-  int64_t oh = 0, ow = 0; // output, derived
+  int64_t oh = 0, ow = 0;  // output, derived
   Epilogue epilogue;
   bool packed = false;
 
-  static Conv2dAttrs Parse(const std::string &text);
+  static Conv2dAttrs Parse(const std::string& text);
 };
 
-} // namespace uir::library
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_ATTRS_H_
+#endif  // UIR_LIBRARY_ATTRS_H_

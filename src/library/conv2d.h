@@ -18,41 +18,36 @@ struct Conv2dTypes {
 /*! First bytes of the operands; `w` is the body of a packed weight where the
  * plan has a format. */
 struct Conv2dData {
-  const char *x = nullptr;
-  const char *w = nullptr;
-  const char *bias = nullptr;
-  const char *residual = nullptr;
-  char *out = nullptr;
+  const char* x = nullptr;
+  const char* w = nullptr;
+  const char* bias = nullptr;
+  const char* residual = nullptr;
+  char* out = nullptr;
 };
 
 /*! Everything about one convolution that does not depend on the data: made
  * once, run often, from any thread. */
 class Conv2dPlan {
-public:
+ public:
   virtual ~Conv2dPlan() = default;
-  virtual void Run(const Conv2dData &data) const = 0;
-  virtual const WeightFormat *weight_format() const = 0;
+  virtual void Run(const Conv2dData& data) const = 0;
+  virtual const WeightFormat* weight_format() const = 0;
   virtual std::string Describe() const = 0;
 };
 
-std::unique_ptr<Conv2dPlan>
-MakeConv2dPlan(const Conv2dAttrs &attrs, const Conv2dTypes &types, int threads);
+std::unique_ptr<Conv2dPlan> MakeConv2dPlan(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
 /*! On oneDNN, activations brought into its blocked layout and back; null where
  * only its reference code would serve. */
-std::unique_ptr<Conv2dPlan> MakeBlockedConv2d(const Conv2dAttrs &attrs,
-                                              const Conv2dTypes &types,
-                                              int threads);
+std::unique_ptr<Conv2dPlan> MakeBlockedConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
 /*! Loops in C++: any type, no library. */
-std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs &attrs,
-                                            const Conv2dTypes &types,
-                                            int threads);
+std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads);
 
 /*! Dims of the weight as it is packed: [o, i, kh, kw], or [groups, o / groups,
  * i, kh, kw]. */
-std::vector<int64_t> Conv2dWeightDims(const Conv2dAttrs &attrs);
+std::vector<int64_t> Conv2dWeightDims(const Conv2dAttrs& attrs);
 
-} // namespace uir::library
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_CONV2D_H_
+#endif  // UIR_LIBRARY_CONV2D_H_

@@ -19,22 +19,22 @@ struct MatmulTypes {
 /*! First bytes of the operands; `b` is the body of a packed weight where the
  * plan has a format. */
 struct MatmulData {
-  const char *a = nullptr;
-  const char *b = nullptr;
-  const char *bias = nullptr;
-  const char *residual = nullptr;
-  char *out = nullptr;
+  const char* a = nullptr;
+  const char* b = nullptr;
+  const char* bias = nullptr;
+  const char* residual = nullptr;
+  char* out = nullptr;
 };
 
 /*! Everything about one product that does not depend on the data: made once,
  * run often, from any thread. */
 class MatmulPlan {
-public:
+ public:
   virtual ~MatmulPlan() = default;
-  virtual void Run(const MatmulData &data) const = 0;
+  virtual void Run(const MatmulData& data) const = 0;
   /*! How the constant weight must be packed; only for attributes with packed =
    * true. */
-  virtual const WeightFormat *weight_format() const = 0;
+  virtual const WeightFormat* weight_format() const = 0;
   /*! JSON: implementation and split, for reports and tests. */
   virtual std::string Describe() const = 0;
 };
@@ -43,41 +43,39 @@ enum class Threading { kPool, kOpenMP };
 
 /*! The library's plan where it has fast code for the types and layouts, else
  * the plain one. */
-std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs &attrs,
-                                           const MatmulTypes &types,
-                                           int threads, Threading threading);
+std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
+                                           Threading threading);
 
 /*! On oneDNN; null where only its reference code would serve. */
-std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs &attrs,
-                                             const MatmulTypes &types,
-                                             int threads, Threading threading);
+std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
+                                             Threading threading);
 
 /*! Operands gathered into contiguous float32, oneDNN's product, results
  * scattered; null without the library. */
-std::unique_ptr<MatmulPlan> MakeStagedMatmul(const MatmulAttrs &attrs,
-                                             const MatmulTypes &types,
-                                             int threads);
+std::unique_ptr<MatmulPlan> MakeStagedMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
 /*! Blocked loops in C++: any type, any strides, no library. */
-std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs &attrs,
-                                            const MatmulTypes &types,
-                                            int threads);
+std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
-/*! The weight as a plan without blocked layouts wants it: contiguous [k, n]. */
-WeightFormat PlainMatmulFormat(const MatmulAttrs &attrs, DType type);
+/*!
+ * Elements from one row of a packed [k, n] weight to the next where the library wants no blocks. Wide rows get an odd
+ * number of cache lines: with a multiple of 2 KiB the rows of a column tile fall into the same few sets of the cache,
+ * and oneDNN's AVX2 product runs at half its speed (docs/library-operators.md).
+ */
+int64_t PackedRowStride(int64_t n, DType type);
 
-/*! The attributes with b replaced by a contiguous [k, n] weight shared by the
- * batch. */
-MatmulAttrs WithPackedWeight(MatmulAttrs attrs);
+/*! The weight as a plan without blocked layouts wants it: [k, n] with `PackedRowStride`. */
+WeightFormat PlainMatmulFormat(const MatmulAttrs& attrs, DType type);
+
+/*! The attributes with b replaced by the weight in `PlainMatmulFormat`, shared by the batch. */
+MatmulAttrs WithPackedWeight(MatmulAttrs attrs, DType type);
 
 /*! One primitive; `batch` may be empty. Null where the library has none for
  * these types. */
-std::unique_ptr<Kernel>
-MakeMatmulKernel(const std::vector<int64_t> &batch, int64_t m, int64_t n,
-                 int64_t k, const MatmulTypes &types, const OperandView &a,
-                 const dnn::MdTag *b, const OperandView &out,
-                 const Epilogue &epilogue);
+std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int64_t m, int64_t n, int64_t k,
+                                         const MatmulTypes& types, const OperandView& a, const dnn::MdTag* b,
+                                         const OperandView& out, const Epilogue& epilogue);
 
-} // namespace uir::library
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_MATMUL_H_
+#endif  // UIR_LIBRARY_MATMUL_H_

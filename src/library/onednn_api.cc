@@ -21,14 +21,14 @@ struct State {
 
 // Never destroyed: the owners of primitives may outlive every other static
 // object.
-State *Shared() {
-  static State *state = new State();
+State* Shared() {
+  static State* state = new State();
   return state;
 }
 
 struct IsaName {
   int bits;
-  const char *name;
+  const char* name;
 };
 constexpr IsaName kIsaNames[] = {
     {0x1, "sse41"},
@@ -45,9 +45,8 @@ constexpr IsaName kIsaNames[] = {
 };
 
 std::string IsaText(int bits) {
-  for (const IsaName &entry : kIsaNames) {
-    if (entry.bits == bits)
-      return entry.name;
+  for (const IsaName& entry : kIsaNames) {
+    if (entry.bits == bits) return entry.name;
   }
   return "isa" + std::to_string(bits);
 }
@@ -56,54 +55,45 @@ std::string IsaText(int bits) {
 // <prefix>/lib/pythonX.Y/site-packages/<package>/<this library>.
 std::string BesideThisLibrary() {
   Dl_info info;
-  if (!dladdr(reinterpret_cast<void *>(&BesideThisLibrary), &info) ||
-      !info.dli_fname)
-    return "";
+  if (!dladdr(reinterpret_cast<void*>(&BesideThisLibrary), &info) || !info.dli_fname) return "";
   std::string path = info.dli_fname;
   for (int i = 0; i < 4; ++i) {
     size_t slash = path.rfind('/');
-    if (slash == std::string::npos)
-      return "";
+    if (slash == std::string::npos) return "";
     path.resize(slash);
   }
   return path + "/libdnnl.so.3";
 }
 
-void *Open(const std::string &first, std::string *error) {
+void* Open(const std::string& first, std::string* error) {
   std::vector<std::string> candidates;
-  if (!first.empty())
-    candidates.push_back(first);
+  if (!first.empty()) candidates.push_back(first);
   candidates.push_back(BesideThisLibrary());
   candidates.push_back("libdnnl.so.3");
-  for (const std::string &path : candidates) {
-    if (path.empty())
-      continue;
+  for (const std::string& path : candidates) {
+    if (path.empty()) continue;
     // Local symbols: torch carries a oneDNN of another version inside itself.
-    if (void *handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL))
-      return handle;
+    if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
     *error += (error->empty() ? "" : "; ") + std::string(dlerror());
   }
   return nullptr;
 }
 
-std::unique_ptr<Api> Load(const std::string &first, std::string *error) {
-  void *handle = Open(first, error);
-  if (!handle)
-    return nullptr;
+std::unique_ptr<Api> Load(const std::string& first, std::string* error) {
+  void* handle = Open(first, error);
+  if (!handle) return nullptr;
   auto api = std::make_unique<Api>();
-#define UIR_ONEDNN_BIND(name, ...)                                             \
-  api->name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(                  \
-      dlsym(handle, "dnnl_" #name));                                           \
-  if (!api->name) {                                                            \
-    *error = "the library lacks the function dnnl_" #name;                     \
-    return nullptr;                                                            \
+#define UIR_ONEDNN_BIND(name, ...)                                                          \
+  api->name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(dlsym(handle, "dnnl_" #name)); \
+  if (!api->name) {                                                                         \
+    *error = "the library lacks the function dnnl_" #name;                                  \
+    return nullptr;                                                                         \
   }
   UIR_ONEDNN_FUNCTIONS(UIR_ONEDNN_BIND)
 #undef UIR_ONEDNN_BIND
-  const Version *version = api->version();
-  api->version_text = std::to_string(version->major) + "." +
-                      std::to_string(version->minor) + "." +
-                      std::to_string(version->patch);
+  const Version* version = api->version();
+  api->version_text =
+      std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->patch);
   if (version->major != 3) {
     *error = "oneDNN " + api->version_text + " was found, version 3 is needed";
     return nullptr;
@@ -111,23 +101,20 @@ std::unique_ptr<Api> Load(const std::string &first, std::string *error) {
   if (version->cpu_runtime == kRuntimeOpenMP) {
     // dlsym on the handle also searches its dependencies, hence the OpenMP
     // run-time that this very library uses.
-    api->omp_get_max_threads =
-        reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_max_threads"));
-    api->omp_set_num_threads =
-        reinterpret_cast<void (*)(int)>(dlsym(handle, "omp_set_num_threads"));
+    api->omp_get_max_threads = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_max_threads"));
+    api->omp_set_num_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "omp_set_num_threads"));
     if (!api->omp_get_max_threads || !api->omp_set_num_threads) {
-      *error =
-          "the OpenMP run-time of oneDNN does not export omp_set_num_threads";
+      *error = "the OpenMP run-time of oneDNN does not export omp_set_num_threads";
       return nullptr;
     }
   } else if (version->cpu_runtime != kRuntimeSequential) {
-    *error = "oneDNN was built for a thread pool that cannot be told to use "
-             "one thread; OpenMP or sequential is needed";
+    *error =
+        "oneDNN was built for a thread pool that cannot be told to use "
+        "one thread; OpenMP or sequential is needed";
     return nullptr;
   }
   Dl_info info;
-  if (dladdr(reinterpret_cast<void *>(api->version), &info) && info.dli_fname)
-    api->path = info.dli_fname;
+  if (dladdr(reinterpret_cast<void*>(api->version), &info) && info.dli_fname) api->path = info.dli_fname;
   api->isa = IsaText(api->get_effective_cpu_isa());
   if (api->engine_create(&api->engine, kCpu, 0) != 0) {
     *error = "oneDNN has no CPU engine";
@@ -136,77 +123,65 @@ std::unique_ptr<Api> Load(const std::string &first, std::string *error) {
   return api;
 }
 
-} // namespace
+}  // namespace
 
-const Api *Get() {
-  State *state = Shared();
+const Api* Get() {
+  State* state = Shared();
   std::call_once(state->once, [state] {
     std::lock_guard<std::mutex> lock(state->mutex);
     state->tried = true;
     std::string error;
     state->api = Load(state->path, &error);
-    if (!state->api)
-      state->error = error;
+    if (!state->api) state->error = error;
   });
   return state->enabled ? state->api.get() : nullptr;
 }
 
-const Api &Loaded() { return *Shared()->api; }
+const Api& Loaded() { return *Shared()->api; }
 
 std::string LoadError() {
   Get();
-  State *state = Shared();
-  if (!state->enabled)
-    return "switched off";
+  State* state = Shared();
+  if (!state->enabled) return "switched off";
   return state->error;
 }
 
-bool SetPath(const std::string &path) {
-  State *state = Shared();
+bool SetPath(const std::string& path) {
+  State* state = Shared();
   std::lock_guard<std::mutex> lock(state->mutex);
-  if (state->tried)
-    return state->api && state->api->path == path;
+  if (state->tried) return state->api && state->api->path == path;
   state->path = path;
   return true;
 }
 
 void SetEnabled(bool enabled) { Shared()->enabled = enabled; }
 
-void Check(int status, const char *call) {
-  if (status != 0)
-    TVM_FFI_THROW(InternalError)
-        << "oneDNN's " << call << " failed with status " << status;
+void Check(int status, const char* call) {
+  if (status != 0) TVM_FFI_THROW(InternalError) << "oneDNN's " << call << " failed with status " << status;
 }
 
 SingleThread::SingleThread() {
   Get();
-  const Api *api = Shared()->api.get();
-  if (!api || !api->omp_get_max_threads)
-    return;
+  const Api* api = Shared()->api.get();
+  if (!api || !api->omp_get_max_threads) return;
   before_ = api->omp_get_max_threads();
-  if (before_ != 1)
-    api->omp_set_num_threads(1);
+  if (before_ != 1) api->omp_set_num_threads(1);
 }
 
 SingleThread::~SingleThread() {
-  if (before_ > 1)
-    Shared()->api->omp_set_num_threads(before_);
+  if (before_ > 1) Shared()->api->omp_set_num_threads(before_);
 }
 
-OwnedMd StridedMd(int ndims, const int64_t *dims, DataType type,
-                  const int64_t *strides) {
+OwnedMd StridedMd(int ndims, const int64_t* dims, DataType type, const int64_t* strides) {
   MdHandle md = nullptr;
-  Check(
-      Loaded().memory_desc_create_with_strides(&md, ndims, dims, type, strides),
-      "memory_desc_create_with_strides");
+  Check(Loaded().memory_desc_create_with_strides(&md, ndims, dims, type, strides), "memory_desc_create_with_strides");
   return OwnedMd(md);
 }
 
-OwnedMd AnyMd(int ndims, const int64_t *dims, DataType type) {
+OwnedMd AnyMd(int ndims, const int64_t* dims, DataType type) {
   MdHandle md = nullptr;
-  Check(Loaded().memory_desc_create_with_tag(&md, ndims, dims, type, kTagAny),
-        "memory_desc_create_with_tag");
+  Check(Loaded().memory_desc_create_with_tag(&md, ndims, dims, type, kTagAny), "memory_desc_create_with_tag");
   return OwnedMd(md);
 }
 
-} // namespace uir::library::dnn
+}  // namespace uir::library::dnn

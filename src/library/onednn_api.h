@@ -16,14 +16,14 @@ namespace uir::library {
  */
 namespace dnn {
 
-using EngineHandle = struct EngineTag *;
-using StreamHandle = struct StreamTag *;
-using MdHandle = struct MdTag *;
-using MemoryHandle = struct MemoryTag *;
-using PdHandle = struct PdTag *;
-using PrimitiveHandle = struct PrimitiveTag *;
-using AttrHandle = struct AttrTag *;
-using PostOpsHandle = struct PostOpsTag *;
+using EngineHandle = struct EngineTag*;
+using StreamHandle = struct StreamTag*;
+using MdHandle = struct MdTag*;
+using MemoryHandle = struct MemoryTag*;
+using PdHandle = struct PdTag*;
+using PrimitiveHandle = struct PrimitiveTag*;
+using AttrHandle = struct AttrTag*;
+using PostOpsHandle = struct PostOpsTag*;
 
 constexpr int kMaxDims = 12;
 using Dims = int64_t[kMaxDims];
@@ -35,7 +35,7 @@ struct ExecArg {
 
 struct Version {
   int major, minor, patch;
-  const char *hash;
+  const char* hash;
   unsigned cpu_runtime, gpu_runtime;
 };
 
@@ -63,7 +63,7 @@ enum Argument : int {
   kWeights = 33,
   kBias = 41,
   kScratchpad = 80,
-  kPostOp = 32768, // times (index of the post-op + 1), or-ed with the operand
+  kPostOp = 32768,  // times (index of the post-op + 1), or-ed with the operand
 };
 enum Algorithm : int {
   kNoAlgorithm = 0,
@@ -77,60 +77,53 @@ enum Algorithm : int {
   kGeluErf = 49,
   kBinaryAdd = 0x1fff0,
 };
-constexpr int kCpu = 1, kInOrder = 1, kTagAny = 1, kFormatBlocked = 2,
-              kForwardInference = 96, kScratchpadUser = 1;
+constexpr int kCpu = 1, kInOrder = 1, kTagAny = 1, kFormatBlocked = 2, kForwardInference = 96, kScratchpadUser = 1;
 
 // name in the library without its prefix, signature
-#define UIR_ONEDNN_FUNCTIONS(F)                                                \
-  F(version, const Version *())                                                \
-  F(get_effective_cpu_isa, int())                                              \
-  F(engine_create, int(EngineHandle *, int, size_t))                           \
-  F(stream_create, int(StreamHandle *, EngineHandle, unsigned))                \
-  F(stream_destroy, int(StreamHandle))                                         \
-  F(memory_desc_create_with_strides,                                           \
-    int(MdHandle *, int, const int64_t *, int, const int64_t *))               \
-  F(memory_desc_create_with_tag,                                               \
-    int(MdHandle *, int, const int64_t *, int, int))                           \
-  F(memory_desc_query, int(const MdTag *, int, void *))                        \
-  F(memory_desc_equal, int(const MdTag *, const MdTag *))                      \
-  F(memory_desc_get_size, size_t(const MdTag *))                               \
-  F(memory_desc_clone, int(MdHandle *, const MdTag *))                         \
-  F(memory_desc_destroy, int(MdHandle))                                        \
-  F(memory_create, int(MemoryHandle *, const MdTag *, EngineHandle, void *))   \
-  F(memory_set_data_handle, int(MemoryHandle, void *))                         \
-  F(memory_destroy, int(MemoryHandle))                                         \
-  F(post_ops_create, int(PostOpsHandle *))                                     \
-  F(post_ops_append_eltwise, int(PostOpsHandle, int, float, float))            \
-  F(post_ops_append_binary, int(PostOpsHandle, int, const MdTag *))            \
-  F(post_ops_destroy, int(PostOpsHandle))                                      \
-  F(primitive_attr_create, int(AttrHandle *))                                  \
-  F(primitive_attr_set_post_ops, int(AttrHandle, const PostOpsTag *))          \
-  F(primitive_attr_set_scratchpad_mode, int(AttrHandle, int))                  \
-  F(primitive_attr_destroy, int(AttrHandle))                                   \
-  F(matmul_primitive_desc_create,                                              \
-    int(PdHandle *, EngineHandle, const MdTag *, const MdTag *, const MdTag *, \
-        const MdTag *, const AttrTag *))                                       \
-  F(convolution_forward_primitive_desc_create,                                 \
-    int(PdHandle *, EngineHandle, int, int, const MdTag *, const MdTag *,      \
-        const MdTag *, const MdTag *, const int64_t *, const int64_t *,        \
-        const int64_t *, const int64_t *, const AttrTag *))                    \
-  F(reorder_primitive_desc_create,                                             \
-    int(PdHandle *, const MdTag *, EngineHandle, const MdTag *, EngineHandle,  \
-        const AttrTag *))                                                      \
-  F(primitive_desc_query, int(const PdTag *, int, int, void *))                \
-  F(primitive_desc_query_md, const MdTag *(const PdTag *, int, int))           \
-  F(primitive_desc_destroy, int(PdHandle))                                     \
-  F(primitive_create, int(PrimitiveHandle *, const PdTag *))                   \
-  F(primitive_execute,                                                         \
-    int(const PrimitiveTag *, StreamHandle, int, const ExecArg *))             \
+#define UIR_ONEDNN_FUNCTIONS(F)                                                                                    \
+  F(version, const Version*())                                                                                     \
+  F(get_effective_cpu_isa, int())                                                                                  \
+  F(engine_create, int(EngineHandle*, int, size_t))                                                                \
+  F(stream_create, int(StreamHandle*, EngineHandle, unsigned))                                                     \
+  F(stream_destroy, int(StreamHandle))                                                                             \
+  F(memory_desc_create_with_strides, int(MdHandle*, int, const int64_t*, int, const int64_t*))                     \
+  F(memory_desc_create_with_tag, int(MdHandle*, int, const int64_t*, int, int))                                    \
+  F(memory_desc_query, int(const MdTag*, int, void*))                                                              \
+  F(memory_desc_equal, int(const MdTag*, const MdTag*))                                                            \
+  F(memory_desc_get_size, size_t(const MdTag*))                                                                    \
+  F(memory_desc_clone, int(MdHandle*, const MdTag*))                                                               \
+  F(memory_desc_destroy, int(MdHandle))                                                                            \
+  F(memory_create, int(MemoryHandle*, const MdTag*, EngineHandle, void*))                                          \
+  F(memory_set_data_handle, int(MemoryHandle, void*))                                                              \
+  F(memory_destroy, int(MemoryHandle))                                                                             \
+  F(post_ops_create, int(PostOpsHandle*))                                                                          \
+  F(post_ops_append_eltwise, int(PostOpsHandle, int, float, float))                                                \
+  F(post_ops_append_binary, int(PostOpsHandle, int, const MdTag*))                                                 \
+  F(post_ops_destroy, int(PostOpsHandle))                                                                          \
+  F(primitive_attr_create, int(AttrHandle*))                                                                       \
+  F(primitive_attr_set_post_ops, int(AttrHandle, const PostOpsTag*))                                               \
+  F(primitive_attr_set_scratchpad_mode, int(AttrHandle, int))                                                      \
+  F(primitive_attr_destroy, int(AttrHandle))                                                                       \
+  F(matmul_primitive_desc_create,                                                                                  \
+    int(PdHandle*, EngineHandle, const MdTag*, const MdTag*, const MdTag*, const MdTag*, const AttrTag*))          \
+  F(convolution_forward_primitive_desc_create,                                                                     \
+    int(PdHandle*, EngineHandle, int, int, const MdTag*, const MdTag*, const MdTag*, const MdTag*, const int64_t*, \
+        const int64_t*, const int64_t*, const int64_t*, const AttrTag*))                                           \
+  F(reorder_primitive_desc_create,                                                                                 \
+    int(PdHandle*, const MdTag*, EngineHandle, const MdTag*, EngineHandle, const AttrTag*))                        \
+  F(primitive_desc_query, int(const PdTag*, int, int, void*))                                                      \
+  F(primitive_desc_query_md, const MdTag*(const PdTag*, int, int))                                                 \
+  F(primitive_desc_destroy, int(PdHandle))                                                                         \
+  F(primitive_create, int(PrimitiveHandle*, const PdTag*))                                                         \
+  F(primitive_execute, int(const PrimitiveTag*, StreamHandle, int, const ExecArg*))                                \
   F(primitive_destroy, int(PrimitiveHandle))
 
-template <typename Signature> using FunctionPointer = Signature *;
+template <typename Signature>
+using FunctionPointer = Signature*;
 
 /*! The functions of one loaded library and its CPU engine. */
 struct Api {
-#define UIR_ONEDNN_MEMBER(name, ...)                                           \
-  FunctionPointer<__VA_ARGS__> name = nullptr;
+#define UIR_ONEDNN_MEMBER(name, ...) FunctionPointer<__VA_ARGS__> name = nullptr;
   UIR_ONEDNN_FUNCTIONS(UIR_ONEDNN_MEMBER)
 #undef UIR_ONEDNN_MEMBER
   /*! OpenMP's own controls; null where the library runs sequentially. */
@@ -143,49 +136,48 @@ struct Api {
 
 /*! The library, loaded once; null where there is none (then `LoadError` says
  * why). */
-const Api *Get();
+const Api* Get();
 
 /*! The library where it was ever loaded, also after `SetEnabled(false)`: for
  * what was made before. */
-const Api &Loaded();
+const Api& Loaded();
 
 /*! Why `Get` is null; empty where it is not. */
 std::string LoadError();
 
 /*! Where to look first; must come before the first `Get`, else it returns
  * false. */
-bool SetPath(const std::string &path);
+bool SetPath(const std::string& path);
 
 /*! Leave the library unused (or use it again): results must not depend on it,
  * and the tests show that they do not. */
 void SetEnabled(bool enabled);
 
 /*! Throw InternalError naming the call unless `status` is success. */
-void Check(int status, const char *call);
+void Check(int status, const char* call);
 
 /*! While it lives, the library runs on the calling thread alone; the thread's
  * OpenMP setting is restored after. */
 class SingleThread {
-public:
+ public:
   SingleThread();
   ~SingleThread();
-  SingleThread(const SingleThread &) = delete;
-  SingleThread &operator=(const SingleThread &) = delete;
+  SingleThread(const SingleThread&) = delete;
+  SingleThread& operator=(const SingleThread&) = delete;
 
-private:
+ private:
   int before_ = 0;
 };
 
 struct MdDelete {
-  void operator()(MdTag *md) const { Loaded().memory_desc_destroy(md); }
+  void operator()(MdTag* md) const { Loaded().memory_desc_destroy(md); }
 };
 using OwnedMd = std::unique_ptr<MdTag, MdDelete>;
 
-OwnedMd StridedMd(int ndims, const int64_t *dims, DataType type,
-                  const int64_t *strides);
-OwnedMd AnyMd(int ndims, const int64_t *dims, DataType type);
+OwnedMd StridedMd(int ndims, const int64_t* dims, DataType type, const int64_t* strides);
+OwnedMd AnyMd(int ndims, const int64_t* dims, DataType type);
 
-} // namespace dnn
-} // namespace uir::library
+}  // namespace dnn
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_ONEDNN_API_H_
+#endif  // UIR_LIBRARY_ONEDNN_API_H_

@@ -32,28 +32,25 @@ struct Header {
   char isa[40];
 };
 
-int64_t Align(int64_t bytes) {
-  return (bytes + kAlignment - 1) / kAlignment * kAlignment;
-}
+int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /*! Two 64-bit hashes of a byte string, of different multipliers. */
 class Hash {
-public:
-  void Add(const void *data, size_t bytes) {
-    const char *p = static_cast<const char *>(data);
+ public:
+  void Add(const void* data, size_t bytes) {
+    const char* p = static_cast<const char*>(data);
     for (; bytes >= 8; p += 8, bytes -= 8) {
       uint64_t word;
       std::memcpy(&word, p, 8);
       Word(word);
     }
     uint64_t word = bytes;
-    std::memcpy(reinterpret_cast<char *>(&word) + 1, p,
-                std::min<size_t>(bytes, 7));
+    std::memcpy(reinterpret_cast<char*>(&word) + 1, p, std::min<size_t>(bytes, 7));
     Word(word);
   }
   std::pair<uint64_t, uint64_t> value() const { return {first_, second_}; }
 
-private:
+ private:
   void Word(uint64_t word) {
     first_ = Mix(first_ ^ word) * 0x9e3779b97f4a7c15u;
     second_ = Mix(second_ + word * 0xd6e8feb86659fd93u) ^ (second_ << 7);
@@ -68,7 +65,7 @@ private:
 
 /*! What index i of dimension d adds to the element offset: layouts are
  * separable by dimension. */
-std::vector<int64_t> OffsetTable(const BlockedLayout &layout, int d) {
+std::vector<int64_t> OffsetTable(const BlockedLayout& layout, int d) {
   std::vector<int64_t> table(layout.dims[d]);
   for (int64_t i = 0; i < layout.dims[d]; ++i) {
     int64_t rest = i, offset = 0, unit = 1;
@@ -85,10 +82,8 @@ std::vector<int64_t> OffsetTable(const BlockedLayout &layout, int d) {
 }
 
 template <typename T>
-void CopyElements(const T *from, T *to,
-                  const std::vector<std::vector<int64_t>> &source,
-                  const std::vector<std::vector<int64_t>> &target, size_t d,
-                  int64_t from_at, int64_t to_at) {
+void CopyElements(const T* from, T* to, const std::vector<std::vector<int64_t>>& source,
+                  const std::vector<std::vector<int64_t>>& target, size_t d, int64_t from_at, int64_t to_at) {
   const size_t last = source.size() - 1;
   for (size_t i = 0; i < source[d].size(); ++i) {
     const int64_t f = from_at + source[d][i], t = to_at + target[d][i];
@@ -102,53 +97,40 @@ void CopyElements(const T *from, T *to,
 
 /*! Layout of a panel inside the contiguous whole weight; `at` is the byte where
  * it starts. */
-BlockedLayout PanelInWhole(const WeightFormat &format, const Panel &panel,
-                           int64_t *at) {
+BlockedLayout PanelInWhole(const WeightFormat& format, const Panel& panel, int64_t* at) {
   const size_t element = SizeOf(format.dtype);
   BlockedLayout layout = BlockedLayout::Contiguous(format.dims, element);
-  *at = panel.begin * layout.strides[format.panel_dim] *
-        static_cast<int64_t>(element);
+  *at = panel.begin * layout.strides[format.panel_dim] * static_cast<int64_t>(element);
   layout.dims[format.panel_dim] = panel.size;
   return layout;
 }
 
-[[noreturn]] void Corrupt(const char *why) {
-  TVM_FFI_THROW(ValueError)
-      << "A packed weight cannot be used: " << why
-      << ".\n  need:   a tensor made by uir.library.cpu.pack_weight, "
-         "unchanged, format version "
-      << kFormatVersion << "\n  remedy: compile the model again.";
+[[noreturn]] void Corrupt(const char* why) {
+  TVM_FFI_THROW(ValueError) << "A packed weight cannot be used: " << why
+                            << ".\n  need:   a tensor made by uir.library.cpu.pack_weight, "
+                               "unchanged, format version "
+                            << kFormatVersion << "\n  remedy: compile the model again.";
   TVM_FFI_UNREACHABLE();
 }
 
-const Header *HeaderOf(const DLTensor *blob) {
-  if (blob->ndim != 1 || blob->dtype.code != kDLUInt || blob->dtype.bits != 8)
-    Corrupt("it is not a vector of bytes");
-  if (blob->shape[0] < static_cast<int64_t>(sizeof(Header)))
-    Corrupt("it is too short");
-  const auto *header = reinterpret_cast<const Header *>(
-      static_cast<const char *>(blob->data) + blob->byte_offset);
-  if (std::memcmp(header->magic, kMagic, sizeof(kMagic)) != 0)
-    Corrupt("it does not start as one");
-  if (header->version != kFormatVersion)
-    Corrupt("it has another format version");
-  if (header->body_offset < static_cast<int64_t>(sizeof(Header)) ||
-      header->body_bytes < 0 || header->panels < 1 ||
-      header->body_offset > blob->shape[0] ||
-      blob->shape[0] - header->body_offset != header->body_bytes ||
+const Header* HeaderOf(const DLTensor* blob) {
+  if (blob->ndim != 1 || blob->dtype.code != kDLUInt || blob->dtype.bits != 8) Corrupt("it is not a vector of bytes");
+  if (blob->shape[0] < static_cast<int64_t>(sizeof(Header))) Corrupt("it is too short");
+  const auto* header = reinterpret_cast<const Header*>(static_cast<const char*>(blob->data) + blob->byte_offset);
+  if (std::memcmp(header->magic, kMagic, sizeof(kMagic)) != 0) Corrupt("it does not start as one");
+  if (header->version != kFormatVersion) Corrupt("it has another format version");
+  if (header->body_offset < static_cast<int64_t>(sizeof(Header)) || header->body_bytes < 0 || header->panels < 1 ||
+      header->body_offset > blob->shape[0] || blob->shape[0] - header->body_offset != header->body_bytes ||
       header->panels >
-          (header->body_offset - static_cast<int64_t>(sizeof(Header))) /
-              static_cast<int64_t>(sizeof(Panel))) {
+          (header->body_offset - static_cast<int64_t>(sizeof(Header))) / static_cast<int64_t>(sizeof(Panel))) {
     Corrupt("its sizes do not add up");
   }
   return header;
 }
 
-const char *BodyOf(const Header *header) {
-  return reinterpret_cast<const char *>(header) + header->body_offset;
-}
+const char* BodyOf(const Header* header) { return reinterpret_cast<const char*>(header) + header->body_offset; }
 
-int64_t LastOffset(const BlockedLayout &layout) {
+int64_t LastOffset(const BlockedLayout& layout) {
   int64_t last = 0;
   for (int d = 0; d < layout.ndims; ++d) {
     std::vector<int64_t> table = OffsetTable(layout, d);
@@ -159,10 +141,9 @@ int64_t LastOffset(const BlockedLayout &layout) {
 
 /*! The format written in the blob, checked so far that reading by it stays
  * inside. */
-WeightFormat FormatOf(const Header *header) {
+WeightFormat FormatOf(const Header* header) {
   WeightFormat format;
-  if (header->ndims < 1 || header->ndims > kLayoutDims ||
-      header->panel_dim < 0 || header->panel_dim >= header->ndims ||
+  if (header->ndims < 1 || header->ndims > kLayoutDims || header->panel_dim < 0 || header->panel_dim >= header->ndims ||
       header->dtype < 0 || header->dtype > static_cast<int>(DType::kF64)) {
     Corrupt("its header is damaged");
   }
@@ -170,61 +151,52 @@ WeightFormat FormatOf(const Header *header) {
   format.dims.assign(header->dims, header->dims + header->ndims);
   format.panel_dim = header->panel_dim;
   format.bytes = header->body_bytes;
-  const auto *panels = reinterpret_cast<const Panel *>(header + 1);
+  const auto* panels = reinterpret_cast<const Panel*>(header + 1);
   format.panels.assign(panels, panels + header->panels);
   auto [first, second] = format.Fingerprint();
-  if (first != header->fingerprint[0] || second != header->fingerprint[1])
-    Corrupt("its table of panels is damaged");
-  for (const Panel &panel : format.panels) {
+  if (first != header->fingerprint[0] || second != header->fingerprint[1]) Corrupt("its table of panels is damaged");
+  for (const Panel& panel : format.panels) {
     if (panel.offset < 0 || panel.layout.ndims != header->ndims ||
-        panel.offset + (LastOffset(panel.layout) + 1) *
-                           static_cast<int64_t>(SizeOf(format.dtype)) >
-            format.bytes) {
+        panel.offset + (LastOffset(panel.layout) + 1) * static_cast<int64_t>(SizeOf(format.dtype)) > format.bytes) {
       Corrupt("a panel lies outside of it");
     }
   }
   return format;
 }
 
-void Unpack(const char *body, const WeightFormat &format, char *plain) {
-  for (const Panel &panel : format.panels) {
+void Unpack(const char* body, const WeightFormat& format, char* plain) {
+  for (const Panel& panel : format.panels) {
     int64_t at = 0;
     const BlockedLayout whole = PanelInWhole(format, panel, &at);
-    CopyLayout(body + panel.offset, panel.layout, plain + at, whole,
-               SizeOf(format.dtype));
+    CopyLayout(body + panel.offset, panel.layout, plain + at, whole, SizeOf(format.dtype));
   }
 }
 
-void Pack(const char *plain, const WeightFormat &format, char *body) {
-  std::memset(
-      body, 0,
-      format.bytes); // padding of blocks takes part in the library's sums
-  for (const Panel &panel : format.panels) {
+void Pack(const char* plain, const WeightFormat& format, char* body) {
+  std::memset(body, 0,
+              format.bytes);  // padding of blocks takes part in the library's sums
+  for (const Panel& panel : format.panels) {
     int64_t at = 0;
     const BlockedLayout whole = PanelInWhole(format, panel, &at);
-    CopyLayout(plain + at, whole, body + panel.offset, panel.layout,
-               SizeOf(format.dtype));
+    CopyLayout(plain + at, whole, body + panel.offset, panel.layout, SizeOf(format.dtype));
   }
 }
 
-int64_t PlainBytes(const WeightFormat &format) {
+int64_t PlainBytes(const WeightFormat& format) {
   int64_t bytes = SizeOf(format.dtype);
-  for (int64_t dim : format.dims)
-    bytes *= dim;
+  for (int64_t dim : format.dims) bytes *= dim;
   return bytes;
 }
 
 /*! Converted weights, most recently used first. */
 class ConvertedWeights {
-public:
+ public:
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, uint64_t>;
 
   template <typename Make>
-  std::shared_ptr<AlignedBuffer> Find(const Key &key, int64_t bytes,
-                                      Make make) {
+  std::shared_ptr<AlignedBuffer> Find(const Key& key, int64_t bytes, Make make) {
     std::lock_guard<std::mutex> lock(mutex_);
-    auto it = std::find_if(entries_.begin(), entries_.end(),
-                           [&](const Entry &e) { return e.key == key; });
+    auto it = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.key == key; });
     if (it != entries_.end()) {
       entries_.splice(entries_.begin(), entries_, it);
       return it->buffer;
@@ -239,12 +211,12 @@ public:
     return entry.buffer;
   }
 
-  static ConvertedWeights *Global() {
-    static ConvertedWeights *cache = new ConvertedWeights();
+  static ConvertedWeights* Global() {
+    static ConvertedWeights* cache = new ConvertedWeights();
     return cache;
   }
 
-private:
+ private:
   struct Entry {
     Key key;
     int64_t bytes;
@@ -256,18 +228,16 @@ private:
 };
 
 struct AlignedAllocator {
-  void AllocData(DLTensor *tensor) {
+  void AllocData(DLTensor* tensor) {
     tensor->data = std::aligned_alloc(kAlignment, Align(tensor->shape[0]));
-    if (!tensor->data)
-      throw std::bad_alloc();
+    if (!tensor->data) throw std::bad_alloc();
   }
-  void FreeData(DLTensor *tensor) { std::free(tensor->data); }
+  void FreeData(DLTensor* tensor) { std::free(tensor->data); }
 };
 
-} // namespace
+}  // namespace
 
-BlockedLayout BlockedLayout::Contiguous(const std::vector<int64_t> &dims,
-                                        size_t element_size) {
+BlockedLayout BlockedLayout::Contiguous(const std::vector<int64_t>& dims, size_t element_size) {
   BlockedLayout layout;
   layout.ndims = static_cast<int32_t>(dims.size());
   int64_t stride = 1;
@@ -280,18 +250,15 @@ BlockedLayout BlockedLayout::Contiguous(const std::vector<int64_t> &dims,
   return layout;
 }
 
-bool BlockedLayout::Describe(const dnn::MdTag *md, BlockedLayout *out) {
-  const dnn::Api &api = dnn::Loaded();
+bool BlockedLayout::Describe(const dnn::MdTag* md, BlockedLayout* out) {
+  const dnn::Api& api = dnn::Loaded();
   int kind = 0, ndims = 0, blocks = 0;
-  dnn::Dims *dims = nullptr, *strides = nullptr, *sizes = nullptr,
-            *indices = nullptr;
+  dnn::Dims *dims = nullptr, *strides = nullptr, *sizes = nullptr, *indices = nullptr;
   api.memory_desc_query(md, dnn::kQueryFormatKind, &kind);
   api.memory_desc_query(md, dnn::kQueryNdims, &ndims);
-  if (kind != dnn::kFormatBlocked || ndims > kLayoutDims)
-    return false;
+  if (kind != dnn::kFormatBlocked || ndims > kLayoutDims) return false;
   api.memory_desc_query(md, dnn::kQueryInnerBlockCount, &blocks);
-  if (blocks > kLayoutBlocks)
-    return false;
+  if (blocks > kLayoutBlocks) return false;
   api.memory_desc_query(md, dnn::kQueryDims, &dims);
   api.memory_desc_query(md, dnn::kQueryStrides, &strides);
   *out = BlockedLayout();
@@ -309,27 +276,23 @@ bool BlockedLayout::Describe(const dnn::MdTag *md, BlockedLayout *out) {
   return true;
 }
 
-void CopyLayout(const char *from, const BlockedLayout &from_layout, char *to,
-                const BlockedLayout &to_layout, size_t element_size) {
+void CopyLayout(const char* from, const BlockedLayout& from_layout, char* to, const BlockedLayout& to_layout,
+                size_t element_size) {
   std::vector<std::vector<int64_t>> source, target;
   for (int d = 0; d < from_layout.ndims; ++d) {
     source.push_back(OffsetTable(from_layout, d));
     target.push_back(OffsetTable(to_layout, d));
   }
   if (element_size == 2) {
-    CopyElements(reinterpret_cast<const uint16_t *>(from),
-                 reinterpret_cast<uint16_t *>(to), source, target, 0, 0, 0);
+    CopyElements(reinterpret_cast<const uint16_t*>(from), reinterpret_cast<uint16_t*>(to), source, target, 0, 0, 0);
   } else if (element_size == 4) {
-    CopyElements(reinterpret_cast<const uint32_t *>(from),
-                 reinterpret_cast<uint32_t *>(to), source, target, 0, 0, 0);
+    CopyElements(reinterpret_cast<const uint32_t*>(from), reinterpret_cast<uint32_t*>(to), source, target, 0, 0, 0);
   } else {
-    CopyElements(reinterpret_cast<const uint64_t *>(from),
-                 reinterpret_cast<uint64_t *>(to), source, target, 0, 0, 0);
+    CopyElements(reinterpret_cast<const uint64_t*>(from), reinterpret_cast<uint64_t*>(to), source, target, 0, 0, 0);
   }
 }
 
-void WeightFormat::Add(int64_t begin, int64_t size,
-                       const BlockedLayout &layout) {
+void WeightFormat::Add(int64_t begin, int64_t size, const BlockedLayout& layout) {
   Panel panel;
   panel.begin = begin;
   panel.size = size;
@@ -339,14 +302,12 @@ void WeightFormat::Add(int64_t begin, int64_t size,
   bytes = Align(bytes + layout.bytes);
 }
 
-WeightFormat WeightFormat::Plain(DType dtype, std::vector<int64_t> dims,
-                                 int panel_dim) {
+WeightFormat WeightFormat::Plain(DType dtype, std::vector<int64_t> dims, int panel_dim) {
   WeightFormat format;
   format.dtype = dtype;
   format.panel_dim = panel_dim;
   format.dims = std::move(dims);
-  format.Add(0, format.dims[panel_dim],
-             BlockedLayout::Contiguous(format.dims, SizeOf(dtype)));
+  format.Add(0, format.dims[panel_dim], BlockedLayout::Contiguous(format.dims, SizeOf(dtype)));
   return format;
 }
 
@@ -359,7 +320,7 @@ std::pair<uint64_t, uint64_t> WeightFormat::Fingerprint() const {
   return hash.value();
 }
 
-tvm::ffi::Tensor PackWeight(const char *plain, const WeightFormat &format) {
+tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& format) {
   Header header;
   std::memset(&header, 0, sizeof(header));
   std::memcpy(header.magic, kMagic, sizeof(kMagic));
@@ -375,70 +336,60 @@ tvm::ffi::Tensor PackWeight(const char *plain, const WeightFormat &format) {
   header.panels = static_cast<int64_t>(format.panels.size());
   header.body_offset = Align(sizeof(Header) + sizeof(Panel) * header.panels);
   header.body_bytes = format.bytes;
-  const dnn::Api *api = dnn::Get();
-  std::strncpy(header.library, api ? api->version_text.c_str() : "none",
-               sizeof(header.library) - 1);
-  std::strncpy(header.isa, api ? api->isa.c_str() : "any",
-               sizeof(header.isa) - 1);
+  const dnn::Api* api = dnn::Get();
+  std::strncpy(header.library, api ? api->version_text.c_str() : "none", sizeof(header.library) - 1);
+  std::strncpy(header.isa, api ? api->isa.c_str() : "any", sizeof(header.isa) - 1);
 
   const int64_t size = header.body_offset + header.body_bytes;
-  tvm::ffi::Tensor blob = tvm::ffi::Tensor::FromNDAlloc(
-      AlignedAllocator(), tvm::ffi::ShapeView(&size, 1),
-      DLDataType{kDLUInt, 8, 1}, DLDevice{kDLCPU, 0});
-  char *data = static_cast<char *>(blob.data_ptr());
+  tvm::ffi::Tensor blob = tvm::ffi::Tensor::FromNDAlloc(AlignedAllocator(), tvm::ffi::ShapeView(&size, 1),
+                                                        DLDataType{kDLUInt, 8, 1}, DLDevice{kDLCPU, 0});
+  char* data = static_cast<char*>(blob.data_ptr());
   std::memset(data, 0, header.body_offset);
   std::memcpy(data, &header, sizeof(header));
-  std::memcpy(data + sizeof(header), format.panels.data(),
-              sizeof(Panel) * format.panels.size());
+  std::memcpy(data + sizeof(header), format.panels.data(), sizeof(Panel) * format.panels.size());
   Pack(plain, format, data + header.body_offset);
   return blob;
 }
 
-void UnpackWeight(const DLTensor *blob, std::vector<char> *plain,
-                  WeightFormat *format) {
-  const Header *header = HeaderOf(blob);
+void UnpackWeight(const DLTensor* blob, std::vector<char>* plain, WeightFormat* format) {
+  const Header* header = HeaderOf(blob);
   *format = FormatOf(header);
   plain->resize(PlainBytes(*format));
   Unpack(BodyOf(header), *format, plain->data());
 }
 
-ResolvedWeight
-ResolveWeight(const DLTensor *blob, const WeightFormat &wanted,
-              const std::pair<uint64_t, uint64_t> &wanted_fingerprint) {
-  const Header *header = HeaderOf(blob);
+ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
+                             const std::pair<uint64_t, uint64_t>& wanted_fingerprint) {
+  const Header* header = HeaderOf(blob);
   const auto [first, second] = wanted_fingerprint;
-  if (header->fingerprint[0] == first && header->fingerprint[1] == second &&
-      header->body_bytes == wanted.bytes) {
+  if (header->fingerprint[0] == first && header->fingerprint[1] == second && header->body_bytes == wanted.bytes) {
     return {BodyOf(header), nullptr};
   }
   const WeightFormat found = FormatOf(header);
   if (found.dtype != wanted.dtype || found.dims != wanted.dims) {
-    Corrupt("it was packed from a weight of another shape or type than this "
-            "operator's");
+    Corrupt(
+        "it was packed from a weight of another shape or type than this "
+        "operator's");
   }
-  const ConvertedWeights::Key key{header->content[0], header->content[1], first,
-                                  second};
-  std::shared_ptr<AlignedBuffer> buffer =
-      ConvertedWeights::Global()->Find(key, wanted.bytes, [&] {
-        std::vector<char> plain(PlainBytes(found));
-        Unpack(BodyOf(header), found, plain.data());
-        auto made = std::make_shared<AlignedBuffer>(wanted.bytes);
-        Pack(plain.data(), wanted, made->data());
-        return made;
-      });
+  const ConvertedWeights::Key key{header->content[0], header->content[1], first, second};
+  std::shared_ptr<AlignedBuffer> buffer = ConvertedWeights::Global()->Find(key, wanted.bytes, [&] {
+    std::vector<char> plain(PlainBytes(found));
+    Unpack(BodyOf(header), found, plain.data());
+    auto made = std::make_shared<AlignedBuffer>(wanted.bytes);
+    Pack(plain.data(), wanted, made->data());
+    return made;
+  });
   return {buffer->data(), buffer};
 }
 
-std::string DescribeBlob(const DLTensor *blob) {
-  const Header *header = HeaderOf(blob);
+std::string DescribeBlob(const DLTensor* blob) {
+  const Header* header = HeaderOf(blob);
   const WeightFormat format = FormatOf(header);
   std::ostringstream text;
-  text << "{\"version\": " << header->version << ", \"library\": \""
-       << std::string(header->library) << "\", \"isa\": \""
-       << std::string(header->isa) << "\", \"panels\": " << format.panels.size()
-       << ", \"blocks\": " << format.panels[0].layout.blocks
-       << ", \"bytes\": " << format.bytes << "}";
+  text << "{\"version\": " << header->version << ", \"library\": \"" << std::string(header->library)
+       << "\", \"isa\": \"" << std::string(header->isa) << "\", \"panels\": " << format.panels.size()
+       << ", \"blocks\": " << format.panels[0].layout.blocks << ", \"bytes\": " << format.bytes << "}";
   return text.str();
 }
 
-} // namespace uir::library
+}  // namespace uir::library

@@ -30,53 +30,50 @@ struct BlockedLayout {
   int64_t bytes = 0;
 
   /*! Contiguous, the last dimension fastest. */
-  static BlockedLayout Contiguous(const std::vector<int64_t> &dims,
-                                  size_t element_size);
+  static BlockedLayout Contiguous(const std::vector<int64_t>& dims, size_t element_size);
   /*! What the library chose; false where it cannot be written out. */
-  static bool Describe(const dnn::MdTag *md, BlockedLayout *out);
+  static bool Describe(const dnn::MdTag* md, BlockedLayout* out);
 };
 
 /*! Copy all elements from one layout to another of the same dims; padding of
  * the target is not touched. */
-void CopyLayout(const char *from, const BlockedLayout &from_layout, char *to,
-                const BlockedLayout &to_layout, size_t element_size);
+void CopyLayout(const char* from, const BlockedLayout& from_layout, char* to, const BlockedLayout& to_layout,
+                size_t element_size);
 
 /*! A slice of the weight along its panel dimension, packed on its own so that
  * threads can take different panels. */
 struct Panel {
   int64_t begin = 0, size = 0;
-  int64_t offset = 0; // bytes from the start of the body
+  int64_t offset = 0;  // bytes from the start of the body
   BlockedLayout layout;
 };
 
 /*! How an operator wants its constant weight. */
 struct WeightFormat {
   DType dtype = DType::kF32;
-  std::vector<int64_t> dims; // of the whole weight
+  std::vector<int64_t> dims;  // of the whole weight
   int panel_dim = 0;
   std::vector<Panel> panels;
-  int64_t bytes = 0; // of the body
+  int64_t bytes = 0;  // of the body
 
-  void Add(int64_t begin, int64_t size, const BlockedLayout &layout);
+  void Add(int64_t begin, int64_t size, const BlockedLayout& layout);
   /*! One contiguous panel. */
-  static WeightFormat Plain(DType dtype, std::vector<int64_t> dims,
-                            int panel_dim);
+  static WeightFormat Plain(DType dtype, std::vector<int64_t> dims, int panel_dim);
   /*! Equal fingerprints: the same format. */
   std::pair<uint64_t, uint64_t> Fingerprint() const;
 };
 
 /*! Pack a contiguous weight: a header that describes the blob, the panels, the
  * bytes. */
-tvm::ffi::Tensor PackWeight(const char *plain, const WeightFormat &format);
+tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& format);
 
 /*! The contiguous weight that was packed, for inspection and tests. */
-void UnpackWeight(const DLTensor *blob, std::vector<char> *plain,
-                  WeightFormat *format);
+void UnpackWeight(const DLTensor* blob, std::vector<char>* plain, WeightFormat* format);
 
 /*! The body of a blob in the wanted format; `keep` holds it alive where it had
  * to be converted. */
 struct ResolvedWeight {
-  const char *body = nullptr;
+  const char* body = nullptr;
   std::shared_ptr<AlignedBuffer> keep;
 };
 
@@ -87,13 +84,12 @@ struct ResolvedWeight {
  * fingerprint is `wanted`'s, computed once by the caller because every run of
  * the operator comes here.
  */
-ResolvedWeight
-ResolveWeight(const DLTensor *blob, const WeightFormat &wanted,
-              const std::pair<uint64_t, uint64_t> &wanted_fingerprint);
+ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
+                             const std::pair<uint64_t, uint64_t>& wanted_fingerprint);
 
 /*! JSON: what a blob was packed for. */
-std::string DescribeBlob(const DLTensor *blob);
+std::string DescribeBlob(const DLTensor* blob);
 
-} // namespace uir::library
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_PACKED_WEIGHT_H_
+#endif  // UIR_LIBRARY_PACKED_WEIGHT_H_

@@ -15,13 +15,13 @@ namespace uir::library {
 namespace {
 
 struct Launch {
-  const std::function<void(int)> *body;
+  const std::function<void(int)>* body;
   std::mutex mutex;
   std::exception_ptr error;
 };
 
-int RunTask(int task, TVMParallelGroupEnv *, void *data) {
-  auto *launch = static_cast<Launch *>(data);
+int RunTask(int task, TVMParallelGroupEnv*, void* data) {
+  auto* launch = static_cast<Launch*>(data);
   try {
     dnn::SingleThread single;
     (*launch->body)(task);
@@ -32,44 +32,38 @@ int RunTask(int task, TVMParallelGroupEnv *, void *data) {
   return 0;
 }
 
-} // namespace
+}  // namespace
 
 int PoolThreads() {
-  static const tvm::ffi::Function threads =
-      tvm::ffi::Function::GetGlobalRequired("runtime.NumThreads");
+  static const tvm::ffi::Function threads = tvm::ffi::Function::GetGlobalRequired("runtime.NumThreads");
   return std::max(1, threads().cast<int>());
 }
 
-void ParallelRun(int tasks, const std::function<void(int)> &body) {
+void ParallelRun(int tasks, const std::function<void(int)>& body) {
   Launch launch;
   launch.body = &body;
   if (tasks == 1) {
     RunTask(0, nullptr, &launch);
   } else if (TVMBackendParallelLaunch(RunTask, &launch, tasks) != 0) {
-    TVM_FFI_THROW(InternalError)
-        << "TVM's thread pool refused " << tasks << " tasks";
+    TVM_FFI_THROW(InternalError) << "TVM's thread pool refused " << tasks << " tasks";
   }
-  if (launch.error)
-    std::rethrow_exception(launch.error);
+  if (launch.error) std::rethrow_exception(launch.error);
 }
 
 Range Part(int64_t size, int64_t granule, int parts, int part) {
   const int64_t blocks = (size + granule - 1) / granule;
-  const int64_t first = blocks * part / parts,
-                last = blocks * (part + 1) / parts;
+  const int64_t first = blocks * part / parts, last = blocks * (part + 1) / parts;
   const int64_t begin = std::min(size, first * granule);
   return {begin, std::min(size, last * granule) - begin};
 }
 
 std::array<int, 3> Split::operator[](int task) const {
-  return {task / (parts[1] * parts[2]), task / parts[2] % parts[1],
-          task % parts[2]};
+  return {task / (parts[1] * parts[2]), task / parts[2] % parts[1], task % parts[2]};
 }
 
-Split ChooseSplit(
-    const std::array<SplitDim, 3> &dims, int threads,
-    const std::function<double(const std::array<int64_t, 3> &)> &cost) {
-  auto largest = [](const SplitDim &dim, int parts) {
+Split ChooseSplit(const std::array<SplitDim, 3>& dims, int threads,
+                  const std::function<double(const std::array<int64_t, 3>&)>& cost) {
+  auto largest = [](const SplitDim& dim, int parts) {
     const int64_t blocks = (dim.size + dim.granule - 1) / dim.granule;
     return std::min(dim.size, (blocks + parts - 1) / parts * dim.granule);
   };
@@ -78,17 +72,13 @@ Split ChooseSplit(
   for (int p0 = 1; p0 <= threads; ++p0) {
     for (int p1 = 1; p0 * p1 <= threads; ++p1) {
       for (int p2 = 1; p0 * p1 * p2 <= threads; ++p2) {
-        if (p0 * p1 * p2 == 1)
-          continue;
-        const double value = cost({largest(dims[0], p0), largest(dims[1], p1),
-                                   largest(dims[2], p2)}) +
-                             kLaunchCost;
-        if (value < lowest)
-          lowest = value, best.parts = {p0, p1, p2};
+        if (p0 * p1 * p2 == 1) continue;
+        const double value = cost({largest(dims[0], p0), largest(dims[1], p1), largest(dims[2], p2)}) + kLaunchCost;
+        if (value < lowest) lowest = value, best.parts = {p0, p1, p2};
       }
     }
   }
   return best;
 }
 
-} // namespace uir::library
+}  // namespace uir::library

@@ -17,7 +17,7 @@ int PoolThreads();
  * inside; `tasks` <= PoolThreads(). What a body throws is thrown here, after
  * all have ended.
  */
-void ParallelRun(int tasks, const std::function<void(int)> &body);
+void ParallelRun(int tasks, const std::function<void(int)>& body);
 
 /*! begin <= index < begin + size. */
 struct Range {
@@ -45,14 +45,13 @@ struct SplitDim {
  * gets the sizes of a part and returns its cost in multiply-adds; starting the
  * pool costs `kLaunchCost` of them, so that small work stays on one thread.
  */
-Split ChooseSplit(
-    const std::array<SplitDim, 3> &dims, int threads,
-    const std::function<double(const std::array<int64_t, 3> &)> &cost);
+Split ChooseSplit(const std::array<SplitDim, 3>& dims, int threads,
+                  const std::function<double(const std::array<int64_t, 3>&)>& cost);
 
 /*! A launch of the waiting pool takes about 4 microseconds, a core does about
  * 50 multiply-adds in a nanosecond. */
 constexpr double kLaunchCost = 200e3;
 
-} // namespace uir::library
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_PARALLEL_H_
+#endif  // UIR_LIBRARY_PARALLEL_H_

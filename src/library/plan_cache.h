@@ -13,15 +13,15 @@ namespace uir::library {
 
 /*! Plans by a text that says all they depend on; many threads may ask at once.
  */
-template <typename Entry> class PlanCache {
-public:
+template <typename Entry>
+class PlanCache {
+ public:
   template <typename Make>
-  std::shared_ptr<const Entry> Get(const std::string &key, Make make) {
+  std::shared_ptr<const Entry> Get(const std::string& key, Make make) {
     {
       std::shared_lock<std::shared_mutex> lock(mutex_);
       auto it = entries_.find(key);
-      if (it != entries_.end())
-        return it->second;
+      if (it != entries_.end()) return it->second;
     }
     // Made outside of the lock: it may take milliseconds. Of two made at once
     // the first to arrive stays.
@@ -29,8 +29,7 @@ public:
     std::unique_lock<std::shared_mutex> lock(mutex_);
     // A bound for programs that ask for ever new shapes; what runs keeps its
     // plan alive.
-    if (entries_.size() >= kMaxEntries)
-      entries_.clear();
+    if (entries_.size() >= kMaxEntries) entries_.clear();
     return entries_.emplace(key, std::move(made)).first->second;
   }
 
@@ -39,12 +38,12 @@ public:
     return entries_.size();
   }
 
-private:
+ private:
   static constexpr size_t kMaxEntries = 4096;
   mutable std::shared_mutex mutex_;
   std::unordered_map<std::string, std::shared_ptr<const Entry>> entries_;
 };
 
-} // namespace uir::library
+}  // namespace uir::library
 
-#endif // UIR_LIBRARY_PLAN_CACHE_H_
+#endif  // UIR_LIBRARY_PLAN_CACHE_H_
