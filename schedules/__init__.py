@@ -12,6 +12,7 @@ from types import ModuleType
 
 from . import (
     column_reduction,
+    concat,
     contraction,
     elementwise,
     fallback,
@@ -29,6 +30,7 @@ RECIPES: tuple[ModuleType, ...] = (
     column_reduction,
     transpose,
     gather,
+    concat,
     elementwise,
     fallback,
 )

@@ -12,14 +12,13 @@ import math
 from typing import Any
 
 from tvm.s_tir import Schedule
-
-from ..errors import ScheduleError
-from ..igraph import HardwareModel
-from ..schedule.annotations import LOOP
-from ..schedule.blocks import BlockInfo, leaf_blocks, own_loops, reduction_loops
-from ..schedule.prepare import prepare
-from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, tile_elements
-from ..schedule.rowwise import reduction_blocks
+from uir_tvm.errors import ScheduleError
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.annotations import LOOP
+from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, own_loops, reduction_loops
+from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, tile_elements
+from uir_tvm.schedule.rowwise import reduction_blocks
 
 HERO = "column reduction"
 #: Columns of a tile: enough for whole cache lines and several vectors, few enough for many tiles.
@@ -80,8 +79,7 @@ def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> int:
 def example() -> Any:
     """Mean over the tokens of (4, 128, 384)."""
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     return from_relax(lambda x: op.mean(x, axis=1), [(4, 128, 384)], lambda x: x.mean(1))
 

@@ -8,14 +8,13 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-
-from ..errors import ScheduleError
-from ..igraph import HardwareModel
-from ..schedule.annotations import LOOP
-from ..schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
-from ..schedule.prepare import prepare
-from ..schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
-from ..schedule.rowwise import reduction_blocks
+from uir_tvm.errors import ScheduleError
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.annotations import LOOP
+from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
+from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
+from uir_tvm.schedule.rowwise import reduction_blocks
 
 HERO = "contraction"
 #: On a block: its update is a matrix product over the tile.
@@ -76,8 +75,7 @@ def example() -> Any:
     """relu(a @ b + bias), (48, 100) x (100, 72)."""
     import numpy as np
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     return from_relax(
         lambda a, b, c: op.nn.relu(op.add(op.matmul(a, b), c)),

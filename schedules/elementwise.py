@@ -13,11 +13,10 @@ from typing import Any
 import tvm
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
-
-from ..igraph import HardwareModel
-from ..schedule.blocks import BlockInfo, collect, leaf_blocks
-from ..schedule.prepare import prepare
-from ..schedule.row_chain import (
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.row_chain import (
     attach_producers,
     groups_for,
     map_chain,
@@ -86,8 +85,7 @@ def example() -> Any:
 
     import numpy as np
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     def reference(x: Any, bias: Any) -> Any:
         y = x + bias

@@ -6,11 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.s_tir import Schedule
-
-from ..igraph import HardwareModel
-from ..schedule.annotations import LOOP, PARALLEL, parallel_value
-from ..schedule.blocks import leaf_blocks, loop_extent, root_block
-from ..schedule.prepare import inline_producers
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
+from uir_tvm.schedule.blocks import leaf_blocks, loop_extent, root_block
+from uir_tvm.schedule.prepare import inline_producers
 
 HERO = "fallback"
 CHUNK = 1024
@@ -40,8 +39,7 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
 def example() -> Any:
     """Two reductions over different rows: the mean of every row, then of all rows."""
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     return from_relax(
         lambda x: op.mean(op.mean(x, axis=-1), axis=0), [(60, 50)], lambda x: x.mean(-1).mean(0)

@@ -8,11 +8,10 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-
-from ..igraph import HardwareModel
-from ..schedule.blocks import BlockInfo, collect, leaf_blocks
-from ..schedule.prepare import prepare
-from ..schedule.row_chain import (
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.row_chain import (
     attach_producers,
     groups_for,
     map_chain,
@@ -49,8 +48,7 @@ def _has_indirect_load(block: BlockInfo) -> bool:
 def example() -> Any:
     """Token plus position embedding."""
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     return from_relax(
         lambda table, ids, positions: op.add(op.take(table, ids, axis=0), positions),

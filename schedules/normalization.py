@@ -12,10 +12,9 @@ import math
 from typing import Any
 
 from tvm.s_tir import Schedule
-
-from ..igraph import HardwareModel
-from ..schedule.row_chain import output_blocks
-from ..schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.row_chain import output_blocks
+from uir_tvm.schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
 
 HERO = "normalization"
 
@@ -38,8 +37,7 @@ def example() -> Any:
     """Softmax of (4, 12, 96, 128) scores with a mask."""
     import numpy as np
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     def reference(x: Any, mask: Any) -> Any:
         e = np.exp(x + mask - (x + mask).max(-1, keepdims=True))

@@ -6,9 +6,8 @@ from __future__ import annotations
 from typing import Any
 
 from tvm.s_tir import Schedule
-
-from ..igraph import HardwareModel
-from ..schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
 
 HERO = "reduction"
 
@@ -31,8 +30,7 @@ def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
 def example() -> Any:
     """Sum of squares over rows of 1000."""
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     return from_relax(lambda x: op.sum(op.multiply(x, x), axis=-1), [(300, 1000)], lambda x: (x * x).sum(-1))
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-
-from ..errors import ScheduleError
-from ..igraph import HardwareModel
-from ..schedule.blocks import BlockInfo, collect, leaf_blocks
-from ..schedule.map_to_units import map_to_units
-from ..schedule.prepare import prepare
-from ..schedule.row_chain import Nest, attach_producers, groups_for, output_blocks
+from uir_tvm.errors import ScheduleError
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.map_to_units import map_to_units
+from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.row_chain import Nest, attach_producers, groups_for, output_blocks
 
 HERO = "transpose"
 #: A tile is one cache line of the operand by this many of the result.
@@ -89,8 +88,7 @@ def example() -> Any:
     """exp(x) with its last two dimensions swapped, (20, 160, 170)."""
     import numpy as np
     from tvm.relax import op
-
-    from ..schedule.demo import from_relax
+    from uir_tvm.schedule.demo import from_relax
 
     return from_relax(
         lambda x: op.permute_dims(op.exp(x), [0, 2, 1]),
