@@ -11,10 +11,10 @@ help:  ## what there is
 
 env: $(VENV)/.ready  ## an environment with everything that tests and the demo need
 
-$(VENV)/.ready: pyproject.toml setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
+$(VENV)/.ready: pyproject.toml constraints.txt setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
-	$(RUN) -m pip install --quiet -e '.[dev]'
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[dev]'
 	touch $@
 
 demo: env  ## compile a real sentence encoder and compare it with torch
@@ -36,7 +36,7 @@ stubs: env  ## write the field annotations of the iGraph nodes from their C++ de
 	$(VENV)/bin/tvm-ffi-stubgen --dlls python/uir_tvm/libuir_tvm.so -- python/uir_tvm/igraph
 
 bench: env  ## torch, ONNX Runtime, stock TVM and uir-cpu in one interleaved run
-	$(RUN) -m pip install --quiet -e '.[bench]'
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[bench]'
 	$(RUN) benchmarks/cpu.py
 
 clean:  ## remove what builds left
