@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import logging
 import pathlib
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import tvm
-from tvm import relax
+from tvm import relax, tirx
 
 from . import pipeline
 from .errors import FrontendError, ModelFormatError, ShapeError
+from .igraph import IGraph
 from .options import CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.tensors import TensorSpec
@@ -37,9 +39,10 @@ def compile(
 
     Parameters
     ----------
-    model : tvm.IRModule, torch.export.ExportedProgram, onnx.ModelProto, str or Path
-        A Relax module with a function ``main``; an exported program; an ONNX model; or a file:
-        ``.onnx``, ``.pt2`` (torch.export.save), ``.relax.json`` (a dump).
+    model : tvm.IRModule, torch.export.ExportedProgram, onnx.ModelProto, PrimFunc, IGraph, str or Path
+        A Relax module with a function ``main``; an exported program; an ONNX model; one kernel; or a file:
+        ``.onnx``, ``.pt2`` (torch.export.save), or a dump of any stage: ``.relax.json`` (the model),
+        ``.tir.json`` (a kernel), ``.igraph`` (a kernel on flat tensors).
     target : str or Target
         ``uir-cpu``; see ``uir targets``.
     shapes : mapping of str to tuple of int, optional
@@ -82,12 +85,16 @@ def compile(
 
     mod = timed("import", lambda: import_model(model, shapes))
     inputs, outputs = _signature(mod)
-    if options.dump_dir is not None:
-        pipeline.write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
-        pipeline.write_dump(options.dump_dir, label, ".relax.txt", mod.script())
-    graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target))
-    lowered = timed("memory plan", lambda: kernel_graph.vm_passes()(kernel_graph.to_relax(graph)))
-    total = len(graph.kernels)
+    graph = None
+    if not kernel_graph.calls_kernels(mod):
+        if options.dump_dir is not None:
+            pipeline.write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
+            pipeline.write_dump(options.dump_dir, label, ".relax.txt", mod.script())
+        graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target))
+        mod = kernel_graph.to_relax(graph)
+    text = mod["main"].script()
+    lowered = timed("memory plan", lambda: kernel_graph.vm_passes()(mod))
+    total = sum(isinstance(func, tirx.PrimFunc) for func in mod.functions.values())
     done = 0
 
     def kernel_done(record: pipeline.KernelRecord) -> None:
@@ -103,8 +110,9 @@ def compile(
         inputs=inputs,
         outputs=outputs,
         kernels=tuple(_info_of(r) for r in records.values()),
-        graph=graph.summary(),
+        graph=graph.summary() if graph is not None else {},
         seconds=seconds,
+        relax=text,
     )
     return Executable(library, info, graph)
 
@@ -121,12 +129,26 @@ def import_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None
     FrontendError
         See `compile`.
     """
-    from . import frontend
+    from . import frontend, kernel_graph
 
     if isinstance(model, tvm.IRModule):
-        if "main" not in [g.name_hint for g in model.get_global_vars()]:
-            raise FrontendError("The module has no function 'main'.", need="a Relax function named main")
-        return frontend.normalize(model)
+        functions = {gvar.name_hint: func for gvar, func in model.functions.items()}
+        if not isinstance(functions.get("main"), relax.Function):
+            raise FrontendError(
+                "The module has no Relax function 'main'.",
+                need="a Relax function named main",
+                limit="it has " + (", ".join(functions) or "no function"),
+                remedy="rename the model's function, or pass a PrimFunc by itself",
+            )
+        return (
+            kernel_graph.legalize_rest(model)
+            if kernel_graph.calls_kernels(model)
+            else frontend.normalize(model)
+        )
+    if isinstance(model, tirx.PrimFunc):
+        return frontend.from_prim_func(model)
+    if isinstance(model, IGraph):
+        return frontend.from_igraph(model)
     if isinstance(model, str | pathlib.Path):
         return _import_file(pathlib.Path(model), shapes)
     kind = type(model).__module__.partition(".")[0]
@@ -144,34 +166,15 @@ def import_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None
 def _import_file(path: pathlib.Path, shapes: Mapping[str, tuple[int, ...]] | None) -> tvm.IRModule:
     from . import frontend
 
-    def torch_program(file: pathlib.Path) -> tvm.IRModule:
-        import torch
-
-        try:
-            return frontend.from_torch(torch.export.load(file))
-        except (RuntimeError, OSError, ValueError, KeyError) as error:
-            raise ModelFormatError(
-                f"{file} is no exported program of torch.",
-                need=str(error).splitlines()[0],
-                remedy="save it with torch.export.save(program, path)",
-            ) from error
-
-    def dump(file: pathlib.Path) -> tvm.IRModule:
-        try:
-            return import_model(tvm.ir.load_json(file.read_text()))
-        except (ValueError, RuntimeError, TypeError) as error:
-            raise ModelFormatError(
-                f"{file} is no dump of a Relax module.",
-                need=str(error).splitlines()[0],
-                remedy="dump it with --dump",
-            ) from error
-
     readers: dict[str, Callable[[pathlib.Path], tvm.IRModule]] = {
         ".onnx": lambda file: frontend.from_onnx(file, shapes=shapes),
-        ".pt2": torch_program,
-        ".json": dump,
+        ".pt2": _torch_program,
+        ".relax.json": _relax_dump,
+        ".tir.json": _tir_dump,
+        ".igraph": _igraph_dump,
     }
-    if path.suffix not in readers:
+    reader = next((read for suffix, read in readers.items() if path.name.endswith(suffix)), None)
+    if reader is None:
         raise ModelFormatError(
             f"{path} has no known kind of file.",
             need=", ".join(readers),
@@ -179,7 +182,63 @@ def _import_file(path: pathlib.Path, shapes: Mapping[str, tuple[int, ...]] | Non
         )
     if not path.is_file():
         raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
-    return readers[path.suffix](path)
+    return reader(path)
+
+
+def _torch_program(file: pathlib.Path) -> tvm.IRModule:
+    from . import frontend
+
+    try:
+        import torch
+    except ImportError as error:
+        raise FrontendError(
+            f"{file} is a program of torch, which is not installed.", remedy="pip install 'uir_tvm[torch]'"
+        ) from error
+    # Its own complaint about the archive would come before ours.
+    logging.getLogger("torch.export.pt2_archive").setLevel(logging.ERROR)
+    try:
+        program = torch.export.load(file)
+    except Exception as error:  # torch's loader raises many kinds
+        raise ModelFormatError(
+            f"{file} is no exported program of torch, or a truncated one.",
+            need=(str(error).strip() or type(error).__name__).splitlines()[0],
+            remedy="save it with torch.export.save(program, path)",
+        ) from error
+    return frontend.from_torch(program)
+
+
+def _relax_dump(file: pathlib.Path) -> tvm.IRModule:
+    try:
+        mod = tvm.ir.load_json(file.read_text())
+    except Exception as error:  # TVM's reader raises whatever its C++ throws
+        raise ModelFormatError(
+            f"{file} is no dump of a Relax module, or a truncated one.",
+            need=(str(error).strip() or type(error).__name__).splitlines()[0],
+            remedy="dump it with --dump",
+        ) from error
+    return import_model(mod)
+
+
+def _tir_dump(file: pathlib.Path) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_prim_func(_dumped(file, "tir"), _kernel_name(file, ".tir.json"))
+
+
+def _igraph_dump(file: pathlib.Path) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_igraph(_dumped(file, "igraph"))
+
+
+def _dumped(file: pathlib.Path, name: str) -> Any:
+    (stage,) = [stage for stage in pipeline.STAGES if stage.name == name]
+    return pipeline.read_dump(file, stage, None)
+
+
+def _kernel_name(file: pathlib.Path, suffix: str) -> str:
+    """A kernel's name for code generation, of a file's name."""
+    return re.sub(r"\W", "_", file.name.removesuffix(suffix)) or "kernel"
 
 
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:

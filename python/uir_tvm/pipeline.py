@@ -7,15 +7,20 @@
     source    what the target made of the iGraph              (text; on uir-cpu TIR)
 
 Every stage can be dumped (`CompileOptions.dump_dir`), and a dump of ``tir`` or ``igraph`` can take the
-place of what the stage makes (`CompileOptions.override_dir`).
+place of what the stage makes (`CompileOptions.override_dir`), or be compiled by itself (`read_dump`).
+
+What the compiler made and then cannot carry on with is left to TVM's own lowering; what the user wrote
+(an override, an iGraph of one's own) and is refused ends the compilation with the reason.
 """
 
 from __future__ import annotations
 
 import contextlib
 import contextvars
+import hashlib
 import logging
 import pathlib
+import re
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -23,13 +28,16 @@ from typing import Any
 import attrs
 import tvm
 from tvm import tirx
-from tvm_ffi.structural import structural_hash
 
 from .errors import ArtifactError, UirError
+from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .options import CompileOptions
 
 log = logging.getLogger(__name__)
+
+#: Characters of a kernel's name that its files keep: file systems allow 255 with the suffix.
+STEM_LENGTH = 120
 
 
 @attrs.define
@@ -45,6 +53,8 @@ class KernelRecord:
     seconds: dict[str, float] = attrs.field(factory=dict)
     #: Why TVM's own lowering took the kernel instead (empty: it went through an iGraph).
     fallback: str = ""
+    #: Stages whose product came from the user's override folder.
+    overridden: tuple[str, ...] = ()
 
     @property
     def igraph(self) -> IGraph | None:
@@ -75,13 +85,17 @@ class Stage:
     suffix: str
     dump: Callable[[Any], str]
     #: None where a dump is for reading only.
-    read: Callable[[str, Context], Any] | None
+    read: Callable[[str, Context | None], Any] | None
 
 
 def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     from .schedule import apply_default
 
-    scheduled = apply_default(record.products["prim_func"], context.hardware)
+    func = record.products["prim_func"]
+    if _given(func) is not None:
+        record.recipe = "given iGraph"
+        return func
+    scheduled = apply_default(func, context.hardware)
     record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
     return scheduled
 
@@ -89,7 +103,16 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
 def _extract(record: KernelRecord, context: Context) -> IGraph:
     from .extract import extract
 
+    text = _given(record.products["tir"])
+    if text is not None:
+        return _read_igraph(text, context)
     return _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
+
+
+def _given(func: tirx.PrimFunc) -> str | None:
+    """The text of the iGraph that a function stands for, if it does (see `frontend.from_igraph`)."""
+    text = (func.attrs or {}).get(IGRAPH)
+    return None if text is None else str(text)
 
 
 def _verified(graph: IGraph, context: Context) -> IGraph:
@@ -106,19 +129,31 @@ def _emit(record: KernelRecord, context: Context) -> Any:
     return registry.of_target(context.target).lower(record.products["igraph"], record.products["prim_func"])
 
 
-def _read_tir(text: str, context: Context) -> tirx.PrimFunc:
-    func = tvm.ir.load_json(text)
+def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:
+    try:
+        func = tvm.ir.load_json(text)
+    except Exception as error:  # TVM's reader raises whatever its C++ throws
+        raise ArtifactError(
+            "The file is no dump of TVM.", need=_first_line(error), remedy="dump it with --dump"
+        ) from error
     if not isinstance(func, tirx.PrimFunc):
         raise ArtifactError(
-            "The file does not hold a PrimFunc.", need="a .tir.json dump", remedy="dump it with --dump"
+            f"The file holds a {type(func).__name__}, not a PrimFunc.",
+            need="a .tir.json dump",
+            remedy="dump it with --dump",
         )
     return func
 
 
-def _read_igraph(text: str, context: Context) -> IGraph:
+def _first_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _read_igraph(text: str, context: Context | None) -> IGraph:
     from .igraph.parser import parse_igraph
 
-    return _verified(parse_igraph(text), context)
+    graph = parse_igraph(text)
+    return graph if context is None else _verified(graph, context)
 
 
 STAGES: tuple[Stage, ...] = (
@@ -141,21 +176,35 @@ _OPTIONS: contextvars.ContextVar[CompileOptions | None] = contextvars.ContextVar
 _PROGRESS: contextvars.ContextVar[Callable[[KernelRecord], None] | None] = contextvars.ContextVar(
     "uir_progress", default=None
 )
+#: Errors on their way out through TVM's passes, which keep their text but not their class.
+_RAISED: contextvars.ContextVar[list[UirError] | None] = contextvars.ContextVar("uir_raised", default=None)
 
 
 @contextlib.contextmanager
 def recording(
     options: CompileOptions | None = None, progress: Callable[[KernelRecord], None] | None = None
 ) -> Iterator[dict[str, KernelRecord]]:
-    """Collect the records of all kernels compiled inside, by name."""
+    """Collect the records of all kernels compiled inside, by name.
+
+    Raises
+    ------
+    UirError
+        What a stage raised about the user's own override or iGraph.
+    """
     records: dict[str, KernelRecord] = {}
-    tokens = (_RECORDS.set(records), _OPTIONS.set(options), _PROGRESS.set(progress))
+    raised: list[UirError] = []
+    tokens = (_RECORDS.set(records), _OPTIONS.set(options), _PROGRESS.set(progress), _RAISED.set(raised))
     try:
         yield records
+    except Exception:
+        if raised:
+            raise raised[0] from None
+        raise
     finally:
         _RECORDS.reset(tokens[0])
         _OPTIONS.reset(tokens[1])
         _PROGRESS.reset(tokens[2])
+        _RAISED.reset(tokens[3])
 
 
 def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None = None) -> KernelRecord:
@@ -171,6 +220,11 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
         A uir target.
     name : str, optional
         Default: the function's global symbol.
+
+    Raises
+    ------
+    UirError
+        An override, or an iGraph that the function stands for, is refused.
     """
     from .schedule.hardware_of import model_of_target
 
@@ -180,9 +234,12 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
     for stage in STAGES:
         start = time.perf_counter()
+        product = _override(stage, record, context)
         try:
-            record.products[stage.name] = _overridden(stage, record, context) or stage.make(record, context)
+            record.products[stage.name] = stage.make(record, context) if product is None else product
         except UirError as error:
+            if record.overridden or _given(func) is not None:
+                raise _leaving(error) from error
             record.fallback = f"{stage.name}: {error}"
             log.warning("kernel %s is left to TVM's own lowering (%s)", label, str(error).splitlines()[0])
             break
@@ -197,15 +254,44 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     return record
 
 
-def _overridden(stage: Stage, record: KernelRecord, context: Context) -> Any:
+def _override(stage: Stage, record: KernelRecord, context: Context) -> Any:
+    """What the user put in the place of a stage's product; None where there is nothing."""
     folder = context.options.override_dir
     if folder is None or stage.read is None:
         return None
-    path = folder / f"{record.name}{stage.suffix}"
+    path = folder / f"{file_stem(record.name)}{stage.suffix}"
     if not path.is_file():
         return None
     log.info("kernel %s: stage %s comes from %s", record.name, stage.name, path)
-    return stage.read(path.read_text(), context)
+    record.overridden += (stage.name,)
+    return read_dump(path, stage, context)
+
+
+def read_dump(path: pathlib.Path, stage: Stage, context: Context | None) -> Any:
+    """The product of a stage from its dump; an iGraph is verified where there is a context.
+
+    Raises
+    ------
+    UirError
+        What the stage's reader says of the file; ``where`` starts with its path.
+    """
+    assert stage.read is not None, stage
+    try:
+        return stage.read(path.read_text(), context)
+    except (OSError, UnicodeDecodeError) as error:
+        raise _leaving(ArtifactError(f"{path} cannot be read.", need=_first_line(error))) from error
+    except UirError as error:
+        error.where = f"{path}, {error.where}" if error.where else str(path)
+        error.args = (error.render(),)
+        raise _leaving(error) from error.__cause__
+
+
+def _leaving(error: UirError) -> UirError:
+    """Note an error that is about to cross TVM's passes."""
+    raised = _RAISED.get()
+    if raised is not None:
+        raised.append(error)
+    return error
 
 
 def _dump(stage: Stage, record: KernelRecord, context: Context) -> None:
@@ -225,7 +311,7 @@ def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathl
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{name}{suffix}"
+        path = folder / f"{file_stem(name)}{suffix}"
         path.write_text(text)
     except OSError as error:
         raise ArtifactError(
@@ -234,6 +320,10 @@ def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathl
     return path
 
 
-def kernel_key(func: tirx.PrimFunc) -> int:
-    """Structural hash of a PrimFunc without its name: equal kernels have equal keys."""
-    return structural_hash(func.without_attr("global_symbol"))
+def file_stem(name: str) -> str:
+    """A kernel's name as a file's: legal everywhere, short enough, and different for different names."""
+    legal = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
+    if legal == name and len(name) <= STEM_LENGTH and not name.startswith((".", "-")):
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
+    return f"{legal[:STEM_LENGTH].lstrip('.-')}-{digest}"

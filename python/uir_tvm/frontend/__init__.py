@@ -11,9 +11,15 @@ from typing import Any
 
 from .normalize import normalize
 
-_LAZY = {"from_torch": ".torch", "export_torch": ".torch", "from_onnx": ".onnx"}
+_LAZY = {
+    "from_torch": ".torch",
+    "export_torch": ".torch",
+    "from_onnx": ".onnx",
+    "from_prim_func": ".kernel",
+    "from_igraph": ".kernel",
+}
 
-__all__ = ["export_torch", "from_onnx", "from_torch", "normalize"]
+__all__ = ["export_torch", "from_igraph", "from_onnx", "from_prim_func", "from_torch", "normalize"]
 
 
 def __getattr__(name: str) -> Any:

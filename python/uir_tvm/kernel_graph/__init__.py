@@ -6,7 +6,7 @@ from __future__ import annotations
 from .build import build, build_with
 from .memory_plan import MemoryPlan, memory_plan
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
-from .to_relax import relax_passes, to_relax, vm_passes
+from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
 
 __all__ = [
     "CustomOp",
@@ -17,6 +17,8 @@ __all__ = [
     "Tensor",
     "build",
     "build_with",
+    "calls_kernels",
+    "legalize_rest",
     "memory_plan",
     "relax_passes",
     "to_relax",

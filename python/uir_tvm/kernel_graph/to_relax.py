@@ -112,20 +112,20 @@ def vm_passes() -> tvm.transform.Pass:
 def relax_passes(target: str | tvm.target.Target) -> tvm.transform.Pass:
     """Model -> virtual machine: `build`, `to_relax`, `vm_passes`; what ``tvm.compile`` runs for our targets.
 
-    A module whose ``main`` already calls kernels (call_tir) goes through the lowering alone.
+    A module whose ``main`` already calls kernels (call_tir) goes through the lowering alone; its other
+    operators become kernels one by one, as TVM legalises them.
     """
 
     @tvm.transform.module_pass(opt_level=0, name="uir.relax_passes")
     def passes(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
-        if not _calls_kernels(mod):
-            mod = to_relax(build(mod, target))
+        mod = legalize_rest(mod) if calls_kernels(mod) else to_relax(build(mod, target))
         return vm_passes()(mod)
 
     return passes
 
 
-def _calls_kernels(mod: tvm.IRModule) -> bool:
-    """Whether main already consists of lowered calls."""
+def calls_kernels(mod: tvm.IRModule) -> bool:
+    """Whether ``main`` already consists of lowered calls (call_tir, call_dps_packed)."""
     return any(
         isinstance(binding.value, tvm.ir.Call)
         and isinstance(binding.value.op, tvm.ir.Op)
@@ -133,3 +133,8 @@ def _calls_kernels(mod: tvm.IRModule) -> bool:
         for block in mod["main"].body.blocks
         for binding in block.bindings
     )
+
+
+def legalize_rest(mod: tvm.IRModule) -> tvm.IRModule:
+    """The operators beside the calls of kernels as kernels; a reshape stays one, as it costs nothing."""
+    return relax.transform.LegalizeOps(skip_ops=["relax.reshape"])(mod)

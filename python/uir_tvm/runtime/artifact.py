@@ -4,6 +4,8 @@
 manifest.json   format, versions, target, inputs, outputs, checksums
 model.so        the Relax VM executable with its constants
 kernels.json    hero, recipe, stage texts of every kernel
+graph.json      the kernel graph without its constants (null where a single kernel was compiled)
+relax.txt       the Relax function that calls the kernels and the library
 """
 
 from __future__ import annotations
@@ -13,21 +15,62 @@ import importlib.metadata
 import json
 import os
 import pathlib
+import secrets
+import shutil
 import tempfile
 import zipfile
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import tvm
+from tvm.support.cc import get_cc
 
 from .._native import REQUIRED
 from ..errors import ArtifactError
 from .executable import Executable, KernelInfo, ModelInfo
+from .quiet import without_scope_notes
+from .saved_graph import SavedGraph
 from .tensors import TensorSpec
 
 #: Changes whenever a reader of the last version could not read the file.
 FORMAT = 1
 MANIFEST, LIBRARY, KERNELS = "manifest.json", "model.so", "kernels.json"
+GRAPH, RELAX = "graph.json", "relax.txt"
+#: The parts beside the manifest, which holds the checksum of each.
+PARTS = (KERNELS, GRAPH, RELAX, LIBRARY)
+#: The fields of `ModelInfo` that are parts of their own.
+APART = ("kernels", "relax")
+
+
+def check_destination(path: pathlib.Path) -> None:
+    """Refuse a path that `save` could not write, before hours of compilation are spent.
+
+    Raises
+    ------
+    ArtifactError
+        There is no such folder, it cannot be written, the path is a folder, or there is no linker.
+    """
+    if not path.parent.is_dir():
+        raise ArtifactError(
+            f"There is no folder {path.parent}.", need="an existing folder", remedy="create it first"
+        )
+    if path.is_dir():
+        raise ArtifactError(f"{path} is a folder.", need="the name of a file", remedy=f"{path / 'model.uir'}")
+    if not os.access(path.parent, os.W_OK):
+        raise ArtifactError(
+            f"{path} cannot be written.",
+            need=f"write permission in {path.parent}",
+            remedy="name another folder",
+        )
+    compiler = get_cc()
+    if compiler is None or shutil.which(compiler.split()[0]) is None:
+        raise ArtifactError(
+            "The executable cannot be linked.",
+            need="a C++ compiler",
+            limit=f"CXX is {compiler}" if compiler else "none is in PATH",
+            remedy="install g++ or clang++, or set CXX",
+        )
 
 
 def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
@@ -38,46 +81,63 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
     ArtifactError
         The folder cannot be written, or no linker was found.
     """
-    if not path.parent.is_dir():
-        raise ArtifactError(
-            f"There is no folder {path.parent}.", need="an existing folder", remedy="create it first"
-        )
-    with tempfile.TemporaryDirectory() as scratch:
-        library = pathlib.Path(scratch) / LIBRARY
-        try:
-            exe.library.export_library(os.fspath(library))
-        except (RuntimeError, OSError, ValueError) as error:
-            raise ArtifactError(
-                "The executable could not be linked.",
-                need=str(error).splitlines()[-1],
-                remedy="install a C++ compiler (g++ or clang++)",
-            ) from error
-        kernels = json.dumps([attrs.asdict(k) for k in exe.info.kernels], indent=1).encode()
-        manifest = {
-            "format": FORMAT,
-            "versions": _versions(),
-            "info": attrs.asdict(exe.info, filter=lambda a, _: a.name != "kernels"),
-            "sha256": {LIBRARY: _digest(library.read_bytes()), KERNELS: _digest(kernels)},
-        }
-        _write_zip(path, manifest, library, kernels)
+    check_destination(path)
+    if exe.source is not None:
+        # What was loaded is linked already, and TVM cannot write it out again.
+        manifest, parts = _read_zip(exe.source)
+        _write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
+        return path
+    graph = exe.kernel_graph.to_json() if exe.kernel_graph is not None else "null"
+    parts = {
+        KERNELS: json.dumps([attrs.asdict(k) for k in exe.info.kernels], indent=1).encode(),
+        GRAPH: graph.encode(),
+        RELAX: exe.info.relax.encode(),
+        LIBRARY: _linked(exe.library),
+    }
+    manifest = {
+        "format": FORMAT,
+        "versions": _versions(),
+        "info": attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART),
+        "sha256": {name: _digest(data) for name, data in parts.items()},
+    }
+    _write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
     return path
 
 
-def _write_zip(path: pathlib.Path, manifest: dict[str, Any], library: pathlib.Path, kernels: bytes) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    os.close(handle)
+def _linked(module: tvm.runtime.Module) -> bytes:
+    """The module as a shared library."""
+    with tempfile.TemporaryDirectory() as scratch:
+        library = pathlib.Path(scratch) / LIBRARY
+        try:
+            with without_scope_notes():
+                module.export_library(os.fspath(library))
+        except (RuntimeError, OSError, ValueError) as error:
+            raise ArtifactError(
+                "The executable could not be linked.",
+                need=_last_line(error),
+                remedy="install a C++ compiler (g++ or clang++)",
+            ) from error
+        return library.read_bytes()
+
+
+def _last_line(error: BaseException) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[-1]
+
+
+def _write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
+    """The file under another name beside it, then renamed: whole or not at all."""
+    partial = path.with_name(f".{path.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
-        with zipfile.ZipFile(name, "w", zipfile.ZIP_STORED) as archive:
-            archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
-            archive.writestr(KERNELS, kernels)
-            archive.write(library, LIBRARY)
-        os.replace(name, path)
+        with zipfile.ZipFile(partial, "x", zipfile.ZIP_STORED) as archive:
+            for name, data in parts.items():
+                archive.writestr(name, data)
+        os.replace(partial, path)
     except OSError as error:
         raise ArtifactError(
-            f"{path} cannot be written.", need=str(error), remedy="name another file"
+            f"{path} cannot be written.", need=_last_line(error), remedy="name another file"
         ) from error
     finally:
-        pathlib.Path(name).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
 
 
 def load(path: str | pathlib.Path) -> Executable:
@@ -89,14 +149,26 @@ def load(path: str | pathlib.Path) -> Executable:
         The file is missing, corrupted, or of another version of the format or of TVM.
     """
     path = pathlib.Path(path)
-    manifest, kernels, library = _read_zip(path)
-    _check_versions(path, manifest)
-    info = manifest["info"]
+    manifest, parts = _read_zip(path)
+    try:
+        kernels, graph = json.loads(parts[KERNELS]), parts[GRAPH].decode()
+        model = _info(manifest["info"], kernels, parts[RELAX].decode())
+        saved_graph = SavedGraph(graph) if graph != "null" else None
+        with tempfile.TemporaryDirectory() as scratch, without_scope_notes():
+            file = pathlib.Path(scratch) / LIBRARY
+            file.write_bytes(parts[LIBRARY])
+            # The file may go once it is mapped.
+            module = tvm.runtime.load_module(os.fspath(file))
+            return Executable(module, model, saved_graph, source=path.absolute())
+    except Exception as error:  # also what TVM's C++ throws of a library that it cannot load
+        raise _corrupted(path, error) from error
 
+
+def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_text: str) -> ModelInfo:
     def specs(key: str) -> tuple[TensorSpec, ...]:
         return tuple(TensorSpec(s["name"], tuple(s["shape"]), s["dtype"]) for s in info[key])
 
-    model = ModelInfo(
+    return ModelInfo(
         name=info["name"],
         target=info["target"],
         inputs=specs("inputs"),
@@ -104,16 +176,12 @@ def load(path: str | pathlib.Path) -> Executable:
         kernels=tuple(KernelInfo(**k) for k in kernels),
         graph=info["graph"],
         seconds=info["seconds"],
+        relax=relax_text,
     )
-    with tempfile.TemporaryDirectory() as scratch:
-        file = pathlib.Path(scratch) / LIBRARY
-        file.write_bytes(library)
-        # The file may go once it is mapped.
-        module = tvm.runtime.load_module(os.fspath(file))
-    return Executable(module, model)
 
 
-def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any]], bytes]:
+def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Manifest and parts; versions are checked first: another version may have other parts."""
     if not path.is_file():
         raise ArtifactError(
             f"There is no file {path}.", remedy="compile the model first: uir compile MODEL -o FILE"
@@ -121,22 +189,29 @@ def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], list[dict[str, Any]],
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = json.loads(archive.read(MANIFEST))
-            kernels, library = archive.read(KERNELS), archive.read(LIBRARY)
-        for name, data in ((KERNELS, kernels), (LIBRARY, library)):
+            if not isinstance(manifest, dict):
+                raise ValueError(f"{MANIFEST} is no mapping")
+            _check_versions(path, manifest)
+            parts = {name: archive.read(name) for name in PARTS}
+        for name, data in parts.items():
             if _digest(data) != manifest["sha256"][name]:
-                raise ValueError(f"checksum of {name} does not match")
-        return manifest, json.loads(kernels), library
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError) as error:
-        raise ArtifactError(
-            f"{path} is corrupted or no executable of uir_tvm.",
-            need=str(error),
-            remedy="compile the model again: uir compile MODEL -o FILE",
-        ) from error
+                raise ValueError(f"the checksum of {name} does not match")
+        return manifest, parts
+    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError, EOFError) as error:
+        raise _corrupted(path, error) from error
+
+
+def _corrupted(path: pathlib.Path, error: BaseException) -> ArtifactError:
+    return ArtifactError(
+        f"{path} is corrupted or no executable of uir_tvm.",
+        need=_last_line(error),
+        remedy="compile the model again: uir compile MODEL -o FILE",
+    )
 
 
 def _check_versions(path: pathlib.Path, manifest: dict[str, Any]) -> None:
     ours = {"format": FORMAT, **_versions()}
-    theirs = {"format": manifest.get("format"), **manifest.get("versions", {})}
+    theirs = {"format": manifest.get("format"), **dict(manifest.get("versions", {}))}
     wrong = [f"{key} {theirs.get(key)}" for key in ours if theirs.get(key) != ours[key]]
     if wrong:
         raise ArtifactError(

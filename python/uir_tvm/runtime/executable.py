@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pathlib
+import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -41,6 +42,8 @@ class ModelInfo:
     graph: Mapping[str, Any]
     #: Seconds by stage of the compilation.
     seconds: Mapping[str, float] = attrs.field(factory=dict)
+    #: The Relax function ``main`` that calls the kernels and the library.
+    relax: str = ""
 
 
 class Executable:
@@ -52,16 +55,29 @@ class Executable:
         The Relax VM executable.
     info : ModelInfo
         Its description.
-    kernel_graph : KernelGraph, optional
-        The graph it was compiled from (None after loading).
+    kernel_graph : KernelGraph or SavedGraph, optional
+        The graph that it was compiled from; what was saved of it after loading; None where a single kernel
+        was compiled.
+    source : Path, optional
+        The file that it was loaded from: saving it again copies that.
     """
 
-    def __init__(self, library: tvm.runtime.Module, info: ModelInfo, kernel_graph: Any = None) -> None:
+    def __init__(
+        self,
+        library: tvm.runtime.Module,
+        info: ModelInfo,
+        kernel_graph: Any = None,
+        *,
+        source: pathlib.Path | None = None,
+    ) -> None:
         self.library = library
         self.info = info
         self.kernel_graph = kernel_graph
+        self.source = source
         self._vm = relax.VirtualMachine(library, tvm.cpu())
         self._main = self._vm["main"]
+        # The virtual machine has one stack of frames.
+        self._lock = threading.Lock()
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the model.
@@ -83,13 +99,14 @@ class Executable:
         """
         check_inputs(inputs, self.info.inputs)
         like_torch = any(is_torch(value) for value in inputs)
-        result = self._main(*[to_tvm(value) for value in inputs])
+        with self._lock:
+            result = self._main(*[to_tvm(value) for value in inputs])
         if isinstance(result, tvm.runtime.Tensor):
             return from_tvm(result, like_torch)
         return tuple(from_tvm(value, like_torch) for value in flatten(result))
 
     def run_tvm(self, *inputs: tvm.runtime.Tensor) -> Any:
-        """The call without checks and conversions: TVM tensors in and out."""
+        """The call without checks, conversions and lock: TVM tensors in and out, one thread at a time."""
         return self._main(*inputs)
 
     def report(self) -> dict[str, Any]:
@@ -107,7 +124,16 @@ class Executable:
         }
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
-        """Write one file that `uir_tvm.load` reads on any machine with this CPU's instruction set."""
+        """Write one file that `uir_tvm.load` reads on any machine whose CPU has this one's instructions.
+
+        Weights of library operators are stored in the layout that this CPU's library reads fastest; another
+        CPU's library converts them at the first call.
+
+        Raises
+        ------
+        ArtifactError
+            The folder cannot be written, or there is no C++ compiler to link with.
+        """
         from .artifact import save
 
         return save(self, pathlib.Path(path))

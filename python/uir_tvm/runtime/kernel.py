@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build and run one iGraph on a target, without a model around it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import tirx
+
+from ..errors import CodegenError, ShapeError
+from ..igraph import IGraph
+from ..igraph.dtypes import dtype_of, numpy_of
+from ..target import registry
+from ..target.registry import TargetSpec
+
+
+def signature_of(graph: IGraph, name: str = "kernel") -> tirx.PrimFunc:
+    """An empty function with one flat buffer per parameter of the graph, in its order."""
+    params = [tirx.decl_buffer((p.size,), dtype_of(p.dtype).tvm, name=p.name) for p in graph.params]
+    empty = tirx.PrimFunc(params, tirx.Evaluate(tirx.const(0, "int32")))
+    return empty.with_attr({"global_symbol": name, "tirx.noalias": True})
+
+
+def build_igraph(graph: IGraph, target: str | TargetSpec) -> tvm.runtime.Executable:
+    """The executable of one iGraph; its function is ``kernel`` and takes flat tensors.
+
+    Parameters
+    ----------
+    graph : IGraph
+        A verified graph, for hardware of the target's kind.
+    target : str or TargetSpec
+        A row of `uir_tvm.target.registry.TARGETS`, or its name.
+
+    Raises
+    ------
+    CodegenError
+        What the target cannot emit; also a target whose products TVM does not build on this machine.
+    """
+    spec = registry.get(target) if isinstance(target, str) else target
+    lowered = spec.lower(graph, signature_of(graph))
+    if not isinstance(lowered, tirx.PrimFunc):
+        raise CodegenError(
+            f"{spec.name} makes a {type(lowered).__name__} of `{graph.name}`, which TVM cannot build.",
+            need="a target that lowers to TIR",
+            remedy="compile the emitted source with the vendor's compiler",
+        )
+    return tvm.compile(tvm.IRModule({"kernel": lowered}), target=spec.target())
+
+
+def run_igraph(
+    graph: IGraph, target: str | TargetSpec, *arrays: np.ndarray, built: Any = None
+) -> list[np.ndarray]:
+    """Run one iGraph on a target, as `uir_tvm.igraph.interpreter.run` does in NumPy.
+
+    Parameters
+    ----------
+    graph, target
+        As for `build_igraph`.
+    *arrays : numpy.ndarray, or one mapping from pointer name to numpy.ndarray
+        The in and inout parameters in the order of the signature, of any shape with as many elements
+        as the pointer and of its dtype.  They are not written.
+    built : optional
+        What `build_igraph` returned for this graph and target, to run it again.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        The inout and out parameters in the order of the signature, flat.  Elements that the graph
+        does not write are zero.
+
+    Raises
+    ------
+    ShapeError
+        Inputs of the wrong number, size or dtype.
+    CodegenError
+        See `build_igraph`.
+    """
+    given = _by_name(graph, arrays)
+    executable = built if built is not None else build_igraph(graph, target)
+    tensors, outputs = [], []
+    for p in graph.params:
+        dtype = numpy_of(p.dtype)
+        array = np.zeros(p.size, dtype) if p.role == "out" else _checked(p, given[p.name])
+        tensors.append(tensor_of(array, (p.size,)))
+        if p.role != "in":
+            outputs.append(tensors[-1])
+    executable["kernel"](*tensors)
+    return [t.numpy() for t in outputs]
+
+
+def tensor_of(array: np.ndarray, shape: Sequence[int]) -> tvm.runtime.Tensor:
+    """A TVM tensor with a copy of an array's elements."""
+    return tvm.runtime.tensor(np.ascontiguousarray(array).reshape(tuple(shape)))
+
+
+def _by_name(graph: IGraph, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
+    names = [p.name for p in graph.params if p.role != "out"]
+    if len(arrays) == 1 and isinstance(arrays[0], Mapping):
+        arrays = [arrays[0][name] for name in names if name in arrays[0]]
+    if len(arrays) != len(names):
+        raise ShapeError(
+            f"`{graph.name}` takes {len(names)} inputs, {len(arrays)} were given.",
+            need=", ".join(names),
+            remedy="pass one array for each in and inout pointer",
+        )
+    return dict(zip(names, arrays, strict=True))
+
+
+def _checked(pointer: Any, array: np.ndarray) -> np.ndarray:
+    array = np.asarray(array)
+    if array.size != pointer.size or array.dtype != numpy_of(pointer.dtype):
+        raise ShapeError(
+            f"The array for `{pointer.name}` has {array.size} elements of {array.dtype}.",
+            need=f"{pointer.size} elements of {numpy_of(pointer.dtype)}",
+        )
+    return array
