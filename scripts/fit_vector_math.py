@@ -176,9 +176,9 @@ FITS: dict[str, tuple] = {
         np.float64,
     ),
     # tanh(x) = 2 h / (1 + h**2) with h = tanh(x / 2) = x P(x**2) / Q(x**2)
-    "tanh": (*_half(lambda x: np.tanh(0.5 * x), 9.011, 2, 3), np.float32, 0.9172123074531555),
+    "tanh": (*_half(lambda x: np.tanh(0.5 * x), 9.011, 2, 3), np.float32, 0.9224634170532227),
     # erf(x) = 2 h / (1 + h**2) with h = x P(x**2) / Q(x**2)
-    "erf": (*_half(_half_erf, 3.84, 3, 4), np.float32, 0.8395575881004333),
+    "erf": (*_half(_half_erf, 3.84, 4, 4), np.float32, 0.8751823306083679),
     # sin(r) = r + r**3 P(r**2)
     "sin": (
         _taylor_tail(lambda t: np.sin(np.sqrt(t)) / np.sqrt(t), lambda t: 1 + 0 * t, 1),

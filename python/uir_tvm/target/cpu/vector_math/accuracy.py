@@ -86,20 +86,32 @@ def ulp_error(got: np.ndarray, want: np.ndarray) -> np.ndarray:
     return error
 
 
-def patterns(stride: int) -> Iterator[np.ndarray]:
-    """Every ``stride``-th of the 2**32 bit patterns of float32, in chunks."""
-    for start in range(0, 1 << 32, stride * _CHUNK):
-        stop = min(start + stride * _CHUNK, 1 << 32)
-        yield np.arange(start, stop, stride, dtype=np.uint64).astype(np.uint32).view(np.float32)
+def patterns(stride: int, low: float = 0.0, high: float = float("nan")) -> Iterator[np.ndarray]:
+    """Every ``stride``-th float32, of either sign, with a magnitude from ``low`` to ``high``, in chunks.
+
+    By default all 2**32 bit patterns, NaN included.
+    """
+    first = int(np.float32(low).view(np.uint32))
+    last = 0x7FFFFFFF if np.isnan(high) else int(np.float32(high).view(np.uint32))
+    for sign in (0, 1 << 31):
+        for start in range(first, last + 1, stride * _CHUNK):
+            stop = min(start + stride * _CHUNK, last + 1)
+            yield (np.arange(start, stop, stride, dtype=np.uint32) | np.uint32(sign)).view(np.float32)
 
 
-def measure_error(function: Callable[[Expr], Expr], reference: Reference, stride: int) -> Worst:
-    """Largest error of ``function`` over every ``stride``-th float32."""
+def measure_error(
+    function: Callable[[Expr], Expr],
+    reference: Reference,
+    stride: int,
+    low: float = 0.0,
+    high: float = float("nan"),
+) -> Worst:
+    """Largest error of ``function`` over the float32 of `patterns`."""
     main = build_loop(function, _CHUNK)["main"]
     source, out = (tvm.runtime.tensor(np.zeros(_CHUNK, np.float32)) for _ in range(2))
     worst = Worst(0.0, 0.0, 0.0, 0.0)
     with np.errstate(all="ignore"):
-        for x in patterns(stride):
+        for x in patterns(stride, low, high):
             source.copyfrom(np.resize(x, _CHUNK))
             main(source, out)
             got, want = out.numpy()[: len(x)], reference(x.astype(np.float64))

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from tvm import tirx
 from tvm.ir import Expr
+
 from uir_tvm.errors import CodegenError
 
 from .exp import exp, exp2

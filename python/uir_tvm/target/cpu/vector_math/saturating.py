@@ -8,9 +8,9 @@ tanh(x / 2)``; for erf the same equation defines it). A relative error d of h is
 exceed one.
 
 ``h = N / D``, ``N = x P(x**2)``, ``D = Q(x**2)`` gives ``f = 2 N D / (D**2 + N**2)``, with a single
-division. ``P`` and ``Q`` are the minimax ones from ``scripts/fit_vector_math.py``; all coefficients are
-positive, so that no term cancels another. Beyond the interval where float32 has not yet rounded f to one, x
-is clamped.
+division. ``P`` and ``Q`` are the minimax ones from ``scripts/fit_vector_math.py``; all coefficients but
+one small one are positive, so that hardly a term cancels another. Beyond the interval where float32 has not
+yet rounded f to one, x is clamped.
 """
 
 from __future__ import annotations
@@ -21,18 +21,25 @@ from tvm.ir import Expr
 
 from .ops import at_least, at_most, fma, horner, let
 
+#: Limits: points beyond the interval of the fit, or at its end, where the computed value is one exactly.
 _TANH_LIMIT = 9.011
-_TANH_P = (0.45860615372657776, 0.013656300492584705, 5.243797568255104e-05)
-_TANH_Q = (0.9172123074531555, 0.1037469282746315, 0.001107050571590662, 1.12898101178871e-06)
+_TANH_P = (0.46123170852661133, 0.0137344840914011, 5.2737774240085855e-05)
+_TANH_Q = (0.9224634170532227, 0.10434088855981827, 0.0011133874068036675, 1.1354067055435735e-06)
 
-_ERF_LIMIT = 3.84
-_ERF_P = (0.4736696481704712, 0.1219732016324997, 0.013312901370227337, 0.0010294801322743297)
+_ERF_LIMIT = 4.0
+_ERF_P = (
+    0.49376875162124634,
+    0.08811889588832855,
+    0.010272825136780739,
+    0.0005166563205420971,
+    -2.495304670446785e-06,
+)
 _ERF_Q = (
-    0.8395575881004333,
-    0.22880566120147705,
-    0.04018321633338928,
-    0.004924656357616186,
-    8.00409252406098e-05,
+    0.8751823306083679,
+    0.16933535039424896,
+    0.034461092203855515,
+    0.002948824083432555,
+    2.2404918126994744e-05,
 )
 #: Common factor of P and Q: keeps ``x P`` out of the denormals, so that a denormal x is rounded only once.
 _SCALE = 2.0**24
