@@ -51,9 +51,7 @@ def _domain(name: str) -> tuple[float, float]:
     return (1.0, 4.0) if name == "acosh" else (-4.0, 4.0)
 
 
-def _run(
-    cases: Sequence[tuple[str, str]], make_iop: object, dtype: str, operands: int, result: object
-) -> None:
+def _run(cases: Sequence[tuple[str, str]], make_iop: object, dtype: str, operands: int) -> None:
     """Compile one graph with an output per name and compare all of them."""
     pointers, body, inputs = [], [], []
     for k, (name, kind) in enumerate(cases):

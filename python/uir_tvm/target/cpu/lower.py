@@ -23,6 +23,7 @@ from .memory import Memory, single_rows
 from .stream import Streams, fence
 from .values import Values
 from .views import read_through
+from .webs import rename
 
 
 @attrs.define
@@ -60,7 +61,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
             need="num_units = 1 on uir-cpu",
             remedy="schedule it with map_to_units(..., num_units=1)",
         )
-    graph = _without_overlap(read_through(graph))
+    graph = _without_overlap(read_through(rename(graph)))
     parameters = [_unaligned(p) for p in prim_func.params]
     planned = _planned(graph.body)
     nests = list(_all_nests(planned))

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One pointer per value: a reg pointer that is written anew gets a new name.
+
+    unary.exp b, a;  reduce.add s, b;  move b, c   ->   unary.exp b, a;  reduce.add s, b;  move b_1, c
+
+Reuse of memory matters to a device with little of it; here it would only tie together values that need no
+memory at all.  Only pointers that are used in one straight run of iOps, at constant offsets, are split, and
+only where what is written covers all that is read until it is written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+
+
+@attrs.define
+class _Use:
+    """One slice of an iOp, in the order of memory accesses."""
+
+    position: int
+    side: str
+    number: int
+    piece: ISlice
+    body: int
+
+
+def rename(graph: IGraph) -> IGraph:
+    """The graph with a pointer for every value that does not depend on what its pointer held before."""
+    uses: dict[str, list[_Use]] = {}
+    blocked: set[str] = set()
+    iops: list[IOp] = []
+    for iop, body in _in_order(graph.body):
+        if iop.op in ("identity", "sync"):
+            blocked |= {piece.pointer.name for piece in iop.slices()}
+        else:
+            for side, pieces in (("source", iop.sources), ("target", iop.targets)):
+                for number, piece in enumerate(pieces):
+                    use = _Use(len(iops), side, number, piece, body)
+                    uses.setdefault(piece.pointer.name, []).append(use)
+        iops.append(iop)
+    names = {p.name for p in graph.pointers}
+    new_pointers: list[IPointer] = []
+    changed: dict[tuple[int, str, int], ISlice] = {}
+    for pointer in graph.pointers:
+        if pointer.level != "reg" or pointer.name in blocked or pointer.name not in uses:
+            continue
+        for number, web in enumerate(_webs(uses[pointer.name], iops)):
+            if number == 0:
+                continue
+            fresh = IPointer(
+                _free(names, pointer.name, number), "reg", pointer.dtype, pointer.size, pointer.role
+            )
+            new_pointers.append(fresh)
+            for use in web:
+                changed[use.position, use.side, use.number] = use.piece.replace(pointer=fresh)
+    if not changed:
+        return graph
+    counter = iter(range(len(iops)))
+    return graph.replace(
+        body=_rebuilt(graph.body, iops, changed, counter),
+        pointers=[*graph.pointers, *new_pointers],
+    )
+
+
+def _in_order(body: Sequence[Any], number: Iterator[int] | None = None) -> Iterator[tuple[IOp, int]]:
+    """iOps with the number of the straight run that holds them."""
+    number = number or iter(range(1 << 30))
+    run = next(number)
+    for node in body:
+        if isinstance(node, Loop):
+            yield from _in_order(node.body, number)
+            run = next(number)
+        else:
+            yield node, run
+
+
+def _webs(uses: list[_Use], iops: list[IOp]) -> list[list[_Use]]:
+    """The uses in groups that share no value; one group where that cannot be told."""
+    spans = [_span(use.piece) for use in uses]
+    if len({use.body for use in uses}) > 1 or any(span is None for span in spans):
+        return [uses]
+    webs: list[list[_Use]] = []
+    extents: list[tuple[int, int]] = []
+    for use, span in zip(uses, spans, strict=True):
+        assert span is not None
+        fresh = use.side == "target" and _overwrites(use, iops[use.position])
+        if fresh:
+            webs.append([use])
+            extents.append(span)
+            continue
+        if not webs:
+            return [uses]  # something is read first: it comes from an earlier iteration
+        # what lies outside the last value belongs to the one before
+        while len(webs) > 1 and not (extents[-1][0] <= span[0] and span[1] <= extents[-1][1]):
+            webs[-2] += webs.pop()
+            low, high = extents.pop()
+            extents[-1] = (min(extents[-1][0], low), max(extents[-1][1], high))
+        webs[-1].append(use)
+    return webs
+
+
+def _span(piece: ISlice) -> tuple[int, int] | None:
+    """Least and greatest element of a slice at a constant offset."""
+    if not piece.offset.is_constant:
+        return None
+    steps = [(piece.rows - 1) * piece.row_stride, (piece.cols - 1) * piece.col_stride]
+    start = piece.offset.constant
+    return start + sum(min(s, 0) for s in steps), start + sum(max(s, 0) for s in steps)
+
+
+def _overwrites(use: _Use, iop: IOp) -> bool:
+    """Whether the target is written whole, element by element, whatever was there."""
+    piece = use.piece
+    if iop.op == "scatter" or iop.attrs.get("accumulate") or piece.valid != (None,) * 4:
+        return False
+    rows, cols = (piece.rows, piece.row_stride), (piece.cols, piece.col_stride)
+    (n, inner), (m, outer) = sorted((rows, cols), key=lambda side: (side[1], side[0]))
+    if n == 1:
+        return m == 1 or outer == 1
+    return inner == 1 and (m == 1 or outer == n)
+
+
+def _free(names: set[str], name: str, number: int) -> str:
+    fresh = f"{name}_{number}"
+    while fresh in names:
+        fresh += "_"
+    names.add(fresh)
+    return fresh
+
+
+def _rebuilt(
+    body: Sequence[Any],
+    iops: list[IOp],
+    changed: dict[tuple[int, str, int], ISlice],
+    counter: Iterator[int],
+) -> list[Any]:
+    out: list[Any] = []
+    for node in body:
+        if isinstance(node, Loop):
+            out.append(Loop(node.var, node.extent, _rebuilt(node.body, iops, changed, counter), node.attrs))
+            continue
+        position = next(counter)
+        iop = iops[position]
+        targets = [changed.get((position, "target", k), t) for k, t in enumerate(iop.targets)]
+        sources = [changed.get((position, "source", k), s) for k, s in enumerate(iop.sources)]
+        out.append(IOp(iop.op, iop.name, iop.dtype, targets, sources, iop.attrs))
+    return out
