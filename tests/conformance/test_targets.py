@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every case on every target gives what the interpreter gives, or is refused with the reason that is listed.
+
+A target is covered by its row in the registry alone; what it refuses it must say in a CodegenError.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from uir_tvm import hardware
+from uir_tvm.errors import CodegenError
+from uir_tvm.extract import extract
+from uir_tvm.igraph import IGraph, interpreter
+from uir_tvm.igraph.iops import IOPS
+from uir_tvm.runtime.kernel import run_igraph
+from uir_tvm.schedule import apply_default
+from uir_tvm.schedules import RECIPES
+from uir_tvm.target.registry import TARGETS
+from uir_tvm.verify import ALL, verify
+
+from .cases import CASES, covered
+from .groups import GROUP_FORMS
+
+#: The cases leave elements of their outputs out, around strides and boxes; they stay zero everywhere.
+RULES = tuple(rule for rule in ALL if rule != "coverage")
+#: Chains of fp32 functions a few ULP apart, and sums of some thousand terms in another order.
+RECIPE_TOLERANCE = 2e-5
+
+
+def check(
+    found: list[np.ndarray], wanted: list[np.ndarray], tolerances: list[float], names: list[str]
+) -> None:
+    """Equal for what is no float; else within the tolerance, relative to the value or to one."""
+    for got, want, tolerance, name in zip(found, wanted, tolerances, names, strict=True):
+        want = want.reshape(-1)
+        assert got.dtype == want.dtype, name
+        if tolerance == 0:
+            np.testing.assert_array_equal(got, want, err_msg=name)
+        else:
+            a, b = got.astype(np.float64), want.astype(np.float64)
+            np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=name)
+
+
+def refused(call: Any, target: str, refusals: dict[str, str]) -> list[np.ndarray] | None:
+    """The result, or None where the target refuses; a listed target must refuse for the listed reason."""
+    if target in refusals:
+        with pytest.raises(CodegenError, match=refusals[target]):
+            call()
+        return None
+    return call()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", CASES)
+def test_case(name: str, target: str) -> None:
+    case = CASES[name]
+    graph, inputs = case.build(hardware.get(None, TARGETS[target].kind))
+    verify(graph, RULES)
+    found = refused(lambda: run_igraph(graph, target, *inputs), target, case.refused)
+    if found is not None:
+        wanted = interpreter.run(graph, *inputs, allow_unwritten=True)
+        tolerances = [case.tolerance(n) for n in range(len(case.operations))]
+        check(found, wanted, tolerances, [o.name for o in case.operations])
+        live = sum(bool(np.count_nonzero(w)) for w in wanted)
+        assert 2 * live >= len(wanted), "a case that writes nothing shows nothing"
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", GROUP_FORMS)
+def test_group_form(name: str, target: str) -> None:
+    form = GROUP_FORMS[name]
+    graph, inputs = form.build(hardware.get(None, TARGETS[target].kind))
+    found = refused(lambda: run_igraph(graph, target, *inputs), target, form.refused)
+    if found is not None:
+        wanted = interpreter.run(graph, *inputs)
+        check(found, wanted, [1e-6] * len(wanted), [name] * len(wanted))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.HERO)
+def test_recipe(recipe: Any, target: str) -> None:
+    """Interpreter, target and NumPy agree on the example of every recipe."""
+    example = recipe.example()
+    hw = hardware.get(None, TARGETS[target].kind)
+    graph: IGraph = extract(apply_default(example.func, hw), hw)
+    verify(graph)
+    outputs = run_igraph(graph, target, *example.inputs)
+    reference = interpreter.run(graph, *example.inputs)
+    for got, same, want in zip(outputs, reference, example.expected, strict=True):
+        limit = RECIPE_TOLERANCE * max(1.0, float(np.abs(want).max(initial=0)))
+        np.testing.assert_allclose(got, want.reshape(-1), rtol=0, atol=limit)
+        np.testing.assert_allclose(same.reshape(-1), want.reshape(-1), rtol=0, atol=limit)
+
+
+def test_every_iop_is_covered() -> None:
+    """No iOp of the table is without a case."""
+    assert covered() == set(IOPS)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random functions go through their recipe and an iGraph, and compute what NumPy says.
+
+A few examples here, the same ones every time; ``scripts/fuzz.py --minutes N`` draws new ones for longer.
+"""
+
+from __future__ import annotations
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .check_program import check
+from .strategies import Program, programs
+
+
+@settings(
+    max_examples=40,
+    deadline=None,
+    derandomize=True,
+    print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+@given(programs(), st.integers(0, 2**16))
+def test_random_function(program: Program, seed: int) -> None:
+    check(program, seed)
