@@ -19,10 +19,10 @@ THREADS = str(min(2, os.cpu_count() or 1))
 os.environ.setdefault("TVM_NUM_THREADS", THREADS)
 os.environ.setdefault("OMP_NUM_THREADS", THREADS)
 
-import numpy as np  # noqa: E402
-import tvm  # noqa: E402
-from tvm.script import tirx as T  # noqa: E402
-from uir_tvm.library import cpu  # noqa: E402
+import numpy as np
+import tvm
+from tvm.script import tirx as T
+from uir_tvm.library import cpu
 
 SHAPES = [("minilm qkv/out", 128, 384, 384), ("minilm up", 128, 384, 1536), ("minilm down", 128, 1536, 384),
           ("gpt2 qkv", 128, 768, 2304), ("gpt2 down", 128, 3072, 768)]  # fmt: skip
