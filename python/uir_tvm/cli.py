@@ -3,69 +3,38 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import pathlib
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import click
-from rich.console import Console
-from rich.logging import RichHandler
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
-from .errors import UirError
+from .cli_base import OUT, Commands, emit, global_options, state_of
+from .cli_print import compile_progress, print_report, table_of
+from .errors import CodegenError
 
-ERRORS = Console(stderr=True)
-OUT = Console()
-
-
-class Commands(click.Group):
-    """Users' errors end as a message and an exit code, not as a traceback."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        try:
-            return super().invoke(ctx)
-        except UirError as error:
-            if ctx.params.get("as_json"):
-                click.echo(json.dumps(error.to_json()))
-            else:
-                ERRORS.print(f"[bold red]{type(error).__name__}[/]", end=": ")
-                ERRORS.print(str(error), markup=False, highlight=False)
-            sys.exit(error.exit_code)
+__all__ = ["compile_progress", "main"]
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--json", "as_json", is_flag=True, help="Print JSON for machines.")
-@click.option("-v", "--verbose", count=True, help="Show warnings' details (-v) and debugging output (-vv).")
+@global_options
 @click.version_option(package_name="uir_tvm")
-@click.pass_context
-def main(ctx: click.Context, as_json: bool, verbose: int) -> None:
+def main() -> None:
     """Unified IR: compile models into fused kernels.
 
     \b
-    uir compile model.onnx -o model.uir          compile for this CPU
-    uir run model.uir --input x.npy              run it
-    uir inspect model.uir                        what it consists of
+    uir compile model.onnx -o model.uir               compile for this CPU
+    uir run model.uir --input x.npy                   run it
+    uir inspect model.uir                             what it consists of
     uir inspect model.uir --kernel NAME --stage igraph
-    uir targets; uir doctor                      what is there to compile for
+    uir targets; uir doctor                           what there is to compile for
+
+    \b
+    Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
+    5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file;
+    70 a fault of the compiler.
     """
-    ctx.obj = {"json": as_json}
-    level = (logging.ERROR, logging.INFO, logging.DEBUG)[min(verbose, 2)]
-    logging.basicConfig(
-        level=level, format="%(message)s", handlers=[RichHandler(console=ERRORS, show_path=False)]
-    )
-
-
-def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
-    """JSON for machines, else what ``human`` prints."""
-    if ctx.obj["json"]:
-        click.echo(json.dumps(data, indent=1, default=str))
-    else:
-        human()
 
 
 @main.command("compile")
@@ -81,9 +50,11 @@ def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
 @click.option(
     "--override",
     type=click.Path(path_type=pathlib.Path, exists=True),
-    help="Take KERNEL.tir.json or KERNEL.igraph from here in place of what the stage made.",
+    help="Take KERNEL.tir.json or KERNEL.igraph from here in place of what the stage made; "
+    "a file that is refused ends the compilation.",
 )
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Verify every iGraph.")
+@global_options
 @click.pass_context
 def compile_command(
     ctx: click.Context,
@@ -95,21 +66,39 @@ def compile_command(
     override: pathlib.Path | None,
     verify: bool,
 ) -> None:
-    """Compile MODEL (.onnx, .pt2 of torch.export, or a .relax.json dump)."""
+    """Compile MODEL into one file that `uir run` and uir_tvm.load take.
+
+    \b
+    MODEL is one of
+      model.onnx            an ONNX model
+      program.pt2           torch.export.save(torch.export.export(module, args), "program.pt2")
+      MODEL.relax.json      a dump of the whole model
+      KERNEL.tir.json       a dump of one kernel, scheduled
+      KERNEL.igraph         a dump of one kernel; runs on flat tensors
+
+    \b
+    Change a kernel by hand:
+      uir compile model.onnx --dump stages          writes stages/KERNEL.igraph and others
+      (edit stages/KERNEL.igraph)
+      uir compile model.onnx --override stages      takes every file there in place of its own
+    """
     from . import api
     from .options import CompileOptions
+    from .runtime.artifact import check_destination
 
+    destination = output or model.with_suffix(".uir")
+    check_destination(destination)
     defaults = CompileOptions()
     options = CompileOptions(
         verify=verify, dump_dir=dump or defaults.dump_dir, override_dir=override or defaults.override_dir
     )
     start = time.perf_counter()
-    with compile_progress(quiet=ctx.obj["json"]) as notify:
+    with compile_progress(quiet=state_of(ctx)["json"]) as notify:
         exe = api.compile(model, target, shapes=_shapes(shapes), options=options, progress=notify)
         notify("link", 0, 0, "")
-        path = exe.save(output or model.with_suffix(".uir"))
+        path = exe.save(destination)
     report = exe.report() | {"file": str(path), "total_seconds": round(time.perf_counter() - start, 2)}
-    emit(ctx, report, lambda: _print_report(report))
+    emit(ctx, report, lambda: print_report(report))
 
 
 @main.command()
@@ -122,10 +111,17 @@ def compile_command(
     help="An .npy file for each input, in order.",
 )
 @click.option("--random", "use_random", is_flag=True, help="Random inputs in place of files.")
-@click.option("--repeat", default=1, show_default=True, help="Run so often and report the median time.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run so often, after one run to warm up, and report the median time.",
+)
 @click.option(
     "-o", "--output", type=click.Path(path_type=pathlib.Path), help="Write the results to this .npz file."
 )
+@global_options
 @click.pass_context
 def run(
     ctx: click.Context,
@@ -135,11 +131,18 @@ def run(
     repeat: int,
     output: pathlib.Path | None,
 ) -> None:
-    """Run a compiled model."""
+    """Run FILE, a compiled model, and show the figures of its outputs.
+
+    \b
+    uir run model.uir --input ids.npy --input mask.npy -o results.npz
+    uir run model.uir --random --repeat 20
+    """
     import numpy as np
 
     from .runtime import load
 
+    if inputs and use_random:
+        raise click.UsageError("--input and --random exclude each other.")
     exe = load(file)
     arrays = _random_inputs(exe) if use_random else [_load_array(p) for p in inputs]
     result = exe(*arrays)
@@ -150,14 +153,14 @@ def run(
         exe(*arrays)
         times.append(time.perf_counter() - start)
     if output is not None:
-        np.savez(output, **{s.name: r for s, r in zip(exe.info.outputs, results, strict=True)})
+        output = _write_arrays(output, dict(zip([s.name for s in exe.info.outputs], results, strict=True)))
     rows = [
         {
             "output": spec.name,
             "shape": list(r.shape),
             "dtype": str(r.dtype),
-            "mean": float(np.mean(r)),
-            "std": float(np.std(r)),
+            "mean": float(np.mean(r, dtype=np.float64)),
+            "std": float(np.std(r.astype(np.float64))),
         }
         for spec, r in zip(exe.info.outputs, results, strict=True)
     ]
@@ -165,7 +168,7 @@ def run(
     data = {"outputs": rows, "median_seconds": median, "file": str(output) if output else None}
 
     def human() -> None:
-        OUT.print(_table(rows))
+        OUT.print(table_of(rows))
         OUT.print(f"median of {repeat}: {median * 1e3:.3f} ms")
 
     emit(ctx, data, human)
@@ -175,70 +178,76 @@ def run(
 @click.argument("file", type=click.Path(path_type=pathlib.Path))
 @click.option("--kernel", help="One kernel (a name from the list).")
 @click.option(
-    "--stage", type=click.Choice(["relax", "tir", "igraph", "source"]), help="Print this stage's text."
+    "--stage",
+    type=click.Choice(["relax", "tir", "igraph", "source"]),
+    help="Print this stage's text: relax (the whole model), or of a kernel its scheduled TIR, "
+    "its iGraph, or what the target made of that (uir-cpu: lowered TIR).",
 )
+@global_options
 @click.pass_context
 def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: str | None) -> None:
-    """Show what a compiled model consists of, or what a stage made of a kernel."""
+    """Show what FILE, a compiled model, consists of, or what a stage made of a kernel.
+
+    \b
+    uir inspect model.uir                                 counts, bytes, the list of kernels
+    uir inspect model.uir --stage relax                   the calls of kernels and of the library
+    uir inspect model.uir --kernel NAME --stage igraph    one kernel as an iGraph
+    """
     from .runtime import load
 
+    if stage not in (None, "relax") and kernel is None:
+        raise click.UsageError(
+            f"--stage {stage} needs --kernel NAME; `uir inspect {file}` lists the kernels."
+        )
     exe = load(file)
     if stage == "relax":
-        emit(
-            ctx,
-            {"relax": exe.library.as_text() if hasattr(exe.library, "as_text") else ""},
-            lambda: click.echo(exe.library.as_text()),
-        )
+        emit(ctx, {"relax": exe.info.relax}, lambda: click.echo(exe.info.relax))
         return
-    if stage is not None and kernel is None:
-        raise UirError(
-            "Which kernel?", need="--kernel NAME with --stage", remedy="list them: uir inspect FILE"
-        )
     if kernel is None:
         report = exe.report()
         report["kernel_list"] = [
             {"kernel": k.name, "hero": k.hero, "recipe": k.recipe, "igraph": not k.fallback}
             for k in exe.info.kernels
         ]
-        emit(ctx, report, lambda: _print_report(report))
+        emit(ctx, report, lambda: print_report(report))
         return
     found = {k.name: k for k in exe.info.kernels}
     if kernel not in found:
-        raise UirError(
-            f"There is no kernel {kernel!r}.",
-            need="one of " + ", ".join(found),
-            remedy="uir inspect FILE lists them",
+        raise click.BadParameter(
+            f"there is no kernel {kernel!r}; there are " + ", ".join(found), param_hint="--kernel"
         )
     texts = dict(found[kernel].texts)
     if stage is not None and stage not in texts:
-        raise UirError(
+        raise CodegenError(
             f"Kernel {kernel!r} has no stage {stage!r}.",
-            need="one of " + ", ".join(texts),
+            need="one of " + (", ".join(texts) or "no stage"),
             limit=found[kernel].fallback,
-            remedy="it was left to TVM's own lowering",
+            remedy="it was left to TVM's own lowering; change the model or the schedule so that it is not",
         )
     chosen = {stage: texts[stage]} if stage else texts
     emit(ctx, {"kernel": kernel, **chosen}, lambda: click.echo("\n".join(chosen.values())))
 
 
 @main.command()
+@global_options
 @click.pass_context
 def targets(ctx: click.Context) -> None:
     """List the targets, their hardware models and whether they are usable here."""
     from .target import registry
 
     rows = registry.describe()
-    emit(ctx, rows, lambda: OUT.print(_table(rows)))
+    emit(ctx, rows, lambda: OUT.print(table_of(rows)))
 
 
 @main.command()
+@global_options
 @click.pass_context
 def doctor(ctx: click.Context) -> None:
-    """Check the installation: versions, toolchains, devices."""
+    """Check the installation: versions, toolchains, devices; exit code 1 when something is broken."""
     from .doctor import checkup
 
     rows = checkup()
-    emit(ctx, rows, lambda: OUT.print(_table(rows)))
+    emit(ctx, rows, lambda: OUT.print(table_of(rows)))
     if any(row["state"] == "broken" for row in rows):
         sys.exit(1)
 
@@ -267,6 +276,26 @@ def _load_array(path: pathlib.Path) -> Any:
         ) from error
 
 
+def _write_arrays(path: pathlib.Path, arrays: dict[str, Any]) -> pathlib.Path:
+    """Write an .npz file, whole or not at all; returns its path, which NumPy completes with the suffix."""
+    import numpy as np
+
+    from .errors import ArtifactError
+
+    path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    partial = path.with_name(f".{path.name}")
+    try:
+        np.savez(partial, **arrays)
+        partial.replace(path)
+    except OSError as error:
+        raise ArtifactError(
+            f"{path} cannot be written.", need=str(error), remedy="name another file"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
 def _random_inputs(exe: Any) -> list[Any]:
     import numpy as np
 
@@ -277,60 +306,6 @@ def _random_inputs(exe: Any) -> list[Any]:
         else rng.integers(0, 2, s.shape).astype(s.dtype)
         for s in exe.info.inputs
     ]
-
-
-class compile_progress:
-    """A progress bar for compilation, on standard error."""
-
-    def __init__(self, quiet: bool = False) -> None:
-        self.bar = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description:<14}"),
-            BarColumn(),
-            TextColumn("{task.fields[detail]}"),
-            TimeElapsedColumn(),
-            console=ERRORS,
-            disable=quiet,
-            transient=True,
-        )
-
-    def __enter__(self) -> Callable[[str, int, int, str], None]:
-        self.bar.start()
-        task = self.bar.add_task("start", total=None, detail="")
-
-        def notify(stage: str, done: int, total: int, detail: str) -> None:
-            self.bar.update(task, description=stage, completed=done, total=total or None, detail=detail)
-
-        return notify
-
-    def __exit__(self, *_: object) -> None:
-        self.bar.stop()
-
-
-def _table(rows: list[dict[str, Any]]) -> Table:
-    table = Table(*(rows[0] if rows else ["nothing"]), header_style="bold")
-    for row in rows:
-        table.add_row(*[str(value) for value in row.values()])
-    return table
-
-
-def _print_report(report: dict[str, Any]) -> None:
-    table = Table(show_header=False, box=None, pad_edge=False)
-    for key, value in report.items():
-        if key in ("kernel_list", "kernels_without_igraph", "fallbacks"):
-            continue
-        shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items()) if key == "seconds" else value
-        table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
-    OUT.print(table)
-    left = report.get("kernels_without_igraph", [])
-    if left:
-        OUT.print(f"[yellow]{len(left)} kernels did not go through an iGraph:[/]")
-        for row in left:
-            OUT.print(f"  {row['kernel']}: {row['reason'].splitlines()[0]}", markup=False)
-    else:
-        OUT.print("every custom kernel went through an iGraph")
-    if "kernel_list" in report:
-        OUT.print(_table(report["kernel_list"]))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every command of ``uir`` shares: errors as messages, the global options, JSON or text."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import click
+from rich.console import Console
+from rich.logging import RichHandler
+
+from .errors import UirError
+
+ERRORS = Console(stderr=True)
+OUT = Console()
+
+#: Exit code of a fault that is ours or TVM's, not the user's (EX_SOFTWARE of sysexits.h).
+INTERNAL = 70
+
+
+class Commands(click.Group):
+    """Errors end as a message and an exit code; only -vv shows tracebacks."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort, BrokenPipeError):
+            raise
+        except UirError as error:
+            _traceback()
+            _fail(ctx, error.to_json(), str(error), error.exit_code)
+        except click.ClickException as error:
+            if not state_of(ctx)["json"]:
+                raise
+            data = {"error": type(error).__name__, "what": error.format_message()}
+            _fail(ctx, data, error.format_message(), error.exit_code)
+        except Exception as error:
+            _traceback()
+            what = next((line for line in str(error).splitlines() if line.strip()), "no message")
+            text = (
+                f"{what}\n  where:  inside uir_tvm or TVM; this is no fault of yours\n"
+                "  remedy: report it with the traceback, which -vv shows"
+            )
+            _fail(ctx, {"error": type(error).__name__, "what": str(error)}, text, INTERNAL)
+
+
+def _fail(ctx: click.Context, data: dict[str, Any], text: str, code: int) -> NoReturn:
+    if state_of(ctx)["json"]:
+        click.echo(json.dumps(data))
+    else:
+        ERRORS.print(f"[bold red]{data['error']}[/]", end=": ")
+        ERRORS.print(text, markup=False, highlight=False, soft_wrap=True)
+    ctx.exit(code)
+
+
+def _traceback() -> None:
+    if logging.getLogger().isEnabledFor(logging.DEBUG):
+        ERRORS.print_exception()
+
+
+def state_of(ctx: click.Context) -> dict[str, Any]:
+    """What the global options say."""
+    return ctx.find_root().ensure_object(dict)
+
+
+def _set_json(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    state = state_of(ctx)
+    state["json"] = state.get("json", False) or value
+
+
+def _set_verbose(ctx: click.Context, _: click.Parameter, value: int) -> None:
+    state = state_of(ctx)
+    state["verbose"] = max(state.get("verbose", 0), value)
+    level = (logging.ERROR, logging.INFO, logging.DEBUG)[min(state["verbose"], 2)]
+    handler = RichHandler(console=ERRORS, show_path=False)
+    logging.basicConfig(level=level, format="%(message)s", handlers=[handler], force=True)
+
+
+def global_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Options that may stand before the command and after it."""
+    command = click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        expose_value=False,
+        callback=_set_verbose,
+        help="Say what is done (-v); debugging output and tracebacks (-vv).",
+    )(command)
+    return click.option(
+        "--json",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=_set_json,
+        help="Print JSON for machines, errors included.",
+    )(command)
+
+
+def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
+    """JSON for machines, else what ``human`` prints."""
+    if state_of(ctx)["json"]:
+        click.echo(json.dumps(data, indent=1, default=str))
+    else:
+        human()

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What ``uir`` shows to people: tables, reports, the progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .cli_base import ERRORS, OUT
+
+
+class compile_progress:
+    """A progress bar for compilation, on standard error."""
+
+    def __init__(self, quiet: bool = False) -> None:
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description:<14}"),
+            BarColumn(),
+            TextColumn("{task.fields[detail]}"),
+            TimeElapsedColumn(),
+            console=ERRORS,
+            disable=quiet or not ERRORS.is_terminal,
+            transient=True,
+        )
+
+    def __enter__(self) -> Callable[[str, int, int, str], None]:
+        self.bar.start()
+        task = self.bar.add_task("start", total=None, detail="")
+
+        def notify(stage: str, done: int, total: int, detail: str) -> None:
+            self.bar.update(task, description=stage, completed=done, total=total or None, detail=detail)
+
+        return notify
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+
+def _cell(value: Any) -> str:
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def table_of(rows: list[dict[str, Any]]) -> Table:
+    table = Table(*(rows[0] if rows else ["nothing"]), header_style="bold")
+    for row in rows:
+        table.add_row(*[escape(_cell(value)) for value in row.values()])
+    return table
+
+
+def print_report(report: dict[str, Any]) -> None:
+    table = Table(show_header=False, box=None, pad_edge=False)
+    for key, value in report.items():
+        if key in ("kernel_list", "kernels_without_igraph", "fallbacks"):
+            continue
+        shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items()) if key == "seconds" else value
+        table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
+    OUT.print(table)
+    left = report.get("kernels_without_igraph", [])
+    if left:
+        OUT.print(f"[yellow]{len(left)} kernels did not go through an iGraph:[/]")
+        for row in left:
+            OUT.print(f"  {row['kernel']}: {row['reason'].splitlines()[0]}", markup=False)
+    else:
+        OUT.print("every custom kernel went through an iGraph")
+    if "kernel_list" in report:
+        OUT.print(table_of(report["kernel_list"]))

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tensors of callers: dtypes, layouts, alignment, sharing of memory."""
+
+from __future__ import annotations
+
+import ml_dtypes
+import numpy as np
+import pytest
+import torch
+import tvm
+import uir_tvm
+from tvm import relax
+from uir_tvm.runtime.tensors import ALIGNMENT, from_tvm, is_torch, to_tvm
+
+from tests import tiny
+
+DTYPES = ["float32", "float64", "float16", "int8", "uint8", "int32", "int64", "bool"]
+
+
+def aligned(count: int, offset: int) -> np.ndarray:
+    """fp32 zeros that start `offset` bytes past a multiple of `ALIGNMENT`."""
+    raw = np.zeros(count * 4 + 2 * ALIGNMENT, np.uint8)
+    start = -raw.ctypes.data % ALIGNMENT + offset
+    return raw[start : start + count * 4].view("float32")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_round_trip(dtype: str, kind: str) -> None:
+    array = np.arange(24).reshape(4, 6).astype(dtype)
+    value = array if kind == "numpy" else torch.from_numpy(array)
+    back = from_tvm(to_tvm(value), like_torch=kind == "torch")
+    assert is_torch(back) == (kind == "torch") and back.dtype == value.dtype
+    np.testing.assert_array_equal(np.asarray(back), array)
+
+
+def test_bfloat16_of_both() -> None:
+    values = torch.arange(8, dtype=torch.bfloat16) / 3
+    assert torch.equal(from_tvm(to_tvm(values), like_torch=True), values)
+    array = (np.arange(8) / 3).astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(np.asarray(from_tvm(to_tvm(array), like_torch=False)), array)
+
+
+@pytest.mark.parametrize("offset", [0, 4, 32])
+def test_any_alignment(offset: int) -> None:
+    array = aligned(12, offset)
+    array[:] = np.arange(12)
+    tensor = to_tvm(array)
+    np.testing.assert_array_equal(tensor.numpy(), array)
+    array[0] = 99
+    assert (tensor.numpy()[0] == 99) == (offset == 0), "aligned memory is shared, other memory copied"
+
+
+def test_layouts_that_are_not_contiguous() -> None:
+    array = np.arange(24, dtype="float32").reshape(4, 6)
+    for view in (array.T, array[:, ::2], array[::-1], np.broadcast_to(array[0], (3, 6))):
+        np.testing.assert_array_equal(to_tvm(view).numpy(), view)
+    np.testing.assert_array_equal(to_tvm(torch.from_numpy(array).t()).numpy(), array.T)
+
+
+def test_read_only_input() -> None:
+    array = np.arange(4, dtype="float32")
+    array.flags.writeable = False
+    np.testing.assert_array_equal(to_tvm(array).numpy(), array)
+
+
+def test_tvm_tensor_passes() -> None:
+    tensor = tvm.runtime.tensor(np.ones(3, "float32"))
+    assert to_tvm(tensor) is tensor
+
+
+@pytest.mark.parametrize("like", ["numpy", "torch"])
+def test_bool_results(like: str) -> None:
+    exe = uir_tvm.compile(tiny.elementwise(lambda a, b: relax.op.less(a, b), *[((5,), "float32")] * 2))
+    a, b = np.arange(5, dtype="float32"), np.full(5, 2, "float32")
+    got = exe(a, b) if like == "numpy" else exe(torch.from_numpy(a), torch.from_numpy(b))
+    assert is_torch(got) == (like == "torch")
+    assert np.asarray(got).dtype == np.bool_
+    np.testing.assert_array_equal(np.asarray(got), a < b)
