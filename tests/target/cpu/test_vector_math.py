@@ -10,7 +10,7 @@ import pytest
 import tvm
 from tvm import tirx
 from uir_tvm.errors import CodegenError
-from uir_tvm.target.cpu.vector_math import MATH, bind_in_cells, const_like, emit
+from uir_tvm.target.cpu.vector_math import MATH, bind_in_cells, binding, const_like, emit
 from uir_tvm.target.cpu.vector_math.accuracy import (
     REFERENCES,
     build_loop,
@@ -284,6 +284,9 @@ def test_emit_binds_as_it_is_told():
     assert isinstance(emit("exp", x), tirx.Let)
     assert "Let" not in str(emit("exp", x, bind=bind_in_cells(statements)))
     assert statements
+    with binding(bind_in_cells(statements)):
+        assert "Let" not in str(emit("exp", x)), "the surrounding binder is overridden"
+    assert isinstance(emit("exp", x), tirx.Let), "the binder outlives its block"
 
 
 def test_scalar_argument_beside_a_vector_is_broadcast():

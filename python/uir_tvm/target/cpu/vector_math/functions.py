@@ -93,14 +93,15 @@ def emit(name: str, *args: Expr, bind: Binder | None = None) -> Expr:
 
     bind : callable, optional
         Given an expression that is used more than once, computes it in a statement ahead and returns what
-        holds it; `bind_in_cells` makes one. Without it such expressions are bound by ``Let``, which suits a
-        vectorised loop over scalars, but takes long to compile where functions are nested.
+        holds it; `bind_in_cells` makes one. Without it the binder of the surrounding `binding` does that;
+        without either, such expressions are bound by ``Let``, which suits a vectorised loop over scalars,
+        but takes long to compile where functions are nested.
 
     Returns
     -------
     Expr
-        Of the dtype of the arguments. Without ``bind``, whoever uses it twice binds it: TVM refuses a second
-        copy of a ``Let`` in a vectorised loop.
+        Of the dtype of the arguments. Where it is a ``Let``, whoever uses it twice binds it: TVM refuses a
+        second copy of one in a vectorised loop.
 
     Raises
     ------

@@ -65,8 +65,8 @@ def let(value: Expr, body: Callable[[Expr], Expr]) -> Expr:
 
 @contextmanager
 def binding(bind: Binder | None) -> Iterator[None]:
-    """Make `let` hold its values by ``bind`` (by ``Let`` if None) inside the ``with`` block."""
-    token = _BINDER.set(bind)
+    """Make `let` hold its values by ``bind`` inside the ``with`` block; None leaves it as it is outside."""
+    token = _BINDER.set(bind or _BINDER.get())
     try:
         yield
     finally:
