@@ -13,6 +13,7 @@ from uir_tvm.hardware import get
 from uir_tvm.igraph import HardwareModel, IGraph, IPointer, Loop
 from uir_tvm.igraph.dtypes import dtype_of, numpy_of
 from uir_tvm.igraph.interpreter import run
+from uir_tvm.igraph.parser import parse_igraph
 from uir_tvm.target.cpu import lower
 
 HOST = get("host")
@@ -75,3 +76,8 @@ def graph_of(
 def loop(var: str, extent: int, *body: Any) -> Loop:
     """A serial loop."""
     return Loop(var, extent, list(body))
+
+
+def parsed(pointers: str, body: str, units: int = 1) -> IGraph:
+    """A graph from the text of its pointers and body."""
+    return parse_igraph(f"igraph kernel on host parallel ({units}, 1) {{\n{pointers}\n{body}\n}}", HOST)

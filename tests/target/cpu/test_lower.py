@@ -10,19 +10,13 @@ import tvm_ffi
 from hypothesis import HealthCheck, given, settings
 from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import IGraph, IPointer, ISlice, make
-from uir_tvm.igraph.parser import parse_igraph
 
 from tests.igraph.strategies import random_inputs, runnable_igraphs
 
-from .support import HOST, check, compiled, graph_of, lower, signature
+from .support import HOST, check, compiled, graph_of, lower, parsed, signature
 
 #: Sums in another order, and functions within 4 ULP.
 RTOL = 5e-6
-
-
-def parsed(pointers: str, body: str, units: int = 1) -> IGraph:
-    """A graph from the text of its pointers and body."""
-    return parse_igraph(f"igraph kernel on host parallel ({units}, 1) {{\n{pointers}\n{body}\n}}", HOST)
 
 
 def softmax(rows: int, cols: int, units: int) -> IGraph:

@@ -35,7 +35,7 @@ class ContractEmitter:
         self.target, (self.a, self.b) = action.iop.target, action.iop.sources
         self.compute = element(action.iop.dtype).compute
         self.lanes = max(1, vector_bytes // max(4, bytes_of(action.iop.dtype)))
-        self.packed: tuple[tirx.Buffer, Expr] | None = None
+        self.panel: tirx.Buffer | None = None
 
     def emit(self, code: Code) -> None:
         """Append the loops over blocks."""
@@ -47,13 +47,11 @@ class ContractEmitter:
         self.depth = (code.bind_index(k0), code.bind_index(_count(k0, k1)))
         pack = self.b.cols > 1 and self.b.col_stride != 1 and t.rows > ROWS
         if pack:
-            panel = scratch(code, "panel", self.compute, self.a.cols * self.lanes * VECTORS)
+            self.panel = scratch(code, "panel", self.compute, self.a.cols * self.lanes * VECTORS)
         for begin, count, width in self._panels(code, *cols):
 
             def body(inner: Code, col: Expr, width: int = width) -> None:
-                if pack:
-                    self._pack(inner, panel, col, width)
-                    self.packed = (panel, col)
+                self._pack(inner, col, width)
                 self._rows(inner, rows, col, width)
 
             code.loop(begin, count, width, body, "n")
@@ -96,15 +94,15 @@ class ContractEmitter:
 
     def _block(self, code: Code, row: Expr, rows: int, col: Expr, width: int) -> None:
         lanes = min(width, self.lanes)
-        parts = [plus(col, at) for at in range(0, width, lanes)]
-        each = [(plus(row, i), part) for i in range(rows) for part in parts]
+        parts = range(0, width, lanes)
+        each = [(plus(row, i), plus(col, part)) for i in range(rows) for part in parts]
         at = tirx.Ramp(index(0), index(1), lanes) if lanes > 1 else index(0)
         held = [scratch(code, "acc", self.compute, lanes) for _ in each]
         for buffer, (r, c) in zip(held, each, strict=True):
             code.add(tirx.BufferStore(buffer, self._initial(r, c, lanes), [at]))
 
         def step(inner: Code, k: Expr) -> None:
-            vectors = [inner.bind(self._b(k, part, lanes)) for part in parts]
+            vectors = [inner.bind(self._b(k, col, part, lanes)) for part in parts]
             factors = [inner.bind(self._load(self.a, plus(row, i), k, 1)) for i in range(rows)]
             for number, buffer in enumerate(held):
                 factor, vector = factors[number // len(parts)], vectors[number % len(parts)]
@@ -128,18 +126,21 @@ class ContractEmitter:
         value = memory.load(access, memory.address(self.kernel.scope, access, row, col), lanes)
         return convert(value, self.compute)
 
-    def _b(self, k: Expr, col: Expr, lanes: int) -> Expr:
-        if self.packed is None:
-            return self._load(self.b, k, col, lanes)
-        panel, first = self.packed
-        at = plus(k * index(self.lanes * VECTORS), col - first)
-        return tirx.BufferLoad(panel, [tirx.Ramp(at, index(1), lanes) if lanes > 1 else at])
+    def _b(self, k: Expr, col: Expr, part: int, lanes: int) -> Expr:
+        """``lanes`` elements of row k of b, ``part`` columns into the panel that begins at ``col``."""
+        if self.panel is None:
+            return self._load(self.b, k, plus(col, part), lanes)
+        at = plus(k * index(self.lanes * VECTORS), part)
+        return tirx.BufferLoad(self.panel, [tirx.Ramp(at, index(1), lanes) if lanes > 1 else at])
 
-    def _pack(self, code: Code, panel: tirx.Buffer, col: Expr, width: int) -> None:
+    def _pack(self, code: Code, col: Expr, width: int) -> None:
+        if self.panel is None:
+            return
+
         def line(inner: Code, k: Expr) -> None:
             def one(innermost: Code, j: Expr) -> None:
                 at = plus(k * index(self.lanes * VECTORS), j)
-                innermost.add(tirx.BufferStore(panel, self._load(self.b, k, plus(col, j), 1), [at]))
+                innermost.add(tirx.BufferStore(self.panel, self._load(self.b, k, plus(col, j), 1), [at]))
 
             inner.loop(index(0), index(width), 1, one, "j")
 

@@ -12,8 +12,9 @@ from .access import Access, Box
 from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
 from .address import as_int, greatest, index, least, plus
 from .code import Code
-from .elements import splat
+from .elements import element, splat
 from .emit_reduce import Collected, RowReduction
+from .emit_transpose import Staged, emit_blocks, staged_accesses
 from .emit_value import Kernel, Point, parameter, scalar_only, value_at
 from .groups import Group, Nest
 from .stream import Streams, aligned
@@ -65,6 +66,10 @@ class NestEmitter:
     def emit(self, code: Code, nest: Nest) -> None:
         """Append the nest's loops."""
         stores = self.streams.of_nest(nest, [self.lanes(group) for group in nest.groups])
+        blocked = staged_accesses(nest, self.values, self.lanes(nest.groups[0]))
+        if blocked:
+            emit_blocks(self, code, nest, blocked, self.lanes(nest.groups[0]))
+            return
         if not stores:
             self._loops(code, nest)
             return
@@ -97,6 +102,20 @@ class NestEmitter:
         code.loop(begin, self._count(begin, end), 1, body, "r")
         for each in collected.values():
             each.finish(code)
+
+    def columns(self, code: Code, nest: Nest, row: Expr, begin: Expr, end: Expr) -> None:
+        """Columns [begin, end) of a row of a nest with one elementwise group."""
+        emitter = GroupEmitter(self, nest.groups[0], Row(nest, row), [], {})
+        emitter.hoist(code)
+        emitter.columns(code, Range(begin, end, begin, end))
+
+    def vector(
+        self, code: Code, nest: Nest, row: Expr, col: Expr, lanes: int, staged: dict[Access, Staged]
+    ) -> None:
+        """One vector of such a nest, some of whose operands lie in blocks."""
+        emitter = GroupEmitter(self, nest.groups[0], Row(nest, row), [], {})
+        emitter.staged = staged
+        emitter.point(code, Point(row, col, lanes), None)
 
     # --- ranges ------------------------------------------------------------------------------------
 
@@ -212,6 +231,7 @@ class GroupEmitter:
         self.collected = collected
         self.kernel, self.values = nest.kernel, nest.values
         self.hoisted: dict[Access, Expr] = {}
+        self.staged: dict[Access, Staged] = {}
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -368,6 +388,10 @@ class GroupEmitter:
         if access in self.hoisted:
             return splat(self.hoisted[access], point.lanes)
         memory = self.kernel.memory
+        if access in self.staged:
+            block = self.staged[access]
+            at = tirx.Ramp(block.row * index(point.lanes), index(1), point.lanes)
+            return element(access.pointer.dtype).load(tirx.BufferLoad(block.buffer, [at]))
         address = memory.address(self.kernel.scope, access, point.row, point.col)
         return memory.load(access, address, point.lanes)
 

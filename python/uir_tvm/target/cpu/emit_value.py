@@ -17,6 +17,7 @@ from . import scalar_ops
 from .actions import Action
 from .address import INDEX, Scope, as_int, index, plus, times
 from .elements import constant, convert, element, lanes_of, splat
+from .llvm_text import LlvmText
 from .memory import Memory
 from .vector_math.ops import let
 
@@ -37,6 +38,7 @@ class Kernel:
 
     scope: Scope
     memory: Memory
+    text: LlvmText
 
 
 def parameter(value: float, dtype: str, lanes: int) -> Expr:

@@ -19,6 +19,7 @@ from .emit_contract import ContractEmitter
 from .emit_nest import NestEmitter
 from .emit_value import Kernel
 from .groups import Nest, overwrites_itself, plan
+from .llvm_text import LlvmText
 from .memory import Memory, single_rows
 from .stream import Streams, fence
 from .values import Values
@@ -66,7 +67,8 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     planned = _planned(graph.body)
     nests = list(_all_nests(planned))
     values = Values(nests)
-    streams = Streams(graph)
+    text = LlvmText()
+    streams = Streams(graph, text)
     memory = Memory()
     code = Code()
     buffers = [p for p in parameters if tirx.buffer.is_buffer_var(p)]
@@ -81,8 +83,8 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     for pointer in needed:
         if pointer.level == "dram":
             memory.allocate(code, pointer)
-    _units(code, graph, planned, nests, values, memory, streams, needed)
-    body = streams.wrap(code.statement())
+    _units(code, graph, planned, nests, values, Kernel(Scope({}, {}), memory, text), streams, needed)
+    body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
 
@@ -92,7 +94,7 @@ def _units(
     planned: Sequence[Nest | _Repeat],
     nests: list[Nest],
     values: Values,
-    memory: Memory,
+    kernel: Kernel,
     streams: Streams,
     needed: list[IPointer],
 ) -> None:
@@ -104,9 +106,10 @@ def _units(
     unit = code if single else Code()
     for pointer in needed:
         if pointer.level != "dram":
-            memory.allocate(unit, pointer, rows.get(pointer.name))
-    _emit(unit, planned, Kernel(scope, memory), values, graph.hardware.vector_bytes, streams)
-    if streams.texts:
+            kernel.memory.allocate(unit, pointer, rows.get(pointer.name))
+    kernel = attrs.evolve(kernel, scope=scope)
+    _emit(unit, planned, kernel, values, graph.hardware.vector_bytes, streams)
+    if streams.used:
         fence(unit)
     if not single:
         code.add(tirx.For(pid, index(0), index(graph.num_parallel), KIND.PARALLEL, unit.statement()))
@@ -126,7 +129,7 @@ def _emit(
             variable = tirx.Var(name, INDEX)
             inner = Code()
             scope = kernel.scope.inside(name, variable, extent)
-            _emit(inner, node.body, Kernel(scope, kernel.memory), values, vector_bytes, streams)
+            _emit(inner, node.body, attrs.evolve(kernel, scope=scope), values, vector_bytes, streams)
             code.add(tirx.For(variable, index(0), index(extent), KIND.SERIAL, inner.statement()))
         elif node.actions[0].kind == OPAQUE:
             ContractEmitter(kernel, node.actions[0], vector_bytes).emit(code)

@@ -75,6 +75,10 @@ class Memory:
         start = plus(scope.expr(access.offset), times(row, access.row))
         return plus(start, times(col, access.col))
 
+    def stride(self, access: Access) -> int:
+        """Elements from one row of an access to the next in its buffer."""
+        return access.row if self._held[access.pointer.name].row_base is None else 0
+
     def load(self, access: Access, address: Expr, lanes: int) -> Expr:
         """``lanes`` elements along the columns from an address, in the compute type."""
         buffer = self.buffer(access.pointer)

@@ -12,7 +12,7 @@ import platform
 from collections.abc import Iterable
 
 from tvm import tirx
-from tvm.ir import Expr, StringImm
+from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of, dtype_of
 from ...igraph.nodes import IGraph
@@ -22,6 +22,7 @@ from .address import Scope, index
 from .code import Code
 from .elements import element, lanes_of
 from .groups import Nest
+from .llvm_text import LlvmText
 from .memory import Memory
 
 _LLVM_TYPES = {
@@ -62,13 +63,14 @@ define linkonce_odr void @{name}(ptr %p, <{lanes} x {kind}> %v) alwaysinline {{
 
 
 class Streams:
-    """Which stores of a kernel bypass the caches, and the LLVM text that they need."""
+    """Which stores of a kernel bypass the caches; ``used`` once one was emitted."""
 
-    def __init__(self, graph: IGraph) -> None:
+    def __init__(self, graph: IGraph, text: LlvmText) -> None:
         self.width = graph.hardware.vector_bytes
         self.cache = int(graph.hardware.figures.get("l3_bytes", 0)) or None
         self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
-        self.texts: dict[str, str] = {}
+        self.text = text
+        self.used = False
         self.possible = platform.machine() in ("x86_64", "AMD64")
         self._enabled = False
 
@@ -107,16 +109,11 @@ class Streams:
         row = element(dtype)
         stored = row.store(value)
         name, text = definition(row.storage, lanes_of(stored))
-        self.texts[name] = text
+        self.text.need(name, text)
+        self.text.need(ADDRESS, _ADDRESS_TEXT)
+        self.used = True
         where = tirx.address_of(tirx.BufferLoad(buffer, [address]))
         return tirx.Evaluate(tirx.call_extern("void", name, where, stored))
-
-    def wrap(self, body: tirx.Stmt) -> tirx.Stmt:
-        """The kernel's body with the LLVM text attached."""
-        if not self.texts:
-            return body
-        text = _ADDRESS_TEXT + "".join(self.texts.values()) + "\n!0 = !{i32 1}\n"
-        return tirx.AttrStmt(index(0), "pragma_import_llvm", StringImm(text), body)
 
 
 def aligned(

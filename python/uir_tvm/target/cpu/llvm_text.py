@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions in LLVM's own language that a kernel calls: what TIR cannot say, inlined where it is called."""
+
+from __future__ import annotations
+
+from tvm import tirx
+from tvm.ir import StringImm
+
+from .address import index
+
+#: Metadata that the functions refer to: the mark of a non-temporal store.
+_METADATA = "!0 = !{i32 1}\n"
+
+
+class LlvmText:
+    """The definitions that one kernel needs, by name of the function."""
+
+    def __init__(self) -> None:
+        self.definitions: dict[str, str] = {}
+
+    def need(self, name: str, definition: str) -> None:
+        """Add a definition (of linkage ``linkonce_odr``, since several kernels of a module may have it)."""
+        self.definitions[name] = definition
+
+    def attach(self, body: tirx.Stmt) -> tirx.Stmt:
+        """A kernel's body with the definitions attached."""
+        if not self.definitions:
+            return body
+        text = "\n".join([*self.definitions.values(), _METADATA])
+        return tirx.AttrStmt(index(0), "pragma_import_llvm", StringImm(text), body)
