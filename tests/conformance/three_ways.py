@@ -58,7 +58,7 @@ def host_llvm() -> tvm.target.Target:
 def compare(
     func: tirx.PrimFunc, target: tvm.target.Target, name: str, arrays: list[np.ndarray] | None = None
 ) -> KernelRecord:
-    """Compile for a target and compare the three; returns the record (with ``fallback`` when it has no iGraph).
+    """Compile for a target and compare the three; the record has ``fallback`` when there is no iGraph.
 
     Raises
     ------

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-from tvm.s_tir import Schedule
+from tvm.error import InternalError
+from tvm.s_tir import SBlockRealize, Schedule
+from tvm.tirx import IntImm
+from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
-from .blocks import BlockInfo, dtype_bytes, leaf_blocks, param_names
+from .blocks import BlockInfo, dtype_bytes, leaf_blocks, param_names, prim_func
 from .map_to_units import map_to_units
 
 #: Below this many elementary operations a kernel runs on one unit: waking the others costs more.
@@ -148,14 +151,53 @@ def attach_producers(sch: Schedule, nest: Nest) -> list[BlockInfo]:
     -------
     list of BlockInfo
         The attached blocks, last first.
+
+    Raises
+    ------
+    ScheduleError
+        What a tile reads of a producer is no box that TVM can bound, or is empty.
     """
     root_names = {b.name for b in nest.roots}
     producers = [b for b in leaf_blocks(sch) if b.name not in root_names]
     for block in reversed(producers):
         for index in range(len(block.writes)):
             sch.set_scope(block.rv, index, "local")
-        sch.compute_at(block.rv, nest.lid, preserve_unit_loops=True)
+        _attach(sch, block, nest.lid)
     return list(reversed(producers))
+
+
+def _attach(sch: Schedule, block: BlockInfo, loop: Any) -> None:
+    try:
+        sch.compute_at(block.rv, loop, preserve_unit_loops=True)
+    except InternalError as error:
+        # TVM asserts, where it should refuse, that the region read is bounded; a gathered row is not
+        raise ScheduleError(
+            f"What a tile reads of {block.name!r} has no bounds.",
+            need="indices that are affine in the loops",
+            remedy="another recipe fits this function",
+        ) from error
+    if _never_runs(sch, block):
+        raise ScheduleError(
+            f"A tile reads nothing of {block.name!r}.",
+            need="at least one element in every tile",
+            remedy="another recipe fits this function",
+        )
+
+
+def _never_runs(sch: Schedule, block: BlockInfo) -> bool:
+    """Whether a block's loops are empty or its predicate false: padding asked for what lies wholly outside."""
+    predicates: list[Any] = []
+
+    def visit(realize: SBlockRealize) -> WalkResult:
+        if realize.block.name_hint == block.name:
+            predicates.append(realize.predicate)
+        return WalkResult.ADVANCE
+
+    structural_walk(prim_func(sch).body, (SBlockRealize, visit), order="pre")
+    extents = [sch.get(loop).extent for loop in sch.get_loops(block.rv)]
+    return any(isinstance(p, IntImm) and p.value == 0 for p in predicates) or any(
+        isinstance(n, IntImm) and n.value < 1 for n in extents
+    )
 
 
 def rows_per_tile(elements: int, row: int, cols: int) -> int:
