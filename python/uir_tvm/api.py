@@ -24,13 +24,15 @@ log = logging.getLogger(__name__)
 
 #: Called with (stage, done, total, detail) while a model compiles; total 0 = not known yet.
 Progress = Callable[[str, int, int, str], None]
+#: Shapes for inputs with dynamic dimensions, by name.
+Shapes = Mapping[str, tuple[int, ...]] | None
 
 
 def compile(
     model: Any,
     target: str | tvm.target.Target = "uir-cpu",
     *,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    shapes: Shapes = None,
     name: str | None = None,
     options: CompileOptions | None = None,
     progress: Progress | None = None,
@@ -74,7 +76,7 @@ def compile(
     options = options or CompileOptions()
     spec = registry.resolve(target)
     seconds: dict[str, float] = {}
-    label = name or (pathlib.Path(model).stem if isinstance(model, str | pathlib.Path) else "model")
+    label = name or (_stem(pathlib.Path(model)) if isinstance(model, str | pathlib.Path) else "model")
 
     def timed(stage: str, fn: Callable[[], Any]) -> Any:
         notify(stage, 0, 0, "")
@@ -121,7 +123,7 @@ def _build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
     return relax.build(mod, target, relax_pipeline=None)
 
 
-def import_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None) -> tvm.IRModule:
+def import_model(model: Any, shapes: Shapes = None) -> tvm.IRModule:
     """A normalised Relax module of anything that `compile` takes.
 
     Raises
@@ -163,29 +165,20 @@ def import_model(model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None
     )
 
 
-def _import_file(path: pathlib.Path, shapes: Mapping[str, tuple[int, ...]] | None) -> tvm.IRModule:
-    from . import frontend
-
-    readers: dict[str, Callable[[pathlib.Path], tvm.IRModule]] = {
-        ".onnx": lambda file: frontend.from_onnx(file, shapes=shapes),
-        ".pt2": _torch_program,
-        ".relax.json": _relax_dump,
-        ".tir.json": _tir_dump,
-        ".igraph": _igraph_dump,
-    }
-    reader = next((read for suffix, read in readers.items() if path.name.endswith(suffix)), None)
+def _import_file(path: pathlib.Path, shapes: Shapes) -> tvm.IRModule:
+    reader = next((read for suffix, read in READERS.items() if path.name.endswith(suffix)), None)
     if reader is None:
         raise ModelFormatError(
             f"{path} has no known kind of file.",
-            need=", ".join(readers),
+            need=", ".join(READERS),
             remedy="export the model to one of these",
         )
     if not path.is_file():
         raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
-    return reader(path)
+    return reader(path, shapes)
 
 
-def _torch_program(file: pathlib.Path) -> tvm.IRModule:
+def _torch_program(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
     from . import frontend
 
     try:
@@ -207,7 +200,7 @@ def _torch_program(file: pathlib.Path) -> tvm.IRModule:
     return frontend.from_torch(program)
 
 
-def _relax_dump(file: pathlib.Path) -> tvm.IRModule:
+def _relax_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
     try:
         mod = tvm.ir.load_json(file.read_text())
     except Exception as error:  # TVM's reader raises whatever its C++ throws
@@ -219,13 +212,13 @@ def _relax_dump(file: pathlib.Path) -> tvm.IRModule:
     return import_model(mod)
 
 
-def _tir_dump(file: pathlib.Path) -> tvm.IRModule:
+def _tir_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
     from . import frontend
 
     return frontend.from_prim_func(_dumped(file, "tir"), _kernel_name(file, ".tir.json"))
 
 
-def _igraph_dump(file: pathlib.Path) -> tvm.IRModule:
+def _igraph_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
     from . import frontend
 
     return frontend.from_igraph(_dumped(file, "igraph"))
@@ -239,6 +232,27 @@ def _dumped(file: pathlib.Path, name: str) -> Any:
 def _kernel_name(file: pathlib.Path, suffix: str) -> str:
     """A kernel's name for code generation, of a file's name."""
     return re.sub(r"\W", "_", file.name.removesuffix(suffix)) or "kernel"
+
+
+def _onnx_model(file: pathlib.Path, shapes: Shapes) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_onnx(file, shapes=shapes)
+
+
+#: How a file is read, by the end of its name.
+READERS: Mapping[str, Callable[[pathlib.Path, Shapes], tvm.IRModule]] = {
+    ".onnx": _onnx_model,
+    ".pt2": _torch_program,
+    ".relax.json": _relax_dump,
+    ".tir.json": _tir_dump,
+    ".igraph": _igraph_dump,
+}
+
+
+def _stem(path: pathlib.Path) -> str:
+    """A file's name without the suffix that says its kind."""
+    return next((path.name.removesuffix(end) for end in READERS if path.name.endswith(end)), path.stem)
 
 
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:

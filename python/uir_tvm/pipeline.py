@@ -323,7 +323,7 @@ def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathl
 def file_stem(name: str) -> str:
     """A kernel's name as a file's: legal everywhere, short enough, and different for different names."""
     legal = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
-    if legal == name and len(name) <= STEM_LENGTH and not name.startswith((".", "-")):
+    if name and legal == name and len(name) <= STEM_LENGTH and not name.startswith((".", "-")):
         return name
     digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{legal[:STEM_LENGTH].lstrip('.-')}-{digest}"
+    return f"{legal.lstrip('.-')[:STEM_LENGTH] or 'kernel'}-{digest}"

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of stages: dumps, dumps fed back, overrides, fallbacks."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+import numpy as np
+import pytest
+import tvm
+import uir_tvm
+from uir_tvm import pipeline
+from uir_tvm.errors import ArtifactError, FrontendError, ParseError, UirError, VerifyError
+from uir_tvm.igraph.parser import parse_igraph
+from uir_tvm.options import CompileOptions
+from uir_tvm.target import registry
+
+from tests import tiny
+from tests.schedule import functions
+
+KERNEL = "layer_norm_softmax"
+
+
+@pytest.fixture(scope="module")
+def dumps(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
+    """Every stage of the tiny model."""
+    folder = tmp_path_factory.mktemp("dumps")
+    uir_tvm.compile(tiny.module(), name="tiny", options=CompileOptions(dump_dir=folder))
+    return folder
+
+
+def scaled_kernel(folder: pathlib.Path) -> pathlib.Path:
+    """An override of ``y = x * 2`` in a folder of its own; returns its file."""
+    uir_tvm.compile(doubling(), options=CompileOptions(dump_dir=folder))
+    (path,) = folder.glob("*.igraph")
+    for other in folder.iterdir():
+        if other != path:
+            other.unlink()
+    return path
+
+
+def doubling() -> tvm.IRModule:
+    """y = x * 2."""
+    return tiny.elementwise(lambda x: x * tvm.relax.const(2.0), ((3, 8), "float32"))
+
+
+def test_every_stage_is_dumped(dumps: pathlib.Path) -> None:
+    assert sorted(path.name for path in dumps.iterdir()) == [
+        f"{KERNEL}.igraph",
+        f"{KERNEL}.source.txt",
+        f"{KERNEL}.tir.json",
+        "tiny.relax.json",
+        "tiny.relax.txt",
+    ]
+    assert parse_igraph((dumps / f"{KERNEL}.igraph").read_text()).name == KERNEL
+    assert "T.Ramp" in (dumps / f"{KERNEL}.source.txt").read_text()
+
+
+def test_dump_of_the_model_compiles(dumps: pathlib.Path) -> None:
+    x = tiny.example()
+    exe = uir_tvm.compile(dumps / "tiny.relax.json")
+    np.testing.assert_allclose(exe(x), tiny.expected(x), atol=tiny.TOLERANCE)
+
+
+@pytest.mark.parametrize("suffix", [".tir.json", ".igraph"])
+def test_dump_of_a_kernel_compiles(dumps: pathlib.Path, suffix: str) -> None:
+    exe = uir_tvm.compile(dumps / f"{KERNEL}{suffix}")
+    assert exe.report()["kernels_without_igraph"] == []
+    shape = (tiny.ROWS, tiny.WIDTH)
+    x = tiny.example()
+    inputs = [x, np.ones(tiny.WIDTH, "float32"), np.zeros(tiny.WIDTH, "float32")]
+    got = exe(*[a.reshape(spec.shape) for a, spec in zip(inputs, exe.info.inputs, strict=True)])
+    y = (x - x.mean(1, keepdims=True)) / np.sqrt(x.var(1, keepdims=True) + 1e-5)
+    e = np.exp(y)
+    np.testing.assert_allclose(got.reshape(shape), e / e.sum(1, keepdims=True), atol=tiny.TOLERANCE)
+
+
+@pytest.mark.parametrize("by", ["option", "environment"])
+def test_an_edited_igraph_takes_the_place(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    path = scaled_kernel(tmp_path)
+    text, count = re.subn(r"\[2\.0\]", "[5.0]", path.read_text())
+    assert count >= 1
+    path.write_text(text)
+    if by == "environment":
+        monkeypatch.setenv("UIR_OVERRIDE_DIR", str(tmp_path))
+        options = CompileOptions()
+    else:
+        options = CompileOptions(override_dir=tmp_path)
+    x = np.arange(24, dtype="float32").reshape(3, 8)
+    np.testing.assert_array_equal(uir_tvm.compile(doubling(), options=options)(x), 5 * x)
+
+
+def test_dump_folder_of_the_environment(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UIR_DUMP_DIR", str(tmp_path / "new"))
+    uir_tvm.compile(doubling(), name="doubling")
+    assert (tmp_path / "new" / "doubling.relax.json").is_file()
+
+
+def test_a_scheduled_function_takes_the_place(tmp_path: pathlib.Path) -> None:
+    uir_tvm.compile(doubling(), options=CompileOptions(dump_dir=tmp_path))
+    for path in tmp_path.iterdir():
+        if not path.name.endswith(".tir.json"):
+            path.unlink()
+    target = registry.resolve("uir-cpu").target
+    (path,) = tmp_path.iterdir()
+    func = tvm.ir.load_json(path.read_text())
+    with pipeline.recording(CompileOptions(override_dir=tmp_path)) as records:
+        pipeline.compile_kernel(func, target, path.name.removesuffix(".tir.json"))
+    (record,) = records.values()
+    assert record.overridden == ("tir",) and record.igraph is not None
+
+
+def refused(folder: pathlib.Path, kind: type[UirError]) -> UirError:
+    """The error of an override that is refused."""
+    with pytest.raises(kind) as caught:
+        uir_tvm.compile(doubling(), options=CompileOptions(override_dir=folder))
+    return caught.value
+
+
+def test_an_override_that_does_not_parse(tmp_path: pathlib.Path) -> None:
+    """It ends the compilation: the user's own text must not be dropped for TVM's lowering."""
+    path = scaled_kernel(tmp_path)
+    path.write_text(path.read_text() + "\nnonsense")
+    error = refused(tmp_path, ParseError)
+    assert error.where.startswith(f"{path}, line ")
+
+
+def test_an_override_that_breaks_a_rule(tmp_path: pathlib.Path) -> None:
+    path = scaled_kernel(tmp_path)
+    path.write_text(path.read_text().replace("dram, fp32, 24, in", "dram, fp32, 23, in"))
+    error = refused(tmp_path, VerifyError)
+    assert str(path) in error.where and "witness" in error.where
+
+
+def test_an_override_that_is_no_dump(tmp_path: pathlib.Path) -> None:
+    path = scaled_kernel(tmp_path)
+    path.rename(tmp_path / path.name.replace(".igraph", ".tir.json")).write_text("{}")
+    assert "--dump" in refused(tmp_path, ArtifactError).remedy
+
+
+def test_an_igraph_that_breaks_a_rule_is_no_model(tmp_path: pathlib.Path) -> None:
+    path = scaled_kernel(tmp_path)
+    path.write_text(path.read_text().replace("dram, fp32, 24, in", "dram, fp32, 23, in"))
+    with pytest.raises(VerifyError):
+        uir_tvm.compile(path)
+
+
+def test_an_igraph_in_place_is_no_model(tmp_path: pathlib.Path) -> None:
+    path = scaled_kernel(tmp_path)
+    path.write_text(path.read_text().replace("24, out", "24, inout"))
+    with pytest.raises(FrontendError, match="in place"):
+        uir_tvm.compile(path)
+
+
+def test_dump_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ArtifactError, match="cannot be written"):
+        uir_tvm.compile(doubling(), options=CompileOptions(dump_dir=tmp_path / "file"))
+
+
+def test_what_no_stage_takes_is_left_to_tvm() -> None:
+    target = registry.resolve("uir-cpu").target
+    record = pipeline.compile_kernel(functions.empty, target, "empty")
+    assert record.fallback and record.igraph is None
+    assert record.lowered is functions.empty or record.lowered.same_as(functions.empty)
+
+
+@pytest.mark.parametrize("name", ["add", "layer_norm_softmax_1"])
+def test_usual_names_are_file_names(name: str) -> None:
+    assert pipeline.file_stem(name) == name
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/b", "../../etc/passwd", ".hidden", "-rf", "ä ö", ""])
+def test_unusual_names_become_legal_file_names(name: str, tmp_path: pathlib.Path) -> None:
+    path = pipeline.write_dump(tmp_path, name, ".source.txt", "text")
+    assert path.parent == tmp_path and path.read_text() == "text"
+    assert re.fullmatch(r"[A-Za-z0-9_.-]+", path.name) and path.name[0] not in ".-"
+
+
+def test_unusual_names_stay_different() -> None:
+    names = ["a" * 300, "a" * 301, "a/b", "a_b", "a b"]
+    assert len({pipeline.file_stem(name) for name in names}) == len(names)
