@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The errors: how they read, and that each ends the command with a code of its own."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+from uir_tvm import errors
+from uir_tvm.errors import ParseError, ScheduleError, UirError, VerifyError
+
+CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, UirError)]
+
+
+def test_message_reads_in_order() -> None:
+    error = ScheduleError(
+        "The tile is too large.",
+        where="block softmax",
+        need="98,304 bytes",
+        limit="65,536",
+        remedy="halve it",
+    )
+    assert str(error).splitlines() == [
+        "The tile is too large.",
+        "  where:  block softmax",
+        "  need:   98,304 bytes",
+        "  limit:  65,536",
+        "  remedy: halve it",
+    ]
+    assert error.to_json() == {
+        "error": "ScheduleError",
+        "what": "The tile is too large.",
+        "where": "block softmax",
+        "need": "98,304 bytes",
+        "limit": "65,536",
+        "remedy": "halve it",
+    }
+
+
+def test_what_is_absent_takes_no_line() -> None:
+    assert str(UirError("Wrong.", remedy="right it")) == "Wrong.\n  remedy: right it"
+
+
+def test_parse_error_points_at_the_column() -> None:
+    error = ParseError("Unexpected '}'.", line=3, column=5, source="    }")
+    assert (error.line, error.column) == (3, 5)
+    assert str(error).splitlines()[1:] == ["  where:  line 3, column 5", "        }", "        ^"]
+
+
+def test_witness_is_part_of_the_place() -> None:
+    error = VerifyError("Out of bounds.", rule="bounds", witness={"pid": 3, "i": 7}, where="move a, b")
+    assert error.rule == "bounds" and "move a, b  (witness: pid=3, i=7)" in str(error)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_exit_codes(kind: type[UirError]) -> None:
+    """Not 0 (success) nor 2 (wrong usage), and told apart unless one is a kind of the other."""
+    assert kind.exit_code not in (0, 2) and kind.exit_code < 64 and kind.__doc__
+    same = [c for c in CLASSES if c.exit_code == kind.exit_code]
+    root = min(same, key=lambda c: len(c.__mro__))
+    assert all(issubclass(c, root) for c in same)

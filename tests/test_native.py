@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Versions and the native library; ``import tvm`` alone."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import pathlib
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from uir_tvm import _native
+from uir_tvm.errors import EnvironmentMismatchError
+
+REAL = importlib.metadata.version
+
+
+@pytest.mark.parametrize("package", list(_native.REQUIRED))
+@pytest.mark.parametrize("found", ["0.1.15", None])
+def test_a_wrong_version_is_said_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, package: str, found: str | None
+) -> None:
+    def version(name: str) -> str:
+        if name != package:
+            return REAL(name)
+        if found is None:
+            raise importlib.metadata.PackageNotFoundError(name)
+        return found
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(EnvironmentMismatchError) as caught:
+        _native.check_versions()
+    message = str(caught.value)
+    assert isinstance(caught.value, ImportError) and "\n" not in message
+    assert message.startswith(f"uir_tvm needs {package} {_native.REQUIRED[package]}, but {found or 'none'}")
+    assert all(f"{name}=={wanted}" in message for name, wanted in _native.REQUIRED.items())
+
+
+def test_a_missing_library_is_said_in_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path
+) -> None:
+    monkeypatch.setattr(_native, "__file__", str(tmp_path / "_native.py"))
+    with pytest.raises(EnvironmentMismatchError, match="is missing") as caught:
+        _native.library_path()
+    assert "\n" not in str(caught.value) and "pip install" in str(caught.value)
+
+
+def test_import_tvm_alone_knows_targets_and_primitives() -> None:
+    """The package is not imported here: TVM finds it by its entry point."""
+    code = """
+        import tvm
+        from tvm import te
+        target = tvm.target.Target("uir-cpu")
+        assert target.kind.name == "llvm" and "uir" in target.keys, target
+        for name in ("map_to_units", "move_to_hierarchy", "group_reduce", "group_broadcast"):
+            assert callable(getattr(tvm.s_tir.Schedule, name)), name
+        x = te.placeholder((8, 16), name="x")
+        y = te.compute((8, 16), lambda i, j: te.exp(x[i, j]), name="y")
+        sch = tvm.s_tir.Schedule(te.create_prim_func([x, y]))
+        sch.map_to_units("y", tile=(2, None))
+        assert "uir.parallel" in sch.mod.script()
+    """
+    run = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    assert run.returncode == 0, run.stderr
