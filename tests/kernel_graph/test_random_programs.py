@@ -42,12 +42,13 @@ def reduce(emit: Any, rng: random.Random, x: Any) -> Any:
     choice = rng.randrange(4)
     axis = rng.randrange(len(shape))
     if choice == 0:
-        return emit(rng.choice([op.mean, op.max])(x, axis=[axis], keepdims=rng.random() < 0.7 or len(shape) == 1))
+        keepdims = rng.random() < 0.7 or len(shape) == 1
+        return emit(rng.choice([op.mean, op.max])(x, axis=[axis], keepdims=keepdims))
     if choice == 1:
         return emit(op.nn.softmax(x, axis=axis))
     if choice == 2:
-        width = shape[-1]
-        return emit(op.nn.layer_norm(x, constant(width, seed=1), constant(width, seed=2), axes=[-1], epsilon=0.1))
+        gamma, beta = constant(shape[-1], seed=1), constant(shape[-1], seed=2)
+        return emit(op.nn.layer_norm(x, gamma, beta, axes=[-1], epsilon=0.1))
     if len(shape) == 1:
         return emit(op.tanh(x))
     return emit(op.matmul(x, constant(shape[-1], 4, seed=rng.randrange(5), low=-0.5, high=0.5)))
