@@ -131,14 +131,20 @@ class NestEmitter:
         return greatest(end - begin, index(0))
 
     def _guards(self, group: Group) -> list[Box]:
-        found = []
+        found: list[Box] = []
         for action in group.actions:
-            for read, source in zip(action.reads, self.values.sources[id(action)], strict=True):
-                if read.guard is not None:
-                    found.append(read.guard)
-                if source.origin == Origin.AGAIN and source.maker is not None:
-                    found += [r.guard for r in source.maker.reads if r.guard is not None]
+            self._collect_guards(action, False, found)
         return list(dict.fromkeys(found))
+
+    def _collect_guards(self, action: Action, again: bool, found: list[Box]) -> None:
+        """Guards of what an action reads, and of all that is computed again for it, however deep."""
+        for read, source in zip(action.reads, self.values.sources[id(action)], strict=True):
+            if read.guard is not None:
+                found.append(read.guard)
+            # what a repeated action had in a register is repeated with it
+            repeated = source.origin == Origin.AGAIN or (again and source.origin == Origin.REGISTER)
+            if repeated and source.maker is not None:
+                self._collect_guards(source.maker, True, found)
 
     def _range(self, group: Group) -> Range:
         begin, end = self._bounds(group.actions[0].box[2:], group.cols)
