@@ -179,5 +179,7 @@ def scalar_only(action: Action) -> bool:
         return not action.indexed_rows or iop.target.valid[2:] != (None, None)
     if iop.op == "gather" and not action.indexed_rows:
         table = action.tables[0]
-        return table.row_begin is not None or table.row_end is not None
+        # CompactBufferAllocation cannot unite vector indices of two widths into memory that we allocate
+        ours = not table.pointer.is_param
+        return ours or table.row_begin is not None or table.row_end is not None
     return scalar_ops.needs_scalars(iop.op, iop.name, iop.dtype)
