@@ -12,6 +12,7 @@ import textwrap
 import pytest
 from uir_tvm import _native
 from uir_tvm.errors import EnvironmentMismatchError
+from uir_tvm.library.cpu import available
 
 REAL = importlib.metadata.version
 
@@ -60,8 +61,11 @@ def test_import_tvm_alone_knows_targets_and_primitives() -> None:
         sch = tvm.s_tir.Schedule(te.create_prim_func([x, y]))
         sch.map_to_units("y", tile=(2, None))
         assert "uir.parallel" in sch.mod.script()
+        print(tvm.get_global_func("uir.library.cpu.info")()["name"])
     """
     run = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
     )
     assert run.returncode == 0, run.stderr
+    # A process that only loads compiled models must find the library that compiling found.
+    assert run.stdout.split()[-1] == available().name

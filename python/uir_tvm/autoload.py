@@ -5,12 +5,18 @@ from __future__ import annotations
 
 
 def register() -> None:
-    """Make the uir targets known to TVM and the primitives methods of its Schedule."""
+    """Make the uir targets known to TVM and the primitives methods of its Schedule.
+
+    The native code also learns here where the CPU's matrix library lies: a program that only loads compiled
+    models must find it too.
+    """
     from . import _native
 
     _native.load()
+    from .library import cpu
     from .schedule.attach import attach
     from .target import integration
 
+    cpu.locate()
     attach()
     integration.register()

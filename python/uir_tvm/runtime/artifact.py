@@ -148,6 +148,9 @@ def load(path: str | pathlib.Path) -> Executable:
     ArtifactError
         The file is missing, corrupted, or of another version of the format or of TVM.
     """
+    from .. import autoload
+
+    autoload.register()
     path = pathlib.Path(path)
     manifest, parts = _read_zip(path)
     try:
