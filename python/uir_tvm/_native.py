@@ -8,6 +8,7 @@ import os
 import pathlib
 
 from .errors import EnvironmentMismatchError
+from .options import num_threads
 
 #: The only pair known to work: with tvm-ffi 0.1.15 TVM's save_json crashes, 0.1.13 does not load.
 REQUIRED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
@@ -59,6 +60,8 @@ def load() -> None:
     # TVM's thread pool would bind the calling thread to one core, and every pool that this thread starts
     # later (torch, OpenMP) would inherit that core.
     os.environ.setdefault("TVM_BIND_THREADS", "0")
+    # It would also take every second CPU of an x86 machine for a hyperthread, wherever it runs.
+    os.environ.setdefault("TVM_NUM_THREADS", str(num_threads()))
     import tvm  # noqa: F401  (its libraries must be loaded first)
     import tvm_ffi
 

@@ -40,7 +40,9 @@ class CompileOptions:
     override_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_OVERRIDE_DIR"))
 
 
-def num_threads() -> int | None:
-    """``UIR_NUM_THREADS``, or None when it is not set."""
+def num_threads() -> int:
+    """Worker threads of uir-cpu: ``UIR_NUM_THREADS``, else the CPUs that this process may use."""
     value = os.environ.get("UIR_NUM_THREADS", "")
-    return int(value) if value.isdigit() and int(value) > 0 else None
+    if value.isdigit() and int(value) > 0:
+        return int(value)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

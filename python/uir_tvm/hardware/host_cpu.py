@@ -56,11 +56,6 @@ def cpus() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
-def cores() -> int:
-    """How many worker threads run at once."""
-    return len(cpus())
-
-
 def caches(sysfs: Path = SYSFS) -> Caches:
     """The caches of the first CPU that this process may run on.
 

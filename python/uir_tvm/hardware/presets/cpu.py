@@ -30,6 +30,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from ...igraph.nodes import HardwareModel
+from ...options import num_threads
 from .. import host_cpu
 
 KIB = 1024
@@ -67,7 +68,7 @@ def _host() -> HardwareModel:
     caches, vectors = host_cpu.caches(), host_cpu.vectors()
     return cpu_model(
         "host",
-        cores=host_cpu.cores(),
+        cores=num_threads(),
         vector_bytes=vectors.bytes,
         vector_registers=vectors.registers,
         l1_bytes=caches.l1_bytes,
