@@ -40,15 +40,17 @@ _EXP2 = (
     0.0013390806270763278,
     0.0001532646274426952,
 )
-#: exp(-104) < 2**-150 rounds to zero; exp(89) > 2**128 overflows.
-_LOWEST, _HIGHEST = -104.0, 89.0
-_LOWEST2, _HIGHEST2 = -151.0, 128.5
+#: exp(89) > 2**128 overflows; at -176, n = -254, of which either half is the biased exponent of zero.
+#: Zero times anything is exact, while a product that underflows (as from -104 on) takes CPUs many cycles:
+#: what a mask made -inf is to cost no more than what it kept.
+_LOWEST, _HIGHEST = -176.0, 89.0
+_LOWEST2, _HIGHEST2 = -254.0, 128.5
 #: Added to n, the low bits of MAGIC then hold n + 254, of which either half is a biased exponent.
 _BIASED = MAGIC + 254.0
 
 
 def scale_by_power_of_two(significand: Expr, biased: Expr) -> Expr:
-    """``significand * 2**n``, with ``biased = n + _BIASED`` as float32, for -252 <= n <= 254."""
+    """``significand * 2**n``, with ``biased = n + _BIASED`` as float32, for -254 <= n <= 254."""
 
     def power(biased: Expr) -> Expr:
         return from_bits(shift_left(biased, 23))
@@ -85,7 +87,7 @@ def exp_of_negative(x: Expr) -> Expr:
 
 
 def exp2_split(n: Expr, f: Expr) -> Expr:
-    """``2**(n + f)`` for an integer n in [-151, 128] and ``|f| <= 1/2``, both float32."""
+    """``2**(n + f)`` for an integer n in [-254, 128] and ``|f| <= 1/2``, both float32."""
     return let(f, lambda f: scale_by_power_of_two(horner(f, _EXP2), n + const_like(n, _BIASED)))
 
 
