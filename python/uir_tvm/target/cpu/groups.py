@@ -128,19 +128,35 @@ def plan(actions: Sequence[Action]) -> list[Nest]:
 def _nests(actions: Sequence[Action]) -> list[Nest]:
     nests: list[Nest] = []
     for action in actions:
-        first = 0
-        for k, nest in enumerate(nests):
-            worst = max((conflict(other, action) for other in nest.actions), default=Relation.DISJOINT)
-            if worst == Relation.DISJOINT:
-                continue
+        chosen, at = action, _place(nests, action)
+        if _is_vector(action):
+            # (1, N) and (N, 1) are the same work: the form that joins what it depends on
+            turned = action.swapped()
+            other = _place(nests, turned)
+            if other is not None and (at is None or other >= at):
+                chosen, at = turned, other
+        if at is None:
+            nests.append(Nest(_nest_key(chosen), [chosen]))
+        else:
+            nests[at].actions.append(chosen)
+    return nests
+
+
+def _is_vector(action: Action) -> bool:
+    one = (action.rows == 1) != (action.cols == 1)
+    return one and action.kind == MAP and not action.tables
+
+
+def _place(nests: Sequence[Nest], action: Action) -> int | None:
+    """The latest nest that an action may join; None where it needs one of its own."""
+    first = 0
+    for k, nest in enumerate(nests):
+        worst = max((conflict(other, action) for other in nest.actions), default=Relation.DISJOINT)
+        if worst != Relation.DISJOINT:
             shared = nest.key == _nest_key(action) and worst <= Relation.ROW
             first = k if shared else k + 1
-        fitting = [k for k in range(first, len(nests)) if nests[k].key == _nest_key(action)]
-        if fitting:
-            nests[fitting[-1]].actions.append(action)
-        else:
-            nests.append(Nest(_nest_key(action), [action]))
-    return nests
+    fitting = [k for k in range(first, len(nests)) if nests[k].key == _nest_key(action)]
+    return fitting[-1] if fitting else None
 
 
 def _nest_key(action: Action) -> tuple[Any, ...]:
