@@ -29,7 +29,7 @@ import attrs
 import tvm
 from tvm import tirx
 
-from .errors import ArtifactError, UirError
+from .errors import ArtifactError, ScheduleError, UirError
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .options import CompileOptions
@@ -101,12 +101,42 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
 
 
 def _extract(record: KernelRecord, context: Context) -> IGraph:
-    from .extract import extract
+    from .schedules import RECIPES, fallback
 
     text = _given(record.products["tir"])
     if text is not None:
         return _read_igraph(text, context)
+    try:
+        return _extracted(record, context)
+    except UirError as error:
+        # a recipe of ours may make what no iGraph says; the scalar one asks for less
+        if record.recipe not in {recipe.HERO for recipe in RECIPES} - {fallback.HERO}:
+            raise
+        scheduled = _second_schedule(record, context)
+        if scheduled is None:
+            raise
+        log.info("kernel %s: recipe %s gave way to %s (%s)", record.name, record.recipe, fallback.HERO, error)
+        record.recipe, record.products["tir"] = fallback.HERO, scheduled
+        graph = _extracted(record, context)
+        _dump(STAGES[0], record, context)
+        return graph
+
+
+def _extracted(record: KernelRecord, context: Context) -> IGraph:
+    from .extract import extract
+
     return _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
+
+
+def _second_schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc | None:
+    """The function by the recipe that always builds; None where even that does not fit."""
+    from .schedule import apply_default
+    from .schedules import fallback
+
+    try:
+        return apply_default(record.products["prim_func"], context.hardware, (fallback,))
+    except ScheduleError:
+        return None
 
 
 def _given(func: tirx.PrimFunc) -> str | None:

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
+from types import ModuleType
 
 import tvm
 from tvm import tirx
@@ -36,7 +38,9 @@ def is_scheduled(func: tirx.PrimFunc) -> bool:
 
 
 def apply_default(
-    func: tirx.PrimFunc, target: tvm.target.Target | HardwareModel | None = None
+    func: tirx.PrimFunc,
+    target: tvm.target.Target | HardwareModel | None = None,
+    recipes: Sequence[ModuleType] | None = None,
 ) -> tirx.PrimFunc:
     """Schedule a PrimFunc by the first recipe that fits; an already scheduled one is returned as it is.
 
@@ -46,6 +50,8 @@ def apply_default(
         Static shapes, in S-TIR (blocks).
     target : Target or HardwareModel, optional
         For which hardware; default: the current target, else this host.
+    recipes : sequence of modules, optional
+        What to try, in this order; default: `uir_tvm.schedules.RECIPES`.
 
     Returns
     -------
@@ -67,7 +73,7 @@ def apply_default(
         else model_of_target(target if target is not None else tvm.target.Target.current(allow_none=True))
     )
     reasons = []
-    for recipe in RECIPES:
+    for recipe in RECIPES if recipes is None else recipes:
         sch = Schedule(func, debug_mask="none", error_render_level="fast")
         try:
             if not recipe.matches(sch):

@@ -185,7 +185,7 @@ def _attach(sch: Schedule, block: BlockInfo, loop: Any) -> None:
 
 
 def _never_runs(sch: Schedule, block: BlockInfo) -> bool:
-    """Whether a block's loops are empty or its predicate false: padding asked for what lies wholly outside."""
+    """Whether a block has empty loops or a false predicate: padding asked for what lies outside of it."""
     predicates: list[Any] = []
 
     def visit(realize: SBlockRealize) -> WalkResult:
