@@ -94,11 +94,17 @@ def _pieces(
     target = c.result(c.dtype(chosen), (shape[0], shape[1]), into)
     if number is not None:
         c.emitter.fill(target, number.number)
-    else:
-        assert outer is not None
-        _write(c, target, other, outer)
-    _write(c, target, chosen, inner)
+        _write(c, target, chosen, inner)
+        return Value(target)
+    assert outer is not None
+    # in the order of memory: LLVM (22) merges two vector stores that one load reads wrongly otherwise
+    for expr, part in sorted(((other, outer), (chosen, inner)), key=lambda side: _begins_inside(side[1])):
+        _write(c, target, expr, part)
     return Value(target)
+
+
+def _begins_inside(box: Box) -> bool:
+    return box.row_begin is not None or box.col_begin is not None
 
 
 def _write(c: TileContext, target: ISlice, expr: Any, box: Box) -> None:
