@@ -58,7 +58,7 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
             if not record.fallback:
                 lowered[gvar] = record.lowered
     if lowered:
-        mod = mod.shallow_copy() if hasattr(mod, "shallow_copy") else tvm.IRModule(mod.functions, attrs=mod.attrs)
+        mod = tvm.IRModule(mod.functions, attrs=mod.attrs)
         mod.update(tvm.IRModule(lowered))
     return mod
 
