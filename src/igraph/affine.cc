@@ -231,8 +231,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def("uir.affine.scale", [](const Affine& a, int64_t k) { return a.Scale(k); })
       .def("uir.affine.floordiv", [](const Affine& a, int64_t k) { return a.FloorDiv(k); })
       .def("uir.affine.mod", [](const Affine& a, int64_t k) { return a.Mod(k); })
-      .def("uir.affine.substitute",
-           &Substitute)
+      .def("uir.affine.substitute", &Substitute)
       .def("uir.affine.evaluate",
            [](const Affine& a, const ffi::Map<ffi::String, int64_t>& env) { return a.Evaluate(env); })
       .def("uir.affine.variables", [](const Affine& a) { return a.Variables(); })
