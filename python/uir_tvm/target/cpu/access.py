@@ -65,8 +65,14 @@ def _apart(a: tuple[int, int], b: tuple[int, int]) -> bool:
 
 
 def injective(access: Access, rows: int, cols: int) -> bool:
-    """Whether different coordinates touch different elements (repeated ones do not)."""
-    return (rows == 1 or access.row != 0) and (cols == 1 or access.col != 0)
+    """Whether different coordinates touch different elements."""
+    if rows == 1 or cols == 1:
+        return (rows == 1 or access.row != 0) and (cols == 1 or access.col != 0)
+    if access.row == 0 or access.col == 0:
+        return False
+    # the least step that leads from an element back to itself
+    step = gcd(access.row, access.col)
+    return abs(access.col) // step >= rows or abs(access.row) // step >= cols
 
 
 @attrs.frozen

@@ -97,8 +97,8 @@ def _webs(uses: list[_Use], iops: list[IOp]) -> list[list[_Use]]:
             return [uses]  # something is read first: it comes from an earlier iteration
         # what lies outside the last value belongs to the one before
         while len(webs) > 1 and not (extents[-1][0] <= span[0] and span[1] <= extents[-1][1]):
-            webs[-2] += webs.pop()
-            low, high = extents.pop()
+            last, (low, high) = webs.pop(), extents.pop()
+            webs[-1] += last
             extents[-1] = (min(extents[-1][0], low), max(extents[-1][1], high))
         webs[-1].append(use)
     return webs

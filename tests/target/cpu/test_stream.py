@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Stores that bypass the caches: where they are used, and that they store what plain ones do."""
+
+from __future__ import annotations
+
+import platform
+
+import numpy as np
+import pytest
+import tvm_ffi
+from uir_tvm.igraph import IGraph
+
+from .support import compiled, parsed
+
+pytestmark = pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86 stores")
+
+
+def scaled(count: int, hint: str, units: int = 2) -> IGraph:
+    """o = 3 x over ``count`` elements per unit."""
+    n = count * units
+    piece = f"[{count}*pid; (1,{count}); ({count},1)]"
+    return parsed(
+        f"x = iPointer(dram, fp32, {n}, in)\no = iPointer(dram, fp32, {n}, out)\n"
+        f"a = iPointer(reg, fp32, {count})",
+        f"""unary.muls.fp32 a[0; (1,{count}); ({count},1)], x{piece} [3.0]
+        move.reg.dram.fp32 o{piece}, a[0; (1,{count}); ({count},1)] {hint}""",
+        units,
+    )
+
+
+def test_only_where_asked_for_or_large() -> None:
+    def streams(graph: IGraph) -> bool:
+        text = compiled(graph).mod.inspect_source("asm")
+        assert ("vmovntps" in text or "movntps" in text) == ("sfence" in text)
+        return "sfence" in text
+
+    assert streams(scaled(1024, "[hint=stream]"))
+    assert not streams(scaled(1024, ""))
+    assert streams(scaled(1 << 26, ""))
+
+
+@pytest.mark.parametrize("shift", [0, 1, 3])
+@pytest.mark.parametrize("count", [1024, 1000, 37])
+def test_any_alignment_and_length(shift: int, count: int) -> None:
+    run = compiled(scaled(count, "[hint=stream]"))["kernel"]
+    x = np.random.default_rng(0).standard_normal(2 * count).astype(np.float32)
+    room = np.zeros(2 * count + 64, np.float32)
+    start = (-room.ctypes.data // 4) % 16 + shift
+    o = room[start : start + 2 * count]
+    run(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
+    np.testing.assert_array_equal(o, 3 * x)
+    assert not room[:start].any() and not room[start + 2 * count :].any()
