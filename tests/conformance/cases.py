@@ -306,6 +306,20 @@ def _cases() -> Iterator[Case]:
 CASES: dict[str, Case] = {case.name: case for case in _cases()}
 
 
+def _is_quick(case: Case) -> bool:
+    """What is refused, fp32 in every shape class, the other dtypes ragged: that has tails and boxes."""
+    kind, _, rest = case.name.partition("-")
+    dtype, _, shape = rest.partition("-")
+    if kind not in CLASSES or dtype not in DTYPE_NAMES or shape == "ragged":
+        return True
+    # forty functions take long to compile, and differ little between shapes
+    return dtype == "fp32" and (kind != "unary" or shape == "column")
+
+
+#: What the tests run unless they are asked for all (`UIR_TEST_ALL`): every class and dtype.
+QUICK: tuple[str, ...] = tuple(name for name, case in CASES.items() if _is_quick(case))
+
+
 def covered() -> set[str]:
     """Classes of iOps that some case contains."""
     from uir_tvm import hardware
@@ -319,4 +333,4 @@ def covered() -> set[str]:
     return names
 
 
-__all__: Sequence[str] = ("CASES", "CLASSES", "Case", "Operand", "Operation", "covered")
+__all__: Sequence[str] = ("CASES", "CLASSES", "QUICK", "Case", "Operand", "Operation", "covered")

@@ -6,10 +6,12 @@ A few examples here, the same ones every time; ``scripts/fuzz.py --minutes N`` d
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from .check_program import check
+from .found import FOUND
 from .strategies import Program, programs
 
 
@@ -23,3 +25,8 @@ from .strategies import Program, programs
 @given(programs(), st.integers(0, 2**16))
 def test_random_function(program: Program, seed: int) -> None:
     check(program, seed)
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_was_found_before(name: str) -> None:
+    check(FOUND[name])
