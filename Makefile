@@ -21,7 +21,7 @@ demo: env  ## compile a real sentence encoder and compare it with torch
 	$(RUN) scripts/demo.py
 
 test: env  ## the whole suite
-	$(RUN) -m pytest
+	$(RUN) -m pytest -n 2 --dist worksteal
 
 lint: env  ## ruff, mypy, clang-format
 	$(VENV)/bin/ruff check .
