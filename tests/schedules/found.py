@@ -86,4 +86,30 @@ FOUND: dict[str, Program] = {
         ),
         (3,),
     ),
+    "a mask in memory that is only met in vectors": Program(
+        "float32",
+        (
+            Input((1, 5, 2, 2), "float32"),
+            Input((1,), "int32"),
+            Input((1, 2, 2), "int32"),
+            Input((1, 2, 2), "int32"),
+            Input((2,), "float32"),
+        ),
+        (
+            Step("reshape", (0,), (5, 2, 2)),
+            Step("take", (5, 1), (1, 2, 2)),
+            Step("where", (2, 3, 6, 4), (1, 2, 2), ("eq", False)),
+        ),
+        (7,),
+    ),
+    "an int64 index inlined where an int32 variable stood": Program(
+        "float32",
+        (Input((5,), "float32"), Input((1,), "int64")),
+        (
+            Step("reshape", (0,), (5, 1)),
+            Step("take", (2, 1), (1, 1)),
+            Step("cast", (3,), (1, 1), ("float16",)),
+        ),
+        (4,),
+    ),
 }

@@ -213,18 +213,27 @@ class TileContext:
             form = scalar[0 if isinstance(b, Const) else 1]
             if form is not None and dtype_of(number.dtype).kind in UNARY[form].kinds:
                 return self.unary(form, other, (_number(number),), into)
-        x, y = self.together(a, b)
+        x, y = self.together(*self._one_width(a, b))
         if dtype_of(x.dtype).kind not in BINARY[name].kinds:
             name = _BOOL_FORMS.get(name, name) if x.dtype == "bool" else _INTEGER_FORMS.get(name, name)
         target = self.result(x.dtype, x.shape, into)
         self.emitter.add(make.binary(name, target, x.slice, y.slice))
         return Value(target)
 
+    def _one_width(self, a: Operand, b: Operand) -> tuple[Operand, Operand]:
+        """Integers as the wider of two: inlining puts an int64 index where an int32 variable stood."""
+        wide, narrow = (dtype_of(x.dtype) for x in (a, b))
+        if wide.kind != "int" or narrow.kind != "int" or wide.bytes == narrow.bytes:
+            return a, b
+        if wide.bytes > narrow.bytes:
+            return a, self.cast(b, wide.name)
+        return self.cast(a, narrow.name), b
+
     def compare(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
         """A comparison."""
         if isinstance(a, Const) and isinstance(b, Const):
             return Const(bool(COMPARE[name].meaning(a.number, b.number)), "bool")
-        x, y = self.together(a, b)
+        x, y = self.together(*self._one_width(a, b))
         target = self.result("bool", x.shape, into)
         self.emitter.add(make.compare(name, target, x.slice, y.slice))
         return Value(target)

@@ -140,6 +140,14 @@ _SPECIAL: dict[str, Element] = {
         lambda x: convert(convert(x, "float16"), "float32"),
     ),
     "bf16": Element("uint16", "float32", _load_bf16, _store_bf16, _round_bf16),
+    # TVM turns a buffer of bool that is only met in vectors into bytes, but not the conditions that load it
+    "bool": Element(
+        "int8",
+        "bool",
+        lambda x: tirx.NE(x, like(x, 0)),
+        lambda x: tirx.Select(x, like(x, 1, "int8"), like(x, 0, "int8")),
+        _same,
+    ),
 }
 
 
