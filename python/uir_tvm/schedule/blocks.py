@@ -17,11 +17,8 @@ SPATIAL, REDUCTION = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
 
 #: Calls that cost many instructions: an expression with one of them is not recomputed.
 EXPENSIVE = frozenset(
-    "tirx." + name
-    for name in (
-        "exp exp2 exp10 log log2 log10 log1p tanh erf sigmoid sin cos tan pow sqrt rsqrt atan atan2 asin "
-        "acos sinh cosh asinh acosh atanh"
-    ).split()
+    "exp exp2 exp10 log log2 log10 log1p tanh erf sigmoid sin cos tan pow sqrt rsqrt atan atan2 asin acos "
+    "sinh cosh asinh acosh atanh".split()
 )
 
 
@@ -79,7 +76,7 @@ class BlockInfo:
     @property
     def is_copy(self) -> bool:
         """Whether its body only moves data (a reshape, a transpose, a slice, an expansion)."""
-        return self.flops == 0 and not (self.calls - {"tirx.if_then_else"})
+        return self.flops == 0 and not (self.calls - {"if_then_else"})
 
 
 def _constant(extent: Any) -> int:
@@ -102,7 +99,7 @@ def _body_facts(stmt: Any) -> tuple[frozenset[str], int]:
             structural_walk(node.value, (object, visit), order="pre")
             return WalkResult.SKIP
         if isinstance(node, Call):
-            calls.add(node.op.name if isinstance(node.op, tvm.ir.Op) else str(node.op))
+            calls.add(str(getattr(node.op, "name", node.op)).rpartition(".")[2])
         elif isinstance(node, _ARITHMETIC):
             flops += 1
         return WalkResult.ADVANCE
