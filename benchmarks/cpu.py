@@ -5,8 +5,9 @@
     python benchmarks/cpu.py --only minilm softmax
     python benchmarks/cpu.py --json out.json
 
-Every case runs all peers in turn, round after round, on the same inputs; the table shows medians and the
-ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster).  Results of all are compared first.
+Every peer runs a case in a process of its own; they take turns on the same inputs (`turns.py` says why).
+The table shows medians and the ratio of the fastest peer to uir-cpu (above 1: uir-cpu is faster); a peer
+whose result differs from torch's is named and left out of the ratio.
 """
 
 from __future__ import annotations
@@ -18,93 +19,55 @@ import pathlib
 import statistics
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-sys.path[:0] = [
-    str(pathlib.Path(__file__).resolve().parent),
-    str(pathlib.Path(__file__).resolve().parents[1]),
-]
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import numpy as np
-import torch
+from cases import BY_NAME, NAMES
 from copy_ceiling import StreamingCopy
-from operators import OPERATORS, Operator
 from rich.console import Console
 from rich.table import Table
-from runners import RUNNERS, first_output
-
-from tests.models import MODELS
+from runners import RUNNERS
+from turns import Peer, take_turns
 
 OURS = "uir-cpu"
+REFERENCE = "torch eager"
 #: Relative to the largest value: what fp32 models of some ten layers agree to.
 AGREEMENT = 2e-4
 
 
-def measure(functions: dict[str, Callable[[], Any]], seconds: float, limit: int = 200) -> dict[str, float]:
-    """Median seconds of each function, all called in turn until the time is used up.
-
-    A peer that alone would take a third of the time is called once and then left out of further rounds.
-    """
-    times: dict[str, list[float]] = {name: [] for name in functions}
-    slow: set[str] = set()
-    for name, fn in functions.items():
-        start = time.perf_counter()
-        fn()
-        if time.perf_counter() - start > seconds / 3:
-            slow.add(name)
-            times[name].append(time.perf_counter() - start)
-    end = time.perf_counter() + seconds
-    rounds = 0
-    while rounds < 5 or (time.perf_counter() < end and rounds < limit):
-        for name, fn in functions.items():
-            if name in slow:
-                continue
-            start = time.perf_counter()
-            fn()
-            times[name].append(time.perf_counter() - start)
-        rounds += 1
-    return {name: statistics.median(values) for name, values in times.items()}
-
-
-def run_case(
-    name: str, build: Callable[[], Any], peers: list[str], seconds: float, console: Console
-) -> dict[str, Any]:
+def run_case(name: str, names: list[str], seconds: float, threads: int) -> dict[str, Any]:
     """One row: seconds by peer, what failed and why, the largest disagreement with torch."""
-    module, inputs = build()
-    functions: dict[str, Callable[[], Any]] = {}
-    failed: dict[str, str] = {}
-    prepare: dict[str, float] = {}
-    for peer in peers:
-        start = time.perf_counter()
-        try:
-            functions[peer] = RUNNERS[peer](module, inputs)
-            functions[peer]()
-        except (
-            Exception
-        ) as error:  # a peer that cannot run this case is a row of the table, not the end of it
-            functions.pop(peer, None)
-            failed[peer] = f"{type(error).__name__}: {str(error).splitlines()[0][:120] if str(error) else ''}"
-            console.print(f"  {name}: {peer} failed: {failed[peer]}", markup=False)
-        prepare[peer] = time.perf_counter() - start
-    with torch.no_grad():
-        expected = first_output(module(*inputs)).astype("float64")
-        scale = max(1e-30, float(np.abs(expected).max()))
-        errors = {
-            peer: float(np.abs(first_output(fn()).astype("float64") - expected).max()) / scale
-            for peer, fn in functions.items()
+    peers = {peer: Peer(name, peer, threads) for peer in names}
+    try:
+        alive = {peer: p for peer, p in peers.items() if not p.failed}
+        take_turns(list(alive.values()), seconds)
+        reference = alive.get(REFERENCE) or next(iter(alive.values()))
+        expected = np.asarray(reference.result, dtype="float64")
+        errors = {peer: p.error(expected) for peer, p in alive.items()}
+        return {
+            "case": name,
+            "seconds": {peer: p.median for peer, p in alive.items()},
+            "errors": errors,
+            "wrong": [peer for peer, error in errors.items() if not error <= AGREEMENT],
+            "failed": {peer: p.failed for peer, p in peers.items() if p.failed},
+            "prepare": {peer: p.prepare for peer, p in alive.items()},
         }
-        seconds_by_peer = measure(functions, seconds)
-    wrong = [peer for peer, error in errors.items() if not error <= AGREEMENT]
-    return {
-        "case": name,
-        "seconds": seconds_by_peer,
-        "errors": errors,
-        "wrong": wrong,
-        "failed": failed,
-        "prepare": prepare,
-    }
+    finally:
+        for peer in peers.values():
+            peer.stop()
+
+
+def copy_bandwidth(copy: StreamingCopy, rounds: int = 7) -> float:
+    """Bytes per second of the streaming copy, the median of some rounds."""
+    times = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        copy()
+        times.append(time.perf_counter() - start)
+    return copy.bytes / statistics.median(times)
 
 
 def main() -> int:
@@ -113,35 +76,31 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--only", nargs="*", help="cases whose name contains one of these")
-    parser.add_argument("--peers", nargs="*", default=list(RUNNERS), help="which to compare")
-    parser.add_argument("--seconds", type=float, default=3.0, help="time for each case")
+    parser.add_argument(
+        "--peers", nargs="*", default=list(RUNNERS), choices=list(RUNNERS), help="which to compare"
+    )
+    parser.add_argument("--seconds", type=float, default=1.5, help="time for each peer of a case")
     parser.add_argument("--json", type=pathlib.Path, help="write everything to this file")
     arguments = parser.parse_args()
     console = Console(width=150)
     threads = len(os.sched_getaffinity(0))
-    torch.set_num_threads(threads)
-
-    cases: list[tuple[str, Callable[[], Any], Operator | None]] = [
-        (name, lambda entry=entry: entry.build("full"), None) for name, entry in MODELS.items()
-    ] + [(o.name, o.build, o) for o in OPERATORS]
-    if arguments.only:
-        cases = [c for c in cases if any(word in c[0] for word in arguments.only)]
+    names = [n for n in NAMES if not arguments.only or any(word in n for word in arguments.only)]
 
     copy = StreamingCopy(threads)
     rows = []
-    for name, build, operator in cases:
-        with torch.no_grad():
-            row = run_case(name, build, arguments.peers, arguments.seconds, console)
-        ceiling = copy.bytes / measure({"copy": copy}, 0.5)["copy"]
-        row["copy_bytes_per_second"] = ceiling
-        if operator is not None and OURS in row["seconds"]:
-            row["share_of_copy"] = operator.least_bytes() / row["seconds"][OURS] / ceiling
-            row["streaming"] = operator.streaming
+    for name in names:
+        row = run_case(name, arguments.peers, arguments.seconds, threads)
+        row["copy_bytes_per_second"] = copy_bandwidth(copy)
+        if name in BY_NAME and OURS in row["seconds"]:
+            row["share_of_copy"] = (
+                BY_NAME[name].least_bytes() / row["seconds"][OURS] / row["copy_bytes_per_second"]
+            )
+            row["streaming"] = BY_NAME[name].streaming
         rows.append(row)
         console.print(line(row, arguments.peers), markup=False)
+        if arguments.json:
+            arguments.json.write_text(json.dumps({"threads": threads, "rows": rows}, indent=1))
     console.print(table(rows, arguments.peers))
-    if arguments.json:
-        arguments.json.write_text(json.dumps({"threads": threads, "rows": rows}, indent=1))
     return 1 if any(OURS in row["wrong"] or OURS in row["failed"] for row in rows) else 0
 
 
@@ -154,7 +113,9 @@ def ratio(row: dict[str, Any]) -> float | None:
 def line(row: dict[str, Any], peers: list[str]) -> str:
     """A row while the run goes on."""
     shown = ", ".join(f"{p} {row['seconds'][p] * 1e3:.3f} ms" for p in peers if p in row["seconds"])
-    return f"{row['case']}: {shown}" + (f"  WRONG: {row['wrong']}" if row["wrong"] else "")
+    notes = [f"WRONG: {row['wrong']}"] if row["wrong"] else []
+    notes += [f"{peer} failed: {why}" for peer, why in row["failed"].items()]
+    return "  ".join([f"{row['case']}: {shown}", *notes])
 
 
 def table(rows: list[dict[str, Any]], peers: list[str]) -> Table:

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Interleaved timing: every peer has a process of its own, and they take turns.
+
+In one process the spinning thread pools of the peers keep each other from the cores, and the figures
+are those of the fight.  Here a peer's process sleeps while it is not its turn; a turn is one call to
+wake the pool, then timed calls for a fraction of a second.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import statistics
+import time
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from typing import Any
+
+import numpy as np
+
+#: Seconds of timed calls in one turn (at least one call).
+TURN = 0.25
+
+
+def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
+    """The process of one peer: prepare, then answer ``result`` and ``turn`` until told to stop."""
+    import torch
+    from cases import build
+    from runners import RUNNERS, first_output
+
+    torch.set_num_threads(threads)
+    try:
+        with torch.no_grad():
+            start = time.perf_counter()
+            module, inputs = build(case)
+            thunk = RUNNERS[peer](module, inputs)
+            result = first_output(thunk())
+            link.send(("ready", time.perf_counter() - start, result))
+            while link.recv() == "turn":
+                link.send(_turn(thunk))
+    except Exception as error:  # whatever a peer raises becomes a cell of the table
+        text = str(error).splitlines()[0][:120] if str(error) else ""
+        link.send(("failed", f"{type(error).__name__}: {text}", None))
+
+
+def _turn(thunk: Callable[[], Any]) -> list[float]:
+    thunk()
+    times: list[float] = []
+    end = time.perf_counter() + TURN
+    while not times or time.perf_counter() < end:
+        start = time.perf_counter()
+        thunk()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+class Peer:
+    """One peer on one case, in its own process."""
+
+    def __init__(self, case: str, name: str, threads: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.link, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, case, name, threads), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.times: list[float] = []
+        try:
+            state, detail, self.result = self.link.recv()
+        except EOFError:
+            state, detail, self.result = "failed", "the process ended", None
+        self.failed: str = detail if state == "failed" else ""
+        self.prepare: float = 0.0 if self.failed else detail
+
+    def turn(self) -> None:
+        """One turn."""
+        self.link.send("turn")
+        self.times += self.link.recv()
+
+    @property
+    def median(self) -> float:
+        """Median seconds of a call."""
+        return statistics.median(self.times)
+
+    def error(self, expected: np.ndarray) -> float:
+        """Largest difference to ``expected``, relative to its largest value."""
+        scale = max(1e-30, float(np.abs(expected).max()))
+        return float(np.abs(self.result.astype("float64") - expected).max()) / scale
+
+    def stop(self) -> None:
+        """End the process."""
+        self.process.terminate()
+        self.process.join()
+
+
+def take_turns(peers: list[Peer], seconds: float) -> None:
+    """Turns in order, at least two each, until the time is used up."""
+    end = time.perf_counter() + seconds * len(peers)
+    rounds = 0
+    while rounds < 2 or time.perf_counter() < end:
+        for peer in peers:
+            peer.turn()
+        rounds += 1
