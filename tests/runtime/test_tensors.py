@@ -37,8 +37,10 @@ def test_round_trip(dtype: str, kind: str) -> None:
 def test_bfloat16_of_both() -> None:
     values = torch.arange(8, dtype=torch.bfloat16) / 3
     assert torch.equal(from_tvm(to_tvm(values), like_torch=True), values)
-    array = (np.arange(8) / 3).astype(ml_dtypes.bfloat16)
-    np.testing.assert_array_equal(np.asarray(from_tvm(to_tvm(array), like_torch=False)), array)
+    array = aligned(8, 0).view(ml_dtypes.bfloat16)[:8]
+    array[:] = (np.arange(8) / 3).astype(ml_dtypes.bfloat16)
+    for placed in (array, array[1:]):  # aligned memory, which would be shared, and memory that is not
+        np.testing.assert_array_equal(np.asarray(from_tvm(to_tvm(placed), like_torch=False)), placed)
 
 
 @pytest.mark.parametrize("offset", [0, 4, 32])

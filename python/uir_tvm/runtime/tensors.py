@@ -87,7 +87,8 @@ def to_tvm(value: Any) -> tvm.runtime.Tensor:
             return tvm.runtime.from_dlpack(value)
         return tvm.runtime.tensor(_torch_to_numpy(value))
     array = np.ascontiguousarray(value)
-    if array.ctypes.data % ALIGNMENT == 0 and array.flags.writeable and array.dtype != np.bool_:
+    # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats are copied.
+    if array.ctypes.data % ALIGNMENT == 0 and array.flags.writeable and array.dtype.kind in "iuf":
         return tvm.runtime.from_dlpack(array)
     return tvm.runtime.tensor(array)
 
