@@ -339,11 +339,6 @@ def fits(into: ISlice, dtype: str, shape: tuple[int, int]) -> bool:
     return bool(into.shape == shape and into.pointer.dtype == dtype)
 
 
-def is_zero(value: Operand) -> bool:
-    """Whether the value is the number 0."""
-    return isinstance(value, Const) and value.number == 0
-
-
 def common_shape(*values: Operand) -> tuple[int, int]:
     """The smallest shape that all values broadcast to."""
     shapes = [v.shape for v in values if isinstance(v, Value)] or [(1, 1)]

@@ -228,11 +228,6 @@ REDUCE: dict[str, Reduction] = {
 }
 
 
-def round_to(value: Any, dtype: str) -> np.ndarray:
-    """``value`` as an array of the NumPy type that stores ``dtype``, rounded to nearest even."""
-    return np.asarray(value).astype(dtype_of(dtype).numpy)
-
-
 @functools.lru_cache(maxsize=4096, typed=True)
 def _param(value: float, sign: float, stored: np.dtype, compute: np.dtype) -> Any:
     # the sign is part of the key because 0.0 == -0.0

@@ -11,12 +11,11 @@ import attrs
 from tvm.error import InternalError
 from tvm.s_tir import SBlockRealize, Schedule
 from tvm.tirx import IntImm
-from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
-from .blocks import BlockInfo, dtype_bytes, leaf_blocks, param_names, prim_func
+from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
 from .map_to_units import map_to_units
 
 #: Below this many elementary operations a kernel runs on one unit: waking the others costs more.
@@ -186,14 +185,8 @@ def _attach(sch: Schedule, block: BlockInfo, loop: Any) -> None:
 
 def _never_runs(sch: Schedule, block: BlockInfo) -> bool:
     """Whether a block has empty loops or a false predicate: padding asked for what lies outside of it."""
-    predicates: list[Any] = []
-
-    def visit(realize: SBlockRealize) -> WalkResult:
-        if realize.block.name_hint == block.name:
-            predicates.append(realize.predicate)
-        return WalkResult.ADVANCE
-
-    structural_walk(prim_func(sch).body, (SBlockRealize, visit), order="pre")
+    realizes = collect(prim_func(sch).body, SBlockRealize)
+    predicates = [r.predicate for r in realizes if r.block.name_hint == block.name]
     extents = [sch.get(loop).extent for loop in sch.get_loops(block.rv)]
     return any(isinstance(p, IntImm) and p.value == 0 for p in predicates) or any(
         isinstance(n, IntImm) and n.value < 1 for n in extents

@@ -103,6 +103,3 @@ class Scope:
         return low, high
 
 
-def multiple_of(value: Affine, factor: int) -> bool:
-    """Whether the expression is a multiple of ``factor`` for all variables (sufficient, not necessary)."""
-    return value.constant % factor == 0 and all(term.coeff % factor == 0 for term in value.terms)
