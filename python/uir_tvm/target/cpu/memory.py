@@ -23,8 +23,6 @@ from .code import Code
 from .elements import convert, element, lanes_of, splat
 from .groups import Nest, reads, write_domain
 
-#: Bytes at which TVM takes memory from its pool instead of the stack.
-STACK_BYTES = 1024
 #: Alignment of the memory that we allocate: a cache line, and the widest vector.
 ALIGNMENT = 64
 
