@@ -19,6 +19,9 @@ import numpy as np
 
 #: Seconds of timed calls in one turn (at least one call).
 TURN = 0.25
+#: Seconds of a first call above which a peer is slow: its turn is one call, and it takes two turns in all.
+#: No pool's waking time shows in such a call.
+SLOW = 2.0
 
 
 def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
@@ -33,19 +36,22 @@ def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
             start = time.perf_counter()
             module, inputs = build(case)
             thunk = RUNNERS[peer](module, inputs)
+            called = time.perf_counter()
             result = first_output(thunk())
-            link.send(("ready", time.perf_counter() - start, result))
+            slow = time.perf_counter() - called > SLOW
+            link.send(("ready", time.perf_counter() - start, result, slow))
             while link.recv() == "turn":
-                link.send(_turn(thunk))
+                link.send(_turn(thunk, slow))
     except Exception as error:  # whatever a peer raises becomes a cell of the table
         text = str(error).splitlines()[0][:120] if str(error) else ""
-        link.send(("failed", f"{type(error).__name__}: {text}", None))
+        link.send(("failed", f"{type(error).__name__}: {text}", None, False))
 
 
-def _turn(thunk: Callable[[], Any]) -> list[float]:
-    thunk()
+def _turn(thunk: Callable[[], Any], slow: bool) -> list[float]:
+    if not slow:
+        thunk()
     times: list[float] = []
-    end = time.perf_counter() + TURN
+    end = time.perf_counter() + (0.0 if slow else TURN)
     while not times or time.perf_counter() < end:
         start = time.perf_counter()
         thunk()
@@ -64,9 +70,9 @@ class Peer:
         theirs.close()
         self.times: list[float] = []
         try:
-            state, detail, self.result = self.link.recv()
+            state, detail, self.result, self.slow = self.link.recv()
         except EOFError:
-            state, detail, self.result = "failed", "the process ended", None
+            state, detail, self.result, self.slow = "failed", "the process ended", None, False
         self.failed: str = detail if state == "failed" else ""
         self.prepare: float = 0.0 if self.failed else detail
 
@@ -97,5 +103,6 @@ def take_turns(peers: list[Peer], seconds: float) -> None:
     rounds = 0
     while rounds < 2 or time.perf_counter() < end:
         for peer in peers:
-            peer.turn()
+            if rounds < 2 or not peer.slow:
+                peer.turn()
         rounds += 1
