@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Draw random schedules of random functions for some minutes; what is accepted must compute right.
+
+``scripts/fuzz_schedules.py --minutes N --seed S`` prints its seed, how many schedules were accepted, and why
+the others were refused.  A finding (a wrong result, or an error that is no typed refusal) is shrunk to a
+small function, printed with the steps of its schedule and its iGraph; exit code 1 then.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import logging
+import pathlib
+import random
+import sys
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import seed as seeded
+from hypothesis import strategies as st
+
+from tests.schedules.check_schedule import check
+from tests.schedules.strategies import Program, programs
+
+#: Examples of one round; after each the clock is read and the seed moves on by one.
+ROUND = 25
+ACCEPTED = ("cpu", "groups")
+
+
+def main() -> int:
+    """Fuzz as the command line says; 1 when something was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=10.0)
+    parser.add_argument("--seed", type=int, default=None, help="default: random")
+    parser.add_argument("--keep-going", action="store_true", help="collect findings instead of stopping")
+    args = parser.parse_args()
+    # a refusal is counted here; compile_kernel would also warn of each
+    logging.getLogger("uir_tvm").setLevel(logging.ERROR)
+    first = args.seed if args.seed is not None else random.SystemRandom().randrange(2**32)
+    end = time.monotonic() + 60 * args.minutes
+    print(f"seed {first}", flush=True)
+    outcomes: collections.Counter[str] = collections.Counter()
+    findings, seed = 0, first
+    try:
+        while time.monotonic() < end and (args.keep_going or not findings):
+            failure = one_round(seed, outcomes)
+            if failure:
+                findings += 1
+                print(f"---- finding in round {seed} (rerun: --seed {seed})\n{failure}", flush=True)
+            seed += 1
+    except KeyboardInterrupt:
+        print("interrupted")
+    report(outcomes)
+    print(f"{seed - first} rounds from seed {first}: {findings} findings")
+    return 1 if findings else 0
+
+
+def one_round(seed: int, outcomes: collections.Counter[str]) -> str:
+    """Count the outcome of every example; the shrunk failure ("" for none)."""
+    failed = False
+
+    @seeded(seed)
+    @settings(
+        max_examples=ROUND,
+        deadline=None,
+        database=None,
+        phases=(Phase.generate, Phase.shrink),
+        suppress_health_check=list(HealthCheck),
+    )
+    @given(programs(), st.integers(0, 2**16), st.data())
+    def run(program: Program, inputs: int, data: st.DataObject) -> None:
+        nonlocal failed
+        try:
+            outcome = check(program, data.draw, inputs)
+        except Exception:
+            failed = True
+            raise
+        if not failed:  # what shrinking tries is no sample
+            outcomes[outcome] += 1
+
+    try:
+        run()
+    except Exception:
+        return traceback.format_exc()
+    return ""
+
+
+def report(outcomes: collections.Counter[str]) -> None:
+    """How many were accepted, and the reasons of the others, most frequent first."""
+    total = max(1, sum(outcomes.values()))
+    accepted = sum(outcomes[name] for name in ACCEPTED)
+    parts = ", ".join(f"{outcomes[name]} {name}" for name in ACCEPTED)
+    print(f"{total} schedules, {accepted} accepted ({100 * accepted / total:.0f} %: {parts})")
+    for reason, count in outcomes.most_common():
+        if reason not in ACCEPTED:
+            print(f"  {count:5d} refused: {reason}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
