@@ -44,7 +44,7 @@ def compile(
     model : tvm.IRModule, torch.export.ExportedProgram, onnx.ModelProto, PrimFunc, IGraph, str or Path
         A Relax module with a function ``main``; an exported program; an ONNX model; one kernel; or a file:
         ``.onnx``, ``.pt2`` (torch.export.save), or a dump of any stage: ``.relax.json`` (the model),
-        ``.tir.json`` (a kernel), ``.igraph`` (a kernel on flat tensors).
+        ``.tir.json`` (a kernel), ``.igraph`` and ``.opt.igraph`` (a kernel on flat tensors).
     target : str or Target
         ``uir-cpu``; see ``uir targets``.
     shapes : mapping of str to tuple of int, optional
@@ -52,7 +52,7 @@ def compile(
     name : str, optional
         Name in reports; default: the file's or ``model``.
     options : CompileOptions, optional
-        Verification and dumps.
+        Verification, passes and dumps.
     progress : callable, optional
         Called as stages advance.
 
@@ -224,6 +224,12 @@ def _igraph_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
     return frontend.from_igraph(_dumped(file, "igraph"))
 
 
+def _optimized_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_igraph(_dumped(file, "optimize").graph)
+
+
 def _dumped(file: pathlib.Path, name: str) -> Any:
     (stage,) = [stage for stage in pipeline.STAGES if stage.name == name]
     return pipeline.read_dump(file, stage, None)
@@ -246,6 +252,7 @@ READERS: Mapping[str, Callable[[pathlib.Path, Shapes], tvm.IRModule]] = {
     ".pt2": _torch_program,
     ".relax.json": _relax_dump,
     ".tir.json": _tir_dump,
+    ".opt.igraph": _optimized_dump,
     ".igraph": _igraph_dump,
 }
 

@@ -125,12 +125,42 @@ class VerifyError(WitnessError):
     ----------
     rule : str
         One of `uir_tvm.verify.ALL`: ``form``, ``shape``, ``dtype``, ``bounds``, ``identity``,
-        ``coverage``, ``uninitialised`` or ``capacity``.
+        ``coverage``, ``uninitialised``, ``capacity`` or ``race``; or ``equivalence``.
     """
 
     def __init__(self, what: str, *, rule: str, witness: dict[str, int] | None = None, **fields: str) -> None:
         self.rule = rule
         super().__init__(what, witness=witness, **fields)
+
+
+class EquivalenceError(VerifyError):
+    """An iGraph that does not compute what it stands for (rule ``equivalence``).
+
+    Parameters
+    ----------
+    method : str
+        How it was found: ``field`` or ``values``; empty where the parameters differ already.
+    seed : int
+        Of the inputs.
+    output : str
+        The output that differs, and ``element`` its first element that does (-1: the graph does not run).
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        method: str = "",
+        seed: int = 0,
+        output: str = "",
+        element: int = -1,
+        where: str = "",
+        **fields: str,
+    ) -> None:
+        self.method, self.seed, self.output, self.element = method, seed, output, element
+        place = ", ".join(part for part in (where, f"method {method}, seed {seed}" if method else "") if part)
+        witness = {"element": element} if element >= 0 else None
+        super().__init__(what, rule="equivalence", witness=witness, where=place, **fields)
 
 
 class InterpreterError(WitnessError):
@@ -147,6 +177,21 @@ class ExtractionError(UirError):
     """A scheduled PrimFunc that no iGraph expresses."""
 
     exit_code = 7
+
+
+class PassError(UirError):
+    """A pass that does not exist, that failed, or whose graph was refused; ``name`` is the pass.
+
+    ``__cause__`` is what was said of the graph.
+    """
+
+    exit_code = 13
+
+    def __init__(
+        self, what: str, *, name: str, where: str = "", need: str = "", limit: str = "", remedy: str = ""
+    ) -> None:
+        self.name = name
+        super().__init__(what, where=where, need=need, limit=limit, remedy=remedy)
 
 
 class CodegenError(UirError):

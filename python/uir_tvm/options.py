@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import os
 import pathlib
+from typing import Any
 
 import attrs
 
 #: Environment variable -> what it means (shown by ``uir doctor``).
 VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
-    "UIR_OVERRIDE_DIR": "KERNEL.tir.json or KERNEL.igraph in this folder replaces what the stage made",
+    "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
 }
 
@@ -19,6 +20,13 @@ VARIABLES = {
 def _folder(variable: str) -> pathlib.Path | None:
     value = os.environ.get(variable, "")
     return pathlib.Path(value) if value else None
+
+
+def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
+    if names is not None:
+        from .optimize.passes import select
+
+        select(names)
 
 
 @attrs.frozen
@@ -33,11 +41,25 @@ class CompileOptions:
         Where every stage is dumped; default: ``UIR_DUMP_DIR``.
     override_dir : Path, optional
         Dumps that replace what a stage makes; default: ``UIR_OVERRIDE_DIR``.
+    passes : tuple of str, optional
+        Passes over the iGraph (`uir_tvm.optimize.PASSES`) in the order in which they run; default: all that
+        the target does not leave out.
+    fast_math : bool
+        Whether passes may change the rounding of floats.
+
+    Raises
+    ------
+    uir_tvm.errors.PassError
+        There is no pass of a name in ``passes``.
     """
 
     verify: bool = True
     dump_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_DUMP_DIR"))
     override_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_OVERRIDE_DIR"))
+    passes: tuple[str, ...] | None = attrs.field(
+        default=None, converter=attrs.converters.optional(tuple), validator=_known_passes
+    )
+    fast_math: bool = False
 
 
 def num_threads() -> int:

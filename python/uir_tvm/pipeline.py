@@ -4,10 +4,12 @@
     relax     the model, imported and normalised             (whole module)
     tir       the kernel's PrimFunc, scheduled by its recipe  (PrimFunc)
     igraph    what extraction made of it, verified            (IGraph)
+    optimize  what the target's passes made of it, verified   (Optimized: a graph, and a step per pass)
     source    what the target made of the iGraph              (text; on uir-cpu TIR)
 
-Every stage can be dumped (`CompileOptions.dump_dir`), and a dump of ``tir`` or ``igraph`` can take the
-place of what the stage makes (`CompileOptions.override_dir`), or be compiled by itself (`read_dump`).
+Every stage can be dumped (`CompileOptions.dump_dir`), and a dump of ``tir``, ``igraph`` or ``optimize`` can
+take the place of what the stage makes (`CompileOptions.override_dir`), or be compiled by itself
+(`read_dump`).  A pass whose graph is refused is left out with a warning, and its step says why.
 
 What the compiler made and then cannot carry on with is left to TVM's own lowering; what the user wrote
 (an override, an iGraph of one's own) and is refused ends the compilation with the reason.
@@ -23,7 +25,7 @@ import pathlib
 import re
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm
@@ -33,6 +35,9 @@ from .errors import ArtifactError, ScheduleError, UirError
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .options import CompileOptions
+
+if TYPE_CHECKING:
+    from .optimize import Optimized, Step
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +52,7 @@ class KernelRecord:
     name: str
     hero: str = ""
     recipe: str = ""
-    #: Products by stage name: ``prim_func`` (as given), ``tir``, ``igraph``, ``source``.
+    #: Products by stage name: ``prim_func`` (as given), ``tir``, ``igraph``, ``optimize``, ``source``.
     products: dict[str, Any] = attrs.field(factory=dict)
     #: Seconds by stage.
     seconds: dict[str, float] = attrs.field(factory=dict)
@@ -58,8 +63,20 @@ class KernelRecord:
 
     @property
     def igraph(self) -> IGraph | None:
-        """The verified iGraph; None for a fallback."""
+        """The verified iGraph as extracted; None for a fallback."""
         return self.products.get("igraph")
+
+    @property
+    def optimized(self) -> IGraph | None:
+        """The iGraph after the passes, which the target gets; None for a fallback."""
+        made = self.products.get("optimize")
+        return None if made is None else made.graph
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What each pass did; none where the optimised graph came from the user."""
+        made = self.products.get("optimize")
+        return () if made is None else made.steps
 
     @property
     def lowered(self) -> tirx.PrimFunc:
@@ -153,10 +170,27 @@ def _verified(graph: IGraph, context: Context) -> IGraph:
     return graph
 
 
+def _optimize(record: KernelRecord, context: Context) -> Optimized:
+    from .optimize import optimize
+    from .target import registry
+    from .verify import verify
+
+    options = context.options
+    names = registry.of_target(context.target).passes if options.passes is None else options.passes
+    return optimize(
+        record.products["igraph"],
+        names,
+        fast_math=options.fast_math,
+        check=verify if options.verify else None,
+        keep_going=True,
+    )
+
+
 def _emit(record: KernelRecord, context: Context) -> Any:
     from .target import registry
 
-    return registry.of_target(context.target).lower(record.products["igraph"], record.products["prim_func"])
+    graph = record.products["optimize"].graph
+    return registry.of_target(context.target).lower(graph, record.products["prim_func"])
 
 
 def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:
@@ -186,9 +220,16 @@ def _read_igraph(text: str, context: Context | None) -> IGraph:
     return graph if context is None else _verified(graph, context)
 
 
+def _read_optimized(text: str, context: Context | None) -> Optimized:
+    from .optimize import Optimized
+
+    return Optimized(_read_igraph(text, context))
+
+
 STAGES: tuple[Stage, ...] = (
     Stage("tir", _schedule, ".tir.json", tvm.ir.save_json, _read_tir),
     Stage("igraph", _extract, ".igraph", str, _read_igraph),
+    Stage("optimize", _optimize, ".opt.igraph", str, _read_optimized),
     Stage(
         "source",
         _emit,

@@ -14,6 +14,7 @@ from tvm import tirx
 from .. import hardware
 from ..errors import TargetError
 from ..igraph import IGraph
+from ..optimize.passes import PASSES
 
 #: The key by which a TVM target is recognised as one of ours.
 KEY = "uir"
@@ -33,12 +34,20 @@ class TargetSpec:
         The folder under `uir_tvm.target`; defines ``lower(graph, prim_func)``.
     config : callable
         Hardware model -> configuration of the TVM target.
+    without : Mapping[str, str]
+        Passes that do not pay on it (see `uir_tvm.optimize.PASSES`), each with the reason.
     """
 
     name: str
     kind: str
     package: str
     config: Callable[[Any], dict[str, Any]]
+    without: Mapping[str, str] = attrs.field(factory=dict)
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """The passes that run for it by default, in order."""
+        return tuple(row.name for row in PASSES if row.name not in self.without)
 
     def lower(self, graph: IGraph, prim_func: tirx.PrimFunc) -> Any:
         """What the target makes of an iGraph (on uir-cpu: a TIR function)."""
@@ -143,3 +152,20 @@ def describe() -> list[dict[str, str]]:
             }
         )
     return rows
+
+
+def describe_passes() -> list[dict[str, str]]:
+    """Rows of pass, what it does, why it stands where it does, and the targets that leave it out."""
+    return [
+        {
+            "pass": row.name,
+            "does": row.summary,
+            "order": row.reason,
+            "left out by": "; ".join(
+                f"{spec.name}: {spec.without[row.name]}"
+                for spec in TARGETS.values()
+                if row.name in spec.without
+            ),
+        }
+        for row in PASSES
+    ]

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dead iOps go, and with them pointers that nobody names and loops that hold nothing.
+
+Before::
+
+    fill t [0.0];  move.dram.reg t, x;  unary.exp u, t;  move.reg.dram y, t
+
+After::
+
+    move.dram.reg t, x;  move.reg.dram y, t
+
+An iOp lives if it writes a parameter, or what a living iOp may read.  Exact: what goes has no way to a
+parameter.  Which reads a write of reg memory meets, `flow` says over all loops, so that a value which is
+always overwritten first dies as well; of sram and temporary dram, a read of the same memory by any unit at
+any time keeps a write alive.  Syncs stay; one that names a pointer which goes names a parameter instead,
+since a sync orders the accesses to all memory whatever it names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
+from ..verify.access import Access, Program
+from .definitions import span
+from .edit import edited
+from .examples import HARDWARE
+from .flow import Flow
+from .program import flow_of, program_of
+
+_HEAD = (
+    HARDWARE
+    + """
+igraph example on toy parallel (2, 2) {
+  x = iPointer(dram, fp32, 256, in)
+  y = iPointer(dram, fp32, 256, out)
+  t = iPointer(reg, fp32, 64)
+"""
+)
+
+BEFORE = (
+    _HEAD
+    + """
+  u = iPointer(reg, fp32, 64)
+  fill.fp32 t[0; (2,32); (32,1)] [0.0]
+  move.dram.reg.fp32 t[0; (2,32); (32,1)], x[64*pid; (2,32); (32,1)]
+  for l in 4 {
+    unary.exp.fp32 u[0; (2,32); (32,1)], t[0; (2,32); (32,1)]
+  }
+  move.reg.dram.fp32 y[64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
+}
+"""
+)
+
+AFTER = (
+    _HEAD
+    + """
+  move.dram.reg.fp32 t[0; (2,32); (32,1)], x[64*pid; (2,32); (32,1)]
+  move.reg.dram.fp32 y[64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
+}
+"""
+)
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with nothing in it that no parameter depends on."""
+    program = program_of(graph)
+    living = _living(program, flow_of(graph))
+    keep = {"sync", "identity"}
+    changes: dict[int, IOp | None] = {
+        step.position: None
+        for step in program.steps
+        if step.iop.op not in keep and step.position not in living
+    }
+    named = {
+        str(piece.pointer.name)
+        for step in program.steps
+        if step.position in living
+        for piece in step.iop.slices()
+    }
+    changes |= _resynced(program, graph.params, named)
+    made = _without_empty_loops(edited(graph, changes))
+    return _without_unnamed(made)
+
+
+def _living(program: Program, flow: Flow) -> set[int]:
+    """Positions of the iOps that a parameter depends on."""
+    makers: dict[int, list[int]] = {}  # position of a reader -> positions of what it may see
+    for position, uses in flow.uses.items():
+        for use in uses:
+            makers.setdefault(use.access.position, []).append(position)
+    living: set[int] = set()
+    found = [s.position for s in program.steps if any(_leaves(a) for a in s.accesses)]
+    while found:
+        position = found.pop()
+        if position in living:
+            continue
+        living.add(position)
+        found += makers.get(position, ())
+        for access in program.steps[position].accesses:
+            if access.kind == "read" and access.slice.pointer.level != "reg":
+                found += _shared_makers(program, access)
+    return living
+
+
+def _leaves(access: Access) -> bool:
+    return access.kind == "write" and access.slice.pointer.is_param
+
+
+def _shared_makers(program: Program, read: Access) -> Iterator[int]:
+    """The iOps that may write, on any unit and in any iteration, what is read of sram or dram."""
+    low, high = _reach(read)
+    for write in program.by_pointer[str(read.slice.pointer.name)]:
+        if write.kind == "write" and write.position != read.position:
+            first, last = _reach(write)
+            if first <= high and low <= last:
+                yield write.position
+
+
+def _reach(access: Access) -> tuple[int, int]:
+    """Least and greatest address over all units and iterations."""
+    low, high = access.region.base.interval(access.region.extents)
+    first, last = span(access.slice)
+    return low + first, high + last
+
+
+def _resynced(program: Program, params: Sequence[IPointer], named: set[str]) -> dict[int, IOp | None]:
+    """Syncs whose pointer nobody accesses any more, on a parameter."""
+    out: dict[int, IOp | None] = {}
+    for step in program.steps:
+        if step.iop.op == "sync" and params:
+            pointer = step.iop.target.pointer
+            if not pointer.is_param and str(pointer.name) not in named:
+                out[step.position] = sync_of(step.iop, params[0])
+    return out
+
+
+def sync_of(sync: IOp, pointer: IPointer) -> IOp:
+    """The sync naming another pointer."""
+    whole = ISlice(pointer, 0, (1, pointer.size))
+    return IOp("sync", "", pointer.dtype, [whole], [whole], sync.attrs)
+
+
+def _without_empty_loops(graph: IGraph) -> IGraph:
+    def pruned(body: Sequence[Any]) -> list[Any]:
+        return [
+            Loop(n.var, n.extent, pruned(n.body), n.attrs) if isinstance(n, Loop) else n
+            for n in body
+            if not isinstance(n, Loop) or any(True for _ in walk_body(n.body))
+        ]
+
+    def has_empty(body: Sequence[Any]) -> bool:
+        return any(isinstance(n, Loop) and (not len(n.body) or has_empty(n.body)) for n in body)
+
+    return graph.replace(body=pruned(graph.body)) if has_empty(graph.body) else graph
+
+
+def _without_unnamed(graph: IGraph) -> IGraph:
+    named = {str(piece.pointer.name) for iop, _ in graph.walk() for piece in iop.slices()}
+    kept = [p for p in graph.pointers if p.is_param or str(p.name) in named]
+    return graph if len(kept) == len(graph.pointers) else graph.replace(pointers=kept)

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Loop-invariant moves, fills, broadcasts and iotas run once, before their loop.
+
+Before::
+
+    for l in 4 { move.dram.reg w, g[0];  move.dram.reg t, x[64*l];  binary.mul t, t, w;  ... }
+
+After::
+
+    move.dram.reg w, g[0];  for l in 4 { move.dram.reg t, x[64*l];  binary.mul t, t, w;  ... }
+
+An iOp is invariant in a loop when none of its slices depends on the loop variable, nothing in the loop writes
+what it reads, and it writes reg memory whose readers see it alone, in the very iteration.  Its value gets a
+pointer of its own where others use the same one.  Exact: every iteration would make the same value again (a
+loop runs at least once), and no reader can tell which of them made it.  Memory that someone writes is loaded
+earlier only past a body without barriers: else the load might come before the write that it waited for.
+What is hoisted lives for the whole loop; where that does not fit, the loop stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..igraph.affine import Affine
+from ..igraph.nodes import IGraph, IOp, IPointer, Loop, walk_body
+from ..verify.access import Program
+from .edit import edited, fresh_name, with_slices
+from .examples import HARDWARE
+from .figures import fits
+from .flow import Flow
+from .program import flow_of, program_of
+
+#: What may be hoisted: iOps that only bring or make operands; what computes stays where its result is used.
+HOISTED = frozenset({"move", "fill", "broadcast", "iota"})
+
+_HEAD = (
+    HARDWARE
+    + """
+igraph example on toy parallel (2, 2) {
+  x = iPointer(dram, fp32, 1024, in)
+  g = iPointer(dram, fp32, 64, in)
+  y = iPointer(dram, fp32, 1024, out)
+  w = iPointer(reg, fp32, 64)
+  t = iPointer(reg, fp32, 64)
+"""
+)
+
+BEFORE = (
+    _HEAD
+    + """
+  for l in 4 {
+    move.dram.reg.fp32 w[0; (2,32); (32,1)], g[0; (2,32); (32,1)]
+    move.dram.reg.fp32 t[0; (2,32); (32,1)], x[256*l + 64*pid; (2,32); (32,1)]
+    binary.mul.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)], w[0; (2,32); (32,1)]
+    move.reg.dram.fp32 y[256*l + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
+  }
+}
+"""
+)
+
+AFTER = (
+    _HEAD
+    + """
+  move.dram.reg.fp32 w[0; (2,32); (32,1)], g[0; (2,32); (32,1)]
+  for l in 4 {
+    move.dram.reg.fp32 t[0; (2,32); (32,1)], x[256*l + 64*pid; (2,32); (32,1)]
+    binary.mul.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)], w[0; (2,32); (32,1)]
+    move.reg.dram.fp32 y[256*l + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
+  }
+}
+"""
+)
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with what is invariant in a loop before it; one iOp at a time, as long as it fits."""
+    refused: set[str] = set()
+    while True:
+        made = _one(graph, refused)
+        if made is None:
+            return graph
+        graph = made
+
+
+def _one(graph: IGraph, refused: set[str]) -> IGraph | None:
+    """The graph with one iOp hoisted out of one loop; None where there is none."""
+    program, flow = program_of(graph), flow_of(graph)
+    for position, loop in _direct(graph.body, 0):
+        if _key(program, position) in refused or not _is_invariant(program, flow, position, loop):
+            continue
+        made = _hoisted(graph, program, flow, position, loop)
+        if fits(made):
+            return made
+        refused.add(_key(program, position))
+    return None
+
+
+def _key(program: Program, position: int) -> str:
+    """Names one iOp in its loop, over all the graphs that hoisting others makes."""
+    step = program.steps[position]
+    return f"{step.loops[-1].var}|{step.iop.target.pointer.name}|{step.iop.op}|{step.iop.target.offset}"
+
+
+def _direct(body: Sequence[Any], at: int) -> Iterator[tuple[int, Loop]]:
+    """(position, loop) of the iOps that stand in a loop's own body, inner loops first."""
+    for node in body:
+        count = sum(1 for _ in walk_body([node]))
+        if isinstance(node, Loop):
+            yield from _direct(node.body, at)
+            inside = at
+            for child in node.body:
+                if isinstance(child, Loop):
+                    inside += sum(1 for _ in walk_body([child]))
+                else:
+                    yield inside, node
+                    inside += 1
+        at += count
+
+
+def _is_invariant(program: Program, flow: Flow, position: int, loop: Loop) -> bool:
+    step = program.steps[position]
+    iop = step.iop
+    if iop.op not in HOISTED or iop.attrs.get("scope", "unit") != "unit":
+        return False
+    if iop.target.pointer.level != "reg" or loop.extent < 2 or _depends(iop, str(loop.var)):
+        return False
+    uses = flow.uses.get(position, [])
+    if not uses or not all(use.sole and use.access.operand != "target" for use in uses):
+        return False
+    inside = [s for s in program.steps if any(str(n.var) == str(loop.var) for n in s.loops)]
+    for source in iop.sources:
+        name = str(source.pointer.name)
+        written = [a for a in program.by_pointer[name] if a.kind == "write"]
+        if any(any(str(n.var) == str(loop.var) for n in a.loops) for a in written):
+            return False
+        barrier = any(s.iop.op == "sync" or s.is_group for s in inside)
+        if written and barrier and source.pointer.level != "reg":
+            return False
+    return True
+
+
+def _depends(iop: IOp, variable: str) -> bool:
+    values = [v for piece in iop.slices() for v in (piece.offset, *piece.valid) if v is not None]
+    values += [v for v in iop.attrs.values() if isinstance(v, Affine)]
+    return any(variable in value.variables() for value in values)
+
+
+def _hoisted(graph: IGraph, program: Program, flow: Flow, position: int, loop: Loop) -> IGraph:
+    """The iOp before its loop, writing a pointer of its own unless it already has one."""
+    iop = program.steps[position].iop
+    pointer = iop.target.pointer
+    uses = flow.uses.get(position, [])
+    changes: dict[int, Any] = {}
+    pointers = list(graph.pointers)
+    alone = {position, *(use.access.position for use in uses)}
+    if any(a.position not in alone or _rewrites(a, position) for a in program.by_pointer[str(pointer.name)]):
+        own = IPointer(fresh_name(graph, str(pointer.name)), "reg", pointer.dtype, pointer.size, "tmp")
+        pointers.append(own)
+        for use in uses:
+            at, operand = use.access.position, use.access.operand
+            before = changes.get(at, program.steps[at].iop)
+            changes[at] = with_slices(before, {operand: use.access.slice.replace(pointer=own)})
+        iop = with_slices(iop, {"target": iop.target.replace(pointer=own)})
+    changes[position] = None
+    moved = edited(graph, changes, pointers)
+    return moved.replace(body=_before(moved.body, loop, iop))
+
+
+def _rewrites(access: Any, position: int) -> bool:
+    """Whether another iOp than the one hoisted writes the pointer."""
+    return bool(access.kind == "write" and access.position != position)
+
+
+def _before(body: Sequence[Any], loop: Loop, iop: IOp) -> list[Any]:
+    """The loop tree with an iOp in front of a loop (which goes if it held nothing else)."""
+    out: list[Any] = []
+    for node in body:
+        if isinstance(node, Loop):
+            if str(node.var) == str(loop.var):
+                out += [iop, node]
+                continue
+            inner = _before(node.body, loop, iop)
+            out.append(Loop(node.var, node.extent, inner, node.attrs))
+        else:
+            out.append(node)
+    return out

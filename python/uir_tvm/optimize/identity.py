@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Identities vanish: they name memory and do nothing to it.
+
+Before::
+
+    identity [a[0; (4,8); (8,1)]], [a[0; (2,16); (16,1)]]
+    move t, t
+    unary.exp u, t
+
+After::
+
+    unary.exp u, t
+
+Exact: both sides of an identity are slices of one pointer, so whoever reads or writes one side names the same
+bytes as who names the other, with the identity and without it.  A move without pad onto the very elements
+that it reads leaves every one of them as it was.
+"""
+
+from __future__ import annotations
+
+from ..igraph.nodes import IGraph, IOp
+from .definitions import place
+from .edit import edited
+from .examples import HARDWARE
+from .program import program_of
+
+BEFORE = (
+    HARDWARE
+    + """
+igraph example on toy parallel (1, 1) {
+  x = iPointer(dram, fp32, 32, in)
+  y = iPointer(dram, fp32, 32, out)
+  a = iPointer(reg, fp32, 32)
+  move.dram.reg.fp32 a[0; (4,8); (8,1)], x[0; (4,8); (8,1)]
+  identity [a[0; (2,16); (16,1)]], [a[0; (4,8); (8,1)]]
+  move.reg.reg.fp32 a[0; (2,16); (16,1)], a[0; (2,16); (16,1)]
+  move.reg.dram.fp32 y[0; (2,16); (16,1)], a[0; (2,16); (16,1)]
+}
+"""
+)
+
+AFTER = (
+    HARDWARE
+    + """
+igraph example on toy parallel (1, 1) {
+  x = iPointer(dram, fp32, 32, in)
+  y = iPointer(dram, fp32, 32, out)
+  a = iPointer(reg, fp32, 32)
+  move.dram.reg.fp32 a[0; (4,8); (8,1)], x[0; (4,8); (8,1)]
+  move.reg.dram.fp32 y[0; (2,16); (16,1)], a[0; (2,16); (16,1)]
+}
+"""
+)
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph without identities and without moves of elements onto themselves."""
+    gone = {step.position: None for step in program_of(graph).steps if _does_nothing(step.iop)}
+    return edited(graph, gone)
+
+
+def _does_nothing(iop: IOp) -> bool:
+    if iop.op == "identity":
+        return True
+    if iop.op != "move":
+        return False
+    source = iop.sources[0]
+    padded = "pad" in iop.attrs and source.valid != (None, None, None, None)
+    return not padded and place(source) == place(iop.target)
