@@ -120,13 +120,19 @@ class BoundIOp:
 
 
 class BoundLoop:
-    """A loop over bound nodes."""
+    """A loop over bound nodes; ``written`` names the pointers that they write."""
 
-    __slots__ = ("var", "extent", "body")
+    __slots__ = ("var", "extent", "body", "written")
 
     def __init__(self, node: Loop) -> None:
         self.var, self.extent = str(node.var), int(node.extent)
         self.body = bind(node.body)
+        self.written: set[str] = set()
+        for child in self.body:
+            if isinstance(child, BoundLoop):
+                self.written |= child.written
+            else:
+                self.written |= {piece.name for piece in child.targets}
 
 
 def bind(body: Sequence[Any]) -> list[BoundIOp | BoundLoop]:

@@ -27,7 +27,13 @@ def pointwise(machine: Machine, iop: BoundIOp, env: Env) -> None:
     if iop.reads_target:
         arrays.append(machine.load(iop, iop.target, target, env))
     assert iop.spec.meaning is not None
-    machine.store(iop, iop.target, target, env, iop.spec.meaning(iop, Region(env, target, boxes), *arrays))
+    machine.store(
+        iop,
+        iop.target,
+        target,
+        env,
+        iop.spec.meaning(iop, Region(env, target, boxes, machine.domain), *arrays),
+    )
 
 
 def gather(machine: Machine, iop: BoundIOp, env: Env) -> None:
@@ -36,7 +42,7 @@ def gather(machine: Machine, iop: BoundIOp, env: Env) -> None:
     if target[0] == target[1] or target[2] == target[3]:
         return
     boxes = machine.read_boxes(iop, target, env)
-    table, region = iop.sources[0], Region(env, target, boxes)
+    table, region = iop.sources[0], Region(env, target, boxes, machine.domain)
     index = machine.load(iop, iop.sources[1], boxes[1], env)
     memory, place = machine.locate(iop, table, boxes[0], env)
     if memory.written is not None:
@@ -54,7 +60,7 @@ def scatter(machine: Machine, iop: BoundIOp, env: Env) -> None:
     boxes = machine.read_boxes(iop, target, env)
     arrays = [machine.load(iop, s, box, env) for s, box in zip(iop.sources, boxes, strict=True)]
     assert iop.spec.meaning is not None
-    rows, cols, values = iop.spec.meaning(iop, Region(env, target, boxes), *arrays)
+    rows, cols, values = iop.spec.meaning(iop, Region(env, target, boxes, machine.domain), *arrays)
     memory, (start, _, _) = machine.locate(iop, iop.target, target, env)
     place = start + (rows - target[0]) * iop.target.strides[0] + (cols - target[2]) * iop.target.strides[1]
     memory.array()[place] = values

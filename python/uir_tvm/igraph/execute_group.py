@@ -7,9 +7,8 @@ import numpy as np
 
 from ..errors import InterpreterError
 from .bound import BoundIOp, Env
-from .dtypes import dtype_of
 from .iops_meaning import Box, Region, extent
-from .iops_scalar import REDUCE, reduce_array
+from .iops_scalar import REDUCE
 from .machine import Machine, addresses, where
 from .text import print_iop
 
@@ -73,9 +72,9 @@ def group_reduce(machine: Machine, iop: BoundIOp, members: list[Env]) -> None:
         boxes = machine.read_boxes(iop, target, env)
         source = machine.load(iop, iop.sources[0], boxes[0], env)
         assert iop.spec.meaning is not None
-        partials.append(iop.spec.meaning(iop, Region(env, target, boxes), source))
+        partials.append(iop.spec.meaning(iop, Region(env, target, boxes, machine.domain), source))
     stacked = np.stack([p.reshape(-1) for p in partials])
-    total = reduce_array(REDUCE[iop.name], iop.dtype, stacked, 0)
+    total = machine.domain.reduce(REDUCE[iop.name], iop.dtype, stacked, 0)
     machine.store(iop, iop.target, target, lead, total.reshape(extent(target)))
 
 
@@ -85,7 +84,7 @@ def group_broadcast(machine: Machine, iop: BoundIOp, members: list[Env]) -> None
     held = piece.box(lead)
     if 0 in extent(held):
         return
-    source = machine.load(iop, piece, held, lead).astype(dtype_of(iop.dtype).numpy, copy=True)
+    source = machine.load(iop, piece, held, lead).copy()
     for env in members:
         target = iop.target.box(env)
         if 0 in extent(target):

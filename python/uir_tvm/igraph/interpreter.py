@@ -15,12 +15,12 @@ import numpy as np
 
 from ..errors import IGraphError, InterpreterError, ShapeError
 from .bound import BoundIOp, BoundLoop, Env, bind
-from .dtypes import numpy_of
+from .domain import VALUES, Values
 from .execute import execute
 from .execute_group import execute_group
 from .iops import problems
 from .machine import Machine
-from .memory import Memory
+from .memory import NOBODY, Memory
 from .nodes import IGraph, IPointer
 from .text import print_iop
 
@@ -62,20 +62,8 @@ def run(
         Out-of-bounds access, read of memory that nothing wrote, two units that write one dram
         element, an output element that nothing wrote; with the iOp, the slice and a witness.
     """
-    given = _inputs(graph, arrays)
-    for iop, _ in graph.walk():
-        for rule, text in problems(iop):
-            raise IGraphError(f"An iOp breaks its {rule} rule: {text}.", where=print_iop(iop))
-    machine = Machine(graph, given)
-    body = bind(graph.body)
-    pids = list(range(graph.num_parallel)) if units is None else sorted(units)
-    with np.errstate(all="ignore"):
-        if machine.lockstep:
-            _walk(machine, body, [{"pid": pid} for pid in pids])
-        else:
-            for pid in pids:
-                machine.forget()
-                _walk(machine, body, [{"pid": pid}])
+    given = _inputs(graph, arrays, VALUES)
+    machine = _run(graph, given, units, {}, VALUES)
     outputs = []
     for pointer in graph.params:
         if pointer.role == "in":
@@ -88,7 +76,86 @@ def run(
     return outputs
 
 
-def _inputs(graph: IGraph, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
+def run_partly(
+    graph: IGraph,
+    inputs: Mapping[str, np.ndarray],
+    *,
+    units: Sequence[int] | None = None,
+    iterations: Mapping[str, Sequence[int]] | None = None,
+    domain: Values = VALUES,
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Run some units and some iterations of some loops, in any domain.
+
+    An iteration of a loop named in ``iterations`` starts with nothing in the registers and sram that the
+    loop writes, so that one which relies on another is an error and no wrong number.  What goes through
+    dram from one iteration to the next is the caller's to know of.
+
+    Parameters
+    ----------
+    inputs : Mapping[str, numpy.ndarray]
+        The in and inout parameters by name, of ``domain``'s storage.
+    units : sequence of int, optional
+        The pids to run instead of all.
+    iterations : Mapping[str, sequence of int], optional
+        The iterations to run instead of all, in order, by loop variable.
+    domain : Values
+        What the elements are.
+
+    Returns
+    -------
+    list of (numpy.ndarray, numpy.ndarray)
+        Values and a mask of the elements that were written, flat, of the inout and out parameters in the
+        order of the signature.
+
+    Raises
+    ------
+    UirError
+        As `run`; elements of an output may stay unwritten.
+    """
+    given = _inputs(graph, (inputs,), domain)
+    machine = _run(graph, given, units, iterations or {}, domain)
+    # a sync forgets who wrote an inout
+    synced = any(iop.op == "sync" for iop, _ in graph.walk())
+    outputs = []
+    for pointer in graph.params:
+        if pointer.role == "in":
+            continue
+        memory = machine.memory(pointer, 0)
+        if memory.written is not None:
+            mask = memory.written
+        elif synced or memory.writer is None:
+            mask = np.ones(memory.size, np.bool_)
+        else:
+            mask = memory.writer != NOBODY
+        outputs.append((memory.array().copy(), mask.copy()))
+    return outputs
+
+
+def _run(
+    graph: IGraph,
+    given: Mapping[str, np.ndarray],
+    units: Sequence[int] | None,
+    iterations: Mapping[str, Sequence[int]],
+    domain: Values,
+) -> Machine:
+    for iop, _ in graph.walk():
+        for rule, text in problems(iop):
+            raise IGraphError(f"An iOp breaks its {rule} rule: {text}.", where=print_iop(iop))
+    machine = Machine(graph, given, domain)
+    machine.iterations = iterations
+    body = bind(graph.body)
+    pids = list(range(graph.num_parallel)) if units is None else sorted(units)
+    with np.errstate(all="ignore"):
+        if machine.lockstep:
+            _walk(machine, body, [{"pid": pid} for pid in pids])
+        else:
+            for pid in pids:
+                machine.forget()
+                _walk(machine, body, [{"pid": pid}])
+    return machine
+
+
+def _inputs(graph: IGraph, arrays: Sequence[Any], domain: Values) -> dict[str, np.ndarray]:
     wanted = [p for p in graph.params if p.role != "out"]
     names = [str(p.name) for p in wanted]
     if len(arrays) == 1 and isinstance(arrays[0], Mapping):
@@ -107,11 +174,11 @@ def _inputs(graph: IGraph, arrays: Sequence[Any]) -> dict[str, np.ndarray]:
         given = dict(zip(names, arrays, strict=True))
     for pointer in wanted:
         array = given[pointer.name] = np.asarray(given[pointer.name])
-        if array.size != pointer.size or array.dtype != numpy_of(pointer.dtype):
+        if array.size != pointer.size or array.dtype != domain.storage(str(pointer.dtype)):
             raise ShapeError(
                 f"The input {pointer.name} has {array.size} elements of {array.dtype}.",
                 where=graph.name,
-                need=f"{pointer.size} of {numpy_of(pointer.dtype)}",
+                need=f"{pointer.size} of {domain.storage(str(pointer.dtype))}",
             )
     return given
 
@@ -132,7 +199,10 @@ def _walk(machine: Machine, body: Sequence[BoundIOp | BoundLoop], envs: list[Env
     """Run a loop tree, each iOp in all units of ``envs`` before the next."""
     for node in body:
         if isinstance(node, BoundLoop):
-            for value in range(node.extent):
+            chosen = machine.iterations.get(node.var)
+            for value in range(node.extent) if chosen is None else chosen:
+                if chosen is not None:
+                    machine.forget_pointers(node.written)
                 for env in envs:
                     env[node.var] = value
                 _walk(machine, node.body, envs)

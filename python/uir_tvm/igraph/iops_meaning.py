@@ -6,15 +6,15 @@ An ``iop`` here is an `IOp`, or the interpreter's bound form of one, which has t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 
 from .affine import Affine
-from .dtypes import dtype_of
-from .iops_scalar import BINARY, COMPARE, REDUCE, UNARY, evaluate, reduce_array, round_half_away
+from .domain import VALUES, Values
+from .iops_scalar import BINARY, COMPARE, REDUCE, UNARY
 
 #: (row_begin, row_end, col_begin, col_end), all ints; empty where an end is not above its begin.
 Box = tuple[int, int, int, int]
@@ -32,11 +32,14 @@ class Region:
         The target's valid box.
     sources : Sequence[Box]
         The box of each source that the arrays hold.
+    domain : Values
+        What the arrays hold, and what arithmetic does to it.
     """
 
     env: Mapping[str, int]
     target: Box
     sources: Sequence[Box]
+    domain: Values = VALUES
 
 
 def extent(box: Box) -> tuple[int, int]:
@@ -120,8 +123,7 @@ def _table_cols(iop: Any) -> int:
 
 
 def _filled(region: Region, value: Any, dtype: str) -> np.ndarray:
-    with np.errstate(all="ignore"):
-        return np.full(extent(region.target), np.asarray(value).astype(dtype_of(dtype).numpy))
+    return np.full(extent(region.target), region.domain.constant(value, dtype))
 
 
 def move(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
@@ -136,17 +138,17 @@ def move(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
 
 def unary(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """t = f(s, params)."""
-    return evaluate(UNARY[iop.name], iop.dtype, [s], iop.attrs.get("params", ()))
+    return region.domain.evaluate(UNARY[iop.name], iop.dtype, [s], iop.attrs.get("params", ()))
 
 
 def binary(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = f(a, b)."""
-    return evaluate(BINARY[iop.name], iop.dtype, [a, b])
+    return region.domain.evaluate(BINARY[iop.name], iop.dtype, [a, b])
 
 
 def compare(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = whether the comparison holds."""
-    return evaluate(COMPARE[iop.name], iop.dtype, [a, b])
+    return region.domain.evaluate(COMPARE[iop.name], iop.dtype, [a, b])
 
 
 def select(iop: Any, region: Region, mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -163,7 +165,7 @@ def broadcast(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
 def reduce(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     """Reduce along the axis; rows (columns) of the target without source get the identity."""
     by_row = iop.attrs["axis"] == "row"
-    result = reduce_array(REDUCE[iop.name], iop.dtype, s, 1 if by_row else 0)
+    result = region.domain.reduce(REDUCE[iop.name], iop.dtype, s, 1 if by_row else 0)
     if result.shape == extent(region.target):
         return result
     out = _filled(region, REDUCE[iop.name].identity(iop.dtype), iop.dtype)
@@ -186,7 +188,7 @@ def iota(iop: Any, region: Region) -> np.ndarray:
     r0, r1, c0, c1 = region.target
     rows = np.arange(r0, r1, dtype=np.int64)[:, None] * iop.attrs.get("row_step", 0)
     cols = np.arange(c0, c1, dtype=np.int64)[None, :] * iop.attrs.get("col_step", 1)
-    return (start + rows + cols).astype(dtype_of(iop.dtype).numpy)
+    return region.domain.whole(start + rows + cols, iop.dtype)
 
 
 def transpose(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
@@ -198,9 +200,9 @@ def gather(iop: Any, region: Region, s: np.ndarray, index: np.ndarray) -> np.nda
     """Rows or elements of the table; pad where the index names no valid row."""
     begin, end = region.sources[0][:2]
     inside = (index >= begin) & (index < end)
-    pad = np.asarray(iop.attrs.get("pad", 0)).astype(s.dtype)
+    pad = region.domain.constant(iop.attrs.get("pad", 0), iop.dtype)
     if not len(s):
-        return _filled(region, pad, iop.dtype) if index.size else np.empty(extent(region.target), s.dtype)
+        return np.full(extent(region.target), pad) if index.size else np.empty(extent(region.target), s.dtype)
     at = np.where(inside, index, begin).astype(np.int64) - begin
     values = s[at[:, 0]] if _by_row(iop, iop.target.shape) else s[:, 0][at]
     return np.where(inside, values, pad)
@@ -223,64 +225,10 @@ def scatter(
 def contract(
     iop: Any, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None
 ) -> np.ndarray:
-    """a.b (+ old), floats accumulated in fp64 and rounded once, integers in their own type (wrapping)."""
-    row = dtype_of(iop.dtype)
-    compute = np.float64 if row.kind == "float" else row.numpy
-    with np.errstate(all="ignore"):
-        total = a.astype(compute) @ b.astype(compute)
-        if old is not None:
-            total = total + old.astype(compute)
-        return total.astype(row.numpy)
-
-
-_ROUND: dict[str, Callable[..., Any]] = {
-    "rint": np.rint,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "trunc": np.trunc,
-    "round": round_half_away,
-}
+    """a.b (+ old)."""
+    return region.domain.contract(iop.dtype, a, b, old)
 
 
 def cast(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
-    """Convert.
-
-    To bool: not zero.  Float to integer: by ``round`` (default trunc), then saturated, NaN to 0 (hardware
-    defines no result for a value out of range).  Float to narrower float: by ``round`` (default rint, to
-    nearest even).  ``round`` takes halves away from zero.
-    """
-    source, target = dtype_of(iop.name), dtype_of(iop.dtype)
-    with np.errstate(all="ignore"):
-        if target.kind == "bool":
-            return s.astype(source.compute) != 0
-        if source.kind == "float" and target.kind != "float":
-            return _saturate(_ROUND[iop.attrs.get("round", "trunc")](s.astype(np.float64)), target.numpy)
-        if source.kind == "float" and target.bytes < source.bytes:
-            return _narrow(s.astype(source.compute), target.numpy, iop.attrs.get("round", "rint"))
-        return s.astype(source.compute).astype(target.numpy)
-
-
-def _saturate(whole: np.ndarray, to: np.dtype) -> np.ndarray:
-    limits = np.iinfo(to)
-    # the greatest int64 is no fp64: select instead of clip, so that nothing out of range is ever converted
-    low, high = whole <= float(limits.min), whole >= float(limits.max)
-    safe = np.where(low | high | np.isnan(whole), 0.0, whole).astype(to)
-    return np.where(low, limits.min, np.where(high, limits.max, safe)).astype(to)
-
-
-def _narrow(x: np.ndarray, to: np.dtype, mode: str) -> np.ndarray:
-    nearest = x.astype(to)
-    if mode == "rint":
-        return nearest
-    back = nearest.astype(x.dtype)
-    below = np.where(back > x, np.nextafter(nearest, to.type(-np.inf)), nearest)
-    above = np.where(back < x, np.nextafter(nearest, to.type(np.inf)), nearest)
-    if mode in ("floor", "ceil"):
-        return (below if mode == "floor" else above).astype(to)
-    towards_zero = np.where(x < 0, above, below)
-    if mode == "trunc":
-        return towards_zero.astype(to)
-    away = np.where(x < 0, below, above)
-    near = towards_zero.astype(x.dtype)
-    half = np.abs(x - near) * 2 >= np.abs(away.astype(x.dtype) - near)
-    return np.where(half, away, towards_zero).astype(to)
+    """Convert from the dtype that the iOp's name says (see `domain.Values.cast`)."""
+    return region.domain.cast(iop.name, iop.dtype, iop.attrs.get("round"), s)

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from ..errors import InterpreterError
 from .bound import BoundIOp, BoundSlice, Env
+from .domain import VALUES, Values
 from .iops_meaning import Box, extent
 from .memory import Memory, Place, outside
 from .nodes import IGraph, IPointer
@@ -25,14 +26,20 @@ class Machine:
         What runs.
     given : Mapping[str, numpy.ndarray]
         The in and inout parameters by name.
+    domain : Values
+        What it computes with.
 
     Attributes
     ----------
     lockstep : bool
         Whether units depend on each other, so that every unit has memories of its own at the same time.
+    iterations : Mapping[str, Sequence[int]]
+        Of some loops, by variable, the only iterations that run (see `interpreter.run_partly`).
     """
 
-    def __init__(self, graph: IGraph, given: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, graph: IGraph, given: Mapping[str, np.ndarray], domain: Values = VALUES) -> None:
+        self.domain = domain
+        self.iterations: Mapping[str, Sequence[int]] = {}
         self.num_units = int(graph.num_units)
         self.lockstep = any(p.level == "sram" for p in graph.pointers) or any(
             iop.op == "sync" or iop.attrs.get("scope") == "group" for iop, _ in graph.walk()
@@ -41,12 +48,19 @@ class Machine:
         for pointer in graph.pointers:
             if pointer.level == "dram":
                 initial = given[pointer.name].reshape(-1) if pointer.name in given else None
-                self._memories[pointer.name, 0] = Memory(pointer, initial)
+                self._memories[pointer.name, 0] = Memory(pointer, initial, domain)
 
     def forget(self) -> None:
         """Leave nothing in the memories of a unit, for the next one to use them."""
         for (_, owner), memory in self._memories.items():
             if owner:
+                memory.forget()
+
+    def forget_pointers(self, names: Iterable[str]) -> None:
+        """Leave nothing in any memory of these pointers on chip."""
+        wanted = set(names)
+        for (name, owner), memory in self._memories.items():
+            if owner and name in wanted:
                 memory.forget()
 
     def memory(self, pointer: IPointer, pid: int) -> Memory:
@@ -60,7 +74,7 @@ class Machine:
             owner += pid if level == "reg" else pid // self.num_units
         found = self._memories.get((name, owner))
         if found is None:
-            found = self._memories[name, owner] = Memory(pointer)
+            found = self._memories[name, owner] = Memory(pointer, domain=self.domain)
         return found
 
     def locate(self, iop: BoundIOp, piece: BoundSlice, box: Box, env: Env) -> tuple[Memory, Place]:

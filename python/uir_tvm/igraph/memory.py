@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .dtypes import numpy_of
+from .domain import VALUES, Values
 from .nodes import IPointer
 
 #: A box of a slice in memory: address of its first element, (rows, columns), (row stride, column stride).
@@ -23,8 +23,10 @@ class Memory:
     pointer : IPointer
         What it is a copy of.
     initial : numpy.ndarray, optional
-        Values at the start, flat, of the pointer's dtype and size; copied.  Without it, no element
+        Values at the start, flat, of the pointer's size; copied.  Without it, no element
         holds anything.
+    domain : Values
+        What stands for an element of its dtype.
 
     Attributes
     ----------
@@ -36,9 +38,9 @@ class Memory:
         Of dram that the kernel may write: the pid that wrote each element, `NOBODY` or `SCATTER`.
     """
 
-    def __init__(self, pointer: IPointer, initial: np.ndarray | None = None) -> None:
+    def __init__(self, pointer: IPointer, initial: np.ndarray | None = None, domain: Values = VALUES) -> None:
         self.size = int(pointer.size)
-        self.dtype = numpy_of(pointer.dtype)
+        self.dtype = domain.storage(str(pointer.dtype))
         # raw bytes: NumPy makes no views on the buffer of an array of ml_dtypes
         self._bytes = np.zeros(self.size * self.dtype.itemsize, np.uint8)
         self.written = None if initial is not None else np.zeros(self.size, np.bool_)

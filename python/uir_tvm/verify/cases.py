@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inputs on which two functions are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import ml_dtypes
+import numpy as np
+
+from ..igraph.dtypes import dtype_of
+from . import field
+
+#: Integers are small, so that as indices they stay within every table.
+HIGHEST_INTEGER = 5
+#: Elements per stretch; every second stretch holds no special values, so that sums of it stay finite.
+STRETCH = 16
+#: One in so many elements of a stretch with special values is one.
+RARITY = 6
+
+
+@attrs.frozen
+class Parameter:
+    """One buffer of a function.
+
+    Parameters
+    ----------
+    name, dtype : str
+        Its name; the iGraph's name of its dtype.
+    size : int
+        Elements.
+    """
+
+    name: str
+    dtype: str
+    size: int
+
+
+@attrs.frozen
+class Specials:
+    """Which special values a case may hold.
+
+    Parameters
+    ----------
+    infinite : bool
+        Infinities and NaN.
+    extreme : bool
+        The largest and smallest magnitudes, whose sums depend on their order.
+    """
+
+    infinite: bool = True
+    extreme: bool = True
+
+
+def field_arrays(parameters: Sequence[Parameter], seed: int) -> list[np.ndarray]:
+    """Random residues for floats, small integers and bools for the others; flat, one per parameter."""
+    rng = np.random.default_rng(seed)
+    return [
+        field.random_values(rng, p.size) if dtype_of(p.dtype).kind == "float" else _whole(rng, p)
+        for p in parameters
+    ]
+
+
+def value_arrays(parameters: Sequence[Parameter], seed: int, specials: Specials) -> list[np.ndarray]:
+    """Numbers between -2 and 2 mixed with special values, small integers and bools; flat."""
+    rng = np.random.default_rng(seed)
+    return [
+        _floats(rng, p, specials) if dtype_of(p.dtype).kind == "float" else _whole(rng, p) for p in parameters
+    ]
+
+
+def _whole(rng: np.random.Generator, p: Parameter) -> np.ndarray:
+    row = dtype_of(p.dtype)
+    return rng.integers(0, 2 if row.kind == "bool" else HIGHEST_INTEGER, p.size).astype(row.numpy)
+
+
+def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.ndarray:
+    row = dtype_of(p.dtype)
+    info = ml_dtypes.finfo(row.numpy)
+    tiny = float(info.smallest_subnormal)
+    # halves are ties of rounding
+    pool = [0.0, -0.0, 0.5, -0.5, 1.5, 2.5, 1.0, -1.0, tiny, -tiny, float(info.tiny)]
+    if specials.extreme:
+        pool += [float(info.max), -float(info.max), float(info.max) / 2, float(info.tiny) * 3]
+    if specials.infinite:
+        pool += [float("nan"), float("inf"), float("-inf")]
+    values = rng.uniform(-2, 2, p.size)
+    chosen = np.asarray(pool)[rng.integers(0, len(pool), p.size)]
+    place = (rng.integers(0, RARITY, p.size) == 0) & ((np.arange(p.size) // STRETCH) % 2 == 0)
+    with np.errstate(all="ignore"):
+        return np.where(place, chosen, values).astype(row.numpy)

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A PrimFunc as TVM itself lowers it, on numbers and on residues: the reference of `equivalent`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import tvm
+from tvm import s_tir, tirx
+from tvm_ffi.structural import structural_map
+
+from ..igraph.dtypes import from_tvm
+from .cases import Parameter
+from .field_tir import to_field
+from .sides import FIELD_METHOD, VALUES_METHOD, Output, UndecidedError
+
+#: Operations that a reference may take where a sample is allowed: some seconds of residues.
+LIMIT = {FIELD_METHOD: 2e8, VALUES_METHOD: 5e9}
+
+
+class FunctionSide:
+    """A PrimFunc, scheduled or not; see `sides.Side`.
+
+    Parameters
+    ----------
+    full : bool
+        Whether it runs whatever it takes.
+    """
+
+    def __init__(self, func: tirx.PrimFunc, full: bool = False) -> None:
+        self.func, self.full = func.with_attr("global_symbol", "main"), full
+        name = (func.attrs or {}).get("global_symbol", "main")
+        self.label = f"the function `{name}`"
+        self.buffers = [p for p in func.params if tirx.buffer.is_buffer_var(p)]
+        self.parameters = [
+            Parameter(str(b.name), from_tvm(b.dtype), math.prod(int(n) for n in b.shape))
+            for b in self.buffers
+        ]
+        self._built: dict[str, Any] = {}
+        self._lowered: tirx.PrimFunc | None = None
+
+    def run(self, method: str, arrays: Sequence[np.ndarray], roles: Sequence[str]) -> list[Output]:
+        """As `sides.Side.run`; the whole function runs."""
+        if not self.full:
+            work = operations(self.lowered())
+            if work > LIMIT[method]:
+                raise UndecidedError(
+                    f"the function takes {work:.1e} operations, more than {LIMIT[method]:.0e}"
+                )
+        run = self._function(method)
+        shapes = [tuple(int(n) for n in b.shape) for b in self.buffers]
+        tensors = [
+            tvm.runtime.tensor(np.ascontiguousarray(a).reshape(shape))
+            for a, shape in zip(arrays, shapes, strict=True)
+        ]
+        run(*tensors)
+        return [
+            (t.numpy().reshape(-1), np.ones(t.numpy().size, np.bool_))
+            for t, role in zip(tensors, roles, strict=True)
+            if role != "in"
+        ]
+
+    def lowered(self) -> tirx.PrimFunc:
+        """The function without blocks."""
+        if self._lowered is None:
+            self._lowered = without_blocks(self.func)
+        return self._lowered
+
+    def _function(self, method: str) -> Any:
+        if method not in self._built:
+            made = to_field(self.lowered()) if method == FIELD_METHOD else propagating_nan(self.func)
+            module = tvm.compile(tvm.IRModule({"main": made}), target=_target())
+            self._built[method] = module["main"]
+        return self._built[method]
+
+
+def without_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function as loops, conditions, stores and allocations."""
+    passes = [
+        s_tir.transform.LowerInitBlock(),
+        s_tir.transform.PlanAndUpdateBufferAllocationLocation(),
+        s_tir.transform.ConvertBlocksToOpaque(),
+        s_tir.transform.CompactBufferAllocation(),
+        s_tir.transform.LowerMatchBuffer(),
+        s_tir.transform.LowerOpaqueBlock(),
+    ]
+    with _target():
+        module = tvm.transform.Sequential(passes)(tvm.IRModule({"main": func}))
+    return module["main"]
+
+
+def propagating_nan(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function with ``max`` and ``min`` that give NaN where an operand is, as the iOps do.
+
+    TIR leaves open what they give, and LLVM's choice depends on the order of the operands.
+    """
+
+    def greater(e: Any) -> Any:
+        return _beside_nan(e, tirx.Select(e.a > e.b, e.a, e.b))
+
+    def lesser(e: Any) -> Any:
+        return _beside_nan(e, tirx.Select(e.a < e.b, e.a, e.b))
+
+    return structural_map(func, [(tirx.Max, greater), (tirx.Min, lesser)])
+
+
+def _beside_nan(e: Any, chosen: Any) -> Any:
+    kind = str(e.ty)
+    if not kind.startswith(("float", "bfloat")):
+        return e
+    # TVM takes x == x for true
+    return tirx.Select(e.a <= tirx.const(math.inf, kind), chosen, e.a)
+
+
+def operations(stmt: Any) -> float:
+    """Stores and arithmetic of a function without blocks, by the extents of its loops."""
+    node = stmt.body if isinstance(stmt, tirx.PrimFunc) else stmt
+    if isinstance(node, tirx.For):
+        extent = node.extent.value if isinstance(node.extent, tirx.IntImm) else 1
+        return float(extent) * operations(node.body)
+    if isinstance(node, tirx.SeqStmt):
+        return sum(operations(child) for child in node.seq)
+    if isinstance(node, tirx.IfThenElse):
+        return operations(node.then_case) + (operations(node.else_case) if node.else_case is not None else 0)
+    if isinstance(node, tirx.AttrStmt):
+        return operations(node.body)
+    return float(STORE) if isinstance(node, tirx.BufferStore) else 0.0
+
+
+#: Operations that one store stands for.
+STORE = 3
+
+
+def _target() -> tvm.target.Target:
+    from .. import hardware
+
+    return tvm.target.Target({"kind": "llvm", "mcpu": str(hardware.get("host").figures["mcpu"])})
