@@ -121,7 +121,7 @@ _GROUP = {
     "group_size": Attr("int"),
 }
 _SCOPE = {"scope": Attr("word", required=True, words=LEVELS)}
-_MOVE = {"pad": Attr("number"), "hint": Attr("word", words=("stream",))}
+_MOVE = {"pad": Attr("number"), "hint": Attr("word", words=("stream",)), "align": Attr("int")}
 _ROUND = {"round": Attr("word", words=("rint", "floor", "ceil", "trunc", "round"))}
 _IOTA = {
     "base": Attr("affine", default=0),

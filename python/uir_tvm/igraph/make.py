@@ -38,9 +38,14 @@ def _made(
     return checked(IOp(op, name, dtype, targets, sources, present))
 
 
-def move(t: ISlice, s: ISlice, pad: float | None = None, hint: str | None = None) -> IOp:
-    """``move.FROM.TO.dtype t, s [pad=, hint=]``; hint ``stream`` bypasses caches."""
-    return _made("move", "", t.pointer.dtype, [t], [s], pad=pad, hint=hint)
+def move(
+    t: ISlice, s: ISlice, pad: float | None = None, hint: str | None = None, align: int | None = None
+) -> IOp:
+    """``move.FROM.TO.dtype t, s [pad=, hint=, align=]``; hint ``stream`` bypasses caches.
+
+    ``align`` promises that rows of both slices start at multiples of so many bytes from their pointers' starts.
+    """
+    return _made("move", "", t.pointer.dtype, [t], [s], pad=pad, hint=hint, align=align)
 
 
 def sync(t: ISlice, s: ISlice, scope: str) -> IOp:
