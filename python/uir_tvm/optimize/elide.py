@@ -61,7 +61,7 @@ AFTER = (
 
 
 def run(graph: IGraph) -> IGraph:
-    """The graph without loads of what the unit stored; ``graph`` itself where the lives it makes do not fit."""
+    """The graph without loads of what the unit stored; ``graph`` itself where longer lives do not fit."""
     made = forward(graph, stores=True, copies=True)
     if made is graph:
         return graph

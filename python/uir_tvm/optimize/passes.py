@@ -62,6 +62,12 @@ PASSES: tuple[Pass, ...] = (
         "first, so that no later pass meets two names of one piece of memory",
     ),
     Pass(
+        "tidy",
+        "tidy",
+        "before reuse and dead: what it makes cheaper leaves operands that nobody reads",
+        fast_math=True,
+    ),
+    Pass(
         "reuse",
         "reuse",
         "equal loads become one before anything asks who reads a register",
@@ -85,6 +91,31 @@ PASSES: tuple[Pass, ...] = (
         "hoist",
         "hoist",
         "after dead, so that nothing is hoisted that nobody reads",
+    ),
+    Pass(
+        "tails",
+        "tails",
+        "after hoist, which need not hoist from two copies of a loop; before widen, which masks would narrow",
+    ),
+    Pass(
+        "widen",
+        "widen",
+        "when it is settled which moves there are",
+    ),
+    Pass(
+        "multibuffer",
+        "multibuffer",
+        "last to change which memory there is: its buffers take what room the others left",
+    ),
+    Pass(
+        "insert_sync",
+        "insert_sync",
+        "when every access stands at its place: what the passes made needless goes here",
+    ),
+    Pass(
+        "allocate",
+        "allocate",
+        "last: addresses depend on everything before",
     ),
 )
 
