@@ -11,7 +11,8 @@ from typing import Any
 import click
 
 from .cli_base import OUT, Commands, emit, global_options, state_of
-from .cli_print import compile_progress, print_report, table_of
+from .cli_print import compile_progress, emit_explanation, print_report, table_of
+from .cli_verify import verify_command
 from .errors import CodegenError
 
 __all__ = ["compile_progress", "main"]
@@ -28,11 +29,11 @@ def main() -> None:
     uir run model.uir --input x.npy                   run it
     uir inspect model.uir                             what it consists of
     uir inspect model.uir --kernel NAME --stage igraph
-    uir targets; uir doctor                           what there is to compile for
+    uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b
     Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
-    5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file;
+    5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file; 13 no such pass;
     70 a fault of the compiler.
     """
 
@@ -50,10 +51,16 @@ def main() -> None:
 @click.option(
     "--override",
     type=click.Path(path_type=pathlib.Path, exists=True),
-    help="Take KERNEL.tir.json or KERNEL.igraph from here in place of what the stage made; "
+    help="Take KERNEL.tir.json, KERNEL.igraph or KERNEL.opt.igraph from here in place of what the stage made; "
     "a file that is refused ends the compilation.",
 )
 @click.option("--verify/--no-verify", default=True, show_default=True, help="Verify every iGraph.")
+@click.option(
+    "--passes",
+    metavar="NAME,...",
+    help="Passes over the iGraph, in this order; `none` for none. Default: those of the target (`uir passes`).",
+)
+@click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @global_options
 @click.pass_context
 def compile_command(
@@ -65,6 +72,8 @@ def compile_command(
     dump: pathlib.Path | None,
     override: pathlib.Path | None,
     verify: bool,
+    passes: str | None,
+    fast_math: bool,
 ) -> None:
     """Compile MODEL into one file that `uir run` and uir_tvm.load take.
 
@@ -75,11 +84,12 @@ def compile_command(
       MODEL.relax.json      a dump of the whole model
       KERNEL.tir.json       a dump of one kernel, scheduled
       KERNEL.igraph         a dump of one kernel; runs on flat tensors
+      KERNEL.opt.igraph     the same after the passes
 
     \b
     Change a kernel by hand:
-      uir compile model.onnx --dump stages          writes stages/KERNEL.igraph and others
-      (edit stages/KERNEL.igraph)
+      uir compile model.onnx --dump stages          writes stages/KERNEL.opt.igraph and others
+      (edit stages/KERNEL.opt.igraph; or KERNEL.igraph, and delete what comes after it)
       uir compile model.onnx --override stages      takes every file there in place of its own
     """
     from . import api
@@ -90,7 +100,11 @@ def compile_command(
     check_destination(destination)
     defaults = CompileOptions()
     options = CompileOptions(
-        verify=verify, dump_dir=dump or defaults.dump_dir, override_dir=override or defaults.override_dir
+        verify=verify,
+        dump_dir=dump or defaults.dump_dir,
+        override_dir=override or defaults.override_dir,
+        passes=None if passes is None else _names(passes),
+        fast_math=fast_math,
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:
@@ -179,27 +193,51 @@ def run(
 @click.option("--kernel", help="One kernel (a name from the list).")
 @click.option(
     "--stage",
-    type=click.Choice(["relax", "tir", "igraph", "source"]),
+    type=click.Choice(["relax", "tir", "igraph", "optimize", "source"]),
     help="Print this stage's text: relax (the whole model), or of a kernel its scheduled TIR, "
-    "its iGraph, or what the target made of that (uir-cpu: lowered TIR).",
+    "its iGraph, that after the passes, or what the target made of it (uir-cpu: lowered TIR).",
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="Say what every kernel (or the one of --kernel) moves, computes and keeps on chip, its modelled "
+    "time, its syncs, and why neighbours were not fused; FILE may also be a dumped .igraph.",
 )
 @global_options
 @click.pass_context
-def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: str | None) -> None:
+def inspect(
+    ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: str | None, explain: bool
+) -> None:
     """Show what FILE, a compiled model, consists of, or what a stage made of a kernel.
 
     \b
     uir inspect model.uir                                 counts, bytes, the list of kernels
     uir inspect model.uir --stage relax                   the calls of kernels and of the library
     uir inspect model.uir --kernel NAME --stage igraph    one kernel as an iGraph
+    uir inspect model.uir --kernel NAME --stage optimize  the same after the passes, and what each changed
+    uir inspect model.uir --explain [--kernel NAME]       bytes, operations, modelled time, reasons
+    uir inspect KERNEL.igraph --explain                   the same of one dumped kernel
     """
     from .runtime import load
 
+    if explain and stage is not None:
+        raise click.UsageError("--explain and --stage exclude each other.")
+    if file.name.endswith(".igraph"):
+        if not explain or kernel is not None:
+            raise click.UsageError(f"{file.name} is one iGraph: say --explain, without --kernel.")
+        emit_explanation(ctx, _explain_igraph(file))
+        return
     if stage not in (None, "relax") and kernel is None:
         raise click.UsageError(
             f"--stage {stage} needs --kernel NAME; `uir inspect {file}` lists the kernels."
         )
     exe = load(file)
+    if explain:
+        from .explain import explain as explained
+
+        _check_kernel(exe, kernel)
+        emit_explanation(ctx, explained(exe, kernel))
+        return
     if stage == "relax":
         emit(ctx, {"relax": exe.info.relax}, lambda: click.echo(exe.info.relax))
         return
@@ -211,11 +249,8 @@ def inspect(ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: s
         ]
         emit(ctx, report, lambda: print_report(report))
         return
+    _check_kernel(exe, kernel)
     found = {k.name: k for k in exe.info.kernels}
-    if kernel not in found:
-        raise click.BadParameter(
-            f"there is no kernel {kernel!r}; there are " + ", ".join(found), param_hint="--kernel"
-        )
     texts = dict(found[kernel].texts)
     if stage is not None and stage not in texts:
         raise CodegenError(
@@ -242,6 +277,17 @@ def targets(ctx: click.Context) -> None:
 @main.command()
 @global_options
 @click.pass_context
+def passes(ctx: click.Context) -> None:
+    """List the passes over an iGraph in the order in which they run, and which target leaves one out."""
+    from .target import registry
+
+    rows = registry.describe_passes()
+    emit(ctx, rows, lambda: OUT.print(table_of(rows)))
+
+
+@main.command()
+@global_options
+@click.pass_context
 def doctor(ctx: click.Context) -> None:
     """Check the installation: versions, toolchains, devices; exit code 1 when something is broken."""
     from .doctor import checkup
@@ -250,6 +296,28 @@ def doctor(ctx: click.Context) -> None:
     emit(ctx, rows, lambda: OUT.print(table_of(rows)))
     if any(row["state"] == "broken" for row in rows):
         sys.exit(1)
+
+
+def _check_kernel(exe: Any, kernel: str | None) -> None:
+    names = [k.name for k in exe.info.kernels]
+    if kernel is not None and kernel not in names:
+        raise click.BadParameter(
+            f"there is no kernel {kernel!r}; there are " + ", ".join(names), param_hint="--kernel"
+        )
+
+
+def _explain_igraph(file: pathlib.Path) -> Any:
+    from .errors import ArtifactError, UirError
+    from .explain import explain_text
+
+    try:
+        return explain_text(file.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{file} cannot be read.", need=str(error), remedy="check the path") from error
+    except UirError as error:
+        error.where = f"{file}, {error.where}" if error.where else str(file)
+        error.args = (error.render(),)
+        raise
 
 
 def _shapes(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
@@ -261,6 +329,11 @@ def _shapes(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
             raise click.BadParameter(f"{pair!r} is not NAME=1x128")
         shapes[name] = tuple(int(part) for part in parts)
     return shapes or None
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """The names of a list with commas; `none` is the empty list."""
+    return () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
 def _load_array(path: pathlib.Path) -> Any:
@@ -307,6 +380,8 @@ def _random_inputs(exe: Any) -> list[Any]:
         for s in exe.info.inputs
     ]
 
+
+main.add_command(verify_command)
 
 if __name__ == "__main__":
     main()

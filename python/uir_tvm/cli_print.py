@@ -4,13 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import click
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from .cli_base import ERRORS, OUT
+from .cli_base import ERRORS, OUT, emit
+
+if TYPE_CHECKING:
+    from .explain import Explanation
 
 
 class compile_progress:
@@ -69,3 +73,10 @@ def print_report(report: dict[str, Any]) -> None:
         OUT.print("every custom kernel went through an iGraph")
     if "kernel_list" in report:
         OUT.print(table_of(report["kernel_list"]))
+
+
+def emit_explanation(ctx: click.Context, explanation: Explanation) -> None:
+    """An explanation: JSON for machines, else its text, which no terminal's width wraps."""
+    from .explain import render
+
+    emit(ctx, explanation.to_json(), lambda: click.echo(render(explanation)))

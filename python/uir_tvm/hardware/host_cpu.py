@@ -146,3 +146,24 @@ def _complete(sizes: dict[int, int], line: int) -> Caches | None:
     if 1 not in sizes:
         return None
     return Caches(sizes[1], sizes.get(2, sizes[1]), sizes.get(3, 0), line)
+
+
+class Clock(NamedTuple):
+    """Cycles per second, and where the figure is from."""
+
+    hertz: float
+    source: str
+
+
+def clock(sysfs: Path = SYSFS, cpuinfo: Path = CPUINFO) -> Clock | None:
+    """The fastest clock of this process's CPUs: their limit where that is told, else the present one."""
+    try:
+        limits = [float((sysfs / f"cpu{n}" / "cpufreq" / "cpuinfo_max_freq").read_text()) for n in cpus()]
+        return Clock(max(limits) * 1e3, "cpufreq's limit")
+    except (OSError, ValueError):
+        pass  # virtual machines have no cpufreq
+    try:
+        found = re.findall(r"^cpu MHz\s*:\s*([\d.]+)$", cpuinfo.read_text(), re.MULTILINE)
+    except OSError:
+        return None
+    return Clock(max(map(float, found)) * 1e6, "cpuinfo's present clock") if found else None

@@ -20,6 +20,7 @@ from typing import cast
 from ..errors import TargetError
 from ..igraph.nodes import HardwareModel
 from . import presets
+from .rates import Rates
 
 
 def kinds() -> list[str]:
@@ -71,3 +72,8 @@ def _module(kind: str) -> ModuleType:
 
 def _table(kind: str) -> Mapping[str, Callable[[], HardwareModel]]:
     return cast("Mapping[str, Callable[[], HardwareModel]]", _module(kind).PRESETS)
+
+
+def rate_makers(target_kind: str) -> Mapping[str, Callable[[HardwareModel], Rates]]:
+    """Makers of rates by the model's name (see `uir_tvm.hardware.rates`); none for an unknown kind."""
+    return getattr(_module(target_kind), "RATES", {}) if target_kind in kinds() else {}

@@ -20,7 +20,7 @@ from .merge import interface
 from .nodes import CustomOp, KernelGraph, LibraryOp, Node, Tensor
 from .patterns import drop_neutral, recognise_functions, safe_softmax
 from .program import Program, Value
-from .reasons import not_fused
+from .reasons import Part, not_fused
 from .storage import place
 from .traffic import kernel_reads
 
@@ -88,13 +88,14 @@ class _Assembly:
         self.tensors: dict[Value, Tensor] = {}
         self.kernels = KernelTable()
         self.fallbacks: list[str] = []
+        self.parts: list[Part] = []
 
     def graph(self, groups: list[Group], fusion: Fusion, op_count: int, unfused: int) -> KernelGraph:
         """The whole graph."""
-        why_not = not_fused(groups, fusion, self.table)
         nodes: list[Node] = []
         for group in groups:
             nodes.extend(self._nodes(group))
+        why_not = not_fused(self.parts, fusion, self.table)
         return KernelGraph(
             tuple(nodes),
             tuple(self.tensor(value) for value in self.program.inputs),
@@ -113,11 +114,16 @@ class _Assembly:
         return self.tensors[value]
 
     def _nodes(self, group: Group) -> list[Node]:
+        """The nodes of a group, one but for a group that cannot be merged; each has its entry in `parts`."""
+        whole = Part(group, group.ops)
         if group.hero == "library":
+            self.parts.append(whole)
             return [self._library_node(group)]
         needed = self._needed(group)
         try:
-            return [self._custom_node(group, needed)]
+            node = self._custom_node(group, needed)
+            self.parts.append(whole)
+            return [node]
         except Exception as error:  # TVM raises many types; every one of them means: not merged
             if len(group.ops) == 1:
                 raise UnsupportedOperatorError(
@@ -125,7 +131,9 @@ class _Assembly:
                     where=_last_line(error),
                     remedy="express the model by other operators",
                 ) from error
-            self.fallbacks.append(f"{group.name}: {type(error).__name__}: {_last_line(error)}")
+            reason = f"{type(error).__name__}: {_last_line(error)}"
+        self.fallbacks.append(f"{group.name}: {reason}")
+        self.parts += [Part(group, [op], reason) for op in group.ops]
         everything = {value for op in group.ops for value in op.results}
         return [self._custom_node(singleton(op), everything) for op in group.ops]
 

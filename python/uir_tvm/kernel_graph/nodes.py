@@ -95,11 +95,29 @@ Node = LibraryOp | CustomOp
 
 @frozen
 class NotFused:
-    """Two neighbours that stayed two kernels, and the reason."""
+    """Two neighbours that stayed two kernels, and the reason.
+
+    Attributes
+    ----------
+    producer, consumer : str
+        The values on both sides of the border: what is written, and the first that is computed of it.
+    reason : str
+    producer_node, consumer_node : int
+        Positions in `KernelGraph.nodes`.
+    tensors : tuple of str
+        What the consumer reads of the producer.
+    saved_bytes : int
+        DRAM traffic that one kernel would not have: the consumer's reading of these tensors, and the writing
+        of those that nothing else needs.
+    """
 
     producer: str
     consumer: str
     reason: str
+    producer_node: int
+    consumer_node: int
+    tensors: tuple[str, ...]
+    saved_bytes: int
 
 
 @frozen(eq=False)
@@ -119,6 +137,7 @@ class KernelGraph:
     unfused_bytes : int
         DRAM traffic if each of the program's operators (views apart) were a kernel.
     why_not : tuple of NotFused
+        One for every pair of nodes of which one reads what the other writes.
     fallbacks : tuple of str
         Kernels that could not be merged and were split again, with the reason.
     """

@@ -1,39 +1,82 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Why neighbours stayed two kernels."""
+"""Why neighbours stayed two kernels, and what that costs."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+
+from attrs import frozen
 
 from ..library.registry import LibraryTable
 from .fusion import Fusion
 from .groups import Group
 from .nodes import NotFused
-from .program import Op
+from .program import Op, Value
+from .traffic import reads_of_kernel
 
 
-def not_fused(groups: list[Group], fusion: Fusion, table: LibraryTable) -> tuple[NotFused, ...]:
-    """One reason for every pair of kernels of which one reads the other's result."""
-    found: dict[tuple[Group, Group], NotFused] = {}
-    for consumer in groups:
+@frozen(eq=False)
+class Part:
+    """The operators of one node: those of a group, or (``unmerged`` says why) one of them."""
+
+    group: Group
+    ops: list[Op]
+    unmerged: str = ""
+
+
+def not_fused(parts: Sequence[Part], fusion: Fusion, table: LibraryTable) -> tuple[NotFused, ...]:
+    """One entry for every pair of nodes of which one reads the other's result.
+
+    Parameters
+    ----------
+    parts : sequence of Part
+        One for each node, in the order of the nodes.
+    """
+    place = {op: index for index, part in enumerate(parts) for op in part.ops}
+    found: dict[tuple[int, int], NotFused] = {}
+    for index, consumer in enumerate(parts):
         for op in consumer.ops:
             for view in op.operands:
                 writer = view.base.producer
-                if writer is None or writer in consumer.roles:
+                if writer is None or place[writer] == index or (place[writer], index) in found:
                     continue
-                producer = fusion.groups[writer]
-                key = (producer, consumer)
-                if key not in found:
-                    reason = _reason(producer, consumer, writer, op, fusion, table)
-                    found[key] = NotFused(writer.results[0].name, op.results[0].name, reason)
+                producer = parts[place[writer]]
+                tensors, saved = _cost(producer, consumer, fusion)
+                found[place[writer], index] = NotFused(
+                    writer.results[0].name,
+                    op.results[0].name,
+                    _reason(producer, consumer, writer, op, fusion, table),
+                    place[writer],
+                    index,
+                    tuple(value.name for value in tensors),
+                    saved,
+                )
     return tuple(found.values())
 
 
+def _cost(producer: Part, consumer: Part, fusion: Fusion) -> tuple[list[Value], int]:
+    """What passes from one to the other, and the bytes of it that one kernel would not move."""
+    written = [value for op in producer.ops for value in op.results]
+    reads = reads_of_kernel(consumer.ops)
+    passed = [value for value in written if value in reads]
+    private = [value for value in passed if value not in fusion.outputs and _sole(value, consumer, fusion)]
+    return passed, sum(reads[value] for value in passed) + sum(value.nbytes for value in private)
+
+
+def _sole(value: Value, consumer: Part, fusion: Fusion) -> bool:
+    """Whether nothing but these operators reads a value."""
+    return all(reader in consumer.ops for reader, _ in fusion.users.get(value, []))
+
+
 def _reason(
-    producer: Group, consumer: Group, writer: Op, reader: Op, fusion: Fusion, table: LibraryTable
+    producer: Part, consumer: Part, writer: Op, reader: Op, fusion: Fusion, table: LibraryTable
 ) -> str:
     """The first thing that stands between two kernels."""
-    if consumer.hero == "library":
+    if producer.group is consumer.group:
+        return f"TVM could not merge them: {consumer.unmerged}"
+    if consumer.group.hero == "library":
         return f"{reader.name} reads its operands from memory"
-    if producer.hero == "library":
+    if producer.group.hero == "library":
         count = fusion.counts.get(writer.results[0], 0)
         if count > 1:
             return f"the result of {writer.name} has {count} readers"
@@ -43,7 +86,7 @@ def _reason(
             return f"the library has no epilogue {reader.name}"
         taken = ", ".join(writer.attrs["epilogue"]) or "nothing yet"
         return f"{reader.name} does not fit the epilogue of {writer.name} ({taken})"
-    answers = [fusion.fit(consumer, writer), fusion.fit(producer, reader)]
+    answers = [fusion.fit(consumer.group, writer), fusion.fit(producer.group, reader)]
     reasons = [answer for answer in answers if isinstance(answer, str)]
     # That both are heroes says least: what stands between their elements says more.
     reasons.sort(key=lambda reason: "hero of its own" in reason or "another kernel" in reason)

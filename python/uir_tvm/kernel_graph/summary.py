@@ -7,6 +7,8 @@ import json
 from collections import Counter
 from typing import Any
 
+from attrs import asdict
+
 from .nodes import CustomOp, KernelGraph, Tensor
 
 
@@ -56,6 +58,7 @@ def graph_json(graph: KernelGraph) -> str:
             "ops": list(node.ops),
             "inputs": [tensor.name for tensor in node.inputs],
             "outputs": [tensor.name for tensor in node.outputs],
+            "bytes_read": node.bytes_read,
         }
         if isinstance(node, CustomOp):
             entry |= {"type": "custom", "kernel": node.name, "hero": node.hero}
@@ -71,8 +74,6 @@ def graph_json(graph: KernelGraph) -> str:
             "outputs": [{"tensor": tensor.name, "shape": list(shape)} for tensor, shape in graph.outputs],
             "tensors": [_tensor(tensor) for tensor in tensors.values()],
             "nodes": nodes,
-            "why_not": [
-                {"producer": n.producer, "consumer": n.consumer, "reason": n.reason} for n in graph.why_not
-            ],
+            "why_not": [asdict(entry) for entry in graph.why_not],
         }
     )

@@ -27,6 +27,11 @@ def read_bytes(op: Op) -> dict[Value, int]:
 
 def kernel_reads(ops: Iterable[Op]) -> int:
     """Bytes that a kernel of several operators reads from outside of itself."""
+    return sum(reads_of_kernel(ops).values())
+
+
+def reads_of_kernel(ops: Iterable[Op]) -> dict[Value, int]:
+    """The same for every buffer."""
     members = list(ops)
     own = {value for op in members for value in op.results}
     total: dict[Value, int] = {}
@@ -34,4 +39,4 @@ def kernel_reads(ops: Iterable[Op]) -> int:
         for value, size in read_bytes(op).items():
             if value not in own:
                 total[value] = min(value.nbytes, max(total.get(value, 0), size))
-    return sum(total.values())
+    return total

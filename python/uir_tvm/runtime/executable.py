@@ -109,10 +109,22 @@ class Executable:
         """The call without checks, conversions and lock: TVM tensors in and out, one thread at a time."""
         return self._main(*inputs)
 
-    def report(self) -> dict[str, Any]:
-        """Counts of operators and kernels, bytes moved, kernels without an iGraph, seconds of compilation."""
+    def report(self, explain: bool = False) -> dict[str, Any]:
+        """Counts of operators and kernels, bytes moved, kernels without an iGraph, seconds of compilation.
+
+        Parameters
+        ----------
+        explain : bool
+            Also, under ``explain``: what every kernel moves, computes and keeps on chip, modelled times, syncs,
+            and why neighbours were not fused (see `uir_tvm.explain`).
+
+        Raises
+        ------
+        ArtifactError
+            With ``explain``: the file that it was loaded from holds too little for that.
+        """
         kernels = self.info.kernels
-        return {
+        report = {
             "model": self.info.name,
             "target": self.info.target,
             **dict(self.info.graph),
@@ -122,6 +134,11 @@ class Executable:
             ],
             "seconds": dict(self.info.seconds),
         }
+        if explain:
+            from ..explain import explain as explained
+
+            report["explain"] = explained(self).to_json()
+        return report
 
     def save(self, path: str | pathlib.Path) -> pathlib.Path:
         """Write one file that `uir_tvm.load` reads on any machine whose CPU has this one's instructions.

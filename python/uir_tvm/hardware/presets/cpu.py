@@ -32,6 +32,8 @@ from collections.abc import Callable, Mapping
 from ...igraph.nodes import HardwareModel
 from ...options import num_threads
 from .. import host_cpu
+from ..measure import copy_bytes_per_second
+from ..rates import MemoryRate, Rate, Rates
 
 KIB = 1024
 MIB = 1024 * 1024
@@ -138,3 +140,62 @@ PRESETS: Mapping[str, Callable[[], HardwareModel]] = dict(
         ),
     ]
 )
+
+
+#: Fused multiply-adds of whole vectors that a core starts per cycle, by instruction set: AVX-512 servers,
+#: AVX2 since Haswell and Zen 2, and Neoverse N1 have two pipes (Intel 64 Optimization Reference Manual; AMD
+#: Software Optimization Guide for Family 19h; Neoverse N1 Software Optimization Guide); before FMA one pipe
+#: multiplies while one adds, which is as much as one.
+FMA_PER_CYCLE = {"avx512f": 2, "avx2": 2, "asimd": 2, "": 1}
+
+
+def host_rates(model: HardwareModel) -> Rates:
+    """Rates of the machine that we run on, for a model that was made of it.
+
+    Arithmetic is an estimate from what the machine reports: workers x vector lanes x pipes x clock; it is not
+    reached while other things than arithmetic take the pipes.  Bandwidth is that of a copy, measured once for
+    each of the memories behind dram.
+    """
+    if str(model.figures.get("mcpu", "")) != host_cpu.mcpu():
+        why = f"the graph is for {model.figures.get('mcpu')}, this machine is {host_cpu.mcpu()}"
+        unknown = Rate(None, why)
+        return Rates(unknown, unknown, (MemoryRate("dram", None, unknown),), unknown)
+    operations, contract = _host_arithmetic(model)
+    return Rates(operations, contract, _host_memory(model))
+
+
+def _host_arithmetic(model: HardwareModel) -> tuple[Rate, Rate]:
+    clock = host_cpu.clock()
+    if clock is None:
+        unknown = Rate(None, "the machine does not tell its clock")
+        return unknown, unknown
+    flags = host_cpu.cpu_flags()
+    pipes = next(found for flag, found in FMA_PER_CYCLE.items() if not flag or flag in flags)
+    workers, lanes = _workers(model), int(model.vector_bytes) // 4
+    rate = workers * lanes * pipes * clock.hertz
+    cycles = f"{clock.hertz / 1e9:.2f} GHz ({clock.source})"
+    said = f"{workers} workers x {lanes} fp32 lanes x {pipes} pipes x {cycles}"
+    return Rate(rate, f"estimate: {said}"), Rate(2 * rate, f"estimate: {said} x 2")
+
+
+def _workers(model: HardwareModel) -> int:
+    """Worker threads that have a CPU to themselves."""
+    return min(int(model.num_groups), len(host_cpu.cpus()))
+
+
+def _host_memory(model: HardwareModel) -> tuple[MemoryRate, ...]:
+    """Caches, then memory; a copy for each fills half of the cache, or four times the last one."""
+    workers = _workers(model)
+    second, third = workers * int(model.figures["l2_bytes"]), int(model.figures["l3_bytes"])
+    caches = [("L2", second)] + ([("L3", third)] if third > 2 * second else [])
+    rows = [(name, capacity, capacity // 2) for name, capacity in caches]
+    out = []
+    for name, capacity, footprint in (*rows, ("memory", None, max(4 * caches[-1][1], 64 * MIB))):
+        measured = copy_bytes_per_second(footprint, workers)
+        said = f"measured copy of {footprint / MIB:.1f} MiB, {workers} threads"
+        out.append(MemoryRate(name, capacity, Rate(measured, said)))
+    return tuple(out)
+
+
+#: The other models name kinds of processor, not machines: their clock and memory are open.
+RATES: Mapping[str, Callable[[HardwareModel], Rates]] = {"host": host_rates}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which passes changed a kernel and what each saved: the comments above an optimised iGraph."""
+
+from __future__ import annotations
+
+import re
+
+import attrs
+
+_STEP = re.compile(r"#\s*([A-Za-z_]\w*): (.+)")
+
+
+@attrs.frozen
+class PassEffect:
+    """One pass that changed the kernel (or was refused), and the figures that it changed."""
+
+    name: str
+    effect: str
+
+
+def pass_effects(text: str) -> tuple[PassEffect, ...]:
+    """The passes named above the graph in the text of an optimised iGraph, in the order in which they ran."""
+    found = []
+    for line in text.splitlines():
+        if not line.startswith("#"):
+            break
+        step = _STEP.fullmatch(line.strip())
+        if step is not None:
+            found.append(PassEffect(step[1], step[2]))
+    return tuple(found)

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel, or a whole model, does with its memory and time, put together."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from .. import hardware
+from ..errors import ArtifactError
+from ..hardware.rates import Rates, rates_of
+from ..igraph.nodes import HardwareModel, IGraph
+from ..igraph.parser import parse_igraph
+from ..verify import verify
+from ..verify.access import Program
+from .arithmetic import Arithmetic, arithmetic
+from .fusion import Border, borders, node_name
+from .library import LibraryWork, library_work
+from .memory import MemoryUse, memory
+from .passes import PassEffect, pass_effects
+from .plain import plain
+from .roofline import Roofline, roofline
+from .syncs import SyncUse, syncs
+from .traffic import Traffic, touches, traffic
+
+#: Rules that a graph must keep for its elements to be counted.
+RULES = ("form", "shape", "dtype", "bounds")
+
+#: Stages whose text may hold a kernel's iGraph, the last made first.
+STAGES = ("optimize", "igraph")
+
+
+@attrs.frozen
+class GraphReport:
+    """What one iGraph does: see the fields' classes.
+
+    Attributes
+    ----------
+    groups, units : int
+        How it runs: groups, and units of each.
+    phases : int
+        Launches on a device where not all units can wait for each other: one more than barriers of all.
+    """
+
+    name: str
+    hardware: str
+    groups: int
+    units: int
+    traffic: Traffic
+    arithmetic: Arithmetic
+    roofline: Roofline
+    memory: tuple[MemoryUse, ...]
+    syncs: tuple[SyncUse, ...]
+    phases: int
+    passes: tuple[PassEffect, ...] = ()
+
+    @property
+    def intensity(self) -> float | None:
+        """Operations per byte of dram."""
+        return self.arithmetic.intensity(self.traffic.dram_bytes)
+
+
+@attrs.frozen
+class KernelReport:
+    """One kernel of a model.
+
+    Attributes
+    ----------
+    calls : int
+        Nodes of the kernel graph that run it.
+    graph : GraphReport or None
+        None where it did not go through an iGraph; ``reason`` says why.
+    """
+
+    name: str
+    hero: str
+    recipe: str
+    calls: int
+    graph: GraphReport | None
+    reason: str = ""
+
+    @property
+    def modelled_seconds(self) -> float | None:
+        """Of all calls."""
+        seconds = self.graph.roofline.modelled_seconds if self.graph is not None else None
+        return None if seconds is None else seconds * self.calls
+
+
+@attrs.frozen
+class Explanation:
+    """A model, or one iGraph by itself.
+
+    Attributes
+    ----------
+    kernels : tuple of KernelReport
+        Longest modelled time first.
+    library : tuple of LibraryWork
+    borders : tuple of Border
+        Every pair of neighbours in the kernel graph, by reason.
+    rates : Rates
+        What times were modelled with.
+    """
+
+    model: str
+    target: str
+    kernels: tuple[KernelReport, ...]
+    library: tuple[LibraryWork, ...]
+    borders: tuple[Border, ...]
+    rates: Rates
+
+    @property
+    def modelled_seconds(self) -> float | None:
+        """Of everything, one after the other; None where any part is not known."""
+        parts = [kernel.modelled_seconds for kernel in self.kernels]
+        parts += [None if w.modelled_seconds is None else w.modelled_seconds * w.calls for w in self.library]
+        known = [part for part in parts if part is not None]
+        return sum(known) if len(known) == len(parts) else None
+
+    def to_json(self) -> dict[str, Any]:
+        """All of it as plain data: fields and derived figures by name."""
+        return plain(self)
+
+
+def explain_graph(
+    graph: IGraph, rates: Rates | None = None, passes: tuple[PassEffect, ...] = ()
+) -> GraphReport:
+    """What one iGraph does.
+
+    Parameters
+    ----------
+    graph : IGraph
+        A graph that passes the verifier's rules up to ``bounds``.
+    rates : Rates, optional
+        Default: those of its hardware model.
+    passes : tuple of PassEffect, optional
+        What made it.
+    """
+    program = Program(graph)
+    rates = rates_of(graph.hardware) if rates is None else rates
+    moved = traffic(program, [touch for step in program.steps for touch in touches(step)])
+    work = arithmetic(program)
+    processors = int(graph.hardware.num_groups) * int(graph.hardware.num_units)
+    return GraphReport(
+        str(graph.name),
+        str(graph.hardware.name),
+        int(graph.num_groups),
+        int(graph.num_units),
+        moved,
+        work,
+        roofline(moved, work, rates, program.num_parallel, processors),
+        memory(program),
+        syncs(graph),
+        1 + sum(getattr(node, "op", "") == "sync" and node.attrs["scope"] == "dram" for node in graph.body),
+        passes,
+    )
+
+
+def explain_text(text: str) -> Explanation:
+    """What one iGraph by itself does.
+
+    Raises
+    ------
+    IGraphError
+        The text is no iGraph.
+    VerifyError
+        It breaks a rule that counting relies on (`RULES`).
+    """
+    graph = parse_igraph(text)
+    verify(graph, RULES)
+    rates = rates_of(graph.hardware)
+    report = explain_graph(graph, rates, pass_effects(text))
+    kernel = KernelReport(str(graph.name), str(graph.attrs.get("hero", "")), "", 1, report)
+    return Explanation(str(graph.name), str(graph.hardware.name), (kernel,), (), (), rates)
+
+
+def explain(exe: Any, kernel: str | None = None) -> Explanation:
+    """What a compiled or loaded model does.
+
+    Parameters
+    ----------
+    exe : Executable
+    kernel : str, optional
+        One kernel alone, with its borders.
+
+    Raises
+    ------
+    KeyError
+        There is no such kernel.
+    ArtifactError
+        The file was saved without what this needs.
+    """
+    graph: Mapping[str, Any] | None = None
+    if exe.kernel_graph is not None:
+        graph = json.loads(exe.kernel_graph.to_json())
+    calls = Counter(node_name(node) for node in graph["nodes"]) if graph is not None else Counter()
+    infos = [info for info in exe.info.kernels if kernel in (None, info.name)]
+    if kernel is not None and not infos:
+        raise KeyError(kernel)
+    texts = [_text(info) for info in infos]
+    graphs = [parse_igraph(text) if text else None for text in texts]
+    rates = rates_of(next((g.hardware for g in graphs if g is not None), None) or _hardware(exe.info.target))
+    reports = []
+    for info, text, parsed in zip(infos, texts, graphs, strict=True):
+        report = None if parsed is None else explain_graph(parsed, rates, pass_effects(text))
+        count = calls[info.name] if graph is not None else 1
+        reports.append(KernelReport(info.name, info.hero, info.recipe, count, report, info.fallback))
+    reports.sort(key=lambda k: (k.modelled_seconds is None, -(k.modelled_seconds or 0.0), k.name))
+    found = borders(graph) if graph is not None else ()
+    if kernel is not None:
+        found = tuple(b for b in found if kernel in (b.producer, b.consumer))
+    library = library_work(graph, rates) if graph is not None and kernel is None else ()
+    return Explanation(exe.info.name, exe.info.target, tuple(reports), library, found, rates)
+
+
+def _hardware(target: str) -> HardwareModel:
+    """The hardware model of a target's name: ``NAME`` or ``NAME:MODEL``."""
+    from ..target import registry
+
+    name, _, model = target.partition(":")
+    return hardware.get(model or None, registry.get(name).kind)
+
+
+def _text(info: Any) -> str:
+    """The text of a kernel's iGraph; empty where it has none."""
+    if info.fallback:
+        return ""
+    for stage in STAGES:
+        if stage in info.texts:
+            return str(info.texts[stage])
+    raise ArtifactError(
+        f"The file holds no iGraph of the kernel '{info.name}'.",
+        need="the text of the stage " + " or ".join(STAGES),
+        limit="it has " + (", ".join(info.texts) or "no text"),
+        remedy="compile the model again: uir compile MODEL -o FILE",
+    )

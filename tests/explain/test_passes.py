@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The passes that the text of an optimised iGraph names."""
+
+from __future__ import annotations
+
+from uir_tvm.explain.passes import PassEffect, pass_effects
+
+
+def test_comments_above_the_graph() -> None:
+    text = "# elide: iops 9 -> 7, bytes 96 -> 64\n# hoist: refused (it is full)\nhardware h {\n}\n# not: so\n"
+    assert pass_effects(text) == (
+        PassEffect("elide", "iops 9 -> 7, bytes 96 -> 64"),
+        PassEffect("hoist", "refused (it is full)"),
+    )
+    assert pass_effects("igraph k on host parallel (1, 1) {\n}") == ()

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rates: what a model states, what the host measures, and what nobody knows, each with its source."""
+
+from __future__ import annotations
+
+import pathlib
+
+import pytest
+from uir_tvm import hardware
+from uir_tvm.hardware import host_cpu, measure
+from uir_tvm.hardware.presets import cpu
+from uir_tvm.hardware.rates import rates_of
+from uir_tvm.igraph import HardwareModel
+
+
+def model(figures: dict[str, object], kind: str = "test", name: str = "dev") -> HardwareModel:
+    """A device with these figures."""
+    return HardwareModel(name, kind, 4, 2, 4096, 2048, 32, figures)  # type: ignore[call-arg]
+
+
+def test_stated_figures_are_believed() -> None:
+    rates = rates_of(model({"dram_bytes_per_second": 2e9, "flops_per_second": 3e9}))
+    assert rates.memory_of(10**12).rate.per_second == 2e9 and rates.contract.per_second == 3e9
+    assert "hardware model" in rates.contract.source
+    assert rates.operations.per_second is None and "no figure" in rates.operations.source
+
+
+@pytest.mark.parametrize("name", [n for n in hardware.names("cpu") if n != "host"])
+def test_models_of_processor_classes_have_no_rates(name: str) -> None:
+    rates = rates_of(hardware.get(name))
+    assert rates.operations.per_second is None and rates.memory_of(1).rate.per_second is None
+
+
+def test_the_host_is_estimated_and_measured() -> None:
+    host = hardware.get()
+    rates = rates_of(host)
+    *caches, memory = rates.memory
+    assert caches and memory.capacity_bytes is None
+    assert [c.capacity_bytes for c in caches] == sorted(c.capacity_bytes or 0 for c in caches)
+    for row in rates.memory:
+        # no machine copies less than 10 MB/s or more than 100 TB/s
+        assert row.rate.per_second is not None and 1e7 < row.rate.per_second < 1e14
+        assert row.rate.source.startswith("measured copy")
+    if host_cpu.clock() is not None:
+        assert rates.operations.source.startswith("estimate") and rates.contract.per_second is not None
+        assert rates.contract.per_second == 2 * (rates.operations.per_second or 0)
+    assert rates_of(host) == rates, "measured once in a process"
+
+
+def test_a_graph_of_another_processor_has_no_rates_here() -> None:
+    host = hardware.get()
+    other = model(dict(host.figures.items()) | {"mcpu": "pentium"}, "cpu", "host")
+    rates = rates_of(other)
+    assert rates.operations.per_second is None and "pentium" in rates.operations.source
+
+
+def test_a_model_may_overrule_what_is_measured() -> None:
+    host = hardware.get()
+    stated = model(dict(host.figures.items()) | {"dram_bytes_per_second": 1e9}, "cpu", "host")
+    assert [row.rate.per_second for row in rates_of(stated).memory] == [1e9]
+
+
+def test_the_clock_is_the_limit_or_what_cpuinfo_says(tmp_path: pathlib.Path) -> None:
+    info = tmp_path / "cpuinfo"
+    assert host_cpu.clock(tmp_path, info) is None
+    info.write_text("processor : 0\ncpu MHz\t\t: 2400.5\n\ncpu MHz\t\t: 1200.0\n")
+    assert host_cpu.clock(tmp_path, info) == (2400.5e6, "cpuinfo's present clock")
+    for n in host_cpu.cpus():
+        folder = tmp_path / f"cpu{n}" / "cpufreq"
+        folder.mkdir(parents=True)
+        (folder / "cpuinfo_max_freq").write_text("3500000\n")
+    assert host_cpu.clock(tmp_path, info) == (3.5e9, "cpufreq's limit")
+
+
+def test_a_copy_is_counted_in_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A clock of one second a look: 2 x 2 x 4 KiB, repeated to 64 KiB, in one second."""
+    monkeypatch.setattr(measure, "LEAST_BYTES", 1 << 16)
+    ticks = iter(range(100))
+    monkeypatch.setattr(measure.time, "perf_counter", lambda: float(next(ticks)))
+    measure.copy_bytes_per_second.cache_clear()
+    try:
+        assert measure.copy_bytes_per_second(16384, 2) == 1 << 16
+    finally:
+        measure.copy_bytes_per_second.cache_clear()
+
+
+def test_every_instruction_set_has_its_pipes() -> None:
+    assert set(cpu.FMA_PER_CYCLE) == {flag for flag, _ in host_cpu.VECTORS}
