@@ -139,7 +139,8 @@ reduce.add.row.group.fp32 t[0; (1,1); (1,1)], r[0; (1,1); (1,1)] [buffer={s}, gr
 
 
 def test_a_group_form_of_a_divisor_of_the_group_passes():
-    clean(graph(GROUP_REDUCE.format(s=BUFFER, level="sram", size=4), (1, 8)))
+    own = "s[4*(pid / 4); (1,4); (4,1)]"  # a part for each set
+    clean(graph(GROUP_REDUCE.format(s=own, level="sram", size=4), (1, 8)))
 
 
 def test_a_group_form_needs_a_divisor_of_the_group():

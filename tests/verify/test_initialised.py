@@ -101,7 +101,7 @@ FAIL = {
         """s = iPointer(sram, fp32, 64)
         fill.fp32 s[0; (4,8); (8,1)] [0.0]
         move.sram.reg.fp32 t[0; (1,8); (8,1)], s[32; (1,8); (8,1)]""",
-        "that no unit ever writes",
+        "no iOp has written before",
         {},
     ),
     "temporary dram": (

@@ -92,5 +92,5 @@ def test_every_rule_can_be_asked_alone(rule):
         unary.exp.fp32 t[0; (1,8); (8,1)], r[0; (1,8); (8,1)]
         {STORE_BEYOND}"""
     )
-    expected = {"bounds": 2, "coverage": 1, "uninitialised": 2}
+    expected = {"bounds": 2, "coverage": 1, "uninitialised": 2, "race": 1}
     assert len(check(g, (rule,))) == expected.get(rule, 0)

@@ -11,15 +11,34 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..errors import VerifyError
 from ..igraph.nodes import IGraph
-from . import bounds, capacity, coverage, form, identity, initialised, rules, valid
+from . import (
+    addresses,
+    alignment,
+    bounds,
+    capacity,
+    coverage,
+    form,
+    identity,
+    initialised,
+    races,
+    rules,
+    valid,
+)
 from .access import Access, Program, accesses
+from .equivalent import Equivalence, Reference, equivalent
 
 #: The rules by name.  Those of one stage do not rely on each other; the next stage relies on all of them.
 STAGES: Sequence[Mapping[str, Sequence[Callable[[Program], Iterator[VerifyError]]]]] = (
     {"form": (form.check,)},
     {"shape": (rules.check_shape,), "dtype": (rules.check_dtype,)},
-    {"bounds": (bounds.check, valid.check), "identity": (identity.check,)},
-    {"coverage": (coverage.check,), "uninitialised": (initialised.check,), "capacity": (capacity.check,)},
+    {"bounds": (bounds.check, valid.check), "identity": (identity.check,), "alignment": (alignment.check,)},
+    {
+        "coverage": (coverage.check,),
+        "uninitialised": (initialised.check,),
+        "capacity": (capacity.check,),
+        "addresses": (addresses.check,),
+        "race": (races.check,),
+    },
 )
 
 #: Every rule's name, in order.
@@ -64,4 +83,14 @@ def _faults(graph: IGraph, rules: Sequence[str]) -> Iterator[VerifyError]:
             return
 
 
-__all__ = ["ALL", "STAGES", "Access", "accesses", "check", "verify"]
+__all__ = [
+    "ALL",
+    "STAGES",
+    "Access",
+    "Equivalence",
+    "Reference",
+    "accesses",
+    "check",
+    "equivalent",
+    "verify",
+]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import attrs
 import islpy
@@ -105,6 +105,8 @@ class Access:
         False where the data decides which of the elements (gather, scatter).
     operand : str
         ``target``, ``source0``, ``source1``, ... or ``buffer``.
+    phase : int
+        Of a group form 1 before the barrier of its units and 3 after it, else 0.
     """
 
     iop: IOp
@@ -115,6 +117,7 @@ class Access:
     region: Region
     certain: bool = True
     operand: str = "target"
+    phase: int = 0
 
     @property
     def variables(self) -> list[str]:
@@ -136,10 +139,15 @@ class Step:
     position: int
     extents: Mapping[str, int]
 
+    @cached_property
+    def is_group(self) -> bool:
+        """Whether units join in it."""
+        return self.iop.attrs.get("scope") == "group"
+
     @property
     def leaders(self) -> int:
         """Group size of a group form, 1 otherwise."""
-        return int(self.iop.attrs["group_size"]) if self.iop.attrs.get("scope") == "group" else 1
+        return int(self.iop.attrs["group_size"]) if self.is_group else 1
 
     @cached_property
     def problems(self) -> list[tuple[str, str]]:
@@ -164,10 +172,11 @@ class Step:
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
-        """What it reads, then what it writes."""
+        """What it reads, then what it writes; a group form does both before and after its barrier."""
         if self.iop.op in UNTOUCHED:
             return ()
-        return (*self._reads(), *self._writes())
+        both = (*self._reads(), *self._writes())
+        return tuple(sorted(both, key=lambda a: a.phase)) if self.is_group else both
 
     def _reads(self) -> Iterator[Access]:
         boxes = {operand: region for operand, _, region in self.operands}
@@ -181,7 +190,7 @@ class Step:
         if IOPS[self.iop.op].reads_target(self.iop):
             yield self._access(self.iop.target, "read", boxes["target"], True, "target")
         if "buffer" in boxes:
-            yield self._access(self.iop.attrs["buffer"], "read", boxes["buffer"], True, "buffer")
+            yield self._buffer("read", boxes["buffer"], "reduce")
 
     def _writes(self) -> Iterator[Access]:
         certain = self.iop.op != "scatter"
@@ -189,12 +198,18 @@ class Step:
             if operand == "target":
                 yield self._access(piece, "write", region, certain, operand)
             elif operand == "buffer":
-                yield self._access(piece, "write", region, True, operand)
+                yield self._buffer("write", region, "broadcast")
 
     def _access(
         self, piece: ISlice, kind: Literal["read", "write"], region: Region, certain: bool, operand: str
     ) -> Access:
-        return Access(self.iop, self.loops, self.position, piece, kind, region, certain, operand)
+        phase = 0 if not self.is_group else 1 if (kind == "read") != (operand == "buffer") else 3
+        return Access(self.iop, self.loops, self.position, piece, kind, region, certain, operand, phase)
+
+    def _buffer(self, kind: Literal["read", "write"], region: Region, by_leader: str) -> Access:
+        """The buffer, which the leader alone reads in a reduce and writes in a broadcast."""
+        every = self.leaders if self.iop.op == by_leader else 1
+        return self._access(self.iop.attrs["buffer"], kind, attrs.evolve(region, every=every), True, "buffer")
 
 
 class Program:
@@ -203,6 +218,8 @@ class Program:
     def __init__(self, graph: IGraph) -> None:
         self.graph = graph
         self.num_parallel = int(graph.num_parallel)
+        #: What one rule found out and another asks too, by whatever names the two agree on.
+        self.memo: dict[Any, Any] = {}
 
     @cached_property
     def steps(self) -> list[Step]:
@@ -229,7 +246,8 @@ class Program:
 def accesses(graph: IGraph) -> list[Access]:
     """Every read and write of a well-formed graph, in program order.
 
-    ``sync`` and ``identity`` touch no element and are not among them.  A group form reads and writes
-    its buffer on every unit; its source (broadcast) or target (reduce) only on leading units.
+    ``sync`` and ``identity`` touch no element and are not among them.  A group form writes its buffer before
+    its barrier and reads it after; leading units alone read the source and write the buffer of a broadcast,
+    and read the buffer and write the target of a reduce.
     """
     return Program(graph).accesses

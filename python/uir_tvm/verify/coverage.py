@@ -75,6 +75,7 @@ def check(program: Program) -> Iterator[VerifyError]:
         if not all(a.certain for a in writes):
             continue  # the data decides; see above
         finding = find(writes, int(pointer.size), complete=pointer.role == "out")
+        program.memo["coverage", str(pointer.name)] = finding
         if finding is not None:
             yield _error(pointer, writes, finding)
 
@@ -84,17 +85,23 @@ def find(writes: Sequence[Access], size: int, complete: bool) -> Finding | None:
     distinct = list({a.region.key: a for a in writes}.values())
     if not distinct:
         return Gap(0) if complete else None
-    tilings = [tiling_of(a.region) for a in distinct]
-    known = [t for t in tilings if t is not None]
-    if len(known) == len(tilings) and proves(known, size, complete):
+    if tiled([a.region for a in distinct], size, complete):
         return None
     block = _block([a.region for a in distinct], size)
     finding = _exactly([_in_blocks(a.region, block) for a in distinct], size // block, complete)
     return finding.scaled(block) if finding is not None else None
 
 
+def tiled(regions: Sequence[Region], size: int, complete: bool) -> bool:
+    """Whether it is seen at once that no element is of two units and, if ``complete``, all are of one."""
+    distinct = {r.key: r for r in regions}.values()
+    tilings = [tiling_of(r) for r in distinct]
+    known = [t for t in tilings if t is not None]
+    return len(known) == len(tilings) and proves(known, size, complete)
+
+
 def _exactly(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
-    if _num_points(regions) <= FEW_POINTS:
+    if num_points(regions) <= FEW_POINTS:
         return _by_marking(regions, size, complete)
     try:
         return isl.bounded(lambda: _by_isl(regions, size, complete))
@@ -119,7 +126,8 @@ def _in_blocks(region: Region, block: int) -> Region:
     return attrs.evolve(region, offset=region.offset // block, rows=rows, cols=cols)
 
 
-def _num_points(regions: Sequence[Region]) -> int:
+def num_points(regions: Sequence[Region]) -> int:
+    """How many points marking the regions looks at."""
     return sum(r.num_points(_with_pid(r)) for r in regions)
 
 
@@ -157,22 +165,27 @@ def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
         yield isl.minimum(both)
 
 
+def marks(region: Region, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Chunks of (address, int32 unit) of a region's points inside ``size`` elements, units ascending."""
+    i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
+    j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
+    per_env = region.rows.extent * region.cols.extent
+    for env in region.grids(_with_pid(region), max(CHUNK // per_env, 1)):
+        r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(env))
+        base = np.broadcast_to(region.base.values(env), env[PID].shape)[:, None, None]
+        valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
+        place = base + i * region.rows.stride + j * region.cols.stride
+        valid = valid & (place >= 0) & (place < size)  # what lies outside is the bounds rule's
+        unit = np.broadcast_to(env[PID][:, None, None], valid.shape)[valid].astype(np.int32)
+        yield place[valid], unit
+
+
 def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
-    if max(_num_points(regions), size) > MAX_POINTS:
+    if max(num_points(regions), size) > MAX_POINTS:
         return Unproved()
     owner = np.full(size, -1, dtype=np.int32)
     for region in regions:
-        i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
-        j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
-        per_env = region.rows.extent * region.cols.extent
-        for env in region.grids(_with_pid(region), max(CHUNK // per_env, 1)):
-            r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(env))
-            base = np.broadcast_to(region.base.values(env), env[PID].shape)[:, None, None]
-            valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
-            place = base + i * region.rows.stride + j * region.cols.stride
-            valid = valid & (place >= 0) & (place < size)  # what lies outside is the bounds rule's
-            address = place[valid]
-            unit = np.broadcast_to(env[PID][:, None, None], valid.shape)[valid].astype(np.int32)
+        for address, unit in marks(region, size):
             before = owner[address]
             clash = (before >= 0) & (before != unit)
             owner[address] = unit

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Initialisation: nothing is read from reg, sram or temporary dram that no iOp has written.
 
-Of a reg pointer every element that is read must have been written by the same unit before: earlier in
-the iteration, in an earlier iteration, or before the loop.  Most reads are settled by one write that
-covers them; the others by replaying the loop tree, or by isl on its order where that is long.  Of sram
-and temporary dram, which other units write too, every element that is read must be written by some unit
-at some time; that it is in time is a question of sync.
+Every element that is read must have been written before: earlier in the iteration, in an earlier
+iteration, or before the loop; in reg by the same unit, in sram by a unit of the group, in temporary dram
+by any.  That a write of another unit comes before the read, and does not merely stand before it, is the
+rule of races: where no two units race, the order of the loop tree is the order in which they touch an
+element.  Most reads are settled by one write that covers them; the others by replaying the loop tree, or by
+isl on its order where that is long.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import islpy
@@ -36,29 +37,27 @@ def check(program: Program) -> Iterator[VerifyError]:
         writes = [a for a in accesses if a.kind == "write"]
         if not all(w.certain for w in writes):
             continue  # the data decides what a scatter writes; the interpreter checks it
-        private = pointer.level == "reg"
+        share = {"reg": 1, "sram": int(program.graph.num_units)}.get(pointer.level, program.num_parallel)
         reads = [a for a in accesses if a.kind == "read"]
-        reads = [r for r in reads if not (private and any(covers(w, r) for w in writes))]
+        reads = [r for r in reads if not any(covers(w, r) for w in writes)]
         if reads and not writes:
             for read in reads:
                 yield _error(read, f"{mnemonic(read.iop)} reads '{pointer.name}', which nothing writes.", {})
-        elif reads and private:
-            yield from _private(accesses, reads, writes)
-        else:
-            yield from _by_isl(reads, writes, _never_written, "no unit ever writes")
+        elif reads:
+            yield from _in_order(accesses, reads, writes, share)
 
 
-def _private(
-    accesses: Sequence[Access], reads: Sequence[Access], writes: Sequence[Access]
+def _in_order(
+    accesses: Sequence[Access], reads: Sequence[Access], writes: Sequence[Access], share: int
 ) -> Iterator[VerifyError]:
     when = "no iOp has written before"
     cost = replay.cost(accesses)
     if cost > CHEAP:
-        found = list(_by_isl(reads, writes, _unwritten, when))
+        found = list(_by_isl(reads, writes, share, when))
         if cost > MAX_COST or all(f.witness for f in found):
             yield from found
             return
-    for hole in replay.first_unwritten(accesses, int(accesses[0].slice.pointer.size)):
+    for hole in replay.first_unwritten(accesses, int(accesses[0].slice.pointer.size), share):
         yield _unwritten_error(hole.read, when, hole.values | {"element": hole.element})
 
 
@@ -72,7 +71,7 @@ def covers(write: Access, read: Access, within: str | None = None) -> bool:
         write before the read serves.
     """
     w, r = write.region, read.region
-    if write.position >= read.position or not (w.every == 1 or w.every == r.every):
+    if not _stands_before(write, read) or not (w.every == 1 or w.every == r.every):
         return False
     common = _common(write, read)
     if within is not None and within not in common:
@@ -82,6 +81,12 @@ def covers(write: Access, read: Access, within: str | None = None) -> bool:
     if same and _axis_within(w, r, "rows", fixed) and _axis_within(w, r, "cols", fixed):
         return True
     return _whole_pointer(write)
+
+
+def _stands_before(write: Access, read: Access) -> bool:
+    """Whether the write comes first within one iteration; an iOp reads before it writes, a group form its
+    buffer after."""
+    return (write.position, write.phase) < (read.position, read.phase)
 
 
 def _axis_within(w: Region, r: Region, name: str, fixed: set[str]) -> bool:
@@ -115,14 +120,11 @@ def _common(a: Access, b: Access) -> list[str]:
 
 
 def _by_isl(
-    reads: Sequence[Access],
-    writes: Sequence[Access],
-    question: Callable[[Access, Sequence[Access]], dict[str, int] | None],
-    when: str,
+    reads: Sequence[Access], writes: Sequence[Access], share: int, when: str
 ) -> Iterator[VerifyError]:
     for read in reads:
         try:
-            witness = isl.bounded(partial(question, read, writes))
+            witness = isl.bounded(partial(_unwritten, read, writes, share))
         except isl.Exhausted:
             name = read.slice.pointer.name
             yield _error(read, f"It is not proved that all of '{name}' is written before it is read.", {})
@@ -143,7 +145,8 @@ def _error(read: Access, what: str, witness: dict[str, int]) -> VerifyError:
         rule="uninitialised",
         where=where(read.iop, read.slice),
         witness=witness,
-        need=f"a write of what is read of '{name}' before this iOp, in the same unit",
+        need=f"a write of what is read of '{name}' before this iOp, "
+        + ("in the same unit" if read.slice.pointer.level == "reg" else "by a unit that shares it"),
         remedy=f"fill '{name}' first, move with pad so that the whole tile is written, or bound what is read "
         "by the valid rows and cols that were written",
     )
@@ -155,23 +158,15 @@ def _instances(read: Access) -> tuple[Region, list[str], islpy.Map]:
     return read.region, variables, isl.relation(read.region, variables)
 
 
-def _unwritten(read: Access, writes: Sequence[Access]) -> dict[str, int] | None:
+def _unwritten(read: Access, writes: Sequence[Access], share: int) -> dict[str, int] | None:
     region, variables, touched = _instances(read)
     for write in writes:
-        touched = touched.subtract(_written_before(write, read, variables))
+        touched = touched.subtract(_written_before(write, read, variables, share))
         if touched.is_empty():
             return None
     found = isl.sample(touched.wrap())
     assert found is not None
     return _witness(region, variables, found)
-
-
-def _never_written(read: Access, writes: Sequence[Access]) -> dict[str, int] | None:
-    region, variables, touched = _instances(read)
-    for write in writes:
-        touched = touched.subtract_range(isl.relation(write.region).range())
-    found = isl.sample(touched.wrap())
-    return None if found is None else _witness(region, variables, found)
 
 
 def _witness(region: Region, variables: Sequence[str], found: Sequence[int]) -> dict[str, int]:
@@ -181,8 +176,8 @@ def _witness(region: Region, variables: Sequence[str], found: Sequence[int]) -> 
     return out | {"element": found[-1]}
 
 
-def _written_before(write: Access, read: Access, variables: Sequence[str]) -> islpy.Map:
-    """{ [pid, loops of the read...] -> [address] }: what the unit's earlier instances of ``write`` wrote."""
+def _written_before(write: Access, read: Access, variables: Sequence[str], share: int) -> islpy.Map:
+    """{ [pid, loops of the read...] -> [address] }: what earlier instances of ``write`` wrote there."""
     ours, theirs = isl.Names(read.region), isl.Names(write.region, "w")
     common = _common(write, read)
     earlier = [
@@ -191,7 +186,7 @@ def _written_before(write: Access, read: Access, variables: Sequence[str]) -> is
         )
         for k, v in enumerate(common)
     ]
-    if write.position < read.position:
+    if _stands_before(write, read):
         earlier.append(" and ".join(f"{theirs.of[v]} = {ours.of[v]}" for v in common) or "true")
     if not earlier:
         earlier.append("false")
@@ -199,7 +194,7 @@ def _written_before(write: Access, read: Access, variables: Sequence[str]) -> is
     clauses = [
         *(f"0 <= {ours.of[v]} < {read.region.extents[v]}" for v in variables),
         *isl.constraints(write.region, theirs, inner),
-        f"{theirs.of[PID]} = {ours.of[PID]}",
+        f"floor({theirs.of[PID]}/{share}) = floor({ours.of[PID]}/{share})",
         f"a = {isl.address(write.region, theirs)}",
         "(" + " or ".join(f"({e})" for e in earlier) + ")",
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Replay of one private pointer: which of its elements are written when they are read, on all units at once.
+"""Replay of one pointer: which of its elements are written when they are read, on all units at once.
 
 The loop tree is run as it stands with an array that marks what is written.  Marks are only ever added,
 so an iteration that touches the same elements as the one before finds nothing new: loops that the
@@ -38,17 +38,19 @@ def cost(accesses: Sequence[Access]) -> int:
     return total
 
 
-def first_unwritten(accesses: Sequence[Access], size: int) -> list[Unwritten]:
+def first_unwritten(accesses: Sequence[Access], size: int, share: int = 1) -> list[Unwritten]:
     """Every access that reads unwritten elements, with the first point at which it does.
 
     Parameters
     ----------
     accesses : sequence of Access
-        All accesses of one reg pointer of ``size`` elements, in program order.
+        All accesses of one pointer of ``size`` elements, in program order.
+    share : int
+        How many units with consecutive pids share it: 1 for reg, a group for sram, all for dram.
     """
     if not accesses:
         return []
-    run = _Run(accesses, size)
+    run = _Run(accesses, size, share)
     run.body(list(accesses), 0, {})
     return list(run.found.values())
 
@@ -59,12 +61,13 @@ def _needed(accesses: Sequence[Access]) -> set[str]:
 
 
 class _Run:
-    def __init__(self, accesses: Sequence[Access], size: int) -> None:
+    def __init__(self, accesses: Sequence[Access], size: int, share: int) -> None:
         units = accesses[0].region.extents[PID]
         self.needed = _needed(accesses)
         # Units differ only where a slice says so.
         self.pids = np.arange(units if any(PID in a.region.used for a in accesses) else 1, dtype=np.int64)
-        self.written = np.zeros((len(self.pids), size), dtype=np.bool_)
+        self.owner = self.pids // share
+        self.written = np.zeros((int(self.owner[-1]) + 1, size), dtype=np.bool_)
         self.found: dict[tuple[int, str], Unwritten] = {}
 
     def body(self, accesses: Sequence[Access], depth: int, env: dict[str, int]) -> None:
@@ -97,14 +100,15 @@ class _Run:
         place = base + i * region.rows.stride + j * region.cols.stride
         valid = valid & (place >= 0) & (place < self.written.shape[1])  # the rest is the bounds rule's
         address = place[valid]
-        unit = np.broadcast_to(self.pids[:, None, None], valid.shape)[valid]
+        owner = np.broadcast_to(self.owner[:, None, None], valid.shape)[valid]
         if access.kind == "write":
             if access.certain:
-                self.written[unit, address] = True
+                self.written[owner, address] = True
             return
-        missing = ~self.written[unit, address]
+        missing = ~self.written[owner, address]
         key = (access.position, access.operand)
         if missing.any() and key not in self.found:
+            unit = np.broadcast_to(self.pids[:, None, None], valid.shape)[valid]
             at = int(missing.argmax())
             self.found[key] = Unwritten(access, {PID: int(unit[at]), **env}, int(address[at]))
 

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Dependences within a unit between iOps that run on different pipes.
+
+A unit of an accelerator starts its iOps in program order on several pipes (load, compute, store), each of
+which runs what it got in order, but ahead of or behind the others.  Where two iOps on different pipes touch
+one element and one of them writes, a printer must order them with what the device has: flags, events, queues.
+
+An Ascend printer, for one, maps moves from dram to pipe MTE2, moves to dram to MTE3 and all else to V::
+
+    def pipe_of(iop):
+        if iop.op != "move":
+            return "V"
+        return "MTE2" if iop.sources[0].pointer.level == "dram" else "MTE3"
+
+    for d in dependences(graph, pipe_of):
+        ...
+
+For ``for k { move r, a[k]; muls t, r; move c[k], t }`` it is given: raw on r (MTE2 to V), so a
+SetFlag<MTE2_V> after the load and a WaitFlag<MTE2_V> before the muls; war on r carried by k with distance 1
+(V to MTE2: the next load overwrites what this muls still reads), so a SetFlag<V_MTE2> after the muls for
+which the load of the next iteration waits; likewise raw on t (V to MTE3) and war on t carried by k (MTE3 to
+V).  With r in two halves that alternate the distance is 2: the load of iteration k waits for the muls of
+iteration k - 2, which is what a double buffer is for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import attrs
+
+from ..igraph.nodes import IGraph, IOp, IPointer
+from .access import Access, Program, Step
+from .meeting import Meeting, Units, Unproved, meet
+from .order import BARRIER_PHASE, Order, Pairing, Place
+
+_KINDS = {("write", "read"): "raw", ("read", "write"): "war", ("write", "write"): "waw"}
+
+
+@attrs.frozen(eq=False)
+class Dependence:
+    """The second iOp must wait for the first.
+
+    Attributes
+    ----------
+    first, second : Step
+        In the order in which the unit starts them.
+    kind : str
+        ``raw``, ``war`` or ``waw``.
+    pointer : IPointer
+        What both touch.
+    carried : str, optional
+        The loop by which they differ; None where they are of the same iteration of all common loops.
+    distance : int, optional
+        By how many iterations of that loop at least; None where it is unknown, which counts as 1.
+    """
+
+    first: Step
+    second: Step
+    kind: str
+    pointer: IPointer
+    carried: str | None = None
+    distance: int | None = None
+
+
+def dependences(graph: IGraph | Program, pipe_of: Callable[[IOp], str]) -> list[Dependence]:
+    """Every dependence between pipes that no sync of the graph orders already, in program order.
+
+    A sync of any scope orders all pipes of the unit.  Where the second iOp waits for the first of the same
+    iteration, it waits for those of earlier iterations as well, since a pipe runs in order: these are not
+    listed.
+
+    Parameters
+    ----------
+    graph : IGraph
+        One that keeps the rules of form, shape and bounds.
+    pipe_of : Callable[[IOp], str]
+        The pipe that an iOp runs on; dependences within one pipe are not listed.
+    """
+    program = graph if isinstance(graph, Program) else Program(graph)
+    found: dict[tuple[object, ...], Dependence] = {}
+    for one in _all(program, pipe_of):
+        key = (one.first.position, one.second.position, str(one.pointer.name), one.kind, one.carried)
+        other = found.get(key)
+        if other is None or (one.distance or 1) < (other.distance or 1):
+            found[key] = one
+    direct = {key[:2] for key in found if key[-1] is None}
+    kept = [d for key, d in found.items() if d.carried is None or key[:2] not in direct]
+    return sorted(kept, key=lambda d: (d.first.position, d.second.position, d.carried or "", d.kind))
+
+
+def _all(program: Program, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence]:
+    order = Order(program)
+    syncs = [
+        (*path, BARRIER_PHASE)
+        for step, path in zip(program.steps, order.paths, strict=True)
+        if step.iop.op == "sync"
+    ]
+    pipes = [pipe_of(step.iop) for step in program.steps]
+    answers: dict[tuple[object, ...], Meeting | None | Unproved] = {}
+    for pointer in program.graph.pointers:
+        accesses = program.by_pointer[str(pointer.name)]
+        for a in accesses:
+            for b in accesses:
+                if pipes[a.position] != pipes[b.position] and "write" in (a.kind, b.kind):
+                    yield from _between(program, order, syncs, pointer, a, b, answers)
+
+
+def _between(
+    program: Program,
+    order: Order,
+    syncs: list[Place],
+    pointer: IPointer,
+    a: Access,
+    b: Access,
+    answers: dict[tuple[object, ...], Meeting | None | Unproved],
+) -> Iterator[Dependence]:
+    """Those in which ``a`` is the earlier one."""
+
+    def ask(pairing: Pairing) -> Meeting | None | Unproved:
+        key = (a.region.key, b.region.key, pairing)
+        if key not in answers:
+            try:
+                answers[key] = meet(a.region, b.region, pairing, Units(same=True))
+            except Unproved as unproved:
+                answers[key] = unproved
+        return answers[key]
+
+    if ask(Pairing()) is None:
+        return
+    first, second = program.steps[a.position], program.steps[b.position]
+    for pairing in order.pairings(a, b, syncs):
+        answer = ask(pairing)
+        if answer is None:
+            continue
+        distance: int | None = None
+        while pairing.carried is not None and isinstance(answer, Meeting):
+            distance = _distance(pairing.carried, answer)
+            if distance == 1:
+                break
+            answer = ask(attrs.evolve(pairing, within=distance - 1))  # whether there is a nearer one
+        if isinstance(answer, Unproved):
+            distance = None
+        yield Dependence(first, second, _KINDS[a.kind, b.kind], pointer, pairing.carried, distance)
+
+
+def _distance(carried: str, answer: Meeting) -> int:
+    """By how many iterations the two differ; what does not depend on the loop is in the next one too."""
+    if carried in answer.first and carried in answer.second:
+        return answer.second[carried] - answer.first[carried]
+    return 1

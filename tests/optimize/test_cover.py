@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cheapest cover is what trying all choices finds."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from unittest import mock
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from uir_tvm.optimize import cover
+from uir_tvm.optimize.cover import Choice, cheapest
+
+choices = st.lists(st.builds(Choice, st.integers(1, 9), st.integers(0, 63)), min_size=1, max_size=9)
+
+
+def best(items: list[Choice], wanted: int) -> int | None:
+    every = chain.from_iterable(combinations(items, n) for n in range(len(items) + 1))
+    return min((sum(c.weight for c in s) for s in every if _union(s) & wanted == wanted), default=None)
+
+
+def _union(chosen) -> int:
+    out = 0
+    for c in chosen:
+        out |= c.serves
+    return out
+
+
+@settings(max_examples=300, deadline=None)
+@given(choices, st.booleans())
+def test_agrees_with_trying_all(items, greedily):
+    """Cut short, it may cost more, but serves every demand and holds nothing needless."""
+    wanted = 63 & _union(items)
+    demands = wanted.bit_length()
+    if wanted != (1 << demands) - 1:
+        with pytest.raises(ValueError, match="no choice serves demand"):
+            cheapest(items, demands)
+        return
+    with mock.patch.object(cover, "MAX_NODES", 0 if greedily else cover.MAX_NODES):
+        found = [items[k] for k in cheapest(items, demands)]
+    assert _union(found) & wanted == wanted
+    for k in range(len(found)):
+        assert _union(found[:k] + found[k + 1 :]) & wanted != wanted
+    if not greedily:
+        assert sum(c.weight for c in found) == best(items, wanted)
+
+
+def test_no_demand_costs_nothing():
+    assert cheapest([Choice(1, 1)], 0) == []
