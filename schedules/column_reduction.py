@@ -17,12 +17,21 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, own_loops, reduction_loops
 from uir_tvm.schedule.prepare import prepare
-from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks, tile_elements
+from uir_tvm.schedule.row_chain import (
+    attach_producers,
+    column_tile,
+    groups_for,
+    map_chain,
+    output_blocks,
+    tile_elements,
+)
 from uir_tvm.schedule.rowwise import reduction_blocks
 
 HERO = "column reduction"
-#: Columns of a tile: enough for whole cache lines and several vectors, few enough for many tiles.
-COLUMNS = 256
+#: Tiles for every unit: fewer leave units idle at the end.
+TILES_PER_UNIT = 4
+#: Columns that a tile keeps at least: whole cache lines, several vectors.
+LEAST_COLUMNS = 256
 
 
 def matches(sch: Schedule) -> bool:
@@ -45,8 +54,11 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     elements = tile_elements(hw, blocks)
     rows = math.prod(root.spatial[:-1]) if root.spatial else 1
     kept = _kept_rows(reductions, root)
-    columns = min(COLUMNS, max(1, elements // kept))
-    nest = map_chain(sch, hw, rows, (kept, columns), num_groups=groups_for(hw, blocks), split_columns=True)
+    groups = groups_for(hw, blocks)
+    columns = _columns(
+        hw, root.spatial[-1] if root.spatial else 1, max(1, elements // kept), rows // kept, groups
+    )
+    nest = map_chain(sch, hw, rows, (kept, columns), num_groups=groups, split_columns=True)
     for block in attach_producers(sch, nest):
         if not block.is_reduction:
             continue
@@ -57,6 +69,17 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
         if kept == 1:
             for loop in reduced:
                 sch.annotate(loop, LOOP, 1)
+
+
+def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups: int) -> int:
+    """Columns of a tile: as many as fit, since what is read in whole rows streams; fewer for idle units."""
+    tile = column_tile(hw, columns, limit)
+    while (
+        tile > LEAST_COLUMNS
+        and row_tiles * math.ceil(columns / tile) < TILES_PER_UNIT * groups * hw.num_units
+    ):
+        tile = column_tile(hw, columns, max(LEAST_COLUMNS, tile // 2))
+    return tile
 
 
 def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> int:

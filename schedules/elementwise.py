@@ -8,6 +8,7 @@ so that a broadcast operand is read once per tile.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tvm
@@ -18,6 +19,7 @@ from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
+    column_tile,
     groups_for,
     map_chain,
     output_blocks,
@@ -45,20 +47,21 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     elements = tile_elements(hw, blocks)
     groups = groups_for(hw, blocks)
     if all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1:
-        nest = map_chain(sch, hw, 1, (1, min(elements, FLAT_TILE)), num_groups=groups, split_columns=True)
+        columns = column_tile(hw, math.prod(root.spatial), min(elements, FLAT_TILE))
+        nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, split_columns=True)
     else:
-        rows, tile = _row_tile(root, elements)
+        rows, tile = _row_tile(hw, root, elements)
         nest = map_chain(sch, hw, rows, tile, num_groups=groups, split_columns=True)
     attach_producers(sch, nest)
 
 
-def _row_tile(root: BlockInfo, elements: int) -> tuple[int, tuple[int, int]]:
+def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, tuple[int, int]]:
     """(rows, tile) for a block of two or more dimensions."""
     *outer, cols = root.spatial
     rows = 1
     for extent in outer:
         rows *= extent
-    c = min(cols, elements)
+    c = column_tile(hw, cols, elements)
     row = outer[-1] if outer else 1
     assert row_loops_of(root, rows) is not None
     return rows, (rows_per_tile(elements, row, c), c)

@@ -60,6 +60,21 @@ def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     return max(1, preferred // max(1, sum(buffers.values())))
 
 
+def column_tile(hw: HardwareModel, columns: int, limit: int) -> int:
+    """Columns of a tile of at most ``limit``: all; else a divisor near it; else whole cache lines.
+
+    A tile that is no multiple of a cache line leaves every tile but the first unaligned, where streaming
+    stores cannot be used; one that divides the columns needs no mask.
+    """
+    if columns <= limit:
+        return max(1, columns)
+    line = int(hw.figures.get("line_bytes", hw.vector_bytes))
+    if limit < line:
+        return max(1, limit)
+    aligned = range(limit // line * line, limit // 2, -line)
+    return next((c for c in aligned if columns % c == 0), limit // line * line)
+
+
 def row_loops_of(block: BlockInfo, rows: int) -> int | None:
     """How many leading spatial loops of ``block`` make up ``rows`` rows (None: no prefix does)."""
     product = 1
