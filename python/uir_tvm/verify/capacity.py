@@ -1,128 +1,140 @@
 # SPDX-License-Identifier: Apache-2.0
 """Capacity: what is alive at once in reg (per unit) and in sram (per group) fits the hardware model.
 
-A pointer is alive from its first access to its last in the order of the loop tree.  Where it is used
-inside a loop and outside, or carries a value from one iteration to the next, it is alive in the whole loop.
+Where the graph has addresses, they decide; otherwise the pointers are placed as `optimize.allocate` would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import attrs
+from collections.abc import Callable, Iterator, Sequence
 
 from ..errors import VerifyError
-from ..igraph.dtypes import bytes_of
-from ..igraph.nodes import IPointer
-from ..igraph.text import print_iop, print_slice
-from .access import Access, Program
-from .initialised import covers
-
-#: level -> (field of the hardware model, who has that memory)
-MEMORIES = {"reg": ("reg_bytes", "a unit"), "sram": ("sram_bytes", "a group")}
-
-
-@attrs.frozen
-class Live:
-    """A pointer with the positions of iOps, first to last, between which it is alive."""
-
-    pointer: IPointer
-    accesses: Sequence[Access]
-    first: int
-    last: int
-
-    @property
-    def bytes(self) -> int:
-        """Its size in bytes."""
-        return int(self.pointer.size) * bytes_of(self.pointer.dtype)
-
-
-@attrs.frozen
-class Peak:
-    """The most that is alive at once: the position of the iOp, the bytes, and the pointers, largest first."""
-
-    position: int
-    bytes: int
-    alive: Sequence[Live]
+from ..igraph.nodes import ISlice
+from ..igraph.text import print_iop
+from .access import Program
+from .addresses import given
+from .liveness import Live
+from .placement import MEMORIES, Memory, Peak, alignment
 
 
 def check(program: Program) -> Iterator[VerifyError]:
     """Every memory whose peak exceeds what the hardware model has."""
     hardware = program.graph.hardware
-    for level, (field, owner) in MEMORIES.items():
+    for level, (field, _, owner) in MEMORIES.items():
         limit = int(getattr(hardware, field))
-        top = peak(program, level)
-        if top is not None and top.bytes > limit:
-            step = program.steps[top.position]
-            listed = ", ".join(f"{_largest(a)} {a.bytes} bytes" for a in top.alive)
-            yield VerifyError(
-                f"The {level} of {owner} overflows: {top.bytes} bytes are alive at once.",
-                rule="capacity",
-                where=f"{print_iop(step.iop)}, where {len(top.alive)} are alive: {listed}",
-                need=f"{top.bytes} bytes of {level}",
-                limit=f"{limit} bytes on {hardware.name}",
-                remedy=_remedy(top, limit),
-            )
+        if _surely_fits(program, level, limit):
+            continue
+        memory = Memory.of(program, level)
+        addresses = given(program.graph)
+        if addresses is not None:
+            needed = max((addresses.get(x.name, 0) + x.bytes for x in memory.ranges), default=0)
+        else:
+            needed = memory.place(enough=limit).peak
+        if needed > limit:
+            yield _overflow(program, memory, level, owner, needed, limit)
 
 
 def peak(program: Program, level: str) -> Peak | None:
-    """The peak of one level; None when no pointer of it is used."""
-    spans = _loop_spans(program)
-    lives = [
-        _life(pointer, program.by_pointer[str(pointer.name)], spans)
-        for pointer in program.graph.pointers
-        if pointer.level == level and program.by_pointer[str(pointer.name)]
-    ]
-    best: Peak | None = None
-    for at in sorted({x.first for x in lives}):  # the sum only grows where something comes alive
-        alive = sorted((x for x in lives if x.first <= at <= x.last), key=lambda x: -x.bytes)
-        total = sum(x.bytes for x in alive)
-        if best is None or total > best.bytes:
-            best = Peak(at, total, alive)
-    return best
+    """Where the most is alive of one level, and what; None when no pointer of it is used."""
+    return Memory.of(program, level).most_alive()
 
 
-def _loop_spans(program: Program) -> dict[str, tuple[int, int]]:
-    """Positions of the first and last iOp of every loop."""
-    out: dict[str, tuple[int, int]] = {}
-    for step in program.steps:
-        for loop in step.loops:
-            first, _ = out.get(str(loop.var), (step.position, 0))
-            out[str(loop.var)] = (first, step.position)
-    return out
+def _surely_fits(program: Program, level: str, limit: int) -> bool:
+    """Whether all pointers fit side by side, which nothing but their sizes decides."""
+    if given(program.graph) is not None:
+        return False
+    align = alignment(program.graph.hardware, level)
+    sizes = [Live(p, (), 0, 0, None, None).bytes for p in program.graph.pointers if p.level == level]
+    return sum(-(-size // align) * align for size in sizes) <= limit
 
 
-def _life(pointer: IPointer, accesses: Sequence[Access], spans: dict[str, tuple[int, int]]) -> Live:
-    first, last = accesses[0].position, accesses[-1].position
-    around = {str(loop.var) for a in accesses for loop in a.loops}
-    for var in sorted(around, key=lambda v: spans[v][1] - spans[v][0]):
-        begin, end = spans[var]
-        inside = [a for a in accesses if begin <= a.position <= end]
-        if len(inside) < len(accesses) or _carries(inside, var):
-            first, last = min(first, begin), max(last, end)
-    return Live(pointer, accesses, first, last)
+def _overflow(
+    program: Program, memory: Memory, level: str, owner: str, needed: int, limit: int
+) -> VerifyError:
+    top = memory.most_alive()
+    assert top is not None
+    step = program.steps[top.position]
+    need = f"{needed} bytes of {level}"
+    if needed > top.bytes:
+        need += f" ({top.bytes} alive at once, the rest between pointers that no order packs tighter)"
+    return VerifyError(
+        f"The {level} of {owner} overflows: {top.bytes} bytes are alive at once.",
+        rule="capacity",
+        where=f"{print_iop(step.iop)}, where {len(top.alive)} are alive: {', '.join(map(str, top.alive))}",
+        need=need,
+        limit=f"{limit} bytes on {program.graph.hardware.name}",
+        remedy=_remedy(memory, top, limit),
+    )
 
 
-def _carries(accesses: Sequence[Access], var: str) -> bool:
-    """Whether a value may pass from one iteration of the loop to the next (always right when it says no)."""
-    for read in accesses:
-        if read.kind != "read":
-            continue
-        before = [w for w in accesses if w.kind == "write" and w.position < read.position]
-        if not any(w.certain and covers(w, read, within=var) for w in before):
-            return True
-    return False
+def _remedy(memory: Memory, top: Peak, limit: int) -> str:
+    """A smaller tile with which the same placement fits, else what to keep in dram instead."""
+    tile = top.alive[0].largest.slice
+    fitting = tile_that_fits(memory, tile, limit)
+    if fitting is not None:
+        rows, cols = fitting
+        return f"a tile of ({rows}, {cols}) in place of ({tile.rows}, {tile.cols}) would fit"
+    kept = _too_many(memory, top, limit)
+    names = ", ".join(f"'{x.name}'" for x in kept)
+    return f"no tile fits; keep {names} in dram instead"
 
 
-def _largest(live: Live) -> str:
-    return print_slice(max((a.slice for a in live.accesses), key=lambda s: s.rows * s.cols))
+def tile_that_fits(memory: Memory, tile: ISlice, limit: int) -> tuple[int, int] | None:
+    """The largest tile in place of ``tile`` with which a memory's peak is within the limit.
+
+    Rows are given up first, then columns of a single row.  The pointers whose slices have the tile's
+    rows or columns shrink with it; their placement is computed anew for every size that is tried.
+
+    Returns
+    -------
+    (int, int) or None
+        Rows and columns; None where not even one element fits.
+    """
+    rows, cols = int(tile.rows), int(tile.cols)
+
+    def fits(r: int, c: int) -> bool:
+        sizes = [_scaled(x, (rows, cols), (r, c)) for x in memory.ranges]
+        return rescaled.place(sizes, enough=limit).peak <= limit
+
+    # a place shared at a distance from the input's start would move with the tile
+    rescaled = Memory(
+        memory.ranges,
+        [others | {j for pair, d in memory.shared.items() if d and i in pair for j in pair if j != i}
+         for i, others in enumerate(memory.apart)],
+        {pair: delta for pair, delta in memory.shared.items() if not delta},
+        memory.align,
+    )  # fmt: skip
+    found = _greatest(rows - 1, lambda r: fits(r, cols))
+    if found:
+        return found, cols
+    found = _greatest(cols - (rows == 1), lambda c: fits(1, c))
+    return (1, found) if found else None
 
 
-def _remedy(top: Peak, limit: int) -> str:
-    piece = max((a.slice for a in top.alive[0].accesses), key=lambda s: s.rows * s.cols)
-    rows, cols = int(piece.rows) * limit // top.bytes, int(piece.cols) * limit // top.bytes
-    if rows:
-        return f"a tile of ({rows}, {piece.cols}) in place of ({piece.rows}, {piece.cols}) would fit"
-    if cols:
-        return f"a tile of ({piece.rows}, {cols}) in place of ({piece.rows}, {piece.cols}) would fit"
-    return "use a smaller tile, or keep the operand in dram"
+def _greatest(limit: int, fits: Callable[[int], bool]) -> int:
+    """A number up to the limit that fits while the next does not; 0 where not even 1 does."""
+    low, high = 0, limit + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low
+
+
+def _scaled(live: Live, tile: tuple[int, int], new: tuple[int, int]) -> int:
+    """Bytes of a pointer when slices with the tile's rows or columns get new ones."""
+    piece = live.largest.slice
+    old = int(piece.rows) * int(piece.cols)
+    rows = new[0] if int(piece.rows) == tile[0] else int(piece.rows)
+    cols = new[1] if int(piece.cols) == tile[1] else int(piece.cols)
+    width = live.bytes // int(live.pointer.size)
+    return -(-int(live.pointer.size) * rows * cols // old) * width
+
+
+def _too_many(memory: Memory, top: Peak, limit: int) -> Sequence[Live]:
+    """The fewest of the largest pointers alive at the peak without which the others fit."""
+    for count in range(1, len(top.alive)):
+        gone = {x.name for x in top.alive[:count]}
+        sizes = [0 if x.name in gone else x.bytes for x in memory.ranges]
+        if memory.place(sizes, enough=limit).peak <= limit:
+            return top.alive[:count]
+    return top.alive

@@ -46,6 +46,14 @@ def bounded(question: Callable[[], T], max_operations: int = MAX_OPERATIONS) -> 
         ctx.reset_operations()
 
 
+def proved(question: Callable[[], bool]) -> bool:
+    """Whether the answer is yes within `MAX_OPERATIONS`."""
+    try:
+        return bounded(question)
+    except Exhausted:
+        return False
+
+
 class Names:
     """Names of one region's variables in isl: loop variables may be words that isl reserves."""
 

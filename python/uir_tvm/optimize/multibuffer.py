@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Multi-buffering: a loop that asks for it loads iterations ahead, into buffers of their own.
+
+Before, with ``stages`` = 2::
+
+    for k in 8 [pipeline=2] { move t, a[k]; unary.exp u, t; move b[k], u }
+
+After::
+
+    move t[0], a[0]                                                            # prologue
+    for k in 7 [stages=2] {
+      move t[(k + 1) % 2], a[k + 1]; unary.exp u[k % 2], t[k % 2]; move b[k], u[k % 2]
+    }
+    unary.exp u[1], t[1]; move b[7], u[1]                                      # epilogue
+
+The loads of an iteration (`staging` says which moves they are) run ``stages - 1`` iterations ahead of the
+iOps that use them, each iteration in flight has a place of its own in every buffer that is loaded or stored,
+and everything else keeps its order.  So a target whose pipes run at the same time loads, computes and stores
+different iterations at once.  A loop of fewer iterations has no more in flight.  Accumulators stay single.
+
+Exact: every iOp runs as often and on the same values as before; a load moves ahead only of iOps that write
+nothing that it reads.  Barriers of the loop are placed anew, since loads and uses stand elsewhere: with two
+places or more, one in an iteration is enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NoReturn
+
+import attrs
+
+from ..errors import PassError
+from ..igraph.affine import Affine, AffineLike, affine, var
+from ..igraph.dtypes import bytes_of
+from ..igraph.nodes import IGraph, IPointer, ISlice, Loop, map_iops, walk_body
+from ..verify.placement import alignment
+from .edit import fresh_name
+from .examples import HARDWARE
+from .program import program_of
+from .rewrite import FreshNames, loop_variables, map_slices, substituted
+from .staging import Stages, stages_of
+
+#: The attribute of a loop that asks for it (a number of buffers), and the one that says it was done.
+PIPELINE, STAGES = "pipeline", "stages"
+
+BEFORE = f"""{HARDWARE}
+igraph example on toy parallel (2, 1) {{
+  a = iPointer(dram, fp32, 512, in)
+  b = iPointer(dram, fp32, 512, out)
+  t = iPointer(reg, fp32, 32)
+  u = iPointer(reg, fp32, 32)
+  for k in 8 [pipeline=2] {{
+    move.dram.reg.fp32 t[0; (1,32); (32,1)], a[32*k + 256*pid; (1,32); (32,1)]
+    unary.exp.fp32 u[0; (1,32); (32,1)], t[0; (1,32); (32,1)]
+    move.reg.dram.fp32 b[32*k + 256*pid; (1,32); (32,1)], u[0; (1,32); (32,1)]
+  }}
+}}
+"""
+
+AFTER = f"""{HARDWARE}
+igraph example on toy parallel (2, 1) {{
+  a = iPointer(dram, fp32, 512, in)
+  b = iPointer(dram, fp32, 512, out)
+  t = iPointer(reg, fp32, 64)
+  u = iPointer(reg, fp32, 64)
+  move.dram.reg.fp32 t[0; (1,32); (32,1)], a[256*pid; (1,32); (32,1)]
+  for k in 7 [stages=2] {{
+    move.dram.reg.fp32 t[32*((k + 1) % 2); (1,32); (32,1)], a[32*k + 256*pid + 32; (1,32); (32,1)]
+    unary.exp.fp32 u[32*(k % 2); (1,32); (32,1)], t[32*(k % 2); (1,32); (32,1)]
+    move.reg.dram.fp32 b[32*k + 256*pid; (1,32); (32,1)], u[32*(k % 2); (1,32); (32,1)]
+  }}
+  unary.exp.fp32 u[32; (1,32); (32,1)], t[32; (1,32); (32,1)]
+  move.reg.dram.fp32 b[256*pid + 224; (1,32); (32,1)], u[32; (1,32); (32,1)]
+}}
+"""
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with every loop that has the attribute ``pipeline`` in stages; itself where none has.
+
+    Raises
+    ------
+    PassError
+        A loop that cannot be pipelined: fewer than 2 stages, nothing to load ahead, a barrier of all units
+        inside.
+    """
+    while (loop := _next(graph.body)) is not None:
+        graph = _pipelined(graph, loop)
+    return graph
+
+
+def _next(body: Sequence[Any]) -> Loop | None:
+    """An innermost loop that asks for it."""
+    for node in body:
+        if isinstance(node, Loop):
+            inner = _next(node.body)
+            if inner is not None:
+                return inner
+            if PIPELINE in node.attrs:
+                return node
+    return None
+
+
+def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
+    stages = min(_checked(loop), int(loop.extent))  # no more are ever in flight
+    if stages < 2:
+        rest = {name: v for name, v in loop.attrs.items() if name != PIPELINE}
+        alone = Loop(loop.var, loop.extent, loop.body, rest)
+        return graph.replace(body=_with(graph.body, str(loop.var), [alone]))
+    found = stages_of(program_of(graph), loop, stages - 1)
+    if not found.ahead:
+        _refuse(
+            f"Nothing in the loop over {loop.var} can be loaded ahead.",
+            loop,
+            need="a move from dram to a buffer that holds nothing from one iteration to the next",
+            limit="; ".join(found.reasons) or "no move from dram to reg or sram stands in its body",
+            remedy="stage an operand inside the loop (move_to_hierarchy), or leave the loop as it is",
+        )
+    buffers = {name: _buffer(graph, loop, name, stages) for name in found.buffers}
+    replaced = _Stager(graph, loop, stages, found, buffers).nodes()
+    body = _with(graph.body, str(loop.var), replaced)
+    result = graph.replace(body=body, pointers=_pointers(graph, body, buffers))
+    units = int(graph.num_units)
+    shared = any(str(b.old.level) == "sram" for b in buffers.values())
+    if units > 1 and (shared or any(iop.op == "sync" for iop, _ in walk_body([loop]))):
+        from . import insert_sync
+
+        result = insert_sync.run(result)
+    return result
+
+
+def _checked(loop: Loop) -> int:
+    stages = loop.attrs[PIPELINE]
+    if type(stages) is not int or stages < 2:
+        _refuse(
+            f"The loop over {loop.var} asks for {stages} stages.",
+            loop,
+            need="at least 2: one that is loaded while another is used",
+            remedy="drop the attribute pipeline, or ask for 2",
+        )
+    for iop, _ in walk_body(loop.body):
+        if iop.op == "sync" and iop.attrs["scope"] == "dram":
+            _refuse(
+                f"A barrier of all units stands inside the loop over {loop.var}.",
+                loop,
+                need="iterations of which the loads depend on no other unit",
+                remedy="pipeline a loop inside of it",
+            )
+    return stages
+
+
+def _refuse(what: str, loop: Loop, need: str, remedy: str, limit: str = "") -> NoReturn:
+    raise PassError(
+        what,
+        name="multibuffer",
+        where=f"for {loop.var} in {loop.extent}",
+        need=need,
+        limit=limit,
+        remedy=remedy,
+    )
+
+
+@attrs.frozen(eq=False)
+class _Buffer:
+    """A pointer, the one that takes its place in the loop, and elements from one place in it to the next."""
+
+    old: IPointer
+    new: IPointer
+    step: int
+
+
+def _buffer(graph: IGraph, loop: Loop, name: str, stages: int) -> _Buffer:
+    old = graph.pointer(name)
+    width = bytes_of(old.dtype)
+    # every place keeps the alignment that the moves state and that the pointer itself has
+    unit = math.lcm(width, alignment(graph.hardware, old.level), *_stated(loop, name))
+    step = -(-int(old.size) * width // unit) * unit // width
+    inside = sum(1 for iop, _ in walk_body(loop.body) for s in iop.slices() if str(s.pointer.name) == name)
+    everywhere = sum(1 for iop, _ in graph.walk() for s in iop.slices() if str(s.pointer.name) == name)
+    kept = name if inside == everywhere else fresh_name(graph, f"{name}_{loop.var}")
+    size = step * (stages - 1) + int(old.size)
+    return _Buffer(old, IPointer(kept, old.level, old.dtype, size, "tmp"), step)
+
+
+def _stated(loop: Loop, name: str) -> list[int]:
+    return [
+        int(iop.attrs["align"])
+        for iop, _ in walk_body(loop.body)
+        if "align" in iop.attrs and any(str(s.pointer.name) == name for s in iop.slices())
+    ]
+
+
+class _Stager:
+    """Prologue, steady loop and epilogue of one loop."""
+
+    def __init__(
+        self, graph: IGraph, loop: Loop, stages: int, found: Stages, buffers: Mapping[str, _Buffer]
+    ) -> None:
+        self.loop, self.stages, self.buffers = loop, stages, buffers
+        self.names = FreshNames(graph)
+        self.loads = [loop.body[k] for k in found.ahead]
+        self.rest = _without_barriers([n for k, n in enumerate(loop.body) if k not in found.ahead])
+
+    def nodes(self) -> list[Any]:
+        """What takes the place of the loop."""
+        k, ahead = var(str(self.loop.var)), self.stages - 1
+        steady = int(self.loop.extent) - ahead
+        attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
+        body = [*self.at(self.loads, k + ahead), *self.at(self.rest, k)]
+        return [
+            *self.few(self.loads, 0),
+            Loop(self.loop.var, steady, body, attributes | {STAGES: self.stages}),
+            *self.few(self.rest, steady),
+        ]
+
+    def few(self, nodes: Sequence[Any], first: int) -> list[Any]:
+        """The nodes of ``stages - 1`` iterations from ``first``; their loops get names of their own."""
+        count = self.stages - 1
+        names = self.names.of(loop_variables(nodes))
+        if count == 1:
+            return self.at(nodes, affine(first), names)
+        name = self.names.like(str(self.loop.var))
+        return [Loop(name, count, self.at(nodes, var(name) + first, names))]
+
+    def at(
+        self, nodes: Sequence[Any], iteration: Affine, names: Mapping[str, str] | None = None
+    ) -> list[Any]:
+        """The nodes as of one iteration, each buffer at that iteration's place."""
+        env: dict[str, AffineLike] = {old: var(new) for old, new in (names or {}).items()}
+        env[str(self.loop.var)] = iteration
+        slot = iteration % self.stages
+
+        def piece(s: ISlice) -> ISlice:
+            buffer = self.buffers.get(str(s.pointer.name))
+            return (
+                s if buffer is None else s.replace(pointer=buffer.new, offset=s.offset + slot * buffer.step)
+            )
+
+        moved = [substituted(node, env, names) for node in nodes]
+        return map_iops(moved, lambda iop: map_slices(iop, piece))
+
+
+def _without_barriers(nodes: Sequence[Any]) -> list[Any]:
+    out: list[Any] = []
+    for node in nodes:
+        if isinstance(node, Loop):
+            inner = _without_barriers(node.body)
+            if inner:
+                out.append(Loop(node.var, node.extent, inner, node.attrs))
+        elif node.op != "sync":
+            out.append(node)
+    return out
+
+
+def _with(body: Sequence[Any], name: str, nodes: Sequence[Any]) -> list[Any]:
+    """The loop tree with the loop of that name replaced."""
+    out: list[Any] = []
+    for node in body:
+        if not isinstance(node, Loop):
+            out.append(node)
+        elif str(node.var) == name:
+            out.extend(nodes)
+        else:
+            out.append(Loop(node.var, node.extent, _with(node.body, name, nodes), node.attrs))
+    return out
+
+
+def _pointers(graph: IGraph, body: Sequence[Any], buffers: Mapping[str, _Buffer]) -> list[IPointer]:
+    """The graph's pointers with the buffers, each in the place of the pointer that it stands for."""
+    used = {str(s.pointer.name) for iop, _ in walk_body(body) for s in iop.slices()}
+    out: list[IPointer] = []
+    for pointer in graph.pointers:
+        buffer = buffers.get(str(pointer.name))
+        if buffer is None or (str(pointer.name) != str(buffer.new.name) and str(pointer.name) in used):
+            out.append(pointer)
+        if buffer is not None:
+            out.append(buffer.new)
+    return out
