@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A corpus of valid iGraphs: what recipes make of operators, the kernels of models, and texts written by hand.
+"""A corpus of valid iGraphs: what recipes make of operators, the kernels of models, and texts by hand.
 
-Analyses and passes are held against all of it: whatever says that one of these graphs is at fault is wrong, and
-whatever rewrites one of them must leave it valid and computing the same.
+Analyses and passes are held against all of it: whatever says that one of these graphs is at fault is wrong,
+and whatever rewrites one of them must leave it valid and computing the same.
 """
 
 from __future__ import annotations

@@ -20,8 +20,8 @@ from .entry import Entry
 
 KIB = 1024
 
-#: Fixed models, so that the corpus is the same on every machine: one unit in a group, several units that share
-#: sram, and one unit with so little memory that rows are walked in chunks.
+#: Fixed models, so that the corpus is the same on every machine: one unit in a group, several units that
+#: share sram, and one unit with so little memory that rows are walked in chunks.
 HARDWARE: dict[str, HardwareModel] = {
     "cpu": hardware.get("avx512-2core"),
     "grid": HardwareModel(
@@ -64,7 +64,12 @@ OPERATORS: dict[str, tuple[Callable[..., Any], Callable[..., Any], list[list[tup
         [[(32, 128)], [(5, 1000)], [(7, 1)], [(197, 3)]],
         None,
     ),
-    "log softmax": (lambda x: op.nn.log_softmax(x, axis=-1), lambda x: x - _logsumexp(x), [[(3, 4096)]], None),
+    "log softmax": (
+        lambda x: op.nn.log_softmax(x, axis=-1),
+        lambda x: x - _logsumexp(x),
+        [[(3, 4096)]],
+        None,
+    ),
     "layer norm": (
         lambda x, g, b: op.nn.layer_norm(x, g, b, axes=[-1]),
         _layer_norm,

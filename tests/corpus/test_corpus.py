@@ -10,7 +10,7 @@ from uir_tvm.verify import verify
 
 from . import by_hand, corpus, recipes
 
-#: Sums of some thousand fp32 terms in another order, and functions a few ULP apart, relative to the largest value.
+#: Sums of some thousand fp32 terms in another order, and functions a few ULP apart; of the largest value.
 TOLERANCE = 2e-5
 
 

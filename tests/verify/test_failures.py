@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Shapes in which compilers of tile programs are known to have lost a barrier: each is found, its twin is clean."""
+"""Shapes in which compilers of tile programs have lost a barrier: each is found, its twin is clean."""
 
 from __future__ import annotations
 

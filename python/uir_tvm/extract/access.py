@@ -11,7 +11,7 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_equal
 
-from ..igraph.affine import Affine, affine
+from ..igraph.affine import Affine
 from ..igraph.iops_scalar import REDUCE
 from .affine_from_tir import AffineConverter, NotAffineError, call_name
 from .memory import Memory, Storage
@@ -57,7 +57,7 @@ def address_of(storage: Storage, indices: Sequence[Any], converter: AffineConver
     NotAffineError
         An index is not quasi-affine.
     """
-    address = affine(0)
+    address = storage.base
     for index, start, stride in zip(indices, storage.start, storage.strides(), strict=True):
         address = address + (converter.convert(index) - start) * stride
     return converter.space.fold(address)
@@ -157,7 +157,7 @@ class ItemCollector:
 
     def _access(self, buffer: Any, indices: Sequence[Any], kind: str) -> None:
         storage = self.memory.storages[buffer]
-        address = affine(0)
+        address = storage.base
         for index, start, stride in zip(indices, storage.start, storage.strides(), strict=True):
             try:
                 address = address + (self.converter.convert(index) - start) * stride

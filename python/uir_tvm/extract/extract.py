@@ -11,14 +11,16 @@ from tvm import tirx
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop, walk_body
 from .dead import without_dead_stores
+from .group_forms import FormEmitter, leaves_of, recognise
 from .leaf import LeafExtractor
 from .memory import PID, Memory, Names
 from .peephole import fold_inits
 from .reuse import reuse_loads
-from .sync import synchronise
+from .sharing import check_same_for_set, leaders_only
+from .synchronised import synchronised
 from .temporaries import Pool
 from .tree import build_tree
-from .tree_nodes import Serial, TreeLoop
+from .tree_nodes import Serial, TreeLoop, pipeline_attrs
 
 #: Temporaries of a full tile that must fit in reg at once, where no schedule chose the tile.
 _LIVE_TEMPORARIES = 16
@@ -57,29 +59,36 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     tree = build_tree(prim_func)
     names = Names(PID)
     tree.body = without_dead_stores(tree.body, prim_func.params)
+    recognise(tree)
+    leaders_only(leaves_of(tree.body), tree)
     memory = Memory(prim_func, tree, names)
     limit = None if tree.parallel is not None else max(64, hardware.reg_bytes // (4 * _LIVE_TEMPORARIES))
     leaves = LeafExtractor(memory, limit)
-    body = fold_inits(_extract_body(tree.body, (), leaves, memory))
+    forms = FormEmitter(memory, names)
+    body = fold_inits(_extract_body(tree.body, (), leaves, forms))
+    leaves.temporaries.extend(forms.temporaries)
     body = reuse_loads(body, leaves.temporaries)
     pool = Pool(names)
     body = pool.assign(body, leaves.temporaries)
-    if tree.num_units > 1:
-        body = synchronise(body)
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
-    rest = [p for p in [*memory.pointers, *pool.pointers] if p.is_param or str(p.name) in used]
-    return IGraph(graph_name, hardware, tree.num_groups, tree.num_units, rest, body)
+    every = [*memory.pointers, *pool.pointers, *forms.pointers]
+    kept = [p for p in every if p.is_param or str(p.name) in used]
+    graph = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, kept, body)
+    return synchronised(graph)
 
 
 def _extract_body(
-    nodes: Sequence[Any], around: tuple[TreeLoop, ...], leaves: LeafExtractor, memory: Memory
+    nodes: Sequence[Any], around: tuple[TreeLoop, ...], leaves: LeafExtractor, forms: FormEmitter
 ) -> list[Any]:
+    memory = forms.memory
     out: list[Any] = []
     for node in nodes:
         if isinstance(node, Serial):
-            body = _extract_body(node.body, (*around, node.loop), leaves, memory)
+            body = _extract_body(node.body, (*around, node.loop), leaves, forms)
             if body:
-                out.append(Loop(memory.loop_name(node.loop), node.loop.extent, body))
+                attrs = pipeline_attrs(node.loop.pipeline)
+                out.append(Loop(memory.loop_name(node.loop), node.loop.extent, body, attrs))
         else:
-            out.extend(leaves.extract(node, around))
+            check_same_for_set(node, memory.tree, around)
+            out.extend(forms.emit(node, leaves.extract(node, around)))
     return out

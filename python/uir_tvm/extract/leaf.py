@@ -22,7 +22,7 @@ from .memory import Memory
 from .plan import Plan, PlanLoop, Planner
 from .reduction import Accumulation
 from .rename import renamed
-from .tree_nodes import Guarded, Leaf, TreeLoop
+from .tree_nodes import Guarded, Leaf, TreeLoop, pipeline_attrs
 
 
 class LeafExtractor:
@@ -157,5 +157,6 @@ class LeafExtractor:
             return []
         for loop in reversed(loops):
             name = self.memory.names.new(loop.name.split(".")[0])
-            body = [Loop(name, loop.extent, [renamed(node, {loop.name: name}) for node in body])]
+            inside = [renamed(node, {loop.name: name}) for node in body]
+            body = [Loop(name, loop.extent, inside, pipeline_attrs(loop.pipeline))]
         return body

@@ -5,6 +5,9 @@ Parameters and ``global`` buffers are dram pointers of the whole buffer.  A ``sh
 buffer is declared with its full shape but only a region of it lives at a time: the one touched in
 one iteration of the loops that enclose all its accesses.  Its pointer has the size of that region,
 and its addresses count from the region's start.
+
+Iterations of the parallel loop do not see each other's buffers, so a ``shared`` buffer has a part for
+each unit of the group; where units share loops (see `sharing`) there is one part for each of their sets.
 """
 
 from __future__ import annotations
@@ -24,20 +27,24 @@ from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
 from .affine_from_tir import AffineConverter, NotAffineError
 from .errors import refuse
+from .sets import OWNER, WITHIN, environment, owners
 from .space import Space, term_expr
 from .tree_nodes import Leaf, Serial, Tree, TreeLoop
 
 PID = "pid"
-LEVELS = {"global": "dram", "shared": "sram", "shared.dyn": "sram", "local": "reg", "": "dram"}
 
 
 @attrs.frozen
 class Storage:
-    """A pointer, and the region of the buffer that it holds: ``start + [0, shape)`` per dimension."""
+    """A pointer, and the region of the buffer that it holds: ``start + [0, shape)`` per dimension.
+
+    ``base`` is where in the pointer the part of this unit begins.
+    """
 
     pointer: IPointer
     start: tuple[Affine, ...]
     shape: tuple[int, ...]
+    base: Affine = attrs.field(factory=lambda: affine(0))
 
     def strides(self) -> tuple[int, ...]:
         """Row-major strides of the region."""
@@ -111,10 +118,8 @@ class Memory:
 
     def environment(self, loops: Sequence[TreeLoop]) -> tuple[dict[Any, Affine], dict[str, int]]:
         """What pid and some tree loops stand for, and their extents by name."""
-        env: dict[Any, Affine] = {}
         extents = {PID: self.tree.num_groups * self.tree.num_units}
-        if self.tree.parallel is not None:
-            env[self.tree.parallel.var] = var(PID) if extents[PID] > 1 else affine(0)
+        env = environment(self.tree, var(PID) if extents[PID] > 1 else affine(0))
         for loop in loops:
             env[loop.var] = var(self.loop_name(loop)) + loop.start
             extents[self.loop_name(loop)] = loop.extent
@@ -161,20 +166,24 @@ class Memory:
         self.storages[param] = Storage(pointer, (affine(0),) * len(shape), shape)
 
     def _add_temporary(self, buffer: Any) -> None:
-        scope = str(buffer.scope())
-        if scope not in LEVELS:
+        level, shape = self.tree.level(buffer), self._shape(buffer)
+        if level is None:
             refuse(
-                f"The buffer '{buffer.name}' has scope '{scope}'.",
+                f"The buffer '{buffer.name}' has scope '{buffer.scope()}'.",
                 "",
                 need="one of global, shared, local",
                 remedy="set another scope",
             )
-        level, shape = LEVELS[scope], self._shape(buffer)
         start: tuple[Affine, ...] = (affine(0),) * len(shape)
+        parts, base = 1, affine(0)
         if level != "dram":
-            start, shape = self._region(buffer, level, shape)
-        pointer = self._pointer(buffer, level, math.prod(shape), "tmp")
-        self.storages[buffer] = Storage(pointer, start, shape)
+            sharing = owners((a.leaf for a in self.accesses[buffer]), self.tree) if level == "sram" else 1
+            start, shape = self._region(buffer, sharing, shape)
+            if level == "sram" and self.tree.num_units > sharing:
+                parts = self.tree.num_units // sharing
+                base = (var(PID) % self.tree.num_units) // sharing * math.prod(shape)
+        pointer = self._pointer(buffer, level, parts * math.prod(shape), "tmp")
+        self.storages[buffer] = Storage(pointer, start, shape, base)
 
     def _pointer(self, buffer: Any, level: str, size: int, role: str) -> IPointer:
         try:
@@ -224,31 +233,32 @@ class Memory:
 
     # -- regions ------------------------------------------------------------------------------
     def _region(
-        self, buffer: Any, level: str, shape: tuple[int, ...]
+        self, buffer: Any, sharing: int, shape: tuple[int, ...]
     ) -> tuple[tuple[Affine, ...], tuple[int, ...]]:
-        """(start, shape) of the region touched within one iteration of the common loops."""
+        """(start, shape) of the region touched within one iteration of the common loops.
+
+        ``sharing`` units touch it together.
+        """
         accesses = self.accesses[buffer]
         common = set(accesses[0].loops).intersection(*(a.loops for a in accesses))
         starts, extents = [], []
         for dim, extent in enumerate(shape):
-            spans = [self._span(a, a.indices[dim], common, level) for a in accesses]
+            spans = [self._span(a, a.indices[dim], common, sharing) for a in accesses]
             start, size = _join(spans, extent)
             starts.append(start)
             extents.append(size)
         return tuple(starts), tuple(extents)
 
     def _span(
-        self, access: _Access, index: Any, common: set[TreeLoop], level: str
+        self, access: _Access, index: Any, common: set[TreeLoop], sharing: int
     ) -> tuple[Affine, int, int] | None:
         """(start, low, high): the index runs over ``start + [low, high]``; None when it is not affine."""
         env, extents = self.environment(access.loops)
         fixed = {self.loop_name(loop) for loop in common} | {PID}
-        units = self.tree.num_units
-        if level == "sram" and units > 1 and self.tree.parallel is not None:
-            # one copy per group: the units of a group touch it together
-            env[self.tree.parallel.var] = var("group ") * units + var("unit ")
-            extents.update({"group ": self.tree.num_groups, "unit ": units})
-            fixed = (fixed - {PID}) | {"group "}
+        if sharing > 1:
+            env.update(environment(self.tree, var(OWNER) * sharing + var(WITHIN)))
+            extents.update({OWNER: extents[PID] // sharing, WITHIN: sharing})
+            fixed = (fixed - {PID}) | {OWNER}
         for k, loop in enumerate(access.leaf.loops):
             name = f"leaf {k}"
             env[loop.var] = var(name) + loop.start
@@ -266,7 +276,7 @@ class Memory:
                 continue
             base, lo, hi = _spread(term, fixed, space)
             start, low, high = start + base, low + lo, high + hi
-        return start.substitute({"group ": var(PID) // units}), low + expr.constant, high + expr.constant
+        return start.substitute({OWNER: var(PID) // sharing}), low + expr.constant, high + expr.constant
 
 
 def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]:

@@ -29,11 +29,15 @@ LEAST_COLUMNS = 4
 
 @attrs.frozen
 class PlanLoop:
-    """A loop ``name`` over ``[0, extent)``; ``serial`` loops are no candidates for the tile."""
+    """A loop ``name`` over ``[0, extent)``; ``serial`` loops are no candidates for the tile.
+
+    ``pipeline``: how many iterations the schedule wants in flight (0: no wish).
+    """
 
     name: str
     extent: int
     serial: bool = False
+    pipeline: int = 0
 
 
 @attrs.define
@@ -99,7 +103,8 @@ class Planner:
         self.tails: list[Affine] = []
         for k, loop in enumerate(leaf.loops):
             name = f"{loop.var.name}.{k}"  # the dot keeps it apart from every name of the graph
-            self.loops.append(PlanLoop(name, loop.extent, loop.serial or name in self.forced))
+            serial = loop.serial or name in self.forced
+            self.loops.append(PlanLoop(name, loop.extent, serial, loop.pipeline))
             self.env[loop.var] = var(name) + loop.start
         self._refresh()
 

@@ -15,9 +15,10 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_walk
 
-from ..schedule.annotations import LOOP, PARALLEL, parse_parallel
+from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, parse_parallel
 from .errors import refuse
-from .tree_nodes import Guarded, Leaf, Pair, Serial, Tree, TreeLoop
+from .sharing import check_loop, check_sizes, group_of, shared_loop
+from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
 
 REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
 
@@ -55,6 +56,8 @@ class _Builder:
         self.pending: list[_Pending] = []
         self.parallel: TreeLoop | None = None
         self.units = (1, 1)
+        self.set_size = 1
+        self.members = Members()
 
     def run(self) -> Tree:
         structural_walk(self.func.body, [(tirx.BufferStore, lambda store: self.stored.add(store.buffer))])
@@ -67,7 +70,9 @@ class _Builder:
                     remedy="compute the other blocks at that loop, or fuse them into the mapped block",
                 )
             body = body[0].body
-        return Tree(_flatten(body), self.bindings, self.buffers, self.parallel, *self.units)
+        check_sizes(_leaves(body), self.set_size)
+        sets = (self.set_size, self.members)
+        return Tree(_flatten(body), self.bindings, self.buffers, self.parallel, *self.units, *sets)
 
     @property
     def block(self) -> str:
@@ -181,12 +186,32 @@ class _Builder:
         children = self.build(stmt.body) if end is None else self._under(loop.var < end, stmt.body)
         self.loops.pop()
         inits = self._close(loop, first)
+        if loop.group > 1:
+            return self._shared(loop, children, inits, end is not None, first)
         if not children:
             return inits
         node = self._wrap(loop, children)
         if len(inits) == 1 and isinstance(node, Leaf):
             return [Pair(inits[0], node)]
         return [*inits, node]
+
+    def _shared(
+        self, loop: TreeLoop, children: list[Any], inits: list[Leaf], has_end: bool, first: int
+    ) -> list[Any]:
+        """A loop of which each unit of a set runs one iteration: its variable is the unit's number."""
+        check_loop(loop, has_end, self.units[1], self.block)
+        if inits:
+            self.refuse(
+                f"The reduction over '{loop.var.name}' is shared by the units of a set.",
+                need="a partial result for each unit",
+                remedy="share it with sch.group_reduce",
+            )
+        self.bindings[loop.var] = self.members.of(loop.group)
+        for leaf in (*_leaves(children), *(pending.leaf for pending in self.pending[first:])):
+            if leaf.group not in (1, loop.group):
+                self.refuse(f"Loops are shared by sets of {leaf.group} and of {loop.group} units.")
+            leaf.group = loop.group
+        return children
 
     def _open(self, stmt: Any) -> tuple[TreeLoop, Any]:
         """The loop, and its end if that is no constant."""
@@ -209,9 +234,12 @@ class _Builder:
                 need="every dimension at least 1",
                 remedy="drop the operator: an empty tensor has nothing to compute",
             )
-        loop = TreeLoop(stmt.loop_var, start, extent, LOOP in stmt.annotations)
+        stages = int(stmt.annotations.get(PIPELINE, 0))
+        loop = TreeLoop(stmt.loop_var, start, extent, LOOP in stmt.annotations or stages > 0, pipeline=stages)
         if PARALLEL in stmt.annotations:
             self._open_parallel(loop, stmt, end)
+        else:
+            loop.group = group_of(stmt.annotations)
         return loop, end
 
     def _open_parallel(self, loop: TreeLoop, stmt: Any, end: Any) -> None:
@@ -222,12 +250,14 @@ class _Builder:
                 need="one loop annotated uir.parallel, outside of all others",
                 remedy="map one block to the units and compute the others at its loops",
             )
-        if groups * units != loop.extent or end is not None or loop.start != 0:
+        size = group_of(stmt.annotations)
+        if groups * units != loop.extent * size or units % size or end is not None or loop.start != 0:
             self.refuse(
                 f"The parallel loop '{stmt.loop_var.name}' has extent {loop.extent}.",
-                need=f"extent {groups * units} from 0, as uir.parallel = '{groups},{units}' says",
+                need=f"extent {groups * units // size} from 0, as uir.parallel = '{groups},{units}' says"
+                + (f" for sets of {size} units" if size > 1 else ""),
             )
-        self.parallel, self.units = loop, (groups, units)
+        self.parallel, self.units, self.set_size = loop, (groups, units), size
 
     def _upper_bound(self, stmt: Any) -> int:
         analyzer = tvm.sym.Analyzer()
@@ -266,7 +296,7 @@ class _Builder:
             (done if pending.stop is loop.var else going).append(pending)
         self.pending[first:] = going
         for pending in going:
-            if loop.var not in pending.reduced:
+            if loop.var not in pending.reduced and loop.group == 1:
                 pending.leaf.loops.insert(0, loop)
         return [pending.leaf for pending in done]
 
@@ -285,6 +315,8 @@ class _Builder:
             self.bindings[iter_var.var] = value
             self.domains[iter_var.var] = iter_var.dom
         self.blocks.append(str(block.name_hint))
+        if group_of(block.annotations) > 1:
+            shared_loop(block, stmt.iter_values, self.loops).group = group_of(block.annotations)
         try:
             nodes = self.build(block.body)
             conditions = _conjuncts(stmt.predicate)

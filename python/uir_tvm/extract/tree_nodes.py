@@ -6,6 +6,10 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+from tvm import tirx
+
+#: Scope of a buffer -> level of memory.
+LEVELS = {"global": "dram", "shared": "sram", "shared.dyn": "sram", "local": "reg", "": "dram"}
 
 
 @attrs.define(eq=False)
@@ -13,7 +17,9 @@ class TreeLoop:
     """One loop of the PrimFunc: ``var`` runs over ``[start, start + extent)``.
 
     ``serial`` says that a schedule wants it as a loop of the loop tree; ``raw`` that it lies inside
-    of its block, so that no iteration variable vouches for its iterations' independence.
+    of its block, so that no iteration variable vouches for its iterations' independence; ``pipeline``
+    how many of its iterations are to be in flight (0: nothing is asked); ``group`` above 1 that the
+    units of a set of that size run one iteration each.
     """
 
     var: Any
@@ -21,6 +27,8 @@ class TreeLoop:
     extent: int
     serial: bool = False
     raw: bool = False
+    pipeline: int = 0
+    group: int = 1
 
 
 @attrs.define(eq=False)
@@ -31,15 +39,38 @@ class Guarded:
     conditions: tuple[Any, ...] = ()
 
 
+@attrs.frozen
+class GroupForm:
+    """The iOp of group scope that a leaf becomes.
+
+    Attributes
+    ----------
+    kind : ``reduce`` or ``broadcast``.
+    op : the operation of a reduce.
+    size : how many units it joins.
+    everyone : whether all units have the result, or the first of each set only.
+    """
+
+    kind: str
+    op: str
+    size: int
+    everyone: bool
+
+
 @attrs.define(eq=False)
 class Leaf:
-    """Straight-line statements under loops, outermost first."""
+    """Straight-line statements under loops, outermost first.
+
+    ``group`` above 1 says that each unit of a set of that size does a part of it.
+    """
 
     block: str
     stmts: list[Guarded]
     loops: list[TreeLoop] = attrs.field(factory=list)
     annotations: dict[str, Any] = attrs.field(factory=dict)
     in_block: bool = False
+    group: int = 1
+    form: GroupForm | None = None
 
     def guard(self, condition: Any) -> None:
         """Put all statements under one more condition."""
@@ -63,9 +94,29 @@ class Pair:
     update: Any
 
 
+class Members:
+    """The variables that number the units within sets: one for each size of set."""
+
+    def __init__(self) -> None:
+        self.variables: dict[int, Any] = {}
+
+    def of(self, size: int) -> Any:
+        """The TIR variable that stands for ``pid % size``."""
+        if size not in self.variables:
+            self.variables[size] = tirx.Var(f"member{size}", "int32")
+        return self.variables[size]
+
+
 @attrs.define(eq=False)
 class Tree:
-    """A PrimFunc taken apart."""
+    """A PrimFunc taken apart.
+
+    Attributes
+    ----------
+    set_size : how many units one iteration of the parallel loop belongs to.
+    members : the variables that number the units of sets.
+    levels : levels of buffers that are not those of their scopes.
+    """
 
     body: list[Any]
     bindings: dict[Any, Any]
@@ -73,3 +124,15 @@ class Tree:
     parallel: TreeLoop | None
     num_groups: int
     num_units: int
+    set_size: int = 1
+    members: Members = attrs.field(factory=Members)
+    levels: dict[Any, str] = attrs.field(factory=dict)
+
+    def level(self, buffer: Any) -> str | None:
+        """The level of a buffer; None for a scope that no level has."""
+        return self.levels.get(buffer) or LEVELS.get(str(buffer.scope()))
+
+
+def pipeline_attrs(stages: int) -> dict[str, int]:
+    """The attributes of a loop of the graph of which that many iterations are to be in flight."""
+    return {"pipeline": stages} if stages else {}

@@ -3,9 +3,10 @@
 
 from .attach import PRIMITIVES, attach
 from .default import apply_default, is_scheduled
-from .group import group_broadcast, group_reduce
+from .group import group_broadcast, group_reduce, group_share
 from .map_to_units import map_to_units
 from .move_to_hierarchy import move_to_hierarchy
+from .pipeline import pipeline
 
 attach()
 
@@ -15,7 +16,9 @@ __all__ = [
     "attach",
     "group_broadcast",
     "group_reduce",
+    "group_share",
     "is_scheduled",
     "map_to_units",
     "move_to_hierarchy",
+    "pipeline",
 ]

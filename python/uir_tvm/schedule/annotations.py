@@ -7,8 +7,14 @@ from __future__ import annotations
 PARALLEL = "uir.parallel"
 #: On a serial loop of the loop tree.
 LOOP = "uir.loop"
-#: On the loop over the units of a group that share one tile; value = group size.
+#: Value k, the size of a set of units with consecutive pids.  On a loop inside the parallel loop, or on a
+#: block whose first stored dimension is bound to one: unit pid runs iteration pid % k of it.  On the
+#: parallel loop: its iteration p is the work of the units k*p .. k*p + k - 1.
 GROUP = "uir.group"
+#: On a block that copies what the first unit of a set holds to all of them; value = size of the set.
+BROADCAST = "uir.group_broadcast"
+#: On a loop whose loads run ahead; value = iterations in flight.
+PIPELINE = "uir.pipeline"
 
 
 def parallel_value(groups: int, units: int) -> str:

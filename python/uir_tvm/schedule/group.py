@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The primitives ``group_reduce`` and ``group_broadcast``: units of a group share a tile through sram."""
+"""``group_reduce``, ``group_broadcast``, ``group_share``: units of a group share a tile.
+
+A *set* is ``group_size`` units with consecutive pids.  ``map_to_units(..., group_size=k)`` deals tiles to
+sets; inside, what is shared each unit does a part of, and what is not every unit does, but only the first
+of the set writes it to memory that others see.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +14,9 @@ from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
-from .annotations import GROUP
-from .blocks import REDUCTION, block_info, loop_extent
-from .hardware_of import hardware_for
+from .annotations import BROADCAST, GROUP
+from .blocks import REDUCTION, block_info, loop_extent, reduction_loops
+from .hardware_of import check_group, hardware_for
 from .transaction import primitive
 
 
@@ -28,15 +33,16 @@ def group_reduce(
 
     After, with ``group_size`` units::
 
-        for u in group_size:                 # annotated uir.group
+        for u in group_size:                 # of a block annotated uir.group
           for i in M:
             for k in K / group_size: S.rf[u, i] += X[i, u*K/group_size + k]   # S.rf in sram
         for i in M:
           for u in group_size: S[i] += S.rf[u, i]
 
-    Map the final block with `map_to_units` afterwards and attach the partial one under its row loop
-    with `move_to_hierarchy`; unit ``u`` of every group then runs iteration ``u``, and the sum lands
-    in the units with ``pid % group_size == 0``.
+    Map a block with `map_to_units` and the same ``group_size`` afterwards, and attach both under its row
+    loop (``compute_at``).  Unit ``pid`` then runs iteration ``pid % group_size`` of the partial block; the
+    two become one ``reduce.OP.AXIS.group``, whose result the first unit of the set has, or all of them
+    where all go on with it (a broadcast follows).
 
     Parameters
     ----------
@@ -59,7 +65,7 @@ def group_reduce(
     """
     hw = hardware_for(sch, hardware)
     rv = sch.get_sblock(block) if isinstance(block, str) else block
-    _check_group(hw, group_size)
+    check_group(hw, group_size)
     info = block_info(sch, rv)
     kinds = dict(zip([sch.get(lp).loop_var.name for lp in sch.get_loops(rv)], info.kinds, strict=False))
     if kinds.get(sch.get(loop).loop_var.name) != REDUCTION:
@@ -72,7 +78,7 @@ def group_reduce(
     units, _ = sch.split(loop, [group_size, None])
     partial = sch.rfactor(units, 0)
     sch.set_scope(partial, 0, "shared")
-    sch.annotate(_unit_loop(sch, partial, group_size), GROUP, group_size)
+    sch.annotate(partial, GROUP, group_size)
     return partial
 
 
@@ -90,7 +96,7 @@ def group_broadcast(
     After::
 
         for i in M: S[i] = ...                                 # unit pid % group_size == 0
-        for i in M: S.shared[i] = S[i]                         # annotated uir.group: the broadcast
+        for i in M: S.shared[i] = S[i]                         # annotated: a broadcast.AXIS.group
         for i, j: Y[i, j] = f(X[i, j], S.shared[i])
 
     Parameters
@@ -114,7 +120,7 @@ def group_broadcast(
     """
     hw = hardware_for(sch, hardware)
     rv = sch.get_sblock(block) if isinstance(block, str) else block
-    _check_group(hw, group_size)
+    check_group(hw, group_size)
     name = buffer if isinstance(buffer, str) else buffer.name
     reads = [r.source.name for r in sch.get(rv).reads]
     if name not in reads:
@@ -124,19 +130,61 @@ def group_broadcast(
             remedy="name a buffer that the block reads",
         )
     copy = sch.cache_read(rv, reads.index(name), "shared")
-    sch.annotate(copy, GROUP, group_size)
+    sch.annotate(copy, BROADCAST, group_size)
     return copy
 
 
-def _check_group(hw: HardwareModel, group_size: int) -> None:
-    if group_size < 1 or hw.num_units % group_size:
-        divisors = [d for d in range(1, hw.num_units + 1) if hw.num_units % d == 0]
+@primitive(remedy="share a spatial loop that belongs to the block alone")
+def group_share(
+    sch: Schedule, block: Any, loop: Any, group_size: int, *, hardware: HardwareModel | str | None = None
+) -> list[Any]:
+    """Let each unit of a set run its part of a loop.
+
+    Before::
+
+        for j in N: E[i, j] = exp(X[i, j])
+
+    After::
+
+        for u in group_size:                      # annotated uir.group: unit pid runs pid % group_size
+          for j in ceil(N / group_size): E[i, u*ceil(N / group_size) + j] = exp(...)
+
+    What is stored in reg only the unit has that computed it: consumers must be shared alike.  What is
+    stored in sram all units of the set see, which is how they stage a tile together: also without
+    sets in `map_to_units`, where all units of a group read the same tile.
+
+    Parameters
+    ----------
+    block : SBlockRV or str
+        The block whose work is shared.
+    loop : LoopRV
+        One of its spatial loops.
+    group_size : int
+        How many units share it; divides the units of a group.
+
+    Returns
+    -------
+    list of LoopRV
+        The loop over the units, and the rest.
+
+    Raises
+    ------
+    ScheduleError
+        The loop reduces; group_size does not divide the units of a group.
+    """
+    hw = hardware_for(sch, hardware)
+    rv = sch.get_sblock(block) if isinstance(block, str) else block
+    check_group(hw, group_size)
+    name = sch.get(loop).loop_var.name
+    if any(sch.get(lp).loop_var.name == name for lp in reduction_loops(sch, rv)):
         raise ScheduleError(
-            f"A group of {hw.name} cannot be shared by {group_size} units.",
-            need=f"group_size {group_size}",
-            limit=f"{hw.num_units} units in a group",
-            remedy=f"use one of {divisors}",
+            f"Loop {name!r} of block {sch.get(rv).name_hint!r} reduces.",
+            need="a spatial loop of the block",
+            remedy="share a reduction with group_reduce",
         )
+    outer, inner = sch.split(loop, [group_size, None])
+    sch.annotate(outer, GROUP, group_size)
+    return [outer, inner]
 
 
 def _check_divides(sch: Schedule, loop: Any, group_size: int) -> None:
@@ -148,13 +196,3 @@ def _check_divides(sch: Schedule, loop: Any, group_size: int) -> None:
             limit=f"extent {extent}",
             remedy="pad the loop (sch.pad_einsum) or choose a divisor",
         )
-
-
-def _unit_loop(sch: Schedule, partial: Any, group_size: int) -> Any:
-    """The loop of the partial block that rfactor made of the units."""
-    stmt = sch.get(partial)
-    wanted = stmt.writes[0].region[0].min
-    for loop, iter_var in zip(sch.get_loops(partial), stmt.iter_vars, strict=False):
-        if iter_var.var.same_as(wanted) and loop_extent(sch, loop) == group_size:
-            return loop
-    return next(loop for loop in sch.get_loops(partial) if loop_extent(sch, loop) == group_size)

@@ -7,6 +7,7 @@ import tvm
 from tvm.s_tir import Schedule
 
 from .. import hardware as models
+from ..errors import ScheduleError
 from ..igraph import HardwareModel
 
 
@@ -27,3 +28,27 @@ def model_of_target(target: tvm.target.Target | None) -> HardwareModel:
     kind = next((key for key in keys if key in models.kinds()), "cpu")
     name = str(target.attrs.get("model", "")) if target is not None else ""
     return models.get(name if name and name != "unknown" else None, kind)
+
+
+def check_group(hw: HardwareModel, group_size: int, num_units: int | None = None) -> None:
+    """Refuse sets of units that a group cannot be cut into.
+
+    Parameters
+    ----------
+    num_units : int, optional
+        The units of a group; default: all that the hardware has.
+
+    Raises
+    ------
+    ScheduleError
+        ``group_size`` does not divide their number.
+    """
+    units = hw.num_units if num_units is None else num_units
+    if group_size < 1 or units % group_size:
+        divisors = [d for d in range(1, units + 1) if units % d == 0]
+        raise ScheduleError(
+            f"A group of {hw.name} cannot be shared by {group_size} units.",
+            need=f"group_size {group_size}",
+            limit=f"{units} units in a group",
+            remedy=f"use one of {divisors}",
+        )

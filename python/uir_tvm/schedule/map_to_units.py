@@ -13,7 +13,7 @@ from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
-from .annotations import LOOP, PARALLEL, parallel_value
+from .annotations import GROUP, LOOP, PARALLEL, parallel_value
 from .blocks import (
     REDUCTION,
     SPATIAL,
@@ -24,7 +24,7 @@ from .blocks import (
     loop_extent,
     reduction_loops,
 )
-from .hardware_of import hardware_for
+from .hardware_of import check_group, hardware_for
 from .transaction import primitive
 
 
@@ -41,6 +41,7 @@ def map_to_units(
     *,
     row_loops: int | None = None,
     split_columns: bool = False,
+    group_size: int = 1,
     hardware: HardwareModel | str | None = None,
 ) -> list[Any]:
     """Distribute a block over the units of a device.
@@ -60,6 +61,15 @@ def map_to_units(
     loops and the row tiles together are numbered and dealt to the units.  Reduction loops of the
     block are its columns.
 
+    With ``group_size=k`` tiles are dealt to sets of k units of a group (units ``k*p .. k*p + k - 1`` for
+    iteration p) that share the columns; a reduction is shared by `group_reduce` before::
+
+        for p in G*U / k:          # annotated uir.parallel = "G,U" and uir.group = k
+          for lid in L:            # annotated uir.loop
+            for ii in r:
+              for u in k:          # annotated uir.group = k: unit pid runs iteration pid % k
+                for ji in ceil(c / k): block
+
     Parameters
     ----------
     block : SBlockRV or str
@@ -73,6 +83,8 @@ def map_to_units(
         How many leading spatial loops are rows; all but the last by default (all, for a reduction).
     split_columns : bool
         Deal column tiles to the units too (few rows, long columns).
+    group_size : int
+        How many units of a group share a tile; divides their number.
     hardware : HardwareModel or str, optional
         Default: the model of the current target.
 
@@ -92,6 +104,7 @@ def map_to_units(
     info = block_info(sch, rv)
     _refuse_unmappable(info)
     groups, units = _units(hw, num_groups, num_units)
+    check_group(hw, group_size, units)
 
     loops = list(sch.get_loops(rv)) or [sch.add_unit_loop(rv)]
     reduced = {sch.get(lp).loop_var.name for lp in reduction_loops(sch, rv)}
@@ -114,9 +127,14 @@ def map_to_units(
         tiles.append(col_outer)
         col_outer = None
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
-    groups, units = _shrink(loop_extent(sch, numbered), groups, units)
-    pid, lid = sch.split(numbered, [groups * units, None])
+    groups, units = _shrink(loop_extent(sch, numbered) * group_size, groups, units)
+    pid, lid = sch.split(numbered, [groups * units // group_size, None])
     sch.annotate(pid, PARALLEL, parallel_value(groups, units))
+    if group_size > 1:
+        sch.annotate(pid, GROUP, group_size)
+        if not reduction:
+            member, col_inner = sch.split(col_inner, [group_size, None])
+            sch.annotate(member, GROUP, group_size)
     sch.annotate(lid, LOOP, 1)
     if col_outer is not None:
         sch.annotate(col_outer, LOOP, 1)
@@ -211,11 +229,11 @@ def _refuse_unmappable(info: BlockInfo) -> None:
             need="a block whose iterations are independent",
             remedy="write it with T.axis.spatial and T.axis.reduce, or leave it to the scalar fallback",
         )
-    _refuse_carried_dependence(info)
+    refuse_carried_dependence(info)
     _refuse_non_affine_store(info)
 
 
-def _refuse_carried_dependence(info: BlockInfo) -> None:
+def refuse_carried_dependence(info: BlockInfo) -> None:
     """An element that reads what another iteration writes (B[i] = B[i - 1] + ...)."""
     written = {store.buffer.name: store.indices for store in collect(info.stmt.body, tvm.tirx.BufferStore)}
     analyzer = arith.Analyzer()

@@ -13,7 +13,7 @@ from uir_tvm.igraph import IGraph, IPointer, ISlice, make
 
 from tests.igraph.strategies import random_inputs, runnable_igraphs
 
-from .support import HOST, check, compiled, graph_of, lower, parsed, signature
+from .support import HOST, check, compiled, graph_of, loop, lower, parsed, signature
 
 #: Sums in another order, and functions within 4 ULP.
 RTOL = 5e-6
@@ -292,8 +292,8 @@ def test_tensors_may_start_anywhere() -> None:
 def test_refusals_name_the_need() -> None:
     a, s = IPointer("a", "dram", "fp32", 64, "inout"), IPointer("s", "sram", "fp32", 64)
     piece = ISlice(a, 0, (1, 8))
-    graph = graph_of([a], [make.sync(piece, piece, "dram")])
-    with pytest.raises(CodegenError, match="barrier"):
+    graph = graph_of([a], [loop("k", 2, make.sync(piece, piece, "dram"))])
+    with pytest.raises(CodegenError, match="barrier of all units stands inside the loop"):
         lower(graph, signature(graph))
     column = ISlice(a, 0, (1, 1))
     group = make.reduce("add", column, piece, "row", "group", ISlice(s, 0, (4, 1)), 4)

@@ -99,7 +99,7 @@ def action_of(iop: IOp) -> Action | None:
     Raises
     ------
     CodegenError
-        A form that needs several units in a group, or a barrier of the whole device.
+        A form that needs several units in a group.
     """
     maker = _MAKERS.get(iop.op, _elementwise)
     return maker(iop)
@@ -120,16 +120,6 @@ def _move(iop: IOp) -> Action:
 
 def _nothing(iop: IOp) -> None:
     return None
-
-
-def _sync(iop: IOp) -> None:
-    if iop.attrs["scope"] == "dram":
-        raise CodegenError(
-            "uir-cpu has no barrier of all units within a kernel.",
-            where=mnemonic(iop),
-            need="sync.reg or sync.sram",
-            remedy="split the graph into two operators at the barrier",
-        )
 
 
 def _single(iop: IOp) -> None:
@@ -200,7 +190,7 @@ def _contract(iop: IOp) -> Action:
 
 _MAKERS = {
     "move": _move,
-    "sync": _sync,
+    "sync": _nothing,  # within a unit nothing waits; `phases` has taken those of all units
     "identity": _nothing,
     "broadcast": _broadcast,
     "transpose": _transpose,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""iGraph to TIR: a parallel loop over pid around the nests of every unit."""
+"""iGraph to TIR: a parallel loop over pid around the nests of every unit, one for each phase of the graph."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tvm import tirx
 from ...errors import CodegenError
 from ...igraph.iops import mnemonic
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
+from ...optimize.split import phases
 from .actions import OPAQUE, action_of
 from .address import INDEX, Scope, index
 from .code import KIND, Code
@@ -35,6 +36,28 @@ class _Repeat:
     body: list[Nest | _Repeat]
 
 
+@attrs.frozen(eq=False)
+class _Part:
+    """What lies between two barriers of all units, planned."""
+
+    graph: IGraph
+    planned: list[Nest | _Repeat]
+    nests: list[Nest]
+    values: Values
+
+    @staticmethod
+    def of(phase: IGraph) -> _Part:
+        graph = _without_overlap(read_through(rename(phase)))
+        planned = _planned(graph.body)
+        nests = list(_all_nests(planned))
+        return _Part(graph, planned, nests, Values(nests))
+
+    @property
+    def memories(self) -> list[IPointer]:
+        """Pointers other than the graph's parameters that need memory: something is stored there."""
+        return [p for p in self.graph.pointers if _exists(p, self.nests, self.values)]
+
+
 def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     """The iGraph as a TIR function for TVM's LLVM code generator.
 
@@ -49,12 +72,13 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     Returns
     -------
     PrimFunc
-        Without blocks: flat buffers, serial and parallel loops, vector loads and stores.
+        Without blocks: flat buffers, serial and parallel loops, vector loads and stores.  A ``sync.dram``
+        ends one parallel loop, and the next one begins.
 
     Raises
     ------
     CodegenError
-        A dtype, group form, barrier or cast that this target has not.
+        A dtype, group form or cast that this target has not; a ``sync.dram`` where a kernel cannot end.
     """
     if graph.num_units != 1:
         raise CodegenError(
@@ -62,13 +86,9 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
             need="num_units = 1 on uir-cpu",
             remedy="schedule it with map_to_units(..., num_units=1)",
         )
-    graph = _without_overlap(read_through(rename(graph)))
+    parts = [_Part.of(phase) for phase in phases(graph)]
     parameters = [_unaligned(p) for p in prim_func.params]
-    planned = _planned(graph.body)
-    nests = list(_all_nests(planned))
-    values = Values(nests)
     text = LlvmText()
-    streams = Streams(graph, text)
     memory = Memory()
     code = Code()
     buffers = [p for p in parameters if tirx.buffer.is_buffer_var(p)]
@@ -79,36 +99,30 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         )
     for pointer, parameter in zip(graph.params, buffers, strict=True):
         memory.bind_parameter(code, pointer, parameter)
-    needed = [p for p in graph.pointers if not p.is_param and _exists(p, nests, values)]
-    for pointer in needed:
-        if pointer.level == "dram":
+    given = {str(p.name) for p in graph.params}
+    workspace = {str(p.name): p for part in parts for p in part.memories if p.level == "dram"}
+    for name, pointer in workspace.items():
+        if name not in given:
             memory.allocate(code, pointer)
-    _units(code, graph, planned, nests, values, Kernel(Scope({}, {}), memory, text), streams, needed)
+    for part in parts:
+        _units(code, part, Kernel(Scope({}, {}), memory, text), Streams(part.graph, text))
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
 
-def _units(
-    code: Code,
-    graph: IGraph,
-    planned: Sequence[Nest | _Repeat],
-    nests: list[Nest],
-    values: Values,
-    kernel: Kernel,
-    streams: Streams,
-    needed: list[IPointer],
-) -> None:
+def _units(code: Code, part: _Part, kernel: Kernel, streams: Streams) -> None:
     """The parallel loop over pid, or its body alone where there is one unit."""
+    graph = part.graph
     pid = tirx.Var("pid", INDEX)
     single = graph.num_parallel == 1
     scope = Scope({"pid": index(0) if single else pid}, {"pid": graph.num_parallel})
-    rows = single_rows(nests, {p.name: p for p in graph.pointers})
+    rows = single_rows(part.nests, {p.name: p for p in graph.pointers})
     unit = code if single else Code()
-    for pointer in needed:
+    for pointer in part.memories:
         if pointer.level != "dram":
             kernel.memory.allocate(unit, pointer, rows.get(pointer.name))
     kernel = attrs.evolve(kernel, scope=scope)
-    _emit(unit, planned, kernel, values, graph.hardware.vector_bytes, streams)
+    _emit(unit, part.planned, kernel, part.values, graph.hardware.vector_bytes, streams)
     if streams.used:
         fence(unit)
     if not single:

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A graph with barriers of all units as the graphs between them, for targets that have no such barrier.
+
+Launching one kernel after the other is what every device can do: all units of the first are done before
+any of the second begins.  What they hand over lies in dram: registers and sram do not outlive a kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from ..errors import CodegenError
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
+from ..igraph.text import print_iop, print_slice
+from ..verify import replay
+from ..verify.access import Access, Program
+from ..verify.initialised import MAX_COST, covers
+from .rewrite import map_slices
+
+BEFORE = """
+igraph share on host parallel (4, 1) {
+  x = iPointer(dram, fp32, 128, in)
+  y = iPointer(dram, fp32, 4, out)
+  part = iPointer(dram, fp32, 4)
+  t = iPointer(reg, fp32, 32)
+  s = iPointer(reg, fp32, 4)
+  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+  reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,32); (32,1)]
+  move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
+  sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+  move.dram.reg.fp32 s[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+  reduce.max.row.unit.fp32 t[0; (1,1); (1,1)], s[0; (1,4); (4,1)]
+  move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]
+}
+"""
+
+AFTER = """
+igraph share_1of2 on host parallel (4, 1) {
+  x = iPointer(dram, fp32, 128, in)
+  part = iPointer(dram, fp32, 4, inout)
+  t = iPointer(reg, fp32, 32)
+  s = iPointer(reg, fp32, 4)
+  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+  reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,32); (32,1)]
+  move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
+}
+igraph share_2of2 on host parallel (4, 1) {
+  y = iPointer(dram, fp32, 4, out)
+  part = iPointer(dram, fp32, 4, in)
+  t = iPointer(reg, fp32, 32)
+  s = iPointer(reg, fp32, 4)
+  move.dram.reg.fp32 s[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+  reduce.max.row.unit.fp32 t[0; (1,1); (1,1)], s[0; (1,4); (4,1)]
+  move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]
+}
+"""
+
+
+def phases(graph: IGraph) -> list[IGraph]:
+    """The graphs between the barriers of all units, to be run one after the other.
+
+    Parameters
+    ----------
+    graph : IGraph
+        A verified graph.
+
+    Returns
+    -------
+    list of IGraph
+        The graph itself where it has no ``sync.dram``.  Otherwise one graph for each part of the body that
+        does something, named ``NAME_1of2``, ...  Its parameters are those of the graph that it touches, in
+        order, then the temporary dram that it shares with other parts: ``inout`` where it writes it, else
+        ``in``.  A result that several parts write is ``inout`` in each of them.
+
+    Raises
+    ------
+    CodegenError
+        A ``sync.dram`` inside a loop; reg or sram that one part writes and a later one reads.
+    """
+    if not any(is_barrier(iop) for iop, _ in graph.walk()):
+        return [graph]
+    _refuse_inside_loops(graph)
+    bodies = [body for body in _cut(graph.body) if any(iop.op != "sync" for iop, _ in walk_body(body))]
+    if len(bodies) < 2:
+        return [graph.replace(body=map_iops(graph.body, lambda iop: None if is_barrier(iop) else iop))]
+    programs = [Program(graph.replace(body=body)) for body in bodies]
+    _refuse_live(graph, programs)
+    return [_part(graph, programs, k) for k in range(len(bodies))]
+
+
+def is_barrier(iop: IOp) -> bool:
+    """Whether an iOp is a barrier of all units."""
+    return bool(iop.op == "sync" and iop.attrs["scope"] == "dram")
+
+
+def _refuse_inside_loops(graph: IGraph) -> None:
+    for iop, loops in graph.walk():
+        if is_barrier(iop) and loops:
+            raise CodegenError(
+                f"A barrier of all units stands inside the loop over {loops[-1].var}.",
+                where=print_iop(iop),
+                need="sync.dram outside of all loops, where a kernel can end and the next one begin",
+                remedy="unroll the loop, or run its body as a kernel of its own as often as it says",
+            )
+
+
+def _cut(body: Sequence[Any]) -> list[list[Any]]:
+    parts: list[list[Any]] = [[]]
+    for node in body:
+        if not isinstance(node, Loop) and is_barrier(node):
+            parts.append([])
+        else:
+            parts[-1].append(node)
+    return parts
+
+
+# -- pointers -------------------------------------------------------------------------------------
+def _part(graph: IGraph, programs: Sequence[Program], part: int) -> IGraph:
+    pointers = _pointers(graph, programs, part)
+    by_name = {str(p.name): p for p in pointers}
+
+    def seen(piece: ISlice) -> ISlice:
+        return piece.replace(pointer=by_name[str(piece.pointer.name)])
+
+    body = map_iops(programs[part].graph.body, lambda iop: map_slices(iop, seen))
+    return graph.replace(name=f"{graph.name}_{part + 1}of{len(programs)}", pointers=pointers, body=body)
+
+
+def _touching(programs: Sequence[Program], pointer: IPointer, kind: str | None = None) -> list[int]:
+    """The parts that touch a pointer (read or write it)."""
+    return [
+        k
+        for k, program in enumerate(programs)
+        if any(kind in (None, a.kind) for a in program.by_pointer[str(pointer.name)])
+    ]
+
+
+def _pointers(graph: IGraph, programs: Sequence[Program], part: int) -> list[IPointer]:
+    params, workspace, private = [], [], []
+    named = {str(s.pointer.name) for iop, _ in programs[part].graph.walk() for s in iop.slices()}
+    for pointer in graph.pointers:
+        if str(pointer.name) not in named:
+            continue
+        role = _role(programs, part, pointer)
+        fields = (pointer.name, pointer.level, pointer.dtype, pointer.size, role)
+        made = IPointer(*fields)  # type: ignore[call-arg]
+        (params if pointer.is_param else workspace if role != "tmp" else private).append(made)
+    return [*params, *workspace, *private]
+
+
+def _role(programs: Sequence[Program], part: int, pointer: IPointer) -> str:
+    if pointer.level != "dram" or (not pointer.is_param and len(_touching(programs, pointer)) < 2):
+        return "tmp"
+    writers = _touching(programs, pointer, "write")
+    if part not in writers:
+        return "in"
+    return "out" if pointer.role == "out" and writers == [part] else "inout"
+
+
+# -- what does not survive ------------------------------------------------------------------------
+def _refuse_live(graph: IGraph, programs: Sequence[Program]) -> None:
+    """reg and sram of which a part reads what an earlier one wrote."""
+    live: list[str] = []
+    for pointer in graph.pointers:
+        if pointer.level == "dram":
+            continue
+        for part in _touching(programs, pointer, "read"):
+            if not any(k < part for k in _touching(programs, pointer, "write")):
+                continue
+            found = _stale(programs[part], pointer)
+            live += [f"{print_slice(a.slice)} in {print_iop(a.iop)}" for a in found[:1]]
+    if live:
+        _refuse(graph, live)
+
+
+def _refuse(graph: IGraph, live: Sequence[str]) -> NoReturn:
+    raise CodegenError(
+        f"`{graph.name}` cannot be split at its sync.dram: what is in reg or sram there is read after it.",
+        where="; ".join(live),
+        need="everything that crosses the barrier in dram",
+        remedy="move it to a temporary dram pointer before the barrier and back after it, or load it again",
+    )
+
+
+def _stale(program: Program, pointer: IPointer) -> list[Access]:
+    """Reads of a pointer that this part has not, or not surely, written before."""
+    accesses = program.by_pointer[str(pointer.name)]
+    writes = [a for a in accesses if a.kind == "write" and a.certain]
+    reads = [a for a in accesses if a.kind == "read" and not any(covers(w, a) for w in writes)]
+    if not reads or not writes:
+        return reads
+    if replay.cost(accesses) > MAX_COST:
+        return reads
+    share = int(program.graph.num_units) if pointer.level == "sram" else 1
+    return [hole.read for hole in replay.first_unwritten(accesses, int(pointer.size), share)]
