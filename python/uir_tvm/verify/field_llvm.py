@@ -6,6 +6,10 @@ Every function here has its twin of the same name in `field` (or `field_domain`)
 
 from __future__ import annotations
 
+import functools
+import re
+from collections.abc import Iterable
+
 from . import field
 
 #: What the names in the text stand for.
@@ -376,13 +380,35 @@ define linkonce_odr i64 @uir_field_to_int(i64 %x) {
 """
 
 
-def text() -> str:
-    """All definitions."""
-    out = "".join(
-        _POWER.format(name=name, modulus=modulus) for name, modulus in (("p", field.P), ("q", field.Q))
-    )
+def text(names: Iterable[str] | None = None) -> str:
+    """The definitions of some functions (by default all) and of those that they call.
+
+    Parameters
+    ----------
+    names : iterable of str
+        As in the text, with ``uir_field_``.
+    """
+    known = _definitions()
+    wanted: dict[str, None] = {}
+    waiting = sorted(known if names is None else names)
+    while waiting:
+        name = waiting.pop()
+        if name not in wanted:
+            wanted[name] = None
+            waiting += _NAME.findall(known[name].partition("{")[2])
+    return "\n".join(known[name] for name in wanted)
+
+
+_NAME = re.compile(r"@(\w+)")
+
+
+@functools.cache
+def _definitions() -> dict[str, str]:
     body = _TEXT
     # longest names first: $P is the beginning of $POS
     for name in sorted(_NUMBERS, key=len, reverse=True):
         body = body.replace(f"${name}", str(_NUMBERS[name]))
-    return out + body
+    for name, modulus in (("p", field.P), ("q", field.Q)):
+        body += _POWER.format(name=name, modulus=modulus)
+    parts = ["define" + part for part in body.split("\ndefine")[1:]]
+    return {_NAME.findall(part)[0]: part for part in parts}

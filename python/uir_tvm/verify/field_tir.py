@@ -10,6 +10,7 @@ from typing import Any
 import tvm
 from tvm import tirx
 from tvm.ir import StringImm
+from tvm_ffi.structural import structural_walk
 
 from ..extract.affine_from_tir import call_name
 from ..extract.calls import CALLS, EXTERNS
@@ -37,8 +38,17 @@ def to_field(func: tirx.PrimFunc) -> tirx.PrimFunc:
     return _Translator().function(func)
 
 
+_PREFIX = "uir_field_"
+
+
 def _call(name: str, *args: Any) -> Any:
-    return tirx.call_pure_extern(WORD, f"uir_field_{name}", *args)
+    return tirx.call_pure_extern(WORD, f"{_PREFIX}{name}", *args)
+
+
+def _name_of(call: Any) -> list[str]:
+    """The function of ours that a call calls, if it does."""
+    first = call.args[0] if len(call.args) else None
+    return [first.value] if isinstance(first, StringImm) and first.value.startswith(_PREFIX) else []
 
 
 def _word(number: int) -> Any:
@@ -56,7 +66,10 @@ class _Translator:
 
     def function(self, func: tirx.PrimFunc) -> tirx.PrimFunc:
         params = [self.buffer(p) if tirx.buffer.is_buffer_var(p) else p for p in func.params]
-        body = tirx.AttrStmt(_word(0), "pragma_import_llvm", StringImm(text()), self.stmt(func.body))
+        body = self.stmt(func.body)
+        called: set[str] = set()
+        structural_walk(body, [(tvm.ir.Call, lambda call: called.update(_name_of(call)))])
+        body = tirx.AttrStmt(_word(0), "pragma_import_llvm", StringImm(text(called)), body)
         return tirx.PrimFunc(params, body, func.ret_type, func.attrs, func.span)
 
     def buffer(self, buffer: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import tvm
 from tvm import s_tir, tirx
-from tvm_ffi.structural import structural_map
+from tvm_ffi.structural import structural_map, structural_walk
 
 from ..igraph.dtypes import from_tvm
 from .cases import Parameter
@@ -39,6 +39,7 @@ class FunctionSide:
             Parameter(str(b.name), from_tvm(b.dtype), math.prod(int(n) for n in b.shape))
             for b in self.buffers
         ]
+        self.sums = sums(func)
         self._built: dict[str, Any] = {}
         self._lowered: tirx.PrimFunc | None = None
 
@@ -72,9 +73,27 @@ class FunctionSide:
     def _function(self, method: str) -> Any:
         if method not in self._built:
             made = to_field(self.lowered()) if method == FIELD_METHOD else propagating_nan(self.func)
-            module = tvm.compile(tvm.IRModule({"main": made}), target=_target())
+            # LLVM takes longer to optimise a small function than to run it
+            level = 0 if operations(self.lowered()) <= SMALL else 3
+            target = tvm.target.Target({"kind": "llvm", "opt-level": level})
+            module = tvm.compile(tvm.IRModule({"main": made}), target=target)
             self._built[method] = module["main"]
         return self._built[method]
+
+
+def sums(func: tirx.PrimFunc) -> bool:
+    """Whether a block of a function reduces by anything but ``max`` and ``min``."""
+    found = []
+
+    def visit(block: Any) -> None:
+        if any(v.iter_type == tirx.IterVar.CommReduce for v in block.iter_vars):
+            store = block.body
+            found.append(
+                not isinstance(store, tirx.BufferStore) or not isinstance(store.value, tirx.Max | tirx.Min)
+            )
+
+    structural_walk(func.body, [(s_tir.SBlock, visit)])
+    return any(found)
 
 
 def without_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -87,7 +106,7 @@ def without_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc:
         s_tir.transform.LowerMatchBuffer(),
         s_tir.transform.LowerOpaqueBlock(),
     ]
-    with _target():
+    with tvm.target.Target("llvm"):
         module = tvm.transform.Sequential(passes)(tvm.IRModule({"main": func}))
     return module["main"]
 
@@ -132,9 +151,5 @@ def operations(stmt: Any) -> float:
 
 #: Operations that one store stands for.
 STORE = 3
-
-
-def _target() -> tvm.target.Target:
-    from .. import hardware
-
-    return tvm.target.Target({"kind": "llvm", "mcpu": str(hardware.get("host").figures["mcpu"])})
+#: Up to how many operations a function is compiled without optimisation.
+SMALL = 1e6
