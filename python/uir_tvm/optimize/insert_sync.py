@@ -229,7 +229,7 @@ def _held(races: Races) -> list[tuple[Place, Place]]:
 def _gaps(graph: IGraph, held: Sequence[tuple[Place, Place]]) -> list[_Gap]:
     """Every sync that might be placed, the later of one body first: so late the fewest iOps wait."""
     sizes = {"sram": int(graph.num_units), "dram": int(graph.num_parallel)}
-    scopes = {}
+    scopes: dict[str, int] = {}
     for scope, size in sizes.items():  # the least scope of each size
         if size > 1 and size not in scopes.values():
             scopes[scope] = size

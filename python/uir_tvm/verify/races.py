@@ -296,10 +296,10 @@ class Races:
         y = dict(pairing.second_at) | conflict.answer.second
         for v in pairing.equal:
             x[v] = y[v] = x[v] if v in x else y.get(v, 0)
-        if (v := pairing.carried) is not None:
+        if (loop := pairing.carried) is not None:
             # where one side does not depend on the loop, the neighbouring iteration serves
-            x[v] = x[v] if v in x else y.get(v, 1) - 1
-            y[v] = y.get(v, x[v] + 1)
+            x[loop] = x[loop] if loop in x else y.get(loop, 1) - 1
+            y[loop] = y.get(loop, x[loop] + 1)
         witness = {PID: x[PID], **{w: x.get(w, 0) for w, _ in self.order.loops[a.position]}}
         witness |= {f"{PID}'": y[PID], **{f"{w}'": y.get(w, 0) for w, _ in self.order.loops[b.position]}}
         witness["element"] = conflict.answer.element
@@ -343,7 +343,8 @@ class Races:
             first_at=tuple(f for f in pairing.first_at if f[0] in used),
             second_at=tuple(f for f in pairing.second_at if f[0] in used),
         )
-        return self._ask(a.region, b.region, relevant, Units(*map(tuple, relation.conditions())))
+        joined, apart = relation.conditions()
+        return self._ask(a.region, b.region, relevant, Units(tuple(joined), tuple(apart)))
 
     def _ask(self, a: Region, b: Region, pairing: Pairing, units: Units) -> Meeting | None | Unproved:
         """The answer, once for the same elements, instances and units."""
