@@ -17,6 +17,7 @@ import pytest
 from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 from uir_tvm.cli import main
+from uir_tvm.optimize import PASSES
 
 from tests import tiny
 
@@ -134,7 +135,7 @@ def test_inspect_shows_every_stage(compiled: pathlib.Path, args: tuple[str, ...]
 
 def test_inspect_shows_all_stages_of_a_kernel(compiled: pathlib.Path) -> None:
     data = json.loads(ok("--json", "inspect", compiled, "--kernel", KERNEL).stdout)
-    assert set(data) == {"kernel", "tir", "igraph", "source"}
+    assert set(data) == {"kernel", "tir", "igraph", "optimize", "source"}
 
 
 def test_dumps_compile(compiled: pathlib.Path, tmp_path: pathlib.Path) -> None:
@@ -148,7 +149,7 @@ def test_override_changes_the_result(tmp_path: pathlib.Path) -> None:
     onnx.save(onnx_model("LeakyRelu"), tmp_path / "model.onnx")
     stages = tmp_path / "stages"
     ok("compile", tmp_path / "model.onnx", "--dump", stages)
-    (path,) = stages.glob("*.igraph")
+    (path,) = stages.glob("*.opt.igraph")
     assert "0.01" in path.read_text()
     path.write_text(re.sub(r"0\.0(10*\d*|099\d+)", "0.5", path.read_text()))
     for other in stages.iterdir():
@@ -261,3 +262,20 @@ def test_installed_command(tmp_path: pathlib.Path) -> None:
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 11 and json.loads(run.stdout)["error"] == "ArtifactError"
     assert "Traceback" not in run.stderr
+
+
+def test_passes_lists_the_table() -> None:
+    names = [row["pass"] for row in json.loads(ok("passes", "--json").stdout)]
+    assert names == [row.name for row in PASSES]
+    shown = ok("passes").stdout
+    assert all(name in shown for name in names)
+
+
+def test_passes_of_ones_own(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """What the passes changed stands above the graph that the target got."""
+    ok("compile", model, "-o", tmp_path / "none.uir", "--passes", "none")
+    ok("compile", model, "-o", tmp_path / "some.uir", "--passes", "dead,allocate", "--fast-math")
+    args = ("--kernel", KERNEL, "--stage", "optimize")
+    assert ok("inspect", tmp_path / "none.uir", *args).stdout.startswith("hardware")
+    assert ok("inspect", tmp_path / "some.uir", *args).stdout.startswith("# allocate")
+    assert "reuse, elide" in refused(13, "compile", model, "-o", tmp_path / "bad.uir", "--passes", "speed")

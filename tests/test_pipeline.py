@@ -13,6 +13,7 @@ import uir_tvm
 from uir_tvm import pipeline
 from uir_tvm.errors import ArtifactError, FrontendError, ParseError, UirError, VerifyError
 from uir_tvm.igraph.parser import parse_igraph
+from uir_tvm.optimize import dead
 from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
@@ -30,10 +31,11 @@ def dumps(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:
     return folder
 
 
-def scaled_kernel(folder: pathlib.Path) -> pathlib.Path:
-    """An override of ``y = x * 2`` in a folder of its own; returns its file."""
+def scaled_kernel(folder: pathlib.Path, suffix: str = ".igraph") -> pathlib.Path:
+    """An override of one stage of ``y = x * 2`` in a folder of its own; returns its file."""
     uir_tvm.compile(doubling(), options=CompileOptions(dump_dir=folder))
-    (path,) = folder.glob("*.igraph")
+    (tir,) = folder.glob("*.tir.json")
+    path = folder / (tir.name.removesuffix(".tir.json") + suffix)
     for other in folder.iterdir():
         if other != path:
             other.unlink()
@@ -48,6 +50,7 @@ def doubling() -> tvm.IRModule:
 def test_every_stage_is_dumped(dumps: pathlib.Path) -> None:
     assert sorted(path.name for path in dumps.iterdir()) == [
         f"{KERNEL}.igraph",
+        f"{KERNEL}.opt.igraph",
         f"{KERNEL}.source.txt",
         f"{KERNEL}.tir.json",
         "tiny.relax.json",
@@ -63,7 +66,7 @@ def test_dump_of_the_model_compiles(dumps: pathlib.Path) -> None:
     np.testing.assert_allclose(exe(x), tiny.expected(x), atol=tiny.TOLERANCE)
 
 
-@pytest.mark.parametrize("suffix", [".tir.json", ".igraph"])
+@pytest.mark.parametrize("suffix", [".tir.json", ".igraph", ".opt.igraph"])
 def test_dump_of_a_kernel_compiles(dumps: pathlib.Path, suffix: str) -> None:
     exe = uir_tvm.compile(dumps / f"{KERNEL}{suffix}")
     assert exe.report()["kernels_without_igraph"] == []
@@ -76,11 +79,12 @@ def test_dump_of_a_kernel_compiles(dumps: pathlib.Path, suffix: str) -> None:
     np.testing.assert_allclose(got.reshape(shape), e / e.sum(1, keepdims=True), atol=tiny.TOLERANCE)
 
 
+@pytest.mark.parametrize("suffix", [".igraph", ".opt.igraph"])
 @pytest.mark.parametrize("by", ["option", "environment"])
 def test_an_edited_igraph_takes_the_place(
-    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, by: str
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, by: str, suffix: str
 ) -> None:
-    path = scaled_kernel(tmp_path)
+    path = scaled_kernel(tmp_path, suffix)
     text, count = re.subn(r"\[2\.0\]", "[5.0]", path.read_text())
     assert count >= 1
     path.write_text(text)
@@ -128,8 +132,9 @@ def test_an_override_that_does_not_parse(tmp_path: pathlib.Path) -> None:
     assert error.where.startswith(f"{path}, line ")
 
 
-def test_an_override_that_breaks_a_rule(tmp_path: pathlib.Path) -> None:
-    path = scaled_kernel(tmp_path)
+@pytest.mark.parametrize("suffix", [".igraph", ".opt.igraph"])
+def test_an_override_that_breaks_a_rule(tmp_path: pathlib.Path, suffix: str) -> None:
+    path = scaled_kernel(tmp_path, suffix)
     path.write_text(path.read_text().replace("dram, fp32, 24, in", "dram, fp32, 23, in"))
     error = refused(tmp_path, VerifyError)
     assert str(path) in error.where and "witness" in error.where
@@ -183,3 +188,37 @@ def test_unusual_names_become_legal_file_names(name: str, tmp_path: pathlib.Path
 def test_unusual_names_stay_different() -> None:
     names = ["a" * 300, "a" * 301, "a/b", "a_b", "a b"]
     assert len({pipeline.file_stem(name) for name in names}) == len(names)
+
+
+
+def kernel_record(folder: pathlib.Path, options: CompileOptions) -> pipeline.KernelRecord:
+    """The tiny model's kernel through the stages."""
+    func = tvm.ir.load_json((folder / f"{KERNEL}.tir.json").read_text())
+    with pipeline.recording(options):
+        return pipeline.compile_kernel(func, registry.resolve("uir-cpu").target, KERNEL)
+
+
+def test_the_target_gets_the_optimised_graph(dumps: pathlib.Path) -> None:
+    record = kernel_record(dumps, CompileOptions())
+    assert [step.name for step in record.steps] == list(registry.get("uir-cpu").passes)
+    assert record.optimized is record.products["optimize"].graph and not record.products["optimize"].faults
+
+
+def test_passes_are_the_users_choice(dumps: pathlib.Path) -> None:
+    record = kernel_record(dumps, CompileOptions(passes=("dead", "reuse")))
+    assert [step.name for step in record.steps] == ["dead", "reuse"]
+    none = kernel_record(dumps, CompileOptions(passes=()))
+    assert none.steps == () and none.optimized is none.igraph and not none.fallback
+
+
+def test_a_pass_that_is_refused_is_left_out(
+    dumps: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The kernel still goes through the graph before it, and both log and record say so."""
+    monkeypatch.setattr(dead, "run", lambda graph: graph.replace(body=[]))
+    record = kernel_record(dumps, CompileOptions(passes=("dead",)))
+    assert not record.fallback and record.optimized is record.igraph
+    (step,) = record.steps
+    assert step.fault.startswith("Nothing writes the output")
+    assert "dead" in caplog.text and KERNEL in caplog.text
+    assert "# dead: refused" in str(record.products["optimize"])

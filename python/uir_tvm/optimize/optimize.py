@@ -42,8 +42,8 @@ class Step:
     """
 
     name: str
-    graph_before: IGraph
-    graph_after: IGraph
+    graph_before: IGraph = attrs.field(repr=False)
+    graph_after: IGraph = attrs.field(repr=False)
     seconds: float
     fault: str = ""
 
