@@ -293,4 +293,7 @@ def _info_of(record: pipeline.KernelRecord) -> KernelInfo:
     texts = {s.name: s.dump(record.products[s.name]) for s in pipeline.STAGES if s.name in record.products}
     if "tir" in texts:
         texts["tir"] = record.products["tir"].script()
-    return KernelInfo(record.name, record.hero, record.recipe, record.fallback, texts, dict(record.seconds))
+    seconds = dict(record.seconds)
+    return KernelInfo(
+        record.name, record.hero, record.recipe, record.fallback, texts, seconds, record.num_phases
+    )

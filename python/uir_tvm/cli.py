@@ -29,6 +29,7 @@ def main() -> None:
     uir run model.uir --input x.npy                   run it
     uir inspect model.uir                             what it consists of
     uir inspect model.uir --kernel NAME --stage igraph
+    uir verify kernel.igraph                          whether an iGraph is right
     uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b

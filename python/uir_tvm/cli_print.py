@@ -59,7 +59,7 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
 def print_report(report: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     for key, value in report.items():
-        if key in ("kernel_list", "kernels_without_igraph", "fallbacks"):
+        if key in ("kernel_list", "kernels_without_igraph", "kernels_split", "fallbacks"):
             continue
         shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items()) if key == "seconds" else value
         table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
@@ -71,6 +71,8 @@ def print_report(report: dict[str, Any]) -> None:
             OUT.print(f"  {row['kernel']}: {row['reason'].splitlines()[0]}", markup=False)
     else:
         OUT.print("every custom kernel went through an iGraph")
+    for row in report.get("kernels_split", []):
+        OUT.print(f"  {row['kernel']}: {row['note']}", markup=False)
     if "kernel_list" in report:
         OUT.print(table_of(report["kernel_list"]))
 

@@ -79,6 +79,13 @@ class KernelRecord:
         return () if made is None else made.steps
 
     @property
+    def num_phases(self) -> int:
+        """In how many parts, one after the other, a target without a barrier of all units runs it."""
+        from .optimize.split import num_phases
+
+        return 1 if self.optimized is None or self.fallback else num_phases(self.optimized)
+
+    @property
     def lowered(self) -> tirx.PrimFunc:
         """What is handed to TVM's code generation."""
         return self.products.get("source", self.products["prim_func"])

@@ -287,10 +287,6 @@ def _refusals() -> Iterator[Case]:
     yield Case("power-int32-one", one, (power,), {"uir-cpu": "raises integers to constant powers"})
     directed = Operation("cast", Operand("fp16"), (Operand("fp32"),), lambda t, s: make.cast(t, s, "floor"))
     yield Case("cast_floor-fp16-row", row, (directed,), {"uir-cpu": "to the nearest only"})
-    dram = Operation(
-        "sync", Operand("fp32"), (Operand("fp32"),), lambda t, s: make.sync(t, t, "dram"), in_place=True
-    )
-    yield Case("sync_dram-fp32-one", one, (dram,), {"uir-cpu": "no barrier of all units"})
 
 
 def _cases() -> Iterator[Case]:

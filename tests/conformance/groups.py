@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Group forms: iOps that join the units of a group."""
+"""Graphs whose units hand each other values: group forms, and barriers of all units."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNITS, COLS = 4, 24
 
 @attrs.frozen
 class GroupForm:
-    """One graph of one group with four units, and inputs for it."""
+    """One graph of four units, and inputs for it."""
 
     make: Callable[[HardwareModel], IGraph]
     #: Part of the message with which a target refuses, by target.
@@ -51,5 +51,36 @@ def _total(hardware: HardwareModel) -> IGraph:
     return IGraph("total", hardware, 1, UNITS, [x, y, tile, shared, total, wide], body)
 
 
+def _share(hardware: HardwareModel) -> IGraph:
+    """Every element over the sum of all magnitudes, in three phases with barriers of all units between."""
+    x, y, tile, _ = _pointers()
+    part, sums = IPointer("part", "dram", "fp32", UNITS, "tmp"), IPointer("sums", "reg", "fp32", UNITS, "tmp")
+    total, wide = IPointer("total", "dram", "fp32", 1, "tmp"), IPointer("wide", "reg", "fp32", COLS, "tmp")
+    one = IPointer("one", "reg", "fp32", 1, "tmp")
+    row, mine, pid = (1, COLS), COLS * var("pid"), var("pid")
+    whole, spread, single = ISlice(tile, 0, row), ISlice(wide, 0, row), ISlice(one, 0, (1, 1))
+    parts, first = ISlice(part, 0, (1, UNITS)), {"rows": (None, 1 - pid)}
+    body = [
+        make.move(whole, ISlice(x, mine, row)),
+        make.unary("abs", spread, whole),
+        make.reduce("add", single, spread, "row"),
+        make.move(ISlice(part, pid, (1, 1)), single),
+        make.sync(parts, parts, "dram"),
+        make.move(ISlice(sums, 0, (1, UNITS)), parts),
+        make.reduce("add", single, ISlice(sums, 0, (1, UNITS)), "row"),
+        make.move(ISlice(total, 0, (1, 1), **first), single.replace(**first)),
+        make.sync(ISlice(total), ISlice(total), "dram"),
+        make.move(single, ISlice(total)),
+        make.broadcast(spread, single, "row"),
+        make.move(whole, ISlice(x, mine, row)),
+        make.binary("div", whole, whole, spread),
+        make.move(ISlice(y, mine, row), whole),
+    ]
+    return IGraph("share", hardware, UNITS, 1, [x, y, part, total, tile, wide, one, sums], body)
+
+
 #: By name.
-GROUP_FORMS = {"reduce and broadcast": GroupForm(_total, {"uir-cpu": "4 units in a group"})}
+GROUP_FORMS = {
+    "reduce and broadcast": GroupForm(_total, {"uir-cpu": "4 units in a group"}),
+    "three phases": GroupForm(_share, {}),
+}

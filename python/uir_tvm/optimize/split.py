@@ -81,12 +81,17 @@ def phases(graph: IGraph) -> list[IGraph]:
     if not any(is_barrier(iop) for iop, _ in graph.walk()):
         return [graph]
     _refuse_inside_loops(graph)
-    bodies = [body for body in _cut(graph.body) if any(iop.op != "sync" for iop, _ in walk_body(body))]
+    bodies = _bodies(graph)
     if len(bodies) < 2:
         return [graph.replace(body=map_iops(graph.body, lambda iop: None if is_barrier(iop) else iop))]
     programs = [Program(graph.replace(body=body)) for body in bodies]
     _refuse_live(graph, programs)
     return [_part(graph, programs, k) for k in range(len(bodies))]
+
+
+def num_phases(graph: IGraph) -> int:
+    """How many graphs `phases` makes of a graph that it does not refuse."""
+    return max(1, len(_bodies(graph)))
 
 
 def is_barrier(iop: IOp) -> bool:
@@ -105,14 +110,15 @@ def _refuse_inside_loops(graph: IGraph) -> None:
             )
 
 
-def _cut(body: Sequence[Any]) -> list[list[Any]]:
+def _bodies(graph: IGraph) -> list[list[Any]]:
+    """What lies between the barriers, where it is more than other syncs."""
     parts: list[list[Any]] = [[]]
-    for node in body:
+    for node in graph.body:
         if not isinstance(node, Loop) and is_barrier(node):
             parts.append([])
         else:
             parts[-1].append(node)
-    return parts
+    return [body for body in parts if any(iop.op != "sync" for iop, _ in walk_body(body))]
 
 
 # -- pointers -------------------------------------------------------------------------------------

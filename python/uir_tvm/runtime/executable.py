@@ -27,6 +27,8 @@ class KernelInfo:
     #: Text by stage name (tir, igraph, source).
     texts: Mapping[str, str] = attrs.field(factory=dict)
     seconds: Mapping[str, float] = attrs.field(factory=dict)
+    #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
+    phases: int = 1
 
 
 @attrs.frozen
@@ -131,6 +133,11 @@ class Executable:
             "kernels_through_igraph": sum(1 for k in kernels if not k.fallback),
             "kernels_without_igraph": [
                 {"kernel": k.name, "reason": k.fallback} for k in kernels if k.fallback
+            ],
+            "kernels_split": [
+                {"kernel": k.name, "note": f"split into {k.phases} phases at sync.dram"}
+                for k in kernels
+                if k.phases > 1
             ],
             "seconds": dict(self.info.seconds),
         }
