@@ -27,6 +27,15 @@ from . import functions
 CPU = hardware.get("avx512-2core")
 
 
+def product() -> Any:
+    """c = a @ b."""
+    a, b = te.placeholder((8, 40), name="a"), te.placeholder((40, 16), name="b")
+    k = te.reduce_axis((0, 40), name="k")
+    return te.create_prim_func(
+        [a, b, te.compute((8, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")]
+    )
+
+
 def staged_elementwise(stages: int = 2) -> Schedule:
     """Tiles of an elementwise function, each operand through reg."""
     sch = Schedule(functions.elementwise())
@@ -40,10 +49,7 @@ def staged_elementwise(stages: int = 2) -> Schedule:
 
 def staged_product(stages: int = 3) -> Schedule:
     """A matrix product whose loop over k loads a panel of each operand."""
-    a, b = te.placeholder((8, 40), name="a"), te.placeholder((40, 16), name="b")
-    k = te.reduce_axis((0, 40), name="k")
-    c = te.compute((8, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
-    sch = Schedule(te.create_prim_func([a, b, c]))
+    sch = Schedule(product())
     block = sch.get_sblock("c")
     i, j, k_loop = sch.get_loops(block)
     pid, rows = sch.split(i, [2, None])
@@ -69,14 +75,18 @@ def row_sum(stages: int = 2) -> Schedule:
     return sch
 
 
-CASES: list[Callable[[], Schedule]] = [staged_elementwise, staged_product, row_sum]
+FUNCTIONS: dict[Callable[[], Schedule], Callable[[], Any]] = {
+    staged_elementwise: functions.elementwise,
+    staged_product: product,
+    row_sum: functions.row_sum,
+}
 
 
 def loops(body: Any) -> list[Loop]:
     return [x for n in body if isinstance(n, Loop) for x in (n, *loops(n.body))]
 
 
-@pytest.mark.parametrize("make", CASES)
+@pytest.mark.parametrize("make", FUNCTIONS)
 def test_the_loop_comes_out_in_stages_and_computes_the_same(make: Callable[[], Schedule]) -> None:
     """In the interpreter to the bit, and on the CPU, against the graph without stages."""
     sch = make()
@@ -96,28 +106,12 @@ def test_the_loop_comes_out_in_stages_and_computes_the_same(make: Callable[[], S
     support.check(optimize(graph).graph, inputs, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("make", CASES)
+@pytest.mark.parametrize("make", FUNCTIONS)
 def test_the_trace_replays(make: Callable[[], Schedule]) -> None:
     sch = make()
-    func = Schedule(sch.mod).mod
-    again = Schedule(_original(make))
+    again = Schedule(FUNCTIONS[make]())
     Trace.apply_json_to_schedule(sch.trace.as_json(), again)
-    assert structural_equal(func, again.mod)
-
-
-def _original(make: Callable[[], Schedule]) -> Any:
-    sch = make()
-    return {staged_elementwise: functions.elementwise, row_sum: functions.row_sum}.get(
-        make, lambda: _product()
-    )()
-
-
-def _product() -> Any:
-    a, b = te.placeholder((8, 40), name="a"), te.placeholder((40, 16), name="b")
-    k = te.reduce_axis((0, 40), name="k")
-    return te.create_prim_func(
-        [a, b, te.compute((8, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")]
-    )
+    assert structural_equal(sch.mod, again.mod)
 
 
 @T.prim_func(s_tir=True)

@@ -126,6 +126,15 @@ class Memory:
                 best = Peak(at, total, [self.ranges[i] for i in ordered])
         return best
 
+    def _least(self, sizes: Sequence[int]) -> int:
+        """Bytes that no placement stays below: what is alive at once takes whole multiples of the alignment.
+
+        Only the highest pointer need not be rounded up.
+        """
+        rounded = [-(-size // self.align) * self.align for size in sizes]
+        top = self.most_alive(rounded)
+        return 0 if top is None else top.bytes - max(r - s for r, s in zip(rounded, sizes, strict=True))
+
     def _saved(self, at: int, sizes: Sequence[int]) -> int:
         """Bytes that the output of the iOp at a position may save by taking an input's place."""
         pairs = [pair for pair in self.shared if self.ranges[pair[1]].born == at]
@@ -142,8 +151,7 @@ class Memory:
             A peak with which the search may stop.
         """
         sizes = self.sizes() if sizes is None else sizes
-        top = self.most_alive(sizes)
-        enough = max(enough, top.bytes if top is not None else 0)
+        enough = max(enough, self._least(sizes))
         best: tuple[int, list[int]] | None = None
         for order in self._orders(sizes):
             found = self._place(order, sizes)
