@@ -14,6 +14,7 @@ from .cli_base import OUT, Commands, emit, global_options, state_of
 from .cli_print import compile_progress, emit_explanation, print_report, table_of
 from .cli_verify import verify_command
 from .errors import CodegenError
+from .options import EQUIVALENCE
 
 __all__ = ["compile_progress", "main"]
 
@@ -55,7 +56,19 @@ def main() -> None:
     help="Take KERNEL.tir.json, KERNEL.igraph or KERNEL.opt.igraph from here in place of what the stage made; "
     "a file that is refused ends the compilation.",
 )
-@click.option("--verify/--no-verify", default=True, show_default=True, help="Verify every iGraph.")
+@click.option(
+    "--verify/--no-verify",
+    default=True,
+    show_default=True,
+    help="Verify every iGraph; --verify asked for by name also means --equivalence sampled.",
+)
+@click.option(
+    "--equivalence",
+    type=click.Choice(EQUIVALENCE),
+    help="Compare what every iGraph computes with its function, on residues and on special values, after "
+    "extraction and after every pass: sampled takes some tenths of a second a kernel, full what it takes. "
+    "Default: UIR_EQUIVALENCE, else none.",
+)
 @click.option(
     "--passes",
     metavar="NAME,...",
@@ -73,6 +86,7 @@ def compile_command(
     dump: pathlib.Path | None,
     override: pathlib.Path | None,
     verify: bool,
+    equivalence: str | None,
     passes: str | None,
     fast_math: bool,
 ) -> None:
@@ -102,6 +116,7 @@ def compile_command(
     defaults = CompileOptions()
     options = CompileOptions(
         verify=verify,
+        equivalence=equivalence or _level(ctx, defaults.equivalence),
         dump_dir=dump or defaults.dump_dir,
         override_dir=override or defaults.override_dir,
         passes=None if passes is None else _names(passes),
@@ -330,6 +345,12 @@ def _shapes(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
             raise click.BadParameter(f"{pair!r} is not NAME=1x128")
         shapes[name] = tuple(int(part) for part in parts)
     return shapes or None
+
+
+def _level(ctx: click.Context, default: str) -> str:
+    """How far to compare where --equivalence does not say it: --verify by name asks for a sample at least."""
+    by_name = ctx.get_parameter_source("verify") is click.core.ParameterSource.COMMANDLINE
+    return "sampled" if by_name and ctx.params["verify"] and default == "none" else default
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -9,10 +9,13 @@ from typing import Any
 
 import attrs
 
+from .errors import UirError
+
 #: Environment variable -> what it means (shown by ``uir doctor``).
 VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
+    "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
 }
 
@@ -20,6 +23,19 @@ VARIABLES = {
 def _folder(variable: str) -> pathlib.Path | None:
     value = os.environ.get(variable, "")
     return pathlib.Path(value) if value else None
+
+
+#: How much of every iGraph is compared with what it stands for.
+EQUIVALENCE = ("none", "sampled", "full")
+
+
+def _equivalence() -> str:
+    return os.environ.get("UIR_EQUIVALENCE", "") or "none"
+
+
+def _known_level(_: Any, __: Any, level: str) -> None:
+    if level not in EQUIVALENCE:
+        raise UirError(f"{level!r} is no level of equivalence.", need="one of " + ", ".join(EQUIVALENCE))
 
 
 def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
@@ -46,11 +62,17 @@ class CompileOptions:
         the target does not leave out.
     fast_math : bool
         Whether passes may change the rounding of floats.
+    equivalence : str
+        Whether every iGraph is compared with its function after extraction and after every pass
+        (`uir_tvm.verify.equivalent`): ``none``, ``sampled`` (some tenths of a second a kernel) or ``full``
+        (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
 
     Raises
     ------
     uir_tvm.errors.PassError
         There is no pass of a name in ``passes``.
+    uir_tvm.errors.UirError
+        There is no such level of equivalence.
     """
 
     verify: bool = True
@@ -60,6 +82,7 @@ class CompileOptions:
         default=None, converter=attrs.converters.optional(tuple), validator=_known_passes
     )
     fast_math: bool = False
+    equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
 
 
 def num_threads() -> int:

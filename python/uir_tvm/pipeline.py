@@ -38,6 +38,7 @@ from .options import CompileOptions
 
 if TYPE_CHECKING:
     from .optimize import Optimized, Step
+    from .verify import Equivalence
 
 log = logging.getLogger(__name__)
 
@@ -60,6 +61,8 @@ class KernelRecord:
     fallback: str = ""
     #: Stages whose product came from the user's override folder.
     overridden: tuple[str, ...] = ()
+    #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
+    equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
 
     @property
     def igraph(self) -> IGraph | None:
@@ -149,7 +152,18 @@ def _extract(record: KernelRecord, context: Context) -> IGraph:
 def _extracted(record: KernelRecord, context: Context) -> IGraph:
     from .extract import extract
 
-    return _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
+    graph = _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
+    _compare(record, graph, context)
+    return graph
+
+
+def _compare(record: KernelRecord, graph: IGraph, context: Context) -> None:
+    """Compare a graph with its function: the one that was given, or the user's own in its place."""
+    from .verify.compared import Comparer
+
+    source = record.products["tir" if "tir" in record.overridden else "prim_func"]
+    if _given(source) is None:
+        Comparer(context.options.equivalence, record.equivalence).compare("igraph", source, graph)
 
 
 def _second_schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc | None:
@@ -181,16 +195,13 @@ def _optimize(record: KernelRecord, context: Context) -> Optimized:
     from .optimize import optimize
     from .target import registry
     from .verify import verify
+    from .verify.compared import Comparer
 
-    options = context.options
+    options, graph = context.options, record.products["igraph"]
     names = registry.of_target(context.target).passes if options.passes is None else options.passes
-    return optimize(
-        record.products["igraph"],
-        names,
-        fast_math=options.fast_math,
-        check=verify if options.verify else None,
-        keep_going=True,
-    )
+    comparer = Comparer(options.equivalence, record.equivalence)
+    check = comparer.after_passes(graph, verify if options.verify else None, options.fast_math)
+    return optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
 
 
 def _emit(record: KernelRecord, context: Context) -> Any:
@@ -314,7 +325,11 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
         start = time.perf_counter()
         product = _override(stage, record, context)
         try:
-            record.products[stage.name] = stage.make(record, context) if product is None else product
+            if product is None:
+                product = stage.make(record, context)
+            elif stage.name in ("igraph", "optimize"):
+                _compare(record, getattr(product, "graph", product), context)
+            record.products[stage.name] = product
         except UirError as error:
             if record.overridden or _given(func) is not None:
                 raise _leaving(error) from error

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Equivalence as the compiler asks it of every kernel: after extraction, and after every pass."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import EquivalenceError
+from ..igraph.nodes import IGraph
+from .equivalent import METHODS, Equivalence, Reference, equivalent
+from .sides import VALUES_METHOD
+
+log = logging.getLogger(__name__)
+
+
+class Comparer:
+    """The comparisons of one kernel.
+
+    Parameters
+    ----------
+    level : str
+        ``none``, ``sampled`` or ``full`` (see `options.CompileOptions`).
+    results : list
+        Where (what was compared, result) is noted.
+    """
+
+    def __init__(self, level: str, results: list[tuple[str, Equivalence]]) -> None:
+        self.level, self.results = level, results
+
+    def compare(self, what: str, reference: Any, graph: IGraph, fast_math: bool = False) -> None:
+        """Compare a graph with what it stands for, at this level.
+
+        Raises
+        ------
+        EquivalenceError
+            They differ.
+        """
+        if self.level == "none":
+            return
+        # a pass that may change constants changes what is exact
+        methods = (VALUES_METHOD,) if fast_math else METHODS
+        try:
+            found = equivalent(reference, graph, methods=methods, full=self.level == "full")
+        except EquivalenceError as error:
+            log.warning("kernel %s, %s: %s", graph.name, what, error)
+            raise
+        log.info("kernel %s, %s: %s", graph.name, what, found)
+        self.results.append((what, found))
+
+    def after_passes(
+        self, graph: IGraph, check: Callable[[IGraph], None] | None, fast_math: bool
+    ) -> Callable[[IGraph], None] | None:
+        """``check`` of the graphs that passes make, then their comparison with the one before them all."""
+        if self.level == "none":
+            return check
+        reference = Reference(graph, full=self.level == "full")
+
+        def both(made: IGraph) -> None:
+            if check is not None:
+                check(made)
+            self.compare("after a pass", reference, made, fast_math)
+
+        return both
