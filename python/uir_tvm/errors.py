@@ -125,7 +125,7 @@ class VerifyError(WitnessError):
     ----------
     rule : str
         One of `uir_tvm.verify.ALL`: ``form``, ``shape``, ``dtype``, ``bounds``, ``identity``,
-        ``coverage``, ``uninitialised``, ``capacity`` or ``race``; or ``equivalence``.
+        ``coverage``, ``uninitialised``, ``capacity``, ``addresses`` or ``race``; or ``equivalence``.
     """
 
     def __init__(self, what: str, *, rule: str, witness: dict[str, int] | None = None, **fields: str) -> None:
