@@ -18,6 +18,9 @@ HIGHEST_INTEGER = 5
 STRETCH = 16
 #: One in so many elements of a stretch with special values is one.
 RARITY = 6
+#: What whole sections are shifted by where magnitudes may be extreme: exp of it is no number of fp32, so that
+#: a row's maximum counts, and what stands in for the maximum of nothing.
+SECTION, SHIFTS = 128, (0.0, -150.0, 150.0)
 
 
 @attrs.frozen
@@ -47,10 +50,13 @@ class Specials:
         Infinities and NaN.
     extreme : bool
         The largest and smallest magnitudes, whose sums depend on their order.
+    outside : bool
+        Integers that are no index of any table; what they read is defined between iGraphs only.
     """
 
     infinite: bool = True
     extreme: bool = True
+    outside: bool = False
 
 
 def field_arrays(parameters: Sequence[Parameter], seed: int) -> list[np.ndarray]:
@@ -66,13 +72,20 @@ def value_arrays(parameters: Sequence[Parameter], seed: int, specials: Specials)
     """Numbers between -2 and 2 mixed with special values, small integers and bools; flat."""
     rng = np.random.default_rng(seed)
     return [
-        _floats(rng, p, specials) if dtype_of(p.dtype).kind == "float" else _whole(rng, p) for p in parameters
+        _floats(rng, p, specials) if dtype_of(p.dtype).kind == "float" else _whole(rng, p, specials.outside)
+        for p in parameters
     ]
 
 
-def _whole(rng: np.random.Generator, p: Parameter) -> np.ndarray:
+def _whole(rng: np.random.Generator, p: Parameter, outside: bool = False) -> np.ndarray:
     row = dtype_of(p.dtype)
-    return rng.integers(0, 2 if row.kind == "bool" else HIGHEST_INTEGER, p.size).astype(row.numpy)
+    values = rng.integers(0, 2 if row.kind == "bool" else HIGHEST_INTEGER, p.size).astype(row.numpy)
+    if outside and row.kind != "bool":
+        limits = np.iinfo(row.numpy)
+        beyond = np.asarray([limits.min or limits.max, limits.max], row.numpy)
+        place = rng.integers(0, RARITY, p.size) == 0
+        values = np.where(place, beyond[rng.integers(0, 2, p.size)], values)
+    return values
 
 
 def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.ndarray:
@@ -88,5 +101,9 @@ def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.nd
     values = rng.uniform(-2, 2, p.size)
     chosen = np.asarray(pool)[rng.integers(0, len(pool), p.size)]
     place = (rng.integers(0, RARITY, p.size) == 0) & ((np.arange(p.size) // STRETCH) % 2 == 0)
+    if specials.extreme:
+        shifts = np.asarray(SHIFTS)[rng.integers(0, len(SHIFTS), p.size // SECTION + 1)]
+        shift = shifts.repeat(SECTION)[: p.size]
+        values, place = values + shift, place & (shift == 0)
     with np.errstate(all="ignore"):
         return np.where(place, chosen, values).astype(row.numpy)
