@@ -288,6 +288,18 @@ def test_all_units_exchange_through_dram_and_only_with_a_sync() -> None:
         run(unsynced, a)
 
 
+@pytest.mark.parametrize("theirs, fine", [("pid / 4 * 4 + 3 - pid % 4", True), ("(pid + 4) % 8", False)])
+def test_a_barrier_of_a_group_orders_its_units_in_dram_too(theirs: str, fine: bool) -> None:
+    """Units of one group may exchange through dram after a sync.sram; units of two groups may not."""
+    a = np.arange(8, dtype=np.float32)
+    graph = parse_igraph(re.sub("sync.dram", "sync.sram", print_igraph(exchange("dram", "pid", theirs, 8))))
+    if fine:
+        assert run(graph, a)[0].tolist() == [3, 2, 1, 0, 7, 6, 5, 4]
+    else:
+        with pytest.raises(InterpreterError, match="with no sync between"):
+            run(graph, a)
+
+
 # --- gather, scatter, identity -------------------------------------------------------------------
 
 

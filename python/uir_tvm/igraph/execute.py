@@ -13,7 +13,7 @@ from .bound import BoundIOp, Env
 from .iops_meaning import Region
 from .iops_meaning import gather as gather_meaning
 from .machine import Machine, addresses
-from .memory import NOBODY, SCATTER
+from .memory import SCATTER
 from .text import print_iop
 
 
@@ -84,10 +84,10 @@ def identity(machine: Machine, iop: BoundIOp, env: Env) -> None:
 
 
 def sync(machine: Machine, iop: BoundIOp, env: Env) -> None:
-    """Lockstep is a barrier after every iOp already; what was written is now everybody's."""
-    memory = machine.memory(iop.target.pointer, env["pid"])
-    if iop.attrs["scope"] == "dram" and memory.writer is not None:
-        memory.writer[:] = NOBODY
+    """Lockstep is a barrier after every iOp already; what was written is now that of all that waited."""
+    if env["pid"] == machine.leader:
+        sizes = {"reg": 1, "sram": machine.num_units, "dram": machine.num_parallel}
+        machine.barrier(sizes[iop.attrs["scope"]])
 
 
 class _MaskGather:

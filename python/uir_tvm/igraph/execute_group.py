@@ -30,6 +30,7 @@ def execute_group(machine: Machine, iop: BoundIOp, envs: list[Env]) -> None:
     use_buffers(machine, iop, list(sets.values()))
     for members in sets.values():
         (group_reduce if iop.op == "reduce" else group_broadcast)(machine, iop, members)
+    machine.barrier(size)
 
 
 def use_buffers(machine: Machine, iop: BoundIOp, sets: list[list[Env]]) -> None:

@@ -114,8 +114,8 @@ def run_partly(
     """
     given = _inputs(graph, (inputs,), domain)
     machine = _run(graph, given, units, iterations or {}, domain)
-    # a sync forgets who wrote an inout
-    synced = any(iop.op == "sync" for iop, _ in graph.walk())
+    # a barrier forgets who wrote an inout
+    synced = any(iop.op == "sync" or iop.attrs.get("scope") == "group" for iop, _ in graph.walk())
     outputs = []
     for pointer in graph.params:
         if pointer.role == "in":
@@ -145,6 +145,7 @@ def _run(
     machine.iterations = iterations
     body = bind(graph.body)
     pids = list(range(graph.num_parallel)) if units is None else sorted(units)
+    machine.leader = pids[0] if pids else 0
     with np.errstate(all="ignore"):
         if machine.lockstep:
             _walk(machine, body, [{"pid": pid} for pid in pids])

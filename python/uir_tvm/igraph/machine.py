@@ -40,7 +40,12 @@ class Machine:
     def __init__(self, graph: IGraph, given: Mapping[str, np.ndarray], domain: Values = VALUES) -> None:
         self.domain = domain
         self.iterations: Mapping[str, Sequence[int]] = {}
+        #: The first unit that runs.
+        self.leader = 0
         self.num_units = int(graph.num_units)
+        self.num_parallel = int(graph.num_parallel)
+        #: What a barrier settles: other memory is private, or in lockstep by itself.
+        read = {str(s.pointer.name) for iop, _ in graph.walk() for s in iop.sources if iop.op != "sync"}
         self.lockstep = any(p.level == "sram" for p in graph.pointers) or any(
             iop.op == "sync" or iop.attrs.get("scope") == "group" for iop, _ in graph.walk()
         )
@@ -49,6 +54,13 @@ class Machine:
             if pointer.level == "dram":
                 initial = given[pointer.name].reshape(-1) if pointer.name in given else None
                 self._memories[pointer.name, 0] = Memory(pointer, initial, domain)
+        dram = self._memories.items()
+        self._exchanged = [m for (name, _), m in dram if name in read and m.writer is not None]
+
+    def barrier(self, size: int) -> None:
+        """All sets of ``size`` consecutive units met: what they wrote to dram before is theirs together."""
+        for memory in self._exchanged:
+            memory.settle(size, self.num_parallel)
 
     def forget(self) -> None:
         """Leave nothing in the memories of a unit, for the next one to use them."""

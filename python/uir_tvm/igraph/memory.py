@@ -11,7 +11,7 @@ from .nodes import IPointer
 #: A box of a slice in memory: address of its first element, (rows, columns), (row stride, column stride).
 Place = tuple[int, tuple[int, int], tuple[int, int]]
 
-#: Marks in `Memory.writer`: nobody wrote it since the last sync; a scatter did, whose order is not checked.
+#: Marks in `Memory.writer`: nobody wrote it since all units met; a scatter did, whose order is not checked.
 NOBODY, SCATTER = -1, -2
 
 
@@ -35,7 +35,10 @@ class Memory:
     complete : bool
         Whether every element is known to hold a value, so that ``written`` need not be looked at.
     writer : numpy.ndarray or None
-        Of dram that the kernel may write: the pid that wrote each element, `NOBODY` or `SCATTER`.
+        Of dram that the kernel may write: `NOBODY`, `SCATTER`, or the first of the units for which what
+        stands in an element is settled: that which wrote it, and those that met it at a barrier since.
+    reach : numpy.ndarray or None
+        How many units these are, with consecutive pids; None while it is one everywhere.
     """
 
     def __init__(self, pointer: IPointer, initial: np.ndarray | None = None, domain: Values = VALUES) -> None:
@@ -47,6 +50,7 @@ class Memory:
         self.complete = initial is not None
         writable = pointer.level == "dram" and pointer.role != "in"
         self.writer = np.full(self.size, NOBODY, np.int32) if writable else None
+        self.reach: np.ndarray | None = None
         if initial is not None:
             self.array()[:] = initial
 
@@ -89,11 +93,13 @@ class Memory:
         self.complete = written and view.size == self.size and bool(self.written.all())
 
     def foreign(self, place: Place, pid: int) -> tuple[int, int, int] | None:
-        """(row, column, writer) of an element of a place that another unit wrote since the last sync."""
+        """(row, column, writer) of an element of a place that another unit wrote, with no barrier between."""
         if self.writer is None:
             return None
         writer = _view(self.writer, _PID, place)
         others = (writer >= 0) & (writer != pid)
+        if self.reach is not None:
+            others &= (pid < writer) | (pid >= writer + _view(self.reach, _PID, place))
         if not others.any():
             return None
         row, col = np.argwhere(others)[0]
@@ -103,6 +109,22 @@ class Memory:
         """The unit ``pid`` wrote this place."""
         if self.writer is not None:
             _view(self.writer, _PID, place)[...] = pid
+            if self.reach is not None:
+                _view(self.reach, _PID, place)[...] = 1
+
+    def settle(self, size: int, units: int) -> None:
+        """All sets of ``size`` consecutive units, out of ``units``, have met at barriers."""
+        if self.writer is None:
+            return
+        if size >= units:
+            self.writer[self.writer >= 0] = NOBODY
+        elif size > 1:
+            reach = np.ones(self.size, np.int32) if self.reach is None else self.reach
+            first = self.writer // size * size
+            last = -(-(self.writer + reach) // size) * size
+            written = self.writer >= 0
+            self.reach = np.where(written, last - first, 1).astype(np.int32)
+            self.writer[written] = first[written]
 
 
 _BOOL, _PID = np.dtype(np.bool_), np.dtype(np.int32)
