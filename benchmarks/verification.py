@@ -105,7 +105,9 @@ def report(console: Console, scale: str, found: list[dict[str, Any]]) -> bool:
     times = [row["ms"] for row in found]
     median = statistics.median(times)
     rules = [rule for stage in STAGES for rule in stage]
-    table = Table("model", "kernel", "iOps", "ms", *rules, title=f"Verification, {scale} scale: the worst {WORST}")
+    table = Table(
+        "model", "kernel", "iOps", "ms", *rules, title=f"Verification, {scale} scale: the worst {WORST}"
+    )
     for row in sorted(found, key=lambda row: -row["ms"])[:WORST]:
         parts = (f"{row[f'ms {rule}']:.1f}" for rule in rules)
         table.add_row(row["model"], row["kernel"][:44], str(row["iops"]), f"{row['ms']:.1f}", *parts)
@@ -116,7 +118,9 @@ def report(console: Console, scale: str, found: list[dict[str, Any]]) -> bool:
     )
     for row in found:
         if row["refused"]:
-            console.print(f"REFUSED {row['model']}/{row['kernel']}: {row['refused']}", style="red", markup=False)
+            console.print(
+                f"REFUSED {row['model']}/{row['kernel']}: {row['refused']}", style="red", markup=False
+            )
     return median < TARGET_MS and not any(row["refused"] for row in found)
 
 

@@ -23,7 +23,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
-from tests.schedules.check_schedule import check
+from tests.schedules.check_schedule import Finding, check
 from tests.schedules.strategies import Program, programs
 
 #: Examples of one round; after each the clock is read and the seed moves on by one.
@@ -84,6 +84,9 @@ def one_round(seed: int, outcomes: collections.Counter[str]) -> str:
 
     try:
         run()
+    except Finding as error:
+        cause = traceback.format_exception(error.__cause__, limit=-4)
+        return f"{error}\n--- from\n{''.join(cause)}"
     except Exception:
         return traceback.format_exc()
     return ""

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plant faults in iGraphs, one at a time, and see who catches each: the verifier, the check of equivalence, nobody.
+"""Plant faults in iGraphs, one at a time, and see who catches each: verifier, check of equivalence, nobody.
 
-``scripts/plant_faults.py`` goes through the whole corpus (``--quick``: a sample, in under a minute) and prints
-how many faults of each kind were caught by what.  A fault that nobody catches must be shown to change nothing:
-the same bits on random and adversarial inputs, and no two units that meet without a barrier.  Exit code 0 only
-when every fault is caught or shown to be harmless, and no graph that is right raises an alarm.
+``scripts/plant_faults.py`` goes through the whole corpus (``--quick``: a sample, in under a minute) and
+prints how many faults of each kind were caught by what.  A fault that nobody catches must be shown to change
+nothing: the same bits on random and adversarial inputs, and no two units that meet without a barrier.  Exit
+code 0 only when every fault is caught or shown to be harmless, and no graph that is right raises an alarm.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", nargs="+", choices=FAULTS, metavar="KIND", help=", ".join(FAULTS))
     parser.add_argument("--graphs", default="", help="only graphs with this in their name")
     parser.add_argument("--count", type=int, default=None, help="faults of one kind in one graph")
-    parser.add_argument("--random", type=int, default=None, metavar="N", help="random valid graphs to look at")
+    parser.add_argument(
+        "--random", type=int, default=None, metavar="N", help="random valid graphs to look at"
+    )
     parser.add_argument("--json", metavar="FILE", help="also write everything there")
     args = parser.parse_args()
     if args.count is None:
@@ -75,9 +77,8 @@ def _run(args: argparse.Namespace, tally: Tally, console: Console) -> None:
             progress.update(bar, description=f"{entry.name[:40]:40s} {len(tally.failures)} missed")
             for planted in plant_all(entry, args.only or list(FAULTS), args.count, args.seed, tally):
                 if planted in tally.failures[-1:]:
-                    verdict = planted.verdict
-                    console.print(f"{verdict.by}: {planted.kind} in {entry.name}: {planted.what} ({verdict.why})",
-                                  style="red", markup=False)  # fmt: skip
+                    told = f"{planted.kind} in {entry.name}: {planted.what} ({planted.verdict.why})"
+                    console.print(f"{planted.verdict.by}: {told}", style="red", markup=False)
             progress.advance(bar)
         bar = progress.add_task("random valid graphs", total=args.random)
         for number, graph in enumerate(random_graphs(args.random, args.seed)):
@@ -97,8 +98,8 @@ def _report(tally: Tally, console: Console, seconds: float) -> None:
     for name, what in tally.alarms:
         console.print(f"FALSE ALARM on {name}: {what}", style="red", markup=False)
     console.print(
-        f"{tally.clean} graphs and {tally.random} random ones without a fault: {len(tally.alarms)} false alarms; "
-        f"{len(tally.failures)} of {tally.total()} faults missed; {seconds:.0f} s"
+        f"{tally.clean} graphs and {tally.random} random ones unplanted: {len(tally.alarms)} false alarms"
+        f"; {len(tally.failures)} of {tally.total()} faults missed; {seconds:.0f} s"
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run over many graphs: plants faults, judges each, counts; looks for false alarms on graphs that are right."""
+"""A run over many graphs: plants faults, judges each, counts; looks for false alarms on right graphs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,9 @@ class Planted:
 class Tally:
     """Counts so far."""
 
-    by: dict[str, collections.Counter[str]] = attrs.field(factory=lambda: {k: collections.Counter() for k in FAULTS})
+    by: dict[str, collections.Counter[str]] = attrs.field(
+        factory=lambda: {k: collections.Counter() for k in FAULTS}
+    )
     failures: list[Planted] = attrs.field(factory=list)
     equivalent: list[Planted] = attrs.field(factory=list)
     #: Graphs that are right, and what the verifier holds against them.
@@ -83,7 +85,13 @@ class Tally:
         """Counts, failures and alarms as plain data."""
 
         def told(p: Planted) -> dict[str, str]:
-            return {"kind": p.kind, "graph": p.entry, "what": p.what, "verdict": p.verdict.by, "why": p.verdict.why}
+            return {
+                "kind": p.kind,
+                "graph": p.entry,
+                "what": p.what,
+                "verdict": p.verdict.by,
+                "why": p.verdict.why,
+            }
 
         return {
             "counts": {kind: dict(c) for kind, c in self.by.items() if c},
@@ -102,7 +110,9 @@ def entries(quick: bool, seed: int) -> Iterator[Entry]:
         return
     yield from by_hand.entries()
     for case, machine in random.Random(seed).sample(list(recipes.pairs()), QUICK_RECIPES):
-        yield Entry(f"{case} on {machine}", recipes.example(case).func, recipes.graph(case, machine), "recipe")
+        yield Entry(
+            f"{case} on {machine}", recipes.example(case).func, recipes.graph(case, machine), "recipe"
+        )
 
 
 def plants(graph: IGraph, fault: Fault, rng: random.Random, count: int) -> Iterator[tuple[str, IGraph]]:
@@ -122,9 +132,7 @@ def unplanted(entry: Entry, reference: Reference, tally: Tally) -> None:
         tally.alarms.append((entry.name, what))
 
 
-def plant_all(
-    entry: Entry, kinds: Sequence[str], count: int, seed: int, tally: Tally
-) -> Iterator[Planted]:
+def plant_all(entry: Entry, kinds: Sequence[str], count: int, seed: int, tally: Tally) -> Iterator[Planted]:
     """Plant and judge faults of every kind in one graph, after a look at the graph itself."""
     reference = Reference(entry.graph, seed)
     unplanted(entry, reference, tally)
@@ -137,7 +145,7 @@ def plant_all(
 
 
 def random_graphs(count: int, seed: int) -> Iterator[IGraph]:
-    """Random valid graphs: of one unit each from the strategies of the tests, and of groups that share memory."""
+    """Random valid graphs: of groups that share memory, and complete operators with ragged tails."""
     rng = random.Random(seed)
     for _ in range(count - count // 2):
         yield valid_graph(rng)

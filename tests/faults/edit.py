@@ -61,7 +61,7 @@ def changed(iop: IOp, **fields: Any) -> IOp:
     attrs = {**dict(iop.attrs.items()), **fields.pop("attrs", {})}
     kept = {name: value for name, value in attrs.items() if value is not None}
     parts = [fields.get(f, getattr(iop, f)) for f in ("op", "name", "dtype", "targets", "sources")]
-    return IOp(*parts, kept)
+    return IOp(*parts, attrs=kept)
 
 
 # ---- operands -----------------------------------------------------------------------------------
@@ -114,9 +114,7 @@ def map_slices(graph: IGraph, fn: Callable[[ISlice], ISlice]) -> IGraph:
         return iop
 
     def walk(body: Sequence[Any]) -> list[Any]:
-        return [
-            Loop(n.var, n.extent, walk(n.body), n.attrs) if isinstance(n, Loop) else one(n) for n in body
-        ]
+        return [Loop(n.var, n.extent, walk(n.body), n.attrs) if isinstance(n, Loop) else one(n) for n in body]
 
     return graph.replace(body=walk(graph.body))
 

@@ -102,7 +102,9 @@ class Reference:
             wanted = self.result(number)
             if wanted is None:
                 continue
-            given = {k: _fitted(a, other.pointer(k)) for k, a in inputs_of(self.graph, number, self.seed).items()}
+            given = {
+                k: _fitted(a, other.pointer(k)) for k, a in inputs_of(self.graph, number, self.seed).items()
+            }
             try:
                 got = interpreter.run(other, given)
             except UirError as error:

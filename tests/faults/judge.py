@@ -12,9 +12,12 @@ from . import oracle
 from .equality import Reference
 
 #: Verdicts beside the rules of the verifier.
-EQUIVALENCE, EQUIVALENT, UNSHOWN, MISSED, CRASH = "equivalence", "equivalent", "unshown", "MISSED", "CRASH"
+EQUIVALENCE, BITS, EQUIVALENT = "equivalence", "bits", "equivalent"
+UNSHOWN, MISSED, CRASH = "unshown", "MISSED", "CRASH"
 #: All verdicts in the order of the table's columns.
-VERDICTS: tuple[str, ...] = (*verify.ALL, EQUIVALENCE, EQUIVALENT, UNSHOWN, MISSED, CRASH)
+VERDICTS: tuple[str, ...] = (*verify.ALL, EQUIVALENCE, BITS, EQUIVALENT, UNSHOWN, MISSED, CRASH)
+#: Inputs on which graphs that seem equivalent are compared bit by bit.
+BIT_CASES = 3
 #: Those that fail a run.
 FAILURES = (UNSHOWN, MISSED, CRASH)
 
@@ -30,14 +33,19 @@ class Verdict:
 def judge(reference: Reference, planted: IGraph) -> Verdict:
     """Ask the verifier, then the check of equivalence; what passes both must be shown to be the same.
 
+    The check is asked as after an extraction (exact arithmetic, numbers within what rounding may do), then
+    for equal bits (``bits``): a softmax without its maximum is the same but for rounding and overflow.
     ``equivalent`` says that the graph computes the same bits on every kind of input, and that no two units
     meet without a barrier between; ``unshown`` that the latter is too long to replay.
     """
+    rule = EQUIVALENCE
     try:
         verify.verify(planted)
         verify.equivalent(reference.held, planted)
+        rule = BITS
+        verify.equivalent(reference.held, planted, bits=True, methods=["values"], cases=BIT_CASES)
     except VerifyError as error:
-        return Verdict(error.rule, error.what)
+        return Verdict(rule if error.rule == EQUIVALENCE else error.rule, error.what)
     except UirError as error:
         return Verdict(EQUIVALENCE, error.what)
     except Exception as error:

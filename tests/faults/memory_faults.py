@@ -30,10 +30,14 @@ def shrink_pointer(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
     """Make one pointer an element, or a row, smaller."""
     found: list[Candidate] = []
     for pointer in graph.pointers:
-        rows = {abs(int(s.row_stride)) for iop, _ in graph.walk() for s in iop.slices() if s.pointer == pointer}
+        rows = {
+            abs(int(s.row_stride)) for iop, _ in graph.walk() for s in iop.slices() if s.pointer == pointer
+        }
         for less in sorted({1, *rows}):
             if 0 < less < pointer.size:
-                found.append((f"{pointer.name} smaller by {less}", _resized(graph, pointer, pointer.size - less)))
+                found.append(
+                    (f"{pointer.name} smaller by {less}", _resized(graph, pointer, pointer.size - less))
+                )
     yield from shuffled(found, rng)
 
 
@@ -121,7 +125,11 @@ def single_buffer(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
         found.append((f"one buffer of {name}", _collapsed(graph, name)))
     for position, iop in iops(graph):
         for operand, piece, put in operands(iop):
-            if iop.op != "sync" and str(piece.pointer.name) in staged and any(map(_is_stage, piece.offset.terms)):
+            if (
+                iop.op != "sync"
+                and str(piece.pointer.name) in staged
+                and any(map(_is_stage, piece.offset.terms))
+            ):
                 text = f"the next buffer of {piece.pointer.name} in {operand} of iOp {position} ({iop.op})"
                 found.append((text, _next_buffer(graph, position, put, piece)))
     yield from shuffled(found, rng)
@@ -145,7 +153,9 @@ def _next_buffer(
             return term_value(term)
         return ((term.inner + 1) % int(term.divisor)) * int(term.coeff)  # type: ignore[operator]
 
-    return lambda: edited(graph, position, lambda _: put(piece.replace(offset=mapped_terms(piece.offset, after))))
+    return lambda: edited(
+        graph, position, lambda _: put(piece.replace(offset=mapped_terms(piece.offset, after)))
+    )
 
 
 # ---- groups -------------------------------------------------------------------------------------
@@ -158,7 +168,9 @@ def group_size(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
         if iop.attrs.get("scope") == "group":
             now = int(iop.attrs["group_size"])
             for size in sorted({1, now // 2, now - 1, now + 1, now * 2} - {0, now}):
-                found.append((f"group_size {size} for {now} in iOp {position}", _sized(graph, position, size)))
+                found.append(
+                    (f"group_size {size} for {now} in iOp {position}", _sized(graph, position, size))
+                )
     shared = graph.num_units > 1 and (of_level(graph, "sram") or any(i.op == "sync" for _, i in iops(graph)))
     for units in sorted({1, graph.num_units // 2, graph.num_units * 2} - {0, int(graph.num_units)}):
         if shared and graph.num_parallel % units == 0:

@@ -19,8 +19,12 @@ from uir_tvm.igraph.iops_meaning import Box
 
 Env = dict[str, int]
 
-#: What conflicts with what of another unit.  The data decides where a scatter writes: it may meet another one.
-CONFLICTS = {"read": ("write", "scatter"), "write": ("read", "write", "scatter"), "scatter": ("read", "write")}
+#: What conflicts with what of another unit.  The data decides where a scatter writes: it may meet another.
+CONFLICTS = {
+    "read": ("write", "scatter"),
+    "write": ("read", "write", "scatter"),
+    "scatter": ("read", "write"),
+}
 
 
 class TooLarge(Exception):
@@ -42,7 +46,7 @@ class Conflict:
 
 @attrs.define
 class _Shadow:
-    """When each unit that shares a memory last read, wrote or may have scattered to each element (0: never)."""
+    """When each unit that shares a memory last read, wrote or may have scattered to an element (0: never)."""
 
     first_pid: int
     marks: dict[str, np.ndarray]

@@ -124,7 +124,10 @@ class _Writer:
     def graph(self) -> IGraph:
         """Load, some stages, store."""
         total = self.units * self.groups
-        x, y = (IPointer(n, "dram", "fp32", total * self.loops * self.size, r) for n, r in (("x", "in"), ("y", "out")))  # type: ignore[call-arg]
+        x, y = (
+            IPointer(n, "dram", "fp32", total * self.loops * self.size, r)
+            for n, r in (("x", "in"), ("y", "out"))
+        )  # type: ignore[call-arg]
         mine = (var("pid") * self.loops + var("l")) * self.size
         tile = self.tile()
         self.body.append(make.move(tile, ISlice(x, mine, self.shape)))
@@ -137,7 +140,12 @@ class _Writer:
         self.body.append(make.move(ISlice(y, mine, self.shape), tile))
         model = HardwareModel("random", "test", self.groups, self.units, MEMORY, MEMORY, 64, {})  # type: ignore[call-arg]
         return IGraph(
-            "random", model, self.groups, self.units, [x, y, *self.pointers], [Loop("l", self.loops, self.body)]
+            "random",
+            model,
+            self.groups,
+            self.units,
+            [x, y, *self.pointers],
+            [Loop("l", self.loops, self.body)],
         )
 
 

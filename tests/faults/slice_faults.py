@@ -126,13 +126,18 @@ def widen(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
             continue
         for side in _SIDES:
             if any(getattr(s, side) is not None for s in iop.slices()):
-                found.append((f"{side} dropped in all of iOp {position} ({iop.op})", _iop_wide(graph, position, side)))
+                found.append(
+                    (f"{side} dropped in all of iOp {position} ({iop.op})", _iop_wide(graph, position, side))
+                )
         for axis in (0, 1):
-            found.append((f"iOp {position} ({iop.op}) one longer on axis {axis}", _longer(graph, position, axis)))
-    for text in sorted({f"{side}|{getattr(s, side)}" for iop, _ in graph.walk() for s in iop.slices() for side in _SIDES
-                        if getattr(s, side) is not None}):  # fmt: skip
-        side, bound = text.split("|", 1)
-        found.append((f"{side} {bound} dropped everywhere", _dropped_everywhere(graph, side, bound)))
+            found.append(
+                (f"iOp {position} ({iop.op}) one longer on axis {axis}", _longer(graph, position, axis))
+            )
+    pieces = [piece for iop, _ in graph.walk() for piece in iop.slices()]
+    for side in _SIDES:
+        bounds = {str(getattr(s, side)) for s in pieces if getattr(s, side) is not None}
+        for bound in sorted(bounds):
+            found.append((f"{side} {bound} dropped everywhere", _dropped_everywhere(graph, side, bound)))
     yield from shuffled(found, rng)
 
 

@@ -190,7 +190,7 @@ def _extended(graph: IGraph, path: Path, extent: int) -> Callable[[], IGraph]:
 def swap_iops(graph: IGraph, rng: random.Random) -> Iterator[Plant]:
     """Exchange two neighbours of which none is a sync."""
     found: list[Candidate] = []
-    for path, node in places(graph.body):
+    for path, _ in places(graph.body):
         body, at = siblings(graph, path), path[-1]
         if at + 1 < len(body) and not any(getattr(n, "op", "") == "sync" for n in body[at : at + 2]):
             found.append((f"nodes {path} and the next exchanged", _swapped(graph, path)))

@@ -108,7 +108,9 @@ def _compare(
         # whatever the verifier accepts runs
         raise AssertionError(f"{what}: the interpreter refuses: {error}") from error
     for got, want in zip(results, expected, strict=True):
-        _agree(np.asarray(got).reshape(want.shape), want, program, largest, f"the {what} is not what NumPy says")
+        _agree(
+            np.asarray(got).reshape(want.shape), want, program, largest, f"the {what} is not what NumPy says"
+        )
 
 
 def _report(program: Program, trial: Trial, seen: list[Any], error: Exception) -> str:

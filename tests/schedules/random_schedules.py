@@ -110,7 +110,9 @@ class Trial:
         )
         groups = self.choose(int(self.hardware.num_groups), 1)
         split = self.choose(False, True)
-        self.note(f"map {[b.name for b in roots]}: {rows} rows, tile {tile}, {groups} groups, split_columns={split}")
+        self.note(
+            f"map {[b.name for b in roots]}: {rows} rows, tile {tile}, {groups} groups, split_columns={split}"
+        )
         return map_chain(self.sch, self.hardware, rows, tile, num_groups=groups, split_columns=split)
 
     def _levels(self) -> tuple[str, ...]:
@@ -119,7 +121,11 @@ class Trial:
     def _loops(self, nest: Nest) -> list[Any]:
         """Loops that producers may be attached at: the serial ones around the last output block."""
         loops = list(self.sch.get_loops(nest.roots[-1].rv))
-        return [lp for lp in loops if LOOP in self.sch.get(lp).annotations] if len(nest.roots) == 1 else [nest.lid]
+        return (
+            [lp for lp in loops if LOOP in self.sch.get(lp).annotations]
+            if len(nest.roots) == 1
+            else [nest.lid]
+        )
 
     def _attach(self, nest: Nest) -> None:
         """Every producer under a serial loop, in reg or sram, or inlined; last first."""
@@ -182,10 +188,10 @@ class Trial:
 
     def _pipeline(self, nest: Nest) -> None:
         """Several buffers for one of the serial loops."""
-        if hasattr(primitives, "pipeline") and self.choose(False, False, True):
+        if self.choose(False, False, True):
             loop, stages = self.choose(*self._loops(nest)), self.choose(2, 3)
             self.note(f"pipeline({self._named(loop)}, {stages})")
-            primitives.pipeline(self.sch, loop, stages, hardware=self.hardware)
+            primitives.pipeline(self.sch, loop, stages)
 
     def _named(self, loop: Any) -> str:
         return str(self.sch.get(loop).loop_var.name)
