@@ -153,8 +153,8 @@ class Memory:
         sizes = self.sizes() if sizes is None else sizes
         enough = max(enough, self._least(sizes))
         best: tuple[int, list[int]] | None = None
-        for order in self._orders(sizes):
-            found = self._place(order, sizes)
+        for order, lowest in self._orders(sizes):
+            found = self._place(order, sizes, lowest)
             peak = max((at + size for at, size in zip(found, sizes, strict=True)), default=0)
             if best is None or peak < best[0]:
                 best = (peak, found)
@@ -164,22 +164,30 @@ class Memory:
         names = [x.name for x in self.ranges]
         return Placement(dict(zip(names, best[1], strict=True)), best[0])
 
-    def _orders(self, sizes: Sequence[int]) -> Iterator[Sequence[int]]:
+    def _orders(self, sizes: Sequence[int]) -> Iterator[tuple[Sequence[int], bool]]:
+        """Orders of placing, and whether each pointer goes to the lowest place that is free.
+
+        Of few pointers every order is there: that of the addresses in a best placement among them, which
+        the lowest places reach (shared places apart, each pointer ends up no higher than there).
+        """
         indices = range(len(self.ranges))
 
         def length(i: int) -> int:
             return self.ranges[i].last - self.ranges[i].first + 1
 
-        yield sorted(indices, key=lambda i: (-sizes[i], self.ranges[i].first))
-        yield sorted(indices, key=lambda i: (self.ranges[i].first, -sizes[i]))
-        yield sorted(indices, key=lambda i: (-length(i), -sizes[i]))
-        yield sorted(indices, key=lambda i: (-length(i) * sizes[i], self.ranges[i].first))
-        yield sorted(indices, key=lambda i: (-self.ranges[i].last, -sizes[i]))
+        yield sorted(indices, key=lambda i: (-sizes[i], self.ranges[i].first)), False
+        yield sorted(indices, key=lambda i: (self.ranges[i].first, -sizes[i])), False
+        yield sorted(indices, key=lambda i: (-length(i), -sizes[i])), False
+        yield sorted(indices, key=lambda i: (-length(i) * sizes[i], self.ranges[i].first)), False
+        yield sorted(indices, key=lambda i: (-self.ranges[i].last, -sizes[i])), False
         if len(indices) <= EXHAUSTIVE:
-            yield from itertools.permutations(indices)
+            yield from ((order, True) for order in itertools.permutations(indices))
 
-    def _place(self, order: Sequence[int], sizes: Sequence[int]) -> list[int]:
-        """Best fit, one after the other: the peak stays low, then the gap is filled most tightly."""
+    def _place(self, order: Sequence[int], sizes: Sequence[int], lowest: bool) -> list[int]:
+        """Addresses, one after the other: the lowest, or the best fit.
+
+        The best keeps the peak low, then takes the place of a dying input, then fills a gap most tightly.
+        """
         at: dict[int, int] = {}
         peak = 0
         for i in order:
@@ -193,8 +201,10 @@ class Memory:
                     apart = end <= at[j] or at[j] + sizes[j] <= address
                     free = free and (apart or address == at[j] + delta)
                 if free:
-                    choices.append((max(peak, end), not taking, room, address))
-            peak, _, _, at[i] = min(choices)
+                    fit = (0, False, 0) if lowest else (max(peak, end), not taking, room)
+                    choices.append((*fit, address))
+            at[i] = min(choices)[-1]
+            peak = max(peak, at[i] + sizes[i])
         return [at[i] for i in range(len(sizes))]
 
     def _partners(self, i: int) -> Iterator[tuple[int, int]]:

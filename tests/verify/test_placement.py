@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Placement: of few pointers the best there is, against plain search; of many, never two in one byte."""
+
+from __future__ import annotations
+
+import itertools
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from uir_tvm.igraph import HardwareModel, IPointer
+from uir_tvm.verify.liveness import Live
+from uir_tvm.verify.placement import Memory, alignment
+
+ALIGN = 4
+
+
+def memory(ranges: list[tuple[int, int, int]]) -> Memory:
+    """Pointers of (bytes, first, last), none of which takes another's place."""
+    lives = [
+        Live(IPointer(f"p{k}", "reg", "int8", size), (), first, last, first, last)
+        for k, (size, first, last) in enumerate(ranges)
+    ]
+    apart: list[set[int]] = [
+        {j for j, y in enumerate(lives) if i != j and x.first <= y.last and y.first <= x.last}
+        for i, x in enumerate(lives)
+    ]
+    return Memory(lives, apart, {}, ALIGN)
+
+
+@st.composite
+def range_lists(draw, most: int) -> list[tuple[int, int, int]]:
+    out = []
+    for _ in range(draw(st.integers(1, most))):
+        first, length = draw(st.integers(0, 6)), draw(st.integers(0, 4))
+        out.append((draw(st.integers(1, 12)), first, first + length))
+    return out
+
+
+def least_peak(found: Memory, limit: int) -> int:
+    """The least peak below a limit, by trying every aligned address for every pointer."""
+    sizes = found.sizes()
+    best = limit
+
+    def search(at: list[int]) -> None:
+        nonlocal best
+        i = len(at)
+        if i == len(sizes):
+            best = min(best, max(a + s for a, s in zip(at, sizes, strict=True)))
+            return
+        for address in range(0, best - sizes[i], ALIGN):
+            if all(
+                address + sizes[i] <= at[j] or at[j] + sizes[j] <= address for j in found.apart[i] if j < i
+            ):
+                search([*at, address])
+
+    search([])
+    return best
+
+
+@settings(max_examples=150, deadline=None)
+@given(range_lists(5))
+def test_few_pointers_have_the_least_peak(ranges: list[tuple[int, int, int]]) -> None:
+    found = memory(ranges)
+    placed = found.place()
+    assert placed.peak == least_peak(found, placed.peak)
+
+
+@settings(max_examples=100, deadline=None)
+@given(range_lists(14))
+def test_many_pointers_keep_apart(ranges: list[tuple[int, int, int]]) -> None:
+    found = memory(ranges)
+    placed = found.place()
+    at = [placed.addresses[x.name] for x in found.ranges]
+    sizes = found.sizes()
+    assert all(a % ALIGN == 0 for a in at)
+    for i, j in itertools.combinations(range(len(at)), 2):
+        if j in found.apart[i]:
+            assert at[i] + sizes[i] <= at[j] or at[j] + sizes[j] <= at[i]
+    alive = max(
+        sum(s for s, x in zip(sizes, found.ranges, strict=True) if x.first <= t <= x.last) for t in range(11)
+    )
+    assert alive <= placed.peak <= sum(-(-s // ALIGN) * ALIGN for s in sizes)
+
+
+def test_alignment_comes_from_the_hardware_model() -> None:
+    def model(figures: dict[str, int]) -> HardwareModel:
+        return HardwareModel("m", "test", 1, 1, 64, 64, 16, figures)
+
+    assert [alignment(model({}), level) for level in ("reg", "sram")] == [16, 16]
+    figures = {"reg_align": 32, "sram_align": 128}
+    assert [alignment(model(figures), level) for level in ("reg", "sram")] == [32, 128]
