@@ -130,9 +130,17 @@ def lines(rows: Sequence[Row]) -> list[list[str]]:
         cells = [name, str(len(members))]
         for column in COLUMNS:
             same = before[column] == after[column]
-            cells.append(f"{before[column]:,}" if same else f"{before[column]:,} -> {after[column]:,}")
+            cells.append(short(before[column]) + ("" if same else f" -> {short(after[column])}"))
         out.append(cells)
     return out
+
+
+def short(value: int) -> str:
+    """A count in four digits."""
+    for unit, size in (("G", 10**9), ("M", 10**6), ("k", 10**3)):
+        if value >= 10 * size:
+            return f"{value / size:.2f} {unit}"
+    return str(value)
 
 
 HEAD = ["kernels", "graphs", *COLUMNS]
