@@ -10,12 +10,12 @@ from tvm import tirx
 
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop, walk_body
+from ..optimize.forward import forward
 from .dead import without_dead_stores
 from .group_forms import FormEmitter, leaves_of, recognise
 from .leaf import LeafExtractor
 from .memory import PID, Memory, Names
 from .peephole import fold_inits
-from .reuse import reuse_loads
 from .sharing import check_same_for_set, leaders_only
 from .synchronised import synchronised
 from .temporaries import Pool
@@ -67,7 +67,10 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     forms = FormEmitter(memory, names)
     body = fold_inits(_extract_body(tree.body, (), leaves, forms))
     leaves.temporaries.extend(forms.temporaries)
-    body = reuse_loads(body, leaves.temporaries)
+    # while every value has a temporary of its own: afterwards registers are shared, and lives bounded by that
+    pointers = [*memory.pointers, *leaves.temporaries, *forms.pointers]
+    single = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, pointers, body)
+    body = forward(single, loads=True).body
     pool = Pool(names)
     body = pool.assign(body, leaves.temporaries)
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
