@@ -77,8 +77,15 @@ def _cpu_config(hw: Any) -> dict[str, Any]:
     }
 
 
+_CPU_WITHOUT = {
+    "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
+    "widen": "it vectorises over rows of its own choice; wider moves cost 10 to 30 % on small kernels",
+    "multibuffer": "a core has no engine that loads while it computes",
+    "allocate": "LLVM places its buffers",
+}
+
 TARGETS: Mapping[str, TargetSpec] = {
-    spec.name: spec for spec in (TargetSpec("uir-cpu", "cpu", "cpu", _cpu_config),)
+    spec.name: spec for spec in (TargetSpec("uir-cpu", "cpu", "cpu", _cpu_config, _CPU_WITHOUT),)
 }
 
 
