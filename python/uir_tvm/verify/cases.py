@@ -18,9 +18,11 @@ HIGHEST_INTEGER = 5
 STRETCH = 16
 #: One in so many elements of a stretch with special values is one.
 RARITY = 6
-#: What whole sections are shifted by where magnitudes may be extreme: exp of it is no number of fp32, so that
-#: a row's maximum counts, and what stands in for the maximum of nothing.
+#: What long sections are shifted by, in turns: exp of it is no number of fp32, so that a row's maximum
+#: counts, and what stands in for the maximum of nothing.  A section has so many elements at least.
 SECTION, SHIFTS = 128, (0.0, -150.0, 150.0)
+#: Sections of an array that is longer: rows that lie within one are shifted as a whole.
+SECTIONS = 6
 
 
 @attrs.frozen
@@ -52,11 +54,14 @@ class Specials:
         The largest and smallest magnitudes, whose sums depend on their order.
     outside : bool
         Integers that are no index of any table; what they read is defined between iGraphs only.
+    shifted : bool
+        Sections far from zero, also where there are no extreme magnitudes.
     """
 
     infinite: bool = True
     extreme: bool = True
     outside: bool = False
+    shifted: bool = False
 
 
 def field_arrays(parameters: Sequence[Parameter], seed: int) -> list[np.ndarray]:
@@ -101,9 +106,9 @@ def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.nd
     values = rng.uniform(-2, 2, p.size)
     chosen = np.asarray(pool)[rng.integers(0, len(pool), p.size)]
     place = (rng.integers(0, RARITY, p.size) == 0) & ((np.arange(p.size) // STRETCH) % 2 == 0)
-    if specials.extreme:
-        shifts = np.asarray(SHIFTS)[rng.integers(0, len(SHIFTS), p.size // SECTION + 1)]
-        shift = shifts.repeat(SECTION)[: p.size]
+    if specials.extreme or specials.shifted:
+        section = max(SECTION, -(-p.size // SECTIONS))
+        shift = np.asarray(SHIFTS)[np.arange(p.size) // section % len(SHIFTS)]
         values, place = values + shift, place & (shift == 0)
     with np.errstate(all="ignore"):
         return np.where(place, chosen, values).astype(row.numpy)

@@ -223,7 +223,9 @@ class _Comparison:
     def case(self, method: str, seed: int) -> None:
         """Compare on one input."""
         between_graphs = isinstance(self.reference.source, IGraph)
-        specials = Specials(not self.traits.converts, self.extreme, between_graphs)
+        specials = Specials(
+            not self.traits.converts, self.extreme, between_graphs, self.extreme or self.traits.overflows
+        )
         parameters = self.reference.side.parameters
         if method == FIELD_METHOD:
             arrays = field_arrays(parameters, seed)
@@ -307,7 +309,10 @@ def _traits(reference: Reference, graph: IGraph) -> Traits:
         return attrs.evolve(ours, sums=ours.sums or getattr(reference.side, "sums", False))
     theirs = traits(reference.source)
     return Traits(
-        ours.sums or theirs.sums, ours.approximate or theirs.approximate, ours.converts or theirs.converts
+        ours.sums or theirs.sums,
+        ours.approximate or theirs.approximate,
+        ours.converts or theirs.converts,
+        ours.overflows and theirs.overflows,
     )
 
 

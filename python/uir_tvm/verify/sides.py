@@ -133,23 +133,29 @@ class Traits:
         A function or dtype whose last bits differ between correct implementations.
     converts : bool
         Floats become integers, which is undefined for what does not fit.
+    overflows : bool
+        There is an exponential, and nothing (a root, a contraction) whose error grows with the magnitudes:
+        what keeps it from overflowing can be put to the test.
     """
 
     sums: bool
     approximate: bool
     converts: bool
+    overflows: bool
 
 
 def traits(graph: IGraph) -> Traits:
     """The traits of a graph."""
-    sums = approximate = converts = False
+    sums = approximate = converts = exponential = grows = False
     for iop, _ in graph.walk():
         sums |= iop.op == "contract" or (iop.op == "reduce" and iop.name in ("add", "mul"))
         table: Any = {"unary": UNARY, "binary": BINARY}.get(iop.op, {})
         approximate |= iop.name in table and table[iop.name].wide
         approximate |= any(p.pointer.dtype in _NARROW for p in iop.slices())
         converts |= iop.op == "cast" and iop.name in _FLOATS and iop.dtype not in _FLOATS
-    return Traits(sums, approximate, converts)
+        exponential |= iop.op == "unary" and iop.name in ("exp", "exp2")
+        grows |= iop.op == "contract" or (iop.op == "unary" and iop.name in ("sqrt", "rsqrt"))
+    return Traits(sums, approximate, converts, exponential and not grows)
 
 
 _NARROW = frozenset({"fp16", "bf16", "fp8e4m3", "fp8e5m2"})
