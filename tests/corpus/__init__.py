@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from . import by_hand, models, recipes
+from . import by_hand, models, recipes, shared
 from .entry import Entry
 
 __all__ = ["Entry", "corpus"]
@@ -30,5 +30,6 @@ def corpus(full: bool = False) -> Iterator[Entry]:
     """
     yield from by_hand.entries()
     yield from recipes.entries()
+    yield from shared.entries()
     if full:
         yield from models.entries()

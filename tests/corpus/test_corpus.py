@@ -8,7 +8,7 @@ import pytest
 from uir_tvm.igraph import interpreter, parse_igraph
 from uir_tvm.verify import verify
 
-from . import by_hand, corpus, recipes
+from . import by_hand, corpus, recipes, shared
 
 #: Sums of some thousand fp32 terms in another order, and functions a few ULP apart; of the largest value.
 TOLERANCE = 2e-5
@@ -40,6 +40,24 @@ def test_recipe(case: str, machine: str) -> None:
     verify(graph)
     for got, want in zip(interpreter.run(graph, *example.inputs), example.expected, strict=True):
         assert_near(got, want)
+
+
+@pytest.mark.parametrize("name", shared.SHARED)
+def test_shared(name: str) -> None:
+    """Valid; what it computes is compared with TVM's lowering in the tests of extraction."""
+    func, graph = shared.made(name)
+    verify(graph)
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal([int(n) for n in p.shape]).astype(np.float32) for p in func.params]
+    inputs = [a for a, p in zip(arrays, graph.params, strict=True) if p.role != "out"]
+    x = inputs[0].astype(np.float64)
+    (got,) = interpreter.run(graph, *inputs)
+    if name.startswith("row sum"):
+        assert_near(got, x.sum(-1))
+    elif name.startswith("softmax"):
+        assert_near(got, np.exp(x) / np.exp(x).sum(-1, keepdims=True))
+    else:
+        assert_near(got, x @ inputs[1].astype(np.float64))
 
 
 def test_the_corpus_has_what_analyses_are_tried_on() -> None:

@@ -7,7 +7,6 @@ lowering of the function before.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,24 @@ from tvm import te
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ExtractionError
 from uir_tvm.extract import extract
-from uir_tvm.igraph import HardwareModel, IGraph
+from uir_tvm.igraph import IGraph
 from uir_tvm.schedule.annotations import GROUP
 
 from .compare import TOLERANCE, check, random_inputs, run_tvm
 from .schedules import prim
-
-GRID = HardwareModel("grid", "cpu", 4, 4, 1 << 16, 1 << 16, 32)  # type: ignore[call-arg]
-F32 = "float32"
+from .shared_work import (
+    F32,
+    GRID,
+    attach,
+    keep_b,
+    product,
+    row_sum,
+    schedule_row_sum,
+    schedule_softmax,
+    share_b,
+    softmax,
+    stage_b,
+)
 
 
 def ops(graph: IGraph) -> list[str]:
@@ -42,59 +51,14 @@ def same(func: Any, sch: Schedule) -> IGraph:
     return graph
 
 
-def row_sum(rows: int, cols: int) -> Any:
-    def build(a: Any) -> Any:
-        k = te.reduce_axis((0, cols), "k")
-        return te.compute((rows,), lambda i: te.sum(a[i, k], axis=k), "out")
-
-    return prim(build, ((rows, cols), F32))
-
-
-def attach(sch: Schedule, lid: Any, *names: str, scope: str = "local") -> None:
-    """Compute blocks at a loop, consumers first."""
-    for name in names:
-        block = sch.get_sblock(name)
-        sch.compute_at(block, lid)
-        if str(sch.get(block).writes[0].source.scope()) == "global":
-            sch.set_scope(block, 0, scope)
-
-
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("rows, tile", [(32, 2), (8, 1), (30, 4)])
 def test_reduction(rows: int, tile: int, size: int) -> None:
     """A row's sum is shared by a set; only its first unit stores it."""
     func = row_sum(rows, 64)
-    sch = Schedule(func)
-    block = sch.get_sblock("out")
-    sch.group_reduce(block, sch.get_loops(block)[-1], size, hardware=GRID)
-    _, lid, *_ = sch.map_to_units(block, tile=(tile, None), group_size=size, hardware=GRID)
-    attach(sch, lid, "out_rf")
-    graph = same(func, sch)
+    graph = same(func, schedule_row_sum(func, size, tile))
     assert "reduce.group" in ops(graph)
     assert graph.num_units == 4
-
-
-def softmax(rows: int, cols: int) -> Any:
-    def build(a: Any) -> Any:
-        k, m = te.reduce_axis((0, cols), "k"), te.reduce_axis((0, cols), "m")
-        top = te.compute((rows,), lambda i: te.max(a[i, k], axis=k), "top")
-        e = te.compute((rows, cols), lambda i, j: te.exp(a[i, j] - top[i]), "e")
-        s = te.compute((rows,), lambda i: te.sum(e[i, m], axis=m), "s")
-        return te.compute((rows, cols), lambda i, j: e[i, j] / s[i], "out")
-
-    return prim(build, ((rows, cols), F32))
-
-
-def schedule_softmax(func: Any, size: int, tile: int) -> Schedule:
-    """Both reductions, the exponentials and the quotients shared by sets."""
-    sch = Schedule(func)
-    for name in ("top", "s"):
-        block = sch.get_sblock(name)
-        sch.group_reduce(block, sch.get_loops(block)[-1], size, hardware=GRID)
-    _, lid, *_ = sch.map_to_units("out", tile=(tile, None), group_size=size, hardware=GRID)
-    attach(sch, lid, "s", "s_rf", "e", "top", "top_rf")
-    sch.group_share("e", sch.get_loops(sch.get_sblock("e"))[-1], size, hardware=GRID)
-    return sch
 
 
 @pytest.mark.parametrize("size", [2, 4])
@@ -185,41 +149,10 @@ def test_an_exchange_through_sram() -> None:
     assert "reduce.group" not in kinds and "sync.sram" in kinds
 
 
-def product(rows: int, cols: int, depth: int) -> Any:
-    def build(a: Any, b: Any) -> Any:
-        k = te.reduce_axis((0, depth), "k")
-        return te.compute((rows, cols), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), "out")
-
-    return prim(build, ((rows, depth), F32), ((depth, cols), F32))
-
-
-def stage_b(func: Any, share: Callable[[Schedule], None]) -> Schedule:
-    """A product whose operand b is staged in sram for every step of k; the accumulator in reg."""
-    sch = Schedule(func)
-    block = sch.get_sblock("out")
-    held = sch.cache_write(block, 0, "local")
-    staged = sch.cache_read(block, 1, "shared")
-    i, j, k = sch.get_loops(block)
-    pid, ii = sch.split(i, [8, None])
-    ko, ki = sch.split(k, [None, 8])
-    sch.reorder(pid, ko, ii, j, ki)
-    sch.annotate(pid, "uir.parallel", "2,4")
-    sch.annotate(ko, "uir.loop", 1)
-    sch.reverse_compute_at(held, pid)
-    sch.compute_at(staged, ko)
-    share(sch)
-    return sch
-
-
 def test_units_stage_an_operand_together() -> None:
     """Each unit of a group brings a part of b; barriers stand around the reads."""
-
-    def share(sch: Schedule) -> None:
-        staged = sch.get_sblock("a1_shared")
-        sch.group_share(staged, sch.get_loops(staged)[-2], 4, hardware=GRID)
-
     func = product(32, 16, 24)
-    graph = same(func, stage_b(func, share))
+    graph = same(func, stage_b(func, share_b))
     (staged,) = [p for p in graph.pointers if p.level == "sram"]
     assert staged.size == 8 * 16
     assert ops(graph).count("sync.sram") == 2
@@ -228,7 +161,7 @@ def test_units_stage_an_operand_together() -> None:
 def test_units_that_do_not_share_have_parts_of_their_own() -> None:
     """Without group_share every unit stages all of b for itself: no syncs, four times the sram."""
     func = product(32, 16, 24)
-    graph = same(func, stage_b(func, lambda sch: None))
+    graph = same(func, stage_b(func, keep_b))
     (staged,) = [p for p in graph.pointers if p.level == "sram"]
     assert staged.size == 4 * 8 * 16
     assert "sync.sram" not in ops(graph)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import CodegenError
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, map_iops, walk_body
 from ..igraph.text import print_iop, print_slice
 from ..verify import replay
 from ..verify.access import Access, Program
@@ -114,7 +114,7 @@ def _bodies(graph: IGraph) -> list[list[Any]]:
     """What lies between the barriers, where it is more than other syncs."""
     parts: list[list[Any]] = [[]]
     for node in graph.body:
-        if not isinstance(node, Loop) and is_barrier(node):
+        if isinstance(node, IOp) and is_barrier(node):
             parts.append([])
         else:
             parts[-1].append(node)
@@ -143,7 +143,9 @@ def _touching(programs: Sequence[Program], pointer: IPointer, kind: str | None =
 
 
 def _pointers(graph: IGraph, programs: Sequence[Program], part: int) -> list[IPointer]:
-    params, workspace, private = [], [], []
+    params: list[IPointer] = []
+    workspace: list[IPointer] = []
+    private: list[IPointer] = []
     named = {str(s.pointer.name) for iop, _ in programs[part].graph.walk() for s in iop.slices()}
     for pointer in graph.pointers:
         if str(pointer.name) not in named:
