@@ -52,13 +52,13 @@ def test_softmax_by_hand() -> None:
         "logic": 0,
         "convert": 0,
     }
-    assert found.flops == 5 * 2048 + 64
+    assert found.total == 5 * 2048 + 64
     assert found.intensity(16384) == (5 * 2048 + 64) / 16384
 
 
 def test_a_contraction_is_two_m_n_k() -> None:
     found = arithmetic(Program(graphs.graph(graphs.STAGED)))
-    assert found.count("contract") == found.flops == 2 * 32 * 16 * 8
+    assert found.count("contract") == found.total == 2 * 32 * 16 * 8
 
 
 def test_a_contraction_with_tails_counts_what_is_valid() -> None:
@@ -67,7 +67,7 @@ def test_a_contraction_with_tails_counts_what_is_valid() -> None:
         "rc[0; (4,8); (8,1)], ra[0; (4,16); (16,1)], s",
         "rc[0; (4,8); (8,1); rows :29 - 4*pid], ra[0; (4,16); (16,1); cols :13], s",
     )
-    assert arithmetic(Program(graphs.graph(body))).flops == 2 * 29 * 13 * 8
+    assert arithmetic(Program(graphs.graph(body))).total == 2 * 29 * 13 * 8
 
 
 def test_a_group_combines_its_partial_results() -> None:

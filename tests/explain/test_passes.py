@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from uir_tvm.explain.passes import PassEffect, pass_effects
+from uir_tvm.explain.passes import Figure, PassEffect, pass_effects
 
 
 def test_comments_above_the_graph() -> None:
@@ -12,4 +12,7 @@ def test_comments_above_the_graph() -> None:
         PassEffect("elide", "iops 9 -> 7, bytes 96 -> 64"),
         PassEffect("hoist", "refused (it is full)"),
     )
+    elide, hoist = pass_effects(text)
+    assert elide.figures == (Figure("iops", 9, 7), Figure("bytes", 96, 64)) and not elide.refused
+    assert hoist.figures == () and hoist.refused
     assert pass_effects("igraph k on host parallel (1, 1) {\n}") == ()

@@ -111,3 +111,27 @@ def test_what_cannot_be_counted_is_refused() -> None:
     beyond = graphs.SOFTMAX.replace("x[256*pid", "x[512*pid")
     with pytest.raises(VerifyError, match="beyond"):
         explain_text(print_igraph(graphs.graph(beyond)))
+
+
+def test_barriers_of_all_units_make_phases() -> None:
+    """Every unit adds up its part, then takes the maximum of all parts: two launches."""
+    from uir_tvm.optimize import split
+
+    (kernel,) = explain_text(
+        split.BEFORE.replace("igraph share on host", f"{HOST}igraph share on host")
+    ).kernels
+    assert kernel.graph is not None and kernel.graph.phases == 2
+    (use,) = kernel.graph.syncs
+    assert (use.scope, use.needed, use.pointer) == ("dram", True, "part")
+
+
+#: A device by the name that the text says.
+HOST = """hardware host {
+  kind = test
+  num_groups = 4
+  num_units = 1
+  reg_bytes = 4096
+  sram_bytes = 0
+  vector_bytes = 32
+}
+"""

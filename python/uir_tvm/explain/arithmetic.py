@@ -11,7 +11,7 @@ from ..igraph.dtypes import DTYPES, bytes_of, dtype_of
 from ..verify.access import Program, Step
 from .counting import Count, elements, total, volume
 
-#: The classes, and what belongs to them.  `FLOATING` ones count as operations of the arithmetic intensity.
+#: The classes, and what belongs to them.
 CLASSES: Mapping[str, str] = {
     "add": "additions, subtractions, maxima, minima, signs",
     "mul": "multiplications",
@@ -21,7 +21,6 @@ CLASSES: Mapping[str, str] = {
     "logic": "comparisons, choices, bits, tests for NaN and infinity",
     "convert": "casts, roundings to integers, copies between registers",
 }
-FLOATING = ("add", "mul", "divide", "transcendental", "contract")
 
 #: Class by the name of a unary, binary or reduce.
 BY_NAME: Mapping[str, str] = {
@@ -68,9 +67,9 @@ class Arithmetic:
         return sum(o.count for o in self.operations if o.kind == kind)
 
     @property
-    def flops(self) -> int:
-        """Operations of the classes of `FLOATING`, one each; a multiplication with an addition is two."""
-        return sum(o.count for o in self.operations if o.kind in FLOATING)
+    def total(self) -> int:
+        """Operations of all classes, one each; a multiplication with an addition is two."""
+        return sum(o.count for o in self.operations)
 
     @property
     def exact(self) -> bool:
@@ -79,7 +78,7 @@ class Arithmetic:
 
     def intensity(self, moved_bytes: int) -> float | None:
         """Operations per byte moved; None where nothing is moved."""
-        return self.flops / moved_bytes if moved_bytes else None
+        return self.total / moved_bytes if moved_bytes else None
 
 
 def arithmetic(program: Program) -> Arithmetic:

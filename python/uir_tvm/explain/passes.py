@@ -10,12 +10,35 @@ import attrs
 _STEP = re.compile(r"#\s*([A-Za-z_]\w*): (.+)")
 
 
+_FIGURE = re.compile(r"(\w+) (\d+) -> (\d+)")
+
+
+@attrs.frozen
+class Figure:
+    """A figure before and after: ``iops`` and ``syncs`` of a unit, dram ``bytes``, peaks of reg and sram."""
+
+    name: str
+    before: int
+    after: int
+
+
 @attrs.frozen
 class PassEffect:
     """One pass that changed the kernel (or was refused), and the figures that it changed."""
 
     name: str
     effect: str
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """What changed, where it is told in figures."""
+        found = _FIGURE.findall(self.effect) if not self.refused else []
+        return tuple(Figure(name, int(before), int(after)) for name, before, after in found)
+
+    @property
+    def refused(self) -> bool:
+        """Whether what it made was not taken."""
+        return self.effect.startswith("refused")
 
 
 def pass_effects(text: str) -> tuple[PassEffect, ...]:

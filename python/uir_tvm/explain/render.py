@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..hardware.rates import Rate, Rates
 from .arithmetic import CLASSES
 from .fusion import Border
+from .passes import Figure, PassEffect
 from .report import Explanation, GraphReport, KernelReport
 from .syncs import SyncUse
 from .traffic import PointerTraffic
@@ -16,6 +17,14 @@ from .traffic import PointerTraffic
 INDENT = "  "
 #: Width of the words in the left margin of a block.
 MARGIN = 11
+#: Figures of passes in words.
+FIGURES = {
+    "iops": "iOps of a unit",
+    "bytes": "dram",
+    "syncs": "syncs of a unit",
+    "reg": "reg at the fullest",
+    "sram": "sram at the fullest",
+}
 #: Slices of a peak that are listed one by one.
 LISTED = 8
 
@@ -57,10 +66,10 @@ def seconds_text(seconds: float | None) -> str:
     """``1.5 ms``; ``?`` where it is not known."""
     if seconds is None:
         return "?"
-    for unit, scale in (("s", 1.0), ("ms", 1e-3)):
+    for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= scale:
             return f"{_three(seconds / scale)} {unit}"
-    return f"{_three(seconds / 1e-6)} us"
+    return f"{_three(seconds / 1e-9)} ns"
 
 
 def percent_text(share: float | None) -> str:
@@ -75,6 +84,10 @@ def _three(number: float) -> str:
 
 def _times(ratio: float | None) -> str:
     return "?" if ratio is None else f"{ratio:.2f}x"
+
+
+def _many(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
 
 
 def _at_most(text: str, exact: bool) -> str:
@@ -136,7 +149,7 @@ def _summary(explanation: Explanation) -> Iterator[str]:
         ]
         cells += [bytes_text(work.bytes), "1.00x", intensity, work.limit or "?", work.name]
         rows.append((total if total is not None else -1.0, cells))
-    header = ["calls", "each", "all", "share", "dram each", "least", "op/B", "limit", "kernel"]
+    header = ["calls", "each", "all", "share", "dram each", "of least", "op/B", "limit", "kernel"]
     ordered = [cells for _, cells in sorted(rows, key=lambda row: -row[0])]
     yield from _table([header, *ordered], left=0)
 
@@ -183,8 +196,7 @@ def _kernel(kernel: KernelReport, found: Sequence[Border], alone: bool) -> Itera
             ],
         )
     )
-    calls = f"{kernel.calls} call" + ("" if kernel.calls == 1 else "s")
-    yield f"{kernel.name}: " + "; ".join(filter(None, [said, calls]))
+    yield f"{kernel.name}: " + "; ".join(filter(None, [said, _many(kernel.calls, "call")]))
     if kernel.graph is None:
         yield from _block("no iGraph", kernel.reason.splitlines())
     else:
@@ -196,7 +208,7 @@ def _kernel(kernel: KernelReport, found: Sequence[Border], alone: bool) -> Itera
 
 
 def _graph(graph: GraphReport) -> Iterator[str]:
-    units = f"{graph.groups} groups of {graph.units} unit" + ("" if graph.units == 1 else "s")
+    units = f"{_many(graph.groups, 'group')} of {_many(graph.units, 'unit')}"
     phases = "" if graph.phases == 1 else f", in {graph.phases} phases (a barrier of all units between)"
     yield from _block("runs", [f"{units} on {graph.hardware}{phases}"])
     yield from _block("moves", list(_moves(graph)))
@@ -205,7 +217,7 @@ def _graph(graph: GraphReport) -> Iterator[str]:
     yield from _block("on chip", list(_on_chip(graph)))
     yield from _block("syncs", [line for use in graph.syncs for line in _sync(use)] or ["none"])
     if graph.passes:
-        yield from _block("passes", [f"{effect.name}: {effect.effect}" for effect in graph.passes])
+        yield from _block("passes", list(_passes(graph.passes)))
 
 
 def _moves(graph: GraphReport) -> Iterator[str]:
@@ -244,7 +256,7 @@ def _computes(graph: GraphReport) -> Iterator[str]:
         return
     intensity = graph.intensity
     per_byte = "" if intensity is None else f", {intensity:.2f} per byte of dram"
-    yield _at_most(f"{count_text(work.flops)} operations{per_byte} ({', '.join(kinds)})", work.exact)
+    yield _at_most(f"{count_text(work.total)} operations{per_byte} ({', '.join(kinds)})", work.exact)
 
 
 def _modelled(graph: GraphReport) -> Iterator[str]:
@@ -273,7 +285,7 @@ def _on_chip(graph: GraphReport) -> Iterator[str]:
             budget = f"{percent_text(use.share)} of {bytes_text(use.budget_bytes)}"
         yield (
             f"{use.level} of {use.owner}: {bytes_text(use.placed_bytes)}, {budget}; "
-            f"most alive, {bytes_text(use.peak_bytes)}, at {use.at}"
+            f"most alive at {use.at.split()[0]}: {bytes_text(use.peak_bytes)}"
         )
         for live in use.alive[:LISTED]:
             place = "" if live.address is None else f" at byte {live.address}"
@@ -294,6 +306,24 @@ def _sync(use: SyncUse) -> Iterator[str]:
     yield f"  and another unit's {use.second}{when}" + ("" if use.proved else " (not proved)")
     if use.lower:
         yield f"  sync.{use.lower} would do"
+
+
+def _passes(effects: Sequence[PassEffect]) -> Iterator[str]:
+    """A line for each pass that changed a figure, and one for those that changed none."""
+    for effect in effects:
+        if effect.figures:
+            yield f"{effect.name}: " + ", ".join(_figure(f) for f in effect.figures)
+        elif effect.refused:
+            yield f"{effect.name}: {effect.effect}"
+    others = [effect.name for effect in effects if not effect.figures and not effect.refused]
+    if others:
+        yield f"{', '.join(others)}: changed the graph, but none of these figures"
+
+
+def _figure(figure: Figure) -> str:
+    text = count_text if figure.name in ("iops", "syncs") else bytes_text
+    name = FIGURES.get(figure.name, figure.name)
+    return f"{name} {text(figure.before)} -> {text(figure.after)}"
 
 
 # --- borders -------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from ..errors import ArtifactError
 from ..hardware.rates import Rates, rates_of
 from ..igraph.nodes import HardwareModel, IGraph
 from ..igraph.parser import parse_igraph
+from ..optimize.split import num_phases
 from ..verify import verify
 from ..verify.access import Program
 from .arithmetic import Arithmetic, arithmetic
@@ -43,7 +44,7 @@ class GraphReport:
     groups, units : int
         How it runs: groups, and units of each.
     phases : int
-        Launches on a device where not all units can wait for each other: one more than barriers of all.
+        Parts that run one after the other on a target without a barrier of all units (`optimize.split`).
     """
 
     name: str
@@ -154,7 +155,7 @@ def explain_graph(
         roofline(moved, work, rates, program.num_parallel, processors),
         memory(program),
         syncs(graph),
-        1 + sum(getattr(node, "op", "") == "sync" and node.attrs["scope"] == "dram" for node in graph.body),
+        num_phases(graph),
         passes,
     )
 

@@ -111,7 +111,7 @@ def roofline(
     times = [
         ("dram", moved.dram_bytes, memory.rate, seconds_of(moved.dram_bytes, memory.rate)),
         ("sram", sram, rates.sram, seconds_of(sram, rates.sram)),
-        ("arithmetic", work.flops, _arithmetic_rate(work, rates), arithmetic_seconds(work, rates, balance)),
+        ("arithmetic", work.total, _arithmetic_rate(work, rates), arithmetic_seconds(work, rates, balance)),
     ]
     unknown = [f"{name}: {rate.source}" for name, _, rate, seconds in times if seconds is None]
     known = {name: seconds for name, _, _, seconds in times if seconds is not None}
@@ -144,7 +144,7 @@ def footprint(moved: Traffic) -> int:
 def _arithmetic_rate(work: Arithmetic, rates: Rates) -> Rate:
     """The rate that the greater part of the operations runs at."""
     contract = work.count("contract")
-    return rates.contract if 2 * contract > work.flops else rates.operations
+    return rates.contract if 2 * contract > work.total else rates.operations
 
 
 def _bound(moved: Traffic, work: Arithmetic, rates: Rates) -> float | None:

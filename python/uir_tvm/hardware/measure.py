@@ -9,9 +9,9 @@ import time
 
 import numpy as np
 
-ROUNDS = 3
+ROUNDS = 8
 #: A round moves at least so much, so that starting threads does not count.
-LEAST_BYTES = 1 << 25
+LEAST_BYTES = 1 << 24
 
 
 @functools.cache
@@ -31,25 +31,25 @@ def copy_bytes_per_second(footprint: int, threads: int) -> float:
     """
     size = max(footprint // (2 * threads), 4096)
     times = max(LEAST_BYTES // (2 * size * threads), 1)
-    parts = [(np.ones(size, np.uint8), np.zeros(size, np.uint8)) for _ in range(threads)]
-    start_line, finish = threading.Barrier(threads + 1), threading.Barrier(threads + 1)
+    start_line = threading.Barrier(threads)
+    spans: list[list[tuple[float, float]]] = [[] for _ in range(threads)]
 
-    def copy(source: np.ndarray, destination: np.ndarray) -> None:
+    def copy(rounds: list[tuple[float, float]]) -> None:
+        source, destination = np.ones(size, np.uint8), np.zeros(size, np.uint8)
         for _ in range(ROUNDS):
             start_line.wait()
+            begin = time.perf_counter()
             for _ in range(times):
                 np.copyto(destination, source)
-            finish.wait()
+            rounds.append((begin, time.perf_counter()))
 
-    workers = [threading.Thread(target=copy, args=part, daemon=True) for part in parts]
+    workers = [threading.Thread(target=copy, args=(rounds,), daemon=True) for rounds in spans]
     for worker in workers:
         worker.start()
-    best = float("inf")
-    for _ in range(ROUNDS):
-        start_line.wait()
-        begin = time.perf_counter()
-        finish.wait()
-        best = min(best, time.perf_counter() - begin)
     for worker in workers:
         worker.join()
-    return 2 * size * threads * times / best
+    # from the first that began to the last that ended: the system may not run all of them at once
+    seconds = min(
+        max(end for _, end in row) - min(begin for begin, _ in row) for row in zip(*spans, strict=True)
+    )
+    return 2 * size * threads * times / seconds

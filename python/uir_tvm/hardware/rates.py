@@ -12,6 +12,7 @@ for the rest a kind of target may define, in its module of presets,
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import attrs
 
@@ -39,7 +40,7 @@ UNKNOWN = Rate(None, "the hardware model has no figure for it")
 
 @attrs.frozen
 class MemoryRate:
-    """One memory behind the level dram: a cache that holds ``capacity_bytes``, or (None) memory itself."""
+    """One memory behind dram: a cache for kernels that touch up to ``capacity_bytes``, or (None) the rest."""
 
     name: str
     capacity_bytes: int | None
@@ -86,7 +87,7 @@ class Rates:
     steps: Mapping[str, int] = STEPS
 
     def memory_of(self, footprint: int) -> MemoryRate:
-        """The smallest memory that holds so many bytes."""
+        """The first memory that serves a kernel that touches so many bytes."""
         for row in self.memory:
             if row.capacity_bytes is None or footprint <= row.capacity_bytes:
                 return row
@@ -114,12 +115,13 @@ def rates_of(model: HardwareModel) -> Rates:
 
     maker = rate_makers(str(model.kind)).get(str(model.name))
     rates = maker(model) if maker is not None else Rates()
-    stated = {
-        field: Rate(float(model.figures[figure]), f"{figure} of the hardware model")
-        for figure, field in FIGURES.items()
-        if figure in model.figures
+    stated: dict[str, Any] = {
+        field: _stated(model, figure) for figure, field in FIGURES.items() if figure in model.figures
     }
     if MEMORY_FIGURE in model.figures:
-        rate = Rate(float(model.figures[MEMORY_FIGURE]), f"{MEMORY_FIGURE} of the hardware model")
-        return attrs.evolve(rates, memory=(MemoryRate("dram", None, rate),), **stated)
+        stated["memory"] = (MemoryRate("dram", None, _stated(model, MEMORY_FIGURE)),)
     return attrs.evolve(rates, **stated)
+
+
+def _stated(model: HardwareModel, figure: str) -> Rate:
+    return Rate(float(model.figures[figure]), f"{figure} of the hardware model")

@@ -155,7 +155,8 @@ class Fusion:
         rows = bool(group.space.axes)
         same_rows = rows and other.space == group.space and other.hero in ("rowwise", "reduction")
         if not same_rows and op.kind.kind not in (INTO_ROWS if rows else INTO_OTHERS):
-            return f"{op.name} is a hero of its own beside {group.hero}"
+            spaces = f"over {other.space.shape} and over {group.space.shape}"
+            return f"{op.name} is a hero of its own beside {group.hero}, {spaces}"
         if not same_rows and len(other.ops) > 1:
             return f"{op.name} already belongs to another kernel"
         fit = self._aligned(group, other) if same_rows else self._place(group, op)
@@ -165,6 +166,19 @@ class Fusion:
             return "one kernel would wait for its own result"
         buffers = {view.base for view in (*group.external(), *other.external())}
         return f"more than {MAX_BUFFERS} buffers" if len(buffers) > MAX_BUFFERS else fit
+
+    def obstacle(self, group: Group, op: Op) -> str:
+        """Why an operator stayed out of a group; empty where nothing stands against it.
+
+        Where its own kernel has more operators: why it would not have joined by itself, if it would not.
+        """
+        answer = self.fit(group, op)
+        if not isinstance(answer, str):
+            return ""
+        if len(self.groups[op].ops) > 1 and op.kind.kind in INTO_OTHERS:
+            alone = self._place(group, op)
+            return alone if isinstance(alone, str) else answer
+        return answer
 
     def _place(self, group: Group, op: Op) -> Fit | str:
         """An operator's place in a group's space, or what stands against it."""

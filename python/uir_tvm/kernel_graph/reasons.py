@@ -75,7 +75,7 @@ def _reason(
     if producer.group is consumer.group:
         return f"TVM could not merge them: {consumer.unmerged}"
     if consumer.group.hero == "library":
-        return f"{reader.name} reads its operands from memory"
+        return f"{reader.name} reads its operands from memory: the library takes no prologue"
     if producer.group.hero == "library":
         count = fusion.counts.get(writer.results[0], 0)
         if count > 1:
@@ -84,10 +84,21 @@ def _reason(
             return f"{reader.name} is no epilogue of {writer.name}"
         if reader.name not in table.activations and reader.name != "add":
             return f"the library has no epilogue {reader.name}"
-        taken = ", ".join(writer.attrs["epilogue"]) or "nothing yet"
-        return f"{reader.name} does not fit the epilogue of {writer.name} ({taken})"
-    answers = [fusion.fit(consumer.group, writer), fusion.fit(producer.group, reader)]
-    reasons = [answer for answer in answers if isinstance(answer, str)]
+        return _no_epilogue(writer, reader)
+    answers = [fusion.obstacle(consumer.group, writer), fusion.obstacle(producer.group, reader)]
+    reasons = [answer for answer in answers if answer]
     # That both are heroes says least: what stands between their elements says more.
     reasons.sort(key=lambda reason: "hero of its own" in reason or "another kernel" in reason)
     return reasons[0] if reasons else "another hero took it first"
+
+
+def _no_epilogue(writer: Op, reader: Op) -> str:
+    """Why an operator that the library knows as an epilogue is none here."""
+    others = [view for view in reader.operands if view.base is not writer.results[0]]
+    if any(view.layout.broadcasts() for view in others):
+        return (
+            f"{reader.name} repeats its other operand along more than one axis: that is neither a bias nor a "
+            f"residual of {writer.name}"
+        )
+    taken = ", ".join(writer.attrs["epilogue"]) or "nothing yet"
+    return f"{reader.name} does not fit the epilogue of {writer.name} ({taken})"

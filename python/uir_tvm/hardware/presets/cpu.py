@@ -184,13 +184,14 @@ def _workers(model: HardwareModel) -> int:
 
 
 def _host_memory(model: HardwareModel) -> tuple[MemoryRate, ...]:
-    """Caches, then memory; a copy for each fills half of the cache, or four times the last one."""
+    """Caches, then memory; a copy fills half of a cache, what a kernel may count on, or more than all."""
     workers = _workers(model)
     second, third = workers * int(model.figures["l2_bytes"]), int(model.figures["l3_bytes"])
     caches = [("L2", second)] + ([("L3", third)] if third > 2 * second else [])
-    rows = [(name, capacity, capacity // 2) for name, capacity in caches]
+    rows: list[tuple[str, int | None, int]] = [(name, size // 2, size // 2) for name, size in caches]
+    rows.append(("memory", None, max(4 * caches[-1][1], 64 * MIB)))
     out = []
-    for name, capacity, footprint in (*rows, ("memory", None, max(4 * caches[-1][1], 64 * MIB))):
+    for name, capacity, footprint in rows:
         measured = copy_bytes_per_second(footprint, workers)
         said = f"measured copy of {footprint / MIB:.1f} MiB, {workers} threads"
         out.append(MemoryRate(name, capacity, Rate(measured, said)))
