@@ -51,11 +51,19 @@ def broadcast(sch: Schedule) -> None:
     sch.group_broadcast("y", "bias", 2, hardware=GROUPS)
 
 
+def share_tiles(sch: Schedule) -> None:
+    """Tiles belong to pairs of units that share the columns, and those of the sum that they attach."""
+    loops = sch.map_to_units("y", tile=(4, None), group_size=2, hardware=GROUPS)
+    block = sch.move_to_hierarchy("y", "s", "reg", at=loops[1], hardware=GROUPS)
+    sch.group_share(block, sch.get_loops(block)[-1], 2, hardware=GROUPS)
+
+
 CASES: list[tuple[Any, Callable[[Schedule], None]]] = [
     (functions.elementwise, map_elementwise),
     (functions.elementwise, stage_parameters),
     (functions.row_sum, share_reduction),
     (functions.elementwise, broadcast),
+    (functions.elementwise, share_tiles),
 ]
 
 
@@ -149,6 +157,16 @@ REFUSALS: dict[str, tuple[Any, Callable[[Schedule], Any], str]] = {
         lambda sch: sch.group_reduce("y", loops_of(sch, "y")[-1], 3, hardware=GROUPS),
         "cannot be shared by 3 units",
     ),
+    "sets that do not fill a group": (
+        functions.elementwise,
+        lambda sch: sch.map_to_units("y", num_units=2, group_size=4, hardware=GROUPS),
+        "cannot be shared by 4 units",
+    ),
+    "a reduction shared as if it were none": (
+        functions.row_sum,
+        lambda sch: sch.group_share("y", loops_of(sch, "y")[-1], 2, hardware=GROUPS),
+        "reduces",
+    ),
     "not a reduction loop": (
         functions.row_sum,
         lambda sch: sch.group_reduce("y", loops_of(sch, "y")[0], 2, hardware=GROUPS),
@@ -185,6 +203,15 @@ def test_capacity_refusal_says_need_limit_and_remedy() -> None:
     assert str(4096 * 4096 * 4) in error.need
     assert str(CPU.reg_bytes) in error.limit
     assert "tile=" in error.remedy
+
+
+def test_sets_of_units_have_the_tiles() -> None:
+    """15 row tiles for sets of two out of 8 units: 4 sets."""
+    sch = Schedule(functions.elementwise())
+    pid, *_, inner = sch.map_to_units("y", tile=(4, None), group_size=2, hardware=GROUPS)
+    assert dict(sch.get(pid).annotations) == {"uir.parallel": "2,4", "uir.group": 2}
+    assert int(sch.get(pid).extent) == 4
+    assert int(sch.get(inner).extent) == 50
 
 
 def test_pid_loop_has_no_more_units_than_tiles() -> None:
