@@ -25,7 +25,7 @@ PID = var("pid")
 @st.composite
 def graphs(draw: Any, max_depth: int = 2) -> IGraph:
     """Fills, reads, moves, group forms and syncs over one sram and one dram pointer, up to seven iOps."""
-    groups, units = draw(st.sampled_from([(1, 2), (2, 2), (1, 4), (2, 1), (3, 1), (1, 3)]))
+    groups, units = draw(st.sampled_from([(1, 2), (2, 2), (1, 4), (2, 1), (3, 1), (1, 3), (3, 2)]))
     count = [0]
 
     def offset(loops: tuple[str, ...]) -> Any:
@@ -119,7 +119,9 @@ def _touched(iop: IOp, pid: int) -> list[tuple[str, str, ISlice, int]]:
     if iop.op == "sync":
         return []
     if iop.attrs.get("scope") != "group":
-        reads = [("read", f"source{k}", s, 0) for k, s in enumerate(iop.sources)]
+        # of its source a move reads what its target takes
+        rows = iop.target.valid[:2]
+        reads = [("read", f"source{k}", s.replace(rows=rows), 0) for k, s in enumerate(iop.sources)]
         return [*reads, ("write", "target", iop.target, 0)]
     leads = pid % int(iop.attrs["group_size"]) == 0
     reduce = iop.op == "reduce"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import IGraph, IOp, IPointer, ISlice, Loop, make, var
@@ -77,6 +78,28 @@ def test_units_do_not_depend_on_each_other():
         move.dram.reg.fp32 r[0; (1,8); (8,1)], d[8*((pid + 1) % 4); (1,8); (8,1)]"""
     )
     assert told(g) == [("MTE3", "MTE2", "war", "r", None, None)]
+
+
+@pytest.mark.parametrize(
+    ("dtype", "address", "ordered"),
+    [("fp32", 0, True), ("fp32", 32, False), ("int8", 24, True), ("int8", 32, False)],
+)
+def test_pointers_that_share_bytes_are_one_memory(dtype, address, ordered):
+    """A store still reads r when the next load fills t in its place; of another size, all of it counts."""
+    g = graph(
+        f"""
+        a = iPointer(dram, {dtype}, 64, in)
+        c = iPointer(dram, fp32, 64, out)
+        r = iPointer(reg, fp32, 8)
+        t = iPointer(reg, {dtype}, 8)
+        fill.fp32 r[0; (1,8); (8,1)] [0.0]
+        move.reg.dram.fp32 c[0; (1,8); (8,1)], r[0; (1,8); (8,1)]
+        move.dram.reg.{dtype} t[0; (1,8); (8,1)], a[0; (1,8); (8,1)]"""
+    )
+    placed = g.replace(attrs={"addresses": {"r": 0, "t": address}})
+    war = ("MTE3", "MTE2", "war", "t", None, None)
+    assert war not in told(g)
+    assert (war in told(placed)) == ordered
 
 
 # --- random loops against a run --------------------------------------------------------------------

@@ -12,6 +12,7 @@ from ..igraph.affine import var
 from ..igraph.nodes import IPointer
 from . import coverage
 from .access import Program
+from .period import in_first_group
 from .region import PID, Region
 
 #: Points that are marked at most; beyond, pairs of accesses are looked at one by one.
@@ -31,8 +32,12 @@ def owned(program: Program, pointer: IPointer) -> bool:
         return True
     regions = [a.region for a in accesses]
     groups = int(graph.num_groups) if pointer.level == "sram" else 1
-    if groups > 1:  # the memories of the groups one after the other
-        regions = [_placed(r, int(pointer.size), int(graph.num_units)) for r in regions]
+    if groups > 1:
+        alike = in_first_group(regions, int(graph.num_units))
+        if alike is not None:
+            regions, groups = alike, 1
+        else:  # the memories of the groups one after the other
+            regions = [_placed(r, int(pointer.size), int(graph.num_units)) for r in regions]
     known = ("coverage", str(pointer.name))
     if len(writes) == len(accesses) and program.memo.get(known, True) is None:
         return True

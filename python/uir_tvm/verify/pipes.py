@@ -21,6 +21,9 @@ SetFlag<MTE2_V> after the load and a WaitFlag<MTE2_V> before the muls; war on r 
 which the load of the next iteration waits; likewise raw on t (V to MTE3) and war on t carried by k (MTE3 to
 V).  With r in two halves that alternate the distance is 2: the load of iteration k waits for the muls of
 iteration k - 2, which is what a double buffer is for.
+
+Where the graph has addresses (`optimize.allocate`), pointers that share bytes are one memory: what follows
+in a place waits for what was there.
 """
 
 from __future__ import annotations
@@ -29,10 +32,13 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
+from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import IGraph, IOp, IPointer
 from .access import Access, Program, Step
+from .addresses import ADDRESSES
 from .meeting import Meeting, Units, Unproved, meet
 from .order import BARRIER_PHASE, Order, Pairing, Place
+from .region import Region
 
 _KINDS = {("write", "read"): "raw", ("read", "write"): "war", ("write", "write"): "waw"}
 
@@ -48,7 +54,7 @@ class Dependence:
     kind : str
         ``raw``, ``war`` or ``waw``.
     pointer : IPointer
-        What both touch.
+        What the second touches; the first too, or a pointer that shares its bytes.
     carried : str, optional
         The loop by which they differ; None where they are of the same iteration of all common loops.
     distance : int, optional
@@ -98,30 +104,63 @@ def _all(program: Program, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence
     ]
     pipes = [pipe_of(step.iop) for step in program.steps]
     answers: dict[tuple[object, ...], Meeting | None | Unproved] = {}
-    for pointer in program.graph.pointers:
-        accesses = program.by_pointer[str(pointer.name)]
-        for a in accesses:
-            for b in accesses:
+    for pointer, other in _together(program.graph):
+        for a in program.by_pointer[str(pointer.name)]:
+            for b in program.by_pointer[str(other.name)]:
                 if pipes[a.position] != pipes[b.position] and "write" in (a.kind, b.kind):
-                    yield from _between(program, order, syncs, pointer, a, b, answers)
+                    yield from _between(program, order, syncs, a, b, answers)
+
+
+def _together(graph: IGraph) -> Iterator[tuple[IPointer, IPointer]]:
+    """Each pointer with itself, and with those with which it shares bytes, both ways."""
+    for p in graph.pointers:
+        for q in graph.pointers:
+            if p.name == q.name or (p.level == q.level and _meet(_bytes(graph, p), _bytes(graph, q))):
+                yield p, q
+
+
+def _bytes(graph: IGraph, pointer: IPointer) -> tuple[int, int] | None:
+    """Its first byte and the one after its last; None where it has no address."""
+    start = graph.attrs.get(ADDRESSES, {}).get(str(pointer.name))
+    if pointer.level == "dram" or start is None:
+        return None
+    return int(start), int(start) + int(pointer.size) * bytes_of(pointer.dtype)
+
+
+def _meet(a: tuple[int, int] | None, b: tuple[int, int] | None) -> bool:
+    return a is not None and b is not None and a[0] < b[1] and b[0] < a[1]
+
+
+def _seen_from(graph: IGraph, a: Access, b: Access) -> Region | None:
+    """What ``b`` touches, in elements of the pointer of ``a``; None where their elements do not line up."""
+    if a.slice.pointer.name == b.slice.pointer.name:
+        return b.region
+    mine, theirs = _bytes(graph, a.slice.pointer), _bytes(graph, b.slice.pointer)
+    size = bytes_of(a.slice.pointer.dtype)
+    if mine is None or theirs is None or size != bytes_of(b.slice.pointer.dtype):
+        return None
+    away = theirs[0] - mine[0]
+    return attrs.evolve(b.region, offset=b.region.offset + away // size) if away % size == 0 else None
 
 
 def _between(
     program: Program,
     order: Order,
     syncs: list[Place],
-    pointer: IPointer,
     a: Access,
     b: Access,
     answers: dict[tuple[object, ...], Meeting | None | Unproved],
 ) -> Iterator[Dependence]:
     """Those in which ``a`` is the earlier one."""
+    other = _seen_from(program.graph, a, b)
 
     def ask(pairing: Pairing) -> Meeting | None | Unproved:
-        key = (a.region.key, b.region.key, pairing)
+        if other is None:
+            return Unproved()
+        key = (a.region.key, other.key, pairing)
         if key not in answers:
             try:
-                answers[key] = meet(a.region, b.region, pairing, Units(same=True))
+                answers[key] = meet(a.region, other, pairing, Units(same=True))
             except Unproved as unproved:
                 answers[key] = unproved
         return answers[key]
@@ -141,7 +180,7 @@ def _between(
             answer = ask(attrs.evolve(pairing, within=distance - 1))  # whether there is a nearer one
         if isinstance(answer, Unproved):
             distance = None
-        yield Dependence(first, second, _KINDS[a.kind, b.kind], pointer, pairing.carried, distance)
+        yield Dependence(first, second, _KINDS[a.kind, b.kind], b.slice.pointer, pairing.carried, distance)
 
 
 def _distance(carried: str, answer: Meeting) -> int:

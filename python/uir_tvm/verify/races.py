@@ -31,6 +31,7 @@ from .access import Access, Program
 from .meeting import Meeting, Units, Unproved, meet
 from .order import Barrier, Order, Pairing, Place, Relation
 from .ownership import owned
+from .period import in_first_group
 from .region import PID, Region
 
 
@@ -241,6 +242,7 @@ class Races:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self._num_units = int(program.graph.num_units)
         self._pairs: dict[str, list[tuple[Access, Access]]] = {}
         self._answers: dict[tuple[object, ...], Meeting | None | Unproved] = {}
 
@@ -289,7 +291,7 @@ class Races:
     def race(self, conflict: Conflict) -> Race:
         """A conflict with its witness in full."""
         a, b, pairing = conflict.first, conflict.second, conflict.pairing
-        scope = "sram" if int(self.program.graph.num_units) in conflict.relation.joined else "dram"
+        scope = "sram" if self._num_units in conflict.relation.joined else "dram"
         if isinstance(conflict.answer, Unproved):
             return Race(conflict.pointer, a, b, scope, pairing.carried, {}, proved=False)
         x = dict(pairing.first_at) | conflict.answer.first
@@ -344,7 +346,11 @@ class Races:
             second_at=tuple(f for f in pairing.second_at if f[0] in used),
         )
         joined, apart = relation.conditions()
-        return self._ask(a.region, b.region, relevant, Units(tuple(joined), tuple(apart)))
+        sides = None
+        if self._num_units in relation.joined:
+            sides = in_first_group([a.region, b.region], self._num_units)
+        one, other = sides or (a.region, b.region)
+        return self._ask(one, other, relevant, Units(tuple(joined), tuple(apart)))
 
     def _ask(self, a: Region, b: Region, pairing: Pairing, units: Units) -> Meeting | None | Unproved:
         """The answer, once for the same elements, instances and units."""
