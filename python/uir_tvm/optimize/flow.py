@@ -9,7 +9,7 @@ an *earlier* iteration.  Registers belong to one unit, so no other unit takes pa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -17,6 +17,7 @@ import attrs
 
 from ..igraph.nodes import ISlice, Loop
 from ..verify.access import Access, Program, Step
+from ..verify.region import Axis
 from .definitions import may_meet, place, span
 
 
@@ -91,20 +92,30 @@ class Flow:
             found = state.get(name, {})
             if access.kind == "read":
                 seen = self._seen.setdefault((access.position, access.operand), set())
-                seen |= {r for r in found if r.earlier or self._meets(r, access.slice)}
+                seen |= set(self._visible(found, access))
                 continue
-            kept = {r: None for r in found if not self._ends(access, r)}
-            state[name] = {**kept, _Reach(access.position, False): None}
+            made = _Reach(access.position, False)
+            kept = {r: None for r in found if r != made and not self._ends(access, r)}
+            state[name] = {**kept, made: None}
         return state
+
+    def _visible(self, found: dict[_Reach, None], read: Access) -> Iterator[_Reach]:
+        """The writes that a read may see: the latest first, up to one that covers all that it reads."""
+        for reach in reversed(found):
+            if reach.earlier:
+                yield reach
+                continue
+            write = self._target(reach.position)
+            if may_meet(write.slice, read.slice):
+                yield reach
+                if _covers_read(write, read):
+                    return
 
     def _target(self, position: int) -> Access:
         writes = [
             a for a in self.program.steps[position].accesses if a.operand == "target" and a.kind == "write"
         ]
         return writes[0]
-
-    def _meets(self, reach: _Reach, piece: ISlice) -> bool:
-        return may_meet(self._target(reach.position).slice, piece)
 
     def _ends(self, write: Access, reach: _Reach) -> bool:
         """Whether nothing of an earlier write is left after ``write``."""
@@ -135,6 +146,20 @@ def _joined(a: _State, b: _State) -> _State:
 
 
 UNBOUNDED = (None, None, None, None)
+
+
+def _covers_read(write: Access, read: Access) -> bool:
+    """Whether a write of the same iteration surely wrote all that is read."""
+    if not write.certain or write.region.every > 1:
+        return False
+    if place(write.slice) != place(read.slice):
+        return covers(write.slice, read.slice)
+
+    def bounds(axis: Axis) -> tuple[set[str], set[str]]:
+        return {str(b) for b in axis.lower}, {str(b) for b in axis.upper}
+
+    sides = ((write.region.rows, read.region.rows), (write.region.cols, read.region.cols))
+    return all(w <= r for a, b in sides for w, r in zip(bounds(a), bounds(b), strict=True))
 
 
 def covers(outer: ISlice, inner: ISlice) -> bool:
