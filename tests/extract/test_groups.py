@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tvm import te
+from tvm import te, topi
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ExtractionError
 from uir_tvm.extract import extract
@@ -128,6 +128,61 @@ def test_a_parameter_is_broadcast() -> None:
     attach(sch, lid, "a1_shared")
     graph = same(func, sch)
     assert "broadcast.group" in ops(graph)
+
+
+@pytest.mark.parametrize("rows, tile, size", [(12, 2, 4), (13, 4, 2)])
+def test_a_reduction_of_tiles(rows: int, tile: int, size: int) -> None:
+    """Partial results of rows and columns go line by line; the last tile is ragged."""
+
+    def build(a: Any) -> Any:
+        k = te.reduce_axis((0, 8), "k")
+        s = te.compute((rows, 20), lambda i, j: te.sum(a[i, k, j], axis=k), "s")
+        return te.compute((rows, 20), lambda i, j: s[i, j] * s[i, j], "out")
+
+    func = prim(build, ((rows, 8, 20), F32))
+    sch = Schedule(func)
+    block = sch.get_sblock("s")
+    sch.group_reduce(block, sch.get_loops(block)[-1], size, hardware=GRID)
+    _, lid, *_ = sch.map_to_units("out", tile=(tile, None), group_size=size, hardware=GRID)
+    attach(sch, lid, "s", "s_rf")
+    assert "reduce.group" in ops(same(func, sch))
+
+
+def test_a_reduction_of_pairs() -> None:
+    """argmax has no group form: its partial values and indices are exchanged through sram."""
+    func = prim(lambda a: topi.argmax(a, 1), ((16, 64), F32))
+    sch = Schedule(func)
+    block = sch.get_sblock("a0_red_temp")
+    sch.group_reduce(block, sch.get_loops(block)[-1], 4, hardware=GRID)
+    _, lid, *_ = sch.map_to_units("a0_red", tile=(2, None), row_loops=1, group_size=4, hardware=GRID)
+    for name in ("a0_red_temp", "a0_red_temp_rf"):
+        made = sch.get_sblock(name)
+        sch.compute_at(made, lid)
+        for index, region in enumerate(sch.get(made).writes):
+            if str(region.source.scope()) == "global":
+                sch.set_scope(made, index, "local")
+    kinds = ops(same(func, sch))
+    assert "reduce.group" not in kinds and "sync.sram" in kinds
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_what_sram_holds_all_units_of_a_set_see(shared: bool) -> None:
+    """Exponentials in sram: each unit makes some of those that others read, or the leader makes all."""
+    func = softmax(8, 32)
+    sch = Schedule(func)
+    for name in ("top", "s"):
+        block = sch.get_sblock(name)
+        sch.group_reduce(block, sch.get_loops(block)[-1], 4, hardware=GRID)
+    _, lid, *_ = sch.map_to_units("out", tile=(1, None), group_size=4, hardware=GRID)
+    attach(sch, lid, "s", "s_rf")
+    attach(sch, lid, "e", scope="shared")
+    attach(sch, lid, "top", "top_rf")
+    if shared:
+        _, member = sch.split(sch.get_loops(sch.get_sblock("e"))[-1], [None, 4])
+        sch.annotate(member, GROUP, 4)
+    graph = same(func, sch)
+    assert "sync.sram" in ops(graph)
+    assert graph.pointer("e_shared").size == 32
 
 
 def test_an_exchange_through_sram() -> None:

@@ -119,7 +119,7 @@ class Memory:
     def environment(self, loops: Sequence[TreeLoop]) -> tuple[dict[Any, Affine], dict[str, int]]:
         """What pid and some tree loops stand for, and their extents by name."""
         extents = {PID: self.tree.num_groups * self.tree.num_units}
-        env = environment(self.tree, var(PID) if extents[PID] > 1 else affine(0))
+        env = environment(self.tree, var(PID) if extents[PID] > 1 else affine(0), extents)
         for loop in loops:
             env[loop.var] = var(self.loop_name(loop)) + loop.start
             extents[self.loop_name(loop)] = loop.extent
@@ -256,8 +256,8 @@ class Memory:
         env, extents = self.environment(access.loops)
         fixed = {self.loop_name(loop) for loop in common} | {PID}
         if sharing > 1:
-            env.update(environment(self.tree, var(OWNER) * sharing + var(WITHIN)))
             extents.update({OWNER: extents[PID] // sharing, WITHIN: sharing})
+            env.update(environment(self.tree, var(OWNER) * sharing + var(WITHIN), extents))
             fixed = (fixed - {PID}) | {OWNER}
         for k, loop in enumerate(access.leaf.loops):
             name = f"leaf {k}"

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..igraph.affine import Affine
+from .space import Space
 from .tree_nodes import Leaf, Tree
 
 #: Extra variables of analyses: the set, and the unit within it that an iteration of the parallel loop is for.
@@ -18,11 +19,12 @@ def owners(leaves: Iterable[Leaf], tree: Tree) -> int:
     return max([tree.set_size, *(leaf.group for leaf in leaves)])
 
 
-def environment(tree: Tree, pid: Affine) -> dict[Any, Affine]:
-    """What the parallel loop and the members' variables stand for, given the unit."""
+def environment(tree: Tree, pid: Affine, extents: Mapping[str, int]) -> dict[Any, Affine]:
+    """What the parallel loop and the members' variables stand for; the unit is in variables of ``extents``."""
+    space = Space(extents)
     out: dict[Any, Affine] = {}
     if tree.parallel is not None:
-        out[tree.parallel.var] = pid // tree.set_size if tree.set_size > 1 else pid
+        out[tree.parallel.var] = space.floordiv(pid, tree.set_size)
     for size, variable in tree.members.variables.items():
-        out[variable] = pid % size
+        out[variable] = space.mod(pid, size)
     return out

@@ -77,7 +77,8 @@ def group_reduce(
     _check_divides(sch, loop, group_size)
     units, _ = sch.split(loop, [group_size, None])
     partial = sch.rfactor(units, 0)
-    sch.set_scope(partial, 0, "shared")
+    for index in range(len(sch.get(partial).writes)):
+        sch.set_scope(partial, index, "shared")
     sch.annotate(partial, GROUP, group_size)
     return partial
 
