@@ -69,6 +69,7 @@ def one_round(seed: int, outcomes: collections.Counter[str]) -> str:
         deadline=None,
         database=None,
         phases=(Phase.generate, Phase.shrink),
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
     @given(programs(), st.integers(0, 2**16), st.data())

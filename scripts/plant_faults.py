@@ -70,16 +70,18 @@ def _arguments() -> argparse.Namespace:
 def _run(args: argparse.Namespace, tally: Tally, console: Console) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=console) as progress:
+        # graphs are built as they are asked for, so how many there are is known at the end
         bar = progress.add_task("building the corpus", total=None)
-        chosen = [e for e in entries(args.quick, args.seed) if args.graphs in e.name]
-        progress.update(bar, total=len(chosen))
-        for entry in chosen:
+        for entry in entries(args.quick, args.seed):
+            if args.graphs not in entry.name:
+                continue
             progress.update(bar, description=f"{entry.name[:40]:40s} {len(tally.failures)} missed")
             for planted in plant_all(entry, args.only or list(FAULTS), args.count, args.seed, tally):
                 if planted in tally.failures[-1:]:
                     told = f"{planted.kind} in {entry.name}: {planted.what} ({planted.verdict.why})"
                     console.print(f"{planted.verdict.by}: {told}", style="red", markup=False)
             progress.advance(bar)
+        progress.update(bar, total=tally.clean)
         bar = progress.add_task("random valid graphs", total=args.random)
         for number, graph in enumerate(random_graphs(args.random, args.seed)):
             no_alarm(graph, number, tally)

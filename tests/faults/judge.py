@@ -17,7 +17,7 @@ UNSHOWN, MISSED, CRASH = "unshown", "MISSED", "CRASH"
 #: All verdicts in the order of the table's columns.
 VERDICTS: tuple[str, ...] = (*verify.ALL, EQUIVALENCE, BITS, EQUIVALENT, UNSHOWN, MISSED, CRASH)
 #: Inputs on which graphs that seem equivalent are compared bit by bit.
-BIT_CASES = 3
+BIT_CASES = 12
 #: Those that fail a run.
 FAILURES = (UNSHOWN, MISSED, CRASH)
 

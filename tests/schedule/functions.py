@@ -24,6 +24,16 @@ def row_sum(rows: int = 60, cols: int = 128) -> tirx.PrimFunc:
     return te.create_prim_func([x, y])
 
 
+def gathered(dtype: str = "int64") -> tirx.PrimFunc:
+    """y[i, j] = (a joined with b)[index[i], j]: rows of an intermediate that the data names."""
+    a = te.placeholder((4, 8), name="a")
+    b = te.placeholder((2, 8), name="b")
+    index = te.placeholder((5,), dtype, name="index")
+    whole = te.compute((6, 8), lambda i, j: tirx.if_then_else(i < 4, a[i, j], b[i - 4, j]), name="whole")
+    y = te.compute((5, 8), lambda i, j: whole[index[i], j], name="y")
+    return te.create_prim_func([a, b, index, y])
+
+
 @T.prim_func(s_tir=True)
 def recurrence(a: T.Buffer((64,), "float32"), b: T.Buffer((64,), "float32")) -> None:
     """b[i] = b[i - 1] + a[i]: every iteration needs the one before."""

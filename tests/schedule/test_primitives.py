@@ -15,6 +15,7 @@ from tvm_ffi.structural import structural_equal
 from uir_tvm import hardware
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.prepare import prepare
 
 from . import functions
 
@@ -152,6 +153,11 @@ REFUSALS: dict[str, tuple[Any, Callable[[Schedule], Any], str]] = {
         lambda sch: sch.move_to_hierarchy("y", "s", "reg", at=loops_of(sch, "s")[0], hardware=CPU),
         "does not apply here",
     ),
+    "attach where what is read has no bounds": (
+        functions.gathered,
+        lambda sch: sch.move_to_hierarchy("y", "whole", "reg", at=loops_of(sch, "y")[0], hardware=CPU),
+        "does not apply here",
+    ),
     "group does not divide": (
         functions.row_sum,
         lambda sch: sch.group_reduce("y", loops_of(sch, "y")[-1], 3, hardware=GROUPS),
@@ -193,6 +199,14 @@ def test_refusal_names_the_reason_and_changes_nothing(name: str) -> None:
     assert structural_equal(sch.mod, before)
     if "attach" not in name:  # looking up the loop is itself an instruction
         assert str(sch.trace).count("split") == trace.count("split")
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64"])
+def test_what_tvm_cannot_inline_stays(dtype: str) -> None:
+    """TVM compares an int64 index with an int32 bound and fails a check of its own; a recipe goes on."""
+    sch = Schedule(functions.gathered(dtype))
+    prepare(sch)
+    assert "y" in [sch.get(b).name_hint for b in sch.get_child_blocks(sch.get_sblock("root"))]
 
 
 def test_capacity_refusal_says_need_limit_and_remedy() -> None:

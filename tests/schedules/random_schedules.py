@@ -12,13 +12,13 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 from tvm.s_tir import Schedule
-from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from uir_tvm import schedule as primitives
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, param_names, reduction_loops
 from uir_tvm.schedule.prepare import inline_producers, prepare
 from uir_tvm.schedule.row_chain import Nest, map_chain, output_blocks
+from uir_tvm.schedule.transaction import refused_by_tvm
 
 Draw = Callable[[Any], Any]
 
@@ -45,7 +45,7 @@ class Trial:
 
     def choose(self, *options: Any) -> Any:
         """One of the options; shrinks to the first."""
-        return self.draw(st.sampled_from(options))
+        return options[self.draw(st.integers(0, len(options) - 1))]
 
     def note(self, text: str) -> None:
         """Say what is about to be done."""
@@ -136,7 +136,9 @@ class Trial:
                 try:
                     self.sch.compute_inline(block.rv)
                     continue
-                except TVMScheduleError:
+                except Exception as error:
+                    if not refused_by_tvm(error):
+                        raise
                     self.note("... which TVM refuses")
             level, loop = self._level_of(block), self.choose(*reversed(self._loops(nest)))
             self.note(f"move_to_hierarchy({block.name}, {block.writes[0]}, {level}, at={self._named(loop)})")
@@ -183,7 +185,9 @@ class Trial:
                 self.note(f"reorder the tile loops of {root.name}")
                 try:
                     self.sch.reorder(free[1], free[0])
-                except TVMScheduleError:
+                except Exception as error:
+                    if not refused_by_tvm(error):
+                        raise
                     self.note("... which TVM refuses")
 
     def _pipeline(self, nest: Nest) -> None:

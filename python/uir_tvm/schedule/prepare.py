@@ -11,9 +11,9 @@ from __future__ import annotations
 import math
 
 from tvm.s_tir import Schedule
-from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 
 from .blocks import BlockInfo, leaf_blocks, param_names
+from .transaction import refused_by_tvm
 
 #: A producer with at most this many arithmetic nodes may be computed again for every consumer.
 CHEAP_FLOPS = 2
@@ -42,7 +42,9 @@ def inline_producers(sch: Schedule) -> None:
             return
         try:
             sch.compute_inline(block.rv)
-        except TVMScheduleError:
+        except Exception as error:
+            if not refused_by_tvm(error):
+                raise
             refused.add(block.name)
 
 

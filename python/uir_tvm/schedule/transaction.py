@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -26,6 +27,14 @@ def _first_lines(error: Exception) -> str:
     return " ".join(lines[:3])[:400]
 
 
+def refused_by_tvm(error: Exception) -> bool:
+    """Whether an instruction of TVM raised this: a refusal, or a check of its C++ that fails instead."""
+    if isinstance(error, TVMScheduleError):
+        return True
+    frames = traceback.extract_tb(error.__traceback__)
+    return bool(frames) and not frames[-1].filename.endswith(".py")
+
+
 def primitive(remedy: str) -> Callable[[F], F]:
     """Make ``fn(sch, ...)`` a primitive: rehearse it on a copy, then run it on ``sch``.
 
@@ -38,7 +47,9 @@ def primitive(remedy: str) -> Callable[[F], F]:
         def run(sch: Schedule, *args: Any, **kwargs: Any) -> Any:
             try:
                 fn(sch.copy(), *args, **kwargs)
-            except TVMScheduleError as error:
+            except Exception as error:
+                if not refused_by_tvm(error):
+                    raise
                 raise ScheduleError(
                     f"{fn.__name__} does not apply here.", need=_first_lines(error), remedy=remedy
                 ) from error
