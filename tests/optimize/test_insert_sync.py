@@ -119,7 +119,7 @@ def _solvable(g: IGraph) -> IGraph | None:
         return None
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(graphs())
 def test_random_graphs_become_free_of_races_and_need_every_sync(g):
     made = _solvable(g)

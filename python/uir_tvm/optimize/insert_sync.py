@@ -41,9 +41,10 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
 from ..verify.access import Access, Program
 from ..verify.order import Barrier, Place
-from ..verify.races import Conflict, Races
+from ..verify.races import Conflict, Races, analysis
 from .cover import Choice, cheapest
 from .examples import HARDWARE
+from .program import program_of
 
 #: What one execution of a sync costs against that of others.
 WEIGHTS = {"sram": 1, "dram": 1000}
@@ -118,7 +119,7 @@ def run(graph: IGraph, keep: bool = False) -> IGraph:
     """
     if int(graph.num_parallel) == 1 and (keep or not _has_syncs(graph)):
         return graph
-    given = Races(Program(graph))
+    given = analysis(program_of(graph))
     open_now = list(given.conflicts())
     # what the data decides, and nothing has ordered so far, is left to the data
     exempt = {_identity(c) for c in open_now if c.up_to_data}
@@ -180,6 +181,8 @@ def _completed(graph: IGraph, races: Races, exempt: set[tuple[object, ...]]) -> 
         barriers = [*races.order.barriers, *(g.barrier for g in gaps)]
         return (c for c in races.conflicts(barriers) if _identity(c) not in exempt)
 
+    if next(still_open([]), None) is None:
+        return graph
     gaps = _gaps(graph, _held(races))
     # One round is enough unless a conflict was narrowed to other instances than those asked about.
     while conflicts := list(still_open(chosen)):
