@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from uir_tvm.errors import PassError
 from uir_tvm.igraph import IGraph, Loop, parse_igraph, walk_body
-from uir_tvm.optimize import allocate, insert_sync, multibuffer
+from uir_tvm.optimize import allocate, insert_sync, multibuffer, optimize
 from uir_tvm.verify import verify
 
 from ..corpus import by_hand
@@ -214,6 +214,19 @@ def test_random_operators(g: IGraph, stages: int, seed: int) -> None:
     assert_same_bits(g, made, seed=seed)
     least = min(stages, int(loop.extent))
     assert [x.attrs["stages"] for x in loops(made) if "stages" in x.attrs] == ([least] if least > 1 else [])
+
+
+@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(runnable_igraphs(), st.integers(2, 3), st.integers(0, 2**16))
+def test_all_passes_together(g: IGraph, stages: int, seed: int) -> None:
+    """Loops that other passes have cut, hoisted from or widened; run in the bytes that allocate gives."""
+    (loop,) = g.body
+    asked = g.replace(body=[Loop(loop.var, loop.extent, loop.body, {"pipeline": stages})])
+    made = optimize(asked).graph
+    assert not [x for x in loops(made) if "pipeline" in x.attrs]
+    inputs = random_inputs(g, seed)
+    for old, new in zip(_run(g, inputs), run_aliased(made, inputs, seed), strict=True):
+        assert (bits(old) == bits(new)).all()
 
 
 @pytest.mark.parametrize(
