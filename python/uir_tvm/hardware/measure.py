@@ -4,52 +4,51 @@
 from __future__ import annotations
 
 import functools
+import statistics
 import threading
 import time
 
 import numpy as np
 
-ROUNDS = 8
+ROUNDS = 7
 #: A round moves at least so much, so that starting threads does not count.
 LEAST_BYTES = 1 << 24
 
 
 @functools.cache
 def copy_bytes_per_second(footprint: int, threads: int) -> float:
-    """Bytes read and written per second by a copy, the best of a few rounds; measured once per process.
+    """Bytes read and written per second by a copy, the median of a few rounds; measured once per process.
 
     Parameters
     ----------
     footprint : int
         Bytes of source and destination together, over all threads.
     threads : int
-        Threads, each with its own part.
+        Threads, each with its own part, that copy at the same time.
 
     Notes
     -----
-    NumPy's copy lets other threads run meanwhile.  Lines that a store allocates are not counted as read.
+    Time is that in which a thread has a CPU, so that other programs take little from the result; NumPy's copy
+    lets other threads run meanwhile.  Lines that a store allocates are not counted as read.
     """
     size = max(footprint // (2 * threads), 4096)
     times = max(LEAST_BYTES // (2 * size * threads), 1)
     start_line = threading.Barrier(threads)
-    spans: list[list[tuple[float, float]]] = [[] for _ in range(threads)]
+    spans: list[list[float]] = [[] for _ in range(threads)]
 
-    def copy(rounds: list[tuple[float, float]]) -> None:
+    def copy(seconds: list[float]) -> None:
         source, destination = np.ones(size, np.uint8), np.zeros(size, np.uint8)
         for _ in range(ROUNDS):
             start_line.wait()
-            begin = time.perf_counter()
+            begin = time.thread_time()
             for _ in range(times):
                 np.copyto(destination, source)
-            rounds.append((begin, time.perf_counter()))
+            seconds.append(time.thread_time() - begin)
 
-    workers = [threading.Thread(target=copy, args=(rounds,), daemon=True) for rounds in spans]
+    workers = [threading.Thread(target=copy, args=(seconds,), daemon=True) for seconds in spans]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    # from the first that began to the last that ended: the system may not run all of them at once
-    seconds = min(
-        max(end for _, end in row) - min(begin for begin, _ in row) for row in zip(*spans, strict=True)
-    )
-    return 2 * size * threads * times / seconds
+    per_thread = 2 * size * times
+    return statistics.median(sum(per_thread / s for s in together) for together in zip(*spans, strict=True))

@@ -177,7 +177,15 @@ class Fusion:
             return ""
         if len(self.groups[op].ops) > 1 and op.kind.kind in INTO_OTHERS:
             alone = self._place(group, op)
-            return alone if isinstance(alone, str) else answer
+            return alone if isinstance(alone, str) else self._taken(group, op)
+        return answer
+
+    def _taken(self, group: Group, op: Op) -> str:
+        """What stands between a group and an operator that another group took before."""
+        other = self.groups[op]
+        answer = f"{op.name} already belongs to another kernel, {other.name}"
+        if other.space.axes and group.space.axes:
+            return f"{answer}, whose rows run along axes {other.space.axes}, not along {group.space.axes}"
         return answer
 
     def _place(self, group: Group, op: Op) -> Fit | str:

@@ -73,6 +73,8 @@ class FunctionSide:
     def _function(self, method: str) -> Any:
         if method not in self._built:
             made = to_field(self.lowered()) if method == FIELD_METHOD else propagating_nan(self.func)
+            # a kernel of a model carries its target, which would bring it back to this pipeline
+            made = made.without_attr("target")
             # LLVM takes longer to optimise a small function than to run it
             level = 0 if operations(self.lowered()) <= SMALL else 3
             target = tvm.target.Target({"kind": "llvm", "opt-level": level})
