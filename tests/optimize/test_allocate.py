@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from uir_tvm.errors import VerifyError
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph, print_igraph
 from uir_tvm.igraph.bound import bind
 from uir_tvm.igraph.dtypes import bytes_of
 from uir_tvm.igraph.nodes import from_json
-from uir_tvm.optimize import allocate
+from uir_tvm.optimize import allocate, insert_sync
 from uir_tvm.verify import verify
 
 from ..corpus import by_hand
@@ -18,6 +19,7 @@ from ..igraph.strategies import random_inputs, runnable_igraphs
 from .aliased import _trace, run_aliased
 from .equal import bits
 from .random_chip import register_graphs
+from .random_shared import shared_graphs
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
@@ -80,6 +82,17 @@ def test_random_operators(graph: IGraph, seed: int) -> None:
     placed = check(graph, seed)
     assert str(parse_igraph(print_igraph(placed))) == str(placed)
     assert from_json(placed.to_json()) == placed
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=SLOW)
+@given(shared_graphs(), st.integers(0, 2**16))
+def test_random_exchanges(graph: IGraph, seed: int) -> None:
+    """Units that run apart between the fewest barriers there can be do not meet in shared bytes."""
+    try:
+        ordered = insert_sync.run(graph)
+    except VerifyError:
+        assume(False)  # a race within one iOp, which no barrier orders
+    check(ordered, seed)
 
 
 def test_graphs_with_sram_barriers_and_group_forms() -> None:
