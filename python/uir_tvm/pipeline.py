@@ -193,6 +193,7 @@ def _verified(graph: IGraph, context: Context) -> IGraph:
 
 def _optimize(record: KernelRecord, context: Context) -> Optimized:
     from .optimize import optimize
+    from .optimize.split import still_splits
     from .target import registry
     from .verify import verify
     from .verify.compared import Comparer
@@ -200,7 +201,8 @@ def _optimize(record: KernelRecord, context: Context) -> Optimized:
     options, graph = context.options, record.products["igraph"]
     names = registry.of_target(context.target).passes if options.passes is None else options.passes
     comparer = Comparer(options.equivalence, record.equivalence)
-    check = comparer.after_passes(graph, verify if options.verify else None, options.fast_math)
+    valid = still_splits(graph, verify if options.verify else None)
+    check = comparer.after_passes(graph, valid, options.fast_math)
     return optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
 
 

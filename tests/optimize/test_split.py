@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import uir_tvm
 from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph
 from uir_tvm.igraph.dtypes import numpy_of
-from uir_tvm.optimize.split import AFTER, BEFORE, phases
+from uir_tvm.optimize import optimize
+from uir_tvm.optimize.split import AFTER, BEFORE, phases, still_splits
 from uir_tvm.verify import verify
 
 from tests.corpus import by_hand
@@ -58,6 +60,35 @@ def test_the_parts_compute_what_the_whole_does(name: str, count: int) -> None:
     np.testing.assert_array_equal(memory["y"], whole)
 
 
+def test_the_product_runs_the_phases_and_says_so() -> None:
+    """Compiled for the CPU: one kernel of three parallel loops; the report names it."""
+    graph, case = by_hand.graph("share_of_total"), by_hand.BY_HAND["share_of_total"]
+    exe = uir_tvm.compile(graph)
+    inputs = case.inputs(graph)
+    np.testing.assert_allclose(exe(*inputs), case.expected(inputs), rtol=1e-5, atol=1e-6)
+    (row,) = exe.report()["kernels_split"]
+    assert row["note"] == "split into 3 phases at sync.dram"
+
+
+def test_passes_keep_the_places_where_a_kernel_ends() -> None:
+    """A pass that would keep a computed value in reg across the barrier is left out, and says why."""
+    before = IGraph("g", HOST, 4, 1, [], [])
+    assert still_splits(before, None) is None
+    head = BEFORE[: BEFORE.index("  move.dram")]
+    text = f"""{head}  fill.fp32 s[0; (1,1); (1,1)] [1.0]
+        move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
+        sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+        move.dram.reg.fp32 t[0; (1,1); (1,1)], part[pid; (1,1); (1,1)]
+        move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]
+    }}"""
+    graph = parse_igraph(text, HOST)
+    check = still_splits(graph, None)
+    assert check is not None
+    check(graph)
+    made = optimize(graph, ("elide",), check=check, keep_going=True)
+    assert made.graph.same_as(graph) and "sync.dram" in made.steps[0].fault
+
+
 def test_a_graph_without_barriers_is_left_alone() -> None:
     graph = by_hand.graph("product_shared")
     assert phases(graph)[0].same_as(graph)
@@ -79,19 +110,30 @@ REFUSED: dict[str, tuple[str, str, str]] = {
     ),
     "a register that is read after it": (
         """move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+        unary.exp.fp32 t[0; (1,32); (32,1)], t[0; (1,32); (32,1)]
         sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
         move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[3; (1,1); (1,1)]""",
         "read after it",
         "t[3; (1,1); (1,1)] in move.reg.dram.fp32 y",
     ),
     "a register of which a part is written again": (
-        """move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+        """fill.fp32 t[0; (1,32); (32,1)] [2.0]
         sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
         fill.fp32 t[0; (1,3); (3,1)] [1.0]
         reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,4); (4,1)]
         move.reg.dram.fp32 y[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]""",
         "read after it",
         "t[0; (1,4); (4,1)]",
+    ),
+    "a load of what changed since": (
+        """move.dram.reg.fp32 s[0; (1,1); (1,1)], x[32*pid; (1,1); (1,1)]
+        move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
+        move.dram.reg.fp32 t[0; (1,1); (1,1)], part[pid; (1,1); (1,1)]
+        sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+        fill.fp32 part[pid; (1,1); (1,1)] [0.0]
+        move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]""",
+        "read after it",
+        "t[0; (1,1); (1,1)] in move.reg.dram.fp32 y",
     ),
     "sram that is read after it": (
         """move.dram.sram.fp32 h[pid % 4; (1,1); (1,1)], x[32*pid; (1,1); (1,1)]
@@ -113,6 +155,26 @@ def test_what_does_not_survive_is_refused(name: str) -> None:
     with pytest.raises(CodegenError) as caught:
         phases(graph)
     assert what in caught.value.what and where in caught.value.where and caught.value.remedy
+
+
+def test_what_dram_still_has_is_loaded_again() -> None:
+    """A register that was loaded before the barrier and is read after it: the load stands in both parts."""
+    head = BEFORE[: BEFORE.index("  move.dram")]
+    body = """move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+        reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,32); (32,1)]
+        move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
+        sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+        move.dram.reg.fp32 s[0; (1,1); (1,1)], part[3 - pid; (1,1); (1,1)]
+        binary.add.fp32 s[0; (1,1); (1,1)], s[0; (1,1); (1,1)], t[31; (1,1); (1,1)]
+        move.reg.dram.fp32 y[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]"""
+    graph = parse_igraph(f"{head}{body}\n}}", HOST)
+    parts = phases(graph)
+    assert [sum(s.pointer.name == "x" for i, _ in p.walk() for s in i.sources) for p in parts] == [1, 1]
+    for part in parts:
+        verify(part)
+    x = np.random.default_rng(0).standard_normal(128).astype(np.float32)
+    (whole,) = interpreter.run(graph, x)
+    np.testing.assert_array_equal(run_parts(parts, {"x": x})["y"], whole)
 
 
 def test_sram_that_is_written_again_need_not_survive() -> None:

@@ -20,7 +20,7 @@ def owners(leaves: Iterable[Leaf], tree: Tree) -> int:
 
 
 def environment(tree: Tree, pid: Affine, extents: Mapping[str, int]) -> dict[Any, Affine]:
-    """What the parallel loop and the members' variables stand for; the unit is in variables of ``extents``."""
+    """What the parallel loop and the members' variables stand for; ``pid`` has variables of ``extents``."""
     space = Space(extents)
     out: dict[Any, Affine] = {}
     if tree.parallel is not None:

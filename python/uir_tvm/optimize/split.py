@@ -2,12 +2,13 @@
 """A graph with barriers of all units as the graphs between them, for targets that have no such barrier.
 
 Launching one kernel after the other is what every device can do: all units of the first are done before
-any of the second begins.  What they hand over lies in dram: registers and sram do not outlive a kernel.
+any of the second begins.  What they hand over lies in dram: registers and sram do not outlive a kernel, so
+that what was loaded before a barrier and is still used after it is loaded again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..errors import CodegenError
@@ -76,7 +77,7 @@ def phases(graph: IGraph) -> list[IGraph]:
     Raises
     ------
     CodegenError
-        A ``sync.dram`` inside a loop; reg or sram that one part writes and a later one reads.
+        A ``sync.dram`` inside a loop; reg or sram that one part computes and a later one reads.
     """
     if not any(is_barrier(iop) for iop, _ in graph.walk()):
         return [graph]
@@ -85,6 +86,8 @@ def phases(graph: IGraph) -> list[IGraph]:
     if len(bodies) < 2:
         return [graph.replace(body=map_iops(graph.body, lambda iop: None if is_barrier(iop) else iop))]
     programs = [Program(graph.replace(body=body)) for body in bodies]
+    for part in range(len(programs)):
+        programs[part] = _reloaded(programs, part)
     _refuse_live(graph, programs)
     return [_part(graph, programs, k) for k in range(len(bodies))]
 
@@ -92,6 +95,24 @@ def phases(graph: IGraph) -> list[IGraph]:
 def num_phases(graph: IGraph) -> int:
     """How many graphs `phases` makes of a graph that it does not refuse."""
     return max(1, len(_bodies(graph)))
+
+
+def still_splits(
+    graph: IGraph, check: Callable[[IGraph], object] | None
+) -> Callable[[IGraph], object] | None:
+    """A check of what passes make: ``check``, and that what could be split at its barriers still can.
+
+    A pass may keep a value in reg across a barrier, which is right but leaves no place where a kernel ends.
+    """
+    if num_phases(graph) < 2:
+        return check
+
+    def both(made: IGraph) -> None:
+        if check is not None:
+            check(made)
+        phases(made)
+
+    return both
 
 
 def is_barrier(iop: IOp) -> bool:
@@ -167,6 +188,44 @@ def _role(programs: Sequence[Program], part: int, pointer: IPointer) -> str:
 
 
 # -- what does not survive ------------------------------------------------------------------------
+def _reloaded(programs: Sequence[Program], part: int) -> Program:
+    """The part with loads of earlier ones repeated at its start, where what they load has not changed."""
+    loads = []
+    for pointer in programs[part].graph.pointers:
+        if pointer.level != "reg" or not _is_live(programs, part, pointer):
+            continue
+        load = _load_before(programs, part, pointer)
+        if load is not None:
+            loads.append(load)
+    graph = programs[part].graph
+    return Program(graph.replace(body=[*loads, *graph.body])) if loads else programs[part]
+
+
+def _load_before(programs: Sequence[Program], part: int, pointer: IPointer) -> IOp | None:
+    """The move from dram outside of all loops that wrote a pointer last, if dram still has what it loaded."""
+    name = str(pointer.name)
+    before = [(k, a) for k in range(part) for a in programs[k].by_pointer[name] if a.kind == "write"]
+    if not before:
+        return None
+    made_in, write = before[-1]
+    iop = write.iop
+    if write.loops or iop.op != "move" or iop.sources[0].pointer.level != "dram":
+        return None
+    changed = (
+        a.kind == "write" and (k > made_in or a.position > write.position)
+        for k in range(made_in, part + 1)
+        for a in programs[k].by_pointer[str(iop.sources[0].pointer.name)]
+    )
+    return None if any(changed) else iop
+
+
+def _is_live(programs: Sequence[Program], part: int, pointer: IPointer) -> bool:
+    """Whether a part reads what an earlier one wrote."""
+    if not any(k < part for k in _touching(programs, pointer, "write")):
+        return False
+    return bool(_stale(programs[part], pointer))
+
+
 def _refuse_live(graph: IGraph, programs: Sequence[Program]) -> None:
     """reg and sram of which a part reads what an earlier one wrote."""
     live: list[str] = []
@@ -174,10 +233,9 @@ def _refuse_live(graph: IGraph, programs: Sequence[Program]) -> None:
         if pointer.level == "dram":
             continue
         for part in _touching(programs, pointer, "read"):
-            if not any(k < part for k in _touching(programs, pointer, "write")):
-                continue
-            found = _stale(programs[part], pointer)
-            live += [f"{print_slice(a.slice)} in {print_iop(a.iop)}" for a in found[:1]]
+            if _is_live(programs, part, pointer):
+                read = _stale(programs[part], pointer)[0]
+                live.append(f"{print_slice(read.slice)} in {print_iop(read.iop)}")
     if live:
         _refuse(graph, live)
 
