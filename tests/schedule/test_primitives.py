@@ -153,11 +153,6 @@ REFUSALS: dict[str, tuple[Any, Callable[[Schedule], Any], str]] = {
         lambda sch: sch.move_to_hierarchy("y", "s", "reg", at=loops_of(sch, "s")[0], hardware=CPU),
         "does not apply here",
     ),
-    "attach where what is read has no bounds": (
-        functions.gathered,
-        lambda sch: sch.move_to_hierarchy("y", "whole", "reg", at=loops_of(sch, "y")[0], hardware=CPU),
-        "does not apply here",
-    ),
     "group does not divide": (
         functions.row_sum,
         lambda sch: sch.group_reduce("y", loops_of(sch, "y")[-1], 3, hardware=GROUPS),
@@ -199,6 +194,16 @@ def test_refusal_names_the_reason_and_changes_nothing(name: str) -> None:
     assert structural_equal(sch.mod, before)
     if "attach" not in name:  # looking up the loop is itself an instruction
         assert str(sch.trace).count("split") == trace.count("split")
+
+
+def test_what_is_read_without_bounds_is_refused() -> None:
+    """TVM asserts that the rows which a tile gathers have bounds; the primitive says that it does not apply."""
+    sch = Schedule(functions.gathered())
+    loops = sch.map_to_units("y", 2, 1, hardware=CPU)
+    before = sch.mod
+    with pytest.raises(ScheduleError, match="does not apply here"):
+        sch.move_to_hierarchy("y", "whole", "reg", at=loops[1], hardware=CPU)
+    assert structural_equal(sch.mod, before)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64"])

@@ -11,7 +11,7 @@ import numpy as np
 import tvm
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
-from uir_tvm.errors import ExtractionError, ScheduleError, UirError, VerifyError
+from uir_tvm.errors import ExtractionError, PassError, ScheduleError, UirError, VerifyError
 from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.dtypes import DTYPES
@@ -62,6 +62,9 @@ def check(program: Program, draw: Callable[[Any], Any], seed: int = 0, target: s
         # an instruction of TVM's own, that no primitive of ours stands in front of
         if isinstance(error, TVMScheduleError):
             return "TVM refuses an instruction"
+        # a pipeline that only the iGraph shows to be impossible
+        if isinstance(error, PassError) and isinstance(error.__cause__, ScheduleError):
+            return reason_of(error.__cause__)
         raise Finding(_report(program, trial, seen, error)) from error
 
 
