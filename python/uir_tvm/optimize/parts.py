@@ -54,7 +54,9 @@ class _Split:
     access: Access
 
 
-def part_of(accesses: Sequence[Access], num_owners: int, units: int, own_loops: Iterable[str]) -> Part | None:
+def part_of(
+    accesses: Sequence[Access], num_owners: int, units: int, sharers: int, own_loops: Iterable[str]
+) -> Part | None:
     """The part of each owner, if no two owners share an element; None when that is not proved.
 
     Parameters
@@ -65,6 +67,8 @@ def part_of(accesses: Sequence[Access], num_owners: int, units: int, own_loops: 
         How many units or groups there are.
     units : int
         Units per owner: 1, or those of a group.
+    sharers : int
+        Owners with consecutive numbers that share the memory now; others have memory of their own.
     own_loops : iterable of str
         Loops around all accesses of which every iteration reads only what it wrote: their place in the
         addresses does not matter.
@@ -76,7 +80,7 @@ def part_of(accesses: Sequence[Access], num_owners: int, units: int, own_loops: 
     found = [
         part
         for modulus in (None, *_moduli(known))
-        if (part := _packed(known, modulus, num_owners, units)) is not None
+        if (part := _packed(known, modulus, num_owners, units, sharers)) is not None
     ]
     return min(found, key=lambda part: part.size, default=None)
 
@@ -91,8 +95,8 @@ def _split(access: Access, units: int, own_loops: set[str]) -> _Split | None:
             divided = _by_group(term, units)
             if divided is None:
                 return None
-            base += divided[0].terms
-            rest += divided[1].terms
+            base.extend(divided[0].terms)
+            rest.extend(divided[1].terms)
         elif PID in variables:
             return None
         elif variables <= own_loops:
@@ -168,7 +172,9 @@ class _Interval:
         return self.high - self.low + 1
 
 
-def _packed(splits: Sequence[_Split], modulus: int | None, num_owners: int, units: int) -> Part | None:
+def _packed(
+    splits: Sequence[_Split], modulus: int | None, num_owners: int, units: int, sharers: int
+) -> Part | None:
     boxes = [_box(s, modulus) for s in splits]
     high, low = _Interval(*attrs.astuple(boxes[0][0])), _Interval(*attrs.astuple(boxes[0][1]))
     for h, w in boxes[1:]:
@@ -177,7 +183,11 @@ def _packed(splits: Sequence[_Split], modulus: int | None, num_owners: int, unit
     base_high, base_low = _bases(splits[0], modulus, num_owners, units)
     if modulus is not None and int(base_low.max() - base_low.min()) + low.length > modulus:
         return None  # a row would reach into the next
-    if not _disjoint(base_high, high.length, base_low, low.length):
+    # rows of their own for those who do not share
+    height = high.length
+    rows_of_all = -(-(int(base_high.max() - base_high.min()) + height) // height) * height
+    base_high = base_high + np.arange(num_owners) // sharers * rows_of_all
+    if not _disjoint(base_high, height, base_low, low.length):
         return None
     width = low.length
     slices = []

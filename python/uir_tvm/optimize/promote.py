@@ -96,10 +96,12 @@ def _promoted(graph: IGraph, name: str) -> IGraph:
     accesses = program.by_pointer[name]
     if not accesses or any(a.operand == "buffer" for a in accesses) or _is_viewed(program, name):
         return graph
-    for level, num_owners, units in _levels(graph, str(accesses[0].slice.pointer.level)):
+    before = str(accesses[0].slice.pointer.level)
+    for level, num_owners, units in _levels(graph, before):
+        sharers = int(graph.num_units) if before == "sram" else num_owners
         # units of a group may be in different iterations: then each iteration needs its own part
         for own_loops in (_own_loops(accesses), []) if units == 1 else ([],):
-            part = part_of(accesses, num_owners, units, own_loops)
+            part = part_of(accesses, num_owners, units, sharers, own_loops)
             made = graph if part is None else _moved(graph, program, accesses, part, level)
             if made is not graph and fits(made) and _is_written(made, name):
                 return made

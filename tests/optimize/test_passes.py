@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of passes, and what happens to a pass whose graph is refused."""
+
+from __future__ import annotations
+
+import pytest
+from uir_tvm.errors import PassError, VerifyError
+from uir_tvm.igraph import IGraph, parse_igraph
+from uir_tvm.optimize import PASSES, dead, hoist, identity, optimize, reuse, select
+from uir_tvm.options import CompileOptions
+from uir_tvm.target import registry
+
+ORDER = "identity tidy reuse elide promote dead hoist tails widen multibuffer insert_sync allocate".split()
+
+
+def example() -> IGraph:
+    return parse_igraph(reuse.BEFORE)
+
+
+def broken(graph: IGraph) -> IGraph:
+    """A pass that loses everything."""
+    return graph.replace(body=[])
+
+
+def failing(graph: IGraph) -> IGraph:
+    """A pass with a bug."""
+    raise KeyError("t")
+
+
+def test_the_table_is_in_order_and_says_why() -> None:
+    assert [row.name for row in PASSES] == ORDER
+    assert all(row.reason and row.summary for row in PASSES)
+
+
+def test_what_targets_leave_out_exists_and_has_a_reason() -> None:
+    for spec in registry.TARGETS.values():
+        assert set(spec.without) <= set(ORDER) and all(spec.without.values())
+        assert list(spec.passes) == [name for name in ORDER if name not in spec.without]
+    rows = registry.describe_passes()
+    assert [row["pass"] for row in rows] == ORDER
+    assert all((row["left out by"] != "") == (row["pass"] in registry.get("uir-cpu").without) for row in rows)
+
+
+def test_passes_run_in_the_order_given() -> None:
+    assert [row.name for row in select(["dead", "reuse"])] == ["dead", "reuse"]
+    assert [step.name for step in optimize(example(), ["dead", "reuse"]).steps] == ["dead", "reuse"]
+    assert select(None) == PASSES and select([]) == ()
+
+
+@pytest.mark.parametrize("ask", [lambda: select(["speed"]), lambda: CompileOptions(passes=("dead", "speed"))])
+def test_an_unknown_pass_is_refused_at_once(ask: object) -> None:
+    with pytest.raises(PassError, match="no pass 'speed'") as caught:
+        ask()  # type: ignore[operator]
+    assert caught.value.name == "speed" and "reuse" in caught.value.need
+
+
+def test_a_step_says_what_changed() -> None:
+    result = optimize(example(), ["identity", "reuse"])
+    first, second = result.steps
+    assert not first.changed and first.graph_after is first.graph_before and "nothing" in first.line()
+    assert second.changed and second.before.iops - second.after.iops == 1
+    assert second.before.bytes - second.after.bytes == 256 * 4, "one of two loads of 256 fp32 is gone"
+    assert "bytes 3072 -> 2048" in second.line() and second.seconds > 0
+    assert str(result).startswith("# reuse: ")
+    assert parse_igraph(str(result)) == result.graph, "a dump is an iGraph"
+
+
+def test_a_graph_that_nothing_changes_is_the_same_object() -> None:
+    graph = parse_igraph(identity.AFTER)
+    assert optimize(graph, ["identity", "reuse", "dead"]).graph is graph
+
+
+def test_only_what_changed_is_checked() -> None:
+    seen: list[IGraph] = []
+    result = optimize(example(), ["identity", "reuse", "dead"], check=seen.append)
+    assert len(seen) == 1 and seen[0] is result.steps[1].graph_after
+
+
+def test_a_refused_graph_is_an_error_that_names_pass_and_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead, "run", broken)
+    with pytest.raises(PassError, match="'dead'.*refused: Nothing writes the output 'y'") as caught:
+        optimize(example(), ["reuse", "dead"])
+    assert caught.value.name == "dead" and isinstance(caught.value.__cause__, VerifyError)
+
+
+@pytest.mark.parametrize("run", [broken, failing])
+def test_the_graph_before_is_kept_with_a_warning(
+    run: object, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(dead, "run", run)
+    result = optimize(example(), ["reuse", "dead", "hoist"], keep_going=True)
+    (fault,) = result.faults
+    assert fault.name == "dead" and fault.fault and not fault.changed
+    assert result.graph is result.steps[0].graph_after and result.steps[0].changed
+    assert "dead" in caplog.text and "# dead: refused" in str(result)
+
+
+def test_without_a_check_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dead, "run", broken)
+    assert len(optimize(example(), ["dead"], check=None).graph.body) == 0
+
+
+def test_a_failing_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hoist, "run", failing)
+    with pytest.raises(PassError, match="'hoist' failed on `example`: KeyError"):
+        optimize(example(), ["hoist"])
