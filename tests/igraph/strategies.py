@@ -99,8 +99,9 @@ def _group(draw: Any, new: _Scope, dtype: str, elements: int) -> dict[str, Any]:
 
 
 def _move(draw: Any, new: _Scope, d: str, s: tuple[int, int]) -> IOp:
-    pad = draw(st.one_of(st.none(), NUMBERS))
-    return make.move(new.piece(d, s), new.piece(d, s), pad=pad, hint=draw(st.sampled_from((None, "stream"))))
+    pad, align = draw(st.one_of(st.none(), NUMBERS)), draw(st.one_of(st.none(), st.integers(1, 512)))
+    hint = draw(st.sampled_from((None, "stream")))
+    return make.move(new.piece(d, s), new.piece(d, s), pad=pad, hint=hint, align=align)
 
 
 def _sync(draw: Any, new: _Scope, d: str, s: tuple[int, int]) -> IOp:
