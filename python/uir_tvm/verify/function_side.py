@@ -51,6 +51,20 @@ class FunctionSide:
                 raise UndecidedError(
                     f"the function takes {work:.1e} operations, more than {LIMIT[method]:.0e}"
                 )
+        # what an element of an output holds afterwards is written if it does not follow what it held before
+        other = [_complement(a) if role == "out" else a for a, role in zip(arrays, roles, strict=True)]
+        once, again = self._results(method, arrays), self._results(method, other)
+        return [
+            (
+                first,
+                _written(first, before, second, changed) if role == "out" else np.ones(first.size, np.bool_),
+            )
+            for first, before, second, changed, role in zip(once, arrays, again, other, roles, strict=True)
+            if role != "in"
+        ]
+
+    def _results(self, method: str, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """All parameters after a call, flat."""
         run = self._function(method)
         shapes = [tuple(int(n) for n in b.shape) for b in self.buffers]
         tensors = [
@@ -58,11 +72,7 @@ class FunctionSide:
             for a, shape in zip(arrays, shapes, strict=True)
         ]
         run(*tensors)
-        return [
-            (t.numpy().reshape(-1), np.ones(t.numpy().size, np.bool_))
-            for t, role in zip(tensors, roles, strict=True)
-            if role != "in"
-        ]
+        return [t.numpy().reshape(-1) for t in tensors]
 
     def lowered(self) -> tirx.PrimFunc:
         """The function without blocks."""
@@ -81,6 +91,23 @@ class FunctionSide:
             module = tvm.compile(tvm.IRModule({"main": made}), target=target)
             self._built[method] = module["main"]
         return self._built[method]
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+
+
+def _complement(array: np.ndarray) -> np.ndarray:
+    """Another value in every element."""
+    if array.dtype == np.bool_:
+        return ~array
+    return (~_bytes(array)).reshape(-1).view(array.dtype)
+
+
+def _written(first: np.ndarray, before: np.ndarray, second: np.ndarray, changed: np.ndarray) -> np.ndarray:
+    """The elements that do not hold in both runs what they held before."""
+    kept = (_bytes(first) == _bytes(before)) & (_bytes(second) == _bytes(changed))
+    return ~kept.all(axis=1)
 
 
 def sums(func: tirx.PrimFunc) -> bool:
