@@ -37,7 +37,7 @@ def test_a_staged_contraction_as_a_user_reads_it() -> None:
         "b: in fp32, 128 elements; read 2.00 KiB (4.00x)",
         "8.19 k operations, 1.60 per byte of dram (contract 8.19 k)",
         "5.12 us a call, by dram: dram 5.12 us (100%), sram 1.54 us (30%), arithmetic 4.10 us (80%)",
-        "roofline 4.10 us: 80% of it reached (dram at the rate of dram)",
+        "roofline 4.10 us: 80% of it reached",
         "reg of a unit: 384 bytes, 9% of 4.00 KiB; most alive at contract.fp32: 384 bytes",
         "256 bytes fp32 ra[0; (4,16); (16,1)]",
         "iOp 2: sync.sram s[0; (1,128); (128,1)], s[0; (1,128); (128,1)], once a unit",

@@ -72,6 +72,13 @@ def test_what_is_not_used_needs_no_figure() -> None:
     assert of(graphs.graph(graphs.STAGED), rates).modelled_seconds is None
 
 
+def test_what_is_moved_again_comes_from_the_cache_that_holds_it() -> None:
+    """b, 512 bytes, is moved four times: once from memory with all else, three times from the cache."""
+    caches = (MemoryRate("L2", 600, Rate(1e12, "")), MemoryRate("memory", None, Rate(1e9, "")))
+    found = of(graphs.graph(graphs.STAGED), attrs.evolve(rates_of(graphs.DEVICE), memory=caches))
+    assert times(found)["dram"] == pytest.approx(3584e-9 + 1536e-12)
+
+
 def test_small_tensors_move_at_the_rate_of_the_cache_that_holds_them() -> None:
     caches = (
         MemoryRate("L2", 10_000, Rate(1e12, "")),

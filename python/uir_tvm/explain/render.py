@@ -116,12 +116,10 @@ def _rates(rates: Rates) -> Iterator[str]:
         ("contractions", rates.contract, "/s"),
     ]
     for row in rates.memory:
-        upto = (
-            ""
-            if row.capacity_bytes is None
-            else f", for kernels that touch up to {bytes_text(row.capacity_bytes)}"
-        )
-        listed.append((f"dram ({row.name}{upto})", row.rate, "B/s"))
+        name = "dram" if row.name == "dram" else f"dram ({row.name})"
+        if row.capacity_bytes is not None:
+            name = f"dram ({row.name}, for kernels that touch up to {bytes_text(row.capacity_bytes)})"
+        listed.append((name, row.rate, "B/s"))
     if rates.sram.per_second is not None:
         listed.append(("sram", rates.sram, "B/s"))
     rows = [
@@ -269,11 +267,10 @@ def _modelled(graph: GraphReport) -> Iterator[str]:
         f"{t.resource} {seconds_text(t.seconds)} ({percent_text(t.share)})" for t in roof.levels
     )
     yield f"{seconds_text(roof.modelled_seconds)} a call, by {roof.limit or 'nothing'}: {times}"
+    memory = "" if roof.memory == "dram" else f" (dram at the rate of {roof.memory})"
     balance = "" if roof.balance == 1.0 else f"; {percent_text(roof.balance)} of the units have work"
-    yield (
-        f"roofline {seconds_text(roof.bound_seconds)}: {percent_text(roof.share_of_bound)} of it reached "
-        f"(dram at the rate of {roof.memory}){balance}"
-    )
+    share = percent_text(roof.share_of_bound)
+    yield f"roofline {seconds_text(roof.bound_seconds)}: {share} of it reached{memory}{balance}"
 
 
 def _on_chip(graph: GraphReport) -> Iterator[str]:

@@ -12,7 +12,7 @@ import attrs
 from ..hardware.rates import Rate, Rates
 from ..igraph.dtypes import bytes_of
 from .arithmetic import Arithmetic
-from .traffic import Traffic
+from .traffic import PointerTraffic, Traffic
 
 
 @attrs.frozen
@@ -80,6 +80,20 @@ def seconds_of(amount: float, rate: Rate) -> float | None:
     return amount / rate.per_second if rate.per_second else None
 
 
+def dram_seconds(moved: Traffic, rates: Rates) -> float | None:
+    """Time for the bytes between dram and units.
+
+    The least possible come at the rate of the memory that holds all that the kernel touches; what is moved
+    again, at that of the cache that holds its pointer.
+    """
+    parts = [seconds_of(moved.least_bytes, rates.memory_of(footprint(moved)).rate)]
+    for pointer in moved.pointers:
+        again = pointer.bytes - pointer.least_bytes
+        parts.append(seconds_of(again, rates.memory_of(_touched(pointer)).rate))
+    known = [part for part in parts if part is not None]
+    return sum(known) if len(known) == len(parts) else None
+
+
 def arithmetic_seconds(work: Arithmetic, rates: Rates, balance: float = 1.0) -> float | None:
     """Time for the operations: vector steps of each class by their width, contractions at their own rate."""
     vector = sum(o.count * o.words * rates.steps[o.kind] for o in work.operations if o.kind != "contract")
@@ -109,7 +123,7 @@ def roofline(
     memory = rates.memory_of(footprint(moved))
     sram = moved.level("sram").bytes
     times = [
-        ("dram", moved.dram_bytes, memory.rate, seconds_of(moved.dram_bytes, memory.rate)),
+        ("dram", moved.dram_bytes, memory.rate, dram_seconds(moved, rates)),
         ("sram", sram, rates.sram, seconds_of(sram, rates.sram)),
         ("arithmetic", work.total, _arithmetic_rate(work, rates), arithmetic_seconds(work, rates, balance)),
     ]
@@ -136,9 +150,13 @@ def roofline(
 
 def footprint(moved: Traffic) -> int:
     """Bytes of dram that the kernel touches: what a cache must hold to serve it."""
-    scratch = sum(min(p.bytes, p.elements * bytes_of(p.dtype)) for p in moved.pointers if p.role == "tmp")
-    both = sum(min(p.least_read_bytes, p.least_written_bytes) for p in moved.pointers)
-    return moved.least_bytes - both + scratch
+    return sum(_touched(pointer) for pointer in moved.pointers)
+
+
+def _touched(pointer: PointerTraffic) -> int:
+    if pointer.role == "tmp":
+        return min(pointer.bytes, pointer.elements * bytes_of(pointer.dtype))
+    return max(pointer.least_read_bytes, pointer.least_written_bytes)
 
 
 def _arithmetic_rate(work: Arithmetic, rates: Rates) -> Rate:
