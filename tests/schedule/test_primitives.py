@@ -197,7 +197,7 @@ def test_refusal_names_the_reason_and_changes_nothing(name: str) -> None:
 
 
 def test_what_is_read_without_bounds_is_refused() -> None:
-    """TVM asserts that the rows which a tile gathers have bounds; the primitive says that it does not apply."""
+    """TVM asserts that the rows which a tile gathers have bounds; the primitive refuses."""
     sch = Schedule(functions.gathered())
     loops = sch.map_to_units("y", 2, 1, hardware=CPU)
     before = sch.mod
