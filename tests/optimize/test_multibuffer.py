@@ -187,6 +187,21 @@ def test_places_keep_the_alignment_that_moves_state() -> None:
     assert made.pointer("t").size == 32 + 20
 
 
+def test_nothing_else_takes_a_place_that_may_still_be_stored() -> None:
+    """u is stored at the end of an iteration; v, which is done with by then, must not begin the next in u."""
+    body = f"""
+      for k in 4 [pipeline=2] {{
+        move.dram.reg.fp32 {tile("t")}, x[32*k; (2,16); (16,1)]
+        unary.exp.fp32 {tile("v")}, {tile("t")}
+        reduce.add.row.unit.fp32 acc[0; (2,1); (1,1)], {tile("v")}
+        broadcast.row.unit.fp32 {tile("u")}, acc[0; (2,1); (1,1)]
+        move.reg.dram.fp32 y[32*k + 1024*pid; (2,16); (16,1)], {tile("u")}
+      }}"""
+    made = allocate.run(staged(graph(body)))
+    at = {str(k): int(v) for k, v in made.attrs["addresses"].items()}
+    assert at["v"] + 128 <= at["u"] or at["u"] + 256 <= at["v"]
+
+
 def test_shared_tiles_need_one_barrier_in_a_step() -> None:
     """Units load a tile of the operand together; single-buffered that takes two barriers in a step."""
     entry = next(e for e in by_hand.entries() if e.name.endswith("product_shared"))

@@ -35,6 +35,7 @@ from ..errors import PassError
 from ..igraph.affine import Affine, AffineLike, affine, var
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import IGraph, IPointer, ISlice, Loop, map_iops, walk_body
+from ..verify.liveness import STAGES
 from ..verify.placement import alignment
 from .edit import fresh_name
 from .examples import HARDWARE
@@ -42,8 +43,8 @@ from .program import program_of
 from .rewrite import FreshNames, loop_variables, map_slices, substituted
 from .staging import Stages, stages_of
 
-#: The attribute of a loop that asks for it (a number of buffers), and the one that says it was done.
-PIPELINE, STAGES = "pipeline", "stages"
+#: The attribute of a loop that asks for it: a number of stages.  `STAGES` takes its place when it is done.
+PIPELINE = "pipeline"
 
 BEFORE = f"""{HARDWARE}
 igraph example on toy parallel (2, 1) {{

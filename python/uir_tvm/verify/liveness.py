@@ -3,11 +3,14 @@
 
 A pointer is alive from its first access to its last in the order of the loop tree.  Where it is used
 inside a loop and outside, or carries a value from one iteration to the next, it is alive in the whole loop.
+So are the buffers of a loop in stages (`optimize.multibuffer`) that have a place for each of several
+iterations: a pipe may still store from one place when the next iteration has begun.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 
 import attrs
@@ -20,6 +23,9 @@ from . import isl
 from .access import Access, Program
 from .initialised import covers
 from .region import PID
+
+#: The attribute of a loop whose iterations overlap: how many of them are in flight.
+STAGES = "stages"
 
 #: Positions of the first and last iOp of every loop, by its variable.
 Spans = dict[str, tuple[int, int]]
@@ -80,8 +86,10 @@ def loop_spans(program: Program) -> Spans:
 def lives(program: Program, level: str) -> list[Live]:
     """The live ranges of the pointers of one level (``reg`` or ``sram``) that some iOp touches."""
     spans = loop_spans(program)
+    staged = {str(n.var) for step in program.steps for n in step.loops if STAGES in n.attrs}
+    units = int(program.graph.num_units)
     return [
-        _life(pointer, accesses, spans, int(program.graph.num_units))
+        _life(pointer, accesses, spans, units, staged)
         for pointer in program.graph.pointers
         if pointer.level == level and (accesses := program.by_pointer[str(pointer.name)])
     ]
@@ -96,7 +104,9 @@ def dying_inputs(program: Program) -> dict[int, list[Live]]:
     return out
 
 
-def _life(pointer: IPointer, accesses: Sequence[Access], spans: Spans, num_units: int) -> Live:
+def _life(
+    pointer: IPointer, accesses: Sequence[Access], spans: Spans, num_units: int, staged: AbstractSet[str]
+) -> Live:
     first, last = accesses[0].position, accesses[-1].position
     born: int | None = first
     dying: int | None = last if accesses[-1].kind == "read" else None
@@ -104,7 +114,8 @@ def _life(pointer: IPointer, accesses: Sequence[Access], spans: Spans, num_units
     for var in sorted(around, key=lambda v: spans[v][1] - spans[v][0]):
         begin, end = spans[var]
         inside = [a for a in accesses if begin <= a.position <= end]
-        if len(inside) == len(accesses) and not carries(inside, var, num_units):
+        rotates = var in staged and any(var in a.region.base.variables for a in inside)
+        if len(inside) == len(accesses) and not rotates and not carries(inside, var, num_units):
             continue
         if begin <= first:
             first, born = begin, None
