@@ -70,7 +70,7 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     # while every value has a temporary of its own: afterwards registers are shared, and lives bounded by that
     pointers = [*memory.pointers, *leaves.temporaries, *forms.pointers]
     single = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, pointers, body)
-    body = forward(single, loads=True).body
+    body = list(forward(single, loads=True).body)
     pool = Pool(names)
     body = pool.assign(body, leaves.temporaries)
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
