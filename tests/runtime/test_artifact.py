@@ -142,6 +142,14 @@ def test_another_version(saved: pathlib.Path, tmp_path: pathlib.Path, fields: di
     assert uir_tvm.__version__ in caught.value.need and caught.value.limit.startswith("the file has ")
 
 
+def test_instructions_that_this_machine_lacks(saved: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Loading it would end the process at the first such instruction."""
+    path = rewrite(saved, tmp_path / "wide.uir", manifest_with(instructions=["avx2", "avx1024"]))
+    with pytest.raises(ArtifactError, match="another processor") as caught:
+        uir_tvm.load(path)
+    assert "avx1024" in caught.value.limit and "uir targets" in caught.value.remedy
+
+
 def test_no_folder_to_write_in(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ArtifactError, match="no folder"):
         tiny.executable().save(tmp_path / "absent" / "tiny.uir")

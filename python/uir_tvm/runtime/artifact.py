@@ -28,6 +28,8 @@ from tvm.support.cc import get_cc
 
 from .._native import REQUIRED
 from ..errors import ArtifactError
+from ..hardware import instructions
+from ..target import registry
 from .executable import Executable, KernelInfo, ModelInfo
 from .quiet import without_scope_notes
 from .saved_graph import SavedGraph
@@ -97,6 +99,7 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
     manifest = {
         "format": FORMAT,
         "versions": _versions(),
+        "instructions": instructions.used_by(registry.resolve(exe.info.target).target),
         "info": attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART),
         "sha256": {name: _digest(data) for name, data in parts.items()},
     }
@@ -146,13 +149,15 @@ def load(path: str | pathlib.Path) -> Executable:
     Raises
     ------
     ArtifactError
-        The file is missing, corrupted, or of another version of the format or of TVM.
+        The file is missing, corrupted, of another version of the format or of TVM, or for instructions
+        that this machine has not.
     """
     from .. import autoload
 
     autoload.register()
     path = pathlib.Path(path)
     manifest, parts = _read_zip(path)
+    _check_instructions(path, manifest)
     try:
         kernels, graph = json.loads(parts[KERNELS]), parts[GRAPH].decode()
         model = _info(manifest["info"], kernels, parts[RELAX].decode())
@@ -222,6 +227,18 @@ def _check_versions(path: pathlib.Path, manifest: dict[str, Any]) -> None:
             need=", ".join(f"{k} {v}" for k, v in ours.items()),
             limit="the file has " + ", ".join(wrong),
             remedy="compile the model again with this version",
+        )
+
+
+def _check_instructions(path: pathlib.Path, manifest: Mapping[str, Any]) -> None:
+    """Refuse code that would end the process with an illegal instruction."""
+    lacking = instructions.missing(manifest.get("instructions", ()))
+    if lacking:
+        raise ArtifactError(
+            f"{path} was compiled for another processor.",
+            need="the instructions " + ", ".join(manifest["instructions"]),
+            limit="this machine lacks " + ", ".join(lacking),
+            remedy="compile the model here, or for a hardware model of both machines (see `uir targets`)",
         )
 
 
