@@ -92,6 +92,24 @@ def schedule_row_sum(func: Any, size: int, tile: int) -> Schedule:
     return sch
 
 
+def stage_tile(func: Any, operand: int, loop: int) -> Schedule:
+    """A product in tiles of which the units of a group have one row; an operand is staged by all of them."""
+    sch = Schedule(func)
+    block = sch.get_sblock("out")
+    held = sch.cache_write(block, 0, "local")
+    staged = sch.cache_read(block, operand, "shared")
+    i, j, k = sch.get_loops(block)
+    (io, ii), (jo, ji), (ko, ki) = sch.split(i, [2, None]), sch.split(j, [4, None]), sch.split(k, [None, 8])
+    sch.reorder(io, jo, ko, ii, ji, ki)
+    pid = sch.fuse(io, jo)
+    sch.annotate(pid, "uir.parallel", "2,4")
+    sch.annotate(ko, "uir.loop", 1)
+    sch.reverse_compute_at(held, pid)
+    sch.compute_at(staged, ko)
+    sch.group_share(staged, sch.get_loops(staged)[loop], 4, hardware=GRID)
+    return sch
+
+
 def share_b(sch: Schedule) -> None:
     """The rows of the staged operand are brought by all four units of a group."""
     staged = sch.get_sblock("a1_shared")

@@ -32,6 +32,7 @@ from .shared_work import (
     share_b,
     softmax,
     stage_b,
+    stage_tile,
 )
 
 
@@ -211,6 +212,21 @@ def test_units_stage_an_operand_together() -> None:
     (staged,) = [p for p in graph.pointers if p.level == "sram"]
     assert staged.size == 8 * 16
     assert ops(graph).count("sync.sram") == 2
+
+
+@pytest.mark.parametrize("shape", [(16, 64, 24), (14, 60, 20)])
+@pytest.mark.parametrize("loop", [-2, -1])
+def test_units_of_one_row_of_tiles_stage_its_operand(shape: tuple[int, int, int], loop: int) -> None:
+    """Iteration p works on row p / 4 of the tiles: a is the same for the four units of a group."""
+    func = product(*shape)
+    graph = same(func, stage_tile(func, 0, loop))
+    assert ops(graph).count("sync.sram") == 2
+
+
+def test_what_differs_between_units_is_not_staged_together() -> None:
+    """Of b each of them has columns of its own."""
+    func = product(16, 64, 24)
+    assert "differs from unit to unit" in refusal(stage_tile(func, 1, -2).mod["main"]).what
 
 
 def test_units_that_do_not_share_have_parts_of_their_own() -> None:
