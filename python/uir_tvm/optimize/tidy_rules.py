@@ -20,18 +20,15 @@ from ..igraph.iops_meaning import Region
 from ..igraph.iops_scalar import ANY, FLOAT, INTEGER, NUMBER
 from ..igraph.nodes import IOp
 from .definitions import seen_through
+from .exact_casts import has_infinity, holds
 from .tidy_site import Rule, Site, is_nan, plain, rounded, same_number, same_slice
-
-
-def _has_infinity(dtype: str) -> bool:
-    return dtype_of(dtype).kind == "float" and bool(np.isinf(float(rounded(np.inf, dtype))))
 
 
 def _limit(dtype: str, sign: int) -> Any:
     """What max (sign -1) or min (sign 1) with it changes nothing; None where a dtype has no such number."""
     row = dtype_of(dtype)
     if row.kind == "float":
-        return sign * np.inf if _has_infinity(dtype) else None
+        return sign * np.inf if has_infinity(dtype) else None
     return np.iinfo(row.numpy).min if sign < 0 else np.iinfo(row.numpy).max
 
 
@@ -166,47 +163,6 @@ def rounded_wrapping(value: int, dtype: str) -> Any:
 
 
 # --- casts -----------------------------------------------------------------------------------------
-
-
-def holds(wide: str, narrow: str) -> bool:
-    """Whether a dtype holds every value of another, so that a cast to it and back changes nothing."""
-    a, b = dtype_of(narrow), dtype_of(wide)
-    if a.name == b.name or a.kind == "bool":
-        return True
-    if b.kind == "bool":
-        return False
-    if a.kind == "float":
-        if b.kind != "float":
-            return False
-        return (
-            _digits(b.name) >= _digits(a.name)
-            and _reach(b.name)[0] <= _reach(a.name)[0]
-            and (_reach(b.name)[1] >= _reach(a.name)[1])
-            and (_has_infinity(b.name) or not _has_infinity(a.name))
-        )
-    low, high = np.iinfo(a.numpy).min, np.iinfo(a.numpy).max
-    if b.kind == "float":
-        return max(abs(int(low)), int(high)) <= 2 ** _digits(b.name) and high <= _reach(b.name)[1]
-    return bool(np.iinfo(b.numpy).min <= low and np.iinfo(b.numpy).max >= high)
-
-
-#: dtype -> (digits of the significand, least denormal as a power of two, greatest finite value)
-_FORMATS = {
-    "fp64": (53, -1074, float(np.finfo(np.float64).max)),
-    "fp32": (24, -149, float(np.finfo(np.float32).max)),
-    "fp16": (11, -24, 65504.0),
-    "bf16": (8, -133, 3.3895313892515355e38),
-    "fp8e4m3": (4, -9, 448.0),
-    "fp8e5m2": (3, -16, 57344.0),
-}
-
-
-def _digits(dtype: str) -> int:
-    return _FORMATS[dtype][0]
-
-
-def _reach(dtype: str) -> tuple[int, float]:
-    return _FORMATS[dtype][1:]
 
 
 def _cast_to_same(site: Site) -> IOp | None:
@@ -455,4 +411,4 @@ RULES: tuple[Rule, ...] = (
     Rule("transpose(transpose(x))", "x", "elements return to their places", _transpose_back),
 )
 
-__all__ = ["RULES", "holds", "linear"]
+__all__ = ["RULES", "linear"]
