@@ -190,7 +190,6 @@ def test_unusual_names_stay_different() -> None:
     assert len({pipeline.file_stem(name) for name in names}) == len(names)
 
 
-
 def kernel_record(folder: pathlib.Path, options: CompileOptions) -> pipeline.KernelRecord:
     """The tiny model's kernel through the stages."""
     func = tvm.ir.load_json((folder / f"{KERNEL}.tir.json").read_text())
@@ -216,9 +215,19 @@ def test_a_pass_that_is_refused_is_left_out(
 ) -> None:
     """The kernel still goes through the graph before it, and both log and record say so."""
     monkeypatch.setattr(dead, "run", lambda graph: graph.replace(body=[]))
-    record = kernel_record(dumps, CompileOptions(passes=("dead",)))
+    with caplog.at_level("WARNING", logger="uir_tvm"):
+        record = kernel_record(dumps, CompileOptions(passes=("dead",)))
     assert not record.fallback and record.optimized is record.igraph
     (step,) = record.steps
     assert step.fault.startswith("Nothing writes the output")
     assert "dead" in caplog.text and KERNEL in caplog.text
     assert "# dead: refused" in str(record.products["optimize"])
+
+
+def test_the_report_says_what_passes_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = CompileOptions(passes=("dead", "allocate"))
+    report = uir_tvm.compile(tiny.module(), options=options).report()
+    assert report["kernels_changed_by_pass"] == {"dead": 0, "allocate": 1} and report["passes_refused"] == []
+    monkeypatch.setattr(dead, "run", lambda graph: graph.replace(body=[]))
+    (refused,) = uir_tvm.compile(tiny.module(), options=options).report()["passes_refused"]
+    assert (refused["kernel"], refused["pass"]) == (KERNEL, "dead") and "writes" in refused["reason"]

@@ -294,6 +294,7 @@ def _info_of(record: pipeline.KernelRecord) -> KernelInfo:
     if "tir" in texts:
         texts["tir"] = record.products["tir"].script()
     seconds = dict(record.seconds)
+    steps = [step.to_json() for step in record.steps]
     return KernelInfo(
-        record.name, record.hero, record.recipe, record.fallback, texts, seconds, record.num_phases
+        record.name, record.hero, record.recipe, record.fallback, texts, seconds, record.num_phases, steps
     )

@@ -53,8 +53,8 @@ def main() -> None:
 @click.option(
     "--override",
     type=click.Path(path_type=pathlib.Path, exists=True),
-    help="Take KERNEL.tir.json, KERNEL.igraph or KERNEL.opt.igraph from here in place of what the stage made; "
-    "a file that is refused ends the compilation.",
+    help="Take KERNEL.tir.json, KERNEL.igraph or KERNEL.opt.igraph from here in place of what the stage "
+    "made; a file that is refused ends the compilation.",
 )
 @click.option(
     "--verify/--no-verify",
@@ -72,7 +72,7 @@ def main() -> None:
 @click.option(
     "--passes",
     metavar="NAME,...",
-    help="Passes over the iGraph, in this order; `none` for none. Default: those of the target (`uir passes`).",
+    help="Passes over the iGraph, in this order; `none` for none. Default: the target's (`uir passes`).",
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @global_options

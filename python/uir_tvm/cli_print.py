@@ -56,12 +56,20 @@ def table_of(rows: list[dict[str, Any]]) -> Table:
     return table
 
 
+#: What a report shows below its table.
+APART = ("kernel_list", "kernels_without_igraph", "kernels_split", "passes_refused", "fallbacks")
+
+
 def print_report(report: dict[str, Any]) -> None:
     table = Table(show_header=False, box=None, pad_edge=False)
     for key, value in report.items():
-        if key in ("kernel_list", "kernels_without_igraph", "kernels_split", "fallbacks"):
+        if key in APART:
             continue
-        shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items()) if key == "seconds" else value
+        shown = value
+        if key == "seconds":
+            shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items())
+        elif key == "kernels_changed_by_pass":
+            shown = ", ".join(f"{k} {v}" for k, v in value.items() if v) or "none"
         table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
     OUT.print(table)
     left = report.get("kernels_without_igraph", [])
@@ -71,6 +79,9 @@ def print_report(report: dict[str, Any]) -> None:
             OUT.print(f"  {row['kernel']}: {row['reason'].splitlines()[0]}", markup=False)
     else:
         OUT.print("every custom kernel went through an iGraph")
+    for row in report.get("passes_refused", []):
+        text = f"  {row['kernel']}: the pass {row['pass']} was left out ({row['reason'].splitlines()[0]})"
+        OUT.print(text, style="yellow", markup=False)
     for row in report.get("kernels_split", []):
         OUT.print(f"  {row['kernel']}: {row['note']}", markup=False)
     if "kernel_list" in report:

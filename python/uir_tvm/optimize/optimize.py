@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from typing import Any
 
 import attrs
 
@@ -61,6 +62,11 @@ class Step:
     def after(self) -> Figures:
         """The same of the graph that it left."""
         return figures(self.graph_after) if self.changed else self.before
+
+    def to_json(self) -> dict[str, Any]:
+        """What a saved executable keeps of the step."""
+        note = self.before.difference(self.after) if self.changed else ""
+        return {"pass": self.name, "changed": self.changed, "note": note, "fault": self.fault}
 
     def line(self) -> str:
         """The step in one line."""

@@ -24,11 +24,13 @@ class KernelInfo:
     recipe: str
     #: Why TVM's own lowering took it; empty when it went through an iGraph.
     fallback: str
-    #: Text by stage name (tir, igraph, source).
+    #: Text by stage name (tir, igraph, optimize, source).
     texts: Mapping[str, str] = attrs.field(factory=dict)
     seconds: Mapping[str, float] = attrs.field(factory=dict)
     #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
     phases: int = 1
+    #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
+    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=tuple)
 
 
 @attrs.frozen
@@ -117,8 +119,8 @@ class Executable:
         Parameters
         ----------
         explain : bool
-            Also, under ``explain``: what every kernel moves, computes and keeps on chip, modelled times, syncs,
-            and why neighbours were not fused (see `uir_tvm.explain`).
+            Also, under ``explain``: what every kernel moves, computes and keeps on chip, modelled times,
+            syncs, and why neighbours were not fused (see `uir_tvm.explain`).
 
         Raises
         ------
@@ -138,6 +140,13 @@ class Executable:
                 {"kernel": k.name, "note": f"split into {k.phases} phases at sync.dram"}
                 for k in kernels
                 if k.phases > 1
+            ],
+            "kernels_changed_by_pass": _counted(kernels),
+            "passes_refused": [
+                {"kernel": k.name, "pass": step["pass"], "reason": step["fault"]}
+                for k in kernels
+                for step in k.passes
+                if step["fault"]
             ],
             "seconds": dict(self.info.seconds),
         }
@@ -161,6 +170,15 @@ class Executable:
         from .artifact import save
 
         return save(self, pathlib.Path(path))
+
+
+def _counted(kernels: Sequence[KernelInfo]) -> dict[str, int]:
+    """How many kernels each pass changed, in the order of the passes."""
+    out: dict[str, int] = {}
+    for kernel in kernels:
+        for step in kernel.passes:
+            out[step["pass"]] = out.get(step["pass"], 0) + bool(step["changed"])
+    return out
 
 
 def flatten(value: Any) -> Sequence[tvm.runtime.Tensor]:
