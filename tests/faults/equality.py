@@ -39,6 +39,11 @@ def _positive(p: IPointer, rng: np.random.Generator) -> Array:
     return rng.uniform(0.25, 40.0, p.size)
 
 
+def _masked(p: IPointer, rng: np.random.Generator) -> Array:
+    """Long stretches of nothing but minus infinity."""
+    return np.where(np.arange(p.size) // 64 % 2 == 0, -np.inf, rng.standard_normal(p.size))
+
+
 def _rising(p: IPointer, rng: np.random.Generator) -> Array:
     """Every element differs from every other by much."""
     return np.arange(p.size) / 8 - p.size / 20
@@ -51,6 +56,7 @@ INPUTS: tuple[tuple[str, Callable[[IPointer, np.random.Generator], Array], tuple
     ("special", _special, (-100, 100)),
     ("positive", _positive, (0, 100)),
     ("rising", _rising, (0, 2)),
+    ("masked", _masked, (0, 5)),
 )
 
 

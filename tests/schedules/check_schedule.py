@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import tvm
+from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from uir_tvm.errors import ExtractionError, PassError, ScheduleError, UirError, VerifyError
@@ -49,7 +50,7 @@ def check(program: Program, draw: Callable[[Any], Any], seed: int = 0, target: s
         With the program, the steps of the schedule and the iGraph.
     """
     chosen = TARGETS[target].target()
-    on_cpu = draw(_BOOLEANS)
+    on_cpu = bool(draw(st.integers(0, 1)))
     hardware = model_of_target(chosen) if on_cpu else devices(draw)
     func = to_prim_func(program).with_attr("global_symbol", "main")
     trial = Trial(Schedule(func, debug_mask="none", error_render_level="fast"), hardware, draw)
@@ -124,8 +125,3 @@ def _report(program: Program, trial: Trial, seen: list[Any], error: Exception) -
         f"{type(error).__name__}: {str(error)[:1500]}\n--- program\n" + "\n".join(describe(program))
         + f"\n--- schedule on {trial.hardware.name}\n{steps}\n--- iGraph{graph}"
     )  # fmt: skip
-
-
-from hypothesis import strategies as _st  # noqa: E402
-
-_BOOLEANS = _st.booleans()

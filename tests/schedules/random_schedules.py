@@ -28,9 +28,12 @@ REG_BYTES, SRAM_BYTES = (1 << 14, 1 << 16, 1 << 18), (1 << 14, 1 << 17)
 
 def devices(draw: Draw) -> HardwareModel:
     """A device with groups of several units."""
-    units = draw(st.sampled_from((2, 4, 1, 3, 8)))
-    groups = draw(st.sampled_from((2, 1, 3)))
-    reg, sram = draw(st.sampled_from(REG_BYTES)), draw(st.sampled_from(SRAM_BYTES))
+
+    def choose(options: tuple[int, ...]) -> int:
+        return options[draw(st.integers(0, len(options) - 1))]
+
+    units, groups = choose((2, 4, 1, 3, 8)), choose((2, 1, 3))
+    reg, sram = choose(REG_BYTES), choose(SRAM_BYTES)
     return HardwareModel(f"random-{groups}x{units}", "test", groups, units, reg, sram, 64, {})  # type: ignore[call-arg]
 
 

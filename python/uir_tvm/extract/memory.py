@@ -186,6 +186,14 @@ class Memory:
         self.storages[buffer] = Storage(pointer, start, shape, base)
 
     def _pointer(self, buffer: Any, level: str, size: int, role: str) -> IPointer:
+        if size < 1:
+            # TVM cuts a buffer to what is read of it, to less than nothing where no tile reads any
+            refuse(
+                f"The buffer '{buffer.name}' has {size} elements.",
+                "",
+                need="at least one",
+                remedy="do not stage what no tile reads",
+            )
         try:
             dtype = from_tvm(buffer.dtype)
         except IGraphError as error:

@@ -108,7 +108,10 @@ def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.nd
     place = (rng.integers(0, RARITY, p.size) == 0) & ((np.arange(p.size) // STRETCH) % 2 == 0)
     if specials.extreme or specials.shifted:
         section = max(SECTION, -(-p.size // SECTIONS))
-        shift = np.asarray(SHIFTS)[np.arange(p.size) // section % len(SHIFTS)]
+        # of rows that are masked as a whole, in every second case
+        masked = (-np.inf,) if specials.infinite and rng.integers(0, 2) else ()
+        shifts = np.asarray((*SHIFTS, *masked))
+        shift = shifts[np.arange(p.size) // section % len(shifts)]
         values, place = values + shift, place & (shift == 0)
     with np.errstate(all="ignore"):
         return np.where(place, chosen, values).astype(row.numpy)
