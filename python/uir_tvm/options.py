@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from collections.abc import Iterable
 from typing import Any
 
 import attrs
@@ -36,6 +37,10 @@ def _equivalence() -> str:
 def _known_level(_: Any, __: Any, level: str) -> None:
     if level not in EQUIVALENCE:
         raise UirError(f"{level!r} is no level of equivalence.", need="one of " + ", ".join(EQUIVALENCE))
+
+
+def _passes(names: Iterable[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
 
 
 def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
@@ -78,9 +83,7 @@ class CompileOptions:
     verify: bool = True
     dump_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_DUMP_DIR"))
     override_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_OVERRIDE_DIR"))
-    passes: tuple[str, ...] | None = attrs.field(
-        default=None, converter=attrs.converters.optional(tuple), validator=_known_passes
-    )
+    passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pathlib
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -13,6 +13,10 @@ import tvm
 from tvm import relax
 
 from .tensors import TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
+
+
+def _steps(steps: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(steps)
 
 
 @attrs.frozen
@@ -30,7 +34,7 @@ class KernelInfo:
     #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
     phases: int = 1
     #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
-    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=tuple)
+    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_steps)
 
 
 @attrs.frozen
