@@ -18,7 +18,7 @@ from .field_tir import to_field
 from .sides import FIELD_METHOD, VALUES_METHOD, Output, UndecidedError
 
 #: Operations that a reference may take where a sample is allowed: some seconds of residues.
-LIMIT = {FIELD_METHOD: 2e8, VALUES_METHOD: 5e9}
+LIMIT = {FIELD_METHOD: 5e8, VALUES_METHOD: 5e9}
 
 
 class FunctionSide:

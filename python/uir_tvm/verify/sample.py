@@ -65,7 +65,7 @@ def plan(graph: IGraph, budget: float) -> Plan:
     for loop in _loops(graph.body):
         if seconds <= budget:
             break
-        few = _ends(int(loop.extent))
+        few = _neighbours(int(loop.extent))
         if len(few) < int(loop.extent) and _deals_out(loop):
             chosen[str(loop.var)] = few
             seconds = cost(graph, {name: len(v) for name, v in chosen.items()}) * share
@@ -92,6 +92,11 @@ def _seconds(iop: IOp) -> float:
 
 def _ends(extent: int) -> tuple[int, ...]:
     return tuple(sorted({0, extent // 2, extent - 1}))
+
+
+def _neighbours(extent: int) -> tuple[int, ...]:
+    """The ends with those beside them, and the middle."""
+    return tuple(sorted({0, min(1, extent - 1), extent // 2, max(extent - 2, 0), extent - 1}))
 
 
 def _some_units(graph: IGraph) -> tuple[int, ...]:

@@ -118,7 +118,7 @@ def _of_units(graph: IGraph, units: tuple[int, ...] | None) -> Plan:
 
 
 #: How many times its budget a run may be estimated to take before it is not made.
-PATIENCE = 3
+PATIENCE = 5
 
 
 @attrs.frozen
