@@ -49,6 +49,8 @@ def test_extraction_and_passes_are_compared() -> None:
     assert what[0] == "igraph"
     assert len(what) == 1 + sum(step.changed for step in record.steps)
     assert all(found.method == "field+values" for _, found in record.equivalence)
+    # passes keep every bit
+    assert all(found.exact == (name != "igraph") for name, found in record.equivalence)
     assert compiled(CompileOptions(equivalence="none")).equivalence == []
 
 

@@ -29,8 +29,17 @@ class Comparer:
     def __init__(self, level: str, results: list[tuple[str, Equivalence]]) -> None:
         self.level, self.results = level, results
 
-    def compare(self, what: str, reference: Any, graph: IGraph, fast_math: bool = False) -> None:
+    def compare(
+        self, what: str, reference: Any, graph: IGraph, *, bits: bool = False, fast_math: bool = False
+    ) -> None:
         """Compare a graph with what it stands for, at this level.
+
+        Parameters
+        ----------
+        what : str
+            The occasion, for the record.
+        bits, fast_math : bool
+            Whether every bit must be the same; whether even constants may be others.
 
         Raises
         ------
@@ -42,7 +51,7 @@ class Comparer:
         # a pass that may change constants changes what is exact
         methods = (VALUES_METHOD,) if fast_math else METHODS
         try:
-            found = equivalent(reference, graph, methods=methods, full=self.level == "full")
+            found = equivalent(reference, graph, methods=methods, full=self.level == "full", bits=bits)
         except EquivalenceError as error:
             log.warning("kernel %s, %s: %s", graph.name, what, error)
             raise
@@ -52,7 +61,10 @@ class Comparer:
     def after_passes(
         self, graph: IGraph, check: Callable[[IGraph], None] | None, fast_math: bool
     ) -> Callable[[IGraph], None] | None:
-        """``check`` of the graphs that passes make, then their comparison with the one before them all."""
+        """``check`` of the graphs that passes make, then their comparison with the one before them all.
+
+        Passes keep every bit, unless ``fast_math`` lets them change the rounding.
+        """
         if self.level == "none":
             return check
         reference = Reference(graph, full=self.level == "full")
@@ -60,6 +72,6 @@ class Comparer:
         def both(made: IGraph) -> None:
             if check is not None:
                 check(made)
-            self.compare("after a pass", reference, made, fast_math)
+            self.compare("after a pass", reference, made, bits=not fast_math, fast_math=fast_math)
 
         return both
