@@ -43,7 +43,7 @@ def move(
 ) -> IOp:
     """``move.FROM.TO.dtype t, s [pad=, hint=, align=]``; hint ``stream`` bypasses caches.
 
-    ``align`` promises that rows of both slices start at multiples of so many bytes from their pointers' starts.
+    ``align`` promises that rows of both slices start at multiples of so many bytes within their pointers.
     """
     return _made("move", "", t.pointer.dtype, [t], [s], pad=pad, hint=hint, align=align)
 

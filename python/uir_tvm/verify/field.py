@@ -63,7 +63,7 @@ def embed(number: float | int | Fraction, largest: float | None = None) -> int:
     """
     if number != number:
         return NAN
-    if largest is not None and abs(float(number)) >= largest:
+    if largest is not None and float(abs(number)) >= largest:
         return POS_INF if number > 0 else NEG_INF
     if number in (float("inf"), float("-inf")):
         return POS_INF if number > 0 else NEG_INF
