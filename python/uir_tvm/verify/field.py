@@ -61,9 +61,9 @@ def embed(number: float | int | Fraction, largest: float | None = None) -> int:
     largest : float, optional
         The largest finite number of the dtype, which counts as infinity: reductions start there.
     """
-    if number != number:
+    if isinstance(number, float) and number != number:
         return NAN
-    if largest is not None and float(abs(number)) >= largest:
+    if largest is not None and abs(float(number)) >= largest:
         return POS_INF if number > 0 else NEG_INF
     if number in (float("inf"), float("-inf")):
         return POS_INF if number > 0 else NEG_INF
