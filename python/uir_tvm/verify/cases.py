@@ -77,7 +77,9 @@ def value_arrays(parameters: Sequence[Parameter], seed: int, specials: Specials)
     """Numbers between -2 and 2 mixed with special values, small integers and bools; flat."""
     rng = np.random.default_rng(seed)
     return [
-        _floats(rng, p, specials) if dtype_of(p.dtype).kind == "float" else _whole(rng, p, specials.outside)
+        _floats(rng, p, specials, seed)
+        if dtype_of(p.dtype).kind == "float"
+        else _whole(rng, p, specials.outside)
         for p in parameters
     ]
 
@@ -93,7 +95,7 @@ def _whole(rng: np.random.Generator, p: Parameter, outside: bool = False) -> np.
     return values
 
 
-def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.ndarray:
+def _floats(rng: np.random.Generator, p: Parameter, specials: Specials, seed: int) -> np.ndarray:
     row = dtype_of(p.dtype)
     info = ml_dtypes.finfo(row.numpy)
     tiny = float(info.smallest_subnormal)
@@ -108,10 +110,10 @@ def _floats(rng: np.random.Generator, p: Parameter, specials: Specials) -> np.nd
     place = (rng.integers(0, RARITY, p.size) == 0) & ((np.arange(p.size) // STRETCH) % 2 == 0)
     if specials.extreme or specials.shifted:
         section = max(SECTION, -(-p.size // SECTIONS))
-        # of rows that are masked as a whole, in every second case
-        masked = (-np.inf,) if specials.infinite and rng.integers(0, 2) else ()
+        # rows that are masked as a whole, in every second case; what is one section has its turns by the seed
+        masked = (-np.inf,) if specials.infinite and seed % 2 else ()
         shifts = np.asarray((*SHIFTS, *masked))
-        shift = shifts[np.arange(p.size) // section % len(shifts)]
+        shift = shifts[(np.arange(p.size) // section + seed) % len(shifts)]
         values, place = values + shift, place & (shift == 0)
     with np.errstate(all="ignore"):
         return np.where(place, chosen, values).astype(row.numpy)
