@@ -64,7 +64,7 @@ def check(program: Program, draw: Callable[[Any], Any], seed: int = 0, target: s
         if isinstance(error, TVMScheduleError):
             return "TVM refuses an instruction"
         # a pipeline that only the iGraph shows to be impossible
-        if isinstance(error, PassError) and isinstance(error.__cause__, ScheduleError):
+        if isinstance(error, PassError) and isinstance(error.__cause__, ScheduleError | PassError):
             return reason_of(error.__cause__)
         raise Finding(_report(program, trial, seen, error)) from error
 
