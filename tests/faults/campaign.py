@@ -153,7 +153,7 @@ def random_graphs(count: int, seed: int) -> Iterator[IGraph]:
 
     @seeded(seed)
     @settings(
-        max_examples=count // 2,
+        max_examples=max(count // 2, 1),
         deadline=None,
         database=None,
         phases=(Phase.generate,),
