@@ -284,3 +284,13 @@ def test_the_interpreter_is_unchanged_by_its_domain() -> None:
     x = np.arange(64, dtype=np.float32)
     (out,) = run(elementwise("unary.muls.fp32 A, A [2.0]"), x)
     np.testing.assert_array_equal(out, 2 * x)
+
+
+def test_what_takes_too_long_is_not_decided() -> None:
+    """Units that hand values on through dram are not sampled: the result is false and says why."""
+    body = LONG.replace("x[16000*pid", "o[16000*pid").replace("for i in 4000 {", "INIT\n  for i in 4000 {")
+    init = LONG[LONG.index("  for i") :].replace(" i ", " j ").replace("*i", "*j")
+    g = graph(body.replace("INIT", init.rstrip()))
+    result = equivalent(g, g)
+    assert not result and result.method == "none" and result.cases == 0
+    assert "would take about" in str(result)

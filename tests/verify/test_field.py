@@ -50,7 +50,7 @@ def expressions(draw: Any, depth: int = 4) -> tuple[Fraction, np.ndarray]:
     return exact, getattr(field, kind)(x, y)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(expressions())
 def test_rational_expressions_are_exact(case: tuple[Fraction, np.ndarray]) -> None:
     exact, found = case

@@ -222,6 +222,7 @@ class _Comparison:
 
     def case(self, method: str, seed: int) -> None:
         """Compare on one input."""
+        self.side.check_time()
         between_graphs = isinstance(self.reference.source, IGraph)
         specials = Specials(
             not self.traits.converts, self.extreme, between_graphs, self.extreme or self.traits.overflows

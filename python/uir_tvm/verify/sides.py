@@ -87,12 +87,22 @@ class GraphSide:
             except InterpreterError:
                 # an iteration relies on another one
                 self.plan = _of_units(self.graph, self.plan.units)
+        self.check_time()
+        return self._run(method, inputs)
+
+    def check_time(self) -> None:
+        """Raise where what is to run takes too long.
+
+        Raises
+        ------
+        UndecidedError
+            It takes many times the budget.
+        """
         if self.budget is not None and self.plan.seconds > PATIENCE * self.budget:
             raise UndecidedError(
                 f"the interpreter would take about {self.plan.seconds:.0f} s for {self.plan}, "
                 f"and no sample stands by itself"
             )
-        return self._run(method, inputs)
 
     def _run(self, method: str, inputs: dict[str, np.ndarray]) -> list[Output]:
         outputs = run_partly(
