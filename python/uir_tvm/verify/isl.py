@@ -126,11 +126,20 @@ def sample(points_: islpy.Set) -> list[int] | None:
     return [point.get_coordinate_val(kind, k).to_python() for k in range(points_.dim(kind))]
 
 
-def maximum(points_: islpy.Set, position: int = 0) -> int:
-    """The greatest value of one coordinate of a bounded set that is not empty."""
-    return points_.dim_max_val(position).to_python()
+def maximum(points_: islpy.Set) -> int:
+    """The greatest value of the first coordinate of a bounded set that is not empty.
+
+    By the lexicographic order: isl's own bounds of one coordinate overlook that quotients are whole.
+    """
+    return _first(points_.lexmax())
 
 
-def minimum(points_: islpy.Set, position: int = 0) -> int:
-    """The least value of one coordinate of a bounded set that is not empty."""
-    return points_.dim_min_val(position).to_python()
+def minimum(points_: islpy.Set) -> int:
+    """The least value of the first coordinate of a bounded set that is not empty."""
+    return _first(points_.lexmin())
+
+
+def _first(points_: islpy.Set) -> int:
+    found = sample(points_)
+    assert found is not None
+    return found[0]
