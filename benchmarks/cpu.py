@@ -42,6 +42,8 @@ def run_case(name: str, names: list[str], seconds: float, threads: int) -> dict[
     """One row: seconds by peer, what failed and why, the largest disagreement with torch."""
     peers = {peer: Peer(name, peer, threads) for peer in names}
     try:
+        for p in peers.values():  # all prepare at once; the turns come after
+            p.wait()
         alive = {peer: p for peer, p in peers.items() if not p.failed}
         take_turns(list(alive.values()), seconds)
         reference = alive.get(REFERENCE) or next(iter(alive.values()))

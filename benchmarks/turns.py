@@ -60,7 +60,7 @@ def _turn(thunk: Callable[[], Any], slow: bool) -> list[float]:
 
 
 class Peer:
-    """One peer on one case, in its own process."""
+    """One peer on one case, in its own process; `wait` until it is prepared."""
 
     def __init__(self, case: str, name: str, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
@@ -69,6 +69,9 @@ class Peer:
         self.process.start()
         theirs.close()
         self.times: list[float] = []
+
+    def wait(self) -> None:
+        """Until it has prepared the case and run it once, or failed."""
         try:
             state, detail, self.result, self.slow = self.link.recv()
         except EOFError:
