@@ -20,7 +20,10 @@ int64_t FloorDivInt(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 
 std::string AtomOf(const Term& term) {
   if (term->kind == "var") return std::string(term->var);
   const char* op = term->kind == "floordiv" ? " / " : " % ";
-  return "((" + InnerOf(term).ToString() + ")" + op + std::to_string(term->divisor) + ")";
+  Affine inner = InnerOf(term);
+  std::string text = inner.ToString();
+  bool atom = inner->constant == 0 && inner->terms.size() == 1 && inner->terms[0].as_or_throw<Term>()->coeff == 1;
+  return "(" + (atom ? text : "(" + text + ")") + op + std::to_string(term->divisor) + ")";
 }
 
 Term WithCoeff(const Term& term, int64_t coeff) {
