@@ -36,7 +36,11 @@ def differences(
         monkeypatch.setenv("UIR_EQUIVALENCE", "sampled")
     handler = _Differences()
     logger = logging.getLogger("uir_tvm.verify.compared")
+    level = logger.level
+    # a test of `uir --quiet` leaves the loggers above it silent
+    logger.setLevel(logging.WARNING)
     logger.addHandler(handler)
     yield handler.found
     logger.removeHandler(handler)
+    logger.setLevel(level)
     assert not handler.found, "\n".join(map(str, handler.found))
