@@ -17,8 +17,8 @@ def test_bounds_of_those_that_reach_an_element(first: int, second: int, split: i
     def relation(coefficient: int) -> islpy.Map:
         return islpy.Map.read_from_str(
             isl.context(),
-            "{ [p] -> [a] : exists i, j : 0 <= p < 4 and 0 <= i < 3 and 0 <= j < 3 and i < 3 - floor(p/2) and "
-            f"a = {coefficient}*floor(p/{split}) + {first}*(p mod {split}) + {second}*i + 3*j }}",
+            "{ [p] -> [a] : exists i, j : 0 <= p < 4 and 0 <= i < 3 and 0 <= j < 3 and i < 3 - floor(p/2) "
+            f"and a = {coefficient}*floor(p/{split}) + {first}*(p mod {split}) + {second}*i + 3*j }}",
         )
 
     owners = relation(2).union(relation(3)).reverse()
