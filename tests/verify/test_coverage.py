@@ -136,7 +136,7 @@ def test_the_iops_that_meet_are_named():
     first, other, second = "32*pid", "32*pid + 128", "32*pid - 128*(pid / 3) + 32"
     fault = only(store(first, other, second, size=256), "coverage")
     assert f"o[{first};" in fault.where
-    assert "(pid) / 3) + 32*pid + 32;" in fault.where
+    assert "(pid / 3) + 32*pid + 32;" in fault.where
     assert f"o[{other};" not in fault.where
 
 
@@ -279,8 +279,12 @@ def test_every_method_agrees_with_enumeration(writes, complete, data):
     if all(t is not None for t in tilings) and proves(tilings, size, complete):
         assert not gaps and not clashes
     regions = [a.region for a in accesses]
+    try:  # projections of some of these take isl minutes
+        by_isl = [coverage.isl.bounded(lambda: coverage._by_isl(regions, size, complete))]
+    except coverage.isl.Exhausted:
+        by_isl = []
     for found in (
-        coverage._by_isl(regions, size, complete),
+        *by_isl,
         coverage._by_marking(regions, size, complete),
         coverage._exactly(regions, size, complete),
         coverage.find(accesses, size, complete),

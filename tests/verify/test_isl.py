@@ -10,7 +10,7 @@ import pytest
 from uir_tvm.verify import isl
 
 
-@pytest.mark.parametrize("first,second,split", itertools.product((1, 2, 3), (2, 4), (2, 3)))
+@pytest.mark.parametrize("first,second,split", list(itertools.product((1, 2, 3), (2, 4), (2, 3))))
 def test_bounds_of_those_that_reach_an_element(first: int, second: int, split: int) -> None:
     """Owners of an address: isl's own bound of one coordinate names units that do not reach it."""
 

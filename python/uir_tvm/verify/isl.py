@@ -129,17 +129,38 @@ def sample(points_: islpy.Set) -> list[int] | None:
 def maximum(points_: islpy.Set) -> int:
     """The greatest value of the first coordinate of a bounded set that is not empty.
 
-    By the lexicographic order: isl's own bounds of one coordinate overlook that quotients are whole.
+    isl's own bound of one coordinate overlooks holes that quotients leave, and its lexicographic order fails
+    on some sets; whether anything lies above a value is always exact.
     """
-    return _first(points_.lexmax())
+    low, high = _first(points_), points_.dim_max_val(0).to_python()
+    while low < high:
+        middle = (low + high + 1) // 2
+        above = points_.lower_bound_val(islpy.dim_type.set, 0, _value(middle))
+        if above.is_empty():
+            high = middle - 1
+        else:
+            low = _first(above)
+    return low
 
 
 def minimum(points_: islpy.Set) -> int:
-    """The least value of the first coordinate of a bounded set that is not empty."""
-    return _first(points_.lexmin())
+    """The least value of the first coordinate of a bounded set that is not empty; see `maximum`."""
+    low, high = points_.dim_min_val(0).to_python(), _first(points_)
+    while low < high:
+        middle = (low + high) // 2
+        below = points_.upper_bound_val(islpy.dim_type.set, 0, _value(middle))
+        if below.is_empty():
+            low = middle + 1
+        else:
+            high = _first(below)
+    return high
 
 
 def _first(points_: islpy.Set) -> int:
     found = sample(points_)
     assert found is not None
     return found[0]
+
+
+def _value(number: int) -> islpy.Val:
+    return islpy.Val.int_from_si(context(), number)
