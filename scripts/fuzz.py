@@ -7,16 +7,14 @@ shows it; exit code 1 then.  The same seed draws the same programs.
 
 from __future__ import annotations
 
-import argparse
 import pathlib
-import random
 import sys
-import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from hypothesis import HealthCheck, Phase, given, settings
+from fuzz_rounds import fuzz, of_round
+from hypothesis import given
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
@@ -29,23 +27,16 @@ ROUND = 20
 
 def main() -> int:
     """Fuzz as the command line says; 1 when something was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=5.0)
-    parser.add_argument("--seed", type=int, default=None, help="default: random")
-    parser.add_argument("--keep-going", action="store_true", help="collect findings instead of stopping")
-    args = parser.parse_args()
-    first = args.seed if args.seed is not None else random.SystemRandom().randrange(2**32)
-    end = time.monotonic() + 60 * args.minutes
-    print(f"seed {first}", flush=True)
-    examples, findings, seed = 0, 0, first
-    while time.monotonic() < end and (args.keep_going or not findings):
+    examples = 0
+
+    def one(seed: int) -> str:
+        nonlocal examples
         done, failure = one_round(seed)
         examples += done
-        if failure:
-            findings += 1
-            print(f"---- finding in round {seed} (rerun: --seed {seed})\n{failure}", flush=True)
-        seed += 1
-    print(f"{examples} functions in {seed - first} rounds from seed {first}: {findings} findings")
+        return failure
+
+    summary, findings = fuzz(__doc__, 5.0, one)
+    print(f"{examples} functions in {summary}")
     return 1 if findings else 0
 
 
@@ -54,14 +45,7 @@ def one_round(seed: int) -> tuple[int, str]:
     count = 0
 
     @seeded(seed)
-    @settings(
-        max_examples=ROUND,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
+    @of_round(ROUND, print_blob=True)
     @given(programs(), st.integers(0, 2**16))
     def run(program: Program, inputs: int) -> None:
         nonlocal count

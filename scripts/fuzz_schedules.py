@@ -8,18 +8,16 @@ small function, printed with the steps of its schedule and its iGraph; exit code
 
 from __future__ import annotations
 
-import argparse
 import collections
 import logging
 import pathlib
-import random
 import sys
-import time
 import traceback
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
-from hypothesis import HealthCheck, Phase, given, settings
+from fuzz_rounds import fuzz, of_round
+from hypothesis import given
 from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
@@ -33,29 +31,12 @@ ACCEPTED = ("cpu", "groups")
 
 def main() -> int:
     """Fuzz as the command line says; 1 when something was found."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=10.0)
-    parser.add_argument("--seed", type=int, default=None, help="default: random")
-    parser.add_argument("--keep-going", action="store_true", help="collect findings instead of stopping")
-    args = parser.parse_args()
     # a refusal is counted here; compile_kernel would also warn of each
     logging.getLogger("uir_tvm").setLevel(logging.ERROR)
-    first = args.seed if args.seed is not None else random.SystemRandom().randrange(2**32)
-    end = time.monotonic() + 60 * args.minutes
-    print(f"seed {first}", flush=True)
     outcomes: collections.Counter[str] = collections.Counter()
-    findings, seed = 0, first
-    try:
-        while time.monotonic() < end and (args.keep_going or not findings):
-            failure = one_round(seed, outcomes)
-            if failure:
-                findings += 1
-                print(f"---- finding in round {seed} (rerun: --seed {seed})\n{failure}", flush=True)
-            seed += 1
-    except KeyboardInterrupt:
-        print("interrupted")
+    summary, findings = fuzz(__doc__, 10.0, lambda seed: one_round(seed, outcomes))
     report(outcomes)
-    print(f"{seed - first} rounds from seed {first}: {findings} findings")
+    print(summary)
     return 1 if findings else 0
 
 
@@ -64,14 +45,7 @@ def one_round(seed: int, outcomes: collections.Counter[str]) -> str:
     failed = False
 
     @seeded(seed)
-    @settings(
-        max_examples=ROUND,
-        deadline=None,
-        database=None,
-        phases=(Phase.generate, Phase.shrink),
-        report_multiple_bugs=False,
-        suppress_health_check=list(HealthCheck),
-    )
+    @of_round(ROUND, report_multiple_bugs=False)
     @given(programs(), st.integers(0, 2**16), st.data())
     def run(program: Program, inputs: int, data: st.DataObject) -> None:
         nonlocal failed
