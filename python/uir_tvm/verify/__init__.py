@@ -24,7 +24,7 @@ from . import (
     rules,
     valid,
 )
-from .access import Access, Program, accesses
+from .access import Access, Program, accesses, program_of
 from .equivalent import Equivalence, Reference, equivalent
 
 #: The rules by name.  Those of one stage do not rely on each other; the next stage relies on all of them.
@@ -71,7 +71,7 @@ def _faults(graph: IGraph, rules: Sequence[str]) -> Iterator[VerifyError]:
     unknown = [name for name in rules if name not in ALL]
     if unknown:
         raise ValueError(f"no such rule: {', '.join(unknown)} (there are {', '.join(ALL)})")
-    program = Program(graph)
+    program = program_of(graph)
     for stage in STAGES:
         clean = True
         for name, checks in stage.items():

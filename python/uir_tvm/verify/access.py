@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal
@@ -241,6 +242,17 @@ class Program:
         for access in self.accesses:
             out[str(access.slice.pointer.name)].append(access)
         return out
+
+
+_last = threading.local()
+
+
+def program_of(graph: IGraph) -> Program:
+    """The graph's steps and accesses; this thread's last graph keeps them for who asks next."""
+    if getattr(_last, "program", None) is None or _last.program.graph is not graph:
+        _last.program = Program(graph)
+    program: Program = _last.program
+    return program
 
 
 def accesses(graph: IGraph) -> list[Access]:
