@@ -36,7 +36,12 @@ def _equivalence() -> str:
 
 def _known_level(_: Any, __: Any, level: str) -> None:
     if level not in EQUIVALENCE:
-        raise UirError(f"{level!r} is no level of equivalence.", need="one of " + ", ".join(EQUIVALENCE))
+        raise UirError(
+            f"{level!r} is no level of equivalence.",
+            where="CompileOptions.equivalence, --equivalence or UIR_EQUIVALENCE",
+            need="one of " + ", ".join(EQUIVALENCE),
+            remedy="none compares nothing, sampled some units of every kernel, full all",
+        )
 
 
 def _passes(names: Iterable[str] | None) -> tuple[str, ...] | None:

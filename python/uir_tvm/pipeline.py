@@ -374,7 +374,11 @@ def read_dump(path: pathlib.Path, stage: Stage, context: Context | None) -> Any:
     try:
         return stage.read(path.read_text(), context)
     except (OSError, UnicodeDecodeError) as error:
-        raise _leaving(ArtifactError(f"{path} cannot be read.", need=_first_line(error))) from error
+        raise _leaving(
+            ArtifactError(
+                f"{path} cannot be read.", need=_first_line(error), remedy="check the path; dumps are text"
+            )
+        ) from error
     except UirError as error:
         error.where = f"{path}, {error.where}" if error.where else str(path)
         error.args = (error.render(),)
