@@ -16,7 +16,7 @@ from uir_tvm.igraph.dtypes import DTYPES, numpy_of
 from uir_tvm.igraph.iops import BINARY, COMPARE, UNARY
 from uir_tvm.target.cpu.scalar_ops import needs_scalars
 
-from .support import check, graph_of
+from .support import check, graph_of, parsed
 
 ROWS, COLS, PITCH = 3, 45, 48
 SIZE = ROWS * PITCH
@@ -203,3 +203,24 @@ def test_select_fill_and_iota() -> None:
     body += [make.select(t[0], t[1], t[2], t[3]), make.fill(t[4], 1 / 3), make.select(t[5], t[1], t[1], t[1])]
     inputs = [_values("bool", 0, 1, 0), _values("fp32", -1, 1, 1), _values("fp32", -1, 1, 2)]
     check(graph_of([m, x, y, *outs, chosen, filled, both], body, 2), inputs, 0, 0)
+
+
+def test_gather_of_one_column_that_may_not_exist() -> None:
+    """A tile of one column is done element by element: its index is one number, not a vector of them."""
+    graph = parsed(
+        """
+        x = iPointer(dram, fp32, 4, in)
+        y = iPointer(dram, fp32, 8, out)
+        i = iPointer(reg, int32, 1)
+        t = iPointer(reg, fp32, 1)
+        """,
+        """
+for k in 8 {
+  iota.int32 i[0; (1,1); (1,1); cols :6 - k] [base=(k % 4), row_step=0, col_step=0]
+  gather.fp32 t[0; (1,1); (1,1); cols :6 - k], x[0; (4,1); (1,1)], i[0; (1,1); (1,1); cols :6 - k] [pad=0]
+  unary.abs.fp32 t[0; (1,1); (1,1); cols :6 - k], t[0; (1,1); (1,1); cols :6 - k]
+  move.reg.dram.fp32 y[k; (1,1); (1,1); cols :6 - k], t[0; (1,1); (1,1); cols :6 - k]
+}
+        """,
+    )
+    check(graph, [np.array([1, -2, 3, -4], np.float32)], 0, 0)

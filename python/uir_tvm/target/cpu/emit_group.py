@@ -105,12 +105,13 @@ class GroupEmitter:
 
     def _vectors(self, code: Code, begin: Expr, end: Expr) -> None:
         lanes = self.nest.lanes(self.group)
-        if lanes == 1:
+        number = self.nest.count(begin, end)
+        if lanes == 1 or (as_int(number) is None and self.group.cols < lanes):
             self.one_by_one(code, begin, end, False)
             return
         unroll = max((r.copies for r in self.reductions.values()), default=1)
         step = lanes * unroll
-        count = code.bind_index(self.nest.count(begin, end))
+        count = code.bind_index(number)
         begin = code.bind_index(begin)
 
         def several(inner: Code, col: Expr) -> None:
