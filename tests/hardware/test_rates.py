@@ -31,6 +31,16 @@ def test_models_of_processor_classes_have_no_rates(name: str) -> None:
     assert rates.operations.per_second is None and rates.memory_of(1).rate.per_second is None
 
 
+@pytest.mark.parametrize("name", hardware.names("cuda"))
+def test_gpus_have_the_rates_of_their_data_sheets(name: str) -> None:
+    rates = rates_of(hardware.get(name, "cuda"))
+    assert None not in (rates.operations.per_second, rates.contract.per_second, rates.sram.per_second)
+    assert "data sheet" in rates.operations.source and "data sheet" in rates.contract.source
+    memory = rates.memory_of(10**12).rate.per_second
+    # every one of them computes more than it moves: 10 to 100 fp32 operations for a word of dram
+    assert memory is not None and 10 < 4 * (rates.operations.per_second or 0) / memory < 300
+
+
 def test_the_host_is_estimated_and_measured() -> None:
     host = hardware.get()
     rates = rates_of(host)

@@ -34,6 +34,21 @@ def test_cpu_figures_are_ordered_as_memories_are(name):
     assert f["mcpu"]
 
 
+@pytest.mark.parametrize("name", hardware.names("cuda"))
+def test_cuda_limits_hold_together(name: str) -> None:
+    """A warp of the largest registers fits, a block's sram leaves the kilobyte that the system keeps."""
+    model = hardware.get(name, "cuda")
+    f = model.figures
+    lanes = 32
+    assert model.num_units * lanes == 1024, "threads of the largest block"
+    assert model.reg_bytes < 255 * 4 * lanes <= f["registers_per_sm"] * 4
+    assert model.sram_bytes == f["sram_per_sm_bytes"] - 1024
+    assert model.vector_bytes % lanes == 0 and f["tile_bytes"] * 2 <= model.reg_bytes
+    # half of its warps at once: what the preferred tile is chosen for, with as many registers around it
+    assert f["warps_per_sm"] // 2 * (2 * f["tile_bytes"] // 4) <= f["registers_per_sm"]
+    assert model.num_groups == f["sms"] and f["arch"].startswith("sm_")
+
+
 def test_unknown_model_lists_the_known_ones():
     with pytest.raises(TargetError) as caught:
         hardware.get("pentium")

@@ -13,6 +13,7 @@ from ...errors import CodegenError
 from ...igraph.iops import mnemonic
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
 from ...optimize.split import phases
+from ..webs import rename
 from .actions import OPAQUE, action_of
 from .address import INDEX, Scope, index
 from .code import KIND, Code
@@ -25,7 +26,6 @@ from .memory import Memory, single_rows
 from .stream import Streams, fence
 from .values import Values
 from .views import read_through
-from .webs import rename
 
 
 @attrs.define

@@ -3,9 +3,9 @@
 
     unary.exp b, a;  reduce.add s, b;  move b, c   ->   unary.exp b, a;  reduce.add s, b;  move b_1, c
 
-Reuse of memory matters to a device with little of it; here it would only tie together values that need no
-memory at all.  Only pointers that are used in one straight run of iOps, at constant offsets, are split, and
-only where what is written covers all that is read until it is written anew.
+Reuse of memory matters where memory has addresses; registers that a compiler names it would only tie
+together.  Only pointers that are used in one straight run of iOps, at constant offsets, are split, and only
+where what is written covers all that is read until it is written anew.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import attrs
 
-from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 
 
 @attrs.define
