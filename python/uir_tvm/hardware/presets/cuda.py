@@ -19,8 +19,8 @@ l2_bytes, dram_bytes
 line_bytes
     What one coalesced access of a warp should fill; what two blocks write should not share one.
 tile_bytes
-    Preferred size of a unit's tile, over all its live slices: 64 registers a lane.  A multiprocessor then
-    has room for half of its warps at once, which hide the latency of one another's loads.
+    Preferred size of a unit's tile, over all its live slices: 64 registers a lane.  With as many around
+    it a multiprocessor has room for sixteen warps at once, which hide the latency of one another's loads.
 group_units
     Warps of a block where nothing asks for more: enough for a multiprocessor to fill up with blocks, few
     enough that a barrier stops little.
