@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file emitter.h
+ * \brief What the emitter of an iOp works with: register arrays, loops over them, addresses, boxes, barriers.
+ *
+ * An elementwise iOp reads, in full:
+ *
+ *     Layout layout = e.plan.WorkLayout(iop);
+ *     Regs x = e.Source(iop->sources[0], layout);       // as it is, or converted, or loaded
+ *     Regs y = e.Target(iop->targets[0], layout);
+ *     e.Each(y, {&x}, [&](const Cell& at) { e.Assign(y, at, "expf(" + x[at] + ")"); });
+ *     e.Commit(iop->targets[0], y);                     // stores it where the target is not in registers
+ */
+#ifndef UIR_CODEGEN_CUDA_EMITTER_H_
+#define UIR_CODEGEN_CUDA_EMITTER_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../error.h"
+#include "../printer.h"
+#include "plan.h"
+#include "prelude.h"
+#include "scalar.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+/*! \brief One register of every lane inside of `Emitter::Each`: texts of the loop variables, constants where single. */
+struct Cell {
+  /*! \brief The register's number where the loop is one flat loop, else empty. */
+  std::string flat;
+  std::string block_r, block_c, r, c;
+  /*! \brief Coordinates of the lane's element in the slice, where they were asked for. */
+  std::string row, col;
+};
+
+/*! \brief The valid box of a slice as C texts (names or constants); an absent side does not bound. */
+struct Box {
+  std::optional<std::string> row_begin, row_end, col_begin, col_end;
+
+  bool rows() const { return row_begin || row_end; }
+  bool cols() const { return col_begin || col_end; }
+  bool whole() const { return !rows() && !cols(); }
+};
+
+/*! \brief A register array, or whole blocks of one. */
+struct Regs {
+  std::string name;
+  std::string dtype;
+  Fragment fragment;
+  /*! \brief Number of the array's first register that is meant: text, "0" for the whole array. */
+  std::string base = "0";
+  /*! \brief Blocks along the columns of the whole array; that of the fragment unless it is a part. */
+  int64_t array_blocks_c = 1;
+  /*! \brief Of a target: writes spare what is outside of this box. */
+  std::optional<Box> spare;
+
+  /*! \brief Whether register k of the fragment is register k of the array. */
+  bool dense() const { return base == "0" && array_blocks_c == fragment.blocks_c(); }
+  /*! \brief The register at a cell; of a replicated side the only one. */
+  std::string operator[](const Cell& at) const;
+  /*! \brief The register of constant or symbolic block and place. */
+  std::string At(const std::string& block_r, const std::string& block_c, const std::string& r,
+                 const std::string& c) const;
+};
+
+/*! \brief Which coordinates a loop over registers defines. */
+struct Coordinates {
+  bool row = false;
+  bool col = false;
+};
+
+/*! \brief A memory slice's element (0, 0). */
+struct Address {
+  /*! \brief Pointer to it, as text: "x + 256 * pid". */
+  std::string text;
+  /*! \brief Bytes (a power of two up to 16) that the address is proved to be a multiple of. */
+  int64_t align = 1;
+};
+
+/*! \brief Prints one kernel; the emitters of iOps get it. */
+class Emitter {
+ public:
+  Emitter(const Plan& plan, Printer& out, Names& names, Needs& needs);
+
+  const Plan& plan;
+  Printer& out;
+  Names& names;
+  Needs& needs;
+  /*! \brief pid and the open loops, with their texts in the source. */
+  Scope scope;
+
+  // ---- operands -------------------------------------------------------------------------------------------
+  /*! \brief The slice's elements in registers of that layout: its own, or converted, or loaded (0 outside its box). */
+  Regs Source(const ISlice& slice, const Layout& layout);
+  /*! \brief Registers of that layout to write the slice's elements to; `Commit` brings them home. */
+  Regs Target(const ISlice& slice, const Layout& layout);
+  /*! \brief After the last `Assign`: converts or stores where the slice's home is not these registers. */
+  void Commit(const ISlice& slice, const Regs& regs);
+  /*! \brief A fresh array, declared here. */
+  Regs Temporary(const std::string& hint, const std::string& dtype, const Fragment& fragment);
+  /*! \brief Loads from memory, inside of the box only; `outside` is the literal for the rest. */
+  void Load(const Regs& regs, const ISlice& slice, const std::string& outside, bool stream = false);
+  /*! \brief Stores to memory, inside of the box only; of copies one lane stores. */
+  void Store(const ISlice& slice, const Regs& regs, bool stream = false);
+  /*! \brief Prints what fills `to` (same shape and dtype, another layout) from `from`. */
+  void Convert(const Regs& to, const Regs& from);
+
+  // ---- loops over registers -------------------------------------------------------------------------------
+  /*!
+   * \brief Unrolled loops over the registers of `whole`, and the body for every one.
+   * One flat loop where every operand is whole and laid out alike and no coordinate is asked for, else one loop
+   * for each of block_r, block_c, r, c.  A part where the fragment is not exact or `whole.spare` bounds it is not
+   * masked by itself: see `Inside`.
+   */
+  void Each(const Regs& whole, const std::vector<const Regs*>& operands, const std::function<void(const Cell&)>& body,
+            Coordinates coordinates = {});
+  /*! \brief `target[at] = value;`, under the condition of its `spare` box where it has one. */
+  void Assign(const Regs& target, const Cell& at, const std::string& value);
+  /*! \brief Condition that a cell's element exists and lies in the box; empty where it always does. */
+  std::string Inside(const Fragment& fragment, const Box& box, const Cell& at);
+  /*! \brief The coordinates that `Inside` reads. */
+  Coordinates InsideNeeds(const Fragment& fragment, const Box& box) const;
+  /*! \brief Condition that is true in one of the lanes that hold copies of an element; empty where there are none. */
+  std::string OneOfCopies(const Fragment& fragment);
+  /*! \brief The lane's position in the grid of lanes: a name that is defined at the kernel's start, or a constant. */
+  std::string LaneRow(const Layout& layout);
+  std::string LaneCol(const Layout& layout);
+
+  // ---- memory ---------------------------------------------------------------------------------------------
+  /*! \brief Bounds of a slice's valid box, clamped into its shape and named where they are no constants. */
+  Box BoxOf(const ISlice& slice);
+  /*! \brief Where a slice in dram, sram or scratch begins. */
+  Address AddressOf(const ISlice& slice);
+  /*! \brief Pointer to element (row, col), both texts; honours the home's swizzle. */
+  std::string Element(const ISlice& slice, const std::string& row, const std::string& col);
+  /*! \brief Shared memory of the block beyond the graph's own; returns its first byte. */
+  int64_t AllocateShared(int64_t bytes, int64_t align);
+  /*!
+   * \brief Scratch of the warp for use within one iOp; the text of its address (unsigned char*).
+   * What the previous iOp left there may still be read: call `WarpBarrier()` before writing.
+   */
+  std::string TemporaryScratch(int64_t bytes);
+
+  // ---- barriers -------------------------------------------------------------------------------------------
+  /*! \brief `__syncwarp();` unless nothing touched shared or global memory since the last barrier. */
+  void WarpBarrier();
+  /*! \brief Says that lanes read or write a memory pointer here; prints `__syncwarp();` where lanes may meet. */
+  void Reads(const ISlice& slice);
+  void Writes(const ISlice& slice);
+  /*! \brief Says that a barrier of the warp or more has just been printed. */
+  void Met();
+
+  /*! \brief A statement at the start of the kernel, once for each text; returns nothing. */
+  void Prologue(const std::string& line);
+  /*! \brief The iOp that is being printed, for refusals. */
+  std::string where;
+  [[noreturn]] void Refuse(const std::string& what, const std::string& need = "", const std::string& limit = "",
+                           const std::string& remedy = "") const;
+
+  // ---- for cuda.cc ----------------------------------------------------------------------------------------
+  std::vector<std::string> prologue;
+  int64_t extra_shared_bytes = 0;
+  int64_t temporary_scratch_bytes = 0;
+
+ private:
+  Regs Whole(const ISlice& slice);
+
+  std::set<std::string> read_, written_;
+};
+
+using EmitFn = void (*)(Emitter& e, const IOp& iop);
+using WishFn = std::vector<Wish> (*)(const IOp& iop, const Arch& arch);
+
+/*! \brief What the printer knows of a class of iOps; ops.cc holds the table, a file for each class the functions. */
+struct OpRow {
+  const char* op;
+  EmitFn emit;
+  /*! \brief Operands that share one layout, as bits (bit 0 the target, bit n the n-th source). */
+  unsigned joined;
+  /*! \brief Layouts that it asks for, or nullptr. */
+  WishFn wishes;
+};
+
+/*! \brief The row of an op; refuses one without. */
+const OpRow& OpRowOf(const IOp& iop);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_EMITTER_H_

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file ops.h
+ * \brief The emitters of all classes of iOps; the table over them is in ops.cc.
+ */
+#ifndef UIR_CODEGEN_CUDA_OPS_H_
+#define UIR_CODEGEN_CUDA_OPS_H_
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+// moves.cc
+void EmitMove(Emitter& e, const IOp& iop);
+// simple.cc
+void EmitFill(Emitter& e, const IOp& iop);
+void EmitIdentity(Emitter& e, const IOp& iop);
+void EmitSync(Emitter& e, const IOp& iop);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_OPS_H_

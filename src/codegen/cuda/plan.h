@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file plan.h
+ * \brief Where every pointer of a kernel lives, and how registers are laid out; decided once, before printing.
+ *
+ * A reg pointer lives in registers where all of its slices are the same piece of it (or whole blocks of that piece
+ * at constant places); its layout is that of its class, the pointers that iOps join by working on them element by
+ * element.  Any other reg pointer lives in *scratch*: a linear region of shared memory that belongs to one warp.
+ */
+#ifndef UIR_CODEGEN_CUDA_PLAN_H_
+#define UIR_CODEGEN_CUDA_PLAN_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../../igraph/nodes.h"
+#include "../scope.h"
+#include "intrinsics.h"
+#include "layout.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+/*! \brief Where a pointer lives. */
+struct Home {
+  enum class Kind {
+    kRegisters,  // a register array of each lane
+    kScratch,    // linear, in the warp's own part of shared memory
+    kSram,       // linear, in the block's shared memory
+    kDram,       // a parameter of the kernel
+    kAlias,      // nowhere: what the move that writes it reads, which its readers read themselves
+  };
+  Kind kind = Kind::kDram;
+  /*! \brief kRegisters: the piece that the array holds. */
+  Fragment fragment;
+  /*! \brief kRegisters: offset and strides of that piece in the pointer, in elements. */
+  int64_t offset = 0, row_stride = 0, col_stride = 0;
+  /*! \brief kScratch: from the start of the warp's region; kSram: from the start of shared memory. In bytes. */
+  int64_t at = 0;
+  /*! \brief kScratch, kSram: the swizzle of a row-major tile (0 = linear, 32, 64, 128), and bytes between its rows. */
+  int swizzle_bytes = 0;
+  int64_t pitch_bytes = 0;
+  /*! \brief kAlias: what is read instead. */
+  std::optional<ISlice> alias;
+  /*! \brief Why a reg pointer is not in registers, for the report. */
+  std::string reason;
+
+  bool registers() const { return kind == Kind::kRegisters; }
+};
+
+/*! \brief A layout that an operand of an iOp asks for; operand 0 is the first target, 1.. are the sources. */
+struct Wish {
+  int operand = 0;
+  Layout layout;
+  /*! \brief Whether the iOp cannot work otherwise (a tensor core's fragment), or only works better. */
+  bool must = false;
+};
+
+/*! \brief The plan of one kernel. */
+class Plan {
+ public:
+  /*! \brief Decides homes and layouts; refuses what exceeds shared memory. */
+  explicit Plan(const IGraph& graph);
+
+  const IGraph& graph() const { return graph_; }
+  const Arch& arch() const { return arch_; }
+  /*! \brief pid and all loops by name, with their ranges; the texts are the names in the graph. */
+  const Scope& scope() const { return scope_; }
+
+  const Home& HomeOf(const std::string& pointer) const;
+  const Home& HomeOf(const ISlice& slice) const { return HomeOf(std::string(slice->pointer->name)); }
+  /*! \brief The layout in which an iOp works: that of its target where it is in registers, else of a source. */
+  Layout WorkLayout(const IOp& iop) const;
+  /*! \brief The layout that suits moves of a shape on its own: rows of 16 bytes for each lane. */
+  static Layout DefaultLayout(int64_t rows, int64_t cols, int bytes);
+  /*!
+   * \brief Whether a write to registers must spare what lies outside the target's valid box, because another
+   * write may have put values there that are still read.
+   */
+  bool SparesOutside(const ISlice& target) const;
+
+  /*! \brief Bytes of all sram pointers, and of one warp's scratch. */
+  int64_t sram_bytes() const { return sram_bytes_; }
+  int64_t scratch_bytes() const { return scratch_bytes_; }
+
+ private:
+  friend class Planner;
+  IGraph graph_;
+  Arch arch_;
+  Scope scope_;
+  std::map<std::string, Home> homes_;
+  std::map<std::string, bool> spares_;
+  int64_t sram_bytes_ = 0;
+  int64_t scratch_bytes_ = 0;
+};
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_PLAN_H_

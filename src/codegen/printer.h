@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file printer.h
+ * \brief The base of all source printers: indented lines, names, literals.
+ */
+#ifndef UIR_CODEGEN_PRINTER_H_
+#define UIR_CODEGEN_PRINTER_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace uir {
+namespace codegen {
+
+/*! \brief Collects the lines of a C-like source text. */
+class Printer {
+ public:
+  explicit Printer(int indent = 0) : indent_(indent) {}
+
+  /*! \brief One line at the current indentation; an empty one stays empty. */
+  void Line(const std::string& text);
+  /*! \brief `text {` and one level deeper. */
+  void Open(const std::string& text);
+  /*! \brief One level up, then `}` and the tail. */
+  void Close(const std::string& tail = "");
+  /*! \brief A `//` comment, broken into lines of at most 110 characters. */
+  void Comment(const std::string& text);
+  /*! \brief An empty line, unless there is one already or a block has just been opened. */
+  void Blank();
+  /*! \brief Adopts the lines of another printer as they are. */
+  void Append(const Printer& other);
+
+  int indent() const { return indent_; }
+  std::string Text() const;
+
+ private:
+  std::vector<std::string> lines_;
+  int indent_;
+};
+
+/*! \brief Identifiers that are legal and each used once. */
+class Names {
+ public:
+  /*! \brief `reserved`: words of the language and names that the prelude takes. */
+  explicit Names(std::set<std::string> reserved = {}) : used_(std::move(reserved)) {}
+
+  /*! \brief The hint with what no identifier may hold replaced, numbered where it is taken. */
+  std::string Fresh(const std::string& hint);
+
+ private:
+  std::set<std::string> used_;
+};
+
+/*! \brief `a, b, c`. */
+std::string Join(const std::vector<std::string>& parts, const std::string& separator = ", ");
+
+/*! \brief The shortest decimal text that reads back as the same double; never "inf" or "nan": see `IsFinite`. */
+std::string DecimalText(double value);
+
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_PRINTER_H_
