@@ -10,7 +10,9 @@ from uir_tvm.optimize import PASSES, dead, hoist, identity, optimize, reuse, sel
 from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
-ORDER = "identity tidy reuse elide promote dead hoist tails widen multibuffer insert_sync allocate".split()
+ORDER = (
+    "identity tidy reuse elide promote operands dead hoist tails widen multibuffer insert_sync allocate".split()
+)
 
 
 def example() -> IGraph:

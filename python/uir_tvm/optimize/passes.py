@@ -83,6 +83,11 @@ PASSES: tuple[Pass, ...] = (
         "temporary memory that is left between iOps of one unit or group comes closer to it",
     ),
     Pass(
+        "operands",
+        "operands",
+        "after promote, which brings operands closer; before dead: the copies are left without readers",
+    ),
+    Pass(
         "dead",
         "dead",
         "after the passes that leave iOps without readers, before those that ask for room",

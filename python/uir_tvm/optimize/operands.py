@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products read their operands where they lie, and as they are.
+
+Before::
+
+    move.sram.reg.fp16 t, s
+    cast.fp16.fp32 u, t
+    contract.fp32 c, u, b
+
+After (`dead` takes away what nobody reads any more)::
+
+    move.sram.reg.fp16 t, s
+    cast.fp16.fp32 u, t
+    contract.fp32 c, s, b
+
+A matrix unit takes operands from shared memory, in a narrower dtype than that of its sums.  An operand is
+replaced by what it is a copy of, through moves from sram and through casts that hold every value, as long as
+nothing between the copy and the product may write what was copied, nor lets other units write it (a sync).
+
+Exact: a contraction's products and sums do not depend on which dtype holds its operands, only on their
+values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from ..igraph.iops import problems
+from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
+from .definitions import UNBOUNDED, may_meet, place, valid, written
+from .edit import with_slices
+from .exact_casts import holds
+from .examples import HARDWARE
+
+_HEAD = (
+    HARDWARE
+    + """
+igraph example on toy parallel (1, 1) {
+  x = iPointer(dram, fp16, 128, in)
+  y = iPointer(dram, fp32, 64, out)
+  s = iPointer(sram, fp16, 128)
+  t = iPointer(reg, fp16, 64)
+  u = iPointer(reg, fp32, 64)
+  v = iPointer(reg, fp32, 64)
+  c = iPointer(reg, fp32, 64)
+  move.dram.sram.fp16 s[0; (1,128); (128,1)], x[0; (1,128); (128,1)]
+  move.sram.reg.fp16 t[0; (8,8); (8,1)], s[0; (8,8); (8,1)]
+  cast.fp16.fp32 u[0; (8,8); (8,1)], t[0; (8,8); (8,1)]
+  move.sram.reg.fp16 t[0; (8,8); (8,1)], s[64; (8,8); (1,8)]
+  cast.fp16.fp32 v[0; (8,8); (8,1)], t[0; (8,8); (8,1)]
+"""
+)
+_TAIL = """
+  move.reg.dram.fp32 y[0; (8,8); (8,1)], c[0; (8,8); (8,1)]
+}
+"""
+
+BEFORE = (
+    _HEAD
+    + "  contract.fp32 c[0; (8,8); (8,1)], u[0; (8,8); (8,1)], v[0; (8,8); (8,1)] [accumulate=false]"
+    + _TAIL
+)
+
+AFTER = (
+    _HEAD
+    + "  contract.fp32 c[0; (8,8); (8,1)], s[0; (8,8); (8,1)], s[64; (8,8); (1,8)] [accumulate=false]"
+    + _TAIL
+)
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with the operands of its contractions replaced by what they are copies of."""
+    if not any(iop.op == "contract" for iop, _ in graph.walk()):
+        return graph
+    walk = _Walk()
+    body = walk.body(graph.body, _Origins())
+    return graph.replace(body=body) if walk.changed else graph
+
+
+@attrs.frozen(eq=False)
+class _Origin:
+    """A piece of reg, the box in which it was made, and the slice whose values it holds."""
+
+    target: ISlice
+    source: ISlice
+
+
+class _Origins:
+    """What reg holds copies of, at one point of the loop tree."""
+
+    def __init__(self, found: Sequence[_Origin] = ()) -> None:
+        self._found = list(found)
+
+    def inside(self, body: Sequence[Any]) -> _Origins:
+        """What holds at the start of every iteration of a loop with that body."""
+        other = _Origins(self._found)
+        other.leave(body)
+        return other
+
+    def leave(self, body: Sequence[Any]) -> None:
+        """Pass a loop: forget what its body changes."""
+        for iop, _ in walk_body(body):
+            self._forget(iop)
+
+    def of(self, piece: ISlice) -> ISlice | None:
+        """What a slice is a copy of, wherever it may be read."""
+        if piece.pointer.level != "reg":
+            return None
+        for origin in self._found:
+            if place(origin.target) == place(piece) and valid(origin.target) in (UNBOUNDED, valid(piece)):
+                rows, cols = piece.valid[:2], piece.valid[2:]
+                return origin.source.replace(rows=rows, cols=cols)
+        return None
+
+    def pass_by(self, iop: IOp) -> None:
+        """Go past an iOp."""
+        made = self._made(iop)
+        self._forget(iop)
+        if made is not None and not may_meet(made.target, made.source):
+            self._found.append(made)
+
+    def _made(self, iop: IOp) -> _Origin | None:
+        if iop.op not in ("move", "cast") or iop.target.pointer.level != "reg":
+            return None
+        source = iop.sources[0]
+        if "pad" in iop.attrs and source.valid != UNBOUNDED:
+            return None
+        if iop.op == "cast" and not holds(str(iop.dtype), str(iop.name)):
+            return None
+        if iop.op == "move" and source.pointer.level == "dram":
+            return None  # what is in dram another unit may write; and it is far away
+        return _Origin(iop.target, self.of(source.replace(rows=_rows(iop), cols=_cols(iop))) or source)
+
+    def _forget(self, iop: IOp) -> None:
+        self._found = list(self._left(iop))
+
+    def _left(self, iop: IOp) -> Iterator[_Origin]:
+        for origin in self._found:
+            shared = origin.source.pointer.level != "reg"
+            if shared and (iop.op == "sync" or iop.attrs.get("scope") == "group"):
+                continue
+            if not any(may_meet(piece, own) for piece in _changed(iop) for own in _ends(origin)):
+                yield origin
+
+
+def _rows(iop: IOp) -> tuple[Any, Any]:
+    """The rows of a source that an elementwise iOp reads: those of its target's box."""
+    return tuple(iop.target.valid[:2])  # type: ignore[return-value]
+
+
+def _cols(iop: IOp) -> tuple[Any, Any]:
+    return tuple(iop.target.valid[2:])  # type: ignore[return-value]
+
+
+def _changed(iop: IOp) -> Sequence[ISlice]:
+    return [*written(iop), *([iop.attrs["buffer"]] if "buffer" in iop.attrs else [])]
+
+
+def _ends(origin: _Origin) -> tuple[ISlice, ISlice]:
+    return origin.target, origin.source
+
+
+class _Walk:
+    """Rewrites the contractions of a loop tree."""
+
+    def __init__(self) -> None:
+        self.changed = False
+
+    def body(self, nodes: Sequence[Any], origins: _Origins) -> list[Any]:
+        """The nodes rewritten; ``origins`` is left as it holds after them."""
+        out: list[Any] = []
+        for node in nodes:
+            if isinstance(node, Loop):
+                inside = origins.inside(node.body)
+                out.append(Loop(node.var, node.extent, self.body(node.body, inside), node.attrs))
+                origins.leave(node.body)
+                continue
+            iop = self._rewritten(node, origins) if node.op == "contract" else node
+            origins.pass_by(iop)
+            out.append(iop)
+        return out
+
+    def _rewritten(self, iop: IOp, origins: _Origins) -> IOp:
+        found = {f"source{k}": origins.of(piece) for k, piece in enumerate(iop.sources)}
+        changes = {name: piece for name, piece in found.items() if piece is not None}
+        # both factors have one dtype: where only one may be narrower, neither is
+        both = with_slices(iop, changes)
+        if changes and not problems(both) and not any(may_meet(iop.target, p) for p in changes.values()):
+            self.changed = True
+            return both
+        return iop
