@@ -191,8 +191,10 @@ class Memory:
         at: dict[int, int] = {}
         peak = 0
         for i in order:
-            taken = sorted((at[j], at[j] + sizes[j]) for j in at if j in self.apart[i])
-            partners = [(j, delta) for j, delta in self._partners(i) if j in at]
+            # what has no bytes is in nobody's way
+            placed = {j for j in at if sizes[j]}
+            taken = sorted((at[j], at[j] + sizes[j]) for j in placed & self.apart[i])
+            partners = [(j, delta) for j, delta in self._partners(i) if j in placed]
             choices = []
             for address, taking, room in self._candidates(i, at, sizes, taken, partners):
                 end = address + sizes[i]
