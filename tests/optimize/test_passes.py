@@ -11,8 +11,8 @@ from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
 ORDER = (
-    "identity tidy reuse elide promote operands dead hoist tails widen multibuffer insert_sync allocate".split()
-)
+    "identity tidy reuse elide promote operands dead hoist tails widen multibuffer insert_sync allocate"
+).split()
 
 
 def example() -> IGraph:
