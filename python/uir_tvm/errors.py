@@ -230,3 +230,19 @@ class LibraryError(UirError):
     """A vendor or BLAS library that is missing or refuses an operator."""
 
     exit_code = 12
+
+
+class ToolchainError(UirError):
+    """A vendor's compiler that is missing or refuses a source.
+
+    Parameters
+    ----------
+    log : str
+        All that the compiler wrote.
+    """
+
+    exit_code = 14
+
+    def __init__(self, what: str, *, log: str = "", **fields: str) -> None:
+        self.log = log
+        super().__init__(what, **fields)

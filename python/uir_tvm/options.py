@@ -18,6 +18,8 @@ VARIABLES = {
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
+    "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
+    "CUDA_HOME": "a CUDA toolkit to take nvcc or NVRTC from, before PATH (CUDA_PATH likewise)",
 }
 
 
@@ -99,3 +101,14 @@ def num_threads() -> int:
     if value.isdigit() and int(value) > 0:
         return int(value)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def cache_dir() -> pathlib.Path:
+    """Where compiled sources are kept: ``UIR_CACHE_DIR``, else ``uir_tvm`` in the user's cache folder."""
+    home = _folder("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
+    return _folder("UIR_CACHE_DIR") or home / "uir_tvm"
+
+
+def cuda_homes() -> tuple[pathlib.Path, ...]:
+    """CUDA toolkits that the environment names, first choice first."""
+    return tuple(folder for folder in map(_folder, ("CUDA_HOME", "CUDA_PATH")) if folder is not None)
