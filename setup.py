@@ -32,6 +32,11 @@ class CMakeBuild(build_ext):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         self.copy_file(str(build / "libuir_tvm.so"), str(target))
+        # The host model of CUDA devices: its library beside ours, and the headers that kernels are compiled with.
+        (target.parent / "libuir_simt.so").unlink(missing_ok=True)
+        self.copy_file(str(build / "libuir_simt.so"), str(target.parent / "libuir_simt.so"))
+        if not self.inplace and not getattr(self, "editable_mode", False):
+            self.copy_tree(str(ROOT / "src/device/simt/include"), str(target.parent / "simt_include"))
 
 
 setup(

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file memory_api.cc
+ * \brief The part of the C interface that serves memory.
+ */
+#include <cstdlib>
+
+#include "../engine/memory.h"
+#include "simt.h"
+
+using uir::engine::Allocation;
+using uir::engine::Memory;
+
+extern "C" {
+
+int uir_simt_version(void) { return 1; }
+
+void uir_simt_free_text(char* text) { std::free(text); }
+
+void* uir_simt_alloc(size_t bytes, size_t alignment, const char* label) {
+  return Memory::Global().Alloc(bytes, alignment, label ? label : "");
+}
+
+int uir_simt_release(void* address) { return Memory::Global().Release(address) ? 0 : 1; }
+
+int uir_simt_copy(void* to, const void* from, size_t bytes) { return Memory::Global().Copy(to, from, bytes) ? 0 : 1; }
+
+int uir_simt_mark_written(void* address, size_t bytes) {
+  Allocation* allocation = Memory::Global().Holding(address, bytes);
+  if (!allocation) return 1;
+  allocation->written.Insert(static_cast<size_t>(static_cast<uint8_t*>(address) - allocation->data), bytes);
+  return 0;
+}
+
+int64_t uir_simt_first_unwritten(const void* address, size_t bytes) {
+  Allocation* allocation = Memory::Global().Holding(address, bytes);
+  if (!allocation) return -1;
+  size_t offset = static_cast<size_t>(static_cast<const uint8_t*>(address) - allocation->data);
+  size_t missing = allocation->written.FirstMissing(offset, bytes);
+  return missing == offset + bytes ? -1 : static_cast<int64_t>(missing - offset);
+}
+
+int uir_simt_contains(const void* address, size_t bytes) {
+  return Memory::Global().Holding(address, bytes) != nullptr ? 1 : 0;
+}
+
+}  // extern "C"
