@@ -137,7 +137,13 @@ def group_broadcast(
 
 @primitive(remedy="share a spatial loop that belongs to the block alone")
 def group_share(
-    sch: Schedule, block: Any, loop: Any, group_size: int, *, hardware: HardwareModel | str | None = None
+    sch: Schedule,
+    block: Any,
+    loop: Any,
+    group_size: int,
+    *,
+    share: int | None = None,
+    hardware: HardwareModel | str | None = None,
 ) -> list[Any]:
     """Let each unit of a set run its part of a loop.
 
@@ -162,6 +168,8 @@ def group_share(
         One of its spatial loops.
     group_size : int
         How many units share it; divides the units of a group.
+    share : int, optional
+        Iterations of each unit, of the last ones fewer; all alike by default.
 
     Returns
     -------
@@ -183,7 +191,7 @@ def group_share(
             need="a spatial loop of the block",
             remedy="share a reduction with group_reduce",
         )
-    outer, inner = sch.split(loop, [group_size, None])
+    outer, inner = sch.split(loop, [group_size, share])
     sch.annotate(outer, GROUP, group_size)
     return [outer, inner]
 

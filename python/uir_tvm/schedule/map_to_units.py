@@ -25,6 +25,7 @@ from .blocks import (
     reduction_loops,
 )
 from .hardware_of import check_group, hardware_for
+from .space import units_of
 from .transaction import primitive
 
 
@@ -42,6 +43,7 @@ def map_to_units(
     row_loops: int | None = None,
     split_columns: bool = False,
     group_size: int = 1,
+    share: int | None = None,
     hardware: HardwareModel | str | None = None,
 ) -> list[Any]:
     """Distribute a block over the units of a device.
@@ -75,8 +77,8 @@ def map_to_units(
     block : SBlockRV or str
         A leaf block whose loops carry nothing else; they may have been split before.
     num_groups, num_units : int, optional
-        Parallel groups and units per group; the hardware model's by default, fewer when there are
-        not that many tiles.
+        Parallel groups and units per group; those that the hardware model prefers by default, fewer
+        when there are not that many tiles.
     tile : (int or None, int or None)
         Rows and columns of a tile; None = 1 row, all columns.
     row_loops : int, optional
@@ -85,6 +87,8 @@ def map_to_units(
         Deal column tiles to the units too (few rows, long columns).
     group_size : int
         How many units of a group share a tile; divides their number.
+    share : int, optional
+        Columns of a tile that each of these units takes, the last ones fewer; all alike by default.
     hardware : HardwareModel or str, optional
         Default: the model of the current target.
 
@@ -115,7 +119,7 @@ def map_to_units(
     col = sch.fuse(*cols) if len(cols) > 1 else (cols[0] if cols else sch.add_unit_loop(rv))
     row = rows[-1] if rows else sch.add_unit_loop(sch.get_loops(rv)[0])
     r, c = _tile_sizes(tile, loop_extent(sch, row), loop_extent(sch, col))
-    _refuse_overflow(hw, info, r, c)
+    _refuse_overflow(hw, info, r, -(-c // group_size))
 
     row_outer, row_inner = sch.split(row, [None, r])
     whole = c >= loop_extent(sch, col)
@@ -132,8 +136,10 @@ def map_to_units(
     sch.annotate(pid, PARALLEL, parallel_value(groups, units))
     if group_size > 1:
         sch.annotate(pid, GROUP, group_size)
-        if not reduction:
-            member, col_inner = sch.split(col_inner, [group_size, None])
+        width = loop_extent(sch, col_inner)
+        if not reduction and width > 1:
+            fits = share is not None and share < width
+            member, col_inner = sch.split(col_inner, [group_size, share if fits else None])
             sch.annotate(member, GROUP, group_size)
     sch.annotate(lid, LOOP, 1)
     if col_outer is not None:
@@ -158,7 +164,7 @@ def _split_roles(
 
 def _units(hw: HardwareModel, num_groups: int | None, num_units: int | None) -> tuple[int, int]:
     groups = hw.num_groups if num_groups is None else int(num_groups)
-    units = hw.num_units if num_units is None else int(num_units)
+    units = units_of(hw) if num_units is None else int(num_units)
     if groups < 1 or units < 1:
         raise ScheduleError(
             f"({groups}, {units}) units are not possible.",

@@ -49,7 +49,7 @@ def find_pair(sch: Schedule) -> Pair | None:
     """The two reductions, once the exponential is inlined into the sum; None when there are none."""
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
     for maximum in reductions:
-        if not isinstance(maximum.stmt.body.value, tirx.Max):
+        if not isinstance(_value(maximum), tirx.Max):
             continue
         for total in reductions:
             if (
@@ -61,9 +61,14 @@ def find_pair(sch: Schedule) -> Pair | None:
     return None
 
 
+def _value(block: BlockInfo) -> Any:
+    """What a block stores; None where it stores several things (a reduction of pairs)."""
+    return block.stmt.body.value if isinstance(block.stmt.body, tirx.BufferStore) else None
+
+
 def _is_exp_sum(total: BlockInfo, maximum: BlockInfo) -> bool:
     """S + exp(f - M), where f is what the maximum is taken of."""
-    value = total.stmt.body.value
+    value = _value(total)
     if not isinstance(value, tirx.Add) or not isinstance(value.b, Call) or _name(value.b) != "tirx.exp":
         return False
     (argument,) = value.b.args

@@ -17,9 +17,8 @@ from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
 from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
 from .map_to_units import map_to_units
+from .space import space_of
 
-#: Below this many elementary operations a kernel runs on one unit: waking the others costs more.
-SERIAL_WORK = 24_000
 #: What a transcendental function counts for in that sum.
 EXPENSIVE_WORK = 8
 
@@ -47,14 +46,20 @@ def total_work(blocks: Sequence[BlockInfo]) -> int:
 
 
 def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
-    """How many groups are worth waking."""
-    return 1 if total_work(blocks) < SERIAL_WORK else hw.num_groups
+    """How many groups are worth waking; a schedule takes no more than its tiles fill."""
+    space = space_of(hw)
+    if total_work(blocks) < space.serial_work:
+        return 1
+    return hw.num_groups if space.groups is None else space.groups
 
 
 def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     """Elements of a tile so that one slice of every buffer fits the preferred working set."""
+    least = space_of(hw).value_bytes
     buffers = {
-        r.source.name: dtype_bytes(r.source.ty.dtype) for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)
+        r.source.name: max(least, dtype_bytes(r.source.ty.dtype))
+        for b in blocks
+        for r in (*b.stmt.reads, *b.stmt.writes)
     }
     preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
     return max(1, preferred // max(1, sum(buffers.values())))
@@ -111,7 +116,10 @@ def map_chain(
     tile: tuple[int | None, int | None],
     *,
     num_groups: int,
+    num_units: int | None = None,
     split_columns: bool = False,
+    group_size: int = 1,
+    share: int | None = None,
 ) -> Nest:
     """Map every output block to the same units and row tiles, and merge them into one nest.
 
@@ -132,7 +140,16 @@ def map_chain(
                 remedy="another recipe fits this function",
             )
         pid, lid, *_ = map_to_units(
-            sch, block.rv, num_groups, None, tile, row_loops=count, split_columns=split_columns, hardware=hw
+            sch,
+            block.rv,
+            num_groups,
+            num_units,
+            tile,
+            row_loops=count,
+            split_columns=split_columns,
+            group_size=group_size,
+            share=share,
+            hardware=hw,
         )
         nests.append((pid, lid))
     if len(nests) == 1:
@@ -174,8 +191,9 @@ def attach_producers(sch: Schedule, nest: Nest) -> list[BlockInfo]:
     root_names = {b.name for b in nest.roots}
     producers = [b for b in leaf_blocks(sch) if b.name not in root_names]
     for block in reversed(producers):
-        for index in range(len(block.writes)):
-            sch.set_scope(block.rv, index, "local")
+        for index, region in enumerate(block.stmt.writes):
+            if str(region.source.scope()) != "shared":
+                sch.set_scope(block.rv, index, "local")
         _attach(sch, block, nest.lid)
     return list(reversed(producers))
 

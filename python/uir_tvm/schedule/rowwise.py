@@ -30,6 +30,8 @@ from .row_chain import (
     rows_per_tile,
     tile_elements,
 )
+from .shared_rows import Sharing, schedule_shared
+from .space import busy_units, space_of
 
 
 def reduction_blocks(sch: Schedule) -> list[BlockInfo]:
@@ -83,13 +85,37 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
             remedy="split the function, or let another recipe take it",
         )
     cols = max(math.prod(b.reduction) for b in reductions)
-    if _row_bytes(sch, cols) > hw.reg_bytes:
+    sharing = _sharing(hw, rows, cols)
+    if sharing is not None:
+        return schedule_shared(sch, hw, rows, reductions, sharing)
+    if not space_of(hw).row_values and _row_bytes(sch, cols) > hw.reg_bytes:
         return _schedule_long_rows(sch, hw, rows, cols)
     blocks = leaf_blocks(sch)
     row = _row_extent(output_blocks(sch)[-1], rows)
-    r = rows_per_tile(tile_elements(hw, blocks), row, cols)
+    r = _rows_of_tile(hw, tile_elements(hw, blocks), rows, row, cols)
     attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups_for(hw, blocks)))
     return sch
+
+
+def _sharing(hw: HardwareModel, rows: int, cols: int) -> Sharing | None:
+    """How many units share a row: the fewest that hold it; None = each unit has rows of its own."""
+    space = space_of(hw)
+    if not space.row_values or cols <= space.row_values:
+        return None
+    wanted = space.row_values // 2
+    size = next((k for k in space.sets if k > 1 and k * wanted >= cols), space.sets[-1])
+    return Sharing.of(cols, size, space.row_values)
+
+
+def _rows_of_tile(hw: HardwareModel, elements: int, rows: int, row: int, cols: int) -> int:
+    """Rows of a tile: what it holds, but fewer where units would be idle."""
+    limit = space_of(hw).row_values
+    if not limit:
+        return rows_per_tile(elements, row, cols)
+    r = rows_per_tile(min(limit, max(elements, limit // 2)), row, cols)
+    while r > 1 and rows // r < busy_units(hw):
+        r = rows_per_tile(r // 2 * cols, row, cols)
+    return r
 
 
 def _schedule_long_rows(sch: Schedule, hw: HardwareModel, rows: int, cols: int) -> Schedule:

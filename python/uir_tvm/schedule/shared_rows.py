@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows shared by the units of a group: each holds a part of the row, reductions go through sram.
+
+Before, with k units and parts of p columns::
+
+    for i in M:
+      for j in N: S[i] += X[i, j]
+    for i, j: Y[i, j] = f(X[i, j], S[i])
+
+After::
+
+    for pid in M * k:                        # a set of k units for each row
+      for j in p: R += X[i, (pid % k)*p + j]     # the unit's part, up to N
+      S = reduce.add.row.group R;  broadcast.row.group S
+      for j in p: Y[i, (pid % k)*p + j] = f(X[i, (pid % k)*p + j], S)
+
+Where a part does not fit the unit it is walked in chunks, and what a full row would need on chip is
+computed again for every reduction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+from tvm import tirx
+from tvm.s_tir import SBlockRealize, Schedule
+from tvm_ffi.structural import structural_map
+
+from ..igraph import HardwareModel
+from .annotations import GROUP, LOOP
+from .blocks import (
+    BlockInfo,
+    leaf_blocks,
+    loop_extent,
+    own_loops,
+    param_names,
+    prim_func,
+    reduction_loops,
+)
+from .group import group_share
+from .row_chain import attach_producers, groups_for, map_chain
+from .space import units_of
+
+#: Parts are a multiple of this many elements, a line of 4-byte ones, where they do not divide the row.
+PART_ELEMENTS = 128
+#: Parts of a multiple of this many elements, 16 bytes of the narrowest, begin where wide moves may begin.
+ALIGNED_ELEMENTS = 8
+
+
+@attrs.frozen
+class Sharing:
+    """How rows are shared: a chunk of ``size * part`` columns at a time, ``part`` of them to each unit."""
+
+    size: int
+    part: int
+    chunks: int
+
+    @staticmethod
+    def of(columns: int, size: int, limit: int) -> Sharing:
+        """Rows of ``columns`` for sets of ``size`` units that hold ``limit`` elements each."""
+        chunks = math.ceil(columns / (size * limit))
+        part = math.ceil(columns / (size * chunks))
+        aligned = math.ceil(part / PART_ELEMENTS) * PART_ELEMENTS
+        # a part that divides the row needs no mask; one that does not had better begin aligned
+        even = columns % (size * chunks) == 0 and part % ALIGNED_ELEMENTS == 0
+        return Sharing(size, part if even else aligned, chunks)
+
+    @property
+    def columns(self) -> int:
+        """Columns of a chunk."""
+        return self.size * self.part
+
+    @property
+    def factors(self) -> list[int]:
+        """Extents of the loops that a row is cut into: chunks if there are several, units, columns."""
+        return [*([self.chunks] if self.chunks > 1 else []), self.size, self.part]
+
+
+def schedule_shared(
+    sch: Schedule, hw: HardwareModel, rows: int, reductions: list[BlockInfo], sharing: Sharing
+) -> Schedule:
+    """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
+    if sharing.chunks > 1:
+        _inline_rows(sch, rows)
+    columns = max(math.prod(b.reduction) for b in reductions)
+    bounds = [_share_reduction(sch, block, sharing) for block in reductions]
+    nest = map_chain(
+        sch,
+        hw,
+        rows,
+        (1, sharing.columns),
+        num_groups=groups_for(hw, leaf_blocks(sch)),
+        num_units=max(units_of(hw), sharing.size),
+        group_size=sharing.size,
+        share=sharing.part,
+    )
+    attached = attach_producers(sch, nest)
+    for block in attached:
+        _share_attached(sch, hw, block, columns, sharing)
+        _walk_in_chunks(sch, block, sharing)
+    return _restore(sch, [b for b in bounds if b is not None])
+
+
+def _inline_rows(sch: Schedule, rows: int) -> None:
+    """Compute full-row intermediates again wherever they are read."""
+    for block in leaf_blocks(sch):
+        if not block.is_reduction and not block.writes_any(param_names(sch)) and block.size > rows:
+            sch.compute_inline(block.rv)
+
+
+@attrs.frozen
+class _Bound:
+    """A predicate of a block that ``compute_at`` forgets: its column is less than the row's extent."""
+
+    block: str
+    sharing: Sharing
+    extent: int
+
+    def holds(self, values: list[Any]) -> Any:
+        """The predicate, of what the block's variables are bound to.
+
+        ``rfactor`` puts the member first and keeps the other loops of the split as the last variables.
+        """
+        column = values[0] * self.sharing.part + values[-1]
+        if self.sharing.chunks > 1:
+            column = values[-2] * self.sharing.columns + column
+        return column < self.extent
+
+
+def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing) -> _Bound | None:
+    """Make a reduction's partial results in the units of a set; what bounds the last part."""
+    loops = reduction_loops(sch, block.rv)
+    loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
+    extent = loop_extent(sch, loop)
+    *_, member, _ = sch.split(loop, sharing.factors)
+    partial = sch.rfactor(member, 0)
+    for index in range(len(sch.get(partial).writes)):
+        sch.set_scope(partial, index, "shared")
+    sch.annotate(partial, GROUP, sharing.size)
+    ragged = sharing.chunks * sharing.columns > extent
+    return _Bound(sch.get(partial).name_hint, sharing, extent) if ragged else None
+
+
+def _share_attached(
+    sch: Schedule, hw: HardwareModel, block: BlockInfo, columns: int, sharing: Sharing
+) -> None:
+    """A row that is made before the outputs: every unit makes the part that it goes on with."""
+    wide = [lp for lp in own_loops(sch, block.rv) if loop_extent(sch, lp) > 1]
+    if block.is_reduction or math.prod(loop_extent(sch, lp) for lp in wide) != columns:
+        return
+    loop = sch.fuse(*wide) if len(wide) > 1 else wide[0]
+    group_share(sch, block.rv, loop, sharing.size, share=sharing.part, hardware=hw)
+
+
+def _restore(sch: Schedule, bounds: list[_Bound]) -> Schedule:
+    """Put predicates back: the loops of a partial block run over the last part's missing columns too."""
+    if not bounds:
+        return sch
+    by_name = {b.block: b for b in bounds}
+
+    def realize(node: SBlockRealize) -> SBlockRealize:
+        bound = by_name.get(node.block.name_hint)
+        if bound is None:
+            return node
+        values = list(node.iter_values)
+        inside = bound.holds(values)
+        always = isinstance(node.predicate, tirx.IntImm) and node.predicate.value
+        return SBlockRealize(values, inside if always else tirx.And(node.predicate, inside), node.block)
+
+    return Schedule(structural_map(prim_func(sch), (SBlockRealize, realize)), debug_mask="none")
+
+
+def _walk_in_chunks(sch: Schedule, block: BlockInfo, sharing: Sharing) -> None:
+    """A partial reduction takes one chunk after the other."""
+    if sharing.chunks > 1 and GROUP in sch.get(block.rv).annotations:
+        *_, chunk, _ = sch.get_loops(block.rv)
+        sch.annotate(chunk, LOOP, 1)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kind of hardware wants of tiles: one row of data per kind, which the recipes read.
+
+A CPU's unit is a core that walks many tiles through its L1; a GPU's unit is a warp that takes one tile
+in registers, and a group is a block that is one of very many.
+"""
+
+from __future__ import annotations
+
+import attrs
+
+from ..igraph import HardwareModel
+
+
+@attrs.frozen
+class TileSpace:
+    """The tiles of one kind of hardware.
+
+    Parameters
+    ----------
+    serial_work : int
+        Below this many elementary operations a kernel runs on one unit: waking the others costs more.
+    groups : int, optional
+        Most groups of a kernel; None = the hardware model's number.
+    tiles_per_unit : int
+        Tiles for every unit where there are enough: fewer leave units idle at the end.
+    flat_tile : int
+        Longest tile of a flat run of elements.
+    value_bytes : int
+        Bytes that an element takes at least while it is computed with.
+    least_columns : int
+        Columns that a tile of a column reduction keeps at least: whole lines, several vectors.
+    narrow_rows : bool
+        Whether a tile takes many rows of few columns where an operand is the same for all rows.
+    row_values : int
+        Most elements of a row tile that one unit holds; 0 = as many as its memory does.
+    sets : tuple of int
+        How many units may share a row, fewest first; the last shares rows of any length.
+    transposed : tuple of int
+        Bytes of a transposed tile along the operand's contiguous dimension, and along the result's.
+    """
+
+    serial_work: int
+    groups: int | None
+    tiles_per_unit: int
+    flat_tile: int
+    value_bytes: int
+    least_columns: int
+    narrow_rows: bool
+    row_values: int
+    sets: tuple[int, ...]
+    transposed: tuple[int, int]
+
+
+#: A core: its tile stays in L1, a cache line by four lines is transposed at a time.
+CPU = TileSpace(
+    serial_work=24_000,
+    groups=None,
+    tiles_per_unit=4,
+    flat_tile=4096,
+    value_bytes=1,
+    least_columns=256,
+    narrow_rows=False,
+    row_values=0,
+    sets=(1,),
+    transposed=(64, 256),
+)
+#: A warp: 32 values a lane at most of what it holds, which leaves room for as many temporaries below the
+#: 128 registers that four warps on each scheduler may have; a transposed tile has whole lines on both sides.
+CUDA = TileSpace(
+    serial_work=0,
+    groups=2**31 - 1,
+    tiles_per_unit=8,
+    flat_tile=2048,
+    value_bytes=4,
+    least_columns=32,
+    narrow_rows=True,
+    row_values=1024,
+    sets=(1, 4, 8, 16),
+    transposed=(128, 128),
+)
+SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA}
+
+
+def space_of(hw: HardwareModel) -> TileSpace:
+    """The row of a hardware model's kind; a kind without one is tiled as a CPU."""
+    return SPACES.get(str(hw.kind), CPU)
+
+
+def units_of(hw: HardwareModel) -> int:
+    """Units of a group where a schedule asks for no number: those that the model prefers, or all."""
+    return int(hw.figures.get("group_units", hw.num_units))
+
+
+def busy_units(hw: HardwareModel) -> int:
+    """Units that run at the same time: those that the processors hold, or all of the groups."""
+    processors = int(hw.figures.get("sms", hw.num_groups))
+    return processors * units_of(hw)
