@@ -10,6 +10,7 @@ import tvm
 from ..errors import UnsupportedOperatorError
 from ..frontend.normalize import normalize
 from ..library.registry import LibraryTable, library_of
+from .attention import Decision, fuse_attention
 from .dedup import KernelTable
 from .from_relax import from_relax
 from .fusion import Fusion
@@ -17,7 +18,7 @@ from .groups import Group, singleton
 from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
-from .nodes import CustomOp, KernelGraph, LibraryOp, Node, Tensor
+from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, Tensor
 from .patterns import drop_neutral, recognise_functions, safe_softmax
 from .program import Program, Value
 from .reasons import Part, not_fused
@@ -61,11 +62,12 @@ def build_with(mod: tvm.IRModule, table: LibraryTable) -> KernelGraph:
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
     for rewrite in REWRITES:
         rewrite(program)
+    decisions = fuse_attention(program, table)
     match_library(program, table)
     place(program)
     fusion = Fusion(program)
     groups = fusion.run()
-    return _Assembly(program, table).graph(groups, fusion, op_count, unfused)
+    return _Assembly(program, table, decisions).graph(groups, fusion, op_count, unfused)
 
 
 def _count_ops(mod: tvm.IRModule) -> int:
@@ -82,9 +84,10 @@ def _last_line(error: Exception) -> str:
 class _Assembly:
     """Turns groups into nodes."""
 
-    def __init__(self, program: Program, table: LibraryTable) -> None:
+    def __init__(self, program: Program, table: LibraryTable, decisions: list[Decision]) -> None:
         self.program = program
         self.table = table
+        self.decisions = decisions
         self.tensors: dict[Value, Tensor] = {}
         self.kernels = KernelTable()
         self.fallbacks: list[str] = []
@@ -95,7 +98,7 @@ class _Assembly:
         nodes: list[Node] = []
         for group in groups:
             nodes.extend(self._nodes(group))
-        why_not = not_fused(self.parts, fusion, self.table)
+        why_not = not_fused(self.parts, fusion, self.table, self.decisions)
         return KernelGraph(
             tuple(nodes),
             tuple(self.tensor(value) for value in self.program.inputs),
@@ -105,6 +108,7 @@ class _Assembly:
             unfused,
             why_not,
             tuple(self.fallbacks),
+            tuple(FoundAttention(d.output, d.fused, d.reason, d.saved_bytes) for d in self.decisions),
         )
 
     def tensor(self, value: Value) -> Tensor:

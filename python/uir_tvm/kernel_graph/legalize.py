@@ -11,6 +11,7 @@ import tvm
 from tvm import relax, te, tirx, topi
 
 from ..frontend.relax_view import axes_of
+from .attention import ATTENTION, Attention
 from .program import Op
 
 
@@ -217,7 +218,21 @@ def _legalize_where(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Ex
     return builder.call_te(compute, condition, *values, primfunc_name_hint="where")
 
 
+def _legalize_matmul(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """Products of narrow floats are summed in the wide dtype and rounded once."""
+    lowered = call.op.get_attr("FLegalize")
+    dtype = str(call.ty.dtype)
+    wide = _wide(dtype)
+    if wide == dtype:
+        return lowered(builder, call)
+    product = builder.normalize(relax.op.matmul(*call.args, out_dtype=wide))
+    return builder.call_te(
+        lambda x: topi.cast(x, dtype), builder.emit(lowered(builder, product)), primfunc_name_hint="cast"
+    )
+
+
 OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
+    "relax.matmul": _legalize_matmul,
     "relax.nn.softmax": _legalize_softmax,
     "relax.nn.layer_norm": _legalize_layer_norm,
     "relax.nn.rms_norm": _legalize_rms_norm,
@@ -226,6 +241,25 @@ OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] =
     "relax.take": _legalize_take,
     "relax.where": _legalize_where,
 }
+
+
+def with_operands(call: tvm.ir.Call, operands: list[tvm.ir.Expr]) -> tvm.ir.Call:
+    """The call with other tensors."""
+    rest = iter(operands)
+    args: list[tvm.ir.Expr] = []
+    for arg in call.args:
+        if isinstance(arg.ty, relax.TensorType):
+            args.append(next(rest))
+        elif holds_tensors(arg):
+            args.append(relax.Tuple([next(rest) for _ in arg.ty.fields]))
+        else:
+            args.append(arg)
+    return relax.Call(call.op, args, call.attrs, call.ty_args)
+
+
+def holds_tensors(arg: tvm.ir.Expr) -> bool:
+    """A tuple of tensors (one of numbers is an attribute in disguise)."""
+    return isinstance(arg.ty, relax.TupleType) and any(isinstance(f, relax.TensorType) for f in arg.ty.fields)
 
 
 def _copy(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
@@ -238,10 +272,39 @@ def _safe_softmax(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Exp
     )
 
 
+def _attention(builder: relax.BlockBuilder, op: Op, operands: list[tvm.ir.Expr]) -> tvm.ir.Expr:
+    """Scores, softmax and sums in the wide dtype; the weights as narrow as the values."""
+    found: Attention = op.attrs["attention"]
+    query, key, value, *masks = operands
+    narrow = str(value.ty.dtype)
+    wide = _wide(narrow)
+    scores = builder.emit(relax.op.matmul(query, key, out_dtype=wide))
+    rest = iter(masks)
+    for step in found.steps:
+        flowing = [scores if view is None else _widened(builder, next(rest), wide) for view in step.operands]
+        if step.name != "astype":
+            scores = builder.emit(with_operands(step.call, flowing))
+    weights = builder.emit_te(lambda x: softmax(x, -1, found.safe), scores, primfunc_name_hint="softmax")
+    result = builder.emit(relax.op.matmul(_cast(builder, weights, narrow), value, out_dtype=wide))
+    result = _cast(builder, result, narrow)
+    order = op.attrs["order"]
+    return result if order == tuple(sorted(order)) else builder.emit(relax.op.permute_dims(result, order))
+
+
+def _cast(builder: relax.BlockBuilder, value: tvm.ir.Expr, dtype: str) -> tvm.ir.Expr:
+    return value if str(value.ty.dtype) == dtype else builder.emit(relax.op.astype(value, dtype))
+
+
+def _widened(builder: relax.BlockBuilder, mask: tvm.ir.Expr, wide: str) -> tvm.ir.Expr:
+    """A number or mask beside wide scores; conditions stay what they are."""
+    return _cast(builder, mask, wide) if "float" in str(mask.ty.dtype) else mask
+
+
 # Operators of the kernel graph that Relax does not have.
 OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.Expr]] = {
     "copy": _copy,
     "uir.safe_softmax": _safe_softmax,
+    ATTENTION: _attention,
 }
 
 

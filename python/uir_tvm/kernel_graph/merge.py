@@ -13,7 +13,7 @@ import tvm
 from tvm import relax, te, tirx
 
 from .groups import Group, final_hero
-from .legalize import OWN_OPS, legalize
+from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .program import Op, Value, View
 from .simplify_tir import inline_views
 from .views import Layout, digits, factored_shape
@@ -154,7 +154,7 @@ class _Emitter:
             result = OWN_OPS[op.name](self.builder, op, operands)
         else:
             assert op.call is not None
-            result = self.builder.emit(_rebuild(op.call, operands))
+            result = self.builder.emit(with_operands(op.call, operands))
         if len(op.results) == 1:
             self.values[op.result] = (result, _shape_of(result))
             return
@@ -165,25 +165,6 @@ class _Emitter:
 
 def _shape_of(var: tvm.ir.Expr) -> tuple[int, ...]:
     return tuple(int(extent) for extent in var.ty.shape.values)
-
-
-def _rebuild(call: tvm.ir.Call, operands: list[tvm.ir.Expr]) -> tvm.ir.Call:
-    """The call with other tensors."""
-    rest = iter(operands)
-    args: list[tvm.ir.Expr] = []
-    for arg in call.args:
-        if isinstance(arg.ty, relax.TensorType):
-            args.append(next(rest))
-        elif _holds_tensors(arg):
-            args.append(relax.Tuple([next(rest) for _ in arg.ty.fields]))
-        else:
-            args.append(arg)
-    return relax.Call(call.op, args, call.attrs, call.ty_args)
-
-
-def _holds_tensors(arg: tvm.ir.Expr) -> bool:
-    """A tuple of tensors (one of numbers is an attribute in disguise)."""
-    return isinstance(arg.ty, relax.TupleType) and any(isinstance(f, relax.TensorType) for f in arg.ty.fields)
 
 
 def signature(kernel: Kernel) -> str:
@@ -208,7 +189,7 @@ def _plain_arguments(call: tvm.ir.Call | None) -> str:
     if call is None:
         return ""
     plain = [
-        str(arg) for arg in call.args if not isinstance(arg.ty, relax.TensorType) and not _holds_tensors(arg)
+        str(arg) for arg in call.args if not isinstance(arg.ty, relax.TensorType) and not holds_tensors(arg)
     ]
     return f"{call.attrs}{plain}"
 

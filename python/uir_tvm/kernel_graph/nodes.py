@@ -120,6 +120,27 @@ class NotFused:
     saved_bytes: int
 
 
+@frozen
+class FoundAttention:
+    """An attention of the model, and whether it became one kernel.
+
+    Attributes
+    ----------
+    output : str
+        The value that it computes.
+    fused : bool
+    reason : str
+        Why, or why not.
+    saved_bytes : int
+        DRAM traffic of scores and weights that one kernel does not have.
+    """
+
+    output: str
+    fused: bool
+    reason: str
+    saved_bytes: int
+
+
 @frozen(eq=False)
 class KernelGraph:
     """A program as kernels.
@@ -140,6 +161,8 @@ class KernelGraph:
         One for every pair of nodes of which one reads what the other writes.
     fallbacks : tuple of str
         Kernels that could not be merged and were split again, with the reason.
+    attentions : tuple of FoundAttention
+        One for every attention that was recognised.
     """
 
     nodes: tuple[Node, ...]
@@ -150,6 +173,7 @@ class KernelGraph:
     unfused_bytes: int
     why_not: tuple[NotFused, ...] = ()
     fallbacks: tuple[str, ...] = ()
+    attentions: tuple[FoundAttention, ...] = ()
 
     @property
     def library_ops(self) -> tuple[LibraryOp, ...]:

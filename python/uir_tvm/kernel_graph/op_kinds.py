@@ -7,7 +7,9 @@ from typing import Literal
 
 from attrs import frozen
 
-Kind = Literal["elementwise", "reduction", "rowwise", "concat", "gather", "contraction", "library", "opaque"]
+Kind = Literal[
+    "elementwise", "reduction", "rowwise", "concat", "gather", "contraction", "attention", "library", "opaque"
+]
 
 
 @frozen
@@ -19,7 +21,8 @@ class OpKind:
     kind : Kind
         ``elementwise``: one element of every operand for one of the result. ``reduction``: over its axes.
         ``rowwise``: a normalisation along its axes, of the operand's shape. ``concat``, ``gather``: move
-        elements. ``contraction``: a product that no library takes. ``library``: a library's. ``opaque``:
+        elements. ``contraction``: a product that no library takes. ``attention``: two products around a
+        softmax. ``library``: a library's. ``opaque``:
         anything else; it is never merged with producers.
     expensive : bool
         Whether computing it twice costs more than reading its result.
@@ -43,6 +46,7 @@ _ROWWISE = OpKind("rowwise", expensive=True, reshapable=False)
 _OPAQUE = OpKind("opaque", expensive=True, reshapable=False, epilogue=False)
 _WINDOW = OpKind("opaque", expensive=True, reshapable=False)
 _CONTRACTION = OpKind("contraction", expensive=True, reshapable=False)
+_ATTENTION = OpKind("attention", expensive=True, reshapable=False, epilogue=False)
 _LIBRARY = OpKind("library", expensive=True, reshapable=False)
 
 KINDS: dict[str, OpKind] = {
@@ -71,6 +75,7 @@ KINDS: dict[str, OpKind] = {
     "index_tensor": OpKind("gather", reshapable=False),
     "matmul": _CONTRACTION,
     "nn.conv2d": _CONTRACTION,
+    "uir.attention": _ATTENTION,
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
 }

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from ..library.registry import LibraryTable
+from .attention import Decision
 from .fusion import Fusion
 from .groups import Group
 from .nodes import NotFused
@@ -24,14 +25,19 @@ class Part:
     unmerged: str = ""
 
 
-def not_fused(parts: Sequence[Part], fusion: Fusion, table: LibraryTable) -> tuple[NotFused, ...]:
+def not_fused(
+    parts: Sequence[Part], fusion: Fusion, table: LibraryTable, decisions: Sequence[Decision] = ()
+) -> tuple[NotFused, ...]:
     """One entry for every pair of nodes of which one reads the other's result.
 
     Parameters
     ----------
     parts : sequence of Part
         One for each node, in the order of the nodes.
+    decisions : sequence of Decision
+        What was decided about the attentions of the program.
     """
+    inside = {value: f"attention: {each.reason}" for each in decisions for value in each.values}
     place = {op: index for index, part in enumerate(parts) for op in part.ops}
     found: dict[tuple[int, int], NotFused] = {}
     for index, consumer in enumerate(parts):
@@ -45,7 +51,7 @@ def not_fused(parts: Sequence[Part], fusion: Fusion, table: LibraryTable) -> tup
                 found[place[writer], index] = NotFused(
                     writer.results[0].name,
                     op.results[0].name,
-                    _reason(producer, consumer, writer, op, fusion, table),
+                    inside.get(view.base) or _reason(producer, consumer, writer, op, fusion, table),
                     place[writer],
                     index,
                     tuple(value.name for value in tensors),

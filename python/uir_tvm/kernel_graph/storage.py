@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from math import prod
 
+from .attention import ATTENTION, store_in_order
 from .library_match import geometry
 from .program import Op, Program, Value, View, compose
 from .views import Layout
@@ -18,7 +19,7 @@ def place(program: Program) -> None:
     operand or output is copied by an operator ``copy``, which fusion may merge with its neighbours.
     """
     for op in list(program.ops):
-        if op.name == "library.matmul":
+        if op.name in ("library.matmul", ATTENTION):
             _reorder_result(program, op)
     for op in list(program.ops):
         if op.name == "library.matmul" and geometry(op) is None:
@@ -28,6 +29,9 @@ def place(program: Program) -> None:
                 is_bias = op.attrs["epilogue"][: index - 1] == ("bias",) and index == 2
                 if index != 1 and not is_bias and not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
+    for op in program.ops:
+        if op.name == ATTENTION:
+            store_in_order(op)
     program.outputs = [_owned(program, view) for view in program.outputs]
     program.remove_dead()
     program.sort()
@@ -68,7 +72,7 @@ def _try_storage(
         reader.operands[i] = compose(view, moved)
     program.outputs = [compose(view, moved) if view.base is value else view for view in outputs]
     fits = (
-        geometry(writer) is not None
+        (writer.name == ATTENTION or geometry(writer) is not None)
         and all(reader.operands[i] is not view for reader, i, view in before)
         and not any(_hinders(reader) for reader, _, _ in before)
         and all(_plain(view) for view in program.outputs if view.base is value)

@@ -75,5 +75,6 @@ def graph_json(graph: KernelGraph) -> str:
             "tensors": [_tensor(tensor) for tensor in tensors.values()],
             "nodes": nodes,
             "why_not": [asdict(entry) for entry in graph.why_not],
+            "attentions": [asdict(entry) for entry in graph.attentions],
         }
     )

@@ -9,6 +9,25 @@ import attrs
 
 
 @attrs.frozen
+class AttentionLimits:
+    """Which attentions a target computes in one kernel of ours (`kernel_graph.attention`).
+
+    Attributes
+    ----------
+    dtypes : frozenset of str
+        Element types of queries, keys, values and result.
+    max_head : int
+        Largest head: the sums of a tile's rows stay in registers.
+    min_keys : int
+        Fewest keys of a row.
+    """
+
+    dtypes: frozenset[str]
+    max_head: int
+    min_keys: int = 1
+
+
+@attrs.frozen
 class LibraryTable:
     """What the library of one target computes.
 
@@ -23,12 +42,15 @@ class LibraryTable:
         own is a matter of measurement: what is not listed is not absorbed.
     epilogues : tuple
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
+    attention : AttentionLimits, optional
+        What of attention is one kernel; None: two products and a softmax, each by itself.
     """
 
     functions: Mapping[str, str]
     dtypes: frozenset[str]
     activations: Mapping[str, str]
     epilogues: tuple[tuple[str, ...], ...]
+    attention: AttentionLimits | None = None
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
