@@ -14,6 +14,8 @@
 
 #include <algorithm>
 
+#include "../error.h"
+
 namespace uir {
 namespace codegen {
 namespace cuda {
@@ -60,46 +62,29 @@ Intrinsic LdMatrix(int count, bool transposed) {
           75,
           false,
           {"shared_address"},
-          Wrapper("void " + name + "(uint32_t (&r)[" + n + "], const void* row)",
+          Wrapper("void " + name + "(uint32_t* r, const void* row)",
                   "  asm volatile(\"ldmatrix.sync.aligned.m8n8.x" + n + (transposed ? ".trans" : "") + ".shared.b16 {" +
                       places + "}, [%" + n + "];\"\n               : " + outputs +
                       "\n               : \"r\"(shared_address(row))\n               : \"memory\");\n")};
 }
 
-/*! \brief One shape of mma.sync: d += a.b, with so many registers of a and b. */
-Intrinsic Mma(const std::string& name, int arch, const std::string& instruction, const std::string& type_d, int num_d,
-              const std::string& type_ab, int num_a, int num_b) {
-  auto letter = [](const std::string& type) -> std::string {
-    return type == "float" ? "f" : type == "double" ? "d" : "r";
-  };
-  auto list = [&](int from, int count) {
-    std::string out = "{";
-    for (int i = 0; i < count; ++i) out += (i ? ", %" : "%") + std::to_string(from + i);
-    return out + "}";
-  };
-  auto operands = [&](const std::string& array, const std::string& constraint, int count) {
-    std::string out;
-    for (int i = 0; i < count; ++i) {
-      out += (i ? ", \"" : "\"") + constraint + "\"(" + array + "[" + std::to_string(i) + "])";
-    }
-    return out;
-  };
-  auto parameter = [](const std::string& type, const std::string& array, int count) {
-    return type + " (&" + array + ")[" + std::to_string(count) + "]";
-  };
-  std::string text = "  asm volatile(\n      \"" + instruction + " \"\n      \"" + list(0, num_d) + ", " +
-                     list(num_d, num_a) + ", " + list(num_d + num_a, num_b) + ", " + list(0, num_d) +
-                     ";\"\n      : " + operands("d", "+" + letter(type_d), num_d) +
-                     "\n      : " + operands("a", letter(type_ab), num_a) + ", " +
-                     operands("b", letter(type_ab), num_b) + ");\n";
-  return {
-      name,
-      arch,
-      false,
-      {},
-      Wrapper("void " + name + "(" + parameter(type_d, "d", num_d) + ", " + parameter("const " + type_ab, "a", num_a) +
-                  ", " + parameter("const " + type_ab, "b", num_b) + ")",
-              text)};
+/*!
+ * \brief mma.sync of 16 rows and 8 columns in 32-bit registers: low (rows 0 to 7) and high (rows 8 to 15) += a.b.
+ * Lane l has the elements of row l / 4 (and 8 more) and columns 2 * (l % 4), 2 * (l % 4) + 1.
+ */
+Intrinsic Mma(const std::string& name, int arch, const std::string& instruction, const std::string& sum) {
+  const std::string c = sum == "float" ? "\"+f\"" : "\"+r\"";
+  return {name,
+          arch,
+          false,
+          {},
+          Wrapper("void " + name + "(" + sum + "* low, " + sum + "* high, const uint32_t* a, const uint32_t* b)",
+                  "  asm volatile(\"" + instruction +
+                      " \"\n               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
+                      "               : " +
+                      c + "(low[0]), " + c + "(low[1]), " + c + "(high[0]), " + c +
+                      "(high[1])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), "
+                      "\"r\"(b[1]));\n")};
 }
 
 std::vector<Intrinsic> Table() {
@@ -127,22 +112,31 @@ std::vector<Intrinsic> Table() {
   for (int count : {1, 2, 4}) out.push_back(LdMatrix(count, false));
   for (int count : {1, 2, 4}) out.push_back(LdMatrix(count, true));
 
-  out.push_back(
-      Mma("mma_m16n8k16_f16", 80, "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", "float", 4, "uint32_t", 4, 2));
-  out.push_back(Mma("mma_m16n8k16_bf16", 80, "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", "float", 4,
-                    "uint32_t", 4, 2));
-  out.push_back(
-      Mma("mma_m16n8k8_tf32", 80, "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", "float", 4, "uint32_t", 4, 2));
-  out.push_back(
-      Mma("mma_m16n8k32_s8", 80, "mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32", "int32_t", 4, "uint32_t", 4, 2));
-  out.push_back(
-      Mma("mma_m16n8k32_u8", 80, "mma.sync.aligned.m16n8k32.row.col.s32.u8.u8.s32", "int32_t", 4, "uint32_t", 4, 2));
-  out.push_back(Mma("mma_m16n8k32_e4m3", 89, "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32", "float", 4,
-                    "uint32_t", 4, 2));
-  out.push_back(Mma("mma_m16n8k32_e5m2", 89, "mma.sync.aligned.m16n8k32.row.col.f32.e5m2.e5m2.f32", "float", 4,
-                    "uint32_t", 4, 2));
-  out.push_back(
-      Mma("mma_m8n8k4_f64", 80, "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64", "double", 2, "double", 1, 1));
+  const struct {
+    const char* name;
+    int arch;
+    const char* types;
+    const char* sum;
+  } products[] = {
+      {"mma_m16n8k16_f16", 80, "m16n8k16.row.col.f32.f16.f16.f32", "float"},
+      {"mma_m16n8k16_bf16", 80, "m16n8k16.row.col.f32.bf16.bf16.f32", "float"},
+      {"mma_m16n8k8_tf32", 80, "m16n8k8.row.col.f32.tf32.tf32.f32", "float"},
+      {"mma_m16n8k32_s8", 80, "m16n8k32.row.col.s32.s8.s8.s32", "int32_t"},
+      {"mma_m16n8k32_u8", 80, "m16n8k32.row.col.s32.u8.u8.s32", "int32_t"},
+      {"mma_m16n8k32_e4m3", 89, "m16n8k32.row.col.f32.e4m3.e4m3.f32", "float"},
+      {"mma_m16n8k32_e5m2", 89, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "float"},
+  };
+  for (const auto& row : products) {
+    out.push_back(Mma(row.name, row.arch, std::string("mma.sync.aligned.") + row.types, row.sum));
+  }
+  out.push_back({"mma_m8n8k4_f64",
+                 80,
+                 false,
+                 {},
+                 Wrapper("void mma_m8n8k4_f64(double* d, double a, double b)",
+                         "  asm volatile(\"mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, "
+                         "{%0, %1};\"\n               : \"+d\"(d[0]), \"+d\"(d[1])\n               : \"d\"(a), "
+                         "\"d\"(b));\n")});
 
   out.push_back({"to_tf32",
                  80,
@@ -240,10 +234,8 @@ Arch Arch::Parse(const std::string& name) {
       return out;
     }
   }
-  TVM_FFI_THROW(CodegenError) << "'" << name << "' is no architecture of CUDA.\x1f" << "figure arch\x1f"
-                              << "sm_ and a number, as sm_80 or sm_90a\x1f" << "\x1f"
-                              << "set the figure arch of the hardware model";
-  TVM_FFI_UNREACHABLE();
+  CodegenError("'" + name + "' is no architecture of CUDA.", "figure arch of the hardware model",
+               "sm_ and a number, as sm_80 or sm_90a", "", "set the figure arch");
 }
 
 std::string Arch::Name() const { return "sm_" + std::to_string(number) + (specific ? "a" : ""); }
