@@ -3,7 +3,6 @@
 // run it.
 
 #include <tvm/ffi/container/map.h>
-#include <tvm/ffi/extra/json.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
@@ -11,6 +10,7 @@
 #include <atomic>
 #include <vector>
 
+#include "library/arguments.h"
 #include "library/conv2d.h"
 #include "library/matmul.h"
 #include "library/parallel.h"
@@ -22,103 +22,6 @@ namespace {
 namespace ffi = tvm::ffi;
 
 std::atomic<Threading> threading{Threading::kPool};
-
-const char* Data(const DLTensor* tensor) { return static_cast<const char*>(tensor->data) + tensor->byte_offset; }
-
-int64_t Elements(const DLTensor* tensor) {
-  int64_t count = 1;
-  for (int d = 0; d < tensor->ndim; ++d) count *= tensor->shape[d];
-  return count;
-}
-
-/*! The layouts in the attributes are those of a contiguous tensor on the host.
- */
-void CheckTensor(const DLTensor* tensor, const char* op, const char* operand) {
-  if (tensor->device.device_type != kDLCPU) {
-    TVM_FFI_THROW(ValueError) << "Library operator " << op << ": operand " << operand << " is on device type "
-                              << static_cast<int>(tensor->device.device_type)
-                              << ".\n  need:   memory of the host\n  remedy: copy it to the CPU "
-                                 "first.";
-  }
-  int64_t expected = 1;
-  for (int d = tensor->ndim - 1; d >= 0 && tensor->strides; --d) {
-    if (tensor->shape[d] != 1 && tensor->strides[d] != expected) {
-      TVM_FFI_THROW(ValueError) << "Library operator " << op << ": operand " << operand
-                                << " is not contiguous.\n  remedy: pass the tensor that holds it, "
-                                   "and the view in the attributes.";
-    }
-    expected *= tensor->shape[d];
-  }
-}
-
-void CheckElements(const DLTensor* tensor, int64_t need, bool exact, const char* op, const char* operand) {
-  const int64_t have = Elements(tensor);
-  if (exact ? have != need : have < need) {
-    TVM_FFI_THROW(ValueError) << "Library operator " << op << ": operand " << operand
-                              << " does not fit its attributes.\n  need:   " << (exact ? "" : "at least ") << need
-                              << " elements\n  limit:  the tensor has " << have
-                              << "\n  remedy: make the attributes for this tensor's shape.";
-  }
-}
-
-void CheckType(DType found, DType wanted, const char* op, const char* operand) {
-  if (found != wanted) {
-    TVM_FFI_THROW(ValueError) << "Library operator " << op << ": operand " << operand
-                              << " has another type than the output.\n  remedy: cast it to the "
-                                 "output's type.";
-  }
-}
-
-/*! (inputs, [bias], [residual], attributes, out), as call_dps_packed passes
- * them. */
-struct Arguments {
-  const DLTensor *first, *second, *bias = nullptr, *residual = nullptr;
-  DLTensor* out;
-};
-
-/*! The attributes are the last argument but one. */
-ffi::String AttrsText(const ffi::PackedArgs& args, const char* op) {
-  if (args.size() < 4) {
-    TVM_FFI_THROW(ValueError) << "Library operator " << op << " got " << args.size()
-                              << " arguments.\n  need:   two inputs, [bias], [residual], attributes, "
-                                 "output";
-  }
-  return args[args.size() - 2].cast<ffi::String>();
-}
-
-Arguments ReadArguments(const ffi::PackedArgs& args, const Epilogue& epilogue, const char* op) {
-  const bool residual = epilogue.residual != Residual::kNone;
-  const int need = 4 + epilogue.bias + residual;
-  if (args.size() != need) {
-    TVM_FFI_THROW(ValueError) << "Library operator " << op << " got " << args.size()
-                              << " arguments.\n  need:   " << need << ": two inputs" << (epilogue.bias ? ", bias" : "")
-                              << (residual ? ", residual" : "") << ", attributes, output";
-  }
-  Arguments out;
-  int at = 0;
-  out.first = args[at++].cast<DLTensor*>();
-  out.second = args[at++].cast<DLTensor*>();
-  if (epilogue.bias) out.bias = args[at++].cast<DLTensor*>();
-  if (residual) out.residual = args[at++].cast<DLTensor*>();
-  out.out = args[at + 1].cast<DLTensor*>();
-  CheckTensor(out.first, op, "1");
-  CheckTensor(out.second, op, "2");
-  CheckTensor(out.out, op, "out");
-  const DType type = DTypeOf(out.out->dtype, op, "out");
-  if (out.bias) CheckTensor(out.bias, op, "bias"), CheckType(DTypeOf(out.bias->dtype, op, "bias"), type, op, "bias");
-  if (out.residual) {
-    CheckTensor(out.residual, op, "residual");
-    CheckType(DTypeOf(out.residual->dtype, op, "residual"), type, op, "residual");
-  }
-  return out;
-}
-
-/*! Elements that a view touches, from the start of its tensor. */
-int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns) {
-  int64_t last = view.offset;
-  for (size_t d = 0; d < batch.size(); ++d) last += (batch[d] - 1) * view.strides[d];
-  return last + (rows - 1) * view.strides[batch.size()] + (columns - 1) * view.strides[batch.size() + 1] + 1;
-}
 
 template <typename Attrs, typename Types, typename Plan>
 struct Entry {
@@ -197,7 +100,7 @@ void Matmul(ffi::PackedArgs args, ffi::Any*) {
   std::shared_ptr<const MatmulEntry> entry =
       FindMatmul(text, {a_type, SecondType(b, a_type, kOp), DTypeOf(y->dtype, kOp, "out")});
   const MatmulAttrs& attrs = entry->attrs;
-  const Arguments in = ReadArguments(args, attrs.epilogue, kOp);
+  const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCPU);
   CheckElements(in.first, Extent(attrs.a, attrs.batch, attrs.m, attrs.k), false, kOp, "1");
   const int64_t out_elements = Extent(attrs.out, attrs.batch, attrs.m, attrs.n);
   CheckElements(in.out, out_elements, false, kOp, "out");
@@ -219,7 +122,7 @@ void Conv2d(ffi::PackedArgs args, ffi::Any*) {
   std::shared_ptr<const Conv2dEntry> entry =
       FindConv2d(text, {x_type, SecondType(w, x_type, kOp), DTypeOf(y->dtype, kOp, "out")});
   const Conv2dAttrs& attrs = entry->attrs;
-  const Arguments in = ReadArguments(args, attrs.epilogue, kOp);
+  const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCPU);
   const int64_t out_elements = attrs.n * attrs.o * attrs.oh * attrs.ow;
   CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, kOp, "1");
   CheckElements(in.out, out_elements, true, kOp, "out");
@@ -236,7 +139,7 @@ bool IsConv2d(const std::string& text) { return text.find("\"input\"") != std::s
 
 ffi::Tensor PackFor(const DLTensor* w, const ffi::String& text) {
   constexpr const char* kOp = "pack_weight";
-  CheckTensor(w, kOp, "weight");
+  CheckTensor(w, kOp, "weight", kDLCPU);
   const DType type = DTypeOf(w->dtype, kOp, "weight");
   auto must_be_packed = [](bool packed) {
     if (!packed)

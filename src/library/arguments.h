@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the library operators of every device are called with, read and checked.
+#ifndef UIR_LIBRARY_ARGUMENTS_H_
+#define UIR_LIBRARY_ARGUMENTS_H_
+
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/string.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "library/attrs.h"
+#include "library/dtype.h"
+
+namespace uir::library {
+
+namespace ffi = tvm::ffi;
+
+const char* Data(const DLTensor* tensor);
+int64_t Elements(const DLTensor* tensor);
+
+/*! The layouts in the attributes are those of a contiguous tensor, on the device (a DLDeviceType). */
+void CheckTensor(const DLTensor* tensor, const char* op, const char* operand, int device);
+void CheckElements(const DLTensor* tensor, int64_t need, bool exact, const char* op, const char* operand);
+void CheckType(DType found, DType wanted, const char* op, const char* operand);
+
+/*! (inputs, [bias], [residual], attributes, out), as call_dps_packed passes
+ * them. */
+struct Arguments {
+  const DLTensor *first, *second, *bias = nullptr, *residual = nullptr;
+  DLTensor* out;
+};
+
+/*! The attributes are the last argument but one. */
+ffi::String AttrsText(const ffi::PackedArgs& args, const char* op);
+
+/*! All tensors are on `device`; bias and residual have the type of the output. */
+Arguments ReadArguments(const ffi::PackedArgs& args, const Epilogue& epilogue, const char* op, int device);
+
+/*! Elements that a view touches, from the start of its tensor. */
+int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns);
+
+}  // namespace uir::library
+
+#endif  // UIR_LIBRARY_ARGUMENTS_H_

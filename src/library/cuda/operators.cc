@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+// The packed functions uir.library.cuda.*: on a GPU the vendor's libraries compute, on the host model of one the CPU's.
+
+#include <tvm/ffi/container/map.h>
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/reflection/registry.h>
+#include <tvm/runtime/device_api.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <vector>
+
+#include "library/arguments.h"
+#include "library/cuda/conv2d.h"
+#include "library/cuda/device.h"
+#include "library/cuda/matmul.h"
+#include "library/plan_cache.h"
+
+namespace uir::library::cuda {
+namespace {
+
+std::atomic<bool> tf32{false};
+
+std::string Key(const ffi::String& text, std::array<DType, 3> types, int device_id, int64_t alignment, int generation) {
+  std::string key(text.data(), text.size());
+  key += '|';
+  for (DType type : types) key += static_cast<char>('0' + static_cast<int>(type));
+  key += tf32 ? 'T' : '-';
+  key += std::to_string(device_id) + '/' + std::to_string(alignment) + '/' + std::to_string(generation);
+  return key;
+}
+
+/*! The power of two, at most 256, that all these addresses are multiples of. */
+int64_t Alignment(std::initializer_list<const void*> addresses) {
+  uintptr_t bits = 256;
+  for (const void* address : addresses) bits |= reinterpret_cast<uintptr_t>(address);
+  return static_cast<int64_t>(bits & (~bits + 1));
+}
+
+/*! Parsed once: a model calls each operator with the same text again and again. */
+template <typename Attrs>
+std::shared_ptr<const Attrs> Parsed(const ffi::String& text) {
+  static auto* cache = new PlanCache<Attrs>();
+  return cache->Get(std::string(text), [&] { return std::make_shared<Attrs>(Attrs::Parse(text)); });
+}
+
+void RefusePacked(bool packed, const char* op) {
+  if (packed) {
+    TVM_FFI_THROW(ValueError) << "Library operator " << op << " on CUDA: a weight that was packed for the CPU.\n"
+                              << "  remedy: compile the model for this target";
+  }
+}
+
+void MatmulOnGpu(const ffi::PackedArgs& args) {
+  constexpr const char* kOp = "matmul";
+  const ffi::String text = AttrsText(args, kOp);
+  const std::shared_ptr<const MatmulAttrs> parsed = Parsed<MatmulAttrs>(text);
+  const MatmulAttrs& attrs = *parsed;
+  RefusePacked(attrs.packed, kOp);
+  const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCUDA);
+  const MatmulTypes types{DTypeOf(in.first->dtype, kOp, "1"), DTypeOf(in.second->dtype, kOp, "2"),
+                          DTypeOf(in.out->dtype, kOp, "out")};
+  const int64_t out_elements = Extent(attrs.out, attrs.batch, attrs.m, attrs.n);
+  CheckElements(in.first, Extent(attrs.a, attrs.batch, attrs.m, attrs.k), false, kOp, "1");
+  CheckElements(in.second, Extent(attrs.b, attrs.batch, attrs.k, attrs.n), false, kOp, "2");
+  CheckElements(in.out, out_elements, false, kOp, "out");
+  if (in.bias) CheckElements(in.bias, attrs.n, true, kOp, "bias");
+  if (in.residual) CheckElements(in.residual, out_elements, false, kOp, "residual");
+  const MatmulData data{Data(in.first), Data(in.second), in.bias ? Data(in.bias) : nullptr,
+                        in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))};
+  const DLDevice device = in.out->device;
+  UseDevice(device);
+  const int64_t alignment =
+      Alignment({data.a + attrs.a.offset * static_cast<int64_t>(SizeOf(types.a)),
+                 data.b + attrs.b.offset * static_cast<int64_t>(SizeOf(types.b)), data.bias,
+                 data.residual ? data.residual + attrs.out.offset * static_cast<int64_t>(SizeOf(types.out)) : nullptr,
+                 data.out + attrs.out.offset * static_cast<int64_t>(SizeOf(types.out))});
+  static auto* cache = new PlanCache<LtMatmul>();
+  const std::string key =
+      Key(text, {types.a, types.b, types.out}, device.device_id, alignment, lt::Shared().generation());
+  cache->Get(key, [&] { return std::make_shared<LtMatmul>(attrs, types, device.device_id, alignment, tf32.load()); })
+      ->Run(data, device);
+}
+
+void Conv2dOnGpu(const ffi::PackedArgs& args) {
+  constexpr const char* kOp = "conv2d";
+  const ffi::String text = AttrsText(args, kOp);
+  const std::shared_ptr<const Conv2dAttrs> parsed = Parsed<Conv2dAttrs>(text);
+  const Conv2dAttrs& attrs = *parsed;
+  RefusePacked(attrs.packed, kOp);
+  const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCUDA);
+  const Conv2dTypes types{DTypeOf(in.first->dtype, kOp, "1"), DTypeOf(in.second->dtype, kOp, "2"),
+                          DTypeOf(in.out->dtype, kOp, "out")};
+  const int64_t out_elements = attrs.n * attrs.o * attrs.oh * attrs.ow;
+  CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, kOp, "1");
+  CheckElements(in.second, attrs.o * attrs.i * attrs.kh * attrs.kw, true, kOp, "2");
+  CheckElements(in.out, out_elements, true, kOp, "out");
+  if (in.bias) CheckElements(in.bias, attrs.o, true, kOp, "bias");
+  if (in.residual) CheckElements(in.residual, out_elements, true, kOp, "residual");
+  const DLDevice device = in.out->device;
+  UseDevice(device);
+  static auto* cache = new PlanCache<DnnConv2d>();
+  const std::string key = Key(text, {types.x, types.w, types.out}, device.device_id, 0, dnn::Shared().generation());
+  cache->Get(key, [&] { return std::make_shared<DnnConv2d>(attrs, types, device.device_id, tf32.load()); })
+      ->Run({Data(in.first), Data(in.second), in.bias ? Data(in.bias) : nullptr,
+             in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))},
+            device);
+}
+
+/*!
+ * The CPU's operator on memory of the host model, which the host can address. The result goes there through the model's
+ * own copy, so that it knows which bytes were written.
+ */
+void OnHostModel(const char* function, const ffi::PackedArgs& args) {
+  const int count = args.size();
+  std::vector<DLTensor> tensors(count);
+  std::vector<ffi::AnyView> views(count);
+  for (int i = 0; i < count; ++i) {
+    if (i == count - 2) {
+      views[i] = args[i];
+      continue;
+    }
+    tensors[i] = *args[i].cast<DLTensor*>();
+    CheckTensor(&tensors[i], function, std::to_string(i + 1).c_str(), kDLExtDev);
+    tensors[i].device = {kDLCPU, 0};
+    views[i] = &tensors[i];
+  }
+  DLTensor* out = args[count - 1].cast<DLTensor*>();
+  const size_t bytes = static_cast<size_t>(Elements(out)) * ((out->dtype.bits * out->dtype.lanes + 7) / 8);
+  std::vector<char> result(std::max<size_t>(bytes, 1));
+  DLTensor* staged = &tensors[count - 1];
+  // What a view of the output leaves out keeps its values.
+  std::copy_n(Data(out), bytes, result.data());
+  staged->data = result.data();
+  staged->byte_offset = 0;
+  ffi::Any none;
+  ffi::Function::GetGlobalRequired(function).CallPacked(views.data(), count, &none);
+  tvm::runtime::DeviceAPI::Get(out->device)->CopyDataFromTo(staged, out, nullptr);
+}
+
+template <void (*OnGpu)(const ffi::PackedArgs&)>
+void Dispatch(const char* op, const char* cpu_function, const ffi::PackedArgs& args) {
+  AttrsText(args, op);
+  const int device = args[args.size() - 1].cast<DLTensor*>()->device.device_type;
+  if (device == kDLExtDev) return OnHostModel(cpu_function, args);
+  OnGpu(args);
+}
+
+void Matmul(ffi::PackedArgs args, ffi::Any*) { Dispatch<MatmulOnGpu>("matmul", "uir.library.cpu.matmul", args); }
+
+void Conv2d(ffi::PackedArgs args, ffi::Any*) { Dispatch<Conv2dOnGpu>("conv2d", "uir.library.cpu.conv2d", args); }
+
+VendorLibrary& LibraryOf(const ffi::String& name) {
+  if (name == "cublasLt") return lt::Shared();
+  if (name == "cudnn") return dnn::Shared();
+  TVM_FFI_THROW(ValueError) << "No library " << std::string(name) << ".\n  limit:  cublasLt, cudnn";
+  TVM_FFI_UNREACHABLE();
+}
+
+/*! Path, version and error of a library; loads it. */
+ffi::Map<ffi::String, ffi::Any> Info(ffi::String name) {
+  std::string error, path = LibraryOf(name).Path(&error);
+  int64_t version = 0;
+  if (!path.empty()) {
+    version = static_cast<int64_t>(name == "cudnn" ? dnn::Get().GetVersion() : lt::Get().GetVersion());
+  }
+  ffi::Map<ffi::String, ffi::Any> info;
+  info.Set("path", ffi::String(path));
+  info.Set("version", version);
+  info.Set("error", ffi::String(error));
+  return info;
+}
+
+TVM_FFI_STATIC_INIT_BLOCK() {
+  namespace refl = tvm::ffi::reflection;
+  refl::GlobalDef()
+      .def_packed("uir.library.cuda.matmul", Matmul)
+      .def_packed("uir.library.cuda.conv2d", Conv2d)
+      .def("uir.library.cuda.info", Info)
+      .def("uir.library.cuda.set_path",
+           [](ffi::String name, ffi::String path) { LibraryOf(name).SetPath(std::string(path)); })
+      .def("uir.library.cuda.set_tf32", [](bool allowed) { tf32 = allowed; });
+}
+
+}  // namespace
+}  // namespace uir::library::cuda
