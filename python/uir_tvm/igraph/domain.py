@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .dtypes import dtype_of, numpy_of
@@ -91,13 +92,22 @@ def _saturate(whole: np.ndarray, to: np.dtype) -> np.ndarray:
     return np.where(low, limits.min, np.where(high, limits.max, safe)).astype(to)
 
 
+def _next(x: np.ndarray, to: np.dtype, sign: int) -> np.ndarray:
+    """The next number of a float type, upwards or downwards; NaN beyond the last of a type without infinities."""
+    infinity = to.type(sign * np.inf)
+    if not np.isnan(infinity):
+        return np.nextafter(x, infinity)
+    last = to.type(sign * float(ml_dtypes.finfo(to).max))
+    return np.where(x == last, infinity, np.nextafter(x, last))
+
+
 def _narrow(x: np.ndarray, to: np.dtype, mode: str) -> np.ndarray:
     nearest = x.astype(to)
     if mode == "rint":
         return nearest
     back = nearest.astype(x.dtype)
-    below = np.where(back > x, np.nextafter(nearest, to.type(-np.inf)), nearest)
-    above = np.where(back < x, np.nextafter(nearest, to.type(np.inf)), nearest)
+    below = np.where(back > x, _next(nearest, to, -1), nearest)
+    above = np.where(back < x, _next(nearest, to, 1), nearest)
     if mode in ("floor", "ceil"):
         return (below if mode == "floor" else above).astype(to)
     towards_zero = np.where(x < 0, above, below)
@@ -105,5 +115,5 @@ def _narrow(x: np.ndarray, to: np.dtype, mode: str) -> np.ndarray:
         return towards_zero.astype(to)
     away = np.where(x < 0, below, above)
     near = towards_zero.astype(x.dtype)
-    half = np.abs(x - near) * 2 >= np.abs(away.astype(x.dtype) - near)
+    half = np.abs(x - near) >= np.abs(away.astype(x.dtype) - near) / 2
     return np.where(half, away, towards_zero).astype(to)

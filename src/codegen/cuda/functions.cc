@@ -62,7 +62,10 @@ constexpr Function kUnary[] = {
     {"isnan", "f", "$a != $a"},      {"isinf", "f", "fabs$f($a) == $inf"},  {"isfinite", "f", "fabs$f($a) < $inf"},
 };
 
-/*! \brief Powers with these constant exponents need no general power. */
+/*!
+ * \brief Powers with these constant exponents need no general power.  The interpreter's (NumPy's) power to 0.5 is
+ * the root, so that of -inf is NaN; to -0.5 it is C's, 0.
+ */
 struct Power {
   double exponent;
   const char* text;
@@ -71,7 +74,7 @@ struct Power {
 
 constexpr Power kPowers[] = {
     {-1, "$1 / $a", ""}, {-0.5, "$1 / pow_half($a)", "pow_half"}, {0, "$1", ""},
-    {0.5, "pow_half($a)", "pow_half"}, {1, "$a", ""}, {2, "$a * $a", ""}, {3, "$a * $a * $a", ""},
+    {0.5, "sqrt$f($a)", ""}, {1, "$a", ""}, {2, "$a * $a", ""}, {3, "$a * $a * $a", ""},
 };
 
 constexpr Function kBinary[] = {

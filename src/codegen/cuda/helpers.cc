@@ -164,7 +164,8 @@ constexpr Helper kHelpers[] = {
 )"},
     {"sigmoid", "f", "", "", R"(__device__ __forceinline__ $T sigmoid($T x) { return $T(1) / ($T(1) + exp$f(-x)); }
 )"},
-    // the root, but for the infinity that pow(-inf, 0.5) is and the sign of zero that it drops
+    // the root, but for the infinity that pow(-inf, 0.5) is and the sign of zero that it drops; its inverse is
+    // pow(x, -0.5)
     {"pow_half", "f", "", "", R"(__device__ __forceinline__ $T pow_half($T x) {
   return fabs$f(x) > $M ? fabs$f(x) : sqrt$f(x) + $T(0);
 }
@@ -219,21 +220,21 @@ constexpr Helper kHelpers[] = {
   $C high = low;
   high.__x += 1;
   const float step = fabsf(from_$S(high) - from_$S(low));
-  return fabsf(x - from_$S(low)) * 2 >= step ? high : low;
+  return fabsf(x - from_$S(low)) >= step / 2 ? high : low;
 }
 )"},
     {"round_to", "H", "", "", R"(__device__ __forceinline__ $C round_to_$S(float x) {
   const $C low = $N_rz(x);
   const $C high = $P($Q(low) + 1);
   const float step = fabsf($W(high) - $W(low));
-  return fabsf(x - $W(low)) * 2 >= step ? high : low;
+  return fabsf(x - $W(low)) >= step / 2 ? high : low;
 }
 )"},
     {"round_to", "F", "", "", R"(__device__ __forceinline__ float round_to_fp32(double x) {
   const float low = __double2float_rz(x);
   const float high = __int_as_float(__float_as_int(low) + 1);
   const double step = fabs(static_cast<double>(high) - low);
-  return fabs(x - low) * 2 >= step ? high : low;
+  return fabs(x - low) >= step / 2 ? high : low;
 }
 )"},
     // rounds to the neighbour whose last bit is set, so that a second rounding, to fewer bits, is as if it were the first
