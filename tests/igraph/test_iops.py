@@ -185,7 +185,9 @@ def test_cast_to_and_from_bool() -> None:
     np.testing.assert_array_equal(apply(make.cast, ((1, 2), np.float32), np.array([[True, False]])), [[1, 0]])
 
 
-@pytest.mark.parametrize("narrow", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2])
+@pytest.mark.parametrize(
+    "narrow", [np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, ml_dtypes.float8_e4m3fn]
+)
 def test_cast_to_narrower_float_rounds_as_told(narrow: Any) -> None:
     x = matrix(8, 8)
     cast = {m: apply(lambda t, s, m=m: make.cast(t, s, m), (x.shape, narrow), x).astype(np.float32)
