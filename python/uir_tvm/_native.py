@@ -7,7 +7,7 @@ import importlib.metadata
 import os
 import pathlib
 
-from .errors import EnvironmentMismatchError
+from .errors import NATIVE, EnvironmentMismatchError
 from .options import num_threads
 
 #: The only pair known to work: with tvm-ffi 0.1.15 TVM's save_json crashes, 0.1.13 does not load.
@@ -74,3 +74,5 @@ def load() -> None:
         raise EnvironmentMismatchError(
             f"The native library does not load with this TVM; rebuild it with `pip install -e .` ({error})."
         ) from error
+    for error_class in NATIVE:
+        tvm_ffi.register_error(error_class)

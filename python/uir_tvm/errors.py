@@ -8,7 +8,12 @@ Python traceback and ends with the class's ``exit_code``.
 
 from __future__ import annotations
 
-from typing import ClassVar
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+#: How the native code joins the fields of an error's message: what, where, need, limit, remedy.
+SEPARATOR = "\x1f"
 
 
 class UirError(Exception):
@@ -29,6 +34,8 @@ class UirError(Exception):
     def __init__(
         self, what: str, *, where: str = "", need: str = "", limit: str = "", remedy: str = ""
     ) -> None:
+        if SEPARATOR in what:
+            what, where, need, limit, remedy = (what.split(SEPARATOR) + [""] * 4)[:5]
         self.what, self.where, self.need, self.limit, self.remedy = what, where, need, limit, remedy
         super().__init__(self.render())
 
@@ -246,3 +253,34 @@ class ToolchainError(UirError):
     def __init__(self, what: str, *, log: str = "", **fields: str) -> None:
         self.log = log
         super().__init__(what, **fields)
+
+
+class DeviceError(UirError, RuntimeError):
+    """A device that is missing, of another kind than the code is for, or that fails."""
+
+    exit_code = 15
+
+
+class DeviceModelError(UirError, RuntimeError):
+    """A kernel that the host model of a device found at fault: hardware would have computed wrong or stopped.
+
+    Parameters
+    ----------
+    findings : sequence of mapping
+        All that was found, the first being what the message says: ``kind``, ``kernel``, ``line`` (of the
+        emitted text), ``block``, ``thread``, ``message``.
+    """
+
+    exit_code = 16
+
+    def __init__(self, what: str, *, findings: Sequence[Mapping[str, Any]] = (), **fields: str) -> None:
+        # the native code appends the findings to the fields of the message
+        joined = what.split(SEPARATOR)
+        if len(joined) > 5:
+            findings = json.loads(joined[5])
+        self.findings = tuple(findings)
+        super().__init__(what, **fields)
+
+
+#: Errors that the native code raises, or hands on from Python to Python, by the name of their class.
+NATIVE = (CodegenError, DeviceError, DeviceModelError, ToolchainError)

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a printed target makes of an iGraph: source text, and how its kernels are launched."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..igraph.dtypes import dtype_of
+from ..igraph.nodes import IGraph, IPointer
+
+
+@attrs.frozen
+class Parameter:
+    """A dram pointer that the caller passes.
+
+    Parameters
+    ----------
+    name, dtype, role : str
+        As the pointer's; role ``in``, ``out`` or ``inout``.
+    size : int
+        Elements.
+    """
+
+    name: str
+    dtype: str
+    size: int
+    role: str
+
+    @staticmethod
+    def of(pointer: IPointer) -> Parameter:
+        """The parameter that a pointer is."""
+        return Parameter(str(pointer.name), str(pointer.dtype), int(pointer.size), str(pointer.role))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * dtype_of(self.dtype).numpy.itemsize
+
+
+@attrs.frozen
+class Workspace:
+    """Dram that the kernels own: allocated for a call, and passed like a parameter."""
+
+    name: str
+    nbytes: int
+
+
+@attrs.frozen
+class Launch:
+    """One kernel of the source text.
+
+    Parameters
+    ----------
+    name : str
+        Of its function in the source.
+    grid, block : int
+        Blocks, and threads of a block.
+    shared_bytes : int
+        Dynamic shared memory of a block.
+    cooperative : bool
+        Whether all blocks run at once, so that they may wait for each other.
+    params : tuple of str
+        Names of parameters and workspaces in the function's order.
+    """
+
+    name: str
+    grid: int
+    block: int
+    shared_bytes: int
+    cooperative: bool
+    params: tuple[str, ...] = attrs.field(converter=tuple)
+
+
+@attrs.frozen
+class DeviceKernel:
+    """The product of the stage ``source`` on a target that prints source text; ``str`` of it is the text.
+
+    Parameters
+    ----------
+    name : str
+        Of the iGraph.
+    source : str
+        The whole text, which the target's compiler takes as it is.
+    launches : tuple of Launch
+        In the order in which they run.
+    params : tuple of Parameter
+        In the order of the iGraph's signature.
+    workspace : tuple of Workspace
+    hardware : str
+        Name of the hardware model.
+    arch : str
+        What the text is printed for, as the target's compiler names it.
+    report : mapping
+        What the printer decided, for people.
+    """
+
+    name: str
+    source: str = attrs.field(repr=False)
+    launches: tuple[Launch, ...] = attrs.field(converter=tuple)
+    params: tuple[Parameter, ...] = attrs.field(converter=tuple)
+    workspace: tuple[Workspace, ...] = attrs.field(converter=tuple)
+    hardware: str
+    arch: str
+    report: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
+
+    @staticmethod
+    def of(graph: IGraph, printed: Mapping[str, Any]) -> DeviceKernel:
+        """The product from what a printer returned for a graph (``source, kernels, workspace, report``)."""
+        return DeviceKernel(
+            name=str(graph.name),
+            source=str(printed["source"]),
+            launches=[_launch(row) for row in printed["kernels"]],
+            params=[Parameter.of(pointer) for pointer in graph.params],
+            workspace=[Workspace(str(row["name"]), int(row["bytes"])) for row in printed["workspace"]],
+            hardware=str(graph.hardware.name),
+            arch=str(graph.hardware.figures["arch"]),
+            report=_plain(printed["report"]),
+        )
+
+    def __str__(self) -> str:
+        return self.source
+
+    def metadata(self, entry: str) -> dict[str, Any]:
+        """What the runtime module needs to know, beside the source, of the function ``entry``."""
+        return {
+            "entry": entry,
+            "arch": self.arch,
+            "params": [{"name": p.name, "bytes": p.nbytes, "role": p.role} for p in self.params],
+            "workspace": [{"name": w.name, "bytes": w.nbytes} for w in self.workspace],
+            "launches": [attrs.asdict(launch) for launch in self.launches],
+        }
+
+
+def modules_json(kernels: Sequence[tuple[str, DeviceKernel]]) -> str:
+    """The metadata of a runtime module that holds these kernels under these names of functions."""
+    return json.dumps({"kernels": [kernel.metadata(entry) for entry, kernel in kernels]})
+
+
+def _launch(row: Mapping[str, Any]) -> Launch:
+    return Launch(
+        name=str(row["name"]),
+        grid=int(row["grid"]),
+        block=int(row["block"]),
+        shared_bytes=int(row["shared_bytes"]),
+        cooperative=bool(row["cooperative"]),
+        params=[str(name) for name in row["params"]],
+    )
+
+
+def _plain(value: Any) -> Any:
+    """tvm-ffi containers as Python's own."""
+    if isinstance(value, Mapping) or hasattr(value, "items"):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, Sequence):
+        return [_plain(item) for item in value]
+    return value

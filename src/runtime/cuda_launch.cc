@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cuda_launch.h"
+
+#include <dlpack/dlpack.h>
+#include <tvm/ffi/extra/c_env_api.h>
+
+#include "runtime/error.h"
+
+namespace uir::runtime::cuda {
+
+namespace {
+
+/*! \brief "sm_90a" as major version, minor version and suffix; -1 where it is no such name. */
+struct Arch {
+  int major = -1;
+  int minor = -1;
+  std::string suffix;
+
+  explicit Arch(const std::string& name) {
+    if (name.rfind("sm_", 0) != 0) return;
+    size_t end = name.find_first_not_of("0123456789", 3);
+    std::string digits = name.substr(3, end == std::string::npos ? end : end - 3);
+    if (digits.size() < 2) return;
+    major = std::stoi(digits.substr(0, digits.size() - 1));
+    minor = digits.back() - '0';
+    if (end != std::string::npos) suffix = name.substr(end);
+  }
+};
+
+/*! \brief The primary context of a device, which TVM's CUDA runtime uses too. */
+Context PrimaryContext(Device device) {
+  // kept to the end of the process, as the runtime API keeps it
+  Context context = nullptr;
+  Check(Require().DevicePrimaryCtxRetain(&context, device), "cuDevicePrimaryCtxRetain");
+  return context;
+}
+
+void MakeCurrent(Context context) {
+  const Driver& driver = Require();
+  Context current = nullptr;
+  Check(driver.CtxGetCurrent(&current), "cuCtxGetCurrent");
+  if (current != context) Check(driver.CtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+Function Prepared(Module module, const LaunchSpec& launch, Device device) {
+  const Driver& driver = Require();
+  Function function = nullptr;
+  Check(driver.ModuleGetFunction(&function, module, launch.name.c_str()), "cuModuleGetFunction", launch.name);
+  if (launch.shared_bytes > kSharedBytesWithoutOptin) {
+    int limit = Attribute(device, kDeviceMaxSharedBytesOptin);
+    if (launch.shared_bytes > limit) {
+      DeviceError({"A kernel needs more shared memory than the GPU has.", launch.name,
+                   std::to_string(launch.shared_bytes) + " bytes a block", std::to_string(limit) + " bytes",
+                   "compile it for the hardware model of this GPU"});
+    }
+    Check(driver.FuncSetAttribute(function, kFunctionMaxDynamicSharedBytes, static_cast<int>(launch.shared_bytes)),
+          "cuFuncSetAttribute", launch.name);
+  }
+  if (launch.cooperative && !Attribute(device, kDeviceCooperativeLaunch)) {
+    DeviceError({"A kernel waits for all blocks, which the GPU cannot launch at once.", launch.name,
+                 "cooperative launch", "", "compile it without the attribute cooperative"});
+  }
+  return function;
+}
+
+}  // namespace
+
+std::string ArchOf(int device) {
+  return "sm_" + std::to_string(Attribute(device, kDeviceCapabilityMajor)) +
+         std::to_string(Attribute(device, kDeviceCapabilityMinor));
+}
+
+bool Runs(const std::string& arch, const std::string& device_arch) {
+  Arch code(arch), device(device_arch);
+  if (code.major < 0 || code.major != device.major) return false;
+  return code.suffix.empty() ? code.minor <= device.minor : code.minor == device.minor;
+}
+
+const LoadedKernel::OnDevice& LoadedKernel::Loaded(int device) {
+  std::lock_guard<std::mutex> guard(lock_);
+  auto it = devices_.find(device);
+  if (it == devices_.end()) it = devices_.emplace(device, Load(device)).first;
+  return it->second;
+}
+
+LoadedKernel::OnDevice LoadedKernel::Load(int ordinal) {
+  const Driver& driver = Require();
+  Device device = 0;
+  Check(driver.DeviceGet(&device, ordinal), "cuDeviceGet");
+  OnDevice out;
+  out.context = PrimaryContext(device);
+  MakeCurrent(out.context);
+  ffi::Bytes image = binary_(ArchOf(device));
+  Check(driver.ModuleLoadData(&out.module, image.data()), "cuModuleLoadData", spec_.entry);
+  for (const LaunchSpec& launch : spec_.launches) out.functions.push_back(Prepared(out.module, launch, device));
+  return out;
+}
+
+void LoadedKernel::Launch(int device, const std::vector<void*>& pointers) {
+  const Driver& driver = Require();
+  const OnDevice& loaded = Loaded(device);
+  MakeCurrent(loaded.context);
+  Stream stream = TVMFFIEnvGetStream(kDLCUDA, device);
+  std::vector<void*> arguments;
+  for (size_t k = 0; k < spec_.launches.size(); ++k) {
+    const LaunchSpec& launch = spec_.launches[k];
+    arguments.clear();
+    for (int position : launch.arguments) arguments.push_back(const_cast<void**>(&pointers[position]));
+    unsigned grid = static_cast<unsigned>(launch.grid), block = static_cast<unsigned>(launch.block);
+    unsigned shared = static_cast<unsigned>(launch.shared_bytes);
+    Function function = loaded.functions[k];
+    if (launch.cooperative) {
+      Check(driver.LaunchCooperativeKernel(function, grid, 1, 1, block, 1, 1, shared, stream, arguments.data()),
+            "cuLaunchCooperativeKernel", launch.name);
+    } else {
+      Check(driver.LaunchKernel(function, grid, 1, 1, block, 1, 1, shared, stream, arguments.data(), nullptr),
+            "cuLaunchKernel", launch.name);
+    }
+  }
+}
+
+}  // namespace uir::runtime::cuda
