@@ -15,8 +15,9 @@ def register() -> None:
     _native.load()
     from .library import cpu
     from .schedule.attach import attach
-    from .target import integration
+    from .target import compilers, integration
 
     cpu.locate()
+    compilers.register()
     attach()
     integration.register()

@@ -32,7 +32,8 @@ constexpr int kFunctionLocalBytes = 3;
 constexpr int kFunctionRegisters = 4;
 constexpr int kFunctionMaxDynamicSharedBytes = 8;
 
-/*! \brief Shared memory that a kernel may use without asking for it (CUDA C++ Programming Guide, compute 7.x to 9.x). */
+/*! \brief Shared memory that a kernel may use without asking for it (CUDA C++ Programming Guide, compute 7.x to 9.x).
+ */
 constexpr int kSharedBytesWithoutOptin = 48 * 1024;
 
 /*! \brief The functions, by their names in libcuda without `cu`. */

@@ -99,7 +99,8 @@ class Kernel {
     if (bytes != parameter.bytes || !IsContiguous(tensor)) {
       DeviceError({"A tensor does not fit its kernel.", spec_.entry + ", " + parameter.name,
                    std::to_string(parameter.bytes) + " contiguous bytes",
-                   std::to_string(bytes) + (IsContiguous(tensor) ? " bytes given" : " bytes given, not contiguous"), ""});
+                   std::to_string(bytes) + (IsContiguous(tensor) ? " bytes given" : " bytes given, not contiguous"),
+                   ""});
     }
     return static_cast<char*>(tensor.data) + tensor.byte_offset;
   }

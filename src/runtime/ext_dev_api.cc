@@ -9,10 +9,12 @@
 
 #include <algorithm>
 
+#include "device/simt/simt.h"
 #include "runtime/error.h"
-#include "runtime/simt_model.h"
 
 namespace uir::runtime {
+
+namespace ffi = tvm::ffi;
 
 namespace {
 
@@ -29,7 +31,7 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
   void GetAttr(tvm::Device device, tvm::runtime::DeviceAttrKind kind, ffi::Any* result) final {
     switch (kind) {
       case tvm::runtime::kExist:
-        *result = static_cast<int>(device.device_id == 0 && simt::Load() != nullptr);
+        *result = static_cast<int>(device.device_id == 0);
         break;
       case tvm::runtime::kDeviceName:
         *result = ffi::String("host model of CUDA devices");
@@ -46,7 +48,7 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
   }
 
   void* AllocDataSpace(tvm::Device, size_t bytes, size_t alignment, DLDataType) final {
-    void* data = simt::Require().alloc(std::max<size_t>(bytes, 1), alignment, nullptr);
+    void* data = uir_simt_alloc(std::max<size_t>(bytes, 1), alignment, nullptr);
     if (!data) {
       DeviceError({"The host model has no memory left.", "", std::to_string(bytes) + " bytes", "",
                    "run a smaller batch, or on a GPU"});
@@ -54,7 +56,7 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
     return data;
   }
 
-  void FreeDataSpace(tvm::Device, void* data) final { simt::Require().release(data); }
+  void FreeDataSpace(tvm::Device, void* data) final { uir_simt_release(data); }
 
   void StreamSync(tvm::Device, TVMStreamHandle) final {}
 
@@ -64,7 +66,7 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
     if (bytes == 0) return;
     const char* source = static_cast<const char*>(from) + from_offset;
     char* target = static_cast<char*>(to) + to_offset;
-    if (simt::Require().copy(target, source, bytes)) {
+    if (uir_simt_copy(target, source, bytes)) {
       DeviceError({"A copy leaves its memory on the host model.", "", std::to_string(bytes) + " bytes", "", ""});
     }
   }

@@ -17,9 +17,7 @@ T Field(const json::Object& object, const char* name) {
   return (*it).second.cast<T>();
 }
 
-std::string Text(const json::Object& object, const char* name) {
-  return std::string(Field<ffi::String>(object, name));
-}
+std::string Text(const json::Object& object, const char* name) { return std::string(Field<ffi::String>(object, name)); }
 
 /*! \brief The position of a name among parameters, then workspaces. */
 int PositionOf(const KernelSpec& kernel, const std::string& name) {

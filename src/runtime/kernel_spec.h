@@ -58,7 +58,8 @@ struct KernelSpec {
 /*!
  * \brief The kernels of a module's metadata.
  * \param json {"kernels": [{"entry", "arch", "saved": [arch], "params": [{"name", "bytes", "role"}],
- *             "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes", "cooperative", "params": [name]}]}]}
+ *             "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes", "cooperative",
+ * "params": [name]}]}]}
  * \throws ValueError Text of another form.
  */
 std::vector<KernelSpec> ParseKernelSpecs(const ffi::String& json);

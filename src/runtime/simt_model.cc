@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/simt_model.h"
 
-#include <dlfcn.h>
 #include <tvm/ffi/extra/json.h>
 
 #include <memory>
 #include <sstream>
-#include <type_traits>
 
+#include "device/simt/simt.h"
 #include "runtime/error.h"
 
 namespace uir::runtime::simt {
@@ -15,53 +14,6 @@ namespace uir::runtime::simt {
 namespace json = ffi::json;
 
 namespace {
-
-constexpr const char* kLibrary = "libuir_simt.so";
-/*! \brief The version of simt.h that this file was written for. */
-constexpr int kVersion = 1;
-
-struct Loaded {
-  Model model;
-  /*! \brief Why there is none; empty where there is. */
-  std::string error;
-};
-
-/*! \brief The folder of the library that holds this function. */
-std::string OwnFolder() {
-  Dl_info info;
-  if (!dladdr(reinterpret_cast<void*>(&OwnFolder), &info) || !info.dli_fname) return "";
-  std::string path = info.dli_fname;
-  size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "" : path.substr(0, slash + 1);
-}
-
-Loaded LoadOnce() {
-  Loaded out;
-  // Kernels are linked against it and find it by its name once it is loaded.
-  void* library = dlopen((OwnFolder() + kLibrary).c_str(), RTLD_NOW | RTLD_GLOBAL);
-  if (!library) {
-    out.error = dlerror();
-    return out;
-  }
-  auto find = [&](auto* slot, const char* name) {
-    void* symbol = dlsym(library, name);
-    if (!symbol && out.error.empty()) out.error = std::string(kLibrary) + " has no " + name;
-    *slot = reinterpret_cast<std::remove_pointer_t<decltype(slot)>>(symbol);
-  };
-  Model& m = out.model;
-  find(&m.launch, "uir_simt_launch");
-  find(&m.free_text, "uir_simt_free_text");
-  find(&m.alloc, "uir_simt_alloc");
-  find(&m.release, "uir_simt_release");
-  find(&m.copy, "uir_simt_copy");
-  find(&m.contains, "uir_simt_contains");
-  find(&m.version, "uir_simt_version");
-  if (out.error.empty() && m.version() != kVersion) {
-    out.error = std::string(kLibrary) + " has version " + std::to_string(m.version()) + ", not " +
-                std::to_string(kVersion);
-  }
-  return out;
-}
 
 std::string Text(const json::Object& object, const char* name) {
   auto it = object.find(ffi::String(name));
@@ -126,8 +78,8 @@ void Finish(int status, const LaunchSpec& launch, const std::string& text, const
   DeviceError({"The host model cannot run a kernel.", launch.name, "", Text(result, "error"), ""});
 }
 
-void Run(const Model& model, const KernelSpec& spec, const LaunchSpec& launch, const std::string& library,
-         const std::string& source, const std::vector<void*>& pointers) {
+void Run(const KernelSpec& spec, const LaunchSpec& launch, const std::string& library, const std::string& source,
+         const std::vector<void*>& pointers) {
   std::vector<UirSimtArg> arguments;
   for (int position : launch.arguments) {
     size_t k = static_cast<size_t>(position), count = spec.params.size();
@@ -145,33 +97,16 @@ void Run(const Model& model, const KernelSpec& spec, const LaunchSpec& launch, c
   request.shared_bytes = launch.shared_bytes;
   request.cooperative = launch.cooperative;
   char* text = nullptr;
-  int status = model.launch(&request, &text);
-  std::unique_ptr<char, decltype(model.free_text)> owned(text, model.free_text);
+  int status = uir_simt_launch(&request, &text);
+  std::unique_ptr<char, decltype(&uir_simt_free_text)> owned(text, uir_simt_free_text);
   Finish(status, launch, text ? text : "{}", source);
 }
 
 }  // namespace
 
-const Model* Load(std::string* why) {
-  static const Loaded loaded = LoadOnce();
-  if (why) *why = loaded.error;
-  return loaded.error.empty() ? &loaded.model : nullptr;
-}
-
-const Model& Require() {
-  std::string why;
-  const Model* model = Load(&why);
-  if (!model) {
-    DeviceError({"The host model of CUDA devices is missing.", "", std::string(kLibrary) + " beside libuir_tvm.so", why,
-                 "install the package again"});
-  }
-  return *model;
-}
-
 void Launch(const KernelSpec& spec, const std::string& library, const std::string& source,
             const std::vector<void*>& pointers) {
-  const Model& model = Require();
-  for (const LaunchSpec& launch : spec.launches) Run(model, spec, launch, library, source, pointers);
+  for (const LaunchSpec& launch : spec.launches) Run(spec, launch, library, source, pointers);
 }
 
 }  // namespace uir::runtime::simt

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file simt_model.h
- * \brief The host model of CUDA devices (libuir_simt.so), loaded when it is first asked for.
+ * \brief Runs the launches of a kernel on the host model of CUDA devices (libuir_simt.so).
  */
 #ifndef UIR_RUNTIME_SIMT_MODEL_H_
 #define UIR_RUNTIME_SIMT_MODEL_H_
@@ -9,28 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "device/simt/simt.h"
 #include "runtime/kernel_spec.h"
 
 namespace uir::runtime::simt {
-
-/*! \brief The functions of simt.h. */
-struct Model {
-  decltype(&uir_simt_launch) launch = nullptr;
-  decltype(&uir_simt_free_text) free_text = nullptr;
-  decltype(&uir_simt_alloc) alloc = nullptr;
-  decltype(&uir_simt_release) release = nullptr;
-  decltype(&uir_simt_copy) copy = nullptr;
-  decltype(&uir_simt_contains) contains = nullptr;
-  decltype(&uir_simt_version) version = nullptr;
-};
-
-/*! \brief The model, loaded from beside this library; nullptr where it cannot be, and `why` (if given) says so. */
-const Model* Load(std::string* why = nullptr);
-
-/*! \brief The model.
- *  \throws DeviceError It is not there. */
-const Model& Require();
 
 /*!
  * \brief Runs all launches of a kernel.

@@ -10,10 +10,14 @@ import numpy as np
 import tvm
 from tvm import tirx
 
-from ..errors import CodegenError, ShapeError
+from .. import hardware
+from ..errors import ShapeError
 from ..igraph import IGraph
 from ..igraph.dtypes import dtype_of, numpy_of
 from ..target import registry
+from ..target.device_kernel import DeviceKernel
+from ..target.device_module import device_module
+from ..target.place import AUTO
 from ..target.registry import TargetSpec
 
 
@@ -24,7 +28,7 @@ def signature_of(graph: IGraph, name: str = "kernel") -> tirx.PrimFunc:
     return empty.with_attr({"global_symbol": name, "tirx.noalias": True})
 
 
-def build_igraph(graph: IGraph, target: str | TargetSpec) -> tvm.runtime.Executable:
+def build_igraph(graph: IGraph, target: str | TargetSpec, device: str = AUTO) -> Any:
     """The executable of one iGraph; its function is ``kernel`` and takes flat tensors.
 
     Parameters
@@ -33,25 +37,31 @@ def build_igraph(graph: IGraph, target: str | TargetSpec) -> tvm.runtime.Executa
         A verified graph, for hardware of the target's kind.
     target : str or TargetSpec
         A row of `uir_tvm.target.registry.TARGETS`, or its name.
+    device : str
+        Name of one of the target's places; default: the best that this machine has.
+
+    Returns
+    -------
+    tvm.runtime.Executable or tvm_ffi.Module
+        ``built["kernel"]`` is the function; its tensors lie on the device of the place.
 
     Raises
     ------
     CodegenError
-        What the target cannot emit; also a target whose products TVM does not build on this machine.
+        What the target cannot emit.
     """
     spec = registry.get(target) if isinstance(target, str) else target
+    place = spec.place(device)
     lowered = spec.lower(graph, signature_of(graph))
-    if not isinstance(lowered, tirx.PrimFunc):
-        raise CodegenError(
-            f"{spec.name} makes a {type(lowered).__name__} of `{graph.name}`, which TVM cannot build.",
-            need="a target that lowers to TIR",
-            remedy="compile the emitted source with the vendor's compiler",
-        )
-    return tvm.compile(tvm.IRModule({"kernel": lowered}), target=spec.target())
+    if isinstance(lowered, DeviceKernel):
+        return device_module({"kernel": lowered}, place)
+    hw = hardware.get(place.found(), spec.kind)
+    target_there = tvm.target.Target(place.target_config(hw))
+    return tvm.compile(tvm.IRModule({"kernel": lowered}), target=target_there)
 
 
 def run_igraph(
-    graph: IGraph, target: str | TargetSpec, *arrays: np.ndarray, built: Any = None
+    graph: IGraph, target: str | TargetSpec, *arrays: np.ndarray, built: Any = None, device: str = AUTO
 ) -> list[np.ndarray]:
     """Run one iGraph on a target, as `uir_tvm.igraph.interpreter.run` does in NumPy.
 
@@ -63,7 +73,9 @@ def run_igraph(
         The in and inout parameters in the order of the signature, of any shape with as many elements
         as the pointer and of its dtype.  They are not written.
     built : optional
-        What `build_igraph` returned for this graph and target, to run it again.
+        What `build_igraph` returned for this graph, target and device, to run it again.
+    device : str
+        As for `build_igraph`.
 
     Returns
     -------
@@ -77,23 +89,29 @@ def run_igraph(
         Inputs of the wrong number, size or dtype.
     CodegenError
         See `build_igraph`.
+    DeviceModelError
+        The host model of the device found a fault in the emitted code.
     """
     given = _by_name(graph, arrays)
-    executable = built if built is not None else build_igraph(graph, target)
+    executable = built if built is not None else build_igraph(graph, target, device)
+    spec = registry.get(target) if isinstance(target, str) else target
+    there = tvm.device(spec.place(device).device)
     tensors, outputs = [], []
     for p in graph.params:
         dtype = numpy_of(p.dtype)
         array = np.zeros(p.size, dtype) if p.role == "out" else _checked(p, given[p.name])
-        tensors.append(tensor_of(array, (p.size,)))
+        tensors.append(tensor_of(array, (p.size,), there))
         if p.role != "in":
             outputs.append(tensors[-1])
     executable["kernel"](*tensors)
     return [t.numpy() for t in outputs]
 
 
-def tensor_of(array: np.ndarray, shape: Sequence[int]) -> tvm.runtime.Tensor:
-    """A TVM tensor with a copy of an array's elements."""
-    return tvm.runtime.tensor(np.ascontiguousarray(array).reshape(tuple(shape)))
+def tensor_of(
+    array: np.ndarray, shape: Sequence[int], device: tvm.runtime.Device | None = None
+) -> tvm.runtime.Tensor:
+    """A TVM tensor with a copy of an array's elements, on a device (default: the CPU)."""
+    return tvm.runtime.tensor(np.ascontiguousarray(array).reshape(tuple(shape)), device)
 
 
 def _by_name(graph: IGraph, arrays: Sequence[Any]) -> dict[str, np.ndarray]:

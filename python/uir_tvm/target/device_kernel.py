@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -124,20 +123,16 @@ class DeviceKernel:
     def __str__(self) -> str:
         return self.source
 
-    def metadata(self, entry: str) -> dict[str, Any]:
+    def metadata(self, entry: str, saved: Sequence[str] = ()) -> dict[str, Any]:
         """What the runtime module needs to know, beside the source, of the function ``entry``."""
         return {
             "entry": entry,
             "arch": self.arch,
+            "saved": list(saved),
             "params": [{"name": p.name, "bytes": p.nbytes, "role": p.role} for p in self.params],
             "workspace": [{"name": w.name, "bytes": w.nbytes} for w in self.workspace],
             "launches": [attrs.asdict(launch) for launch in self.launches],
         }
-
-
-def modules_json(kernels: Sequence[tuple[str, DeviceKernel]]) -> str:
-    """The metadata of a runtime module that holds these kernels under these names of functions."""
-    return json.dumps({"kernels": [kernel.metadata(entry) for entry, kernel in kernels]})
 
 
 def _launch(row: Mapping[str, Any]) -> Launch:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -15,6 +15,7 @@ from .. import hardware
 from ..errors import TargetError
 from ..igraph import IGraph
 from ..optimize.passes import PASSES
+from .place import AUTO, Place, choose
 
 #: The key by which a TVM target is recognised as one of ours.
 KEY = "uir"
@@ -32,8 +33,8 @@ class TargetSpec:
         Kind of hardware model, and the target's second key.
     package : str
         The folder under `uir_tvm.target`; defines ``lower(graph, prim_func)``.
-    config : callable
-        Hardware model -> configuration of the TVM target.
+    places : str or tuple of Place
+        Where its code runs, best first; a string names the module that has them as ``PLACES``.
     without : Mapping[str, str]
         Passes that do not pay on it (see `uir_tvm.optimize.PASSES`), each with the reason.
     """
@@ -41,7 +42,7 @@ class TargetSpec:
     name: str
     kind: str
     package: str
-    config: Callable[[Any], dict[str, Any]]
+    _places: str | tuple[Place, ...] = attrs.field(alias="places")
     without: Mapping[str, str] = attrs.field(factory=dict)
 
     @property
@@ -53,9 +54,38 @@ class TargetSpec:
         """What the target makes of an iGraph (on uir-cpu: a TIR function)."""
         return importlib.import_module(f"{__package__}.{self.package}").lower(graph, prim_func)
 
-    def target(self, model: str | None = None) -> tvm.target.Target:
-        """The TVM target for a hardware model (default: the kind's)."""
-        return tvm.target.Target(self.config(hardware.get(model, self.kind)))
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where its code runs, best first."""
+        if isinstance(self._places, str):
+            return importlib.import_module(f"{__package__}.{self._places}").PLACES
+        return self._places
+
+    def place(self, device: str = AUTO) -> Place:
+        """The place of a name, or for ``auto`` the best one that this machine has.
+
+        Raises
+        ------
+        TargetError
+            The target has no such place.
+        """
+        return choose(self.places, device, self.name)
+
+    def place_of(self, target: tvm.target.Target) -> Place:
+        """The place that a TVM target of this row stands for."""
+        return next(row for row in self.places if row.kind == str(target.kind.name))
+
+    def target(self, model: str | None = None, device: str = AUTO) -> tvm.target.Target:
+        """The TVM target for a hardware model (default: of the device found, else the kind's) at a place.
+
+        Raises
+        ------
+        TargetError
+            There is no such model or place.
+        """
+        chosen = self.place(device)
+        hw = hardware.get(model if model is not None else chosen.found(), self.kind)
+        return tvm.target.Target(chosen.target_config(hw))
 
 
 @attrs.frozen
@@ -69,7 +99,6 @@ class Resolved:
 
 def _cpu_config(hw: Any) -> dict[str, Any]:
     return {
-        "kind": "llvm",
         "keys": [KEY, "cpu"],
         "mcpu": str(hw.figures["mcpu"]),
         "num-cores": int(hw.num_groups),
@@ -85,8 +114,16 @@ _CPU_WITHOUT = {
     "allocate": "LLVM places its buffers",
 }
 
+_CUDA_WITHOUT = {
+    "allocate": "registers have no addresses; the printer lays out shared memory, with swizzles and padding",
+}
+
 TARGETS: Mapping[str, TargetSpec] = {
-    spec.name: spec for spec in (TargetSpec("uir-cpu", "cpu", "cpu", _cpu_config, _CPU_WITHOUT),)
+    spec.name: spec
+    for spec in (
+        TargetSpec("uir-cpu", "cpu", "cpu", (Place("cpu", "llvm", "cpu", _cpu_config),), _CPU_WITHOUT),
+        TargetSpec("uir-cuda", "cuda", "cuda", "cuda.places", _CUDA_WITHOUT),
+    )
 }
 
 
@@ -105,18 +142,23 @@ def get(name: str) -> TargetSpec:
     return TARGETS[name]
 
 
-def resolve(target: str | Mapping[str, Any] | tvm.target.Target) -> Resolved:
+def resolve(target: str | Mapping[str, Any] | tvm.target.Target, device: str = AUTO) -> Resolved:
     """A target from its name, ``NAME:MODEL`` (a hardware model), or a TVM target with our keys.
+
+    Parameters
+    ----------
+    device : str
+        Name of a place (`TargetSpec.places`) for a name; a TVM target says itself where it runs.
 
     Raises
     ------
     TargetError
-        An unknown target or hardware model.
+        An unknown target, hardware model or place.
     """
     if isinstance(target, str):
         name, _, model = target.partition(":")
         spec = get(name)
-        return Resolved(target, spec, spec.target(model or None))
+        return Resolved(target, spec, spec.target(model or None, device))
     if not isinstance(target, tvm.target.Target):
         target = tvm.target.Target(dict(target))
     spec = of_target(target)
@@ -140,6 +182,11 @@ def of_target(target: tvm.target.Target) -> TargetSpec:
     )
 
 
+def place_of(target: tvm.target.Target) -> Place:
+    """Where what is compiled for one of our targets runs."""
+    return of_target(target).place_of(target)
+
+
 def is_ours(target: tvm.target.Target | None) -> bool:
     """Whether a target is for us to lower."""
     return target is not None and KEY in [str(key) for key in target.keys]
@@ -156,10 +203,17 @@ def describe() -> list[dict[str, str]]:
                 "hardware models": ", ".join(hardware.names(spec.kind)),
                 "default": f"{hw.name}: {hw.num_groups} groups x {hw.num_units} units, "
                 f"{int(hw.reg_bytes) >> 10} KiB reg, {int(hw.sram_bytes) >> 10} KiB sram",
-                "state": "ready",
+                "state": _state(spec),
             }
         )
     return rows
+
+
+def _state(spec: TargetSpec) -> str:
+    """Where the target's code runs on this machine, and why not at a better place."""
+    chosen = spec.place()
+    missing = [f"no {row.name}: {row.absent()}" for row in spec.places if row.absent()]
+    return "; ".join([f"ready ({chosen.name})" if len(spec.places) > 1 else "ready", *missing])
 
 
 def describe_passes() -> list[dict[str, str]]:

@@ -17,7 +17,7 @@ from ..webs import rename
 
 #: The printer, in src/codegen/cuda.cc.
 PRINTER = "uir.codegen.cuda"
-#: Attribute of a graph that asks for one launch with barriers of all blocks inside, in place of several launches.
+#: Attribute of a graph that asks for one launch whose blocks wait for each other.
 COOPERATIVE = "cooperative"
 
 
@@ -35,7 +35,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
     -------
     DeviceKernel
         One kernel for each phase of the graph (see `uir_tvm.optimize.split`), in one source text; with the
-        graph's attribute ``cooperative`` a single kernel, launched so that its blocks may wait for each other.
+        graph's attribute ``cooperative`` a single kernel, whose blocks may wait for each other.
 
     Raises
     ------

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What turns a device's source text into code when a kernel first needs it, or when a model is saved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import tvm_ffi
+
+#: Name under which the native code finds `compile_source`.
+FUNCTION = "uir.device.compile"
+#: The architecture of code for the host model of CUDA devices.
+MODEL = "simt"
+
+
+def _for_model(source: str, _arch: str) -> bytes:
+    from ..device import simt
+
+    return simt.compile(source).read_bytes()
+
+
+def _for_gpu(source: str, arch: str) -> bytes:
+    from .cuda import toolchain
+
+    return toolchain.compile(source, arch).data
+
+
+#: Start of an architecture's name -> its compiler.
+COMPILERS: Mapping[str, Callable[[str, str], bytes]] = {MODEL: _for_model, "sm_": _for_gpu}
+
+
+def compile_source(source: str, arch: str) -> bytes:
+    """The code of a source text for an architecture.
+
+    Raises
+    ------
+    ToolchainError
+        There is no compiler for it, or it refuses the text.
+    """
+    for prefix, compiler in COMPILERS.items():
+        if arch.startswith(prefix):
+            return compiler(str(source), str(arch))
+    raise AssertionError(f"no target prints source for {arch}")
+
+
+def register() -> None:
+    """Let the native code find the compilers."""
+    tvm_ffi.register_global_func(FUNCTION, compile_source, override=True)

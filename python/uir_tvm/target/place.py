@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a target's code runs: on the CPU, on a device, or on the device's host model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..errors import TargetError
+from ..igraph.nodes import HardwareModel
+
+#: The choice that is made by what there is on this machine.
+AUTO = "auto"
+
+
+def _present() -> str:
+    return ""
+
+
+@attrs.frozen
+class Place:
+    """One row of a target's table of places.
+
+    Parameters
+    ----------
+    name : str
+        As users write it: ``cpu``, ``gpu`` or ``model``.
+    kind : str
+        Kind of the TVM target that stands for it.
+    device : str
+        Name of the TVM device on which tensors lie.
+    config : callable
+        Hardware model -> the rest of the TVM target's configuration.
+    absent : callable
+        Why there is no such place on this machine; empty where there is.
+    found : callable
+        Name of the hardware model of what is there; None where that does not depend on the machine.
+    notice : str
+        What is said once when the place is taken because a better one is absent.
+    """
+
+    name: str
+    kind: str
+    device: str
+    config: Callable[[HardwareModel], Mapping[str, Any]]
+    absent: Callable[[], str] = _present
+    found: Callable[[], str | None] = lambda: None
+    notice: str = ""
+
+    def target_config(self, hw: HardwareModel) -> dict[str, Any]:
+        """The configuration of the TVM target that stands for a hardware model here."""
+        return {"kind": self.kind, **self.config(hw)}
+
+
+def choose(places: Sequence[Place], name: str, target: str) -> Place:
+    """The place of that name; for ``auto`` the first one that this machine has, or the last.
+
+    Raises
+    ------
+    TargetError
+        The target has no such place.
+    """
+    if name == AUTO:
+        return next((place for place in places if not place.absent()), places[-1])
+    for place in places:
+        if place.name == name:
+            return place
+    raise TargetError(
+        f"{target} does not run on '{name}'.",
+        where="CompileOptions.device, --device or UIR_DEVICE",
+        need="one of " + ", ".join([AUTO, *(place.name for place in places)]),
+    )
