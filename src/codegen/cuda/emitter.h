@@ -23,9 +23,11 @@
 
 #include "../error.h"
 #include "../printer.h"
+#include "choose.h"
 #include "plan.h"
 #include "prelude.h"
 #include "scalar.h"
+#include "uses.h"
 
 namespace uir {
 namespace codegen {
@@ -84,10 +86,18 @@ struct Address {
   int64_t align = 1;
 };
 
+/*! \brief What is known of a move. */
+struct Transfer {
+  /*! \brief The data is used once: leave the caches to others. */
+  bool stream = false;
+  /*! \brief Bytes that every row's start is stated to be a multiple of. */
+  int64_t align = 1;
+};
+
 /*! \brief Prints one kernel; the emitters of iOps get it. */
 class Emitter {
  public:
-  Emitter(const Plan& plan, Printer& out, Names& names, Needs& needs);
+  Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs);
 
   const Plan& plan;
   Printer& out;
@@ -105,10 +115,13 @@ class Emitter {
   void Commit(const ISlice& slice, const Regs& regs);
   /*! \brief A fresh array, declared here. */
   Regs Temporary(const std::string& hint, const std::string& dtype, const Fragment& fragment);
-  /*! \brief Loads from memory, inside of the box only; `outside` is the literal for the rest. */
-  void Load(const Regs& regs, const ISlice& slice, const std::string& outside, bool stream = false);
+  /*!
+   * \brief Loads from memory, inside of the box only; `outside` is the literal (stored type) for the rest.
+   * By the widest accesses that are proved; through another layout where that one suits memory much better.
+   */
+  void Load(const Regs& regs, const ISlice& slice, const std::string& outside, const Transfer& how = {});
   /*! \brief Stores to memory, inside of the box only; of copies one lane stores. */
-  void Store(const ISlice& slice, const Regs& regs, bool stream = false);
+  void Store(const ISlice& slice, const Regs& regs, const Transfer& how = {});
   /*! \brief Prints what fills `to` (same shape and dtype, another layout) from `from`. */
   void Convert(const Regs& to, const Regs& from);
 
@@ -157,22 +170,46 @@ class Emitter {
   /*! \brief Says that a barrier of the warp or more has just been printed. */
   void Met();
 
-  /*! \brief A statement at the start of the kernel, once for each text; returns nothing. */
+  /*! \brief A statement at the start of the kernel, once for each text. */
   void Prologue(const std::string& line);
   /*! \brief The iOp that is being printed, for refusals. */
   std::string where;
   [[noreturn]] void Refuse(const std::string& what, const std::string& need = "", const std::string& limit = "",
                            const std::string& remedy = "") const;
 
-  // ---- for cuda.cc ----------------------------------------------------------------------------------------
-  std::vector<std::string> prologue;
-  int64_t extra_shared_bytes = 0;
-  int64_t temporary_scratch_bytes = 0;
+  // ---- for the walk over the loop tree ---------------------------------------------------------------------
+  /*! \brief Text of a pointer: its register array, parameter or pointer to shared memory. */
+  const std::string& TextOf(const std::string& pointer) const { return texts_.at(pointer); }
+  /*! \brief Prints the array of a reg pointer. */
+  void Declare(const std::string& pointer);
+  /*! \brief Opens a block in which names of bounds live; `loop` as is, for what meets on its way back. */
+  void Enter(const Loop& loop);
+  void Leave(const Loop& loop);
+
+  /*! \brief All slices of the graph. */
+  const std::vector<Use>& uses() const { return uses_; }
+  const std::vector<std::string>& prologue() const { return prologue_; }
+  int64_t extra_shared_bytes() const { return extra_shared_bytes_; }
+  int64_t temporary_scratch_bytes() const { return temporary_scratch_bytes_; }
 
  private:
+  /*! \brief The array of a pointer that lives in registers. */
   Regs Whole(const ISlice& slice);
+  /*! \brief A bound's name or constant; empty where it does not bound. */
+  std::optional<std::string> Bound(const ffi::Optional<Affine>& bound, int64_t length, bool end);
+  /*! \brief Prints the accesses of a load or store. */
+  void Move(const Regs& regs, const ISlice& slice, bool load, const std::string& outside, const Transfer& how);
+  void Accesses(const Regs& regs, const ISlice& slice, const Box& box, Width width, bool load,
+                const std::string& outside, bool stream);
+  bool Tracked(const ISlice& slice) const;
 
-  std::set<std::string> read_, written_;
+  const std::vector<Use>& uses_;
+  std::map<std::string, std::string> texts_;
+  std::vector<std::string> prologue_;
+  std::vector<std::map<std::string, std::string>> bounds_{1};
+  int64_t extra_shared_bytes_ = 0;
+  int64_t temporary_scratch_bytes_ = 0;
+  std::set<std::string> tracked_, read_, written_;
 };
 
 using EmitFn = void (*)(Emitter& e, const IOp& iop);
@@ -184,6 +221,8 @@ struct OpRow {
   EmitFn emit;
   /*! \brief Operands that share one layout, as bits (bit 0 the target, bit n the n-th source). */
   unsigned joined;
+  /*! \brief Operands that must not be in registers: they are indexed by what only the run knows. */
+  unsigned in_memory;
   /*! \brief Layouts that it asks for, or nullptr. */
   WishFn wishes;
 };

@@ -37,6 +37,8 @@ struct Home {
   Kind kind = Kind::kDram;
   /*! \brief kRegisters: the piece that the array holds. */
   Fragment fragment;
+  /*! \brief kRegisters: the layout of its class, not cut to the piece. */
+  Layout class_layout;
   /*! \brief kRegisters: offset and strides of that piece in the pointer, in elements. */
   int64_t offset = 0, row_stride = 0, col_stride = 0;
   /*! \brief kScratch: from the start of the warp's region; kSram: from the start of shared memory. In bytes. */
@@ -73,10 +75,8 @@ class Plan {
 
   const Home& HomeOf(const std::string& pointer) const;
   const Home& HomeOf(const ISlice& slice) const { return HomeOf(std::string(slice->pointer->name)); }
-  /*! \brief The layout in which an iOp works: that of its target where it is in registers, else of a source. */
+  /*! \brief The layout in which an iOp works: that of its largest operand in registers, else the best for memory. */
   Layout WorkLayout(const IOp& iop) const;
-  /*! \brief The layout that suits moves of a shape on its own: rows of 16 bytes for each lane. */
-  static Layout DefaultLayout(int64_t rows, int64_t cols, int bytes);
   /*!
    * \brief Whether a write to registers must spare what lies outside the target's valid box, because another
    * write may have put values there that are still read.

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file cuda.cc
+ * \brief iGraph -> CUDA C++: `uir.codegen.cuda`.
+ */
+#include <tvm/ffi/container/array.h>
+#include <tvm/ffi/container/map.h>
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/reflection/registry.h>
+
+#include <algorithm>
+
+#include "cuda/kernel.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+using Record = ffi::Map<ffi::String, ffi::Any>;
+
+ffi::Array<ffi::String> Strings(const std::vector<std::string>& texts) {
+  ffi::Array<ffi::String> out;
+  for (const std::string& text : texts) out.push_back(text);
+  return out;
+}
+
+Record LaunchOf(const Kernel& kernel) {
+  return {{"name", ffi::String(kernel.name)},
+          {"grid", kernel.grid},
+          {"block", kernel.block},
+          {"shared_bytes", kernel.shared_bytes},
+          {"cooperative", kernel.cooperative},
+          {"params", Strings(kernel.params)}};
+}
+
+/*!
+ * \brief The whole source of an operator.
+ * \param graphs Its phases, in order; each becomes a kernel.
+ * \param name The kernels' name; from the second on they are numbered.
+ */
+Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
+  Needs needs;
+  Names names;
+  std::string body;
+  ffi::Array<ffi::Any> kernels, workspace;
+  Record report, workspaces;
+  for (const IGraph& graph : graphs) {
+    Kernel kernel = PrintKernel(graph, names.Fresh(std::string(name)), &needs);
+    body += "\n" + kernel.text;
+    kernels.push_back(LaunchOf(kernel));
+    report.Set(kernel.name, Strings(kernel.notes));
+    for (const IPointer& pointer : graph->pointers) {
+      bool owned = pointer->level == "dram" && pointer->role == "tmp";
+      bool used = std::find(kernel.params.begin(), kernel.params.end(), std::string(pointer->name)) != kernel.params.end();
+      if (!owned || !used || workspaces.count(pointer->name)) continue;
+      int64_t bytes = pointer->size * TypeOf(std::string(pointer->dtype)).bytes;
+      workspaces.Set(pointer->name, bytes);
+      workspace.push_back(Record{{"name", pointer->name}, {"bytes", bytes}});
+    }
+  }
+  return {{"source", ffi::String(needs.Text() + body)},
+          {"kernels", kernels},
+          {"workspace", workspace},
+          {"report", report}};
+}
+
+}  // namespace
+
+TVM_FFI_STATIC_INIT_BLOCK() {
+  namespace refl = tvm::ffi::reflection;
+  refl::GlobalDef()
+      .def("uir.codegen.cuda", &Print)
+      // for tests: element (i, j) of an (R, C) slice -> pairs (lane, register)
+      .def("uir.codegen.cuda.owners",
+           [](int lanes_r, int lanes_c, int vec_r, int vec_c, bool lanes_col_major, int64_t rows, int64_t cols) {
+             Fragment fragment({lanes_r, lanes_c, vec_r, vec_c, lanes_col_major}, rows, cols);
+             ffi::Array<ffi::Array<int64_t>> out;
+             for (int64_t i = 0; i < rows; ++i) {
+               for (int64_t j = 0; j < cols; ++j) {
+                 ffi::Array<int64_t> owners;
+                 for (auto [lane, number] : fragment.Owners(i, j)) {
+                   owners.push_back(lane);
+                   owners.push_back(number);
+                 }
+                 out.push_back(owners);
+               }
+             }
+             return out;
+           });
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file choose.h
+ * \brief Which layout is cheapest for a class of values: every layout is tried against a simple model of a warp.
+ *
+ * The model counts issue slots: one for an instruction, a quarter for a 32-byte sector that a memory instruction
+ * touches (four sectors go through the first-level cache in a cycle), more for 128-byte lines that it uses in part.
+ * Only the order of layouts matters, not the figure.
+ */
+#ifndef UIR_CODEGEN_CUDA_CHOOSE_H_
+#define UIR_CODEGEN_CUDA_CHOOSE_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "../../igraph/nodes.h"
+#include "../scope.h"
+#include "layout.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+/*! \brief A move between registers and memory, as the choice sees it. */
+struct Access {
+  int64_t rows = 1, cols = 1;
+  int64_t row_stride = 0, col_stride = 1;
+  int bytes = 4;
+  /*! \brief What the first element's address, and (where there are rows) the distance of rows, is a multiple of. */
+  int64_t align = 4;
+  /*! \brief What the bounds of the valid box along rows and columns are multiples of, in elements. */
+  int64_t row_bounds = 16, col_bounds = 16;
+  /*! \brief How often it runs. */
+  double times = 1;
+};
+
+/*!
+ * \brief A slice in memory as an access.
+ * \param stated Bytes that every row's start is said to be a multiple of (a move's `align`), or 1.
+ */
+Access AccessOf(const ISlice& slice, const Scope& scope, int64_t stated = 1);
+
+/*! \brief Work of one iOp on a fragment; of a reduction, over which axis its lanes meet. */
+struct Work {
+  int64_t rows = 1, cols = 1;
+  enum class Meets { kNo, kRow, kCol } meets = Meets::kNo;
+  double times = 1;
+};
+
+/*! \brief Elements that one lane moves at once under a layout, and along which side they lie. */
+struct Width {
+  int elements = 1;
+  bool along_rows = false;
+};
+
+/*! \brief The widest move of at most 16 bytes that alignment, contiguity and the valid box allow. */
+Width WidthOf(const Access& access, const Layout& layout);
+
+/*! \brief Modelled cost of one access under a layout. */
+double CostOf(const Access& access, const Layout& layout);
+
+/*! \brief The cheapest layout of a class. */
+Layout ChooseLayout(const std::vector<Access>& accesses, const std::vector<Work>& works);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_CHOOSE_H_

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel.h"
+
+#include <tvm/ffi/any.h>
+
+#include <algorithm>
+
+#include "../error.h"
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+/*! \brief Words of C++, names of the prelude's and of the loops that emitters print. */
+const std::set<std::string>& Reserved() {
+  static const std::set<std::string> words = {
+      "auto",     "bool",     "break",    "case",      "char",     "class",   "const",     "continue", "default",
+      "delete",   "do",       "double",   "else",      "enum",     "extern",  "false",     "float",    "for",
+      "goto",     "if",       "inline",   "int",       "long",     "new",     "operator",  "private",  "public",
+      "register", "return",   "short",    "signed",    "sizeof",   "static",  "struct",    "switch",   "template",
+      "this",     "true",     "try",      "typedef",   "union",    "unsigned", "using",    "void",     "volatile",
+      "while",    "reg",      "vec",      "word",      "smem",     "lane",    "unit",      "pid",      "r",
+      "rb",       "cb",       "vr",       "vc",        "n",        "v",       "row",       "col",      "from",
+      "to",       "min",      "max",      "scratch_at", "temporary_at", "shared_at", "load_vec", "store_vec",
+      "threadIdx", "blockIdx", "blockDim", "gridDim",   "main",     "exp",     "log",       "abs",      "half",
+      "near",     "far",      "linux",    "unix",      "signbit",  "isnan",   "isinf",     "isfinite", "y0",
+      "y1",       "yn",       "j0",       "j1",        "jn",       "gamma",   "not",       "and",      "or",
+      "xor",      "compl",    "bitand",   "bitor",     "typename", "namespace", "mutable", "explicit", "friend",
+      "protected", "virtual", "union",    "union",     "char16_t", "char32_t", "wchar_t",  "nullptr",  "noexcept",
+      "constexpr", "decltype", "static_assert", "thread_local", "alignas", "alignof", "asm", "catch", "throw",
+      "typeid",   "export",   "dynamic_cast", "const_cast", "reinterpret_cast", "static_cast"};
+  return words;
+}
+
+/*! \brief The body, printed in order; knows where register arrays are declared. */
+class Walk {
+ public:
+  Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e) { PlaceDeclarations(uses); }
+
+  void Body(const ffi::Array<ffi::ObjectRef>& body, std::vector<int> path) {
+    path.push_back(0);
+    for (const ffi::ObjectRef& node : body) {
+      auto declared = declarations_.find(path);
+      if (declared != declarations_.end()) {
+        e_.out.Blank();
+        for (const std::string& name : declared->second) e_.Declare(name);
+      }
+      if (const auto* loop = node.as<LoopNode>()) {
+        One(ffi::GetRef<Loop>(loop), path);
+      } else {
+        One(node.as_or_throw<IOp>());
+      }
+      ++path.back();
+    }
+  }
+
+ private:
+  /*! \brief Before the first iOp of the innermost body that holds all uses. */
+  void PlaceDeclarations(const std::vector<Use>& uses) {
+    std::map<std::string, std::vector<int>> common;
+    std::map<std::string, const Use*> first;
+    std::vector<std::string> order;
+    for (const Use& use : uses) {
+      if (!e_.plan.HomeOf(use.slice).registers()) continue;
+      std::string name = use.pointer();
+      auto [at, fresh] = common.emplace(name, use.path);
+      if (fresh) {
+        first[name] = &use;
+        order.push_back(name);
+        continue;
+      }
+      std::vector<int>& path = at->second;
+      size_t same = 0;
+      while (same + 1 < path.size() && same + 1 < use.path.size() && path[same] == use.path[same]) ++same;
+      path.resize(same + 1);
+    }
+    for (const std::string& name : order) {
+      const Use& use = *first[name];
+      std::vector<int> path = common[name];
+      // what is not written whole first may come from an earlier iteration: it outlives all loops
+      bool carried = !use.write || use.reads_too || !BoxText(use.slice).empty();
+      if (carried) path.resize(1);
+      declarations_[path].push_back(name);
+    }
+  }
+
+  void One(const Loop& loop, const std::vector<int>& path) {
+    std::string name(loop->var), text = e_.names.Fresh(name);
+    e_.out.Blank();
+    auto unroll = loop->attrs.find("unroll");
+    if (unroll != loop->attrs.end()) {
+      if (auto factor = (*unroll).second.as<int64_t>()) e_.out.Line("#pragma unroll " + std::to_string(*factor));
+    }
+    e_.out.Open("for (int " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text + ")");
+    e_.scope.Bind(name, text, {0, std::max<int64_t>(loop->extent - 1, 0)});
+    e_.Enter(loop);
+    Body(loop->body, path);
+    e_.Leave(loop);
+    e_.out.Close();
+  }
+
+  void One(const IOp& iop) {
+    std::string text = Describe(iop);
+    e_.where = std::string(e_.plan.graph()->name) + ": " + text;
+    e_.out.Blank();
+    e_.out.Comment(text);
+    OpRowOf(iop).emit(e_, iop);
+  }
+
+  Emitter& e_;
+  std::map<std::vector<int>, std::vector<std::string>> declarations_;
+};
+
+std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& e, Needs* needs) {
+  std::vector<std::string> params;
+  std::map<std::string, bool> written;
+  for (const Use& use : e.uses()) written[use.pointer()] = written[use.pointer()] || use.write;
+  for (const IPointer& pointer : graph->pointers) {
+    std::string name(pointer->name);
+    if (std::find(kernel.params.begin(), kernel.params.end(), name) == kernel.params.end()) continue;
+    std::string dtype(pointer->dtype);
+    needs->Dtype(dtype);
+    // what may be bound to the same memory as another parameter must not be said to be apart
+    bool apart = pointer->role == "in" || pointer->role == "out";
+    params.push_back(std::string(written[name] ? "" : "const ") + TypeOf(dtype).stored + "*" +
+                     (apart ? " __restrict__ " : " ") + e.TextOf(name));
+  }
+  return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n    " + kernel.name +
+         "(" + Join(params, ", ") + ")";
+}
+
+void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
+  int64_t limit = graph->hardware->sram_bytes;
+  if (kernel.shared_bytes <= limit) return;
+  CodegenError("A kernel needs more shared memory than a block may have.", std::string(graph->name),
+               std::to_string(kernel.shared_bytes) + " bytes: " + std::to_string(plan.sram_bytes()) +
+                   " of sram pointers, the rest for reg pointers that cannot be in registers and for exchanges",
+               std::to_string(limit) + " bytes on " + std::string(graph->hardware->name),
+               "smaller tiles, or fewer units in a group");
+}
+
+}  // namespace
+
+Kernel PrintKernel(const IGraph& graph, const std::string& name, Needs* needs) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.grid = graph->num_groups;
+  kernel.block = graph->num_units * kLanes;
+  auto cooperative = graph->attrs.find("cooperative");
+  kernel.cooperative = cooperative != graph->attrs.end() && (*cooperative).second.cast<bool>();
+  Plan plan(graph);
+  std::vector<Use> uses = UsesOf(graph);
+  std::set<std::string> used;
+  for (const Use& use : uses) used.insert(use.pointer());
+  for (const IPointer& pointer : graph->pointers) {
+    if (pointer->level == "dram" && used.count(std::string(pointer->name))) {
+      kernel.params.emplace_back(pointer->name);
+    }
+  }
+  Names names(Reserved());
+  Printer body(1);
+  Emitter e(plan, uses, body, names, *needs);
+  Walk(&e, uses).Body(graph->body, {});
+
+  int64_t sram = plan.sram_bytes() + e.extra_shared_bytes();
+  int64_t scratch = (plan.scratch_bytes() + e.temporary_scratch_bytes() + 127) / 128 * 128;
+  sram = scratch == 0 ? sram : (sram + 127) / 128 * 128;
+  kernel.shared_bytes = sram + scratch * graph->num_units;
+  CheckShared(kernel, graph, plan);
+
+  Printer out;
+  out.Open(Signature(kernel, graph, e, needs));
+  if (kernel.shared_bytes > 0) out.Line("extern __shared__ __align__(1024) unsigned char smem[];");
+  out.Line("const int lane = threadIdx.x % 32;");
+  if (graph->num_units == 1) {
+    out.Line("const int pid = blockIdx.x;");
+  } else {
+    out.Line("const int unit = __shfl_sync(0xffffffffu, int(threadIdx.x / 32), 0);  // the same in all lanes");
+    out.Line("const int pid = int(blockIdx.x) * " + std::to_string(graph->num_units) + " + unit;");
+  }
+  if (scratch > 0) {
+    std::string own = graph->num_units == 1 ? "" : " + unit * " + std::to_string(scratch);
+    out.Line("const int scratch_at = " + std::to_string(sram) + own + ";  // this warp's own part of smem");
+  }
+  for (const std::string& line : e.prologue()) out.Line(line);
+  out.Append(body);
+  out.Close();
+  kernel.text = out.Text();
+  for (const IPointer& pointer : graph->pointers) {
+    std::string pointer_name(pointer->name);
+    const Home& home = plan.HomeOf(pointer_name);
+    if (pointer->level != "reg" || !used.count(pointer_name)) continue;
+    if (home.registers()) {
+      kernel.notes.push_back(pointer_name + ": " + std::to_string(home.fragment.size()) + " registers a lane, " +
+                             home.fragment.layout.ToString());
+    } else {
+      kernel.notes.push_back(pointer_name + ": scratch, since " + home.reason);
+    }
+  }
+  return kernel;
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

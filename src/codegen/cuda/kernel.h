@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file kernel.h
+ * \brief One kernel as text: signature, prologue, loop tree.
+ */
+#ifndef UIR_CODEGEN_CUDA_KERNEL_H_
+#define UIR_CODEGEN_CUDA_KERNEL_H_
+
+#include <string>
+#include <vector>
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+/*! \brief A printed kernel and what a launch of it needs. */
+struct Kernel {
+  std::string name;
+  std::string text;
+  int64_t grid = 1;
+  int64_t block = kLanes;
+  int64_t shared_bytes = 0;
+  bool cooperative = false;
+  /*! \brief Names of the graph's dram pointers, in the order of the kernel's parameters. */
+  std::vector<std::string> params;
+  /*! \brief Lines for people: homes and layouts. */
+  std::vector<std::string> notes;
+};
+
+/*! \brief Prints a graph of one phase. */
+Kernel PrintKernel(const IGraph& graph, const std::string& name, Needs* needs);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_KERNEL_H_

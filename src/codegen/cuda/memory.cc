@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file memory.cc
+ * \brief Boxes, addresses, loads and stores of register arrays, and where the lanes of a warp must meet.
+ */
+#include <tvm/ffi/error.h>
+
+#include <algorithm>
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+/*! \brief Issue slots of one register on its way through scratch to another layout; as in choose.cc. */
+constexpr double kConversion = 4.0;
+constexpr int64_t kUnbounded = 16;
+
+std::string Text(int64_t value) { return std::to_string(value); }
+
+/*! \brief ` + name * factor`, with nothing where it is 0 and 64 bits where the greatest value needs them. */
+std::string Term(const std::string& name, int64_t factor, int64_t greatest) {
+  if (name == "0" || factor == 0) return "";
+  std::string sign = factor < 0 ? " - " : " + ";
+  factor = std::abs(factor);
+  if (factor == 1) return sign + name;
+  std::string text = Text(factor);
+  return sign + name + " * " + (greatest * factor > INT32_MAX ? "int64_t(" + text + ")" : text);
+}
+
+/*! \brief Whether the lane's place in a vector runs along rows or columns, and how the others are counted. */
+struct Side {
+  const char* loop;
+  int64_t count;
+  int64_t stride;
+};
+
+}  // namespace
+
+std::optional<std::string> Emitter::Bound(const ffi::Optional<Affine>& bound, int64_t length, bool end) {
+  if (!bound) return std::nullopt;
+  const Affine& value = bound.value();
+  Range range = scope.Of(value);
+  if (end ? range.low >= length : range.high <= 0) return std::nullopt;
+  if (range.Constant()) return Text(std::min(std::max<int64_t>(range.low, 0), length));
+  bool wide = scope.Wide(value);
+  std::string text = scope.Text(value), zero = wide ? "int64_t(0)" : "0";
+  if (range.low < 0) text = "max(" + text + ", " + zero + ")";
+  if (range.high > length) text = "min(" + text + ", " + (wide ? "int64_t(" + Text(length) + ")" : Text(length)) + ")";
+  if (wide) text = "int(" + text + ")";
+  for (const auto& block : bounds_) {
+    auto known = block.find(text);
+    if (known != block.end()) return known->second;
+  }
+  std::string name = names.Fresh(end ? "end" : "begin");
+  std::string line = "const int " + name + " = " + text + ";";
+  auto variables = value.Variables();
+  bool fixed = std::all_of(variables.begin(), variables.end(), [](const ffi::String& v) { return v == "pid"; });
+  if (fixed) {
+    Prologue(line);
+    bounds_.front()[text] = name;
+  } else {
+    out.Line(line);
+    bounds_.back()[text] = name;
+  }
+  return name;
+}
+
+Box Emitter::BoxOf(const ISlice& slice) {
+  return {Bound(slice->row_begin, slice->rows, false), Bound(slice->row_end, slice->rows, true),
+          Bound(slice->col_begin, slice->cols, false), Bound(slice->col_end, slice->cols, true)};
+}
+
+Address Emitter::AddressOf(const ISlice& slice) {
+  const Home& home = plan.HomeOf(slice);
+  TVM_FFI_CHECK(!home.registers(), InternalError) << "registers have no address";
+  if (home.kind == Home::Kind::kAlias) return AddressOf(*home.alias);
+  Address address;
+  std::string offset = scope.Text(slice->offset);
+  address.text = TextOf(std::string(slice->pointer->name));
+  if (offset != "0") address.text += (offset[0] == '-' ? " - " + offset.substr(1) : " + " + offset);
+  address.align = AccessOf(slice, scope).align;
+  return address;
+}
+
+std::string Emitter::Element(const ISlice& slice, const std::string& row, const std::string& col) {
+  return AddressOf(slice).text + Term(row, slice->row_stride, slice->rows) + Term(col, slice->col_stride, slice->cols);
+}
+
+void Emitter::Load(const Regs& regs, const ISlice& slice, const std::string& outside, const Transfer& how) {
+  Move(regs, slice, true, outside, how);
+}
+
+void Emitter::Store(const ISlice& slice, const Regs& regs, const Transfer& how) {
+  Move(regs, slice, false, "", how);
+}
+
+void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::string& outside, const Transfer& how) {
+  const Fragment& f = regs.fragment;
+  Access access = AccessOf(slice, scope, how.align);
+  Access inner = access;
+  inner.row_bounds = inner.col_bounds = kUnbounded;
+  Layout best = ChooseLayout({inner}, {});
+  double moved = kConversion * static_cast<double>(Fragment(best, f.rows, f.cols).size());
+  if (CostOf(inner, best) + moved < CostOf(inner, f.layout)) {
+    // lanes that lie apart in memory: go through a layout in which they are neighbours
+    Regs between = Temporary(regs.name + "_by_line", regs.dtype, Fragment(best, f.rows, f.cols));
+    if (load) {
+      Move(between, slice, load, outside, how);
+      Convert(regs, between);
+    } else {
+      Convert(between, regs);
+      Move(between, slice, load, outside, how);
+    }
+    return;
+  }
+  Box box = BoxOf(slice);
+  load ? Reads(slice) : Writes(slice);
+  Width exact = WidthOf(access, f.layout), wide = WidthOf(inner, f.layout);
+  out.Open("");
+  std::string type = TypeOf(regs.dtype).stored;
+  bool constant = load && slice->pointer->level == "dram";
+  const Layout& l = f.layout;
+  std::string lane = f.replicated_r() ? "" : Term(LaneRow(l), l.vec_r * slice->row_stride, f.rows);
+  lane += f.replicated_c() ? "" : Term(LaneCol(l), l.vec_c * slice->col_stride, f.cols);
+  out.Line((constant ? "const " : "") + type + "* const " + (load ? "from" : "to") + " = " + AddressOf(slice).text +
+           lane + ";");
+  bool bounded = wide.along_rows ? box.rows() : box.cols();
+  if (wide.elements > exact.elements && bounded) {
+    // most tiles are whole: they move by wide accesses, one that the box cuts moves element by element
+    const auto& begin = wide.along_rows ? box.row_begin : box.col_begin;
+    const auto& end = wide.along_rows ? box.row_end : box.col_end;
+    std::vector<std::string> whole;
+    if (begin) whole.push_back(*begin + " == 0");
+    if (end) whole.push_back(*end + " == " + Text(wide.along_rows ? f.rows : f.cols));
+    Box across = box;
+    (wide.along_rows ? across.row_begin : across.col_begin).reset();
+    (wide.along_rows ? across.row_end : across.col_end).reset();
+    out.Open("if (" + Join(whole, " && ") + ")");
+    Accesses(regs, slice, across, wide, load, outside, how.stream);
+    out.Close(" else {");
+    Printer rest(out.indent() + 1);
+    std::swap(out, rest);
+    Accesses(regs, slice, box, exact, load, outside, how.stream);
+    std::swap(out, rest);
+    out.Append(rest);
+    out.Line("}");
+  } else {
+    Accesses(regs, slice, box, exact, load, outside, how.stream);
+  }
+  out.Close();
+}
+
+void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Width width, bool load,
+                       const std::string& outside, bool stream) {
+  const Fragment& f = regs.fragment;
+  const Layout& l = f.layout;
+  int w = width.elements;
+  bool by_rows = width.along_rows;
+  Coordinates needed = InsideNeeds(f, box);
+  std::vector<Side> sides = {
+      {"rb", f.blocks_r(), l.step_r() * slice->row_stride},
+      {"cb", f.blocks_c(), l.step_c() * slice->col_stride},
+      {"vr", by_rows ? l.vec_r / w : l.vec_r, slice->row_stride * (by_rows ? w : 1)},
+      {"vc", by_rows ? l.vec_c : l.vec_c / w, slice->col_stride * (by_rows ? 1 : w)},
+  };
+  std::vector<std::string> at;
+  std::string offset;
+  int opened = 0;
+  for (const Side& side : sides) {
+    if (side.count == 1) {
+      at.emplace_back("0");
+      continue;
+    }
+    std::string name = side.loop;
+    out.Line("#pragma unroll");
+    out.Open("for (int " + name + " = 0; " + name + " < " + Text(side.count) + "; ++" + name + ")");
+    offset += Term(name, side.stride, side.count);
+    at.push_back(name);
+    ++opened;
+  }
+  auto coordinate = [&](bool wanted, bool replicated, const char* name, const std::string& lane, int vec, int step,
+                        const std::string& block, const std::string& within, int stride) {
+    if (!wanted || replicated) return std::string("0");
+    std::string text =
+        Term(lane, vec, kLanes) + Term(block, step, INT16_MAX) + Term(within, stride, INT16_MAX);
+    out.Line(std::string("const int ") + name + " = " + (text.empty() ? "0" : text.substr(3)) + ";");
+    return std::string(name);
+  };
+  Cell cell;
+  cell.row = coordinate(needed.row, f.replicated_r(), "row", LaneRow(l), l.vec_r, l.step_r(), at[0], at[2],
+                        by_rows ? w : 1);
+  cell.col = coordinate(needed.col, f.replicated_c(), "col", LaneCol(l), l.vec_c, l.step_c(), at[1], at[3],
+                        by_rows ? 1 : w);
+  std::string condition = Inside(f, box, cell);
+  std::string copies = load ? "" : OneOfCopies(f);
+  if (!copies.empty()) condition += (condition.empty() ? "" : " && ") + copies;
+  std::string type = TypeOf(regs.dtype).stored, pointer = load ? "from" : "to";
+  std::string guard = condition.empty() ? "" : "if (" + condition + ") ";
+  std::string kind = std::string(stream ? "_stream" : "");
+  if (w == 1 && !stream) {
+    std::string element = pointer + "[" + (offset.empty() ? "0" : offset.substr(3)) + "]";
+    std::string value = regs.At(at[0], at[1], at[2], at[3]);
+    if (load) {
+      out.Line(value + " = " + (condition.empty() ? element : condition + " ? " + element + " : " + outside) + ";");
+    } else {
+      out.Line(guard + element + " = " + value + ";");
+    }
+  } else {
+    std::string vector = "vec<" + type + ", " + Text(w) + ">";
+    std::string call = type + ", " + Text(w) + ">(" + pointer + offset;
+    auto within = [w](const std::string& block) {
+      if (w == 1) return block;
+      return block == "0" ? std::string("n") : "(" + block + " * " + Text(w) + " + n)";
+    };
+    std::string value = by_rows ? regs.At(at[0], at[1], within(at[2]), at[3]) : regs.At(at[0], at[1], at[2], within(at[3]));
+    std::string each = "for (int n = 0; n < " + Text(w) + "; ++n) ";
+    needs.Core("vec");
+    needs.Core((load ? "load_vec" : "store_vec") + kind);
+    if (load && condition.empty()) {
+      out.Line("const " + vector + " v = load_vec" + kind + "<" + call + ");");
+    } else if (load) {
+      out.Line(vector + " v;");
+      out.Line("#pragma unroll");
+      out.Line(each + "v.v[n] = " + outside + ";");
+      out.Line(guard + "v = load_vec" + kind + "<" + call + ");");
+    } else {
+      out.Line(vector + " v;");
+    }
+    out.Line("#pragma unroll");
+    out.Line(each + (load ? value + " = v.v[n];" : "v.v[n] = " + value + ";"));
+    if (!load) out.Line(guard + "store_vec" + kind + "<" + call + ", v);");
+  }
+  for (; opened > 0; --opened) out.Close();
+}
+
+bool Emitter::Tracked(const ISlice& slice) const { return tracked_.count(std::string(slice->pointer->name)) > 0; }
+
+void Emitter::Met() {
+  read_.clear();
+  written_.clear();
+}
+
+void Emitter::WarpBarrier() {
+  out.Line("__syncwarp();");
+  Met();
+}
+
+void Emitter::Reads(const ISlice& slice) {
+  if (!Tracked(slice)) return;
+  std::string name(slice->pointer->name);
+  if (written_.count(name)) WarpBarrier();
+  read_.insert(name);
+}
+
+void Emitter::Writes(const ISlice& slice) {
+  if (!Tracked(slice)) return;
+  std::string name(slice->pointer->name);
+  if (written_.count(name) || read_.count(name)) WarpBarrier();
+  written_.insert(name);
+}
+
+void Emitter::Enter(const Loop& loop) {
+  bounds_.emplace_back();
+  // what an iteration leaves behind, the next one finds
+  for (const Use& use : uses_) {
+    bool inside = std::any_of(use.loops.begin(), use.loops.end(), [&](const Loop& one) { return one.same_as(loop); });
+    if (inside && Tracked(use.slice)) (use.write ? written_ : read_).insert(use.pointer());
+  }
+}
+
+void Emitter::Leave(const Loop& loop) { bounds_.pop_back(); }
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file moves.cc
+ * \brief move: between memory and registers, within either, and with padding.
+ */
+#include <tvm/ffi/any.h>
+
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+std::optional<std::string> PadOf(const IOp& iop) {
+  auto pad = iop->attrs.find("pad");
+  if (pad == iop->attrs.end() || (*pad).second == nullptr) return std::nullopt;
+  const ScalarType& type = TypeOf(std::string(iop->dtype));
+  if (auto number = (*pad).second.as<int64_t>()) return StoredLiteral(type, *number);
+  return StoredLiteral(type, (*pad).second.cast<double>());
+}
+
+bool Bounded(const ISlice& slice) {
+  return slice->row_begin || slice->row_end || slice->col_begin || slice->col_end;
+}
+
+/*! \brief How often the kernel's units together move as many elements as a dram pointer has. */
+double TimesOver(const Emitter& e, const ISlice& slice, const IOp& iop) {
+  double moved = 0;
+  for (const Use& use : e.uses()) {
+    if (use.pointer() != std::string(slice->pointer->name)) continue;
+    moved += use.times() * static_cast<double>(use.slice->rows * use.slice->cols);
+  }
+  const IGraph& graph = e.plan.graph();
+  return moved * static_cast<double>(graph->num_groups * graph->num_units) / static_cast<double>(slice->pointer->size);
+}
+
+/*! \brief Streams what is said to be streamed, and what is moved once and is too large to find in the cache later. */
+bool Streams(const Emitter& e, const ISlice& slice, const IOp& iop) {
+  if (slice->pointer->level != "dram") return false;
+  auto hint = iop->attrs.find("hint");
+  if (hint != iop->attrs.end() && (*hint).second.cast<ffi::String>() == "stream") return true;
+  const auto& figures = e.plan.graph()->hardware->figures;
+  auto l2 = figures.find("l2_bytes");
+  if (l2 == figures.end()) return false;
+  double bytes = static_cast<double>(slice->pointer->size) * TypeOf(std::string(slice->pointer->dtype)).bytes;
+  // a tail may make the tiles reach a little over the end
+  constexpr double kOnce = 1.25;
+  return bytes > static_cast<double>((*l2).second.cast<int64_t>()) && TimesOver(e, slice, iop) <= kOnce;
+}
+
+Transfer HowOf(const Emitter& e, const ISlice& slice, const IOp& iop) {
+  Transfer how;
+  auto align = iop->attrs.find("align");
+  if (align != iop->attrs.end()) how.align = (*align).second.cast<int64_t>();
+  how.stream = Streams(e, slice, iop);
+  return how;
+}
+
+}  // namespace
+
+void EmitMove(Emitter& e, const IOp& iop) {
+  const ISlice target = iop->targets[0], source = iop->sources[0];
+  if (e.plan.HomeOf(target).kind == Home::Kind::kAlias) return;
+  Layout layout = e.plan.WorkLayout(iop);
+  std::optional<std::string> pad = PadOf(iop);
+  std::string outside = pad ? *pad : StoredLiteral(TypeOf(std::string(iop->dtype)), int64_t{0});
+  Regs y = e.Target(target, layout);
+  bool home = e.plan.HomeOf(target).registers();
+  if (!e.plan.HomeOf(source).registers() && e.plan.HomeOf(source).kind != Home::Kind::kAlias && !y.spare) {
+    e.Load(y, source, outside, HowOf(e, source, iop));
+  } else {
+    Regs x;
+    if (e.plan.HomeOf(source).registers() || e.plan.HomeOf(source).kind == Home::Kind::kAlias) {
+      x = e.Source(source, layout);
+    } else {
+      x = e.Temporary(std::string(source->pointer->name) + "_in", std::string(iop->dtype), y.fragment);
+      e.Load(x, source, outside, HowOf(e, source, iop));
+    }
+    bool masked = pad && Bounded(source) && e.plan.HomeOf(source).registers();
+    if (!masked && !home) {
+      y = x;  // stored from where it is
+    } else {
+      Box box = masked ? e.BoxOf(source) : Box();
+      Coordinates needed = masked ? e.InsideNeeds(x.fragment, box) : Coordinates();
+      e.Each(
+          y, {&x},
+          [&](const Cell& at) {
+            std::string inside = masked ? e.Inside(x.fragment, box, at) : "";
+            e.Assign(y, at, inside.empty() ? x[at] : inside + " ? " + x[at] + " : " + outside);
+          },
+          needed);
+    }
+  }
+  if (home) {
+    e.Commit(target, y);
+  } else {
+    e.Store(target, y, HowOf(e, target, iop));
+  }
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

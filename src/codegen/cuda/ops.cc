@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file ops.cc
+ * \brief The table of the classes of iOps that the CUDA printer knows.
+ */
+#include "ops.h"
+
+#include "../error.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+/*! \brief Operand bits: the target, the n-th source. */
+constexpr unsigned kTarget = 1, kFirst = 2;
+
+const OpRow kOps[] = {
+    // op, emitter, operands of one layout, operands in memory, wishes
+    {"move", EmitMove, kTarget | kFirst, 0, nullptr},
+    {"fill", EmitFill, 0, 0, nullptr},
+    {"identity", EmitIdentity, 0, 0, nullptr},
+    {"sync", EmitSync, 0, 0, nullptr},
+};
+
+}  // namespace
+
+const OpRow& OpRowOf(const IOp& iop) {
+  for (const OpRow& row : kOps) {
+    if (iop->op == row.op) return row;
+  }
+  CodegenError("The CUDA printer has no emitter for '" + std::string(iop->op) + "'.", Describe(iop), "", "",
+               "run this operator on uir-cpu");
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan.h"
+
+#include <tvm/ffi/error.h>
+
+#include "planner.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+Arch ArchOf(const HardwareModel& hardware) {
+  auto arch = hardware->figures.find("arch");
+  if (arch == hardware->figures.end()) return Arch();
+  return Arch::Parse(std::string((*arch).second.cast<ffi::String>()));
+}
+
+}  // namespace
+
+Plan::Plan(const IGraph& graph) : graph_(graph), arch_(ArchOf(graph->hardware)), scope_(ScopeOf(graph)) {
+  Planner planner(this);
+  planner.ChooseHomes();
+  planner.ChooseLayouts();
+  planner.FindSpared();
+  planner.Place();
+}
+
+const Home& Plan::HomeOf(const std::string& pointer) const {
+  auto it = homes_.find(pointer);
+  TVM_FFI_CHECK(it != homes_.end(), InternalError) << "the graph has no pointer '" << pointer << "'";
+  return it->second;
+}
+
+Layout Plan::WorkLayout(const IOp& iop) const {
+  std::vector<ISlice> slices(iop->targets.begin(), iop->targets.end());
+  slices.insert(slices.end(), iop->sources.begin(), iop->sources.end());
+  const Home* best = nullptr;
+  for (const ISlice& slice : slices) {
+    const Home& home = HomeOf(slice);
+    if (!home.registers()) continue;
+    // the operand with most elements decides: a column's layout says nothing of the other side
+    if (best == nullptr || home.fragment.rows * home.fragment.cols > best->fragment.rows * best->fragment.cols) {
+      best = &home;
+    }
+  }
+  if (best != nullptr) return best->class_layout;
+  std::vector<Access> accesses;
+  for (const ISlice& slice : slices) accesses.push_back(AccessOf(slice, scope_));
+  return ChooseLayout(accesses, {});
+}
+
+bool Plan::SparesOutside(const ISlice& target) const {
+  bool whole = !target->row_begin && !target->row_end && !target->col_begin && !target->col_end;
+  auto it = spares_.find(std::string(target->pointer->name));
+  return !whole && it != spares_.end() && it->second;
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

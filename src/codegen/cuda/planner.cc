@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "planner.h"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+
+#include "../error.h"
+#include "emitter.h"
+#include "scalar.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+constexpr int64_t kSharedAlign = 128;
+
+/*! \brief What must agree between the slices of a pointer in registers: where the piece lies. */
+using Piece = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
+
+Piece PieceOf(const ISlice& slice) {
+  int64_t row_stride = slice->rows == 1 ? 0 : slice->row_stride;
+  int64_t col_stride = slice->cols == 1 ? 0 : slice->col_stride;
+  return {slice->offset->constant, slice->rows, slice->cols, row_stride, col_stride};
+}
+
+int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
+
+int64_t BytesOf(const IPointer& pointer) { return pointer->size * TypeOf(std::string(pointer->dtype)).bytes; }
+
+/*! \brief The operand's slice; nullptr where the iOp has no such operand. */
+const ISlice* OperandOf(const IOp& iop, int operand, std::vector<ISlice>* hold) {
+  size_t index = operand == 0 ? 0 : operand - 1;
+  const auto& slices = operand == 0 ? iop->targets : iop->sources;
+  if (index >= slices.size()) return nullptr;
+  hold->push_back(slices[index]);
+  return &hold->back();
+}
+
+Work::Meets MeetsOf(const IOp& iop) {
+  if (iop->op != "reduce") return Work::Meets::kNo;
+  auto axis = iop->attrs.find("axis");
+  bool row = axis != iop->attrs.end() && (*axis).second.cast<ffi::String>() == "row";
+  return row ? Work::Meets::kRow : Work::Meets::kCol;
+}
+
+int64_t StatedAlign(const IOp& iop) {
+  auto align = iop->attrs.find("align");
+  return align == iop->attrs.end() ? 1 : (*align).second.cast<int64_t>();
+}
+
+}  // namespace
+
+Planner::Planner(Plan* plan) : plan_(plan), uses_(UsesOf(plan->graph_)) {
+  for (const Use& use : uses_) by_pointer_[use.pointer()].push_back(&use);
+}
+
+void Planner::ChooseHomes() {
+  for (const IPointer& pointer : plan_->graph_->pointers) {
+    std::string name(pointer->name);
+    Home& home = plan_->homes_[name];
+    if (pointer->level == "dram") {
+      home.kind = Home::Kind::kDram;
+    } else if (pointer->level == "sram") {
+      home.kind = Home::Kind::kSram;
+    } else {
+      HomeInRegisters(name, by_pointer_[name]);
+    }
+  }
+}
+
+void Planner::HomeInRegisters(const std::string& pointer, const std::vector<const Use*>& uses) {
+  Home& home = plan_->homes_[pointer];
+  home.kind = Home::Kind::kScratch;
+  std::set<Piece> pieces;
+  for (const Use* use : uses) {
+    if (!use->slice->offset->terms.empty()) {
+      home.reason = "the offset " + use->slice->offset.ToString() + " is known only when the kernel runs";
+      return;
+    }
+    if (use->operand >= 0 && (OpRowOf(use->iop).in_memory >> use->operand & 1) != 0) {
+      home.reason = "the indices of a " + std::string(use->iop->op) + " are known only when the kernel runs";
+      return;
+    }
+    pieces.insert(PieceOf(use->slice));
+  }
+  if (pieces.empty()) {
+    home.reason = "nothing uses it";
+    return;
+  }
+  if (pieces.size() > 1) {
+    home.reason = "its slices are different pieces of it";
+    return;
+  }
+  home.kind = Home::Kind::kRegisters;
+  auto [offset, rows, cols, row_stride, col_stride] = *pieces.begin();
+  home.offset = offset;
+  home.row_stride = row_stride;
+  home.col_stride = col_stride;
+  home.fragment = Fragment(Layout(), rows, cols);
+}
+
+std::string Planner::Root(const std::string& pointer) {
+  std::string at = pointer;
+  for (auto it = parent_.find(at); it != parent_.end(); it = parent_.find(at)) at = it->second;
+  return at;
+}
+
+void Planner::Join(const std::string& a, const std::string& b) {
+  std::string x = Root(a), y = Root(b);
+  if (x != y) parent_[std::max(x, y)] = std::min(x, y);
+}
+
+void Planner::ChooseLayouts() {
+  auto in_registers = [this](const ISlice& slice) {
+    const Home& home = plan_->HomeOf(slice);
+    return home.registers() && (home.fragment.rows > 1 || home.fragment.cols > 1);
+  };
+  int last = -1;
+  std::vector<std::pair<std::string, Wish>> wishes;
+  for (const Use& use : uses_) {
+    if (use.position == last) continue;
+    last = use.position;
+    const OpRow& row = OpRowOf(use.iop);
+    std::string first;
+    std::vector<ISlice> hold;
+    hold.reserve(8);
+    for (int operand = 0; operand <= static_cast<int>(use.iop->sources.size()); ++operand) {
+      const ISlice* slice = OperandOf(use.iop, operand, &hold);
+      if (slice == nullptr || (row.joined >> operand & 1) == 0 || !in_registers(*slice)) continue;
+      std::string name((*slice)->pointer->name);
+      if (!first.empty()) Join(first, name);
+      first = name;
+    }
+    if (row.wishes == nullptr) continue;
+    for (const Wish& wish : row.wishes(use.iop, plan_->arch_)) {
+      const ISlice* slice = OperandOf(use.iop, wish.operand, &hold);
+      if (slice != nullptr && in_registers(*slice)) wishes.emplace_back(std::string((*slice)->pointer->name), wish);
+    }
+  }
+  std::map<std::string, Class> classes;
+  for (const auto& [name, home] : plan_->homes_) {
+    if (home.registers()) classes[Root(name)].members.push_back(name);
+  }
+  for (bool must : {true, false}) {
+    for (const auto& [name, wish] : wishes) {
+      Class& one = classes[Root(name)];
+      if (wish.must == must && !one.fixed) one.fixed = wish.layout;
+    }
+  }
+  for (const Use& use : uses_) {
+    if (use.operand < 0 || !plan_->HomeOf(use.slice).registers()) continue;
+    Class& one = classes[Root(use.pointer())];
+    one.works.push_back(
+        {use.slice->rows, use.slice->cols, use.write ? Work::Meets::kNo : MeetsOf(use.iop), use.times()});
+    if (use.iop->op != "move") continue;
+    const ISlice other = use.write ? use.iop->sources[0] : use.iop->targets[0];
+    if (plan_->HomeOf(other).registers()) continue;
+    Access access = AccessOf(other, plan_->scope_, StatedAlign(use.iop));
+    access.times = use.times();
+    one.accesses.push_back(access);
+  }
+  for (auto& [root, one] : classes) {
+    Layout layout = one.fixed ? *one.fixed : ChooseLayout(one.accesses, one.works);
+    for (const std::string& name : one.members) {
+      Home& home = plan_->homes_[name];
+      home.fragment = Fragment(layout, home.fragment.rows, home.fragment.cols);
+      home.class_layout = layout;
+    }
+  }
+}
+
+void Planner::FindSpared() {
+  for (const auto& [name, uses] : by_pointer_) {
+    std::set<std::string> written, read;
+    bool in_loop = false;
+    for (const Use* use : uses) {
+      if (use->write) written.insert(BoxText(use->slice));
+      if (!use->write || use->reads_too) read.insert(BoxText(use->slice));
+      in_loop = in_loop || !use->loops.empty();
+    }
+    // one box for all writes: what lies outside was never written; over loops the box may change with the
+    // iteration, so there the reads must keep to it as well
+    bool one_box = written.size() <= 1 && (!in_loop || read.empty() || read == written);
+    plan_->spares_[name] = !one_box;
+  }
+}
+
+void Planner::Place() {
+  int64_t sram = 0, scratch = 0;
+  for (const IPointer& pointer : plan_->graph_->pointers) {
+    Home& home = plan_->homes_[std::string(pointer->name)];
+    if (home.kind == Home::Kind::kSram) {
+      home.at = sram;
+      sram = RoundUp(sram + BytesOf(pointer), kSharedAlign);
+    } else if (home.kind == Home::Kind::kScratch && !by_pointer_[std::string(pointer->name)].empty()) {
+      home.at = scratch;
+      scratch = RoundUp(scratch + BytesOf(pointer), kSharedAlign);
+    }
+  }
+  plan_->sram_bytes_ = sram;
+  plan_->scratch_bytes_ = scratch;
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "prelude.h"
+
+#include <tvm/ffi/error.h>
+
+#include <vector>
+
+#include "helpers.h"
+#include "intrinsics.h"
+#include "scalar.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+/*! \brief A template of the emitted text; the host model's headers define the same names with checks. */
+struct Item {
+  std::string name;
+  std::vector<std::string> calls;
+  std::string text;
+};
+
+const std::vector<Item>& Items() {
+  static const std::vector<Item> items = {
+      {"reg", {}, "// N values of a lane, in registers.\ntemplate <typename T, int N>\nusing reg = T[N];\n"},
+      {"shared_at",
+       {},
+       "// N values of shared memory, from a byte on.\n"
+       "template <typename T, int N>\n"
+       "__device__ __forceinline__ T* shared_at(unsigned char* smem, int byte_offset) {\n"
+       "  return reinterpret_cast<T*>(smem + byte_offset);\n"
+       "}\n"},
+      {"vec",
+       {},
+       "// N neighbouring values, moved by one instruction.\n"
+       "template <typename T, int N>\nstruct alignas(sizeof(T) * N) vec {\n  T v[N];\n};\n"},
+      {"word",
+       {},
+       "// The machine word of so many bytes.\n"
+       "template <int BYTES> struct word;\n"
+       "template <> struct word<1> { using type = unsigned char; };\n"
+       "template <> struct word<2> { using type = unsigned short; };\n"
+       "template <> struct word<4> { using type = unsigned; };\n"
+       "template <> struct word<8> { using type = uint2; };\n"
+       "template <> struct word<16> { using type = uint4; };\n"
+       "template <typename TO, typename FROM>\n"
+       "__device__ __forceinline__ TO same_bits(const FROM& from) {\n"
+       "  static_assert(sizeof(TO) == sizeof(FROM), \"same size\");\n"
+       "  TO to;\n"
+       "  __builtin_memcpy(&to, &from, sizeof(to));\n"
+       "  return to;\n"
+       "}\n"},
+      {"load_vec",
+       {"vec", "word"},
+       "template <typename T, int N>\n"
+       "__device__ __forceinline__ vec<T, N> load_vec(const T* from) {\n"
+       "  using W = typename word<sizeof(T) * N>::type;\n"
+       "  return same_bits<vec<T, N>>(*reinterpret_cast<const W*>(from));\n"
+       "}\n"},
+      {"store_vec",
+       {"vec", "word"},
+       "template <typename T, int N>\n"
+       "__device__ __forceinline__ void store_vec(T* to, const vec<T, N>& value) {\n"
+       "  using W = typename word<sizeof(T) * N>::type;\n"
+       "  *reinterpret_cast<W*>(to) = same_bits<W>(value);\n"
+       "}\n"},
+      {"load_vec_stream",
+       {"vec", "word"},
+       "// The same of data that is read once: first to leave the caches.\n"
+       "template <typename T, int N>\n"
+       "__device__ __forceinline__ vec<T, N> load_vec_stream(const T* from) {\n"
+       "  using W = typename word<sizeof(T) * N>::type;\n"
+       "  return same_bits<vec<T, N>>(__ldcs(reinterpret_cast<const W*>(from)));\n"
+       "}\n"},
+      {"store_vec_stream",
+       {"vec", "word"},
+       "// The same of data that is not read soon: first to leave the caches.\n"
+       "template <typename T, int N>\n"
+       "__device__ __forceinline__ void store_vec_stream(T* to, const vec<T, N>& value) {\n"
+       "  using W = typename word<sizeof(T) * N>::type;\n"
+       "  __stcs(reinterpret_cast<W*>(to), same_bits<W>(value));\n"
+       "}\n"},
+  };
+  return items;
+}
+
+const Item& Find(const std::string& name) {
+  for (const Item& item : Items()) {
+    if (item.name == name) return item;
+  }
+  TVM_FFI_THROW(InternalError) << "the prelude has no item '" << name << "'";
+}
+
+}  // namespace
+
+void Needs::Core(const std::string& name) {
+  for (const std::string& callee : Find(name).calls) Core(callee);
+  core_.insert(name);
+}
+
+void Needs::Dtype(const std::string& dtype) {
+  const ScalarType& type = TypeOf(dtype);
+  if (type.header[0] != '\0') includes_.insert(type.header);
+}
+
+std::string Needs::Text() const {
+  std::set<std::string> headers = includes_;
+  for (const std::string& header : HelperHeaders(helpers_)) headers.insert(header);
+  headers.insert("cstdint");
+  std::string device;
+  for (const Item& item : Items()) {
+    if (core_.count(item.name)) device += "\n" + item.text;
+  }
+  if (!intrinsics_.empty()) device += "\n" + IntrinsicsText(intrinsics_);
+  std::string text = "#ifdef UIR_SIMT\n#include <uir_simt.h>  // the host model defines what stands in the other branch\n#else\n";
+  for (const std::string& header : headers) text += "#include <" + header + ">\n";
+  text += device + "#endif\n";
+  std::string helpers = HelperText(helpers_);
+  if (!helpers.empty()) text += "\n" + helpers;
+  return text;
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

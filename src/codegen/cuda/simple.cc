@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file simple.cc
+ * \brief fill, identity and sync.
+ */
+#include <tvm/ffi/any.h>
+
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+void EmitFill(Emitter& e, const IOp& iop) {
+  const ScalarType& type = TypeOf(std::string(iop->dtype));
+  ffi::Any value = iop->attrs.at("value");
+  auto whole = value.as<int64_t>();
+  std::string literal = whole ? StoredLiteral(type, *whole) : StoredLiteral(type, value.cast<double>());
+  Regs y = e.Target(iop->targets[0], e.plan.WorkLayout(iop));
+  e.Each(y, {}, [&](const Cell& at) { e.Assign(y, at, literal); });
+  e.Commit(iop->targets[0], y);
+}
+
+void EmitIdentity(Emitter& e, const IOp& iop) {
+  // both sides are the same bytes of one pointer: its home is memory unless both are the same piece
+}
+
+void EmitSync(Emitter& e, const IOp& iop) {
+  std::string scope(iop->attrs.at("scope").cast<ffi::String>());
+  const IGraph& graph = e.plan.graph();
+  if (scope == "dram") {
+    auto cooperative = graph->attrs.find("cooperative");
+    if (cooperative == graph->attrs.end() || !(*cooperative).second.cast<bool>()) {
+      e.Refuse("All units of the grid must meet within one kernel.", "one kernel for each phase, or a cooperative launch",
+               "", "cut the graph at sync.dram, or set its attribute cooperative");
+    }
+    e.needs.Include("cooperative_groups.h");
+    e.out.Line("cooperative_groups::this_grid().sync();");
+  } else if (scope == "sram" && graph->num_units > 1) {
+    e.out.Line("__syncthreads();");
+  } else {
+    e.out.Line("__syncwarp();");
+  }
+  e.Met();
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

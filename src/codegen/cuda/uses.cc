@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "uses.h"
+
+#include <tvm/ffi/any.h>
+
+#include <algorithm>
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+bool ReadsItsTarget(const IOp& iop) {
+  if (iop->op == "scatter") return true;
+  auto it = iop->attrs.find("accumulate");
+  return it != iop->attrs.end() && (*it).second.cast<bool>();
+}
+
+struct Walk {
+  std::vector<Use> uses;
+  std::vector<Loop> loops;
+  std::vector<int> path;
+  int position = 0;
+
+  void Body(const ffi::Array<ffi::ObjectRef>& body) {
+    path.push_back(0);
+    for (const ffi::ObjectRef& node : body) {
+      if (const auto* loop = node.as<LoopNode>()) {
+        loops.push_back(ffi::GetRef<Loop>(loop));
+        Body(loop->body);
+        loops.pop_back();
+      } else {
+        One(node.as_or_throw<IOp>());
+      }
+      ++path.back();
+    }
+    path.pop_back();
+  }
+
+  void One(const IOp& iop) {
+    auto add = [&](const ISlice& slice, int operand, bool write) {
+      uses.push_back({iop, slice, operand, write, write && ReadsItsTarget(iop), position, loops, path});
+    };
+    int number = 0;
+    for (const ISlice& slice : iop->sources) add(slice, ++number, false);
+    auto buffer = iop->attrs.find("buffer");
+    if (buffer != iop->attrs.end() && (*buffer).second != nullptr) {
+      add((*buffer).second.cast<ISlice>(), kBufferOperand, true);
+    }
+    for (const ISlice& slice : iop->targets) add(slice, 0, iop->op != "sync" && iop->op != "identity");
+    ++position;
+  }
+};
+
+void BindLoops(const ffi::Array<ffi::ObjectRef>& body, Scope* scope) {
+  for (const ffi::ObjectRef& node : body) {
+    const auto* loop = node.as<LoopNode>();
+    if (loop == nullptr) continue;
+    std::string name(loop->var);
+    scope->Bind(name, name, {0, std::max<int64_t>(loop->extent - 1, 0)});
+    BindLoops(loop->body, scope);
+  }
+}
+
+std::string AnyText(const ffi::Any& value) {
+  if (auto number = value.as<double>()) {
+    std::string text = std::to_string(*number);
+    while (text.find('.') != std::string::npos && (text.back() == '0')) text.pop_back();
+    return text.back() == '.' ? text + "0" : text;
+  }
+  if (auto number = value.as<int64_t>()) return std::to_string(*number);
+  if (auto text = value.as<ffi::String>()) return std::string(*text);
+  return "?";
+}
+
+std::string SliceText(const ISlice& slice) {
+  std::string shape = "(" + std::to_string(slice->rows) + "," + std::to_string(slice->cols) + ")";
+  std::string box = BoxText(slice);
+  return std::string(slice->pointer->name) + shape + (box.empty() ? "" : "[" + box + "]");
+}
+
+}  // namespace
+
+double Use::times() const {
+  double count = 1;
+  for (const Loop& loop : loops) count *= static_cast<double>(loop->extent);
+  return count;
+}
+
+std::vector<Use> UsesOf(const IGraph& graph) {
+  Walk walk;
+  walk.Body(graph->body);
+  return walk.uses;
+}
+
+Scope ScopeOf(const IGraph& graph) {
+  Scope scope;
+  scope.Bind("pid", "pid", {0, graph->num_groups * graph->num_units - 1});
+  BindLoops(graph->body, &scope);
+  return scope;
+}
+
+std::string BoxText(const ISlice& slice) {
+  auto side = [](const char* name, const ffi::Optional<Affine>& begin, const ffi::Optional<Affine>& end) {
+    if (!begin && !end) return std::string();
+    return std::string(name) + (begin ? " " + begin.value().ToString() : "") + " :" +
+           (end ? end.value().ToString() : "");
+  };
+  std::string rows = side("rows", slice->row_begin, slice->row_end);
+  std::string cols = side("cols", slice->col_begin, slice->col_end);
+  return rows + (rows.empty() || cols.empty() ? "" : ", ") + cols;
+}
+
+std::string Describe(const IOp& iop) {
+  std::string text(iop->op);
+  auto part = [&text](const std::string& more) {
+    if (!more.empty()) text += "." + more;
+  };
+  auto attr = [&iop](const char* name) {
+    auto it = iop->attrs.find(name);
+    return it == iop->attrs.end() ? std::string() : AnyText((*it).second);
+  };
+  if (iop->op == "move") {
+    part(std::string(iop->sources[0]->pointer->level));
+    part(std::string(iop->targets[0]->pointer->level));
+  }
+  part(std::string(iop->name));
+  part(attr("axis"));
+  part(attr("scope"));
+  if (iop->op != "sync" && iop->op != "identity") part(std::string(iop->dtype));
+  std::vector<ISlice> slices(iop->targets.begin(), iop->targets.end());
+  slices.insert(slices.end(), iop->sources.begin(), iop->sources.end());
+  for (size_t i = 0; i < slices.size(); ++i) text += (i ? ", " : " ") + SliceText(slices[i]);
+  std::string extra;
+  auto params = iop->attrs.find("params");
+  if (params != iop->attrs.end()) {
+    for (const ffi::Any& value : (*params).second.cast<ffi::Array<ffi::Any>>()) {
+      extra += (extra.empty() ? "" : ", ") + AnyText(value);
+    }
+  }
+  for (const char* name : {"value", "pad", "round", "group_size"}) {
+    std::string value = attr(name);
+    if (!value.empty()) extra += (extra.empty() ? "" : ", ") + std::string(name) + "=" + value;
+  }
+  return text + (extra.empty() ? "" : "  [" + extra + "]");
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

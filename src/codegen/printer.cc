@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "printer.h"
+
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+
+namespace uir {
+namespace codegen {
+
+namespace {
+
+constexpr size_t kCommentWidth = 110;
+
+bool EndsWith(const std::string& text, char last) { return !text.empty() && text.back() == last; }
+
+}  // namespace
+
+void Printer::Line(const std::string& text) {
+  lines_.push_back(text.empty() ? "" : std::string(2 * indent_, ' ') + text);
+}
+
+void Printer::Open(const std::string& text) {
+  Line(text.empty() ? "{" : text + " {");
+  ++indent_;
+}
+
+void Printer::Close(const std::string& tail) {
+  --indent_;
+  Line("}" + tail);
+}
+
+void Printer::Comment(const std::string& text) {
+  size_t width = kCommentWidth - 2 * indent_ - 3, start = 0;
+  std::string lead = "// ";
+  while (start < text.size()) {
+    size_t length = text.size() - start;
+    if (length > width) {
+      size_t space = text.rfind(' ', start + width);
+      length = space == std::string::npos || space <= start ? width : space - start;
+    }
+    Line(lead + text.substr(start, length));
+    start += length;
+    while (start < text.size() && text[start] == ' ') ++start;
+    lead = "//   ";
+  }
+}
+
+void Printer::Blank() {
+  if (lines_.empty() || lines_.back().empty() || EndsWith(lines_.back(), '{')) return;
+  lines_.emplace_back();
+}
+
+void Printer::Append(const Printer& other) { lines_.insert(lines_.end(), other.lines_.begin(), other.lines_.end()); }
+
+std::string Printer::Text() const {
+  std::string text;
+  for (const std::string& line : lines_) text += line + "\n";
+  return text;
+}
+
+std::string Names::Fresh(const std::string& hint) {
+  std::string name;
+  for (char c : hint) name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  if (name.empty() || std::isdigit(static_cast<unsigned char>(name[0]))) name = "v" + name;
+  // two underscores in a row belong to the implementation
+  for (size_t at = name.find("__"); at != std::string::npos; at = name.find("__")) name.erase(at, 1);
+  if (name.size() > 1 && name[0] == '_') name = "v" + name;
+  std::string fresh = name;
+  for (int number = 1; !used_.insert(fresh).second; ++number) fresh = name + "_" + std::to_string(number);
+  return fresh;
+}
+
+std::string Join(const std::vector<std::string>& parts, const std::string& separator) {
+  std::string text;
+  for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
+  return text;
+}
+
+std::string DecimalText(double value) {
+  char buffer[40];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
+    if (std::strtod(buffer, nullptr) == value) break;
+  }
+  std::string text = buffer;
+  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
+}
+
+}  // namespace codegen
+}  // namespace uir

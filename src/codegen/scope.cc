@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scope.h"
+
+#include <tvm/ffi/error.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace uir {
+namespace codegen {
+
+namespace {
+
+Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
+
+int64_t FloorDivInt(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
+
+int64_t Magnitude(Range r) { return std::max(std::abs(r.low), std::abs(r.high)); }
+
+bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 0; }
+
+int Log2(int64_t value) { return __builtin_ctzll(static_cast<unsigned long long>(value)); }
+
+/*! \brief The multiple of the divisor that makes all values of the range non-negative (0 where they are). */
+int64_t Lift(Range inner, int64_t divisor) { return inner.low >= 0 ? 0 : -FloorDivInt(inner.low, divisor) * divisor; }
+
+Range Scaled(Range r, int64_t factor) {
+  int64_t a = r.low * factor, b = r.high * factor;
+  return {std::min(a, b), std::max(a, b)};
+}
+
+}  // namespace
+
+void Scope::Bind(const std::string& name, const std::string& text, Range range) { variables_[name] = {text, range}; }
+
+void Scope::Unbind(const std::string& name) { variables_.erase(name); }
+
+Range Scope::Of(const Affine& expr) const {
+  Range total{expr->constant, expr->constant};
+  for (const Term& term : expr->terms) {
+    Range atom;
+    if (term->kind == "var") {
+      auto it = variables_.find(std::string(term->var));
+      TVM_FFI_CHECK(it != variables_.end(), InternalError) << "no variable " << term->var << " is open here";
+      atom = it->second.range;
+    } else {
+      Range inner = Of(InnerOf(term));
+      int64_t k = term->divisor, low = FloorDivInt(inner.low, k), high = FloorDivInt(inner.high, k);
+      if (term->kind == "floordiv") {
+        atom = {low, high};
+      } else if (low == high) {
+        atom = {inner.low - low * k, inner.high - low * k};
+      } else {
+        atom = {0, k - 1};
+      }
+    }
+    Range scaled = Scaled(atom, term->coeff);
+    total = {total.low + scaled.low, total.high + scaled.high};
+  }
+  return total;
+}
+
+int64_t Scope::PowerOfTwo(const Affine& expr, int64_t limit) const {
+  auto of = [limit](int64_t value) { return value == 0 ? limit : std::min(limit, value & -value); };
+  int64_t least = of(expr->constant);
+  for (const Term& term : expr->terms) {
+    Range atom = Of(Affine(0, {Term(1, term->kind, term->var, term->inner, term->divisor)}));
+    int64_t factor = 1;
+    if (atom.Constant()) {
+      factor = of(atom.low);
+    } else if (term->kind == "mod") {
+      factor = std::min(of(term->divisor), PowerOfTwo(InnerOf(term), limit));
+    }
+    least = std::min(least, factor >= limit ? limit : of(factor * of(term->coeff)));
+  }
+  return least;
+}
+
+bool Scope::Wide(const Affine& expr) const {
+  // every partial sum lies within the sum of the magnitudes
+  int64_t total = std::abs(expr->constant);
+  for (const Term& term : expr->terms) {
+    if (term->kind != "var") {
+      Affine inner = InnerOf(term);
+      Range range = Of(inner);
+      if (Wide(inner) || Magnitude(range) + Lift(range, term->divisor) > INT32_MAX) return true;
+    }
+    total += Magnitude(Of(Affine(0, {term})));
+  }
+  return total > INT32_MAX;
+}
+
+std::string Scope::Text(const Affine& expr, Precedence at_least) const { return Sum(expr, Wide(expr), at_least); }
+
+std::string Scope::Atom(const Term& term, bool wide) const {
+  if (term->kind == "var") {
+    auto it = variables_.find(std::string(term->var));
+    TVM_FFI_CHECK(it != variables_.end(), InternalError) << "no variable " << term->var << " is open here";
+    return it->second.text;
+  }
+  Affine inner = InnerOf(term);
+  int64_t k = term->divisor;
+  bool division = term->kind == "floordiv";
+  if (IsPowerOfTwo(k)) {
+    // shifts and masks round down for negative values too
+    std::string text = Sum(inner, wide, Precedence::kProduct);
+    return division ? "(" + text + " >> " + std::to_string(Log2(k)) + ")"
+                    : "(" + text + " & " + std::to_string(k - 1) + ")";
+  }
+  int64_t lift = Lift(Of(inner), k);
+  std::string text = Sum(inner + Affine::Constant(lift), wide, Precedence::kAtom);
+  std::string result = text + (division ? " / " : " % ") + std::to_string(k);
+  if (division && lift != 0) result += " - " + std::to_string(lift / k);
+  return "(" + result + ")";
+}
+
+std::string Scope::Sum(const Affine& expr, bool wide, Precedence at_least) const {
+  struct Part {
+    bool negative;
+    std::string text;
+  };
+  std::vector<Part> parts;
+  for (const Term& term : expr->terms) {
+    bool first = parts.empty();
+    int64_t c = std::abs(term->coeff);
+    std::string atom = Atom(term, wide);
+    // in a wide sum the first term decides the type of the partial sums, and a wide product that of itself
+    bool cast = wide && (first || Magnitude(Of(Affine(0, {term}))) > INT32_MAX);
+    std::string text = c == 1 ? (cast ? "int64_t(" + atom + ")" : atom)
+                              : (cast ? "int64_t(" + std::to_string(c) + ")" : std::to_string(c)) + " * " + atom;
+    parts.push_back({term->coeff < 0, text});
+  }
+  // a positive term first, unless that one gives the type
+  if (!wide) {
+    std::stable_partition(parts.begin(), parts.end(), [](const Part& part) { return !part.negative; });
+  }
+  std::string text;
+  for (const Part& part : parts) {
+    if (text.empty()) {
+      text = part.negative ? "-" + part.text : part.text;
+    } else {
+      text += (part.negative ? " - " : " + ") + part.text;
+    }
+  }
+  int64_t constant = expr->constant;
+  bool large = std::abs(constant) > INT32_MAX;
+  std::string digits = std::to_string(std::abs(constant)) + (large ? "LL" : "");
+  if (text.empty()) return constant < 0 ? "(-" + digits + ")" : digits;
+  if (constant != 0) text += (constant < 0 ? " - " : " + ") + digits;
+  bool sum = parts.size() > 1 || constant != 0 || parts[0].negative;
+  bool product = text.find(" * ") != std::string::npos;
+  bool bracket = at_least == Precedence::kProduct ? sum : at_least == Precedence::kAtom && (sum || product);
+  return bracket ? "(" + text + ")" : text;
+}
+
+}  // namespace codegen
+}  // namespace uir
