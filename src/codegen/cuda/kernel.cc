@@ -48,8 +48,8 @@ class Walk {
         e_.out.Blank();
         for (const std::string& name : declared->second) e_.Declare(name);
       }
-      if (const auto* loop = node.as<LoopNode>()) {
-        One(ffi::GetRef<Loop>(loop), path);
+      if (auto loop = node.as<Loop>()) {
+        One(*loop, path);
       } else {
         One(node.as_or_throw<IOp>());
       }

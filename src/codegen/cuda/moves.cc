@@ -62,42 +62,37 @@ Transfer HowOf(const Emitter& e, const ISlice& slice, const IOp& iop) {
 
 void EmitMove(Emitter& e, const IOp& iop) {
   const ISlice target = iop->targets[0], source = iop->sources[0];
-  if (e.plan.HomeOf(target).kind == Home::Kind::kAlias) return;
+  const Home &to = e.plan.HomeOf(target), &from = e.plan.HomeOf(source);
+  if (to.kind == Home::Kind::kAlias) return;
   Layout layout = e.plan.WorkLayout(iop);
   std::optional<std::string> pad = PadOf(iop);
   std::string outside = pad ? *pad : StoredLiteral(TypeOf(std::string(iop->dtype)), int64_t{0});
+  bool by_value = from.registers() || from.kind == Home::Kind::kAlias;
+  auto loaded = [&] {
+    if (by_value) return e.Source(source, layout);
+    Fragment fragment(layout, source->rows, source->cols);
+    Regs x = e.Temporary(std::string(source->pointer->name) + "_in", std::string(iop->dtype), fragment);
+    e.Load(x, source, outside, HowOf(e, source, iop));
+    return x;
+  };
+  bool masked = pad && by_value && Bounded(source);
+  if (!to.registers() && !masked) {
+    e.Store(target, loaded(), HowOf(e, target, iop));
+    return;
+  }
   Regs y = e.Target(target, layout);
-  bool home = e.plan.HomeOf(target).registers();
-  if (!e.plan.HomeOf(source).registers() && e.plan.HomeOf(source).kind != Home::Kind::kAlias && !y.spare) {
+  if (!by_value && !y.spare) {
     e.Load(y, source, outside, HowOf(e, source, iop));
   } else {
-    Regs x;
-    if (e.plan.HomeOf(source).registers() || e.plan.HomeOf(source).kind == Home::Kind::kAlias) {
-      x = e.Source(source, layout);
-    } else {
-      x = e.Temporary(std::string(source->pointer->name) + "_in", std::string(iop->dtype), y.fragment);
-      e.Load(x, source, outside, HowOf(e, source, iop));
-    }
-    bool masked = pad && Bounded(source) && e.plan.HomeOf(source).registers();
-    if (!masked && !home) {
-      y = x;  // stored from where it is
-    } else {
-      Box box = masked ? e.BoxOf(source) : Box();
-      Coordinates needed = masked ? e.InsideNeeds(x.fragment, box) : Coordinates();
-      e.Each(
-          y, {&x},
-          [&](const Cell& at) {
-            std::string inside = masked ? e.Inside(x.fragment, box, at) : "";
-            e.Assign(y, at, inside.empty() ? x[at] : inside + " ? " + x[at] + " : " + outside);
-          },
-          needed);
-    }
+    Regs x = loaded();
+    Box box = masked ? e.BoxOf(source) : Box();
+    auto assign = [&](const Cell& at) {
+      std::string inside = masked ? e.Inside(x.fragment, box, at) : "";
+      e.Assign(y, at, inside.empty() ? x[at] : inside + " ? " + x[at] + " : " + outside);
+    };
+    e.Each(y, {&x}, assign, masked ? e.InsideNeeds(x.fragment, box) : Coordinates());
   }
-  if (home) {
-    e.Commit(target, y);
-  } else {
-    e.Store(target, y, HowOf(e, target, iop));
-  }
+  e.Commit(target, y);
 }
 
 }  // namespace cuda

@@ -108,18 +108,22 @@ void Needs::Dtype(const std::string& dtype) {
 std::string Needs::Text() const {
   std::set<std::string> headers = includes_;
   for (const std::string& header : HelperHeaders(helpers_)) headers.insert(header);
-  headers.insert("cstdint");
+  // NVRTC has no standard headers, but knows these types
+  std::string text =
+      "#ifndef __CUDACC_RTC__\n#include <cstdint>\n#else\n"
+      "using int8_t = signed char;\nusing uint8_t = unsigned char;\nusing int16_t = short;\n"
+      "using uint16_t = unsigned short;\nusing int32_t = int;\nusing uint32_t = unsigned;\n"
+      "using int64_t = long long;\nusing uint64_t = unsigned long long;\n#endif\n";
+  for (const std::string& header : headers) text += "#include <" + header + ">\n";
   std::string device;
   for (const Item& item : Items()) {
     if (core_.count(item.name)) device += "\n" + item.text;
   }
   if (!intrinsics_.empty()) device += "\n" + IntrinsicsText(intrinsics_);
-  std::string text = "#ifdef UIR_SIMT\n#include <uir_simt.h>  // the host model defines what stands in the other branch\n#else\n";
-  for (const std::string& header : headers) text += "#include <" + header + ">\n";
-  text += device + "#endif\n";
+  // the host model defines these itself, with checks
+  if (!device.empty()) text += "\n#ifndef UIR_SIMT" + device + "#endif  // UIR_SIMT\n";
   std::string helpers = HelperText(helpers_);
-  if (!helpers.empty()) text += "\n" + helpers;
-  return text;
+  return text + (helpers.empty() ? "" : "\n") + helpers;
 }
 
 }  // namespace cuda

@@ -26,9 +26,9 @@ struct Walk {
   void Body(const ffi::Array<ffi::ObjectRef>& body) {
     path.push_back(0);
     for (const ffi::ObjectRef& node : body) {
-      if (const auto* loop = node.as<LoopNode>()) {
-        loops.push_back(ffi::GetRef<Loop>(loop));
-        Body(loop->body);
+      if (auto loop = node.as<Loop>()) {
+        loops.push_back(*loop);
+        Body((*loop)->body);
         loops.pop_back();
       } else {
         One(node.as_or_throw<IOp>());
