@@ -44,6 +44,21 @@ class MatmulGeometry:
     strides: tuple[tuple[int, int], ...]
     offsets: tuple[int, ...]
 
+    @property
+    def unit_stride(self) -> bool:
+        """Whether each operand lies by rows or by columns, without overlaps, and the result by rows."""
+        shapes = ((self.m, self.k), (self.k, self.n), (self.m, self.n))
+        *operands, result = zip(shapes, self.strides, strict=True)
+        return _by_rows(*result) and all(
+            _by_rows(shape, strides) or _by_rows(shape[::-1], strides[::-1]) for shape, strides in operands
+        )
+
+
+def _by_rows(shape: tuple[int, int], strides: tuple[int, int]) -> bool:
+    """Whether rows are contiguous and do not overlap; a dimension of one element has any stride."""
+    (rows, columns), (row_stride, column_stride) = shape, strides
+    return (columns == 1 or column_stride == 1) and (rows == 1 or row_stride >= columns)
+
 
 def _stride(layout: Layout, axis: int) -> int | None:
     """The stride of a dimension that has one (1 where its extent is 1, as any will do)."""

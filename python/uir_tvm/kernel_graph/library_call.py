@@ -40,8 +40,11 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     kind = op.name.removeprefix("library.")
     attributes: MatmulAttrs | Conv2dAttrs = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
     weight = op.operands[1].base
-    if weight.constant is not None and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
+    constant = weight.constant is not None
+    if table.packs and constant and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
         attributes, weight = _packed(program, op, attributes)
+    elif isinstance(attributes, Conv2dAttrs) and not op.operands[1].is_whole:
+        weight = program.constant(dense(op.operands[1], 4), "weight")
     operands = [op.operands[0].base, weight]
     bias, residual = operand(op, "bias"), operand(op, "residual")
     if bias is not None:

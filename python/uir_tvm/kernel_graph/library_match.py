@@ -61,7 +61,7 @@ def _matmul(op: Op, table: LibraryTable) -> Op | None:
             return None
         views.append(matrix.broadcast((*batch, *shape[-2:])))
     shape = (*batch, shapes[0][-2], shapes[1][-1])
-    attributes = {"shape": shape, "alpha": 1.0, "epilogue": ()}
+    attributes = {"shape": shape, "alpha": 1.0, "epilogue": (), "unit_stride": table.unit_stride}
     return Op("library.matmul", None, views, op.results, attributes)
 
 
@@ -82,6 +82,9 @@ def _conv2d(op: Op, table: LibraryTable) -> Op | None:
         for name in ("strides", "padding", "dilation")
     }
     window["groups"] = int(found.groups)
+    above, left, below, right = window["padding"]
+    if table.symmetric_padding and (above, left) != (below, right):
+        return None
     attributes = {"shape": op.shape, "epilogue": (), "conv": window}
     return Op("library.conv2d", None, [data, weight], op.results, attributes)
 
@@ -130,17 +133,17 @@ def _step(op: Op, reader: Op, position: int, table: LibraryTable) -> tuple[str, 
         return None
     if not _in_order(view, result.shape):
         return None
-    epilogue = op.attrs["epilogue"]
+    epilogue, kind = op.attrs["epilogue"], op.name.removeprefix("library.")
     if len(reader.operands) == 1:
         token = table.activations.get(reader.name)
-        return (token, None) if token and table.allows((*epilogue, token)) else None
+        return (token, None) if token and table.allows((*epilogue, token), kind) else None
     if reader.name != "add" or len(reader.operands) != 2:
         return None
     other = reader.operands[1 - position].reshape(shape)
     if other is None or other.base.dtype != result.dtype:
         return None
     token = "bias" if _is_bias(op, other) else "residual"
-    if not table.allows((*epilogue, token)):
+    if not table.allows((*epilogue, token), kind):
         return None
     if token == "residual" and not _lies_as_result(op, other):
         return None
@@ -180,12 +183,13 @@ def operand(op: Op, token: str) -> View | None:
 
 
 def geometry(op: Op) -> MatmulGeometry | None:
-    """Sizes and strides of a ``library.matmul``; None where an operand has to be copied first."""
+    """Sizes and strides of a ``library.matmul``; None where the library needs a copy of an operand."""
     out = op.result.view().reshape(op.attrs["shape"])
     residual = operand(op, "residual")
     if out is None or (residual is not None and residual.layout != out.layout):
         return None
-    return matmul_geometry(op.operands[0].layout, op.operands[1].layout, out.layout)
+    found = matmul_geometry(op.operands[0].layout, op.operands[1].layout, out.layout)
+    return None if found and op.attrs["unit_stride"] and not found.unit_stride else found
 
 
 def combine(program: Program) -> None:
@@ -239,7 +243,12 @@ def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[O
         ]
         operands.append(program.constant(np.concatenate(parts), "bias").view().broadcast(shape))
         epilogue = ("bias",)
-    attributes = {"shape": shape, "alpha": 1.0, "epilogue": epilogue}
+    attributes = {
+        "shape": shape,
+        "alpha": 1.0,
+        "epilogue": epilogue,
+        "unit_stride": family[0].attrs["unit_stride"],
+    }
     first = family[0].result
     joined = program.add_op(
         "library.matmul", operands, shape, first.dtype, attributes=attributes, hint=first.name

@@ -44,6 +44,14 @@ class LibraryTable:
         Sequences of ``bias``, ``residual`` and ``activation`` that it applies, each in this order.
     attention : AttentionLimits, optional
         What of attention is one kernel; None: two products and a softmax, each by itself.
+    only : mapping
+        Operator -> the activations, by the library's names, that it applies; what is not listed applies all.
+    packs : bool
+        Whether constant weights are brought into a layout of the library's own.
+    unit_stride : bool
+        Whether it reads and writes only matrices of which one stride is 1 (the column's, of a result).
+    symmetric_padding : bool
+        Whether a conv2d pads opposite sides alike.
     """
 
     functions: Mapping[str, str]
@@ -51,14 +59,21 @@ class LibraryTable:
     activations: Mapping[str, str]
     epilogues: tuple[tuple[str, ...], ...]
     attention: AttentionLimits | None = None
+    only: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    packs: bool = True
+    unit_stride: bool = False
+    symmetric_padding: bool = False
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
         return operator in self.functions and set(dtypes) <= self.dtypes and len(set(dtypes)) == 1
 
-    def allows(self, steps: Sequence[str]) -> bool:
-        """Whether it applies an epilogue of ``bias``, ``residual`` and names of activations."""
-        kinds = tuple(step if step in ("bias", "residual") else "activation" for step in steps)
+    def allows(self, steps: Sequence[str], operator: str = "matmul") -> bool:
+        """Whether an operator takes an epilogue of ``bias``, ``residual`` and names of activations."""
+        terms = ("bias", "residual")
+        if operator in self.only and not {step for step in steps if step not in terms} <= self.only[operator]:
+            return False
+        kinds = tuple(step if step in terms else "activation" for step in steps)
         return any(_within(kinds, epilogue) for epilogue in self.epilogues)
 
 
@@ -81,11 +96,23 @@ CPU = LibraryTable(
     },
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
 )
+#: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
+CUDA = LibraryTable(
+    functions={"matmul": "uir.library.cuda.matmul", "conv2d": "uir.library.cuda.conv2d"},
+    dtypes=frozenset({"float32", "float16", "bfloat16"}),
+    activations={"nn.relu": "relu", "nn.gelu_tanh": "gelu_tanh"},
+    epilogues=(("bias", "residual", "activation"),),
+    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128),
+    only={"conv2d": frozenset({"relu"})},
+    packs=False,
+    unit_stride=True,
+    symmetric_padding=True,
+)
 #: A target without a library: every contraction is a kernel of its own.
 NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=())
 
 #: Key of a target (`tvm.target.Target.keys`) -> its library.
-LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "none": NONE}
+LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "cuda": CUDA, "none": NONE}
 
 
 def library_of(keys: Sequence[str]) -> LibraryTable:
