@@ -89,7 +89,7 @@ class KernelRecord:
         return 1 if self.optimized is None or self.fallback else num_phases(self.optimized)
 
     @property
-    def lowered(self) -> tirx.PrimFunc:
+    def lowered(self) -> Any:
         """What is handed to TVM's code generation."""
         return self.products.get("source", self.products["prim_func"])
 

@@ -71,7 +71,7 @@ class Launch:
     block: int
     shared_bytes: int
     cooperative: bool
-    params: tuple[str, ...] = attrs.field(converter=tuple)
+    params: tuple[str, ...]
 
 
 @attrs.frozen
@@ -99,9 +99,9 @@ class DeviceKernel:
 
     name: str
     source: str = attrs.field(repr=False)
-    launches: tuple[Launch, ...] = attrs.field(converter=tuple)
-    params: tuple[Parameter, ...] = attrs.field(converter=tuple)
-    workspace: tuple[Workspace, ...] = attrs.field(converter=tuple)
+    launches: tuple[Launch, ...]
+    params: tuple[Parameter, ...]
+    workspace: tuple[Workspace, ...]
     hardware: str
     arch: str
     report: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
@@ -112,9 +112,11 @@ class DeviceKernel:
         return DeviceKernel(
             name=str(graph.name),
             source=str(printed["source"]),
-            launches=[_launch(row) for row in printed["kernels"]],
-            params=[Parameter.of(pointer) for pointer in graph.params],
-            workspace=[Workspace(str(row["name"]), int(row["bytes"])) for row in printed["workspace"]],
+            launches=tuple(_launch(row) for row in printed["kernels"]),
+            params=tuple(Parameter.of(pointer) for pointer in graph.params),
+            workspace=tuple(
+                Workspace(str(row["name"]), int(row["bytes"])) for row in printed["workspace"]
+            ),
             hardware=str(graph.hardware.name),
             arch=str(graph.hardware.figures["arch"]),
             report=_plain(printed["report"]),
@@ -142,7 +144,7 @@ def _launch(row: Mapping[str, Any]) -> Launch:
         block=int(row["block"]),
         shared_bytes=int(row["shared_bytes"]),
         cooperative=bool(row["cooperative"]),
-        params=[str(name) for name in row["params"]],
+        params=tuple(str(name) for name in row["params"]),
     )
 
 

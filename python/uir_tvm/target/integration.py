@@ -7,14 +7,18 @@ Functions and modules for other targets go through TVM's own pipelines, unchange
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import tvm
 from tvm import relax, tirx
 from tvm.relax import pipeline as relax_pipeline
 from tvm.tirx import compilation_pipeline as tir_pipeline
 
-from . import registry
+from . import host_side, registry
+from .device_kernel import DeviceKernel
+
+if TYPE_CHECKING:
+    from ..pipeline import KernelRecord
 
 _registered = False
 
@@ -27,6 +31,7 @@ def register() -> None:
     _registered = True
     for spec in registry.TARGETS.values():
         tvm.target.register_tag(spec.name, dict(spec.target().export()), override=True)
+    host_side.register()
     _register_tir_pipeline()
     _register_relax_pipelines()
 
@@ -45,22 +50,36 @@ def _register_tir_pipeline() -> None:
 def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRModule:
     """Take every PrimFunc in blocks whose target is ours through the stages.
 
-    Before: S-TIR, scheduled or not.  After: the TIR that the target made of its iGraph; a function
-    that a stage refused is unchanged, for the stock pipeline to lower (see `uir_tvm.pipeline`).
+    Before: S-TIR, scheduled or not.  After: the TIR that the target made of its iGraph, or where it printed
+    source the functions of `host_side`.  A function that a stage refused is for the stock pipeline to lower
+    (see `uir_tvm.pipeline`), on the host where the target is a device.
     """
     from ..pipeline import compile_kernel
 
-    lowered = {}
+    lowered: dict[Any, tirx.PrimFunc] = {}
     for gvar, func in mod.functions.items():
         target = func.attrs.get("target") if func.attrs else None
         if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
             record = compile_kernel(func, target, gvar.name_hint)
-            if not record.fallback:
-                lowered[gvar] = record.lowered
+            for name, made in _functions(func, gvar.name_hint, record).items():
+                lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made
     if lowered:
         mod = tvm.IRModule(mod.functions, attrs=mod.attrs)
         mod.update(tvm.IRModule(lowered))
     return mod
+
+
+def _functions(func: tirx.PrimFunc, name: str, record: KernelRecord) -> dict[str, tirx.PrimFunc]:
+    """The functions that take a function's place, by name."""
+    place = registry.place_of(func.attrs["target"])
+    symbol = str(func.attrs.get("global_symbol", name))
+    if record.fallback:
+        made = {} if place.device == "cpu" else host_side.on_host(func, symbol)
+    elif isinstance(record.lowered, DeviceKernel):
+        made = host_side.launching(func, symbol, record.lowered, place)
+    else:
+        made = {symbol: record.lowered}
+    return {name if key == symbol else key: value for key, value in made.items()}
 
 
 def has_blocks(func: tirx.PrimFunc) -> bool:

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What stands on the host for a kernel of a device: the function that launches it, or that runs it itself.
+
+    NAME                 takes tensors of the device, calls NAME_kernel of the runtime module
+    NAME_kernel          carries the kernel's source to `target.build.ext_dev`, which makes that module
+
+and for a function that the device does not take
+
+    NAME                 copies its tensors to the host, calls NAME_on_host, copies back what that wrote
+    NAME_on_host         TVM's own lowering, for the host
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import tvm
+import tvm_ffi
+from tvm import tirx
+from tvm.ir import PointerType, PrimType
+from tvm_ffi.structural import WalkResult, structural_walk
+
+from .device_kernel import DeviceKernel
+from .device_module import CONSTRUCTOR, saved
+from .place import Place
+
+#: Kind of TVM target whose build function is ours.
+KIND = "ext_dev"
+#: Attributes of a carrier.
+METADATA, SOURCE = "uir.kernel", "uir.source"
+#: tirx's calling convention of functions that others launch, which MakePackedAPI leaves alone.
+DEVICE_KERNEL_LAUNCH = 2
+#: Functions of src/runtime/host_copy.cc.
+TO_HOST, FROM_HOST = "uir.runtime.to_host", "uir.runtime.from_host"
+
+
+def launching(
+    func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
+) -> dict[str, tirx.PrimFunc]:
+    """The functions that stand for a kernel, by name.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        The function that the kernel was made of: its parameters and attributes are kept.
+    name : str
+        Its global symbol.
+    """
+    entry = f"{name}_kernel"
+    call = tirx.Evaluate(tirx.call_packed(entry, *func.params))
+    row = kernel.metadata(entry, saved(kernel, place))
+    carrier = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32"))).with_attr(
+        {
+            "global_symbol": entry,
+            "target": tvm.target.Target({"kind": KIND, "keys": ["uir"], "model": kernel.hardware}),
+            "calling_conv": DEVICE_KERNEL_LAUNCH,
+            METADATA: json.dumps(row),
+            SOURCE: kernel.source,
+        }
+    )
+    return {name: _host_function(func, call), entry: carrier}
+
+
+def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:
+    """The functions that run on the host what the device does not take, by name."""
+    target = func.attrs["target"]
+    host = tvm.target.Target("llvm") if target.host is None else target.host
+    inner = f"{name}_on_host"
+    written = _written(func)
+    copies = [tirx.Var(f"host_{param.name}", PointerType(PrimType("void"))) for param in func.params]
+    steps: list[Any] = []
+    for copy, param in zip(copies, func.params, strict=True):
+        steps.append(tirx.Bind(copy, _call(PointerType(PrimType("void")), TO_HOST, param)))
+    steps.append(tirx.Evaluate(tirx.call_cpacked(inner, *copies)))
+    for copy, param in zip(copies, func.params, strict=True):
+        steps.append(tirx.Evaluate(tirx.call_packed(FROM_HOST, copy, param, param.name in written)))
+    # a function for the host is one whose host is the host: MakePackedAPI passes over others
+    moved = func.with_attr({"global_symbol": inner, "target": host.with_host(host)})
+    return {name: _host_function(func, tirx.SeqStmt(steps)), inner: moved}
+
+
+def build_carriers(mod: tvm.IRModule, _target: tvm.target.Target) -> tvm_ffi.Module:
+    """The runtime module of the kernels that carriers carry; TVM calls it as ``target.build.ext_dev``."""
+    carriers = [func for _, func in mod.functions_items()]
+    metadata = {"kernels": [json.loads(str(func.attrs[METADATA])) for func in carriers]}
+    sources = [str(func.attrs[SOURCE]) for func in carriers]
+    return tvm_ffi.get_global_func(CONSTRUCTOR)(json.dumps(metadata), sources, [{} for _ in carriers])
+
+
+def register() -> None:
+    """Let TVM find `build_carriers`."""
+    tvm_ffi.register_global_func(f"target.build.{KIND}", build_carriers, override=True)
+
+
+def _host_function(func: tirx.PrimFunc, body: Any) -> tirx.PrimFunc:
+    """The function with a body that calls; it has no blocks any more."""
+    made = tirx.PrimFunc(func.params, body, func.ret_type, func.attrs, func.span)
+    return made.without_attr("s_tir") if "s_tir" in (func.attrs or {}) else made
+
+
+def _call(type_: Any, *args: Any) -> Any:
+    """A packed call with a result."""
+    call = tirx.call_packed(*args)
+    return tvm.ir.Call(call.op, call.args, call.attrs, ret_ty=type_)
+
+
+def _written(func: tirx.PrimFunc) -> set[str]:
+    """Names of the parameters that a function stores to."""
+    names: set[str] = set()
+
+    def store(statement: tirx.BufferStore) -> WalkResult:
+        names.add(str(statement.buffer.name))
+        return WalkResult.ADVANCE
+
+    structural_walk(func.body, (tirx.BufferStore, store), order="pre")
+    return names & {str(param.name) for param in func.params}
+
+
+__all__: Sequence[str] = ["build_carriers", "launching", "on_host", "register"]

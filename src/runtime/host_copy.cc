@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file host_copy.cc
+ * \brief Copies of device tensors on the host, for functions that run there in the device's stead.
+ */
+#include <dlpack/dlpack.h>
+#include <tvm/ffi/container/tensor.h>
+#include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/ffi/function.h>
+#include <tvm/ffi/reflection/registry.h>
+#include <tvm/runtime/device_api.h>
+
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <vector>
+
+namespace uir::runtime {
+
+namespace ffi = tvm::ffi;
+
+namespace {
+
+/*! \brief A tensor in host memory of its own. */
+struct HostCopy {
+  DLTensor tensor{};
+  std::vector<int64_t> shape;
+  std::unique_ptr<void, decltype(&std::free)> data{nullptr, std::free};
+};
+
+constexpr size_t kAlignment = tvm::runtime::kAllocAlignment;
+
+void Copy(DLTensor* from, DLTensor* to, DLDevice device) {
+  tvm::runtime::DeviceAPI* api = tvm::runtime::DeviceAPI::Get(device);
+  void* stream = TVMFFIEnvGetStream(device.device_type, device.device_id);
+  api->CopyDataFromTo(from, to, stream);
+  // the host goes on with the data at once
+  api->StreamSync(device, stream);
+}
+
+/*! \brief A copy of a tensor of a device, as the address of a DLTensor; `FromHost` takes it back. */
+void* ToHost(DLTensor* tensor) {
+  auto copy = std::make_unique<HostCopy>();
+  copy->shape.assign(tensor->shape, tensor->shape + tensor->ndim);
+  size_t bytes = tvm::ffi::GetDataSize(*tensor);
+  copy->data.reset(std::aligned_alloc(kAlignment, (bytes + kAlignment) / kAlignment * kAlignment));
+  if (!copy->data) throw std::bad_alloc();
+  copy->tensor = *tensor;
+  copy->tensor.data = copy->data.get();
+  copy->tensor.device = {kDLCPU, 0};
+  copy->tensor.shape = copy->shape.data();
+  copy->tensor.strides = nullptr;
+  copy->tensor.byte_offset = 0;
+  Copy(tensor, &copy->tensor, tensor->device);
+  return &copy.release()->tensor;
+}
+
+/*! \brief Frees a copy, and before that copies it to the tensor where it was written. */
+void FromHost(void* handle, DLTensor* tensor, bool written) {
+  // the tensor is the first member
+  std::unique_ptr<HostCopy> copy(static_cast<HostCopy*>(handle));
+  if (written) Copy(&copy->tensor, tensor, tensor->device);
+}
+
+}  // namespace
+
+TVM_FFI_STATIC_INIT_BLOCK() {
+  tvm::ffi::reflection::GlobalDef().def("uir.runtime.to_host", &ToHost).def("uir.runtime.from_host", &FromHost);
+}
+
+}  // namespace uir::runtime
