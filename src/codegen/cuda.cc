@@ -53,17 +53,16 @@ Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
     report.Set(kernel.name, Strings(kernel.notes));
     for (const IPointer& pointer : graph->pointers) {
       bool owned = pointer->level == "dram" && pointer->role == "tmp";
-      bool used = std::find(kernel.params.begin(), kernel.params.end(), std::string(pointer->name)) != kernel.params.end();
+      bool used =
+          std::find(kernel.params.begin(), kernel.params.end(), std::string(pointer->name)) != kernel.params.end();
       if (!owned || !used || workspaces.count(pointer->name)) continue;
       int64_t bytes = pointer->size * TypeOf(std::string(pointer->dtype)).bytes;
       workspaces.Set(pointer->name, bytes);
       workspace.push_back(Record{{"name", pointer->name}, {"bytes", bytes}});
     }
   }
-  return {{"source", ffi::String(needs.Text() + body)},
-          {"kernels", kernels},
-          {"workspace", workspace},
-          {"report", report}};
+  return {
+      {"source", ffi::String(needs.Text() + body)}, {"kernels", kernels}, {"workspace", workspace}, {"report", report}};
 }
 
 }  // namespace

@@ -153,6 +153,8 @@ class Emitter {
   Address AddressOf(const ISlice& slice);
   /*! \brief Pointer to element (row, col), both texts; honours the home's swizzle. */
   std::string Element(const ISlice& slice, const std::string& row, const std::string& col);
+  /*! \brief Pointer to an element of a swizzled home, by its index (text) from the pointer's first element. */
+  std::string Swizzled(const ISlice& slice, const std::string& index);
   /*! \brief Shared memory of the block beyond the graph's own; returns its first byte. */
   int64_t AllocateShared(int64_t bytes, int64_t align);
   /*!
@@ -213,7 +215,7 @@ class Emitter {
 };
 
 using EmitFn = void (*)(Emitter& e, const IOp& iop);
-using WishFn = std::vector<Wish> (*)(const IOp& iop, const Arch& arch);
+using WishFn = std::vector<Wish> (*)(const IOp& iop, const IGraph& graph, const Arch& arch);
 
 /*! \brief What the printer knows of a class of iOps; ops.cc holds the table, a file for each class the functions. */
 struct OpRow {

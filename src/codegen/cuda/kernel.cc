@@ -4,6 +4,8 @@
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
+#include <iterator>
+#include <sstream>
 
 #include "../error.h"
 #include "ops.h"
@@ -14,25 +16,21 @@ namespace cuda {
 
 namespace {
 
-/*! \brief Words of C++, names of the prelude's and of the loops that emitters print. */
-const std::set<std::string>& Reserved() {
-  static const std::set<std::string> words = {
-      "auto",     "bool",     "break",    "case",      "char",     "class",   "const",     "continue", "default",
-      "delete",   "do",       "double",   "else",      "enum",     "extern",  "false",     "float",    "for",
-      "goto",     "if",       "inline",   "int",       "long",     "new",     "operator",  "private",  "public",
-      "register", "return",   "short",    "signed",    "sizeof",   "static",  "struct",    "switch",   "template",
-      "this",     "true",     "try",      "typedef",   "union",    "unsigned", "using",    "void",     "volatile",
-      "while",    "reg",      "vec",      "word",      "smem",     "lane",    "unit",      "pid",      "r",
-      "rb",       "cb",       "vr",       "vc",        "n",        "v",       "row",       "col",      "from",
-      "to",       "min",      "max",      "scratch_at", "temporary_at", "shared_at", "load_vec", "store_vec",
-      "threadIdx", "blockIdx", "blockDim", "gridDim",   "main",     "exp",     "log",       "abs",      "half",
-      "near",     "far",      "linux",    "unix",      "signbit",  "isnan",   "isinf",     "isfinite", "y0",
-      "y1",       "yn",       "j0",       "j1",        "jn",       "gamma",   "not",       "and",      "or",
-      "xor",      "compl",    "bitand",   "bitor",     "typename", "namespace", "mutable", "explicit", "friend",
-      "protected", "virtual", "union",    "union",     "char16_t", "char32_t", "wchar_t",  "nullptr",  "noexcept",
-      "constexpr", "decltype", "static_assert", "thread_local", "alignas", "alignof", "asm", "catch", "throw",
-      "typeid",   "export",   "dynamic_cast", "const_cast", "reinterpret_cast", "static_cast"};
-  return words;
+/*! \brief Words of C++, functions of its library, names of the prelude's and of the loops that emitters print. */
+const char* const kReserved =
+    "abs alignas alignof and asm auto bitand bitor blockDim blockIdx bool break case catch cb char "
+    "char16_t char32_t class col compl const const_cast constexpr continue decltype default delete do "
+    "double dynamic_cast else enum exp explicit export extern false far first float for friend from gamma "
+    "goto gridDim half if inline int isfinite isinf isnan j0 j1 jn lane linux load_vec log long main max "
+    "min mutable n namespace near new noexcept not nullptr operator or pid private protected public r rb "
+    "reg register reinterpret_cast return row scratch_at shared_at short signbit signed sizeof smem "
+    "static static_assert static_cast store_vec struct switch template temporary_at this threadIdx "
+    "thread_local throw to true try typedef typeid typename union unit unix unsigned using v vc vec "
+    "virtual void volatile vr wchar_t while word xor y0 y1 yn ";
+
+std::set<std::string> Reserved() {
+  std::istringstream words(kReserved);
+  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
 }
 
 /*! \brief The body, printed in order; knows where register arrays are declared. */

@@ -86,7 +86,20 @@ Address Emitter::AddressOf(const ISlice& slice) {
   return address;
 }
 
+std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
+  const ScalarType& type = TypeOf(std::string(slice->pointer->dtype));
+  needs.Core("swizzled");
+  return TextOf(std::string(slice->pointer->name)) + " + swizzled<" + Text(plan.HomeOf(slice).pitch_bytes) + ", " +
+         Text(type.bytes) + ">(" + index + ")";
+}
+
 std::string Emitter::Element(const ISlice& slice, const std::string& row, const std::string& col) {
+  const Home& home = plan.HomeOf(slice);
+  if (home.kind == Home::Kind::kAlias) return Element(*home.alias, row, col);
+  if (home.swizzle_bytes != 0) {
+    return Swizzled(slice, scope.Text(slice->offset) + Term(row, slice->row_stride, slice->rows) +
+                               Term(col, slice->col_stride, slice->cols));
+  }
   return AddressOf(slice).text + Term(row, slice->row_stride, slice->rows) + Term(col, slice->col_stride, slice->cols);
 }
 
@@ -94,9 +107,7 @@ void Emitter::Load(const Regs& regs, const ISlice& slice, const std::string& out
   Move(regs, slice, true, outside, how);
 }
 
-void Emitter::Store(const ISlice& slice, const Regs& regs, const Transfer& how) {
-  Move(regs, slice, false, "", how);
-}
+void Emitter::Store(const ISlice& slice, const Regs& regs, const Transfer& how) { Move(regs, slice, false, "", how); }
 
 void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::string& outside, const Transfer& how) {
   const Fragment& f = regs.fragment;
@@ -126,8 +137,13 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
   const Layout& l = f.layout;
   std::string lane = f.replicated_r() ? "" : Term(LaneRow(l), l.vec_r * slice->row_stride, f.rows);
   lane += f.replicated_c() ? "" : Term(LaneCol(l), l.vec_c * slice->col_stride, f.cols);
-  out.Line((constant ? "const " : "") + type + "* const " + (load ? "from" : "to") + " = " + AddressOf(slice).text +
-           lane + ";");
+  if (plan.HomeOf(slice).swizzle_bytes != 0) {
+    // the permutation acts on the whole index, so only the index is common to the accesses
+    out.Line("const int first = " + scope.Text(slice->offset) + lane + ";");
+  } else {
+    out.Line((constant ? "const " : "") + type + "* const " + (load ? "from" : "to") + " = " + AddressOf(slice).text +
+             lane + ";");
+  }
   bool bounded = wide.along_rows ? box.rows() : box.cols();
   if (wide.elements > exact.elements && bounded) {
     // most tiles are whole: they move by wide accesses, one that the box cuts moves element by element
@@ -185,20 +201,23 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
   auto coordinate = [&](bool wanted, bool replicated, const char* name, const std::string& lane, int vec, int step,
                         const std::string& block, const std::string& within, int stride) {
     if (!wanted || replicated) return std::string("0");
-    std::string text =
-        Term(lane, vec, kLanes) + Term(block, step, INT16_MAX) + Term(within, stride, INT16_MAX);
+    std::string text = Term(lane, vec, kLanes) + Term(block, step, INT16_MAX) + Term(within, stride, INT16_MAX);
     out.Line(std::string("const int ") + name + " = " + (text.empty() ? "0" : text.substr(3)) + ";");
     return std::string(name);
   };
   Cell cell;
-  cell.row = coordinate(needed.row, f.replicated_r(), "row", LaneRow(l), l.vec_r, l.step_r(), at[0], at[2],
-                        by_rows ? w : 1);
-  cell.col = coordinate(needed.col, f.replicated_c(), "col", LaneCol(l), l.vec_c, l.step_c(), at[1], at[3],
-                        by_rows ? 1 : w);
+  cell.row =
+      coordinate(needed.row, f.replicated_r(), "row", LaneRow(l), l.vec_r, l.step_r(), at[0], at[2], by_rows ? w : 1);
+  cell.col =
+      coordinate(needed.col, f.replicated_c(), "col", LaneCol(l), l.vec_c, l.step_c(), at[1], at[3], by_rows ? 1 : w);
   std::string condition = Inside(f, box, cell);
   std::string copies = load ? "" : OneOfCopies(f);
   if (!copies.empty()) condition += (condition.empty() ? "" : " && ") + copies;
   std::string type = TypeOf(regs.dtype).stored, pointer = load ? "from" : "to";
+  if (plan.HomeOf(slice).swizzle_bytes != 0) {
+    pointer = "(" + Swizzled(slice, "first" + offset) + ")";
+    offset.clear();
+  }
   std::string guard = condition.empty() ? "" : "if (" + condition + ") ";
   std::string kind = std::string(stream ? "_stream" : "");
   if (w == 1 && !stream) {
@@ -216,7 +235,8 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
       if (w == 1) return block;
       return block == "0" ? std::string("n") : "(" + block + " * " + Text(w) + " + n)";
     };
-    std::string value = by_rows ? regs.At(at[0], at[1], within(at[2]), at[3]) : regs.At(at[0], at[1], at[2], within(at[3]));
+    std::string value =
+        by_rows ? regs.At(at[0], at[1], within(at[2]), at[3]) : regs.At(at[0], at[1], at[2], within(at[3]));
     std::string each = "for (int n = 0; n < " + Text(w) + "; ++n) ";
     needs.Core("vec");
     needs.Core((load ? "load_vec" : "store_vec") + kind);

@@ -21,9 +21,7 @@ std::optional<std::string> PadOf(const IOp& iop) {
   return StoredLiteral(type, (*pad).second.cast<double>());
 }
 
-bool Bounded(const ISlice& slice) {
-  return slice->row_begin || slice->row_end || slice->col_begin || slice->col_end;
-}
+bool Bounded(const ISlice& slice) { return slice->row_begin || slice->row_end || slice->col_begin || slice->col_end; }
 
 /*! \brief How often the kernel's units together move as many elements as a dram pointer has. */
 double TimesOver(const Emitter& e, const ISlice& slice, const IOp& iop) {

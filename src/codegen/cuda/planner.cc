@@ -135,7 +135,7 @@ void Planner::ChooseLayouts() {
       first = name;
     }
     if (row.wishes == nullptr) continue;
-    for (const Wish& wish : row.wishes(use.iop, plan_->arch_)) {
+    for (const Wish& wish : row.wishes(use.iop, plan_->graph_, plan_->arch_)) {
       const ISlice* slice = OperandOf(use.iop, wish.operand, &hold);
       if (slice != nullptr && in_registers(*slice)) wishes.emplace_back(std::string((*slice)->pointer->name), wish);
     }

@@ -20,6 +20,8 @@ struct Item {
   std::string name;
   std::vector<std::string> calls;
   std::string text;
+  /*! \brief Whether it is plain C++, that the host model compiles as it is. */
+  bool plain = false;
 };
 
 const std::vector<Item>& Items() {
@@ -82,6 +84,18 @@ const std::vector<Item>& Items() {
        "  using W = typename word<sizeof(T) * N>::type;\n"
        "  __stcs(reinterpret_cast<W*>(to), same_bits<W>(value));\n"
        "}\n"},
+      {"swizzled",
+       {},
+       "// Where element `index` of a tile lies whose rows have PITCH bytes: the 16-byte chunks of every 128 bytes "
+       "change\n"
+       "// places from row to row, so that lanes which read a column of chunks meet no bank twice.\n"
+       "template <int PITCH, int BYTES>\n"
+       "__device__ __forceinline__ int swizzled(int index) {\n"
+       "  constexpr int row = PITCH < 128 ? 128 : PITCH, chunks = (PITCH < 128 ? PITCH : 128) / 16;\n"
+       "  const int byte = index * BYTES;\n"
+       "  return (byte ^ (byte / row % chunks * 16)) / BYTES;\n"
+       "}\n",
+       true},
   };
   return items;
 }
@@ -116,14 +130,15 @@ std::string Needs::Text() const {
       "using int64_t = long long;\nusing uint64_t = unsigned long long;\n#endif\n";
   for (const std::string& header : headers) text += "#include <" + header + ">\n";
   std::string device;
+  std::string plain;
   for (const Item& item : Items()) {
-    if (core_.count(item.name)) device += "\n" + item.text;
+    if (core_.count(item.name)) (item.plain ? plain : device) += "\n" + item.text;
   }
   if (!intrinsics_.empty()) device += "\n" + IntrinsicsText(intrinsics_);
   // the host model defines these itself, with checks
   if (!device.empty()) text += "\n#ifndef UIR_SIMT" + device + "#endif  // UIR_SIMT\n";
   std::string helpers = HelperText(helpers_);
-  return text + (helpers.empty() ? "" : "\n") + helpers;
+  return text + plain + (helpers.empty() ? "" : "\n") + helpers;
 }
 
 }  // namespace cuda

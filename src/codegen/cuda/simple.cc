@@ -31,8 +31,9 @@ void EmitSync(Emitter& e, const IOp& iop) {
   if (scope == "dram") {
     auto cooperative = graph->attrs.find("cooperative");
     if (cooperative == graph->attrs.end() || !(*cooperative).second.cast<bool>()) {
-      e.Refuse("All units of the grid must meet within one kernel.", "one kernel for each phase, or a cooperative launch",
-               "", "cut the graph at sync.dram, or set its attribute cooperative");
+      e.Refuse("All units of the grid must meet within one kernel.",
+               "one kernel for each phase, or a cooperative launch", "",
+               "cut the graph at sync.dram, or set its attribute cooperative");
     }
     e.needs.Include("cooperative_groups.h");
     e.out.Line("cooperative_groups::this_grid().sync();");
