@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import NONE
+from uir_tvm.library.registry import CUDA, NONE
 
 from .programs import arguments, assert_close, check, constant, kinds, module, only, run, run_graph
 
@@ -117,3 +117,65 @@ def test_combined_weights_keep_their_values() -> None:
     graph = check({"x": ((3, 8), "float32")}, body)
     assert kinds(graph) == ["matmul", "rowwise", "rowwise"]
     assert graph.library_ops[0].attrs.n == 12
+
+
+def cuda_graph_of(inputs, body):
+    """The graph that CUDA's library gives; its operators are not run (they need a device)."""
+    graph = build_with(module(inputs, body), CUDA)
+    assert graph.fallbacks == ()
+    return graph
+
+
+def test_cuda_takes_what_cublaslt_fuses() -> None:
+    """Residual before GELU by tanh is one product; GELU by erf and a later residual are kernels after it."""
+
+    def fused(emit, x, r):
+        y = emit(op.add(emit(op.matmul(x, constant(8, 16))), r))
+        return emit(op.nn.gelu_tanh(y))
+
+    shapes = {"x": ((3, 8), "float32"), "r": ((3, 16), "float32")}
+    (node,) = cuda_graph_of(shapes, fused).library_ops
+    assert (node.attrs.activation, node.attrs.residual) == ("gelu_tanh", "before_activation")
+    # Weights stay as they are: nothing is packed for a GPU.
+    assert not node.attrs.packed
+
+    def split(emit, x, r):
+        y = emit(op.nn.gelu(emit(op.matmul(x, constant(8, 16)))))
+        return emit(op.add(y, r))
+
+    graph = cuda_graph_of(shapes, split)
+    assert kinds(graph) == ["matmul", "elementwise"]
+    assert graph.library_ops[0].attrs.activation == "none"
+
+
+def test_cuda_copies_a_matrix_without_a_unit_stride() -> None:
+    """Every second column of x has strides (16, 2): cuBLASLt has no form for that, oneDNN has."""
+
+    def body(emit, x):
+        columns = emit(op.squeeze(emit(op.split(emit(op.reshape(x, (4, 8, 2))), 2, axis=2))[0], axis=[2]))
+        return emit(op.matmul(columns, constant(8, 6)))
+
+    inputs = {"x": ((4, 16), "float32")}
+    assert kinds(check(inputs, body)) == ["matmul"]
+    graph = cuda_graph_of(inputs, body)
+    assert [node.kind for node in graph.library_ops] == ["matmul"] and len(graph.nodes) == 2
+    assert graph.library_ops[0].attrs.a.strides == (8, 1)
+
+
+def test_cuda_convolutions() -> None:
+    """cuDNN's epilogue has ReLU only, and it pads opposite sides alike: other padding is a kernel's."""
+
+    def conv(activation, padding):
+        def body(emit, x):
+            y = emit(op.nn.conv2d(x, constant(6, 4, 3, 3), padding=padding))
+            return emit(activation(emit(op.add(y, constant(1, 6, 1, 1)))))
+
+        return cuda_graph_of({"x": ((1, 4, 9, 9), "float32")}, body)
+
+    relu = conv(op.nn.relu, (1, 1))
+    assert kinds(relu) == ["conv2d"]
+    attrs = relu.library_ops[0].attrs
+    assert (attrs.bias, attrs.activation, attrs.packed) == (True, "relu", False)
+    gelu = conv(op.nn.gelu_tanh, (1, 1))
+    assert len(gelu.nodes) == 2 and gelu.library_ops[0].attrs.activation == "none"
+    assert conv(op.nn.relu, (1, 1, 0, 0)).library_ops == ()
