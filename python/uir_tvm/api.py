@@ -46,13 +46,13 @@ def compile(
         ``.onnx``, ``.pt2`` (torch.export.save), or a dump of any stage: ``.relax.json`` (the model),
         ``.tir.json`` (a kernel), ``.igraph`` and ``.opt.igraph`` (a kernel on flat tensors).
     target : str or Target
-        ``uir-cpu``; see ``uir targets``.
+        ``uir-cpu`` or ``uir-cuda``, with a hardware model: ``uir-cuda:a100``; see ``uir targets``.
     shapes : mapping of str to tuple of int, optional
         Shapes for inputs with dynamic dimensions (ONNX).
     name : str, optional
         Name in reports; default: the file's or ``model``.
     options : CompileOptions, optional
-        Verification, passes and dumps.
+        Verification, passes, dumps and the device that it is to run on.
     progress : callable, optional
         Called as stages advance.
 
@@ -66,7 +66,7 @@ def compile(
     FrontendError
         The model cannot be imported (unknown operator, truncated file, dynamic dimension).
     TargetError
-        An unknown target or hardware model.
+        An unknown target, hardware model or device.
     """
     from . import autoload, kernel_graph
     from .target import registry
@@ -74,7 +74,9 @@ def compile(
     autoload.register()
     notify = progress or (lambda *_: None)
     options = options or CompileOptions()
-    spec = registry.resolve(target)
+    spec = registry.resolve(target, options.device)
+    place = registry.place_of(spec.target)
+    place.say()
     seconds: dict[str, float] = {}
     label = name or (_stem(pathlib.Path(model)) if isinstance(model, str | pathlib.Path) else "model")
 
@@ -115,6 +117,7 @@ def compile(
         graph=graph.summary() if graph is not None else {},
         seconds=seconds,
         relax=text,
+        device=place.name,
     )
     return Executable(library, info, graph)
 

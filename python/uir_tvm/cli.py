@@ -74,6 +74,12 @@ def main() -> None:
     metavar="NAME,...",
     help="Passes over the iGraph, in this order; `none` for none. Default: the target's (`uir passes`).",
 )
+@click.option(
+    "--device",
+    type=click.Choice(["auto", "gpu", "model"]),
+    help="Where kernels of a device run: on a GPU, or on its host model, which checks every access. Default: "
+    "UIR_DEVICE, else auto: a GPU where there is one.",
+)
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @global_options
 @click.pass_context
@@ -88,6 +94,7 @@ def compile_command(
     verify: bool,
     equivalence: str | None,
     passes: str | None,
+    device: str | None,
     fast_math: bool,
 ) -> None:
     """Compile MODEL into one file that `uir run` and uir_tvm.load take.
@@ -121,6 +128,7 @@ def compile_command(
         override_dir=override or defaults.override_dir,
         passes=None if passes is None else _names(passes),
         fast_math=fast_math,
+        device=device or defaults.device,
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:

@@ -17,6 +17,7 @@ VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
+    "UIR_DEVICE": "auto, gpu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
     "CUDA_HOME": "a CUDA toolkit to take nvcc or NVRTC from, before PATH (CUDA_PATH likewise)",
@@ -34,6 +35,10 @@ EQUIVALENCE = ("none", "sampled", "full")
 
 def _equivalence() -> str:
     return os.environ.get("UIR_EQUIVALENCE", "") or "none"
+
+
+def _device() -> str:
+    return os.environ.get("UIR_DEVICE", "") or "auto"
 
 
 def _known_level(_: Any, __: Any, level: str) -> None:
@@ -78,6 +83,10 @@ class CompileOptions:
         Whether every iGraph is compared with its function after extraction and after every pass
         (`uir_tvm.verify.equivalent`): ``none``, ``sampled`` (some tenths of a second a kernel) or ``full``
         (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
+    device : str
+        Where the kernels of a device run: ``gpu``, or ``model`` (the device's host model, which checks every
+        access and is slow), or ``auto``: a GPU where there is one; default: ``UIR_DEVICE``, else auto.  With
+        ``gpu`` a model can be compiled and saved on a machine that has none.
 
     Raises
     ------
@@ -93,6 +102,7 @@ class CompileOptions:
     passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
+    device: str = attrs.field(factory=_device)
 
 
 def num_threads() -> int:

@@ -10,7 +10,7 @@ import torch
 import tvm
 import uir_tvm
 from tvm import relax
-from uir_tvm.runtime.tensors import ALIGNMENT, from_tvm, is_torch, to_tvm
+from uir_tvm.runtime.tensors import ALIGNMENT, Likeness, from_tvm, is_torch, to_tvm
 
 from tests import tiny
 
@@ -29,18 +29,18 @@ def aligned(count: int, offset: int) -> np.ndarray:
 def test_round_trip(dtype: str, kind: str) -> None:
     array = np.arange(24).reshape(4, 6).astype(dtype)
     value = array if kind == "numpy" else torch.from_numpy(array)
-    back = from_tvm(to_tvm(value), like_torch=kind == "torch")
+    back = from_tvm(to_tvm(value), Likeness.of([value]))
     assert is_torch(back) == (kind == "torch") and back.dtype == value.dtype
     np.testing.assert_array_equal(np.asarray(back), array)
 
 
 def test_bfloat16_of_both() -> None:
     values = torch.arange(8, dtype=torch.bfloat16) / 3
-    assert torch.equal(from_tvm(to_tvm(values), like_torch=True), values)
+    assert torch.equal(from_tvm(to_tvm(values), Likeness.of([values])), values)
     array = aligned(8, 0).view(ml_dtypes.bfloat16)[:8]
     array[:] = (np.arange(8) / 3).astype(ml_dtypes.bfloat16)
     for placed in (array, array[1:]):  # aligned memory, which would be shared, and memory that is not
-        np.testing.assert_array_equal(np.asarray(from_tvm(to_tvm(placed), like_torch=False)), placed)
+        np.testing.assert_array_equal(np.asarray(from_tvm(to_tvm(placed), Likeness.of([placed]))), placed)
 
 
 @pytest.mark.parametrize("offset", [0, 4, 32])

@@ -36,7 +36,7 @@ from .saved_graph import SavedGraph
 from .tensors import TensorSpec
 
 #: Changes whenever a reader of the last version could not read the file.
-FORMAT = 1
+FORMAT = 2
 MANIFEST, LIBRARY, KERNELS = "manifest.json", "model.so", "kernels.json"
 GRAPH, RELAX = "graph.json", "relax.txt"
 #: The parts beside the manifest, which holds the checksum of each.
@@ -90,6 +90,7 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
         _write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
         return path
     graph = exe.kernel_graph.to_json() if exe.kernel_graph is not None else "null"
+    target = registry.resolve(exe.info.target, exe.info.device).target
     parts = {
         KERNELS: json.dumps([attrs.asdict(k) for k in exe.info.kernels], indent=1).encode(),
         GRAPH: graph.encode(),
@@ -99,7 +100,8 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
     manifest = {
         "format": FORMAT,
         "versions": _versions(),
-        "instructions": instructions.used_by(registry.resolve(exe.info.target).target),
+        "instructions": instructions.used_by(registry.host_of(target)),
+        "device": {key: str(target.attrs[key]) for key in ("model", "arch") if key in target.attrs},
         "info": attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART),
         "sha256": {name: _digest(data) for name, data in parts.items()},
     }
@@ -185,6 +187,7 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
         graph=info["graph"],
         seconds=info["seconds"],
         relax=relax_text,
+        device=info["device"],
     )
 
 

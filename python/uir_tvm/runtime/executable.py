@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import threading
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,9 @@ import attrs
 import tvm
 from tvm import relax
 
-from .tensors import TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
+from ..errors import DeviceError
+from ..target import registry
+from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, to_tvm
 
 
 def _steps(steps: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -52,6 +55,8 @@ class ModelInfo:
     seconds: Mapping[str, float] = attrs.field(factory=dict)
     #: The Relax function ``main`` that calls the kernels and the library.
     relax: str = ""
+    #: Name of the place where it runs (`uir_tvm.target.place`): cpu, gpu or model.
+    device: str = "cpu"
 
 
 class Executable:
@@ -82,10 +87,38 @@ class Executable:
         self.info = info
         self.kernel_graph = kernel_graph
         self.source = source
-        self._vm = relax.VirtualMachine(library, tvm.cpu())
-        self._main = self._vm["main"]
+        spec = registry.get(info.target.partition(":")[0])
+        self._place = spec.place(info.device)
         # The virtual machine has one stack of frames.
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def device(self) -> tvm.runtime.Device:
+        """Where its tensors lie.
+
+        Raises
+        ------
+        DeviceError
+            This machine has no such device.
+        """
+        why = self._place.absent()
+        if why:
+            raise DeviceError(
+                f"`{self.info.name}` cannot run here.",
+                need=f"a {self._place.name}, for which {self.info.target} compiled it",
+                limit=why,
+                remedy='run it where there is one, or compile it with CompileOptions(device="model")',
+            )
+        return tvm.device(self._place.device, 0)
+
+    @functools.cached_property
+    def _vm(self) -> relax.VirtualMachine:
+        # The first call makes it: a model can be compiled, looked at and saved where it cannot run.
+        return relax.VirtualMachine(self.library, [self.device])
+
+    @functools.cached_property
+    def _main(self) -> Any:
+        return self._vm["main"]
 
     def __call__(self, *inputs: Any) -> Any:
         """Run the model.
@@ -98,23 +131,25 @@ class Executable:
         Returns
         -------
         tensor or tuple of tensors
-            torch tensors when any input is one, else NumPy arrays.
+            torch tensors when any input is one, else NumPy arrays; on a GPU where an input lies there.
 
         Raises
         ------
         ShapeError
             A wrong number of inputs, or one of a wrong shape or dtype.
+        DeviceError
+            This machine has not the device that it was compiled for.
         """
         check_inputs(inputs, self.info.inputs)
-        like_torch = any(is_torch(value) for value in inputs)
-        with self._lock:
-            result = self._main(*[to_tvm(value) for value in inputs])
-        if isinstance(result, tvm.runtime.Tensor):
-            return from_tvm(result, like_torch)
-        return tuple(from_tvm(value, like_torch) for value in flatten(result))
+        like = Likeness.of(inputs)
+        with self._lock, like.stream():
+            result = self._main(*[to_tvm(value, self.device) for value in inputs])
+            if isinstance(result, tvm.runtime.Tensor):
+                return from_tvm(result, like)
+            return tuple(from_tvm(value, like) for value in flatten(result))
 
     def run_tvm(self, *inputs: tvm.runtime.Tensor) -> Any:
-        """The call without checks, conversions and lock: TVM tensors in and out, one thread at a time."""
+        """The call without checks, conversions and lock: TVM tensors on `device`, one thread at a time."""
         return self._main(*inputs)
 
     def report(self, explain: bool = False) -> dict[str, Any]:
@@ -135,6 +170,7 @@ class Executable:
         report = {
             "model": self.info.name,
             "target": self.info.target,
+            "device": self.info.device,
             **dict(self.info.graph),
             "kernels_through_igraph": sum(1 for k in kernels if not k.fallback),
             "kernels_without_igraph": [

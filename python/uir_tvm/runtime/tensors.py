@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import attrs
 import numpy as np
 import tvm
+import tvm_ffi
 
 from ..errors import ShapeError
 
@@ -73,24 +75,34 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
             )
 
 
-def to_tvm(value: Any) -> tvm.runtime.Tensor:
-    """A TVM tensor on the CPU of the same data; shares memory when aligned and contiguous."""
+def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.Tensor:
+    """A TVM tensor of the same data on a device (default: the CPU).
+
+    It shares the caller's memory where that lies there, is aligned and contiguous.
+    """
+    device = tvm.cpu() if device is None else device
     if isinstance(value, tvm.runtime.Tensor):
-        return value
+        return value if value.device == device else value.copyto(device)
     if is_torch(value):
-        value = value.detach()
-        if value.device.type != "cpu":
-            value = value.cpu()
-        value = value.contiguous()
-        # TVM knows torch's bool only as a byte.
-        if value.data_ptr() % ALIGNMENT == 0 and str(value.dtype) != "torch.bool":
+        value = value.detach().contiguous()
+        on_gpu = value.device.type == "cuda"
+        if on_gpu and device.type == "cuda" and value.device.index == device.index and _shared(value):
             return tvm.runtime.from_dlpack(value)
-        return tvm.runtime.tensor(_torch_to_numpy(value))
+        value = value.cpu() if value.device.type != "cpu" else value
+        if device.type == "cpu" and _shared(value):
+            return tvm.runtime.from_dlpack(value)
+        return tvm.runtime.tensor(_torch_to_numpy(value), device)
     array = np.ascontiguousarray(value)
     # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats are copied.
-    if array.ctypes.data % ALIGNMENT == 0 and array.flags.writeable and array.dtype.kind in "iuf":
+    aligned = array.ctypes.data % ALIGNMENT == 0
+    if device.type == "cpu" and aligned and array.flags.writeable and array.dtype.kind in "iuf":
         return tvm.runtime.from_dlpack(array)
-    return tvm.runtime.tensor(array)
+    return tvm.runtime.tensor(array, device)
+
+
+def _shared(value: Any) -> bool:
+    """Whether TVM can use a torch tensor's memory: it knows torch's bool only as a byte."""
+    return value.data_ptr() % ALIGNMENT == 0 and str(value.dtype) != "torch.bool"
 
 
 def _torch_to_numpy(value: Any) -> np.ndarray:
@@ -102,10 +114,35 @@ def _torch_to_numpy(value: Any) -> np.ndarray:
     return value.numpy()
 
 
-def from_tvm(value: tvm.runtime.Tensor, like_torch: bool) -> Any:
-    """A NumPy array or a torch tensor over the same memory."""
-    if like_torch:
-        import torch
+@attrs.frozen
+class Likeness:
+    """What results are made like: the caller's inputs.
 
-        return torch.from_dlpack(value)
-    return value.numpy()
+    Parameters
+    ----------
+    torch, gpu : bool
+        Whether any input is a torch tensor, and whether any of these lies on a GPU.
+    """
+
+    torch: bool
+    gpu: bool
+
+    @staticmethod
+    def of(inputs: Sequence[Any]) -> Likeness:
+        """The likeness of these inputs."""
+        tensors = [value for value in inputs if is_torch(value)]
+        return Likeness(bool(tensors), any(value.device.type == "cuda" for value in tensors))
+
+    def stream(self) -> contextlib.AbstractContextManager[Any]:
+        """Run on torch's stream of the GPU, so that what torch does before and after is in order."""
+        return tvm_ffi.use_torch_stream() if self.gpu else contextlib.nullcontext()
+
+
+def from_tvm(value: tvm.runtime.Tensor, like: Likeness) -> Any:
+    """A NumPy array or a torch tensor; over the same memory where that is the CPU's, or torch's own GPU's."""
+    if not like.torch:
+        return value.numpy()
+    import torch
+
+    stays = value.device.type == "cpu" or (value.device.type == "cuda" and like.gpu)
+    return torch.from_dlpack(value if stays else value.copyto(tvm.cpu()))

@@ -25,6 +25,7 @@ from tvm_ffi.structural import WalkResult, structural_walk
 from .device_kernel import DeviceKernel
 from .device_module import CONSTRUCTOR, saved
 from .place import Place
+from .registry import host_of
 
 #: Kind of TVM target whose build function is ours.
 KIND = "ext_dev"
@@ -66,7 +67,7 @@ def launching(
 def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:
     """The functions that run on the host what the device does not take, by name."""
     target = func.attrs["target"]
-    host = tvm.target.Target("llvm") if target.host is None else target.host
+    host = host_of(target)
     inner = f"{name}_on_host"
     written = _written(func)
     copies = [tirx.Var(f"host_{param.name}", PointerType(PrimType("void"))) for param in func.params]

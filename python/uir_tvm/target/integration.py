@@ -60,6 +60,7 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     for gvar, func in mod.functions.items():
         target = func.attrs.get("target") if func.attrs else None
         if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
+            registry.place_of(target).say()
             record = compile_kernel(func, target, gvar.name_hint)
             for name, made in _functions(func, gvar.name_hint, record).items():
                 lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made

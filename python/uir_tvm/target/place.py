@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,10 @@ import attrs
 
 from ..errors import TargetError
 from ..igraph.nodes import HardwareModel
+
+log = logging.getLogger(__name__)
+#: Notices that were said already.
+_said: set[str] = set()
 
 #: The choice that is made by what there is on this machine.
 AUTO = "auto"
@@ -38,7 +43,7 @@ class Place:
     found : callable
         Name of the hardware model of what is there; None where that does not depend on the machine.
     notice : str
-        What is said once when the place is taken because a better one is absent.
+        What a user of the place should know.
     """
 
     name: str
@@ -48,6 +53,12 @@ class Place:
     absent: Callable[[], str] = _present
     found: Callable[[], str | None] = lambda: None
     notice: str = ""
+
+    def say(self) -> None:
+        """Say once in a process what is to be said of this place."""
+        if self.notice and self.notice not in _said:
+            _said.add(self.notice)
+            log.warning(self.notice)
 
     def target_config(self, hw: HardwareModel) -> dict[str, Any]:
         """The configuration of the TVM target that stands for a hardware model here."""

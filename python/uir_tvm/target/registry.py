@@ -187,6 +187,13 @@ def place_of(target: tvm.target.Target) -> Place:
     return of_target(target).place_of(target)
 
 
+def host_of(target: tvm.target.Target) -> tvm.target.Target:
+    """The LLVM target for which the host's part of what is compiled for a target is."""
+    if target.kind.name == "llvm":
+        return target
+    return tvm.target.Target("llvm") if target.host is None else target.host
+
+
 def is_ours(target: tvm.target.Target | None) -> bool:
     """Whether a target is for us to lower."""
     return target is not None and KEY in [str(key) for key in target.keys]

@@ -71,6 +71,6 @@ PLACES = (
         "ext_dev",
         "ext_dev",
         _model,
-        notice="uir-cuda: no GPU here; kernels run on the host model of one (checked, and slow)",
+        notice="uir-cuda runs on the host model of a GPU: every access is checked, and it is slow",
     ),
 )
