@@ -32,7 +32,7 @@ class CMakeBuild(build_ext):
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
         self.copy_file(str(build / "libuir_tvm.so"), str(target))
-        # The host model of CUDA devices: its library beside ours, and the headers that kernels are compiled with.
+        # The host model of CUDA devices: its library beside ours, and the headers that its kernels need.
         (target.parent / "libuir_simt.so").unlink(missing_ok=True)
         self.copy_file(str(build / "libuir_simt.so"), str(target.parent / "libuir_simt.so"))
         if not self.inplace and not getattr(self, "editable_mode", False):

@@ -17,10 +17,11 @@ namespace engine {
 
 /*! \brief One fault of the executed text. Numbers are -1 where they do not apply. */
 struct Finding {
-  std::string kind;   // "out-of-bounds", "race", ...: the tables of the device model list them
-  std::string what;   // a sentence
-  std::string space;  // "global", "shared", ... or empty
-  uint64_t site{0};   // address of the instruction; 0: none
+  std::string kind;    // "out-of-bounds", "race", ...: the tables of the device model list them
+  std::string what;    // a sentence
+  std::string space;   // "global", "shared", ... or empty
+  uint64_t site{0};    // address of the instruction; 0: none
+  uint64_t caller{0};  // where its kernel called the function that holds it; 0: it holds it itself
   uint64_t other_site{0};
   int64_t block{-1};
   int64_t thread{-1};

@@ -97,6 +97,13 @@ Allocation* Memory::Holding(const void* address, size_t bytes) const {
   return allocation && allocation->Holds(address, bytes) ? allocation : nullptr;
 }
 
+void Memory::ForgetAccesses() {
+  std::lock_guard<std::mutex> lock(mutex_);
+  for (auto& entry : allocations_) {
+    if (entry.second->live) entry.second->race.Clear();
+  }
+}
+
 bool Memory::Copy(void* to, const void* from, size_t bytes) {
   if (bytes == 0) return true;
   Allocation* target = InRange(to) ? Holding(to, bytes) : nullptr;

@@ -68,6 +68,9 @@ class Memory {
    */
   bool Copy(void* to, const void* from, size_t bytes);
 
+  /*! \brief Forget who accessed what, in all allocations: before generations of accesses are used again. */
+  void ForgetAccesses();
+
   static constexpr int kPageBits = 16;
 
  private:

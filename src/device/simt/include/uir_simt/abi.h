@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file abi.h
+ * \brief What compiled kernels call in the host model. Every function is called by one lane; `site` of a finding is
+ * where it returns to, so the functions that wrap these are always inlined.
+ */
+#ifndef UIR_SIMT_ABI_H_
+#define UIR_SIMT_ABI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define UIR_SIMT_EXPORT __attribute__((visibility("default")))
+
+extern "C" {
+
+UIR_SIMT_EXPORT extern unsigned char uir_simt_pool[];
+
+// Places. A lane keeps its place, so repeated calls may be joined.
+UIR_SIMT_EXPORT unsigned uir_simt_thread(void) __attribute__((const));
+UIR_SIMT_EXPORT unsigned uir_simt_block(void) __attribute__((const));
+UIR_SIMT_EXPORT unsigned uir_simt_block_size(void) __attribute__((const));
+UIR_SIMT_EXPORT unsigned uir_simt_grid_size(void) __attribute__((const));
+
+// Exchange between the lanes of a warp. Values travel as 8 bytes.
+enum UirSimtShuffle { kUirShuffle, kUirShuffleXor, kUirShuffleUp, kUirShuffleDown };
+UIR_SIMT_EXPORT uint64_t uir_simt_shuffle(int kind, unsigned mask, uint64_t value, int argument, int width);
+enum UirSimtVote { kUirBallot, kUirAll, kUirAny, kUirActive };
+UIR_SIMT_EXPORT unsigned uir_simt_vote(int kind, unsigned mask, int predicate);
+enum UirSimtReduce { kUirAdd, kUirMin, kUirMax, kUirAnd, kUirOr, kUirXor };
+UIR_SIMT_EXPORT uint32_t uir_simt_reduce(int kind, int is_signed, unsigned mask, uint32_t value);
+UIR_SIMT_EXPORT uint32_t uir_simt_match_any(unsigned mask, uint64_t value);
+
+// Barriers.
+UIR_SIMT_EXPORT void uir_simt_syncwarp(unsigned mask);
+UIR_SIMT_EXPORT void uir_simt_syncthreads(void);
+UIR_SIMT_EXPORT void uir_simt_named_barrier(int id, int threads);
+UIR_SIMT_EXPORT void uir_simt_grid_sync(void);
+
+// Memory. `uir_simt_shared_range` registers a part of the pool; `uir_simt_bad_index` reports an index of registers.
+UIR_SIMT_EXPORT void uir_simt_shared_range(const void* at, int64_t bytes, int64_t alignment);
+UIR_SIMT_EXPORT void uir_simt_bad_index(const char* space, int64_t index, int64_t size) __attribute__((noreturn));
+UIR_SIMT_EXPORT void uir_simt_trap(const char* what) __attribute__((noreturn));
+UIR_SIMT_EXPORT void uir_simt_atomic(const void* at, int bytes);
+
+// Asynchronous copies.
+UIR_SIMT_EXPORT void uir_simt_cp_async(void* shared, const void* global, int bytes, int valid);
+UIR_SIMT_EXPORT void uir_simt_cp_async_commit(void);
+UIR_SIMT_EXPORT void uir_simt_cp_async_wait(int groups);
+UIR_SIMT_EXPORT void uir_simt_mbarrier_init(uint64_t* bar, int count);
+UIR_SIMT_EXPORT void uir_simt_mbarrier_arrive(uint64_t* bar, int tx_bytes);
+UIR_SIMT_EXPORT void uir_simt_mbarrier_wait(uint64_t* bar, int parity);
+UIR_SIMT_EXPORT void uir_simt_bulk_copy(void* shared, const void* global, int bytes, uint64_t* bar);
+UIR_SIMT_EXPORT void uir_simt_fence_async(void);
+UIR_SIMT_EXPORT void uir_simt_fence_mbarrier_init(void);
+
+// Tensor cores: the registers of one lane; `d` is both accumulator and result.
+enum UirSimtMma {
+  kUirMmaM16N8K16F16,
+  kUirMmaM16N8K16Bf16,
+  kUirMmaM16N8K8Tf32,
+  kUirMmaM16N8K32S8,
+  kUirMmaM16N8K32U8,
+  kUirMmaM16N8K32E4m3,
+  kUirMmaM16N8K32E5m2,
+  kUirMmaM8N8K4F64,
+};
+UIR_SIMT_EXPORT void uir_simt_mma(int kind, void* d, const void* a, const void* b);
+UIR_SIMT_EXPORT void uir_simt_ldmatrix(int matrices, int transposed, uint32_t* r, const void* row);
+
+}  // extern "C"
+
+#endif  // UIR_SIMT_ABI_H_

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "machine.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "include/uir_simt/abi.h"
+
+extern "C" {
+alignas(4096) unsigned char uir_simt_pool[uir::simt::kPoolBytes];
+}
+
+namespace uir {
+namespace simt {
+
+Machine machine;
+
+using engine::Finding;
+
+namespace {
+
+/*! \brief The call in the kernel that led here, by the chain of frames; all of our code keeps frame pointers. */
+uint64_t OutermostCall() {
+  uint64_t found = 0;
+  auto* frame = static_cast<void**>(__builtin_frame_address(0));
+  size_t stack = machine.block->first_stack + machine.lane->thread;
+  while (machine.stacks.Owner(frame) == static_cast<int64_t>(stack)) {
+    auto back = reinterpret_cast<uint64_t>(frame[1]);
+    if (back >= machine.module_begin && back < machine.module_end) found = back;
+    auto* outer = static_cast<void**>(*frame);
+    if (outer <= frame) break;
+    frame = outer;
+  }
+  return found;
+}
+
+}  // namespace
+
+Finding FindingAt(const char* kind, std::string what, const char* space, uint64_t site) {
+  Finding finding;
+  finding.kind = kind;
+  finding.what = std::move(what);
+  finding.space = space;
+  finding.site = site;
+  if (machine.block) finding.block = machine.block->index;
+  if (machine.lane) {
+    finding.thread = machine.lane->thread;
+    finding.caller = OutermostCall();
+  }
+  return finding;
+}
+
+void Report(Finding finding) { machine.findings->Add(std::move(finding)); }
+
+void Abort() { machine.aborted = true; }
+
+void Fail(Finding finding) {
+  Report(std::move(finding));
+  Abort();
+  SwitchFiber(&machine.lane->fiber, &machine.scheduler);
+  __builtin_unreachable();
+}
+
+uint64_t WaitFor(Arrival arrival) {
+  CheckPendingWrite();
+  Lane* lane = machine.lane;
+  lane->arrival = arrival;
+  SwitchFiber(&lane->fiber, &machine.scheduler);
+  return lane->result;
+}
+
+void YieldLane() {
+  CheckPendingWrite();
+  SwitchFiber(&machine.lane->fiber, &machine.scheduler);
+}
+
+void CheckPendingWrite() {
+  // Registers begin with these values (reg.h): a NaN whose payload survives arithmetic, also seen from fp16 and bf16
+  // and in pairs of those, and a pattern for integers.
+  if (!machine.pending_write) return;
+  const uint8_t* at = machine.pending_write;
+  machine.pending_write = nullptr;
+  for (uint32_t i = 0; i + 4 <= machine.pending_bytes; i += 4) {
+    uint32_t word;
+    std::memcpy(&word, at + i, 4);
+    uint32_t magnitude = word & 0x7fffffff;
+    if (magnitude == 0x7fc5a5a5 || magnitude == 0x7fc5a000 || magnitude == 0x7fc50000 || word == 0xa5a5a5a5 ||
+        word == 0x7e2d7e2d || word == 0x7fc57fc5 || (magnitude == 0x7ff8b4b4 && i % 8 == 4)) {
+      Report(FindingAt("unwritten-register", "a register that nothing wrote reaches memory", "register",
+                       machine.pending_site));
+      return;
+    }
+  }
+}
+
+namespace {
+
+/*! \brief Call a kernel whose parameters are all passed as 8-byte integers; surplus arguments do no harm. */
+void CallKernel(void* kernel, const uint64_t* a, size_t count) {
+  using U = uint64_t;
+  if (count <= 6) {
+    reinterpret_cast<void (*)(U, U, U, U, U, U)>(kernel)(a[0], a[1], a[2], a[3], a[4], a[5]);
+    return;
+  }
+  if (count <= 16) {
+    using F = void (*)(U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U);
+    reinterpret_cast<F>(kernel)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+                                a[14], a[15]);
+    return;
+  }
+  struct Rest {
+    U of[48];  // passed by value: on the stack, where further integers stand
+  } rest;
+  std::memcpy(rest.of, a + 16, sizeof(rest.of));
+  using F = void (*)(U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, Rest);
+  reinterpret_cast<F>(kernel)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
+                              a[14], a[15], rest);
+}
+
+void LaneEntry() {
+  CallKernel(machine.kernel, machine.args.data(), machine.args.size());
+  CheckPendingWrite();
+  machine.lane->done = true;
+  --machine.block->live;
+  SwitchFiber(&machine.lane->fiber, &machine.scheduler);
+  __builtin_unreachable();
+}
+
+/*! \brief Run the lanes of a warp until all of them wait for something outside of the warp. */
+bool RunWarp(Block* block, uint32_t warp) {
+  bool progress = false;
+  uint32_t first = warp * kWarp, end = std::min(first + kWarp, machine.threads);
+  for (bool again = true; again;) {
+    again = false;
+    for (uint32_t thread = first; thread < end; ++thread) {
+      Lane& lane = block->lanes[thread];
+      if (lane.done || lane.arrival.wait != Wait::kNone) continue;
+      machine.lane = &lane;
+      SwitchFiber(&machine.scheduler, &lane.fiber);
+      machine.lane = nullptr;
+      if (machine.aborted) return false;
+      again = true;
+    }
+    if (!again) {
+      again = MeetInWarp(block, warp);
+      if (machine.aborted) return false;
+    }
+    progress = progress || again;
+  }
+  block->trace[warp].Flush(&machine.counters);
+  return progress;
+}
+
+bool CheckDeadline() {
+  if (!machine.has_deadline || std::chrono::steady_clock::now() < machine.deadline) return true;
+  Report(FindingAt("time-limit", "the launch exceeds its time limit", "", 0));
+  Abort();
+  return false;
+}
+
+/*! \brief Run a block until it ends, or all of it waits for the grid. */
+void RunBlock(Block* block) {
+  machine.block = block;
+  uint32_t warps = (machine.threads + kWarp - 1) / kWarp;
+  while (block->live && !machine.aborted) {
+    bool progress = false;
+    for (uint32_t warp = 0; warp < warps && !machine.aborted; ++warp) progress |= RunWarp(block, warp);
+    if (machine.aborted || !CheckDeadline()) break;
+    progress |= MeetInBlock(block);
+    if (machine.aborted) break;
+    progress |= MeetAtMbarriers(block);
+    if (progress) continue;
+    if (block->live == 0) break;
+    bool all_at_grid = std::all_of(block->lanes.begin(), block->lanes.end(),
+                                   [](const Lane& lane) { return !lane.done && lane.arrival.wait == Wait::kGrid; });
+    if (all_at_grid) {
+      machine.grid_waiting = true;
+      break;
+    }
+    ReportStuck(block);
+    Abort();
+  }
+  machine.block = nullptr;
+}
+
+std::unique_ptr<Block> StartBlock(uint32_t index, size_t first_stack) {
+  auto block = std::make_unique<Block>(machine.threads);
+  block->index = index;
+  block->live = machine.threads;
+  block->first_stack = first_stack;
+  for (uint32_t thread = 0; thread < machine.threads; ++thread) {
+    block->lanes[thread].thread = thread;
+    StartFiber(&block->lanes[thread].fiber, machine.stacks.Bottom(first_stack + thread), engine::FiberStacks::kBytes,
+               LaneEntry);
+  }
+  block->written.Resize(machine.shared_bytes);
+  block->in_flight.Resize(machine.shared_bytes);
+  block->race.Resize(machine.shared_bytes);
+  return block;
+}
+
+void NextGeneration() {
+  if (++machine.generation > engine::RaceShadow::kMaxGeneration) {
+    engine::Memory::Global().ForgetAccesses();
+    machine.generation = 1;
+  }
+}
+
+/*! \brief Shared memory of a block that did not run yet: bytes that no value of another block shows through. */
+void ResetPool() { std::memset(uir_simt_pool, 0xA5, machine.shared_bytes); }
+
+void RunIndependent() {
+  for (uint32_t index = 0; index < machine.grid && !machine.aborted; ++index) {
+    ResetPool();
+    std::unique_ptr<Block> block = StartBlock(index, 0);
+    RunBlock(block.get());
+  }
+}
+
+void RunCooperative() {
+  std::vector<std::unique_ptr<Block>> blocks;
+  for (uint32_t index = 0; index < machine.grid; ++index) {
+    blocks.push_back(StartBlock(index, size_t{index} * machine.threads));
+    blocks.back()->kept.assign(machine.shared_bytes, 0xA5);
+  }
+  for (;;) {
+    uint32_t waiting = 0, ended = 0;
+    for (auto& block : blocks) {
+      if (block->live == 0) {
+        ++ended;
+        continue;
+      }
+      machine.grid_waiting = false;
+      std::memcpy(uir_simt_pool, block->kept.data(), block->kept.size());
+      RunBlock(block.get());
+      if (machine.aborted) return;
+      std::memcpy(block->kept.data(), uir_simt_pool, block->kept.size());
+      waiting += machine.grid_waiting;
+      ended += !machine.grid_waiting;
+    }
+    if (waiting == 0) return;
+    if (ended) {
+      for (auto& block : blocks) {
+        if (block->live == 0) continue;
+        machine.block = block.get();
+        Finding finding = FindingAt("divergent-barrier", "waits for the grid while other blocks have ended", "",
+                                    block->lanes[0].arrival.site);
+        finding.thread = 0;
+        Report(finding);
+        machine.block = nullptr;
+        return Abort();
+      }
+    }
+    machine.counters[kGridSyncs] += 1;
+    NextGeneration();
+    std::vector<uint32_t> all(machine.threads);
+    for (uint32_t i = 0; i < machine.threads; ++i) all[i] = i;
+    for (auto& block : blocks) {
+      block->clocks.Meet(all.data(), machine.threads);
+      for (Lane& lane : block->lanes) lane.arrival.wait = Wait::kNone;
+    }
+  }
+}
+
+}  // namespace
+
+void RunGrid() {
+  NextGeneration();
+  if (machine.cooperative) {
+    RunCooperative();
+  } else {
+    RunIndependent();
+  }
+  machine.block = nullptr;
+  machine.lane = nullptr;
+}
+
+}  // namespace simt
+}  // namespace uir
