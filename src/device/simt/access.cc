@@ -112,6 +112,30 @@ std::string NameOf(const Allocation& allocation) {
          std::to_string(allocation.bytes) + " bytes";
 }
 
+/*! \brief A tensor may be a part of a larger storage: accesses stay inside of one parameter. */
+void CheckParameter(uintptr_t at, uint32_t bytes, bool write, uint64_t site) {
+  auto& parameters = machine.parameters;
+  if (parameters.empty()) return;
+  const ParameterRange* nearest = nullptr;
+  uintptr_t distance = ~uintptr_t{0};
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    const ParameterRange& parameter = parameters[i];
+    if (parameter.begin <= at && at + bytes <= parameter.end) {
+      if (i > 0) std::swap(parameters[i], parameters[i / 2]);
+      return;
+    }
+    uintptr_t away = at < parameter.begin ? parameter.begin - at : at - parameter.begin;
+    if (away < distance) {
+      distance = away;
+      nearest = &parameter;
+    }
+  }
+  OutOfBounds("global",
+              Describe(write, bytes) + " at byte " + std::to_string(static_cast<int64_t>(at - nearest->begin)) +
+                  " of '" + nearest->name + "' of " + std::to_string(nearest->end - nearest->begin) + " bytes",
+              site);
+}
+
 void CheckGlobal(const void* address, uint32_t bytes, bool write, bool atomic, uint64_t site) {
   Allocation* allocation = Memory::Global().Find(address);
   uintptr_t at = reinterpret_cast<uintptr_t>(address);
@@ -123,6 +147,7 @@ void CheckGlobal(const void* address, uint32_t bytes, bool write, bool atomic, u
                     (allocation->live ? "" : ", which was released"),
                 site);
   }
+  CheckParameter(at, bytes, write, site);
   CheckAlignment(at, bytes, write, "global", site);
   size_t begin = static_cast<size_t>(offset);
   if (write) {

@@ -6,6 +6,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <link.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cstring>
@@ -52,8 +53,14 @@ void FindExtent(Module* module) {
 }
 
 const Module* Load(const std::string& path, std::string* error) {
-  static auto* modules = new std::map<std::string, Module>();
-  auto known = modules->find(path);
+  // By file, not by name: a name may be given again to another file.
+  static auto* modules = new std::map<std::pair<dev_t, ino_t>, Module>();
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) {
+    *error = path + ": no such file";
+    return nullptr;
+  }
+  auto known = modules->find({file.st_dev, file.st_ino});
   if (known != modules->end()) return &known->second;
   Module module;
   module.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -62,7 +69,7 @@ const Module* Load(const std::string& path, std::string* error) {
     return nullptr;
   }
   FindExtent(&module);
-  return &(*modules)[path].operator=(module);
+  return &modules->emplace(std::make_pair(file.st_dev, file.st_ino), module).first->second;
 }
 
 /*! \brief Arguments that lie elsewhere are copied into the engine's memory for the launch. */
@@ -71,6 +78,8 @@ class Arguments {
   bool Place(const UirSimtLaunch& launch, std::string* error) {
     // All kernels are called with as many integers as the widest call has.
     machine.args.assign(64, 0);
+    machine.parameters.clear();
+    bool all_sized = true;
     for (int i = 0; i < launch.num_args; ++i) {
       const UirSimtArg& arg = launch.args[i];
       void* value = arg.value;
@@ -89,19 +98,27 @@ class Arguments {
         if (allocation && allocation->label.empty()) allocation->label = arg.name;
       }
       machine.args[static_cast<size_t>(i)] = reinterpret_cast<uint64_t>(value);
+      if (arg.bytes > 0) {
+        uintptr_t begin = reinterpret_cast<uintptr_t>(value);
+        std::string name = arg.name ? arg.name : "parameter " + std::to_string(i);
+        machine.parameters.push_back({begin, begin + static_cast<uintptr_t>(arg.bytes), name});
+      }
+      all_sized = all_sized && arg.bytes != 0;
     }
-    count_ = static_cast<size_t>(launch.num_args);
+    // Where one parameter is known by its address alone, its allocation bounds it.
+    if (!all_sized) machine.parameters.clear();
     return true;
   }
 
   void Return() {
     for (const Copy& copy : copies_) {
-      Memory::Global().Copy(copy.original, copy.address, copy.bytes);
+      // The memory of a parameter that the kernel only reads may be read-only.
+      if (std::memcmp(copy.original, copy.address, copy.bytes) != 0) {
+        std::memcpy(copy.original, copy.address, copy.bytes);
+      }
       Memory::Global().Release(copy.address);
     }
   }
-
-  size_t count() const { return count_; }
 
  private:
   struct Copy {
@@ -110,7 +127,6 @@ class Arguments {
     size_t bytes;
   };
   std::vector<Copy> copies_;
-  size_t count_{0};
 };
 
 std::string CheckShape(const UirSimtLaunch& launch) {

@@ -98,6 +98,12 @@ struct SharedRange {
   size_t begin, end;
 };
 
+/*! \brief Bytes of global memory that a parameter stands for. */
+struct ParameterRange {
+  uintptr_t begin, end;
+  std::string name;
+};
+
 struct Block {
   explicit Block(uint32_t threads) : lanes(threads), clocks(threads), trace((threads + kWarp - 1) / kWarp) {}
   uint32_t index{0};
@@ -121,6 +127,7 @@ struct Machine {
   // Where the kernel is and what it gets.
   void* kernel{nullptr};
   std::vector<uint64_t> args;
+  std::vector<ParameterRange> parameters;
   std::string kernel_name;
   uintptr_t module_begin{0};
   uintptr_t module_end{0};

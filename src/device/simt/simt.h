@@ -24,8 +24,8 @@ typedef struct {
   /*! \brief The pointer, or the integer's value cast to a pointer. */
   void* value;
   /*!
-   * \brief Bytes at the pointer. Memory of the engine is found by its address and needs 0; any other memory
-   * needs its size: it is copied into the engine for the launch, and what the kernel wrote is copied back.
+   * \brief Bytes at the pointer, which bound all accesses. 0: memory of the engine, bounded by its allocation. Memory
+   * that is not of the engine needs its size: it is copied into the engine for the launch, and back afterwards.
    * Less than 0: an integer.
    */
   int64_t bytes;

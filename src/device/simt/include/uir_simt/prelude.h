@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file prelude.h
+ * \brief Included before every text: the names that stand under `#ifndef UIR_SIMT` in it, and CUDA's own.
+ */
+#ifndef UIR_SIMT_PRELUDE_H_
+#define UIR_SIMT_PRELUDE_H_
+
+#include "asynchronous.h"
+#include "keywords.h"
+#include "memory.h"
+#include "numbers.h"
+#include "registers.h"
+#include "shared.h"
+#include "tensor_core.h"
+#include "warp.h"
+
+/*! \brief The same bits as another type. */
+template <typename To, typename From>
+UIR_SIMT_INLINE To same_bits(From from) {
+  static_assert(sizeof(To) == sizeof(From), "same_bits between types of one size");
+  To to;
+  __builtin_memcpy(static_cast<void*>(&to), &from, sizeof(To));
+  return to;
+}
+
+#endif  // UIR_SIMT_PRELUDE_H_
