@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run compiled kernels on the host model of CUDA devices, and read what it found and counted."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ..errors import DeviceModelError
+from . import simt
+
+__all__ = ["Finding", "Memory", "Result", "launch"]
+
+
+class _Arg(ctypes.Structure):
+    _fields_ = [("value", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("name", ctypes.c_char_p)]
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = [
+        ("library", ctypes.c_char_p),
+        ("kernel", ctypes.c_char_p),
+        ("args", ctypes.POINTER(_Arg)),
+        ("num_args", ctypes.c_int32),
+        ("grid", ctypes.c_int32),
+        ("block", ctypes.c_int32),
+        ("shared_bytes", ctypes.c_int64),
+        ("cooperative", ctypes.c_int32),
+        ("max_findings", ctypes.c_int32),
+        ("max_seconds", ctypes.c_double),
+    ]
+
+
+@functools.cache
+def _model() -> ctypes.CDLL:
+    model = ctypes.CDLL(str(simt.library()))
+    model.uir_simt_launch.argtypes = [ctypes.POINTER(_Launch), ctypes.POINTER(ctypes.c_void_p)]
+    model.uir_simt_free_text.argtypes = [ctypes.c_void_p]
+    model.uir_simt_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p]
+    model.uir_simt_alloc.restype = ctypes.c_void_p
+    model.uir_simt_release.argtypes = [ctypes.c_void_p]
+    model.uir_simt_copy.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    model.uir_simt_first_unwritten.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    model.uir_simt_first_unwritten.restype = ctypes.c_int64
+    return model
+
+
+@attrs.frozen
+class Finding:
+    """One fault that the model found; numbers are -1 where they do not apply.
+
+    Attributes
+    ----------
+    kind : str
+        Such as ``out-of-bounds``, ``race`` or ``divergent-barrier`` (``docs/targets/cuda.md`` lists them).
+    what : str
+        A sentence.
+    kernel : str
+        Its name.
+    line, inner_line : int
+        Lines of the text, from 1: in the kernel, and in the device function that it calls there.
+    space : str
+        ``global``, ``shared``, ``register``, ``local`` or empty.
+    block, thread : int
+        Who did it first.
+    other_line, other_block, other_thread : int
+        The other side of a race or of a barrier.
+    count : int
+        How often it was met at this place.
+    """
+
+    kind: str
+    what: str
+    kernel: str
+    line: int
+    inner_line: int
+    space: str
+    block: int
+    thread: int
+    other_line: int
+    other_block: int
+    other_thread: int
+    count: int
+
+    def __str__(self) -> str:
+        return f"{self.kernel}, line {self.line}, block {self.block}, thread {self.thread}: {self.what}"
+
+
+@attrs.frozen
+class Result:
+    """What one launch found and counted; it took ``seconds`` on this machine."""
+
+    findings: tuple[Finding, ...]
+    counters: Mapping[str, int]
+    seconds: float
+
+    def check(self) -> Result:
+        """Raise `DeviceModelError` unless nothing was found."""
+        if self.findings:
+            first = self.findings[0]
+            raise DeviceModelError(
+                f"The host model found a fault ({first.kind}).",
+                findings=[attrs.asdict(finding) for finding in self.findings],
+                where=f"{first.kernel}, line {first.line}, block {first.block}, thread {first.thread}",
+                need=first.what,
+            )
+        return self
+
+
+class Memory:
+    """Memory of the modelled device, as an array.
+
+    Parameters
+    ----------
+    shape : int or sequence of int
+    dtype : numpy dtype
+    label : str
+        What findings call it.
+    """
+
+    def __init__(self, shape: int | Sequence[int], dtype: np.dtype | type, label: str = "") -> None:
+        dtype = np.dtype(dtype)
+        self.bytes = int(np.prod(shape)) * dtype.itemsize
+        self.address = _model().uir_simt_alloc(max(self.bytes, 1), 256, label.encode())
+        if not self.address:
+            raise MemoryError(f"{self.bytes} bytes of the modelled device's memory")
+        raw = (ctypes.c_uint8 * self.bytes).from_address(self.address)
+        #: The memory itself; writing through it does not count as writing (see `fill`).
+        self.array = np.frombuffer(raw, dtype=dtype).reshape(shape)
+
+    def fill(self, values: np.ndarray) -> Memory:
+        """Copy values of the same shape and dtype from the host; they count as written."""
+        values = np.ascontiguousarray(values, dtype=self.array.dtype).reshape(self.array.shape)
+        _model().uir_simt_copy(self.address, values.ctypes.data, self.bytes)
+        return self
+
+    @property
+    def first_unwritten(self) -> int:
+        """Offset of the first byte that nothing wrote, or -1."""
+        return _model().uir_simt_first_unwritten(self.address, self.bytes)
+
+    def __del__(self) -> None:
+        if getattr(self, "address", None):
+            _model().uir_simt_release(self.address)
+
+
+def launch(
+    compiled: pathlib.Path,
+    kernel: str,
+    args: Sequence[np.ndarray | Memory | int],
+    *,
+    grid: int,
+    block: int,
+    shared_bytes: int = 0,
+    cooperative: bool = False,
+    max_findings: int = 16,
+    max_seconds: float = 0.0,
+    names: Sequence[str] = (),
+) -> Result:
+    """Run one kernel.
+
+    Parameters
+    ----------
+    compiled : pathlib.Path
+        From `uir_tvm.device.simt.compile`.
+    args : sequence of ndarray, Memory or int
+        Arrays are copied to the device and back; all of their bytes count as written.
+    grid, block : int
+        Blocks, and threads of each.
+    shared_bytes : int
+        Of the dynamic pool of each block.
+    max_seconds : float
+        Ends a launch that takes longer, with a finding; 0: no limit.
+    names : sequence of str
+        Of the parameters, for findings.
+
+    Returns
+    -------
+    Result
+        With all findings; `Result.check` raises them.
+
+    Raises
+    ------
+    DeviceModelError
+        The launch cannot run at all: no such kernel, or a shape that no device takes.
+    """
+    given = (_Arg * max(len(args), 1))()
+    for i, arg in enumerate(args):
+        name = (names[i] if i < len(names) else f"parameter {i}").encode()
+        if isinstance(arg, Memory):
+            given[i] = _Arg(arg.address, arg.bytes, name)
+        elif isinstance(arg, np.ndarray):
+            given[i] = _Arg(arg.ctypes.data, arg.nbytes, name)
+        else:
+            given[i] = _Arg(int(arg), -1, name)
+    request = _Launch(
+        str(compiled).encode(),
+        kernel.encode(),
+        given,
+        len(args),
+        grid,
+        block,
+        shared_bytes,
+        int(cooperative),
+        max_findings,
+        max_seconds,
+    )
+    text = ctypes.c_void_p()
+    _model().uir_simt_launch(ctypes.byref(request), ctypes.byref(text))
+    answer = json.loads(ctypes.string_at(text))  # type: ignore[arg-type]
+    _model().uir_simt_free_text(text)
+    if answer["error"]:
+        raise DeviceModelError(
+            f"The host model cannot run {kernel!r}.", where=str(compiled), need=answer["error"]
+        )
+    return Result(tuple(Finding(**one) for one in answer["findings"]), answer["counters"], answer["seconds"])

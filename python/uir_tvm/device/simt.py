@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile CUDA text for the host model of CUDA devices.
+
+The text is compiled as it is, by g++, against headers that stand for the toolkit's.  The compiler's thread
+sanitizer puts a call before every load and store; the model's own library answers those calls, not the sanitizer's.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+from .. import options
+from ..errors import EnvironmentMismatchError, ToolchainError
+
+__all__ = ["compile", "compiler", "headers", "library"]
+
+#: How kernels are built: little optimisation keeps every access, and the lines, of the text.
+FLAGS = (
+    "-std=c++17",
+    "-O1",
+    "-g1",
+    "-fPIC",
+    "-fsanitize=thread",
+    "--param=tsan-instrument-func-entry-exit=0",
+    # The text converts pointers between types, wraps integers and must not be computed more exactly than it says.
+    "-fno-strict-aliasing",
+    "-fwrapv",
+    "-ffp-contract=off",
+    # Frames lead from a device function to the line of the kernel that calls it.
+    "-fno-omit-frame-pointer",
+    "-fno-optimize-sibling-calls",
+    "-fno-exceptions",
+    "-fvisibility=hidden",
+    "-Wno-attributes",
+    "-Wno-unknown-pragmas",
+    "-DUIR_SIMT=1",
+)
+#: Seconds that one compilation may take.
+LIMIT = 600
+
+
+def library() -> pathlib.Path:
+    """The model's library, which compiled kernels are linked against.
+
+    Raises
+    ------
+    EnvironmentMismatchError
+        It was not built.
+    """
+    path = pathlib.Path(__file__).parent.with_name("libuir_simt.so")
+    if not path.is_file():
+        raise EnvironmentMismatchError(
+            f"The native library {path.name} is missing in {path.parent}: "
+            "build it with `pip install -e .` in the source tree."
+        )
+    return path
+
+
+def headers() -> pathlib.Path:
+    """The folder of the model's headers: in the source tree, or beside the package in an installed wheel.
+
+    Raises
+    ------
+    EnvironmentMismatchError
+        It is in neither.
+    """
+    package = pathlib.Path(__file__).resolve().parents[1]
+    for folder in (package.parents[1] / "src" / "device" / "simt" / "include", package / "simt_include"):
+        if (folder / "cuda_runtime.h").is_file():
+            return folder
+    raise EnvironmentMismatchError(
+        f"The headers of the host model are missing in {package}: install it again."
+    )
+
+
+def compiler() -> str:
+    """The path of g++.
+
+    Raises
+    ------
+    ToolchainError
+        There is none.
+    """
+    found = shutil.which("g++")
+    if found is None:
+        raise ToolchainError(
+            "There is no g++, with which the host model of CUDA devices compiles kernels.",
+            where="PATH",
+            need="GCC 11 or newer with its C++ compiler",
+            remedy="install it (Debian: apt-get install g++), or run on a GPU (device='gpu')",
+        )
+    return found
+
+
+@functools.lru_cache(maxsize=1)
+def _surroundings(compiler_path: str, headers_path: str) -> bytes:
+    """A digest of all that a compiled kernel depends on but its text."""
+    digest = hashlib.sha256(repr(FLAGS).encode())
+    version = subprocess.run([compiler_path, "--version"], capture_output=True, timeout=LIMIT, check=False)
+    digest.update(version.stdout)
+    for path in sorted(pathlib.Path(headers_path).rglob("*.h")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.digest()
+
+
+def compile(source: str, *, limit: float = LIMIT) -> pathlib.Path:
+    """Compile CUDA text for the host model; the result is kept, and found again by its hash.
+
+    Parameters
+    ----------
+    source : str
+        CUDA C++ as the printer emits it: kernels take pointers and integers, and all shared memory is the
+        dynamic pool ``smem``.
+    limit : float
+        Seconds that the compiler may take.
+
+    Returns
+    -------
+    pathlib.Path
+        A shared object that exports the kernels; the text lies beside it as ``.cu``.
+
+    Raises
+    ------
+    ToolchainError
+        There is no g++, or it refuses the text; ``log`` is what it wrote.
+    EnvironmentMismatchError
+        The model's library or headers are missing.
+    """
+    gxx, include, model = compiler(), headers(), library()
+    digest = hashlib.sha256(_surroundings(gxx, str(include)) + source.encode())
+    folder = options.cache_dir() / "simt"
+    target = folder / f"{digest.hexdigest()[:32]}.so"
+    if target.is_file():
+        return target
+    folder.mkdir(parents=True, exist_ok=True)
+    text = target.with_suffix(".cu")
+    # Under a name of its own first: two processes may compile the same text.
+    with tempfile.TemporaryDirectory(dir=folder) as scratch:
+        draft = pathlib.Path(scratch) / target.name
+        (pathlib.Path(scratch) / text.name).write_text(source)
+        os.replace(pathlib.Path(scratch) / text.name, text)
+        built = draft.with_suffix(".o")
+        _run(
+            [
+                gxx,
+                *FLAGS,
+                f"-I{include}",
+                "-include",
+                "uir_simt/prelude.h",
+                "-x",
+                "c++",
+                "-c",
+                str(text),
+                "-o",
+                str(built),
+            ],
+            limit,
+        )
+        # Without -fsanitize here: the sanitizer's own library must stay out.
+        _run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", "-luir_simt"], limit)
+        os.replace(draft, target)
+    return target
+
+
+def _run(command: list[str], limit: float) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+    except subprocess.TimeoutExpired as error:
+        raise ToolchainError(
+            f"g++ did not finish in {limit:.0f} seconds.",
+            where=command[-3],
+            remedy="unroll less, or raise the limit",
+        ) from error
+    if done.returncode != 0:
+        lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+        raise ToolchainError(
+            "The text does not compile for the host model.",
+            where=lines[0] if lines else command[-3],
+            need="CUDA C++ of the constructs that the printer emits",
+            remedy="see the attribute log for all that g++ wrote",
+            log=done.stderr,
+        )
