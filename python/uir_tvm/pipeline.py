@@ -5,7 +5,7 @@
     tir       the kernel's PrimFunc, scheduled by its recipe  (PrimFunc)
     igraph    what extraction made of it, verified            (IGraph)
     optimize  what the target's passes made of it, verified   (Optimized: a graph, and a step per pass)
-    source    what the target made of the iGraph              (text; on uir-cpu TIR)
+    source    what the target made of the iGraph              (source text; on uir-cpu TIR)
 
 Every stage can be dumped (`CompileOptions.dump_dir`), and a dump of ``tir``, ``igraph`` or ``optimize`` can
 take the place of what the stage makes (`CompileOptions.override_dir`), or be compiled by itself
@@ -210,6 +210,9 @@ def _emit(record: KernelRecord, context: Context) -> Any:
     from .target import registry
 
     graph = record.products["optimize"].graph
+    if context.options.fast_math:
+        # a printer may round products of fp32 as the device's fastest instructions do
+        graph = graph.replace(attrs={**dict(graph.attrs), "fast_math": True})
     return registry.of_target(context.target).lower(graph, record.products["prim_func"])
 
 
@@ -332,11 +335,12 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
             elif stage.name in ("igraph", "optimize"):
                 _compare(record, getattr(product, "graph", product), context)
             record.products[stage.name] = product
-        except UirError as error:
+        except (UirError, tvm.error.InternalError) as error:
             if record.overridden or _given(func) is not None:
                 raise _leaving(error) from error
-            record.fallback = f"{stage.name}: {error}"
-            log.warning("kernel %s is left to TVM's own lowering (%s)", label, str(error).splitlines()[0])
+            record.fallback = f"{stage.name}: {_said(error)}"
+            log.warning("kernel %s is left to TVM's own lowering (%s)", label, _first_line(error))
+            log.debug("kernel %s, stage %s", label, stage.name, exc_info=error)
             break
         finally:
             record.seconds[stage.name] = time.perf_counter() - start
@@ -347,6 +351,11 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     if progress is not None:
         progress(record)
     return record
+
+
+def _said(error: Exception) -> str:
+    """What an error says; of one that is a fault of ours, that it is."""
+    return str(error) if isinstance(error, UirError) else f"a fault of the compiler: {_first_line(error)}"
 
 
 def _override(stage: Stage, record: KernelRecord, context: Context) -> Any:
@@ -385,19 +394,19 @@ def read_dump(path: pathlib.Path, stage: Stage, context: Context | None) -> Any:
         raise _leaving(error) from error.__cause__
 
 
-def _leaving(error: UirError) -> UirError:
-    """Note an error that is about to cross TVM's passes."""
+def _leaving(error: Exception) -> Exception:
+    """Note an error that is about to cross TVM's passes, if it is a user's."""
     raised = _RAISED.get()
-    if raised is not None:
+    if raised is not None and isinstance(error, UirError):
         raised.append(error)
     return error
 
 
 def _dump(stage: Stage, record: KernelRecord, context: Context) -> None:
     if context.options.dump_dir is not None:
-        write_dump(
-            context.options.dump_dir, record.name, stage.suffix, stage.dump(record.products[stage.name])
-        )
+        product = record.products[stage.name]
+        suffix = getattr(product, "suffix", stage.suffix)
+        write_dump(context.options.dump_dir, record.name, suffix, stage.dump(product))
 
 
 def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathlib.Path:

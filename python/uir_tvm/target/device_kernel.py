@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 
@@ -105,6 +105,9 @@ class DeviceKernel:
     hardware: str
     arch: str
     report: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
+
+    #: End of the name of a file that holds the text.
+    suffix: ClassVar[str] = ".cu"
 
     @staticmethod
     def of(graph: IGraph, printed: Mapping[str, Any]) -> DeviceKernel:
