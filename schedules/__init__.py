@@ -11,6 +11,7 @@ from __future__ import annotations
 from types import ModuleType
 
 from . import (
+    attention,
     column_reduction,
     concat,
     contraction,
@@ -24,6 +25,7 @@ from . import (
 
 #: From the most particular hero to the fallback that always builds.
 RECIPES: tuple[ModuleType, ...] = (
+    attention,
     contraction,
     normalization,
     reduction,

@@ -48,6 +48,22 @@ def inline_producers(sch: Schedule) -> None:
             refused.add(block.name)
 
 
+def inline_injective(sch: Schedule) -> None:
+    """Inline every elementwise intermediate, whatever it costs: for recipes that write the function anew.
+
+    Raises
+    ------
+    tvm.s_tir.schedule.ScheduleError
+        TVM cannot inline one.
+    """
+    while True:
+        outputs = param_names(sch)
+        found = [b for b in leaf_blocks(sch) if b.is_injective and not set(b.writes) & outputs]
+        if not found:
+            return
+        sch.compute_inline(found[0].rv)
+
+
 def _worth_inlining(sch: Schedule, block: BlockInfo) -> bool:
     if block.is_copy:
         return True

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Scheduled functions written from scratch: loops, blocks and buffers of S-TIR."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm.ir import TensorLoad
+from tvm.s_tir import SBlock, SBlockRealize
+from tvm.s_tir.analysis import get_sblock_access_region
+
+from .blocks import collect
+
+#: Of every loop variable: TVM's shapes are int64.
+INDEX = "int64"
+
+
+def index(value: int) -> Any:
+    """A constant index."""
+    return tirx.IntImm(INDEX, value)
+
+
+def loop(name: str, extent: int, body: Callable[[Any], Any], annotations: Mapping[str, Any] | None = None) -> Any:
+    """``for name in extent: body(name)``; a loop of one iteration is its body."""
+    if extent == 1 and not annotations:
+        return body(index(0))
+    var = tvm.ir.Var(name, INDEX)
+    return tirx.For(
+        var, index(0), index(extent), tirx.ForKind.SERIAL, body(var), annotations=dict(annotations or {})
+    )
+
+
+def nest(loops: Sequence[tuple[str, int]], body: Callable[..., Any]) -> Any:
+    """Loops around ``body(variables)``, outermost first."""
+
+    def inside(left: Sequence[tuple[str, int]], done: tuple[Any, ...]) -> Any:
+        if not left:
+            return body(*done)
+        (name, extent), *rest = left
+        return loop(name, extent, lambda var: inside(rest, (*done, var)))
+
+    return inside(list(loops), ())
+
+
+def store(buffer: Any, indices: Sequence[Any], value: Any) -> Any:
+    """``buffer[indices] = value``."""
+    return tirx.BufferStore(buffer, value, list(indices))
+
+
+def load(buffer: Any, *indices: Any) -> Any:
+    """``buffer[indices]``."""
+    return tirx.BufferLoad(buffer, list(indices))
+
+
+def when(condition: Any | None, stmt: Any) -> Any:
+    """The statement under a condition; None: always."""
+    return stmt if condition is None else tirx.IfThenElse(condition, stmt, None)
+
+
+def block(
+    name: str,
+    body: Any,
+    annotations: Mapping[str, Any] | None = None,
+    allocated: Sequence[Any] = (),
+) -> Any:
+    """A block without iteration variables around a statement, with the regions that it touches."""
+    bare = SBlock([], [], [], name, body, None, list(allocated))
+    touched = [n.source for n in collect(body, TensorLoad)] + [n.buffer for n in collect(body, tirx.BufferStore)]
+    reads, writes, _ = get_sblock_access_region(bare, {buffer: buffer for buffer in touched})
+    made = SBlock([], reads, writes, name, body, None, list(allocated), [], dict(annotations or {}))
+    return SBlockRealize([], True, made)
+
+
+def sequence(stmts: Sequence[Any]) -> Any:
+    """Statements one after the other."""
+    return stmts[0] if len(stmts) == 1 else tirx.SeqStmt(list(stmts))
+
+
+def function(like: tirx.PrimFunc, body: Any, allocated: Sequence[Any]) -> tirx.PrimFunc:
+    """A function with the parameters and attributes of another, and this body."""
+    root = SBlockRealize([], True, SBlock([], [], [], "root", body, None, list(allocated)))
+    return tirx.PrimFunc(like.params, root, like.ret_type, like.attrs)

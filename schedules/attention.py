@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention: two products around a softmax, in one pass over the keys, scores and weights on chip.
+
+See `uir_tvm.schedule.flash` for the form.  A unit has a tile of rows of one head; the heads of a group of
+queries that share their keys are the rows where there is one query (decoding).  On hardware with groups and
+sram the units of a group have neighbouring rows and stage keys and values together.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+from tvm.s_tir import Schedule
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_parts
+from uir_tvm.schedule.blocks import prim_func
+from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
+
+HERO = "attention"
+
+
+@attrs.frozen
+class Space:
+    """The tiles of one kind of hardware.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a unit's tile.
+    key_bytes : int
+        Bytes of a row of scores of a block, in fp32.
+    units : int
+        Most units that share keys and values.
+    stages : int
+        Blocks in flight.
+    groups : int, optional
+        Most groups; None: those of the hardware model.
+    """
+
+    rows: int
+    key_bytes: int
+    units: int
+    stages: int
+    groups: int | None
+
+
+#: A core keeps a tile of scores in L1 (32 x 128 fp32); a warp has the 16 rows of a tensor core's tile and, with
+#: heads of 64 to 128, some 16 KiB of registers in sums, queries and a block of scores.
+SPACES: dict[str, Space] = {
+    "cpu": Space(rows=32, key_bytes=512, units=1, stages=1, groups=None),
+    "cuda": Space(rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1),
+}
+
+
+def matches(sch: Schedule) -> bool:
+    """Two products around a maximum and a sum."""
+    return looks_like_attention(sch)
+
+
+def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
+    """The function in online form, mapped to units.
+
+    Raises
+    ------
+    ScheduleError
+        It is no attention that this recipe knows.
+    """
+    func = prim_func(sch)
+    parts = fold_heads(read_parts(sch))
+    return Schedule(flash_function(func, parts, tile_of(parts, hw)), debug_mask="none")
+
+
+def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
+    """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
+    space = SPACES.get(hw.kind, SPACES["cpu"])
+    rows = min(space.rows, parts.rows)
+    keys = min(space.key_bytes // 4, parts.keys)
+    while keys > 16 and _reg_bytes(parts, rows, keys) > hw.reg_bytes:
+        keys = max(16, keys // 2)
+    while rows > 1 and _reg_bytes(parts, rows, keys) > hw.reg_bytes:
+        rows = max(1, rows // 2)
+    units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if hw.sram_bytes else 1
+    stages = space.stages
+    while units > 1 and stages > 1 and stages * _sram_bytes(parts, keys) > hw.sram_bytes:
+        stages -= 1
+    return FlashTile(rows, keys, space.groups or hw.num_groups, units, stages)
+
+
+def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
+    """Sums twice (also scaled), queries, and scores, their arguments, weights and rounded weights."""
+    return 4 * rows * (2 * parts.width + parts.head + 4 * keys + 8)
+
+
+def _sram_bytes(parts: Parts, keys: int) -> int:
+    return 4 * keys * (parts.head + parts.width)
+
+
+def example() -> Any:
+    """Causal attention of 2 heads, 70 queries and keys of 32."""
+    import numpy as np
+    from tvm.relax import op
+    from uir_tvm.schedule.demo import from_relax
+
+    shape = (1, 2, 70, 32)
+
+    def build(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        scores = op.matmul(q, op.permute_dims(k, (0, 1, 3, 2)))
+        return op.matmul(op.nn.softmax(op.add(scores, mask), axis=-1), v)
+
+    def reference(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        x = q @ k.swapaxes(-1, -2) + mask
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True) @ v
+
+    return from_relax(build, [shape, shape, shape, (70, 70)], reference)
+
+
+if __name__ == "__main__":
+    from uir_tvm.schedule.demo import main
+
+    main("attention")
