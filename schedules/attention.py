@@ -37,6 +37,8 @@ class Space:
         Blocks in flight.
     groups : int, optional
         Most groups; None: those of the hardware model.
+    whole_tiles : bool
+        See `FlashTile`.
     """
 
     rows: int
@@ -44,13 +46,14 @@ class Space:
     units: int
     stages: int
     groups: int | None
+    whole_tiles: bool
 
 
-#: A core keeps a tile of scores in L1 (32 x 128 fp32); a warp has the 16 rows of a tensor core's tile and, with
-#: heads of 64 to 128, some 16 KiB of registers in sums, queries and a block of scores.
+#: A core keeps a tile of scores in L1 (32 x 128 fp32); a warp has the 16 rows of a tensor core's tile and,
+#: with heads of 64 to 128, some 16 KiB of registers in sums, queries and a block of scores.
 SPACES: dict[str, Space] = {
-    "cpu": Space(rows=32, key_bytes=512, units=1, stages=1, groups=None),
-    "cuda": Space(rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1),
+    "cpu": Space(rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False),
+    "cuda": Space(rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1, whole_tiles=True),
 }
 
 
@@ -85,7 +88,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     stages = space.stages
     while units > 1 and stages > 1 and stages * _sram_bytes(parts, keys) > hw.sram_bytes:
         stages -= 1
-    return FlashTile(rows, keys, space.groups or hw.num_groups, units, stages)
+    return FlashTile(rows, keys, space.groups or hw.num_groups, units, stages, space.whole_tiles)
 
 
 def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import attrs
+import tvm
 from tvm import tirx
 
 from ..igraph import ISlice, make
@@ -15,11 +16,13 @@ from .box import Atom
 from .emit import Emitter, reboxed
 from .errors import refuse
 from .expression import TileContext
-from .load import slice_at
+from .load import affine_address, slice_at
 from .memory import Memory
 from .plan import Plan, PlanLoop, Planner
 
 CONTRACT = "uir.contract"
+#: Factors that a contraction takes as they are, by the dtype of its sums.
+_NARROW = {"float32": ("float16", "bfloat16")}
 
 
 @attrs.define
@@ -76,12 +79,21 @@ def plan_contraction(planner: Planner) -> tuple[Plan, Roles, tuple[Any, Any]]:
 
 
 def _factors(expr: Any) -> tuple[Any, Any] | None:
-    """The two factors of a product, casts of it moved into them."""
+    """The two factors of a product, casts of it moved into them; widening both is the contraction's own."""
     if isinstance(expr, tirx.Mul):
-        return expr.a, expr.b
+        narrow = [_before_widening(factor) for factor in (expr.a, expr.b)]
+        same = None not in narrow and len({str(factor.ty) for factor in narrow}) == 1
+        return (narrow[0], narrow[1]) if same else (expr.a, expr.b)
     if isinstance(expr, tirx.Cast) and isinstance(expr.value, tirx.Mul):
         return expr.value.a.astype(str(expr.ty)), expr.value.b.astype(str(expr.ty))
     return None
+
+
+def _before_widening(expr: Any) -> Any | None:
+    """What a factor was before a cast that holds all of its values; None where there is no such cast."""
+    if not isinstance(expr, tirx.Cast) or str(expr.value.ty) not in _NARROW.get(str(expr.ty), ()):
+        return None
+    return expr.value
 
 
 def _names(planner: Planner, expr: Any) -> set[str]:
@@ -125,5 +137,14 @@ def emit_contraction(
 
 
 def _operand(c: TileContext, expr: Any) -> ISlice:
-    """A factor over its tile, valid where the conditions hold: contract sums over the valid columns of a."""
+    """A factor over its tile, valid where the conditions hold: contract sums over the valid columns of a.
+
+    What lies in sram is read there.
+    """
+    if isinstance(expr, tvm.ir.TensorLoad):
+        storage = c.memory.storages[expr.source]
+        address = affine_address(c, storage, expr.indices) if storage.pointer.level == "sram" else None
+        piece = None if address is None else slice_at(c, storage, address)
+        if piece is not None and piece.shape == c.tile:
+            return reboxed(piece, c.box)
     return reboxed(c.place(c.evaluate(expr), c.tile).slice, c.box)

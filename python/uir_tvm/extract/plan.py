@@ -16,6 +16,7 @@ import tvm
 from tvm_ffi.structural import structural_walk
 
 from ..igraph.affine import Affine, affine, var
+from ..schedule.annotations import ROWS
 from .access import Item, ItemCollector, Update, update_of
 from .affine_from_tir import AffineConverter
 from .dependence import carried
@@ -117,7 +118,8 @@ class Planner:
         """Loops linear in all addresses where possible, merged, with carried ones serial."""
         self._split_divided()
         self._mark(carried(self.leaf, self.update, self.memory, self.converter, self.loops))
-        self._merge()
+        if ROWS not in self.leaf.annotations:
+            self._merge()
 
     # -- state --------------------------------------------------------------------------------
     def _refresh(self) -> None:
@@ -244,6 +246,8 @@ class Planner:
         free = [loop for loop in self.loops if not loop.serial]
         cols = self._columns(free, reduced)
         rows = self._rows([loop for loop in free if loop is not cols], reduced)
+        if rows is None and ROWS in self.leaf.annotations:
+            rows, cols = cols, None
         if self.limit is not None:
             cols = self._limited(cols, self.limit)
             rows = self._limited(rows, self.limit // (cols.extent if cols else 1))

@@ -13,6 +13,8 @@ LOOP = "uir.loop"
 GROUP = "uir.group"
 #: On a block that copies what the first unit of a set holds to all of them; value = size of the set.
 BROADCAST = "uir.group_broadcast"
+#: On a block whose tile loops stay as they are: not merged to one long row, and a single one is rows.
+ROWS = "uir.rows"
 #: On a loop whose loads run ahead; value = iterations in flight.
 PIPELINE = "uir.pipeline"
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -27,18 +27,15 @@ class Form:
     variables: tuple[Any, ...]
     expr: Expr
 
-    def __call__(self, *values: Expr, loads: Mapping[str, Callable[[Any], Expr]] | None = None) -> Expr:
-        """The expression at these values; ``loads`` says what takes the place of reading a buffer."""
+    def __call__(self, *values: Expr, load: Callable[[Any], Expr] | None = None) -> Expr:
+        """The expression at these values; ``load`` gives what takes the place of reading a buffer."""
         table = list(zip(self.variables, values, strict=True))
 
         def variable(node: Any) -> Any:
             return next((value for var, value in table if var.same_as(node)), node)
 
-        def load(node: Any) -> Any:
-            replace = (loads or {}).get(node.source.name)
-            return node if replace is None else replace(node)
-
-        return structural_map(self.expr, [(tvm.ir.Var, variable), (TensorLoad, load)])
+        entries: list[Any] = [(tvm.ir.Var, variable)]
+        return structural_map(self.expr, entries if load is None else [*entries, (TensorLoad, load)])
 
 
 @attrs.frozen
@@ -90,7 +87,7 @@ class Parts:
 def read_parts(sch: Schedule) -> Parts:
     """The parts of the attention that a function computes.
 
-    Everything elementwise is inlined into the four reductions (two products, a maximum, a sum) and the output.
+    Everything elementwise is inlined into the four reductions (products, maximum, sum) and the output.
 
     Raises
     ------
@@ -105,7 +102,9 @@ def read_parts(sch: Schedule) -> Parts:
         _refuse("The reductions are not those of an attention.", f"{kinds}", "product, max, sum, product")
     scores, peak, total, product = reductions
     if len({len(b.spatial) + (b in (peak, total)) for b in reductions}) != 1:
-        _refuse("The reductions have different ranks.", ", ".join(str(b.extents) for b in reductions), "one rank")
+        _refuse(
+            "The reductions have different ranks.", ", ".join(str(b.extents) for b in reductions), "one rank"
+        )
     frame = _Frame(scores, peak, total, product)
     rest = [b for b in blocks if b not in reductions]
     return frame.parts(_output(product, rest, param_names(sch)), param_names(sch))
@@ -184,14 +183,18 @@ class _Frame:
             if uses(query, [row]) or self.scores.spatial[-2] == 1:
                 if not uses(query, [column]) and not uses(key, [row]):
                     return query, key
-        return _refuse("The first product does not meet queries with keys.", str(factors), "q[i, k] * k[j, k]")
+        return _refuse(
+            "The first product does not meet queries with keys.", str(factors), "q[i, k] * k[j, k]"
+        )
 
     def _argument(self) -> Expr:
         """What the maximum is taken of: the softmax's argument, in the scores."""
         argument = self.peak.stmt.body.value.b
         place = [*_spatial(self.peak), *_reduced(self.peak)]
         for node in collect(argument, TensorLoad):
-            if node.source.name == self.scores.writes[0] and not _is_at(node.indices, place, self.scores.spatial):
+            if node.source.name == self.scores.writes[0] and not _is_at(
+                node.indices, place, self.scores.spatial
+            ):
                 _refuse("The softmax reads the scores in another order.", str(node), "scores[i, j]")
         return argument
 
@@ -234,7 +237,12 @@ class _Frame:
 
     def _check(self, parts: Parts, params: set[str]) -> None:
         """Queries, keys, values and masks come from memory."""
-        for form, own in ((parts.query, ()), (parts.key, ()), (parts.value, ()), (parts.score, (parts.scores,))):
+        for form, own in (
+            (parts.query, ()),
+            (parts.key, ()),
+            (parts.value, ()),
+            (parts.score, (parts.scores,)),
+        ):
             for node in collect(form.expr, TensorLoad):
                 if node.source.name not in params and node.source.name not in own:
                     _refuse(f"{node.source.name!r} is made inside.", str(form.expr), "operands from memory")
@@ -249,7 +257,9 @@ def _output(product: BlockInfo, rest: Sequence[BlockInfo], params: set[str]) -> 
         indices = tuple(Form(tuple(spatial), index) for index in store.indices)
         return Output(store.buffer, indices, Form(tuple(spatial), load))
     if len(rest) != 1 or not rest[0].is_injective:
-        _refuse("The result is used more than once.", ", ".join(b.name for b in rest), "one elementwise output")
+        _refuse(
+            "The result is used more than once.", ", ".join(b.name for b in rest), "one elementwise output"
+        )
     stored = rest[0].stmt.body
     loads = [n for n in collect(stored.value, TensorLoad) if n.source.name == product.writes[0]]
     variables: dict[int, Any] = {}

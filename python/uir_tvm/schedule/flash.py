@@ -41,7 +41,7 @@ from tvm.ir import TensorLoad
 from tvm_ffi.structural import structural_map
 
 from . import make_tir as t
-from .annotations import GROUP, LOOP, PARALLEL, PIPELINE, parallel_value
+from .annotations import GROUP, LOOP, PARALLEL, PIPELINE, ROWS, parallel_value
 from .attention_parts import Form, Parts
 from .blocks import collect
 
@@ -66,6 +66,9 @@ class FlashTile:
         Units of a group; more than one: they share blocks of keys and values in sram.
     stages : int
         Blocks of keys in flight; 1 is none ahead.
+    whole_tiles : bool
+        Whether rows that do not exist are computed with zeros instead of left out: where registers are
+        computed whole anyway, masks cost more than they save.
     """
 
     rows: int
@@ -73,6 +76,7 @@ class FlashTile:
     groups: int
     units: int = 1
     stages: int = 1
+    whole_tiles: bool = False
 
 
 def fold_heads(parts: Parts) -> Parts:
@@ -152,7 +156,7 @@ def flash_function(func: tirx.PrimFunc, parts: Parts, tile: FlashTile) -> tirx.P
     Returns
     -------
     PrimFunc
-        As extraction reads it: ``uir.parallel``, ``uir.loop``, ``uir.group``, ``uir.pipeline``, ``uir.contract``.
+        As extraction reads it, annotated (`annotations`).
     """
     return _Writer(func, parts, tile).write()
 
@@ -186,7 +190,9 @@ class _Writer:
     def _unit(self, pid: Any) -> Any:
         """What one unit does: its row tiles, one after the other."""
         units = self.tile.units
-        group, unit = (tirx.floordiv(pid, units), tirx.floormod(pid, units)) if units > 1 else (pid, t.index(0))
+        group, unit = (
+            (tirx.floordiv(pid, units), tirx.floormod(pid, units)) if units > 1 else (pid, t.index(0))
+        )
 
         def turn(lid: Any) -> Any:
             number = group * self.turns + lid if self.turns > 1 else group
@@ -211,10 +217,20 @@ class _Writer:
         self.batch = batch
 
     # -- conditions ---------------------------------------------------------------------------
-    def _row(self, i: Any) -> Any | None:
+    def _exists(self, i: Any) -> Any | None:
         """Whether a row exists; None: always."""
         ragged = self.parts.rows % (self.rows * self.tile.units)
         return self.first_row + i < self.parts.rows if ragged else None
+
+    def _row(self, i: Any) -> Any | None:
+        """Whether a row is computed; None: always."""
+        return None if self.tile.whole_tiles else self._exists(i)
+
+    def _padded(self, condition: Any | None, value: Any) -> Any:
+        """A value that is read from memory where the condition holds, zero elsewhere."""
+        if condition is None or not self.tile.whole_tiles:
+            return value
+        return tirx.if_then_else(condition, value, tirx.const(0, str(value.ty)))
 
     def _key(self, at: Any) -> Any | None:
         return at < self.parts.keys if self.parts.keys % self.keys else None
@@ -226,18 +242,20 @@ class _Writer:
     # -- the tile -----------------------------------------------------------------------------
     def _tile(self) -> Any:
         parts, rows, keys = self.parts, self.rows, self.keys
-        dtype = str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
+        dtype = (
+            str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
+        )
         self.q = self._buffer("q", (rows, parts.head), dtype)
-        self.m, self.l = (self._buffer(name, (rows,), WIDE) for name in ("m", "l"))
+        self.m, self.total = (self._buffer(name, (rows,), WIDE) for name in ("m", "l"))
         self.o = self._buffer("o", (rows, parts.width), WIDE)
         self.s, self.x, self.w = (self._buffer(name, (rows, keys), WIDE) for name in ("s", "x", "w"))
         self.n, self.a = (self._buffer(name, (rows,), WIDE) for name in ("n", "a"))
         lowest = tirx.min_value(WIDE)
         zero = tirx.const(0, WIDE)
         before = [
-            self._rows("load_q", self.q, parts.head, lambda i, k: _bare(parts.query(*self.batch, self.first_row + i, k))),
+            self._rows("load_q", self.q, parts.head, self._query),
             self._rows("lowest", self.m, None, lambda i: lowest),
-            self._rows("no_sum", self.l, None, lambda i: zero),
+            self._rows("no_sum", self.total, None, lambda i: zero),
             self._rows("no_output", self.o, parts.width, lambda i, c: zero),
         ]
         steps = math.ceil(parts.keys / keys)
@@ -247,12 +265,17 @@ class _Writer:
         walk = t.loop("block", steps, self._block, note if steps > 1 else None)
         return t.sequence([*before, walk, *self._end()])
 
+    def _query(self, i: Any, k: Any) -> Any:
+        value = self.parts.query(*self.batch, self.first_row + i, k)
+        return self._padded(self._exists(i), _bare(value))
+
     def _rows(self, name: str, buffer: Any, columns: int | None, value: Any) -> Any:
         """``buffer[i, ..] = value(i, ..)`` over the tile's rows."""
         loops = [("i", self.rows)] + ([] if columns is None else [("j", columns)])
 
         def body(*at: Any) -> Any:
-            return t.block(name, t.when(self._row(at[0]), t.store(buffer, at, value(*at))))
+            stmt = t.when(self._row(at[0]), t.store(buffer, at, value(*at)))
+            return t.block(name, stmt, {ROWS: 1})
 
         return t.nest(loops, body)
 
@@ -260,7 +283,7 @@ class _Writer:
         """``body(i, j)`` over the rows and keys of a block."""
 
         def inside(i: Any, j: Any) -> Any:
-            return t.block(name, t.when(self._both(i, first + j), body(i, j)))
+            return t.block(name, t.when(self._both(i, first + j), body(i, j)), {ROWS: 1})
 
         return t.nest([("i", self.rows), ("j", self.keys)], inside)
 
@@ -274,18 +297,27 @@ class _Writer:
             key, load_key = self._staged("k", key, parts.head, first)
             value, load_value = self._staged("v", value, parts.width, first)
             staging = [load_key, load_value]
-        s, x, w, m, n, a, l, o = self.s, self.x, self.w, self.m, self.n, self.a, self.l, self.o
+        s, x, w, m, n, a, total, o = self.s, self.x, self.w, self.m, self.n, self.a, self.total, self.o
 
         def score(i: Any, j: Any) -> Any:
-            return parts.score(
-                *self.batch, self.first_row + i, first + j, loads={parts.scores: lambda _: t.load(s, i, j)}
-            )
+            def read(node: Any) -> Any:
+                return (
+                    t.load(s, i, j)
+                    if node.source.name == parts.scores
+                    else self._padded(self._exists(i), node)
+                )
+
+            return parts.score(*self.batch, self.first_row + i, first + j, load=read)
 
         body = [
             *staging,
             self._scores("no_score", first, lambda i, j: t.store(s, (i, j), tirx.const(0, WIDE))),
             self._product(
-                "scores", first, s, ("j", self.keys), ("k", parts.head),
+                "scores",
+                first,
+                s,
+                ("j", self.keys),
+                ("k", parts.head),
                 lambda i, j, k: _wide(t.load(self.q, i, k)) * _wide(key(j, k)),
             ),
             self._scores("argument", first, lambda i, j: t.store(x, (i, j), score(i, j))),
@@ -297,8 +329,8 @@ class _Writer:
                 "weight", first, lambda i, j: t.store(w, (i, j), tirx.exp(t.load(x, i, j) - t.load(n, i)))
             ),
             self._rows("rescale", a, None, lambda i: tirx.exp(t.load(m, i) - t.load(n, i))),
-            self._rows("old_sum", l, None, lambda i: t.load(l, i) * t.load(a, i)),
-            self._scores("sum", first, lambda i, j: t.store(l, (i,), t.load(l, i) + t.load(w, i, j))),
+            self._rows("old_sum", total, None, lambda i: t.load(total, i) * t.load(a, i)),
+            self._scores("sum", first, lambda i, j: t.store(total, (i,), t.load(total, i) + t.load(w, i, j))),
             self._rows("old_output", o, parts.width, lambda i, c: t.load(o, i, c) * t.load(a, i)),
             *self._weighted(first, value),
             self._rows("new_peak", m, None, lambda i: t.load(n, i)),
@@ -313,13 +345,23 @@ class _Writer:
             narrowed = lambda i, j: t.store(weights, (i, j), t.load(self.w, i, j).astype(parts.weight_dtype))  # noqa: E731
             before = [self._scores("round_weight", first, narrowed)]
         product = self._product(
-            "output", first, self.o, ("c", parts.width), ("j", self.keys),
+            "output",
+            first,
+            self.o,
+            ("c", parts.width),
+            ("j", self.keys),
             lambda i, c, j: _wide(t.load(weights, i, j)) * _wide(value(j, c)),
         )
         return [*before, product]
 
     def _product(
-        self, name: str, first: Any, total: Any, column: tuple[str, int], reduced: tuple[str, int], factor: Any
+        self,
+        name: str,
+        first: Any,
+        total: Any,
+        column: tuple[str, int],
+        reduced: tuple[str, int],
+        factor: Any,
     ) -> Any:
         """``total[i, column] += factor(i, column, reduced)`` as a contraction."""
 
@@ -331,7 +373,7 @@ class _Writer:
         return t.nest([("i", self.rows), column, reduced], body)
 
     def _staged(self, name: str, form: Any, columns: int, first: Any) -> tuple[Any, Any]:
-        """A block of an operand in sram, of which each unit of the group loads a part: reading, and loading."""
+        """A block of an operand in sram, of which each unit loads a part: reading, and loading."""
         units = self.tile.units
         share = math.ceil(self.keys / units)
         example = form(t.index(0), t.index(0))
@@ -349,7 +391,9 @@ class _Writer:
             )
 
         def members(unit: Any) -> Any:
-            return t.nest([("part", share), ("column", columns)], lambda part, column: body(unit, part, column))
+            return t.nest(
+                [("part", share), ("column", columns)], lambda part, column: body(unit, part, column)
+            )
 
         loading = t.loop("unit", units, members, {GROUP: units})
         return (lambda j, column: t.load(buffer, j, column)), loading
@@ -361,15 +405,18 @@ class _Writer:
         scaled = self._buffer("scaled", (self.rows, parts.width), WIDE)
 
         def divisor(i: Any) -> Any:
-            total = t.load(self.l, i)
+            total = t.load(self.total, i)
             return one / (tirx.Select(total == tirx.const(0, WIDE), one, total) if parts.safe else total)
 
         def result(i: Any, c: Any) -> Any:
             at = (*self.batch, self.first_row + i, c)
-            sums = {parts.sums: lambda node: t.load(scaled, i, c).astype(str(node.ty))}
+
+            def read(node: Any) -> Any:
+                return t.load(scaled, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
+
             indices = [form(*at) for form in parts.output.indices]
-            value = parts.output.value(*at, loads=sums)
-            return t.block("store", t.when(self._row(i), t.store(parts.output.buffer, indices, value)))
+            value = parts.output.value(*at, load=read)
+            return t.block("store", t.when(self._exists(i), t.store(parts.output.buffer, indices, value)))
 
         return [
             self._rows("inverse", inverse, None, divisor),

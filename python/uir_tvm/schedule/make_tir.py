@@ -23,7 +23,9 @@ def index(value: int) -> Any:
     return tirx.IntImm(INDEX, value)
 
 
-def loop(name: str, extent: int, body: Callable[[Any], Any], annotations: Mapping[str, Any] | None = None) -> Any:
+def loop(
+    name: str, extent: int, body: Callable[[Any], Any], annotations: Mapping[str, Any] | None = None
+) -> Any:
     """``for name in extent: body(name)``; a loop of one iteration is its body."""
     if extent == 1 and not annotations:
         return body(index(0))
@@ -68,7 +70,9 @@ def block(
 ) -> Any:
     """A block without iteration variables around a statement, with the regions that it touches."""
     bare = SBlock([], [], [], name, body, None, list(allocated))
-    touched = [n.source for n in collect(body, TensorLoad)] + [n.buffer for n in collect(body, tirx.BufferStore)]
+    touched = [n.source for n in collect(body, TensorLoad)] + [
+        n.buffer for n in collect(body, tirx.BufferStore)
+    ]
     reads, writes, _ = get_sblock_access_region(bare, {buffer: buffer for buffer in touched})
     made = SBlock([], reads, writes, name, body, None, list(allocated), [], dict(annotations or {}))
     return SBlockRealize([], True, made)
