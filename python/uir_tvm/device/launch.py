@@ -130,7 +130,7 @@ class Memory:
         self.address = _model().uir_simt_alloc(max(self.bytes, 1), 256, label.encode())
         if not self.address:
             raise MemoryError(f"{self.bytes} bytes of the modelled device's memory")
-        raw = (ctypes.c_uint8 * self.bytes).from_address(self.address)
+        raw = memoryview((ctypes.c_uint8 * self.bytes).from_address(self.address))
         #: The memory itself; writing through it does not count as writing (see `fill`).
         self.array = np.frombuffer(raw, dtype=dtype).reshape(shape)
 

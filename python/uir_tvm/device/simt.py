@@ -2,7 +2,8 @@
 """Compile CUDA text for the host model of CUDA devices.
 
 The text is compiled as it is, by g++, against headers that stand for the toolkit's.  The compiler's thread
-sanitizer puts a call before every load and store; the model's own library answers those calls, not the sanitizer's.
+sanitizer puts a call before every load and store; the model's own library answers those calls, not the
+sanitizer's.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FLAGS = (
     "-fPIC",
     "-fsanitize=thread",
     "--param=tsan-instrument-func-entry-exit=0",
-    # The text converts pointers between types, wraps integers and must not be computed more exactly than it says.
+    # The text converts pointers between types and wraps integers; nothing may be computed more exactly.
     "-fno-strict-aliasing",
     "-fwrapv",
     "-ffp-contract=off",

@@ -38,6 +38,10 @@ class ByteSet {
   bool HasAny(size_t offset, size_t count) const { return (Window(offset) & Mask(count)) != 0; }
 
   void Insert(size_t offset, size_t count) {
+    if (offset % 64 + count <= 64) {
+      bits_[offset / 64] |= Mask(count) << offset % 64;
+      return;
+    }
     Each(offset, count, [this](size_t word, uint64_t mask) { bits_[word] |= mask; });
   }
 

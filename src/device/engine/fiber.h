@@ -36,6 +36,8 @@ class FiberStacks {
   /*! \brief Have at least `count` stacks; false when the system refuses. Stacks in use are lost when it grows. */
   bool Reserve(size_t count);
   uint8_t* Bottom(size_t index) const { return base_ + index * kBytes; }
+  /*! \brief Bytes of a stack that are used: fewer for some, so that their tops do not share one cache set. */
+  static size_t Usable(size_t index) { return kBytes - index % 64 * 192; }
   /*! \brief Which stack holds the address; -1 for none. */
   int64_t Owner(const void* address) const {
     size_t offset = static_cast<size_t>(static_cast<const uint8_t*>(address) - base_);

@@ -24,6 +24,10 @@ std::string Describe(bool write, uint32_t bytes) {
   return std::string(write ? "a write" : "a read") + " of " + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
+bool AllWritten(const engine::ByteSet& written, size_t offset, uint32_t bytes) {
+  return bytes <= 64 ? written.HasAll(offset, bytes) : written.FirstMissing(offset, bytes) == offset + bytes;
+}
+
 void ReportRace(const Race& race, bool write, const char* space, uint32_t bytes, size_t offset,
                 const std::string& memory, uint64_t site) {
   std::string what = Describe(write, bytes) + " at byte " + std::to_string(offset) + " of " + memory + " races with " +
@@ -56,8 +60,7 @@ void CheckAlignment(uintptr_t at, uint32_t bytes, bool write, const char* space,
 }
 
 void Trace(uintptr_t at, uint32_t bytes, bool shared, uint64_t site) {
-  WarpTrace& trace = machine.block->trace[machine.lane->thread / kWarp];
-  if (!trace.Note(machine.Offset(site), machine.LaneOf(), at, bytes, shared)) YieldLane();
+  if (!machine.trace.Note(machine.Offset(site), machine.LaneOf(), at, bytes, shared)) YieldLane();
 }
 
 void CheckShared(uintptr_t address, uint32_t bytes, bool write, bool atomic, uint64_t site) {
@@ -92,7 +95,7 @@ void CheckShared(uintptr_t address, uint32_t bytes, bool write, bool atomic, uin
                        "shared", site));
       break;
     }
-  } else if ((!write || atomic) && block.written.FirstMissing(offset, bytes) != offset + bytes) {
+  } else if ((!write || atomic) && !AllWritten(block.written, offset, bytes)) {
     Report(
         FindingAt("unwritten",
                   Describe(false, bytes) + " at byte " + std::to_string(offset) + " of the pool, which nothing wrote",
@@ -150,15 +153,13 @@ void CheckGlobal(const void* address, uint32_t bytes, bool write, bool atomic, u
   CheckParameter(at, bytes, write, site);
   CheckAlignment(at, bytes, write, "global", site);
   size_t begin = static_cast<size_t>(offset);
-  if (write) {
-    allocation->written.Insert(begin, bytes);
-  }
-  if ((!write || atomic) && allocation->written.FirstMissing(begin, bytes) != begin + bytes) {
+  if ((!write || atomic) && !AllWritten(allocation->written, begin, bytes)) {
     Report(FindingAt("unwritten",
                      Describe(false, bytes) + " at byte " + std::to_string(offset) + " of " + NameOf(*allocation) +
                          ", which nothing wrote",
                      "global", site));
   }
+  if (write) allocation->written.Insert(begin, bytes);
   engine::Accessor me = machine.Me(site, machine.generation);
   Race race = write ? allocation->race.Write(me, begin, bytes, atomic) : allocation->race.Read(me, begin, bytes);
   if (race.found) ReportRace(race, write, "global", bytes, begin, NameOf(*allocation), site);

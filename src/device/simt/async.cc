@@ -141,10 +141,11 @@ void uir_simt_cp_async_commit(void) {
 void uir_simt_cp_async_wait(int groups) {
   CheckPendingWrite();
   auto& committed = machine.lane->committed;
-  while (committed.size() > static_cast<size_t>(groups)) {
-    CompleteCopies(committed.front(), machine.lane->thread);
-    committed.pop_front();
-  }
+  size_t kept = static_cast<size_t>(groups);
+  if (committed.size() <= kept) return;
+  size_t done = committed.size() - kept;
+  for (size_t i = 0; i < done; ++i) CompleteCopies(committed[i], machine.lane->thread);
+  committed.erase(committed.begin(), committed.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
 void uir_simt_mbarrier_init(uint64_t* bar, int count) {

@@ -190,6 +190,7 @@ std::string Prepare(const UirSimtLaunch& launch, Arguments* arguments) {
   if (!machine.kernel) return "no kernel '" + machine.kernel_name + "' in " + launch.library;
   machine.module_begin = module->begin;
   machine.module_end = module->end;
+  machine.trace.Reset(module->end - module->begin);
   SetLineSource(launch.library, module->begin);
   machine.grid = static_cast<uint32_t>(launch.grid);
   machine.threads = static_cast<uint32_t>(launch.block);

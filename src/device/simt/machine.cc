@@ -147,7 +147,7 @@ bool RunWarp(Block* block, uint32_t warp) {
     }
     progress = progress || again;
   }
-  block->trace[warp].Flush(&machine.counters);
+  machine.trace.Flush(&machine.counters);
   return progress;
 }
 
@@ -190,8 +190,8 @@ std::unique_ptr<Block> StartBlock(uint32_t index, size_t first_stack) {
   block->first_stack = first_stack;
   for (uint32_t thread = 0; thread < machine.threads; ++thread) {
     block->lanes[thread].thread = thread;
-    StartFiber(&block->lanes[thread].fiber, machine.stacks.Bottom(first_stack + thread), engine::FiberStacks::kBytes,
-               LaneEntry);
+    StartFiber(&block->lanes[thread].fiber, machine.stacks.Bottom(first_stack + thread),
+               engine::FiberStacks::Usable(first_stack + thread), LaneEntry);
   }
   block->written.Resize(machine.shared_bytes);
   block->in_flight.Resize(machine.shared_bytes);

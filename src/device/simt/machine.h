@@ -11,7 +11,6 @@
 
 #include <chrono>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -76,8 +75,8 @@ struct Lane {
   bool done{false};
   Arrival arrival;
   uint64_t result{0};
-  std::vector<AsyncCopy> open;                   // not committed
-  std::deque<std::vector<AsyncCopy>> committed;  // oldest first
+  std::vector<AsyncCopy> open;                    // not committed
+  std::vector<std::vector<AsyncCopy>> committed;  // oldest first
 };
 
 /*! \brief A barrier object in shared memory. */
@@ -105,12 +104,11 @@ struct ParameterRange {
 };
 
 struct Block {
-  explicit Block(uint32_t threads) : lanes(threads), clocks(threads), trace((threads + kWarp - 1) / kWarp) {}
+  explicit Block(uint32_t threads) : lanes(threads), clocks(threads) {}
   uint32_t index{0};
   size_t first_stack{0};
   std::vector<Lane> lanes;
   engine::Clocks clocks;
-  std::vector<WarpTrace> trace;
   // Shared memory: its bytes while another block runs, and what is known of them.
   std::vector<uint8_t> kept;
   engine::ByteSet written;
@@ -152,6 +150,7 @@ struct Machine {
 
   std::unique_ptr<engine::Findings> findings;
   Counters counters;
+  WarpTrace trace;
   std::chrono::steady_clock::time_point deadline;
   bool has_deadline{false};
 

@@ -200,7 +200,7 @@ bool MeetInWarp(Block* block, uint32_t warp) {
     }
     seen |= members;
     if (missing) continue;
-    if (members == call.mask || count < kWarp) block->trace[warp].Flush(&machine.counters);
+    if (members == call.mask || count < kWarp) machine.trace.Flush(&machine.counters);
     Perform(block, warp, members);
     if (machine.aborted) return false;
     for (uint32_t rest = members; rest; rest &= rest - 1) lanes[__builtin_ctz(rest)].arrival.wait = Wait::kNone;

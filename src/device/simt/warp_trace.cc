@@ -6,27 +6,58 @@
 namespace uir {
 namespace simt {
 
-WarpTrace::Site* WarpTrace::At(uint32_t site) {
-  if (site != last_site_) {
-    auto known = index_.emplace(site, static_cast<uint32_t>(sites_.size()));
-    if (known.second) sites_.emplace_back();
-    last_site_ = site;
-    last_index_ = known.first->second;
+namespace {
+
+/*! \brief Lanes that a pass of shared memory serves: 32 banks of 4 bytes are 128 bytes. */
+uint32_t LanesOfPass(uint32_t bytes) { return bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8; }
+
+/*! \brief Neighbouring lanes at neighbouring bytes meet no conflict. */
+BankPasses PassesOfRow(uint32_t lanes, uint32_t bytes) {
+  uint32_t group = LanesOfPass(bytes);
+  int passes = 0;
+  for (uint32_t first = 0; first < 32; first += group) {
+    uint32_t mask = group == 32 ? lanes : lanes >> first & ((1u << group) - 1);
+    passes += mask != 0;
   }
-  return &sites_[last_index_];
+  return {passes, passes};
+}
+
+Sectors SectorsOfRow(uint32_t lanes, const uint64_t* address, uint32_t bytes) {
+  uint32_t first = static_cast<uint32_t>(__builtin_ctz(lanes));
+  uint64_t begin = address[first], count = uint64_t{bytes} * static_cast<uint64_t>(__builtin_popcount(lanes));
+  return {static_cast<int>((begin + count - 1) / 32 - begin / 32 + 1), static_cast<int>((count + 31) / 32)};
+}
+
+}  // namespace
+
+void WarpTrace::Reset(size_t code_bytes) {
+  index_.assign(code_bytes, 0);
+  sites_.assign(1, Site());
+  touched_.clear();
 }
 
 bool WarpTrace::Note(uint32_t site, uint32_t lane, uint64_t address, uint32_t bytes, bool shared) {
-  Site* at = At(site);
-  if (!at->touched) {
-    at->touched = true;
-    touched_.push_back(last_index_);
+  uint32_t& index = index_[site];
+  if (index == 0) {
+    index = static_cast<uint32_t>(sites_.size());
+    sites_.emplace_back();
   }
-  at->bytes = bytes;
-  at->shared = shared;
-  uint32_t number = at->count[lane]++;
-  if (number >= at->accesses.size()) at->accesses.resize(number + 1);
-  Access& access = at->accesses[number];
+  Site& at = sites_[index];
+  if (!at.touched) {
+    at.touched = true;
+    touched_.push_back(index);
+    at.bytes = bytes;
+    at.shared = shared;
+  }
+  uint32_t number = at.count[lane]++;
+  if (number >= at.accesses.size()) at.accesses.resize(number + 1);
+  Access& access = at.accesses[number];
+  if (access.lanes == 0) {
+    access.contiguous = true;
+  } else {
+    access.contiguous = access.contiguous && lane == access.last + 1 && address == access.address[access.last] + bytes;
+  }
+  access.last = lane;
   access.lanes |= 1u << lane;
   access.address[lane] = address;
   return number + 1 < kAhead;
@@ -38,12 +69,14 @@ void WarpTrace::Flush(Counters* counters) {
     for (Access& access : site.accesses) {
       if (!access.lanes) break;
       if (site.shared) {
-        BankPasses found = CountBankPasses(access.lanes, access.address, site.bytes);
+        BankPasses found = access.contiguous ? PassesOfRow(access.lanes, site.bytes)
+                                             : CountBankPasses(access.lanes, access.address, site.bytes);
         (*counters)[kSharedWarpAccesses] += 1;
         (*counters)[kSharedPasses] += found.passes;
         (*counters)[kBankConflicts] += found.passes - found.ideal;
       } else {
-        Sectors found = CountSectors(access.lanes, access.address, site.bytes);
+        Sectors found = access.contiguous ? SectorsOfRow(access.lanes, access.address, site.bytes)
+                                          : CountSectors(access.lanes, access.address, site.bytes);
         (*counters)[kGlobalWarpAccesses] += 1;
         (*counters)[kGlobalSectors] += found.touched;
         (*counters)[kGlobalSectorsIdeal] += found.ideal;
@@ -58,9 +91,7 @@ void WarpTrace::Flush(Counters* counters) {
 }
 
 BankPasses CountBankPasses(uint32_t lanes, const uint64_t* address, uint32_t bytes) {
-  // 32 banks of 4 bytes serve 128 bytes in one pass: lanes that ask for 8 bytes each are served by halves of the
-  // warp, lanes that ask for 16 by quarters.
-  uint32_t group = bytes <= 4 ? 32 : bytes <= 8 ? 16 : 8;
+  uint32_t group = LanesOfPass(bytes);
   BankPasses result{0, 0};
   for (uint32_t first = 0; first < 32; first += group) {
     uint64_t words[64];

@@ -9,8 +9,8 @@
 #ifndef UIR_DEVICE_SIMT_WARP_TRACE_H_
 #define UIR_DEVICE_SIMT_WARP_TRACE_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
 #include "counters.h"
@@ -18,11 +18,14 @@
 namespace uir {
 namespace simt {
 
-/*! \brief Accesses of a warp since it last met. */
+/*! \brief Accesses of the running warp since it last met. */
 class WarpTrace {
  public:
   /*! \brief Accesses of one lane at one instruction that are kept while others have fewer. */
   static constexpr uint32_t kAhead = 512;
+
+  /*! \brief Begin with a library whose code has so many bytes. */
+  void Reset(size_t code_bytes);
 
   /*! \brief Note an access; false when the lane is so far ahead that others should run first. */
   bool Note(uint32_t site, uint32_t lane, uint64_t address, uint32_t bytes, bool shared);
@@ -33,6 +36,8 @@ class WarpTrace {
  private:
   struct Access {
     uint32_t lanes{0};
+    uint32_t last{0};       // the last lane noted
+    bool contiguous{true};  // lanes came in order, each at the bytes after those of the one before
     uint64_t address[32];
   };
   struct Site {
@@ -43,13 +48,9 @@ class WarpTrace {
     std::vector<Access> accesses;
   };
 
-  Site* At(uint32_t site);
-
-  std::unordered_map<uint32_t, uint32_t> index_;
+  std::vector<uint32_t> index_;  // by address in the code, 0: none
   std::vector<Site> sites_;
   std::vector<uint32_t> touched_;
-  uint32_t last_site_{0xffffffff};
-  uint32_t last_index_{0};
 };
 
 /*! \brief Passes that shared memory needs for one access of a warp, and the passes without any conflict. */
