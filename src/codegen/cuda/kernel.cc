@@ -9,6 +9,7 @@
 
 #include "../error.h"
 #include "ops.h"
+#include "reshape.h"
 
 namespace uir {
 namespace codegen {
@@ -142,7 +143,8 @@ void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
 
 }  // namespace
 
-Kernel PrintKernel(const IGraph& graph, const std::string& name, Needs* needs) {
+Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
+  IGraph graph = ReshapeMoves(given);
   Kernel kernel;
   kernel.name = name;
   kernel.grid = graph->num_groups;

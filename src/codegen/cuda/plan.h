@@ -20,6 +20,7 @@
 #include "../scope.h"
 #include "intrinsics.h"
 #include "layout.h"
+#include "piece.h"
 
 namespace uir {
 namespace codegen {
@@ -39,8 +40,8 @@ struct Home {
   Fragment fragment;
   /*! \brief kRegisters: the layout of its class, not cut to the piece. */
   Layout class_layout;
-  /*! \brief kRegisters: offset and strides of that piece in the pointer, in elements. */
-  int64_t offset = 0, row_stride = 0, col_stride = 0;
+  /*! \brief kRegisters: where that piece lies in the pointer. */
+  Piece piece;
   /*! \brief kScratch: from the start of the warp's region; kSram: from the start of shared memory. In bytes. */
   int64_t at = 0;
   /*! \brief kScratch, kSram: the swizzle of a row-major tile (0 = linear, 32, 64, 128), and bytes between its rows. */

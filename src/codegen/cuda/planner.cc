@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 
 #include "../error.h"
 #include "emitter.h"
+#include "piece.h"
 #include "scalar.h"
 
 namespace uir {
@@ -16,15 +16,6 @@ namespace cuda {
 namespace {
 
 constexpr int64_t kSharedAlign = 128;
-
-/*! \brief What must agree between the slices of a pointer in registers: where the piece lies. */
-using Piece = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
-
-Piece PieceOf(const ISlice& slice) {
-  int64_t row_stride = slice->rows == 1 ? 0 : slice->row_stride;
-  int64_t col_stride = slice->cols == 1 ? 0 : slice->col_stride;
-  return {slice->offset->constant, slice->rows, slice->cols, row_stride, col_stride};
-}
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -84,7 +75,7 @@ void Planner::HomeInRegisters(const std::string& pointer, const std::vector<cons
       home.reason = "the indices of a " + std::string(use->iop->op) + " are known only when the kernel runs";
       return;
     }
-    pieces.insert(PieceOf(use->slice));
+    pieces.emplace(use->slice);
   }
   if (pieces.empty()) {
     home.reason = "nothing uses it";
@@ -95,11 +86,8 @@ void Planner::HomeInRegisters(const std::string& pointer, const std::vector<cons
     return;
   }
   home.kind = Home::Kind::kRegisters;
-  auto [offset, rows, cols, row_stride, col_stride] = *pieces.begin();
-  home.offset = offset;
-  home.row_stride = row_stride;
-  home.col_stride = col_stride;
-  home.fragment = Fragment(Layout(), rows, cols);
+  home.piece = *pieces.begin();
+  home.fragment = Fragment(Layout(), home.piece.rows, home.piece.cols);
 }
 
 std::string Planner::Root(const std::string& pointer) {
