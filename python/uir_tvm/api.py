@@ -97,7 +97,8 @@ def compile(
         graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target))
         mod = kernel_graph.to_relax(graph)
     text = mod["main"].script()
-    lowered = timed("memory plan", lambda: kernel_graph.vm_passes()(mod))
+    with kernel_graph.cuda_graph.asking(options.cuda_graph):
+        lowered = timed("memory plan", lambda: kernel_graph.vm_passes(spec.target)(mod))
     total = sum(isinstance(func, tirx.PrimFunc) for func in mod.functions.values())
     done = 0
 

@@ -87,6 +87,9 @@ class CompileOptions:
         Where the kernels of a device run: ``gpu``, or ``model`` (the device's host model, which checks every
         access and is slow), or ``auto``: a GPU where there is one; default: ``UIR_DEVICE``, else auto.  With
         ``gpu`` a model can be compiled and saved on a machine that has none.
+    cuda_graph : bool
+        On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
+        runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
 
     Raises
     ------
@@ -103,6 +106,7 @@ class CompileOptions:
     fast_math: bool = False
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
     device: str = attrs.field(factory=_device)
+    cuda_graph: bool = False
 
 
 def num_threads() -> int:

@@ -7,6 +7,7 @@ import tvm
 from tvm import relax
 
 from .build import build
+from .cuda_graph import capture, check
 from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
 
 
@@ -90,14 +91,21 @@ class _Writer:
         self.vars[output] = self.builder.emit(call)
 
 
-def vm_passes() -> tvm.transform.Pass:
-    """Lowering of a module of `to_relax` for the virtual machine, with its memory planned at compile time."""
+def vm_passes(target: tvm.target.Target | None = None) -> tvm.transform.Pass:
+    """Lowering of a module of `to_relax` for the virtual machine, with its memory planned at compile time.
+
+    Parameters
+    ----------
+    target : Target, optional
+        What it is lowered for: a GPU's launches can be captured (`cuda_graph`).
+    """
     return tvm.transform.Sequential(
         [
             relax.transform.ToNonDataflow(),
             relax.transform.RemovePurityChecking(),
             relax.transform.CallTIRRewrite(),
             relax.transform.StaticPlanBlockMemory(),
+            capture(target),
             relax.transform.LowerAllocTensor(),
             relax.transform.KillAfterLastUse(),
             relax.transform.LowerRuntimeBuiltin(),
@@ -116,10 +124,14 @@ def relax_passes(target: str | tvm.target.Target) -> tvm.transform.Pass:
     operators become kernels one by one, as TVM legalises them.
     """
 
+    target = tvm.target.Target(target)
+    # At once: an error from within a pass would lose its class.
+    check(target)
+
     @tvm.transform.module_pass(opt_level=0, name="uir.relax_passes")
     def passes(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
         mod = legalize_rest(mod) if calls_kernels(mod) else to_relax(build(mod, target))
-        return vm_passes()(mod)
+        return vm_passes(target)(mod)
 
     return passes
 
