@@ -26,12 +26,10 @@ from uir_tvm.schedule.row_chain import (
     tile_elements,
 )
 from uir_tvm.schedule.rowwise import reduction_blocks
+from uir_tvm.schedule.shared_columns import schedule_columns
+from uir_tvm.schedule.space import busy_units, space_of
 
 HERO = "column reduction"
-#: Tiles for every unit: fewer leave units idle at the end.
-TILES_PER_UNIT = 4
-#: Columns that a tile keeps at least: whole cache lines, several vectors.
-LEAST_COLUMNS = 256
 
 
 def matches(sch: Schedule) -> bool:
@@ -39,8 +37,8 @@ def matches(sch: Schedule) -> bool:
     return bool(reduction_blocks(sch))
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
-    """Columns over units, the reduced dimension serial.
+def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
+    """Columns over units, the reduced dimension serial, or shared by the units of a group.
 
     Raises
     ------
@@ -54,6 +52,8 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     elements = tile_elements(hw, blocks)
     rows = math.prod(root.spatial[:-1]) if root.spatial else 1
     kept = _kept_rows(reductions, root)
+    if kept == 1 and len(space_of(hw).sets) > 1:
+        return schedule_columns(sch, hw, rows, root.spatial[-1] if root.spatial else 1, reductions)
     groups = groups_for(hw, blocks)
     columns = _columns(
         hw, root.spatial[-1] if root.spatial else 1, max(1, elements // kept), rows // kept, groups
@@ -69,16 +69,16 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
         if kept == 1:
             for loop in reduced:
                 sch.annotate(loop, LOOP, 1)
+    return sch
 
 
 def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups: int) -> int:
     """Columns of a tile: as many as fit, since what is read in whole rows streams; fewer for idle units."""
+    space = space_of(hw)
+    wanted = space.tiles_per_unit * busy_units(hw) if groups > 1 else space.tiles_per_unit
     tile = column_tile(hw, columns, limit)
-    while (
-        tile > LEAST_COLUMNS
-        and row_tiles * math.ceil(columns / tile) < TILES_PER_UNIT * groups * hw.num_units
-    ):
-        tile = column_tile(hw, columns, max(LEAST_COLUMNS, tile // 2))
+    while tile > space.least_columns and row_tiles * math.ceil(columns / tile) < wanted:
+        tile = column_tile(hw, columns, max(space.least_columns, tile // 2))
     return tile
 
 

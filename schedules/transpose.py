@@ -13,14 +13,13 @@ import tvm
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks
 from uir_tvm.schedule.map_to_units import map_to_units
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import Nest, attach_producers, groups_for, output_blocks
+from uir_tvm.schedule.space import space_of
 
 HERO = "transpose"
-#: A tile is one cache line of the operand by this many of the result.
-COLUMN_LINES = 4
 
 
 def matches(sch: Schedule) -> bool:
@@ -50,13 +49,13 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     loops = list(sch.get_loops(root.rv))
     row = loops.pop(var)
     sch.reorder(*loops[:-1], row, loops[-1])
-    line = int(hw.figures.get("line_bytes", 64)) // 4
+    width = max(dtype_bytes(r.source.ty.dtype) for r in (*root.stmt.reads, *root.stmt.writes))
     pid, lid, *_ = map_to_units(
         sch,
         root.rv,
         groups_for(hw, leaf_blocks(sch)),
         None,
-        (line, COLUMN_LINES * line),
+        space_of(hw).transposed[width],
         row_loops=len(loops),
         split_columns=True,
         hardware=hw,

@@ -89,6 +89,7 @@ def map_to_units(
         How many units of a group share a tile; divides their number.
     share : int, optional
         Columns of a tile that each of these units takes, the last ones fewer; all alike by default.
+        0: the first takes all, what the others have a part in is made before.
     hardware : HardwareModel or str, optional
         Default: the model of the current target.
 
@@ -137,7 +138,7 @@ def map_to_units(
     if group_size > 1:
         sch.annotate(pid, GROUP, group_size)
         width = loop_extent(sch, col_inner)
-        if not reduction and width > 1:
+        if not reduction and width > 1 and share != 0:
             fits = share is not None and share < width
             member, col_inner = sch.split(col_inner, [group_size, share if fits else None])
             sch.annotate(member, GROUP, group_size)

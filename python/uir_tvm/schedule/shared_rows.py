@@ -21,12 +21,9 @@ computed again for every reduction.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import attrs
-from tvm import tirx
-from tvm.s_tir import SBlockRealize, Schedule
-from tvm_ffi.structural import structural_map
+from tvm.s_tir import Schedule
 
 from ..igraph import HardwareModel
 from .annotations import GROUP, LOOP
@@ -36,10 +33,10 @@ from .blocks import (
     loop_extent,
     own_loops,
     param_names,
-    prim_func,
     reduction_loops,
 )
 from .group import group_share
+from .restore import Bound, restore
 from .row_chain import attach_producers, groups_for, map_chain
 from .space import units_of
 
@@ -84,6 +81,9 @@ def schedule_shared(
     """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
     if sharing.chunks > 1:
         _inline_rows(sch, rows)
+    for block in leaf_blocks(sch):
+        if not sch.get_loops(block.rv):
+            sch.add_unit_loop(block.rv)  # rfactor fails on a function where a block has no loop
     columns = max(math.prod(b.reduction) for b in reductions)
     bounds = [_share_reduction(sch, block, sharing) for block in reductions]
     nest = map_chain(
@@ -100,7 +100,7 @@ def schedule_shared(
     for block in attached:
         _share_attached(sch, hw, block, columns, sharing)
         _walk_in_chunks(sch, block, sharing)
-    return _restore(sch, [b for b in bounds if b is not None])
+    return restore(sch, [b for b in bounds if b is not None])
 
 
 def _inline_rows(sch: Schedule, rows: int) -> None:
@@ -110,26 +110,7 @@ def _inline_rows(sch: Schedule, rows: int) -> None:
             sch.compute_inline(block.rv)
 
 
-@attrs.frozen
-class _Bound:
-    """A predicate of a block that ``compute_at`` forgets: its column is less than the row's extent."""
-
-    block: str
-    sharing: Sharing
-    extent: int
-
-    def holds(self, values: list[Any]) -> Any:
-        """The predicate, of what the block's variables are bound to.
-
-        ``rfactor`` puts the member first and keeps the other loops of the split as the last variables.
-        """
-        column = values[0] * self.sharing.part + values[-1]
-        if self.sharing.chunks > 1:
-            column = values[-2] * self.sharing.columns + column
-        return column < self.extent
-
-
-def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing) -> _Bound | None:
+def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing) -> Bound | None:
     """Make a reduction's partial results in the units of a set; what bounds the last part."""
     loops = reduction_loops(sch, block.rv)
     loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
@@ -140,7 +121,9 @@ def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing) -> _Boun
         sch.set_scope(partial, index, "shared")
     sch.annotate(partial, GROUP, sharing.size)
     ragged = sharing.chunks * sharing.columns > extent
-    return _Bound(sch.get(partial).name_hint, sharing, extent) if ragged else None
+    # rfactor puts the member first and keeps the other loops of the split as the last variables
+    terms = ((0, sharing.part), (-1, 1)) + (((-2, sharing.columns),) if sharing.chunks > 1 else ())
+    return Bound(sch.get(partial).name_hint, terms, extent) if ragged else None
 
 
 def _share_attached(
@@ -152,24 +135,6 @@ def _share_attached(
         return
     loop = sch.fuse(*wide) if len(wide) > 1 else wide[0]
     group_share(sch, block.rv, loop, sharing.size, share=sharing.part, hardware=hw)
-
-
-def _restore(sch: Schedule, bounds: list[_Bound]) -> Schedule:
-    """Put predicates back: the loops of a partial block run over the last part's missing columns too."""
-    if not bounds:
-        return sch
-    by_name = {b.block: b for b in bounds}
-
-    def realize(node: SBlockRealize) -> SBlockRealize:
-        bound = by_name.get(node.block.name_hint)
-        if bound is None:
-            return node
-        values = list(node.iter_values)
-        inside = bound.holds(values)
-        always = isinstance(node.predicate, tirx.IntImm) and node.predicate.value
-        return SBlockRealize(values, inside if always else tirx.And(node.predicate, inside), node.block)
-
-    return Schedule(structural_map(prim_func(sch), (SBlockRealize, realize)), debug_mask="none")
 
 
 def _walk_in_chunks(sch: Schedule, block: BlockInfo, sharing: Sharing) -> None:

@@ -7,6 +7,8 @@ in registers, and a group is a block that is one of very many.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import attrs
 
 from ..igraph import HardwareModel
@@ -36,8 +38,9 @@ class TileSpace:
         Most elements of a row tile that one unit holds; 0 = as many as its memory does.
     sets : tuple of int
         How many units may share a row, fewest first; the last shares rows of any length.
-    transposed : tuple of int
-        Bytes of a transposed tile along the operand's contiguous dimension, and along the result's.
+    transposed : mapping of int to (int, int)
+        By bytes of an element, those of a transposed tile along the operand's contiguous dimension and
+        along the result's.
     """
 
     serial_work: int
@@ -49,10 +52,10 @@ class TileSpace:
     narrow_rows: bool
     row_values: int
     sets: tuple[int, ...]
-    transposed: tuple[int, int]
+    transposed: Mapping[int, tuple[int, int]]
 
 
-#: A core: its tile stays in L1, a cache line by four lines is transposed at a time.
+#: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.
 CPU = TileSpace(
     serial_work=24_000,
     groups=None,
@@ -63,10 +66,11 @@ CPU = TileSpace(
     narrow_rows=False,
     row_values=0,
     sets=(1,),
-    transposed=(64, 256),
+    transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
 )
 #: A warp: 32 values a lane at most of what it holds, which leaves room for as many temporaries below the
-#: 128 registers that four warps on each scheduler may have; a transposed tile has whole lines on both sides.
+#: 128 registers that four warps on each scheduler may have.  A transposed tile has a line on one side and two
+#: sectors at least on the other, and at most 64 elements a lane.
 CUDA = TileSpace(
     serial_work=0,
     groups=2**31 - 1,
@@ -77,7 +81,7 @@ CUDA = TileSpace(
     narrow_rows=True,
     row_values=1024,
     sets=(1, 4, 8, 16),
-    transposed=(128, 128),
+    transposed={1: (64, 32), 2: (64, 32), 4: (32, 32), 8: (16, 32)},
 )
 SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA}
 

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reductions over leading dimensions shared by the units of a group: each adds up some of the rows.
+
+Before::
+
+    for j in N:
+      for i in M: S[j] += X[i, j]
+
+After, with k units, tiles of c columns and s rows at a time::
+
+    for pid in N/c * k:                      # a set of k units for each tile of columns
+      for io in M/(k*s):                     # uir.loop
+        for ii in s, j in c: R[j] += X[(pid % k)*M/k + io*s + ii, j]
+      S = reduce.add.col.group R             # the first unit stores it
+
+Rows are read in whole lines, and as many of them are in flight as a tile holds.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+from tvm.s_tir import Schedule
+
+from ..igraph import HardwareModel
+from .annotations import GROUP, LOOP
+from .blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
+from .restore import Bound, restore
+from .row_chain import attach_producers, groups_for, map_chain
+from .space import busy_units, space_of, units_of
+
+#: Columns of a tile that are read at once: 16 bytes a lane of 4-byte elements, and a line of them.
+WIDE, NARROW = 128, 32
+
+
+@attrs.frozen
+class ColumnSharing:
+    """A set of ``size`` units takes ``columns``; each adds up ``steps`` times ``rows`` rows of them."""
+
+    size: int
+    columns: int
+    rows: int
+    steps: int
+
+    @staticmethod
+    def of(hw: HardwareModel, tiles: int, columns: int, reduced: int, exact: bool) -> ColumnSharing:
+        """How ``tiles`` rows of results with ``columns`` each share ``reduced`` rows.
+
+        ``exact``: only as the rows divide evenly.
+        """
+        space, processors = space_of(hw), busy_units(hw) // units_of(hw)
+        width = WIDE
+        while width > NARROW and tiles * math.ceil(columns / width) < processors:
+            width //= 2
+        width = min(width, columns)
+        sets = tiles * math.ceil(columns / width)
+        wanted = busy_units(hw) * space.tiles_per_unit // 2
+        fitting = [k for k in space.sets if k * 4 <= reduced and (not exact or reduced % k == 0)] or [1]
+        size = next((k for k in fitting if sets * k >= wanted), fitting[-1])
+        share = math.ceil(reduced / size)
+        rows = min(share, max(1, space.row_values // width))
+        if exact:
+            rows = next(r for r in range(rows, 0, -1) if share % r == 0)
+        return ColumnSharing(size, width, rows, math.ceil(share / rows))
+
+
+def schedule_columns(
+    sch: Schedule, hw: HardwareModel, tiles: int, columns: int, reductions: list[BlockInfo]
+) -> Schedule:
+    """Column tiles dealt to sets of units; returns the schedule, or one with bounds restored."""
+    longest = [_longest(sch, block) for block in reductions]
+    extent = max(loop_extent(sch, loop) for loop in longest)
+    exact = any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions) or len(
+        {loop_extent(sch, loop) for loop in longest}
+    ) > 1
+    sharing = ColumnSharing.of(hw, tiles, columns, extent, exact)
+    if exact and any(loop_extent(sch, loop) != extent for loop in longest):
+        sharing = ColumnSharing(1, sharing.columns, 1, extent)
+    bounds, inner = [], {}
+    for block, loop in zip(reductions, longest, strict=True):
+        name, bound = _share(sch, block, loop, sharing)
+        inner[name] = sharing.rows
+        bounds += bound
+    nest = map_chain(
+        sch,
+        hw,
+        tiles,
+        (1, sharing.columns),
+        num_groups=groups_for(hw, leaf_blocks(sch)),
+        num_units=max(units_of(hw), sharing.size),
+        split_columns=True,
+        group_size=sharing.size,
+        share=0,
+    )
+    for block in attach_producers(sch, nest):
+        if block.name in inner:
+            _walk(sch, block, sharing)
+    return restore(sch, bounds)
+
+
+def _longest(sch: Schedule, block: BlockInfo) -> Any:
+    return max(reduction_loops(sch, block.rv), key=lambda loop: loop_extent(sch, loop))
+
+
+def _share(
+    sch: Schedule, block: BlockInfo, loop: Any, sharing: ColumnSharing
+) -> tuple[str, list[Bound]]:
+    """Cut a reduction into units, steps and rows; the block of the partial results, what bounds it."""
+    extent = loop_extent(sch, loop)
+    member, _, _ = sch.split(loop, [sharing.size, sharing.steps, sharing.rows])
+    if sharing.size == 1:
+        return block.name, []
+    partial = sch.rfactor(member, 0)
+    for index in range(len(sch.get(partial).writes)):
+        sch.set_scope(partial, index, "shared")
+    sch.annotate(partial, GROUP, sharing.size)
+    name = sch.get(partial).name_hint
+    part = sharing.steps * sharing.rows
+    ragged = sharing.size * part > extent
+    return name, [Bound(name, ((0, part), (-2, sharing.rows), (-1, 1)), extent)] if ragged else []
+
+
+def _walk(sch: Schedule, block: BlockInfo, sharing: ColumnSharing) -> None:
+    """Steps outside, the rows of a step and the columns as the tile."""
+    reduced = reduction_loops(sch, block.rv)
+    names = {sch.get(lp).loop_var.name for lp in reduced}
+    spatial = [lp for lp in own_loops(sch, block.rv) if sch.get(lp).loop_var.name not in names]
+    if GROUP in sch.get(block.rv).annotations:
+        spatial = spatial[1:]  # the loop over the units stays outside
+    sch.reorder(*reduced, *spatial)
+    for loop in reduced[:-1]:
+        if loop_extent(sch, loop) > 1:
+            sch.annotate(loop, LOOP, 1)
