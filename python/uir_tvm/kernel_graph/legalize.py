@@ -123,12 +123,81 @@ def rms_norm(x: te.Tensor, gamma: te.Tensor, axes: Sequence[int], epsilon: float
     return rows.full(result, "norm")
 
 
+def log_softmax(x: te.Tensor, axis: int) -> te.Tensor:
+    """x - max - log(sum(exp(x - max))) along one axis."""
+    rows = _Rows(x, [axis % len(x.shape)])
+    wide = rows.wide
+    peak = rows.reduce(lambda *i: x(*i).astype(wide), te.max, "softmax_max")
+    total = rows.reduce(
+        lambda *i: te.exp(x(*i).astype(wide) - peak(*(i[axis] for axis in rows.rows))), te.sum, "softmax_sum"
+    )
+    scale = rows.row(lambda *r: te.log(total(*r)), "softmax_log")
+    return rows.full(
+        lambda i, r: (x(*i).astype(wide) - peak(*r) - scale(*r)).astype(rows.dtype), "log_softmax"
+    )
+
+
+def group_norm(
+    x: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, groups: int, epsilon: float
+) -> te.Tensor:
+    """`layer_norm` over groups of channels, (N, C, ...), with a scale and a shift per channel."""
+    batch, channels, *space = (int(extent) for extent in x.shape)
+    inner = channels // groups
+    grouped = te.compute(
+        [batch, groups, inner, *space], lambda n, g, c, *i: x(n, g * inner + c, *i), name="grouped"
+    )
+    rows = _Rows(grouped, range(2, 3 + len(space)))
+    wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
+    total = rows.reduce(lambda *i: grouped(*i).astype(wide), te.sum, "norm_sum")
+    mean = rows.row(lambda *r: total(*r) * share, "norm_mean")
+    centred = rows.full(lambda i, r: grouped(*i).astype(wide) - mean(*r), "norm_centred")
+    squares = rows.reduce(lambda *i: centred(*i) * centred(*i), te.sum, "norm_squares")
+    scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
+
+    def result(n: Any, c: Any, *i: Any) -> Any:
+        group, channel = tirx.floordiv(c, inner), tirx.floormod(c, inner)
+        value = centred(n, group, channel, *i) * scale(n, group)
+        if gamma is not None:
+            value = value * gamma(c).astype(wide)
+        if beta is not None:
+            value = value + beta(c).astype(wide)
+        return value.astype(rows.dtype)
+
+    return te.compute(x.shape, result, name="norm")
+
+
 def _axes(call: tvm.ir.Call) -> tuple[int, ...]:
     return axes_of(list(call.attrs.axes), call.args[0].ty.ndim)
 
 
 def _legalize_softmax(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
     return builder.call_te(softmax, call.args[0], int(call.attrs.axis), primfunc_name_hint="softmax")
+
+
+def _legalize_log_softmax(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    axis = int(call.attrs.axis)
+    return builder.call_te(log_softmax, call.args[0], axis, primfunc_name_hint="log_softmax")
+
+
+def _legalize_group_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """Of channels in the second dimension, over all that follow; else TVM's own."""
+    x, gamma, beta = call.args
+    attrs, rank = call.attrs, call.args[0].ty.ndim
+    if int(attrs.channel_axis) % rank != 1 or axes_of(list(attrs.axes), rank) != tuple(range(2, rank)):
+        return builder.call_te(
+            topi.nn.group_norm, x, gamma, beta, attrs.num_groups, attrs.channel_axis, attrs.axes, attrs.epsilon
+        )
+
+    def compute(x: te.Tensor, gamma: te.Tensor, beta: te.Tensor) -> te.Tensor:
+        return group_norm(
+            x,
+            gamma if bool(attrs.scale) else None,
+            beta if bool(attrs.center) else None,
+            int(attrs.num_groups),
+            float(attrs.epsilon),
+        )
+
+    return builder.call_te(compute, x, gamma, beta, primfunc_name_hint="group_norm")
 
 
 def _legalize_layer_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
@@ -234,6 +303,8 @@ def _legalize_matmul(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.E
 OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
     "relax.matmul": _legalize_matmul,
     "relax.nn.softmax": _legalize_softmax,
+    "relax.nn.log_softmax": _legalize_log_softmax,
+    "relax.nn.group_norm": _legalize_group_norm,
     "relax.nn.layer_norm": _legalize_layer_norm,
     "relax.nn.rms_norm": _legalize_rms_norm,
     "relax.max": _legalize_extremum(_MAXIMUM, "max"),

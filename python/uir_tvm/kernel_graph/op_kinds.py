@@ -65,7 +65,7 @@ KINDS: dict[str, OpKind] = {
     **dict.fromkeys("tril triu".split(), _PLACED),
     **dict.fromkeys("sum mean max min prod variance std".split(), _REDUCTION),
     **dict.fromkeys(
-        "nn.softmax nn.log_softmax nn.layer_norm nn.rms_norm uir.safe_softmax".split(),
+        "nn.softmax nn.log_softmax nn.layer_norm nn.group_norm nn.rms_norm uir.safe_softmax".split(),
         _ROWWISE,
     ),
     **dict.fromkeys("nn.avg_pool2d nn.max_pool2d nn.adaptive_avg_pool2d".split(), _WINDOW),

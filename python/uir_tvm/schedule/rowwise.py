@@ -85,7 +85,7 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
             remedy="split the function, or let another recipe take it",
         )
     cols = max(math.prod(b.reduction) for b in reductions)
-    sharing = _sharing(hw, rows, cols)
+    sharing = _sharing(hw, max(reductions, key=lambda b: math.prod(b.reduction)).reduction)
     if sharing is not None:
         return schedule_shared(sch, hw, rows, reductions, sharing)
     if not space_of(hw).row_values and _row_bytes(sch, cols) > hw.reg_bytes:
@@ -97,14 +97,14 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
     return sch
 
 
-def _sharing(hw: HardwareModel, rows: int, cols: int) -> Sharing | None:
+def _sharing(hw: HardwareModel, extents: tuple[int, ...]) -> Sharing | None:
     """How many units share a row: the fewest that hold it; None = each unit has rows of its own."""
-    space = space_of(hw)
+    space, cols = space_of(hw), math.prod(extents)
     if not space.row_values or cols <= space.row_values:
         return None
     wanted = space.row_values // 2
     size = next((k for k in space.sets if k > 1 and k * wanted >= cols), space.sets[-1])
-    return Sharing.of(cols, size, space.row_values)
+    return Sharing.of(cols, size, space.row_values, math.prod(extents[1:]) if len(extents) > 1 else cols)
 
 
 def _rows_of_tile(hw: HardwareModel, elements: int, rows: int, row: int, cols: int) -> int:

@@ -29,6 +29,7 @@ from ..igraph import HardwareModel
 from .annotations import GROUP, LOOP
 from .blocks import (
     BlockInfo,
+    dtype_bytes,
     leaf_blocks,
     loop_extent,
     own_loops,
@@ -44,6 +45,8 @@ from .space import units_of
 PART_ELEMENTS = 128
 #: Parts of a multiple of this many elements, 16 bytes of the narrowest, begin where wide moves may begin.
 ALIGNED_ELEMENTS = 8
+#: Bytes of sram that the partial results of reductions may take beside staged rows.
+RESERVED = 2048
 
 
 @attrs.frozen
@@ -55,14 +58,23 @@ class Sharing:
     chunks: int
 
     @staticmethod
-    def of(columns: int, size: int, limit: int) -> Sharing:
-        """Rows of ``columns`` for sets of ``size`` units that hold ``limit`` elements each."""
+    def of(columns: int, size: int, limit: int, inner: int) -> Sharing:
+        """Rows of ``columns`` for sets of ``size`` units that hold ``limit`` elements each.
+
+        ``inner``: where a row is a matrix, its columns; parts had better not cross from row to row of it.
+        """
         chunks = math.ceil(columns / (size * limit))
         part = math.ceil(columns / (size * chunks))
-        aligned = math.ceil(part / PART_ELEMENTS) * PART_ELEMENTS
         # a part that divides the row needs no mask; one that does not had better begin aligned
-        even = columns % (size * chunks) == 0 and part % ALIGNED_ELEMENTS == 0
-        return Sharing(size, part if even else aligned, chunks)
+        if columns % (size * chunks) == 0 and part % ALIGNED_ELEMENTS == 0 and inner % part == 0:
+            return Sharing(size, part, chunks)
+        parts = [p for p in range(limit, limit // 8, -1) if inner % p == 0 and p % ALIGNED_ELEMENTS == 0]
+        if chunks > 1 and parts:
+            part = next((p for p in parts if columns % (size * p) == 0), parts[0])
+            return Sharing(size, part, math.ceil(columns / (size * part)))
+        if columns % (size * chunks) or part % ALIGNED_ELEMENTS:
+            part = math.ceil(part / PART_ELEMENTS) * PART_ELEMENTS
+        return Sharing(size, part, chunks)
 
     @property
     def columns(self) -> int:
@@ -79,12 +91,14 @@ def schedule_shared(
     sch: Schedule, hw: HardwareModel, rows: int, reductions: list[BlockInfo], sharing: Sharing
 ) -> Schedule:
     """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
-    if sharing.chunks > 1:
-        _inline_rows(sch, rows)
     for block in leaf_blocks(sch):
         if not sch.get_loops(block.rv):
             sch.add_unit_loop(block.rv)  # rfactor fails on a function where a block has no loop
     columns = max(math.prod(b.reduction) for b in reductions)
+    staged: set[str] = set()
+    if sharing.chunks > 1:
+        _inline_rows(sch, rows)
+        staged = _stage_operands(sch, hw, rows, sharing)
     bounds = [_share_reduction(sch, block, sharing) for block in reductions]
     nest = map_chain(
         sch,
@@ -98,9 +112,46 @@ def schedule_shared(
     )
     attached = attach_producers(sch, nest)
     for block in attached:
-        _share_attached(sch, hw, block, columns, sharing)
+        if block.name in staged:
+            _share_staged(sch, block, sharing)
+        else:
+            _share_attached(sch, hw, block, columns, sharing)
         _walk_in_chunks(sch, block, sharing)
     return restore(sch, [b for b in bounds if b is not None])
+
+
+def _stage_operands(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing) -> set[str]:
+    """Keep rows of the operands in sram where they fit; the names of the blocks that bring them.
+
+    A row that several reductions and the result walk through is then loaded once.
+    """
+    readers: dict[str, list[BlockInfo]] = {}
+    widths: dict[str, int] = {}
+    for block in leaf_blocks(sch):
+        for region in block.stmt.reads:
+            name = region.source.name
+            elements = math.prod(int(n) for n in region.source.ty.shape)
+            if name in param_names(sch) and elements > rows * (sharing.chunks - 1) * sharing.columns:
+                readers.setdefault(name, []).append(block)
+                widths[name] = dtype_bytes(region.source.ty.dtype)
+    again = [name for name, blocks in readers.items() if len(blocks) > 1]
+    if sum(widths[name] for name in again) * sharing.chunks * sharing.columns > hw.sram_bytes - RESERVED:
+        return set()
+    staged = set()
+    for name in again:
+        copy = sch.cache_read(readers[name][0].rv, readers[name][0].reads.index(name), "shared")
+        staged.add(sch.get(copy).name_hint)
+    return staged
+
+
+def _share_staged(sch: Schedule, block: BlockInfo, sharing: Sharing) -> None:
+    """Every unit brings the parts that it goes on with."""
+    wide = [lp for lp in own_loops(sch, block.rv) if loop_extent(sch, lp) > 1]
+    loop = sch.fuse(*wide) if len(wide) > 1 else wide[0]
+    *chunk, member, _ = sch.split(loop, sharing.factors)
+    sch.annotate(member, GROUP, sharing.size)
+    for outer in chunk:
+        sch.annotate(outer, LOOP, 1)
 
 
 def _inline_rows(sch: Schedule, rows: int) -> None:
