@@ -53,7 +53,7 @@ def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
     rows = math.prod(root.spatial[:-1]) if root.spatial else 1
     kept = _kept_rows(reductions, root)
     if kept == 1 and len(space_of(hw).sets) > 1:
-        return schedule_columns(sch, hw, rows, root.spatial[-1] if root.spatial else 1, reductions)
+        return schedule_columns(sch, hw, rows, root.spatial[-1] if root.spatial else 1)
     groups = groups_for(hw, blocks)
     columns = _columns(
         hw, root.spatial[-1] if root.spatial else 1, max(1, elements // kept), rows // kept, groups

@@ -87,7 +87,7 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
     cols = max(math.prod(b.reduction) for b in reductions)
     sharing = _sharing(hw, max(reductions, key=lambda b: math.prod(b.reduction)).reduction)
     if sharing is not None:
-        return schedule_shared(sch, hw, rows, reductions, sharing)
+        return schedule_shared(sch, hw, rows, sharing)
     if not space_of(hw).row_values and _row_bytes(sch, cols) > hw.reg_bytes:
         return _schedule_long_rows(sch, hw, rows, cols)
     blocks = leaf_blocks(sch)

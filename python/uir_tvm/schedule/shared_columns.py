@@ -27,7 +27,7 @@ from tvm.s_tir import Schedule
 from ..igraph import HardwareModel
 from .annotations import GROUP, LOOP
 from .blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
-from .restore import Bound, restore
+from .partial import Bound, Partials, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
 from .space import busy_units, space_of, units_of
 
@@ -66,10 +66,10 @@ class ColumnSharing:
         return ColumnSharing(size, width, rows, math.ceil(share / rows))
 
 
-def schedule_columns(
-    sch: Schedule, hw: HardwareModel, tiles: int, columns: int, reductions: list[BlockInfo]
-) -> Schedule:
+def schedule_columns(sch: Schedule, hw: HardwareModel, tiles: int, columns: int) -> Schedule:
     """Column tiles dealt to sets of units; returns the schedule, or one with bounds restored."""
+    sch, partials = prepare_partials(sch)
+    reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
     longest = [_longest(sch, block) for block in reductions]
     extent = max(loop_extent(sch, loop) for loop in longest)
     exact = any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions) or len(
@@ -78,11 +78,9 @@ def schedule_columns(
     sharing = ColumnSharing.of(hw, tiles, columns, extent, exact)
     if exact and any(loop_extent(sch, loop) != extent for loop in longest):
         sharing = ColumnSharing(1, sharing.columns, 1, extent)
-    bounds, inner = [], {}
-    for block, loop in zip(reductions, longest, strict=True):
-        name, bound = _share(sch, block, loop, sharing)
-        inner[name] = sharing.rows
-        bounds += bound
+    inner = {
+        _share(sch, block, loop, sharing, partials) for block, loop in zip(reductions, longest, strict=True)
+    }
     nest = map_chain(
         sch,
         hw,
@@ -97,29 +95,24 @@ def schedule_columns(
     for block in attach_producers(sch, nest):
         if block.name in inner:
             _walk(sch, block, sharing)
-    return restore(sch, bounds)
+    return partials.restore(sch)
 
 
 def _longest(sch: Schedule, block: BlockInfo) -> Any:
     return max(reduction_loops(sch, block.rv), key=lambda loop: loop_extent(sch, loop))
 
 
-def _share(
-    sch: Schedule, block: BlockInfo, loop: Any, sharing: ColumnSharing
-) -> tuple[str, list[Bound]]:
-    """Cut a reduction into units, steps and rows; the block of the partial results, what bounds it."""
+def _share(sch: Schedule, block: BlockInfo, loop: Any, sharing: ColumnSharing, partials: Partials) -> str:
+    """Cut a reduction into units, steps and rows; the name of the block of the partial results."""
     extent = loop_extent(sch, loop)
     member, _, _ = sch.split(loop, [sharing.size, sharing.steps, sharing.rows])
     if sharing.size == 1:
-        return block.name, []
-    partial = sch.rfactor(member, 0)
-    for index in range(len(sch.get(partial).writes)):
-        sch.set_scope(partial, index, "shared")
-    sch.annotate(partial, GROUP, sharing.size)
-    name = sch.get(partial).name_hint
+        return block.name
+    name = partials.make(sch, block.rv, member, sharing.size)
     part = sharing.steps * sharing.rows
-    ragged = sharing.size * part > extent
-    return name, [Bound(name, ((0, part), (-2, sharing.rows), (-1, 1)), extent)] if ragged else []
+    if sharing.size * part > extent:
+        partials.bounds.append(Bound(name, ((0, part), (-2, sharing.rows), (-1, 1)), extent))
+    return name
 
 
 def _walk(sch: Schedule, block: BlockInfo, sharing: ColumnSharing) -> None:

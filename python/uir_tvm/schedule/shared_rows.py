@@ -37,7 +37,7 @@ from .blocks import (
     reduction_loops,
 )
 from .group import group_share
-from .restore import Bound, restore
+from .partial import Bound, Partials, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
 from .space import units_of
 
@@ -88,18 +88,18 @@ class Sharing:
 
 
 def schedule_shared(
-    sch: Schedule, hw: HardwareModel, rows: int, reductions: list[BlockInfo], sharing: Sharing
+    sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing
 ) -> Schedule:
     """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
-    for block in leaf_blocks(sch):
-        if not sch.get_loops(block.rv):
-            sch.add_unit_loop(block.rv)  # rfactor fails on a function where a block has no loop
+    sch, partials = prepare_partials(sch)
+    reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
     columns = max(math.prod(b.reduction) for b in reductions)
     staged: set[str] = set()
     if sharing.chunks > 1:
         _inline_rows(sch, rows)
         staged = _stage_operands(sch, hw, rows, sharing)
-    bounds = [_share_reduction(sch, block, sharing) for block in reductions]
+    for block in reductions:
+        _share_reduction(sch, block, sharing, partials)
     nest = map_chain(
         sch,
         hw,
@@ -117,7 +117,7 @@ def schedule_shared(
         else:
             _share_attached(sch, hw, block, columns, sharing)
         _walk_in_chunks(sch, block, sharing)
-    return restore(sch, [b for b in bounds if b is not None])
+    return partials.restore(sch)
 
 
 def _stage_operands(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing) -> set[str]:
@@ -161,20 +161,19 @@ def _inline_rows(sch: Schedule, rows: int) -> None:
             sch.compute_inline(block.rv)
 
 
-def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing) -> Bound | None:
-    """Make a reduction's partial results in the units of a set; what bounds the last part."""
+def _share_reduction(sch: Schedule, block: BlockInfo, sharing: Sharing, partials: Partials) -> None:
+    """Make a reduction's partial results in the units of a set."""
     loops = reduction_loops(sch, block.rv)
     loop = sch.fuse(*loops) if len(loops) > 1 else loops[0]
     extent = loop_extent(sch, loop)
     *_, member, _ = sch.split(loop, sharing.factors)
-    partial = sch.rfactor(member, 0)
-    for index in range(len(sch.get(partial).writes)):
-        sch.set_scope(partial, index, "shared")
-    sch.annotate(partial, GROUP, sharing.size)
+    name = partials.make(sch, block.rv, member, sharing.size)
     ragged = sharing.chunks * sharing.columns > extent
+    if not ragged:
+        return
     # rfactor puts the member first and keeps the other loops of the split as the last variables
     terms = ((0, sharing.part), (-1, 1)) + (((-2, sharing.columns),) if sharing.chunks > 1 else ())
-    return Bound(sch.get(partial).name_hint, terms, extent) if ragged else None
+    partials.bounds.append(Bound(name, terms, extent))
 
 
 def _share_attached(

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partial results by ``rfactor``, where TVM's instruction alone refuses or forgets.
+
+It knows the maximum from the lowest number only, not from -inf, and fails where a block of the function has no
+loop; ``compute_at`` drops the predicate that bounds a ragged reduction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf, isinf
+from typing import Any
+
+import attrs
+from tvm import tirx
+from tvm.s_tir import SBlock, SBlockRealize, Schedule
+from tvm_ffi.structural import structural_map
+
+from .annotations import GROUP
+from .blocks import leaf_blocks, prim_func
+
+
+@attrs.frozen
+class Bound:
+    """A sum of what some of a block's variables are bound to stays below an extent.
+
+    Parameters
+    ----------
+    block : str
+        The block's name.
+    terms : tuple of (int, int)
+        Which variable (as an index into the block's variables), and its factor.
+    extent : int
+        The limit.
+    """
+
+    block: str
+    terms: tuple[tuple[int, int], ...]
+    extent: int
+
+    def holds(self, values: Sequence[Any]) -> Any:
+        """The predicate, of what the block's variables are bound to."""
+        total = sum(values[at] * factor for at, factor in self.terms)
+        return total < self.extent
+
+
+@attrs.define
+class Partials:
+    """What is to be put right when the schedule is complete."""
+
+    #: Identities that are infinite, by block.
+    identities: dict[str, float]
+    bounds: list[Bound] = attrs.field(factory=list)
+
+    def make(self, sch: Schedule, block: Any, member: Any, size: int) -> str:
+        """Partial results of a reduction for each iteration of a loop, in sram; the name of their block."""
+        name = sch.get(block).name_hint
+        partial = sch.rfactor(member, 0)
+        for index in range(len(sch.get(partial).writes)):
+            sch.set_scope(partial, index, "shared")
+        sch.annotate(partial, GROUP, size)
+        made = str(sch.get(partial).name_hint)
+        if name in self.identities:
+            self.identities[made] = self.identities[name]
+        return made
+
+    def restore(self, sch: Schedule) -> Schedule:
+        """The schedule with bounds and identities; itself where there are none, else of a rewritten function."""
+        if not self.bounds and not self.identities:
+            return sch
+        by_name = {b.block: b for b in self.bounds}
+
+        def realize(node: SBlockRealize) -> SBlockRealize:
+            bound = by_name.get(node.block.name_hint)
+            if bound is None:
+                return node
+            values = list(node.iter_values)
+            inside = bound.holds(values)
+            always = isinstance(node.predicate, tirx.IntImm) and node.predicate.value
+            return SBlockRealize(values, inside if always else tirx.And(node.predicate, inside), node.block)
+
+        func = structural_map(prim_func(sch), (SBlockRealize, realize))
+        return Schedule(_with_identities(func, self.identities), debug_mask="none")
+
+
+def prepare_partials(sch: Schedule) -> tuple[Schedule, Partials]:
+    """A schedule in which ``rfactor`` applies, and what it changes to be put right at the end."""
+    for block in leaf_blocks(sch):
+        if not sch.get_loops(block.rv):
+            sch.add_unit_loop(block.rv)
+    identities = {}
+    for block in leaf_blocks(sch):
+        start = block.stmt.init
+        value = getattr(start, "value", None)
+        if isinstance(value, tirx.FloatImm) and isinf(value.value):
+            identities[block.name] = float(value.value)
+    if identities:
+        finite = dict.fromkeys(identities, 0.0)
+        sch = Schedule(_with_identities(prim_func(sch), finite, identities), debug_mask="none")
+    return sch, Partials(identities)
+
+
+def _with_identities(func: Any, wanted: dict[str, float], lowest: dict[str, float] | None = None) -> Any:
+    """The function whose reductions start from these values, or from the finite extreme towards ``lowest``."""
+
+    def block(node: SBlock) -> SBlock:
+        if node.name_hint not in wanted or node.init is None:
+            return node
+        store = node.init
+        value: Any = wanted[node.name_hint]
+        dtype = str(store.buffer.dtype)
+        if lowest is None:
+            value = tirx.const(value, dtype)
+        else:
+            value = tirx.min_value(dtype) if lowest[node.name_hint] == -inf else tirx.max_value(dtype)
+        init = tirx.BufferStore(store.buffer, value, store.indices)
+        return SBlock(
+            node.iter_vars,
+            node.reads,
+            node.writes,
+            node.name_hint,
+            node.body,
+            init,
+            node.alloc_buffers,
+            node.match_buffers,
+            node.annotations,
+        )
+
+    return structural_map(func, (SBlock, block)) if wanted else func
