@@ -50,14 +50,17 @@ def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
     root = output_blocks(sch)[-1]
     blocks = leaf_blocks(sch)
     elements = tile_elements(hw, blocks)
-    rows = math.prod(root.spatial[:-1]) if root.spatial else 1
-    kept = _kept_rows(reductions, root)
+    kept, outer = _kept_rows(reductions, root)
+    rows = math.prod(root.spatial[:outer])
+    width = math.prod(root.spatial[outer:])
     if kept == 1 and len(space_of(hw).sets) > 1:
-        return schedule_columns(sch, hw, rows, root.spatial[-1] if root.spatial else 1)
+        return schedule_columns(sch, hw, rows, width)
     groups = groups_for(hw, blocks)
-    columns = _columns(
-        hw, root.spatial[-1] if root.spatial else 1, max(1, elements // kept), rows // kept, groups
-    )
+    elements = max(elements, space_of(hw).row_values)
+    columns = _columns(hw, width, max(1, elements // kept), rows // kept, groups)
+    if outer < len(root.spatial) - 1 and columns < width:
+        # what a tile needs of a producer is a box only where no tile crosses from row to row
+        columns = next(c for c in range(columns, 0, -1) if root.spatial[-1] % c == 0)
     nest = map_chain(sch, hw, rows, (kept, columns), num_groups=groups, split_columns=True)
     for block in attach_producers(sch, nest):
         if not block.is_reduction:
@@ -82,15 +85,20 @@ def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups
     return tile
 
 
-def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> int:
-    """Rows of a tile: 1 where the result is what was reduced, all that are reduced where it keeps them."""
+def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> tuple[int, int]:
+    """Rows of a tile, and how many of the result's dimensions are rows (the others are columns).
+
+    1 row where the result is what was reduced, all that are reduced where it keeps them.
+    """
     elements = math.prod(root.spatial)
     if all(math.prod(b.spatial) == elements for b in reductions):
-        return 1
+        return 1, max(0, len(root.spatial) - 1)
     reduced = {math.prod(b.reduction) for b in reductions}
     whole = all(math.prod(b.spatial) * math.prod(b.reduction) == elements for b in reductions)
-    if len(reduced) == 1 and whole and len(root.spatial) > 1 and root.spatial[-2] in reduced:
-        return root.spatial[-2]
+    if len(reduced) == 1 and whole:
+        for position in range(len(root.spatial) - 2, -1, -1):
+            if root.spatial[position] in reduced:
+                return root.spatial[position], position + 1
     raise ScheduleError(
         "The result has neither the shape that is left by the reductions nor the one before them.",
         need=", ".join(f"{b.name}: {b.spatial}" for b in reductions),
