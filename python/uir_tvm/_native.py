@@ -45,6 +45,13 @@ def library_path() -> pathlib.Path:
     return path
 
 
+def runtime_only() -> bool:
+    """Whether TVM came without its compiler (``TVM_USE_RUNTIME_LIB=1``), to run compiled models alone."""
+    from tvm import base
+
+    return bool(base._RUNTIME_ONLY)
+
+
 _loaded = False
 
 

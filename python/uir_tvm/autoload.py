@@ -13,11 +13,16 @@ def register() -> None:
     from . import _native
 
     _native.load()
+    from .device import compilers
     from .library import cpu
-    from .schedule.attach import attach
-    from .target import compilers, integration
 
     cpu.locate()
     compilers.register()
+    if _native.runtime_only():
+        # what compiled models need is there; TVM's compiler, and with it targets and schedules, is not
+        return
+    from .schedule.attach import attach
+    from .target import integration
+
     attach()
     integration.register()

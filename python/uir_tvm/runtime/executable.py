@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 import tvm
-from tvm import relax
+from tvm.runtime.vm import VirtualMachine
 
 from ..errors import DeviceError
 from ..target import registry
@@ -112,9 +112,9 @@ class Executable:
         return tvm.device(self._place.device, 0)
 
     @functools.cached_property
-    def _vm(self) -> relax.VirtualMachine:
+    def _vm(self) -> VirtualMachine:
         # The first call makes it: a model can be compiled, looked at and saved where it cannot run.
-        return relax.VirtualMachine(self.library, [self.device])
+        return VirtualMachine(self.library, [self.device])
 
     @functools.cached_property
     def _main(self) -> Any:

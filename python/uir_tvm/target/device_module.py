@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import tvm_ffi
 
-from . import compilers
+from ..device import compilers
 from .device_kernel import DeviceKernel
 from .place import Place
 

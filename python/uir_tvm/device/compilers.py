@@ -14,13 +14,13 @@ MODEL = "simt"
 
 
 def _for_model(source: str, _arch: str) -> bytes:
-    from ..device import simt
+    from . import simt
 
     return simt.compile(source).read_bytes()
 
 
 def _for_gpu(source: str, arch: str) -> bytes:
-    from .cuda import toolchain
+    from ..target.cuda import toolchain
 
     return toolchain.compile(source, arch).data
 
