@@ -18,7 +18,7 @@ namespace {
 
 using Bound = ffi::Optional<Affine>;
 
-/*! \brief A move while it is being reshaped. */
+/*! \brief A move or fill while it is being reshaped. */
 struct Move {
   ISlice target, source;
   bool changed = false;
@@ -92,12 +92,14 @@ std::optional<Move> Fitted(const Move& move, bool target, const Piece& piece) {
   return Move{*t, *s, true};
 }
 
-/*! \brief All moves of a graph, reshaped pointer by pointer. */
+/*! \brief All moves and fills of a graph, reshaped pointer by pointer. */
 class Reshape {
  public:
   explicit Reshape(const IGraph& graph) : graph_(graph), uses_(UsesOf(graph)) {
     for (const Use& use : uses_) {
       if (use.iop->op == "move") moves_[use.position] = {use.iop->targets[0], use.iop->sources[0], false};
+      // one value in all elements: its source may as well have the target's shape
+      if (use.iop->op == "fill") moves_[use.position] = {use.iop->targets[0], use.iop->targets[0], false};
     }
   }
 
@@ -164,7 +166,7 @@ class Reshape {
       }
       auto copy = ffi::make_object<IOpNode>(*node.as_or_throw<IOp>().get());
       copy->targets = {move->second.target};
-      copy->sources = {move->second.source};
+      if (copy->op == "move") copy->sources = {move->second.source};
       out.push_back(IOp(copy));
     }
     return out;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file reshape.h
- * \brief Moves in the shape in which the rest of a kernel uses a reg pointer.
+ * \brief Moves and fills in the shape in which the rest of a kernel uses a reg pointer.
  *
  *     move t[0; (1,512); (512,1)], x[512*pid; (1,512); (512,1)]; reduce.add.row s, t[0; (4,128); (128,1)]
  *  -> move t[0; (4,128); (128,1)], x[512*pid; (4,128); (128,1)]; reduce.add.row s, t[0; (4,128); (128,1)]
