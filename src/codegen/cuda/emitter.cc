@@ -134,7 +134,7 @@ std::string Emitter::TemporaryScratch(int64_t bytes) {
   temporary_scratch_bytes_ = std::max(temporary_scratch_bytes_, bytes);
   Prologue("// what an iOp needs scratch for while it runs");
   Prologue("const int temporary_at = scratch_at + " + Text(plan.scratch_bytes()) + ";");
-  return "(smem + temporary_at)";
+  return "temporary_at";
 }
 
 void Emitter::Prologue(const std::string& line) {

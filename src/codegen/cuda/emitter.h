@@ -158,7 +158,7 @@ class Emitter {
   /*! \brief Shared memory of the block beyond the graph's own; returns its first byte. */
   int64_t AllocateShared(int64_t bytes, int64_t align);
   /*!
-   * \brief Scratch of the warp for use within one iOp; the text of its address (unsigned char*).
+   * \brief Scratch of the warp for use within one iOp; the text of its first byte's place in `smem`.
    * What the previous iOp left there may still be read: call `WarpBarrier()` before writing.
    */
   std::string TemporaryScratch(int64_t bytes);

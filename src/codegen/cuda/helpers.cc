@@ -243,6 +243,25 @@ constexpr Helper kHelpers[] = {
   return static_cast<double>(r) == x ? r : __int_as_float(__float_as_int(r) | 1);
 }
 )"},
+    // --- another lane's value; shuffles move words
+    {"shuffle", "fFD", "", "", R"(__device__ __forceinline__ $T shuffle($T x, int lane) {
+  return __shfl_sync(0xffffffffu, x, lane);
+}
+)"},
+    {"shuffle", "iub", "", "", R"(__device__ __forceinline__ $T shuffle($T x, int lane) {
+  return static_cast<$T>(__shfl_sync(0xffffffffu, static_cast<$U>(x), lane));
+}
+)"},
+    {"shuffle", "H", "", "", R"(__device__ __forceinline__ $C shuffle($C x, int lane) {
+  return $P(static_cast<unsigned short>(__shfl_sync(0xffffffffu, static_cast<unsigned>($Q(x)), lane)));
+}
+)"},
+    {"shuffle", "E", "", "cuda_fp8.h", R"(__device__ __forceinline__ $C shuffle($C x, int lane) {
+  $C r;
+  r.__x = static_cast<__nv_fp8_storage_t>(__shfl_sync(0xffffffffu, static_cast<unsigned>(x.__x), lane));
+  return r;
+}
+)"},
     // --- integers out of range
     {"saturate", "i", "", "", R"(__device__ __forceinline__ $T saturate_$S(int x) {
   return static_cast<$T>(x < $L ? $L : x > $H ? $H : x);

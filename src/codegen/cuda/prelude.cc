@@ -117,6 +117,7 @@ void Needs::Core(const std::string& name) {
 void Needs::Dtype(const std::string& dtype) {
   const ScalarType& type = TypeOf(dtype);
   if (type.header[0] != '\0') includes_.insert(type.header);
+  for (const std::string& key : ConversionHelpers(type)) helpers_.insert(key);
 }
 
 std::string Needs::Text() const {

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loops.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+/*! \brief ` + text * factor`, nothing where it is zero. */
+void AddTo(std::string* sum, const std::string& text, int64_t factor) {
+  if (text == "0") return;
+  if (!sum->empty()) *sum += " + ";
+  *sum += factor == 1 ? text : text + " * " + std::to_string(factor);
+}
+
+}  // namespace
+
+std::string Loops::Open(const std::string& name, int64_t count) {
+  if (count == 1) return "0";
+  e_.out.Line("#pragma unroll");
+  e_.out.Open("for (int " + name + " = 0; " + name + " < " + std::to_string(count) + "; ++" + name + ")");
+  ++opened_;
+  return name;
+}
+
+void Loops::OpenBlock(const std::string& head) {
+  e_.out.Open(head);
+  ++opened_;
+}
+
+Place Loops::Side(const Fragment& fragment, bool rows, bool coordinate) {
+  const Layout& l = fragment.layout;
+  Place at;
+  at.block = Open(rows ? "rb" : "cb", rows ? fragment.blocks_r() : fragment.blocks_c());
+  at.within = Open(rows ? "vr" : "vc", rows ? l.vec_r : l.vec_c);
+  if (!coordinate) return at;
+  bool replicated = rows ? fragment.replicated_r() : fragment.replicated_c();
+  std::string sum;
+  if (!replicated) {
+    AddTo(&sum, rows ? e_.LaneRow(l) : e_.LaneCol(l), rows ? l.vec_r : l.vec_c);
+    AddTo(&sum, at.block, rows ? l.step_r() : l.step_c());
+    AddTo(&sum, at.within, 1);
+  }
+  if (sum.empty()) {
+    at.coordinate = "0";
+    return at;
+  }
+  if (opened_ == 0) OpenBlock();
+  at.coordinate = rows ? "row" : "col";
+  e_.out.Line("const int " + at.coordinate + " = " + sum + ";");
+  return at;
+}
+
+void Loops::Close() {
+  for (; opened_ > 0; --opened_) e_.out.Close();
+}
+
+Cell CellOf(const Place& row, const Place& col) {
+  Cell at;
+  at.block_r = row.block;
+  at.r = row.within;
+  at.row = row.coordinate;
+  at.block_c = col.block;
+  at.c = col.within;
+  at.col = col.coordinate;
+  return at;
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
