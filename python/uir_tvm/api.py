@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
 import tvm
 from tvm import relax, tirx
 
@@ -19,6 +20,7 @@ from .igraph import IGraph
 from .options import CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.tensors import TensorSpec
+from .target.device_kernel import DeviceKernel
 
 log = logging.getLogger(__name__)
 
@@ -299,6 +301,20 @@ def _info_of(record: pipeline.KernelRecord) -> KernelInfo:
         texts["tir"] = record.products["tir"].script()
     seconds = dict(record.seconds)
     steps = [step.to_json() for step in record.steps]
+    name, why = record.name, record.fallback
     return KernelInfo(
-        record.name, record.hero, record.recipe, record.fallback, texts, seconds, record.num_phases, steps
+        name, record.hero, record.recipe, why, texts, seconds, record.num_phases, steps, _code_of(record)
     )
+
+
+def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
+    """How a printed kernel is launched, what its printer decided and what the compiler says of it."""
+    source, cubin = record.products.get("source"), record.products.get("cubin")
+    code: dict[str, Any] = {}
+    if isinstance(source, DeviceKernel):
+        code["launches"] = [attrs.asdict(launch) for launch in source.launches]
+        code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
+        code["printer"] = dict(source.report)
+    if cubin is not None:
+        code["compiler"] = cubin.described()
+    return code

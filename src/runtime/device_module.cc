@@ -28,6 +28,9 @@ namespace uir::runtime {
 
 namespace {
 
+/*! \brief Printers count on tensors that start at multiples of their widest access, which is 16 bytes. */
+constexpr uintptr_t kTensorAlignment = 16;
+
 /*! \brief Bytes of all elements. */
 int64_t BytesOf(const DLTensor& tensor) {
   int64_t count = 1;
@@ -102,7 +105,13 @@ class Kernel {
                    std::to_string(bytes) + (IsContiguous(tensor) ? " bytes given" : " bytes given, not contiguous"),
                    ""});
     }
-    return static_cast<char*>(tensor.data) + tensor.byte_offset;
+    char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
+    if (reinterpret_cast<uintptr_t>(data) % kTensorAlignment) {
+      DeviceError({"A tensor starts where a kernel's widest accesses cannot.", spec_.entry + ", " + parameter.name,
+                   "a multiple of " + std::to_string(kTensorAlignment) + " bytes", "",
+                   "copy it to memory of its own"});
+    }
+    return data;
   }
 
   KernelSpec spec_;

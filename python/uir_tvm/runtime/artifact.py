@@ -29,6 +29,7 @@ from tvm.support.cc import get_cc
 from .._native import REQUIRED
 from ..errors import ArtifactError
 from ..hardware import instructions
+from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from .executable import Executable, KernelInfo, ModelInfo
 from .quiet import without_scope_notes
@@ -101,12 +102,18 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
         "format": FORMAT,
         "versions": _versions(),
         "instructions": instructions.used_by(registry.host_of(target)),
-        "device": {key: str(target.attrs[key]) for key in ("model", "arch") if key in target.attrs},
+        "device": _device(target),
         "info": attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART),
         "sha256": {name: _digest(data) for name, data in parts.items()},
     }
     _write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
     return path
+
+
+def _device(target: tvm.target.Target) -> dict[str, str]:
+    """What the code is for: hardware model, and architecture where it has a name for that."""
+    hw = model_of_target(target)
+    return {"model": str(hw.name), "arch": str(hw.figures.get("arch", hw.figures.get("mcpu", "")))}
 
 
 def _linked(module: tvm.runtime.Module) -> bytes:

@@ -38,6 +38,8 @@ class KernelInfo:
     phases: int = 1
     #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
     passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_steps)
+    #: Of a kernel in source text: its launches, what the printer decided, what the compiler says (registers).
+    code: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen

@@ -15,6 +15,7 @@ from tvm.relax import pipeline as relax_pipeline
 from tvm.tirx import compilation_pipeline as tir_pipeline
 
 from . import host_side, registry
+from .ahead import compile_ahead
 from .device_kernel import DeviceKernel
 
 if TYPE_CHECKING:
@@ -56,14 +57,17 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     """
     from ..pipeline import compile_kernel
 
-    lowered: dict[Any, tirx.PrimFunc] = {}
+    records: dict[Any, KernelRecord] = {}
     for gvar, func in mod.functions.items():
         target = func.attrs.get("target") if func.attrs else None
         if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
             registry.place_of(target).say()
-            record = compile_kernel(func, target, gvar.name_hint)
-            for name, made in _functions(func, gvar.name_hint, record).items():
-                lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made
+            records[gvar] = compile_kernel(func, target, gvar.name_hint)
+    compile_ahead(records.values())
+    lowered: dict[Any, tirx.PrimFunc] = {}
+    for gvar, record in records.items():
+        for name, made in _functions(mod[gvar], gvar.name_hint, record).items():
+            lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made
     if lowered:
         mod = tvm.IRModule(mod.functions, attrs=mod.attrs)
         mod.update(tvm.IRModule(lowered))
