@@ -15,7 +15,7 @@ import tvm
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks, uses
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
@@ -27,10 +27,9 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
+from uir_tvm.schedule.space import busy_units, space_of
 
 HERO = "elementwise"
-#: A flat tile is at most this long: long enough to amortise the loop, short enough to stay in L1.
-FLAT_TILE = 4096
 
 
 def matches(sch: Schedule) -> bool:
@@ -46,13 +45,25 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     root = roots[-1]
     elements = tile_elements(hw, blocks)
     groups = groups_for(hw, blocks)
+    elements = _enough_tiles(hw, root, elements)
     if all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1:
-        columns = column_tile(hw, math.prod(root.spatial), min(elements, FLAT_TILE))
+        columns = column_tile(hw, math.prod(root.spatial), min(elements, space_of(hw).flat_tile))
         nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, split_columns=True)
     else:
         rows, tile = _row_tile(hw, root, elements)
         nest = map_chain(sch, hw, rows, tile, num_groups=groups, split_columns=True)
     attach_producers(sch, nest)
+
+
+def _enough_tiles(hw: HardwareModel, root: BlockInfo, elements: int) -> int:
+    """Elements of a tile: fewer where units would be idle, but one wide access each at least."""
+    least = space_of(hw).least_tile
+    if not least:
+        return elements
+    elements = 1 << (elements * 2 // 3).bit_length()  # the power of two that is nearest
+    while elements > least and math.prod(root.spatial) < elements * busy_units(hw):
+        elements //= 2
+    return elements
 
 
 def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, tuple[int, int]]:
@@ -61,10 +72,22 @@ def _row_tile(hw: HardwareModel, root: BlockInfo, elements: int) -> tuple[int, t
     rows = 1
     for extent in outer:
         rows *= extent
-    c = column_tile(hw, cols, elements)
+    least = space_of(hw).least_tile
+    narrow = least and len(outer) > 0 and _is_same_for_rows(root)
+    c = column_tile(hw, cols, min(elements, least) if narrow else elements)
     row = outer[-1] if outer else 1
     assert row_loops_of(root, rows) is not None
     return rows, (rows_per_tile(elements, row, c), c)
+
+
+def _is_same_for_rows(block: BlockInfo) -> bool:
+    """Whether an operand of the columns is the same for all rows of a tile: many rows use what is loaded."""
+    *_, row, column = [iv.var for iv in block.stmt.iter_vars]
+    loads = collect(block.stmt.body, tvm.ir.TensorLoad)
+    return any(
+        any(uses(i, [column]) for i in load.indices) and not any(uses(i, [row]) for i in load.indices)
+        for load in loads
+    )
 
 
 def _is_flat(block: BlockInfo) -> bool:

@@ -32,8 +32,9 @@ class TileSpace:
         Bytes that an element takes at least while it is computed with.
     least_columns : int
         Columns that a tile of a column reduction keeps at least: whole lines, several vectors.
-    narrow_rows : bool
-        Whether a tile takes many rows of few columns where an operand is the same for all rows.
+    least_tile : int
+        Elements of one wide access of a unit: no tile is cut smaller to keep units busy, and where an operand
+        is the same for all rows a tile has no more columns, but many rows.  0: neither matters.
     row_values : int
         Most elements of a row tile that one unit holds; 0 = as many as its memory does.
     sets : tuple of int
@@ -49,7 +50,7 @@ class TileSpace:
     flat_tile: int
     value_bytes: int
     least_columns: int
-    narrow_rows: bool
+    least_tile: int
     row_values: int
     sets: tuple[int, ...]
     transposed: Mapping[int, tuple[int, int]]
@@ -63,7 +64,7 @@ CPU = TileSpace(
     flat_tile=4096,
     value_bytes=1,
     least_columns=256,
-    narrow_rows=False,
+    least_tile=0,
     row_values=0,
     sets=(1,),
     transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
@@ -78,7 +79,7 @@ CUDA = TileSpace(
     flat_tile=2048,
     value_bytes=4,
     least_columns=32,
-    narrow_rows=True,
+    least_tile=256,
     row_values=1024,
     sets=(1, 4, 8, 16),
     transposed={1: (64, 32), 2: (64, 32), 4: (32, 32), 8: (16, 32)},
