@@ -108,8 +108,7 @@ class Kernel {
     char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
     if (reinterpret_cast<uintptr_t>(data) % kTensorAlignment) {
       DeviceError({"A tensor starts where a kernel's widest accesses cannot.", spec_.entry + ", " + parameter.name,
-                   "a multiple of " + std::to_string(kTensorAlignment) + " bytes", "",
-                   "copy it to memory of its own"});
+                   "a multiple of " + std::to_string(kTensorAlignment) + " bytes", "", "copy it to memory of its own"});
     }
     return data;
   }
@@ -208,6 +207,7 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::GlobalDef()
       .def("uir.runtime.device_module", &DeviceModule::Make)
+      .def("uir.runtime.device_module_bytes", [](const ffi::Module& module) { return module->SaveToBytes(); })
       .def("ffi.Module.load_from_bytes.uir_device", &DeviceModule::LoadFromBytes);
 }
 
