@@ -39,7 +39,7 @@ def matches(sch: Schedule) -> bool:
 
 def schedule(sch: Schedule, hw: HardwareModel) -> None:
     """Tile rows and columns (or the flat run), deal tiles to the units."""
-    prepare(sch)
+    prepare(sch, any_size=space_of(hw).least_tile > 0)
     blocks = leaf_blocks(sch)
     roots = output_blocks(sch)
     root = roots[-1]

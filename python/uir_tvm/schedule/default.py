@@ -17,6 +17,8 @@ from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import PARALLEL
 from .hardware_of import model_of_target
+from .space import space_of
+from .wide_values import widen_values
 
 log = logging.getLogger(__name__)
 
@@ -72,6 +74,8 @@ def apply_default(
         if isinstance(target, HardwareModel)
         else model_of_target(target if target is not None else tvm.target.Target.current(allow_none=True))
     )
+    if space_of(hw).wide_values:
+        func = widen_values(func)
     reasons = []
     for recipe in RECIPES if recipes is None else recipes:
         sch = Schedule(func, debug_mask="none", error_render_level="fast")

@@ -145,7 +145,7 @@ def _shifted(stmt: SBlock, row_maxima: str, maxima: Any) -> SBlock:
             return node
         return tirx.BufferLoad(maxima, [*node.indices, position])
 
-    return _with_body(stmt, structural_map(stmt.body, (TensorLoad, load)))
+    return with_body(stmt, structural_map(stmt.body, (TensorLoad, load)))
 
 
 def _rescaled(stmt: SBlock, pair: Pair, maxima: Any) -> SBlock:
@@ -154,12 +154,13 @@ def _rescaled(stmt: SBlock, pair: Pair, maxima: Any) -> SBlock:
     part = store.value.b
     row = next(r.source for r in pair.total.stmt.reads if r.source.name == pair.maximum_buffer)
     shift = tirx.exp(tirx.BufferLoad(maxima, part.indices) - tirx.BufferLoad(row, store.indices))
-    return _with_body(stmt, tirx.BufferStore(store.buffer, store.value.a + part * shift, store.indices))
+    return with_body(stmt, tirx.BufferStore(store.buffer, store.value.a + part * shift, store.indices))
 
 
-def _with_body(stmt: SBlock, body: Any) -> SBlock:
-    """The block with another body and the regions that it now reads and writes."""
-    bare = SBlock(stmt.iter_vars, [], [], stmt.name_hint, body, stmt.init, stmt.alloc_buffers)
+def with_body(stmt: SBlock, body: Any, init: Any = None) -> SBlock:
+    """The block with another body (and start) and the regions that it now reads and writes."""
+    init = stmt.init if init is None else init
+    bare = SBlock(stmt.iter_vars, [], [], stmt.name_hint, body, init, stmt.alloc_buffers)
     buffers = {buffer: buffer for buffer in _buffers(body)}
     reads, writes, _ = get_sblock_access_region(bare, buffers)
     written = {w.source.name for w in writes}
@@ -170,7 +171,7 @@ def _with_body(stmt: SBlock, body: Any) -> SBlock:
         writes,
         stmt.name_hint,
         body,
-        stmt.init,
+        init,
         stmt.alloc_buffers,
         [],
         stmt.annotations,

@@ -21,13 +21,16 @@ CHEAP_FLOPS = 2
 MAX_FLOPS = 200
 
 
-def prepare(sch: Schedule) -> None:
-    """Inline what costs nothing, then separate outputs from values (see the module's text)."""
-    inline_producers(sch)
+def prepare(sch: Schedule, any_size: bool = False) -> None:
+    """Inline what costs nothing, then separate outputs from values (see the module's text).
+
+    ``any_size``: also what is cheap and has another size than its only consumer (a half of a concatenation).
+    """
+    inline_producers(sch, any_size)
     separate_outputs(sch)
 
 
-def inline_producers(sch: Schedule) -> None:
+def inline_producers(sch: Schedule, any_size: bool = False) -> None:
     """Inline injective intermediates where nothing expensive is computed more often than before."""
     refused: set[str] = set()
     while True:
@@ -37,7 +40,7 @@ def inline_producers(sch: Schedule) -> None:
             for b in leaf_blocks(sch)
             if b.is_injective and b.name not in refused and not set(b.writes) & outputs
         ]
-        block = next((b for b in candidates if _worth_inlining(sch, b)), None)
+        block = next((b for b in candidates if _worth_inlining(sch, b, any_size)), None)
         if block is None:
             return
         try:
@@ -64,7 +67,7 @@ def inline_injective(sch: Schedule) -> None:
         sch.compute_inline(found[0].rv)
 
 
-def _worth_inlining(sch: Schedule, block: BlockInfo) -> bool:
+def _worth_inlining(sch: Schedule, block: BlockInfo, any_size: bool) -> bool:
     if block.is_copy:
         return True
     consumers = sch.get_consumers(block.rv)
@@ -74,7 +77,7 @@ def _worth_inlining(sch: Schedule, block: BlockInfo) -> bool:
     infos = [b for b in leaf_blocks(sch) if any(b.name == sch.get(c).name_hint for c in consumers)]
     same_size = all(math.prod(b.extents) == size for b in infos)
     if not same_size:
-        return False
+        return any_size and len(infos) == 1 and not block.is_expensive and block.flops <= CHEAP_FLOPS
     if len(infos) == 1:
         # Extraction computes equal subexpressions once, so reading it twice costs text, not time.
         return infos[0].flops + 2 * block.flops <= MAX_FLOPS

@@ -28,6 +28,8 @@ class TileSpace:
         Tiles for every unit where there are enough: fewer leave units idle at the end.
     flat_tile : int
         Longest tile of a flat run of elements.
+    wide_values : bool
+        Whether fp16 and bf16 are computed with in fp32, and rounded where they are stored to memory.
     value_bytes : int
         Bytes that an element takes at least while it is computed with.
     least_columns : int
@@ -48,6 +50,7 @@ class TileSpace:
     groups: int | None
     tiles_per_unit: int
     flat_tile: int
+    wide_values: bool
     value_bytes: int
     least_columns: int
     least_tile: int
@@ -62,6 +65,7 @@ CPU = TileSpace(
     groups=None,
     tiles_per_unit=4,
     flat_tile=4096,
+    wide_values=False,
     value_bytes=1,
     least_columns=256,
     least_tile=0,
@@ -77,6 +81,7 @@ CUDA = TileSpace(
     groups=2**31 - 1,
     tiles_per_unit=8,
     flat_tile=2048,
+    wide_values=True,
     value_bytes=4,
     least_columns=32,
     least_tile=256,
