@@ -90,7 +90,7 @@ Regs Emitter::Source(const ISlice& slice, const Layout& layout) {
     return converted;
   }
   Regs loaded = Temporary(name + "_in", dtype, wanted);
-  Load(loaded, slice, StoredLiteral(TypeOf(dtype), int64_t{0}));
+  Load(loaded, slice, Literal(dtype, int64_t{0}));
   return loaded;
 }
 
@@ -122,6 +122,14 @@ void Emitter::Commit(const ISlice& slice, const Regs& regs) {
   Convert(converted, regs);
   whole.spare = BoxOf(slice);
   Each(whole, {&converted}, [&](const Cell& at) { Assign(whole, at, converted[at]); });
+}
+
+std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) {
+  const ScalarType& type = TypeOf(dtype);
+  needs.Dtype(dtype);
+  for (const std::string& helper : ConversionHelpers(type)) needs.Helper(helper);
+  if (auto number = value.as<int64_t>()) return StoredLiteral(type, *number);
+  return StoredLiteral(type, value.cast<double>());
 }
 
 int64_t Emitter::AllocateShared(int64_t bytes, int64_t align) {

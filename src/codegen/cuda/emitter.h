@@ -122,6 +122,8 @@ class Emitter {
   void Load(const Regs& regs, const ISlice& slice, const std::string& outside, const Transfer& how = {});
   /*! \brief Stores to memory, inside of the box only; of copies one lane stores. */
   void Store(const ISlice& slice, const Regs& regs, const Transfer& how = {});
+  /*! \brief A constant of the graph (int, bool or float) as a stored value of a dtype. */
+  std::string Literal(const std::string& dtype, const ffi::Any& value);
   /*! \brief Prints what fills `to` (same shape and dtype, another layout) from `from`. */
   void Convert(const Regs& to, const Regs& from);
 

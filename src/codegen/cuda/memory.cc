@@ -141,8 +141,9 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
     // the permutation acts on the whole index, so only the index is common to the accesses
     out.Line("const int first = " + scope.Text(slice->offset) + lane + ";");
   } else {
-    out.Line((constant ? "const " : "") + type + "* const " + (load ? "from" : "to") + " = " + AddressOf(slice).text +
-             lane + ";");
+    // the place of a lane that is masked out may lie outside of the memory, so it is only named here
+    std::string pointer = constant ? "const " + type + "*" : slice->pointer->level == "dram" ? type + "*" : "auto";
+    out.Line(pointer + " const " + (load ? "from" : "to") + " = " + AddressOf(slice).text + lane + ";");
   }
   bool bounded = wide.along_rows ? box.rows() : box.cols();
   if (wide.elements > exact.elements && bounded) {

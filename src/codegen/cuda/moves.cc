@@ -13,14 +13,6 @@ namespace cuda {
 
 namespace {
 
-std::optional<std::string> PadOf(const IOp& iop) {
-  auto pad = iop->attrs.find("pad");
-  if (pad == iop->attrs.end() || (*pad).second == nullptr) return std::nullopt;
-  const ScalarType& type = TypeOf(std::string(iop->dtype));
-  if (auto number = (*pad).second.as<int64_t>()) return StoredLiteral(type, *number);
-  return StoredLiteral(type, (*pad).second.cast<double>());
-}
-
 bool Bounded(const ISlice& slice) { return slice->row_begin || slice->row_end || slice->col_begin || slice->col_end; }
 
 /*! \brief How often the kernel's units together move as many elements as a dram pointer has. */
@@ -63,8 +55,9 @@ void EmitMove(Emitter& e, const IOp& iop) {
   const Home &to = e.plan.HomeOf(target), &from = e.plan.HomeOf(source);
   if (to.kind == Home::Kind::kAlias) return;
   Layout layout = e.plan.WorkLayout(iop);
-  std::optional<std::string> pad = PadOf(iop);
-  std::string outside = pad ? *pad : StoredLiteral(TypeOf(std::string(iop->dtype)), int64_t{0});
+  auto attr = iop->attrs.find("pad");
+  bool pad = attr != iop->attrs.end() && (*attr).second != nullptr;
+  std::string outside = e.Literal(std::string(iop->dtype), pad ? (*attr).second : ffi::Any(int64_t{0}));
   bool by_value = from.registers() || from.kind == Home::Kind::kAlias;
   auto loaded = [&] {
     if (by_value) return e.Source(source, layout);

@@ -12,10 +12,7 @@ namespace codegen {
 namespace cuda {
 
 void EmitFill(Emitter& e, const IOp& iop) {
-  const ScalarType& type = TypeOf(std::string(iop->dtype));
-  ffi::Any value = iop->attrs.at("value");
-  auto whole = value.as<int64_t>();
-  std::string literal = whole ? StoredLiteral(type, *whole) : StoredLiteral(type, value.cast<double>());
+  std::string literal = e.Literal(std::string(iop->dtype), iop->attrs.at("value"));
   Regs y = e.Target(iop->targets[0], e.plan.WorkLayout(iop));
   e.Each(y, {}, [&](const Cell& at) { e.Assign(y, at, literal); });
   e.Commit(iop->targets[0], y);
