@@ -187,6 +187,20 @@ Expression PowerExpression(const ScalarType& type, const std::string& x, const f
 
 }  // namespace
 
+std::set<std::string> FunctionNames() {
+  std::set<std::string> out = {"copysign", "copysignf", "round", "roundf", "fabs", "fabsf"};
+  auto add = [&out](const Function& row) {
+    std::string text = row.text;
+    size_t end = text.find("$f(");
+    if (end == std::string::npos) return;
+    std::string name = text.substr(0, end);
+    out.insert({name, name + "f"});
+  };
+  for (const Function& row : kUnary) add(row);
+  for (const Function& row : kBinary) add(row);
+  return out;
+}
+
 Expression UnaryExpression(const std::string& name, const std::string& dtype, const std::string& x,
                            const ffi::Array<ffi::Any>& params) {
   const ScalarType& type = TypeOf(dtype);

@@ -14,6 +14,7 @@
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/string.h>
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,6 +61,9 @@ std::string IdentityLiteral(const std::string& name, const std::string& dtype);
 /*! \brief A stored value in the carried type, and back (rounded, wrapped). */
 std::string Carry(const std::string& dtype, const std::string& value);
 std::string Uncarry(const std::string& dtype, const std::string& value);
+
+/*! \brief C's functions that expressions call, which no variable of a kernel may hide. */
+std::set<std::string> FunctionNames();
 
 }  // namespace cuda
 }  // namespace codegen

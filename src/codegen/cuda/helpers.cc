@@ -357,6 +357,24 @@ std::string HelperText(const std::set<std::string>& keys) {
   return out;
 }
 
+std::set<std::string> HelperNames() {
+  std::set<std::string> out;
+  for (const Helper& helper : kHelpers) {
+    std::string text = helper.text;
+    size_t end = text.find('('), begin = text.find_last_of(" *", end) + 1;
+    std::string name = text.substr(begin, end - begin);
+    size_t at = name.find("$S");
+    if (at == std::string::npos) {
+      out.insert(name);
+      continue;
+    }
+    for (const char* dtype : {"fp32", "fp16", "bf16", "fp8e4m3", "fp8e5m2", "int8", "int16", "uint8", "uint16"}) {
+      out.insert(std::string(name).replace(at, 2, dtype));
+    }
+  }
+  return out;
+}
+
 std::set<std::string> HelperHeaders(const std::set<std::string>& keys) {
   std::set<std::string> out, done;
   for (const std::string& key : keys) {

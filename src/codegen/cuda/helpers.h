@@ -19,6 +19,9 @@ namespace cuda {
 /*! \brief The definitions of all keys and of what these call, each once, callees first. */
 std::string HelperText(const std::set<std::string>& keys);
 
+/*! \brief The names of all of them, which no variable of a kernel may hide. */
+std::set<std::string> HelperNames();
+
 /*! \brief The headers that the definitions include, such as "cuda_fp8.h". */
 std::set<std::string> HelperHeaders(const std::set<std::string>& keys);
 

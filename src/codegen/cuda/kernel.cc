@@ -8,6 +8,8 @@
 #include <sstream>
 
 #include "../error.h"
+#include "functions.h"
+#include "helpers.h"
 #include "ops.h"
 #include "reshape.h"
 
@@ -19,19 +21,24 @@ namespace {
 
 /*! \brief Words of C++, functions of its library, names of the prelude's and of the loops that emitters print. */
 const char* const kReserved =
-    "abs alignas alignof and asm auto bitand bitor blockDim blockIdx bool break case catch cb char "
-    "char16_t char32_t class col compl const const_cast constexpr continue decltype default delete do "
-    "double dynamic_cast else enum exp explicit export extern false far first float for friend from gamma "
-    "goto gridDim half if inline int isfinite isinf isnan j0 j1 jn lane linux load_vec log long main max "
-    "min mutable n namespace near new noexcept not nullptr operator or pid private protected public r rb "
-    "reg register reinterpret_cast return row scratch_at shared_at short signbit signed sizeof smem "
-    "static static_assert static_cast store_vec struct switch template temporary_at this threadIdx "
-    "thread_local throw to true try typedef typeid typename union unit unix unsigned using v vc vec "
-    "virtual void volatile vr wchar_t while word xor y0 y1 yn ";
+    "abs alignas alignof and asm auto bitand bitor blockDim blockIdx bool break case catch cb char char16_t "
+    "char32_t class col compl const const_cast constexpr continue decltype default delete do double "
+    "dynamic_cast else enum exp explicit export extern false far first float for found friend from gamma "
+    "goto gridDim half if index inline int int16_t int32_t int64_t int8_t isfinite isinf isnan j0 j1 jn k "
+    "key lane last linux load_vec load_vec_stream log long m main max min mutable n namespace near new "
+    "noexcept not nullptr operator or other1 part pid private protected public r rb reg register "
+    "reinterpret_cast return rivals row same_bits scratch_at shared_at short signbit signed sizeof smem "
+    "source static static_assert static_cast store_vec store_vec_stream struct sum switch template "
+    "temporary_at this threadIdx thread_local throw tile to true try typedef typeid typename uint16_t "
+    "uint32_t uint64_t uint8_t union unit unix unsigned using v vc vec virtual void volatile vr wchar_t "
+    "while word xor y0 y1 yn ";
 
 std::set<std::string> Reserved() {
   std::istringstream words(kReserved);
-  return {std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  reserved.merge(HelperNames());
+  reserved.merge(FunctionNames());
+  return reserved;
 }
 
 /*! \brief The body, printed in order; knows where register arrays are declared. */

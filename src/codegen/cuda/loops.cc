@@ -25,6 +25,7 @@ std::string Loops::Open(const std::string& name, int64_t count) {
 }
 
 void Loops::OpenBlock(const std::string& head) {
+  if (head.empty() && opened_ > 0) return;
   e_.out.Open(head);
   ++opened_;
 }
@@ -46,7 +47,7 @@ Place Loops::Side(const Fragment& fragment, bool rows, bool coordinate) {
     at.coordinate = "0";
     return at;
   }
-  if (opened_ == 0) OpenBlock();
+  OpenBlock();
   at.coordinate = rows ? "row" : "col";
   e_.out.Line("const int " + at.coordinate + " = " + sum + ";");
   return at;

@@ -29,7 +29,7 @@ class Loops {
 
   /*! \brief A loop with a name; a constant 0 where it runs once. */
   std::string Open(const std::string& name, int64_t count);
-  /*! \brief A block of statements without a loop. */
+  /*! \brief A block of statements without a loop; without a head only where none is open yet. */
   void OpenBlock(const std::string& head = "");
   /*! \brief The rows (or columns) of registers that a lane holds, with the coordinate where it is wanted. */
   Place Side(const Fragment& fragment, bool rows, bool coordinate);
