@@ -63,7 +63,7 @@ class Rotary(nn.Module):
         position = torch.arange(query.shape[2], dtype=torch.float32)
         angle = torch.outer(position, self.inverse_frequency)
         angle = torch.cat((angle, angle), dim=-1)
-        cos, sin = angle.cos(), angle.sin()
+        cos, sin = angle.cos().to(query.dtype), angle.sin().to(query.dtype)
         return query * cos + rotate_half(query) * sin, key * cos + rotate_half(key) * sin
 
 

@@ -14,12 +14,21 @@ from .normalize import normalize
 _LAZY = {
     "from_torch": ".torch",
     "export_torch": ".torch",
+    "weights_of": ".torch",
     "from_onnx": ".onnx",
     "from_prim_func": ".kernel",
     "from_igraph": ".kernel",
 }
 
-__all__ = ["export_torch", "from_igraph", "from_onnx", "from_prim_func", "from_torch", "normalize"]
+__all__ = [
+    "export_torch",
+    "from_igraph",
+    "from_onnx",
+    "from_prim_func",
+    "from_torch",
+    "normalize",
+    "weights_of",
+]
 
 
 def __getattr__(name: str) -> Any:

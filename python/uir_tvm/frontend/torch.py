@@ -18,7 +18,17 @@ from ..errors import FrontendError, ShapeError, UnsupportedOperatorError
 from .normalize import normalize, replace_main
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposition_table
-from .torch_graph import CONSTANT_KINDS, drop_assertions, drop_constant_inputs, fold_constants, target_name
+from .torch_graph import (
+    CONSTANT_KINDS,
+    drop_assertions,
+    drop_constant_inputs,
+    fold_constants,
+    target_name,
+    weights_to_inputs,
+)
+
+#: Attribute of a module: its inputs that are weights.
+WEIGHTS = "uir.weights"
 
 
 def export_torch(
@@ -64,6 +74,7 @@ def from_torch(
     kwargs: Mapping[str, Any] | None = None,
     *,
     custom_convert_map: dict[str, Converter] | None = None,
+    weights_as_inputs: bool = False,
 ) -> tvm.IRModule:
     """Import a PyTorch model as a normalised Relax module.
 
@@ -75,6 +86,10 @@ def from_torch(
         Example inputs of a module.
     custom_convert_map : dict, optional
         Converters for further operators: name (``mul.Tensor``) -> ``function(node, importer) -> relax.Var``.
+    weights_as_inputs : bool
+        Whether the module's parameters become inputs of ``main``, after the caller's, in the module's order,
+        instead of constants (`weights_of` names them): what is compiled is small and serves any weights of
+        these shapes, but no weight is joined or packed ahead of time. Buffers stay constants.
 
     Returns
     -------
@@ -100,6 +115,7 @@ def from_torch(
     _check_outputs(exported)
     drop_assertions(exported)
     drop_constant_inputs(exported)
+    weights = weights_to_inputs(exported) if weights_as_inputs else {}
     fold_constants(exported)
     converters = converter_map(custom_convert_map)
     _check_operators(exported, converters)
@@ -109,7 +125,14 @@ def from_torch(
         custom_convert_map=converters,
         run_ep_decomposition=False,
     )
-    return own_constants(normalize(mod))
+    mod = own_constants(normalize(mod))
+    return mod.with_attr(WEIGHTS, weights) if weights else mod
+
+
+def weights_of(mod: tvm.IRModule) -> dict[str, str]:
+    """The inputs of ``main`` that are weights (`from_torch`), each with its name in the torch module."""
+    found = dict(mod.attrs).get(WEIGHTS, {}) if mod.attrs else {}
+    return {str(name): str(target) for name, target in found.items()}
 
 
 def _exported(

@@ -119,20 +119,6 @@ def _amax(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgra
     return importer.block_builder.emit(operation(importer.env[node.args[0]], axes or None, keepdims=keepdim))
 
 
-CONVERTERS: dict[str, Converter] = {
-    **{name: partial(_indexed, name) for name in ("index.Tensor", "index_put.default", "index_put_.default")},
-    "select.int": _select,
-    "matmul.default": _matmul,
-    "mm.default": _matmul,
-    "bmm.default": _matmul,
-    "linear.default": _linear,
-    "addmm.default": _addmm,
-    "embedding.default": _embedding,
-    "amax.default": partial(_amax, relax.op.max),
-    "amin.default": partial(_amax, relax.op.min),
-}
-
-
 class Stock:
     """TVM's own converters, which are methods of the importer that runs them."""
 
@@ -146,6 +132,33 @@ class Stock:
         if self._importer is not importer:
             self._importer, self._bound = importer, importer.create_convert_map()
         return self._bound[name](node)
+
+
+def _convolution(stock: Stock, node: fx.Node, importer: ExportedProgramImporter) -> Any:
+    """A convolution of narrow floats, summed in float32 and rounded before the bias (TVM's fails there)."""
+    x, weight, bias, strides, padding, dilation, transposed, _, groups = importer.retrieve_args(node)
+    dtype = dtype_of(x)
+    if dtype not in ("float16", "bfloat16") or transposed or len(shape_of(x) or ()) != 4:
+        return stock.convert("convolution.default", node, importer)
+    emit = importer.block_builder.emit
+    window = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
+    product = emit(relax.op.nn.conv2d(x, weight, **window, out_dtype="float32"))
+    result = emit(relax.op.astype(product, dtype))
+    return result if bias is None else emit(relax.op.add(result, relax.op.reshape(bias, (1, -1, 1, 1))))
+
+
+CONVERTERS: dict[str, Converter] = {
+    **{name: partial(_indexed, name) for name in ("index.Tensor", "index_put.default", "index_put_.default")},
+    "select.int": _select,
+    "matmul.default": _matmul,
+    "mm.default": _matmul,
+    "bmm.default": _matmul,
+    "linear.default": _linear,
+    "addmm.default": _addmm,
+    "embedding.default": _embedding,
+    "amax.default": partial(_amax, relax.op.max),
+    "amin.default": partial(_amax, relax.op.min),
+}
 
 
 def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Converter]:
@@ -164,6 +177,7 @@ def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Conver
     stock = Stock()
     known: dict[str, Converter] = {name: partial(stock.convert, name) for name in stock.names}
     known.update(CONVERTERS)
+    known["convolution.default"] = partial(_convolution, stock)
     for name in REFUSED:
         known.pop(name, None)
     known.update(extra or {})

@@ -55,6 +55,32 @@ def drop_constant_inputs(program: ExportedProgram) -> None:
     signature.input_specs[:] = kept
 
 
+def weights_to_inputs(program: ExportedProgram) -> dict[str, str]:
+    """Make inputs of a program's parameters, after those of the caller; buffers stay constants.
+
+    Returns
+    -------
+    dict of str to str
+        Input -> the parameter's name in the module, in the order of the inputs.
+    """
+    specs = program.graph_signature.input_specs
+    weights = [spec for spec in specs if spec.kind is InputKind.PARAMETER]
+    others = [spec for spec in specs if spec.kind is not InputKind.PARAMETER]
+    names = {spec.arg.name: str(spec.target) for spec in weights}
+    for spec in weights:
+        spec.kind, spec.target = InputKind.USER_INPUT, None
+    specs[:] = [*others, *weights]
+    graph = program.graph
+    placeholders = {node.name: node for node in graph.find_nodes(op="placeholder")}
+    last = placeholders[others[-1].arg.name] if others else None
+    for spec in weights:
+        node = placeholders[spec.arg.name]
+        if last is not None:
+            last.append(node)
+        last = node
+    return names
+
+
 def fold_constants(program: ExportedProgram) -> None:
     """Evaluate with PyTorch what depends on weights, buffers and literals alone.
 

@@ -272,6 +272,19 @@ def _legalize_take(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Exp
     return builder.call_te(compute, data, indices, primfunc_name_hint="take")
 
 
+def _legalize_power(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """Powers of bfloat16 by float32, as TVM's power takes no other narrow float."""
+    lowered = call.op.get_attr("FLegalize")
+    dtype = str(call.ty.dtype)
+    if dtype != "bfloat16":
+        return lowered(builder, call)
+
+    def compute(x: te.Tensor, y: te.Tensor) -> te.Tensor:
+        return topi.cast(topi.power(topi.cast(x, "float32"), topi.cast(y, "float32")), dtype)
+
+    return builder.call_te(compute, *call.args, primfunc_name_hint="power")
+
+
 def _legalize_where(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
     """A select on the condition itself (TVM's compares it as an integer)."""
     condition, *values = call.args
@@ -310,6 +323,7 @@ OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] =
     "relax.max": _legalize_extremum(_MAXIMUM, "max"),
     "relax.min": _legalize_extremum(_MINIMUM, "min"),
     "relax.take": _legalize_take,
+    "relax.power": _legalize_power,
     "relax.where": _legalize_where,
 }
 

@@ -93,19 +93,19 @@ def fold_heads(parts: Parts) -> Parts:
 
     def folded(form: Form, row: int | None) -> Form:
         """The form with head = new * size + row; ``row`` is the position of the row among its variables."""
-        head, new = form.variables[axis], tvm.ir.Var("head", t.INDEX)
-        inside = t.index(0) if row is None else form.variables[row]
+        head, new, free = form.variables[axis], tvm.ir.Var("head", t.INDEX), tvm.ir.Var("row", t.INDEX)
 
         def divided(node: Any) -> Any:
             return new if isinstance(node, tirx.FloorDiv) and node.a.same_as(head) else node
 
         expr = structural_map(form.expr, (tirx.FloorDiv, divided))
-        expr = Form((head,), expr)(new * size + inside)
-        if row is not None:  # the one row that there was
-            free = tvm.ir.Var("row", t.INDEX)
-            expr = structural_map(expr, (tvm.ir.Var, lambda v: free if v.same_as(form.variables[row]) else v))
-            return Form(_replaced(form.variables, {axis: new, row: free}), expr)
-        return Form(_replaced(form.variables, {axis: new}), expr)
+        if row is None:
+            return Form(_replaced(form.variables, {axis: new}), Form((head,), expr)(new * size))
+        only = (head, form.variables[row])  # the one row that there was is row 0
+        return Form(
+            _replaced(form.variables, {axis: new, row: free}),
+            Form(only, expr)(new * size + free, t.index(0)),
+        )
 
     row = len(parts.batch)
     output = parts.output

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention as one operator: where it is found, what it computes, and what is said where it is not fused."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+from tvm import relax
+from tvm.relax import op
+from uir_tvm.kernel_graph.build import build_with
+from uir_tvm.kernel_graph.nodes import KernelGraph
+from uir_tvm.library.registry import CPU, AttentionLimits
+
+from .programs import arguments, assert_close, module, run, run_graph
+
+FUSING = attrs.evolve(CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 64))
+Q = {name: ((2, 4, 12, 16), "float32") for name in "qkv"}
+
+
+def scores(emit: Any, q: Any, k: Any) -> Any:
+    return emit(op.matmul(q, emit(op.permute_dims(k, [0, 1, 3, 2]))))
+
+
+def plain(emit: Any, q: Any, k: Any, v: Any) -> Any:
+    """softmax(q k^T / 4) v, the heads side by side."""
+    scaled = emit(op.multiply(scores(emit, q, k), relax.const(0.25, "float32")))
+    attended = emit(op.matmul(emit(op.nn.softmax(scaled, -1)), v))
+    return emit(op.reshape(emit(op.permute_dims(attended, [0, 2, 1, 3])), (2, 12, 64)))
+
+
+def heroes(graph: KernelGraph) -> list[str]:
+    return [node.hero for node in graph.custom_ops]
+
+
+def check_fused(inputs: Any, body: Any, tolerance: float = 3e-6) -> KernelGraph:
+    """The program becomes one attention (with others around it) and computes what it did."""
+    mod, args = module(inputs, body), arguments(inputs)
+    graph = build_with(mod, FUSING)
+    assert heroes(graph).count("attention") == 1, graph.attentions
+    assert all(found.fused for found in graph.attentions)
+    assert not graph.fallbacks
+    assert_close(run_graph(graph, args), run(mod, args), tolerance)
+    return graph
+
+
+def test_scores_never_reach_memory() -> None:
+    """One kernel, which reads q, k and v and writes the result in the order in which it is returned."""
+    graph = check_fused(Q, plain)
+    assert heroes(graph) == ["attention"]
+    assert graph.fused_bytes == 4 * (2 * 4 * 12 * 16) * 4
+    (found,) = graph.attentions
+    assert found.saved_bytes == 2 * 3 * (2 * 4 * 12 * 12) * 4
+
+
+def test_the_cpu_keeps_its_library_and_says_why() -> None:
+    graph = build_with(module(Q, plain), CPU)
+    assert "attention" not in heroes(graph)
+    (found,) = graph.attentions
+    assert not found.fused
+    assert "leaves attention to its matrix products" in found.reason
+    inside = [edge.reason for edge in graph.why_not if edge.reason.startswith("attention: ")]
+    assert len(inside) == 2  # scores to softmax, softmax to the second product
+
+
+def test_masks_steps_and_the_factor_of_the_queries_go_inside() -> None:
+    """A factor on q becomes one on the scores; a condition, a sum and a soft cap are steps of the kernel."""
+
+    def body(emit: Any, q: Any, k: Any, v: Any, mask: Any, seen: Any) -> Any:
+        scaled = emit(op.multiply(q, relax.const(1 / 4, "float32")))
+        capped = emit(op.tanh(emit(op.divide(scores(emit, scaled, k), relax.const(5.0, "float32")))))
+        masked = emit(op.add(capped, mask))
+        chosen = emit(op.where(seen, masked, relax.const(-math.inf, "float32")))
+        return emit(op.matmul(emit(op.nn.softmax(chosen, -1)), v))
+
+    inputs = {**Q, "mask": ((12, 12), "float32"), "seen": ((2, 1, 1, 12), "bool")}
+    graph = check_fused(inputs, body)
+    assert heroes(graph) == ["attention"]
+
+
+def test_grouped_queries_read_the_heads_of_the_keys() -> None:
+    """Keys and values repeated for the heads of a group are views: each is read once."""
+
+    def repeated(emit: Any, x: Any) -> Any:
+        wide = emit(op.broadcast_to(emit(op.reshape(x, (2, 2, 1, 12, 16))), (2, 2, 2, 12, 16)))
+        return emit(op.reshape(wide, (2, 4, 12, 16)))
+
+    def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+        return plain(emit, q, repeated(emit, k), repeated(emit, v))
+
+    inputs = {
+        "q": ((2, 4, 12, 16), "float32"),
+        "k": ((2, 2, 12, 16), "float32"),
+        "v": ((2, 2, 12, 16), "float32"),
+    }
+    graph = check_fused(inputs, body)
+    assert graph.fused_bytes == 4 * 2 * 12 * 16 * (4 + 2 + 2 + 4)
+
+
+def test_batches_in_one_axis() -> None:
+    """Heads and batch as one axis in the products (baddbmm), two in the softmax."""
+
+    def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+        flat = [emit(op.reshape(x, (8, 12, 16))) for x in (q, k, v)]
+        product = emit(op.matmul(flat[0], emit(op.permute_dims(flat[1], [0, 2, 1]))))
+        weights = emit(op.nn.softmax(emit(op.reshape(product, (2, 4, 12, 12))), -1))
+        return emit(op.matmul(emit(op.reshape(weights, (8, 12, 12))), flat[2]))
+
+    check_fused(Q, body)
+
+
+def test_closed_rows_give_zeros_where_the_program_says_so() -> None:
+    """where(row is open, softmax(x + mask) v, 0): a closed row is zeros, and the others are not touched."""
+
+    def body(emit: Any, q: Any, k: Any, v: Any, seen: Any) -> Any:
+        zero, low = relax.const(0.0, "float32"), relax.const(-math.inf, "float32")
+        mask = emit(op.where(seen, zero, low))
+        attended = emit(op.matmul(emit(op.nn.softmax(emit(op.add(scores(emit, q, k), mask)), -1)), v))
+        flags = emit(op.where(seen, relax.const(1, "int32"), relax.const(0, "int32")))
+        open_row = emit(op.greater(emit(op.max(flags, axis=-1, keepdims=True)), relax.const(0, "int32")))
+        return emit(op.where(open_row, attended, zero))
+
+    inputs = {**Q, "seen": ((12, 12), "bool")}
+    args = arguments(inputs)
+    args[-1][3] = False
+    args[-1][:3, 0] = args[-1][4:, 0] = True
+    graph = build_with(module(inputs, body), FUSING)
+    assert "attention" in heroes(graph)
+    (result,) = run_graph(graph, args)
+    q, k, v, seen = args
+    x = np.where(seen, q.astype("float64") @ k.swapaxes(-1, -2), -np.inf)
+    with np.errstate(invalid="ignore"):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        want = np.where(seen.any(-1)[:, None], e / e.sum(-1, keepdims=True) @ v, 0)
+    assert not result[..., 3, :].any()
+    np.testing.assert_allclose(result, want, atol=2e-6)
+
+
+def test_half_precision_is_summed_in_single() -> None:
+    """Scores, statistics and sums of fp16 are fp32: the error is that of rounding weights and result."""
+    inputs = {name: ((1, 2, 40, 16), "float16") for name in "qkv"}
+
+    def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+        return emit(op.matmul(emit(op.nn.softmax(scores(emit, q, k), -1)), v))
+
+    args = arguments(inputs)
+    graph = build_with(module(inputs, body), FUSING)
+    (result,) = run_graph(graph, args)
+    q, k, v = (array.astype("float64") for array in args)
+    x = q @ k.swapaxes(-1, -2)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    # Two roundings to 11 bits of values up to 2: 2 * 2^-11 * 2.
+    np.testing.assert_allclose(result, e / e.sum(-1, keepdims=True) @ v, atol=2 * 2**-11 * 2)
+
+
+def with_shared_scores(emit: Any, q: Any, k: Any, v: Any) -> Any:
+    product = scores(emit, q, k)
+    return emit(op.matmul(emit(op.nn.softmax(product, -1)), v)), product
+
+
+def with_other_axis(emit: Any, q: Any, k: Any, v: Any) -> Any:
+    return emit(op.matmul(emit(op.nn.softmax(scores(emit, q, k), 1)), v))
+
+
+@pytest.mark.parametrize("body", [with_shared_scores, with_other_axis])
+def test_what_is_no_attention(body: Any) -> None:
+    """Scores that are read elsewhere, or a softmax along another axis: nothing is recognised."""
+    graph = build_with(module(Q, body), FUSING)
+    assert graph.attentions == ()
+    assert "attention" not in heroes(graph)
+
+
+@pytest.mark.parametrize(
+    ("limits", "reason"),
+    [
+        (AttentionLimits(frozenset({"float16"}), 64), "only of one of float16"),
+        (AttentionLimits(frozenset({"float32"}), 8), "heads of 16 elements exceed the registers"),
+        (AttentionLimits(frozenset({"float32"}), 64, min_keys=64), "12 keys are too few"),
+    ],
+)
+def test_limits_of_a_target_are_named(limits: AttentionLimits, reason: str) -> None:
+    graph = build_with(module(Q, plain), attrs.evolve(CPU, attention=limits))
+    (found,) = graph.attentions
+    assert not found.fused
+    assert reason in found.reason

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The attention recipe: what it makes is an online form that computes the same, on every kind of hardware."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import tvm
+from tvm import relax
+from tvm.relax import op
+from tvm.s_tir import Schedule
+from uir_tvm import hardware
+from uir_tvm.errors import ScheduleError
+from uir_tvm.extract import extract
+from uir_tvm.igraph import IGraph, interpreter
+from uir_tvm.kernel_graph.build import build_with
+from uir_tvm.library.registry import CPU, AttentionLimits
+from uir_tvm.schedule import apply_default
+from uir_tvm.schedule.attention_parts import read_parts
+from uir_tvm.schedule.demo import from_relax
+from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedules import attention, contraction
+from uir_tvm.verify import equivalent, verify
+
+from ..kernel_graph.programs import module
+
+MODELS = {"cpu": hardware.get("avx512-2core"), "cuda": hardware.get("a100", "cuda")}
+FUSING = attrs.evolve(CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256))
+
+
+def kernel(
+    heads: tuple[int, int], rows: int, keys: int, head: int, dtype: str = "float32", safe: bool = False
+) -> tvm.tirx.PrimFunc:
+    """The attention kernel that the kernel graph makes: q heads, kv heads, masked, result (b, m, h, d)."""
+    q_heads, kv_heads = heads
+    inputs = {
+        "q": ((1, q_heads, rows, head), dtype),
+        "k": ((1, kv_heads, keys, head), dtype),
+        "v": ((1, kv_heads, keys, head), dtype),
+        "seen": ((rows, keys), "bool"),
+    }
+
+    def body(emit: Any, q: Any, k: Any, v: Any, seen: Any) -> Any:
+        group = q_heads // kv_heads
+        if group > 1:
+            wide = [emit(op.reshape(x, (1, kv_heads, 1, keys, head))) for x in (k, v)]
+            wide = [emit(op.broadcast_to(x, (1, kv_heads, group, keys, head))) for x in wide]
+            k, v = (emit(op.reshape(x, (1, q_heads, keys, head))) for x in wide)
+        zero, low = relax.const(0.0, dtype), relax.const(-math.inf, dtype)
+        product = emit(op.matmul(q, emit(op.permute_dims(k, [0, 1, 3, 2]))))
+        scaled = emit(op.multiply(product, relax.const(head**-0.5, dtype)))
+        if not safe:
+            masked = emit(op.where(seen, scaled, low))
+            attended = emit(op.matmul(emit(op.nn.softmax(masked, -1)), v))
+        else:
+            masked = emit(op.add(scaled, emit(op.where(seen, zero, low))))
+            attended = emit(op.matmul(emit(op.nn.softmax(masked, -1)), v))
+            flags = emit(op.where(seen, relax.const(1, "int32"), relax.const(0, "int32")))
+            row = emit(op.greater(emit(op.max(flags, axis=-1, keepdims=True)), relax.const(0, "int32")))
+            attended = emit(op.where(row, attended, zero))
+        return emit(op.reshape(emit(op.permute_dims(attended, [0, 2, 1, 3])), (1, rows, q_heads * head)))
+
+    graph = build_with(module(inputs, body), FUSING)
+    (node,) = [node for node in graph.custom_ops if node.hero == "attention"]
+    return node.prim_func
+
+
+def graph_of(func: tvm.tirx.PrimFunc, kind: str) -> IGraph:
+    scheduled = apply_default(func, MODELS[kind])
+    assert scheduled.attrs["uir.recipe"] == "attention"
+    graph = extract(scheduled, MODELS[kind])
+    verify(graph)
+    return graph
+
+
+SHAPES = {
+    "one block": ((2, 2), 16, 32, 16),
+    "ragged": ((2, 2), 37, 150, 16),
+    "grouped": ((4, 2), 20, 70, 16),
+    "decode": ((2, 2), 1, 300, 32),
+    "grouped decode": ((8, 2), 1, 130, 16),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", SHAPES)
+def test_the_online_form_is_equivalent(name: str, kind: str) -> None:
+    """In exact arithmetic, and on numbers: several blocks of keys, tails of rows and keys, shared heads."""
+    func = kernel(*SHAPES[name])
+    graph = graph_of(func, kind)
+    assert "field" in equivalent(func, graph).methods
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_operands_stay_narrow(dtype: str) -> None:
+    """Contractions take operands as they are in memory and sum in fp32; statistics are fp32."""
+    func = kernel((2, 1), 40, 96, 16, dtype)
+    for kind in MODELS:
+        graph = graph_of(func, kind)
+        products = [iop for iop, _ in graph.walk() if iop.op == "contract"]
+        narrow = {"float16": "fp16", "bfloat16": "bf16"}[dtype]
+        assert [str(iop.dtype) for iop in products] == ["fp32", "fp32"]
+        assert {str(piece.pointer.dtype) for iop in products for piece in iop.sources} == {narrow}
+        reductions = {str(iop.dtype) for iop, _ in graph.walk() if iop.op == "reduce"}
+        assert reductions == {"fp32"}
+        equivalent(func, graph)
+
+
+def test_scores_stay_on_chip() -> None:
+    """Dram holds the operands and the result alone, and each key is loaded once for a row of tiles."""
+    graph = graph_of(kernel((2, 2), 64, 256, 16), "cuda")
+    assert {str(p.role) for p in graph.pointers if p.level == "dram"} == {"in", "out"}
+    shared = [p for p in graph.pointers if p.level == "sram"]
+    assert len(shared) == 2  # keys and values, which the units of a group load together
+    (loop,) = [node for node in graph.body if hasattr(node, "extent")]
+    assert loop.attrs["pipeline"] == 2
+
+
+def masked_reference(q: Any, k: Any, v: Any, seen: Any) -> Any:
+    x = np.where(seen, q.astype("float64") @ k.swapaxes(-1, -2) / math.sqrt(q.shape[-1]), -np.inf)
+    with np.errstate(invalid="ignore"):
+        e = np.exp(x - x.max(-1, keepdims=True))
+        out = e / e.sum(-1, keepdims=True) @ v.astype("float64")
+    return out.transpose(0, 2, 1, 3)
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("safe", [False, True])
+def test_closed_blocks_and_closed_rows(kind: str, safe: bool) -> None:
+    """A row whose first blocks are closed is right; one without any open key is NaN, or zeros if safe."""
+    rows, keys = 5, 150
+    rng = np.random.default_rng(3)
+    seen = np.zeros((rows, keys), bool)
+    seen[0], seen[1, 140:], seen[2, :3], seen[4, 70:80] = True, True, True, True  # row 3 stays closed
+    q, k, v = (rng.standard_normal((1, 2, n, 16)).astype("float32") for n in (rows, keys, keys))
+    func = kernel((2, 2), rows, keys, 16, safe=safe)
+    mask = np.where(seen, 0, -np.inf).astype("float32") if safe else seen
+    by_shape = {(1, 2, rows, 16): [q], (1, 2, keys, 16): [k, v], (rows, keys): [mask]}
+    args = [by_shape[tuple(int(d) for d in p.shape)].pop(0) for p in func.params[:-1]]
+    (result,) = interpreter.run(graph_of(func, kind), *args)
+    want = masked_reference(q, k, v, seen)
+    if safe:
+        want[:, 3] = 0
+    np.testing.assert_allclose(np.asarray(result).reshape(want.shape), want, atol=3e-6)
+
+
+def test_heads_of_a_group_are_rows_when_decoding() -> None:
+    """One query of 8 heads on 2 key heads: 2 tiles of 4 rows, not 8 of one; other shapes are left alone."""
+    parts = read_parts(Schedule(kernel((8, 2), 1, 130, 16), debug_mask="none"))
+    folded = fold_heads(parts)
+    assert (parts.batch, parts.rows) == ((1, 8), 1)
+    assert (folded.batch, folded.rows) == ((1, 2), 4)
+    for other in (kernel((8, 8), 1, 130, 16), kernel((4, 2), 3, 130, 16)):
+        parts = read_parts(Schedule(other, debug_mask="none"))
+        assert fold_heads(parts) is parts
+
+
+def test_tiles_shrink_to_what_a_unit_holds() -> None:
+    """With heads of 256 a warp takes shorter blocks of keys, and the graph still fits (verified)."""
+    func = kernel((1, 1), 16, 128, 128)
+    parts = read_parts(Schedule(func, debug_mask="none"))
+    small = attention.tile_of(parts, MODELS["cuda"])
+    assert small.keys < attention.SPACES["cuda"].key_bytes // 4
+    graph_of(func, "cuda")
+
+
+def test_stock_lowering_of_the_online_form() -> None:
+    """TVM's own lowering of the scheduled function computes what NumPy does."""
+    example = attention.example()
+    scheduled = apply_default(example.func, MODELS["cpu"])
+    out = tvm.runtime.empty(example.expected[0].shape, "float32")
+    built = tvm.compile(scheduled.with_attr("global_symbol", "main"), "llvm")
+    built["main"](*[tvm.runtime.tensor(array) for array in example.inputs], out)
+    np.testing.assert_allclose(out.numpy(), example.expected[0], atol=3e-6)
+
+
+def test_what_is_no_attention_is_refused_with_the_reason() -> None:
+    product = Schedule(contraction.example().func, debug_mask="none")
+    assert not attention.matches(product)
+    with pytest.raises(ScheduleError, match="not those of an attention"):
+        read_parts(product)
+
+    def squared(q: Any, k: Any, v: Any) -> Any:
+        """A weight that is no exponential of a difference from the maximum."""
+        x = op.matmul(q, k)
+        peak = op.max(x, axis=-1, keepdims=True)
+        weight = op.multiply(op.subtract(x, peak), op.subtract(x, peak))
+        total = op.sum(weight, axis=-1, keepdims=True)
+        return op.matmul(op.divide(weight, total), v)
+
+    example = from_relax(squared, [(4, 8), (8, 4), (4, 8)], lambda q, k, v: q)
+    sch = Schedule(example.func, debug_mask="none")
+    assert attention.matches(sch)
+    with pytest.raises(ScheduleError):
+        attention.schedule(sch, MODELS["cpu"])
+
+
+def test_more_tiles_than_units_are_turns() -> None:
+    """7 tiles on 2 groups of 2 units: turns, the last of which is not full."""
+    func = kernel((7, 7), 16, 32, 16)
+    parts = read_parts(Schedule(func, debug_mask="none"))
+    model = MODELS["cuda"]
+    made = flash_function(func, parts, FlashTile(rows=8, keys=16, groups=2, units=2, whole_tiles=True))
+    graph = extract(made, model)
+    verify(graph)
+    equivalent(func, graph)
