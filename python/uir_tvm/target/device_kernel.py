@@ -37,7 +37,7 @@ class Parameter:
     @property
     def nbytes(self) -> int:
         """Bytes of all elements."""
-        return self.size * dtype_of(self.dtype).numpy.itemsize
+        return self.size * dtype_of(self.dtype).bytes
 
 
 @attrs.frozen
@@ -112,14 +112,13 @@ class DeviceKernel:
     @staticmethod
     def of(graph: IGraph, printed: Mapping[str, Any]) -> DeviceKernel:
         """The product from what a printer returned for a graph (``source, kernels, workspace, report``)."""
+        launches = tuple(_launch(row) for row in printed["kernels"])
         return DeviceKernel(
             name=str(graph.name),
             source=str(printed["source"]),
-            launches=tuple(_launch(row) for row in printed["kernels"]),
+            launches=launches,
             params=tuple(Parameter.of(pointer) for pointer in graph.params),
-            workspace=tuple(
-                Workspace(str(row["name"]), int(row["bytes"])) for row in printed["workspace"]
-            ),
+            workspace=_workspace(graph, launches, printed["workspace"]),
             hardware=str(graph.hardware.name),
             arch=str(graph.hardware.figures["arch"]),
             report=_plain(printed["report"]),
@@ -138,6 +137,19 @@ class DeviceKernel:
             "workspace": [{"name": w.name, "bytes": w.nbytes} for w in self.workspace],
             "launches": [attrs.asdict(launch) for launch in self.launches],
         }
+
+
+def _workspace(
+    graph: IGraph, launches: Sequence[Launch], printed: Sequence[Mapping[str, Any]]
+) -> tuple[Workspace, ...]:
+    """Dram of single kernels, as the printer lists it, and what phases hand over: parameters of their kernels."""
+    found = {str(row["name"]): int(row["bytes"]) for row in printed}
+    params = {str(pointer.name) for pointer in graph.params}
+    for name in (name for launch in launches for name in launch.params):
+        if name not in params and name not in found:
+            pointer = graph.pointer(name)
+            found[name] = int(pointer.size) * dtype_of(pointer.dtype).bytes
+    return tuple(Workspace(name, nbytes) for name, nbytes in found.items())
 
 
 def _launch(row: Mapping[str, Any]) -> Launch:

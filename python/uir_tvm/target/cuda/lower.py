@@ -21,6 +21,17 @@ PRINTER = "uir.codegen.cuda"
 COOPERATIVE = "cooperative"
 
 
+#: Words that name no kernel: those of C++17 (the standard's table of keywords), and `main`.
+RESERVED = frozenset(
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class "
+    "compl const const_cast constexpr continue decltype default delete do double dynamic_cast else enum "
+    "explicit export extern false float for friend goto if inline int long main mutable namespace new noexcept not "
+    "not_eq nullptr operator or or_eq private protected public register reinterpret_cast return short signed "
+    "sizeof static static_assert static_cast struct switch template this thread_local throw true try typedef "
+    "typeid typename union unsigned using virtual void volatile wchar_t while xor xor_eq".split()
+)
+
+
 def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel:
     """The iGraph as CUDA C++.
 
@@ -74,4 +85,5 @@ def _check_block(graph: IGraph) -> None:
 def identifier(name: str) -> str:
     """A name as one of C++."""
     legal = re.sub(r"\W", "_", name, flags=re.ASCII)
-    return legal if legal and not legal[0].isdigit() else f"kernel_{legal}"
+    free = legal and not legal[0].isdigit() and legal not in RESERVED
+    return legal if free else f"kernel_{legal}"
