@@ -10,15 +10,14 @@ import tvm
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.annotations import LOOP
+from uir_tvm.schedule.annotations import CONTRACT, LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
 from uir_tvm.schedule.rowwise import reduction_blocks
+from uir_tvm.schedule.shared_product import is_alone, share_product, space_for
 
 HERO = "contraction"
-#: On a block: its update is a matrix product over the tile.
-CONTRACT = "uir.contract"
 TILE = (8, 64)
 CHUNK = 64
 
@@ -31,6 +30,9 @@ def matches(sch: Schedule) -> bool:
 
 def schedule(sch: Schedule, hw: HardwareModel) -> None:
     """Output tiles over units, the accumulator in reg, the epilogue on the tile.
+
+    Where the units of a group share tiles (`uir_tvm.schedule.shared_product`), both operands are staged in
+    sram for all of them.
 
     Raises
     ------
@@ -47,6 +49,10 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
             limit=f"{root.spatial}",
             remedy="another recipe fits this function",
         )
+    space = space_for(hw)
+    if space is not None and is_alone(sch, root, product):
+        share_product(sch, hw, root, product, space)
+        return
     rows = math.prod(root.spatial[:-1])
     nest = map_chain(sch, hw, rows, TILE, num_groups=groups_for(hw, leaf_blocks(sch)), split_columns=True)
     attach_producers(sch, nest)

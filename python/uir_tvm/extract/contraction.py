@@ -10,6 +10,7 @@ import tvm
 from tvm import tirx
 
 from ..igraph import ISlice, make
+from ..schedule.annotations import CONTRACT
 from .access import address_of, loads_of
 from .affine_from_tir import NotAffineError
 from .box import Atom
@@ -20,7 +21,6 @@ from .load import affine_address, slice_at
 from .memory import Memory
 from .plan import Plan, PlanLoop, Planner
 
-CONTRACT = "uir.contract"
 #: Factors that a contraction takes as they are, by the dtype of its sums.
 _NARROW = {"float32": ("float16", "bfloat16")}
 

@@ -93,6 +93,11 @@ PASSES: tuple[Pass, ...] = (
         "after the passes that leave iOps without readers, before those that ask for room",
     ),
     Pass(
+        "pad",
+        "pad",
+        "after operands and dead: then contractions alone read staged tiles; before tails, since masks go",
+    ),
+    Pass(
         "hoist",
         "hoist",
         "after dead, so that nothing is hoisted that nobody reads",

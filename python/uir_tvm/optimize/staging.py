@@ -99,7 +99,7 @@ class _Analysis:
                     ahead.append(k)
                     continue
                 reasons[k] = reason
-            touched |= {str(piece.pointer.name) for iop in body for piece in iop.slices()}
+            touched |= {str(piece.pointer.name) for iop in body if iop.op != "sync" for piece in iop.slices()}
         return ahead
 
     def _reason(self, index: int, body: Sequence[IOp], touched: set[str]) -> str | None:

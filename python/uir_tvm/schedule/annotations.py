@@ -28,3 +28,7 @@ def parse_parallel(value: object) -> tuple[int, int]:
     """(groups, units) of a `PARALLEL` value."""
     groups, units = str(value).split(",")
     return int(groups), int(units)
+
+
+#: On a block: its update is a matrix product over the tile, which becomes one contract iOp.
+CONTRACT = "uir.contract"

@@ -107,6 +107,7 @@ def _cpu_config(hw: Any) -> dict[str, Any]:
 
 
 _CPU_WITHOUT = {
+    "pad": "its products take their bounds as they are",
     "operands": "its products want operands packed in registers, at the dtype of their sums",
     "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
     "widen": "it vectorises over rows of its own choice; wider moves cost 10 to 30 % on small kernels",

@@ -262,6 +262,15 @@ constexpr Helper kHelpers[] = {
   return r;
 }
 )"},
+    // --- the elements of one 32-bit register of a matrix fragment, the first in the low bits
+    {"pack_fragment", "", "", "", R"(template <typename T, typename... Rest>
+__device__ __forceinline__ uint32_t pack_fragment(T first, Rest... rest) {
+  const T parts[] = {first, rest...};
+  uint32_t out;
+  memcpy(&out, parts, sizeof(out));
+  return out;
+}
+)"},
     // --- integers out of range
     {"saturate", "i", "", "", R"(__device__ __forceinline__ $T saturate_$S(int x) {
   return static_cast<$T>(x < $L ? $L : x > $H ? $H : x);

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "../error.h"
+#include "async.h"
 #include "functions.h"
 #include "helpers.h"
 #include "ops.h"
@@ -44,7 +45,7 @@ std::set<std::string> Reserved() {
 /*! \brief The body, printed in order; knows where register arrays are declared. */
 class Walk {
  public:
-  Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e) { PlaceDeclarations(uses); }
+  Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e), async_(e->plan, uses) { PlaceDeclarations(uses); }
 
   void Body(const ffi::Array<ffi::ObjectRef>& body, std::vector<int> path) {
     path.push_back(0);
@@ -54,11 +55,14 @@ class Walk {
         e_.out.Blank();
         for (const std::string& name : declared->second) e_.Declare(name);
       }
+      const AsyncStep* step = async_.At(path);
+      if (step != nullptr) EmitBefore(e_, *step);
       if (auto loop = node.as<Loop>()) {
         One(*loop, path);
       } else {
-        One(node.as_or_throw<IOp>());
+        One(node.as_or_throw<IOp>(), step != nullptr && step->copy);
       }
+      if (step != nullptr) EmitAfter(e_, *step);
       ++path.back();
     }
   }
@@ -108,15 +112,20 @@ class Walk {
     e_.out.Close();
   }
 
-  void One(const IOp& iop) {
+  void One(const IOp& iop, bool copy) {
     std::string text = Describe(iop);
     e_.where = std::string(e_.plan.graph()->name) + ": " + text;
     e_.out.Blank();
     e_.out.Comment(text);
-    OpRowOf(iop).emit(e_, iop);
+    if (copy) {
+      EmitCopy(e_, iop);
+    } else {
+      OpRowOf(iop).emit(e_, iop);
+    }
   }
 
   Emitter& e_;
+  AsyncPlan async_;
   std::map<std::vector<int>, std::vector<std::string>> declarations_;
 };
 

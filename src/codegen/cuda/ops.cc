@@ -6,6 +6,7 @@
 #include "ops.h"
 
 #include "../error.h"
+#include "contract.h"
 
 namespace uir {
 namespace codegen {
@@ -20,6 +21,7 @@ const OpRow kOps[] = {
     // op, emitter, operands of one layout, operands in memory, wishes
     {"move", EmitMove, kTarget | kFirst, 0, nullptr},
     {"fill", EmitFill, 0, 0, nullptr},
+    {"contract", EmitContract, 0, 0, ContractWishes},
     {"identity", EmitIdentity, 0, 0, nullptr},
     {"sync", EmitSync, 0, 0, nullptr},
     {"unary", EmitUnary, kTarget | kFirst, 0, nullptr},

@@ -14,6 +14,8 @@ namespace cuda {
 
 // moves.cc
 void EmitMove(Emitter& e, const IOp& iop);
+// contract.cc
+void EmitContract(Emitter& e, const IOp& iop);
 // simple.cc
 void EmitFill(Emitter& e, const IOp& iop);
 void EmitIdentity(Emitter& e, const IOp& iop);

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products in tiles that the units of a group share: operands staged in sram, sums in registers.
+
+Before::
+
+    for i, j, k in grid(M, N, K): P[i, j] += A[i, k] * B[k, j]
+    for i, j in grid(M, N): Y[i, j] = f(P[i, j])
+
+After, with tiles of (bm, bn), depth bk, and (wr, wc) units::
+
+    for p in M/bm * N/bn:                              # uir.parallel, uir.group: a group for every tile
+      for ko in K/bk:                                  # uir.loop, uir.pipeline: loads run ahead
+        for w in wr*wc: A.shared = A[its rows, ko]     # uir.group: each unit brings some rows
+        for w in wr*wc: B.shared = B[its rows, ko]
+        for w in wr*wc: P.local[its part] += A.shared * B.shared     # uir.contract
+      for w in wr*wc: Y[its part] = f(P.local)
+
+Which tiles there are is data, by kind of hardware.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+from tvm.s_tir import Schedule
+
+from ..igraph import HardwareModel
+from .annotations import CONTRACT, GROUP, LOOP, PARALLEL, parallel_value
+from .blocks import BlockInfo, dtype_bytes, leaf_blocks, loop_extent, reduction_loops
+
+
+@attrs.frozen
+class ProductTile:
+    """What the units of a group compute together: rows and columns, and how many units share each."""
+
+    rows: int
+    cols: int
+    row_units: int
+    col_units: int
+
+    @property
+    def units(self) -> int:
+        """How many units a group has."""
+        return self.row_units * self.col_units
+
+
+@attrs.frozen
+class ProductSpace:
+    """The products of one kind of hardware.
+
+    Parameters
+    ----------
+    tiles : tuple of ProductTile
+        Largest first: the first that fits the result and gives every processor a group is taken.
+    depth : Mapping[int, int]
+        How much of the contracted dimension is staged at once, by bytes of an operand's element: rows of
+        operands that shared memory serves without bank conflicts, steps of a matrix instruction.
+    least_depth_bytes : int
+        Bytes of the contracted dimension that one matrix instruction takes.
+    stages : int
+        Iterations in flight.
+    """
+
+    tiles: tuple[ProductTile, ...]
+    depth: Mapping[int, int]
+    least_depth_bytes: int
+    stages: int
+
+
+#: A warp's part is 64 x 32 sums: 64 registers of a lane, which leaves as many for operands and the epilogue.
+_CUDA = ProductSpace(
+    tiles=(
+        ProductTile(128, 128, 2, 4),
+        ProductTile(128, 64, 2, 2),
+        ProductTile(64, 64, 2, 2),
+        ProductTile(32, 64, 1, 4),
+        ProductTile(16, 64, 1, 4),
+        ProductTile(16, 32, 1, 2),
+    ),
+    depth={1: 64, 2: 64, 4: 16, 8: 8},
+    least_depth_bytes=32,
+    stages=3,
+)
+SPACES: Mapping[str, ProductSpace] = {"cuda": _CUDA}
+
+
+def space_for(hw: HardwareModel) -> ProductSpace | None:
+    """The products of a hardware model's kind; None where its units share no tiles."""
+    return SPACES.get(str(hw.kind))
+
+
+def choose(space: ProductSpace, hw: HardwareModel, outer: int, rows: int, cols: int) -> ProductTile:
+    """The tile for ``outer`` results of (rows, cols): no larger than they are, groups for all processors."""
+    fitting = [
+        tile
+        for tile in space.tiles
+        if tile.units <= hw.num_units and tile.rows < 2 * rows and tile.cols < 2 * cols
+    ]
+    processors = int(hw.figures.get("sms", hw.num_groups))
+    for tile in fitting:
+        if outer * math.ceil(rows / tile.rows) * math.ceil(cols / tile.cols) >= processors:
+            return tile
+    return (fitting or [t for t in space.tiles if t.units <= hw.num_units])[-1]
+
+
+def share_product(
+    sch: Schedule, hw: HardwareModel, root: BlockInfo, product: BlockInfo, space: ProductSpace
+) -> None:
+    """Schedule a product and its epilogue ``root``, which has the same shape, for units that share tiles."""
+    *_, rows, cols = root.spatial
+    outer = math.prod(root.spatial[:-2])
+    tile = choose(space, hw, outer, rows, cols)
+    parallel = _share_result(sch, root, tile)
+    sch.compute_at(product.rv, parallel, preserve_unit_loops=True)
+    sch.set_scope(product.rv, 0, "local")
+    (contracted,) = reduction_loops(sch, product.rv)
+    steps = _split_sums(sch, product, tile, _depth(sch, space, product, loop_extent(sch, contracted)))
+    for operand in range(len(sch.get(product.rv).reads)):
+        _stage(sch, product, operand, steps, tile)
+    if (stages := min(space.stages, loop_extent(sch, steps))) > 1:
+        sch.pipeline(steps, stages)
+    sch.annotate(product.rv, CONTRACT, 1)
+
+
+def is_alone(sch: Schedule, root: BlockInfo, product: BlockInfo) -> bool:
+    """Whether the function is a product of the result's shape and an epilogue, nothing else."""
+    names = {block.name for block in leaf_blocks(sch)}
+    return names == {root.name, product.name} and root.spatial == product.spatial and len(root.spatial) >= 2
+
+
+def _share_result(sch: Schedule, root: BlockInfo, tile: ProductTile) -> Any:
+    """The result's loops as tiles, one of a group each, whose parts its units have."""
+    *outer, row, col = sch.get_loops(root.rv)
+    row_tiles, row = sch.split(row, [None, tile.rows])
+    col_tiles, col = sch.split(col, [None, tile.cols])
+    row_unit, row = sch.split(row, [tile.row_units, None])
+    col_unit, col = sch.split(col, [tile.col_units, None])
+    sch.reorder(*outer, row_tiles, col_tiles, row_unit, col_unit, row, col)
+    parallel = sch.fuse(*outer, row_tiles, col_tiles)
+    units = sch.fuse(row_unit, col_unit)
+    sch.annotate(parallel, PARALLEL, parallel_value(loop_extent(sch, parallel), tile.units))
+    sch.annotate(parallel, GROUP, tile.units)
+    sch.annotate(units, GROUP, tile.units)
+    return parallel
+
+
+def _split_sums(sch: Schedule, product: BlockInfo, tile: ProductTile, depth: int) -> Any:
+    """The product's loops: steps along the contracted dimension, the units' parts; gives the steps."""
+    (contracted,) = reduction_loops(sch, product.rv)
+    *_, row, col, _ = sch.get_loops(product.rv)
+    row_unit, row = sch.split(row, [tile.row_units, None])
+    col_unit, col = sch.split(col, [tile.col_units, None])
+    steps, inner = sch.split(contracted, [None, depth])
+    sch.reorder(steps, row_unit, col_unit, row, col, inner)
+    units = sch.fuse(row_unit, col_unit)
+    sch.annotate(units, GROUP, tile.units)
+    sch.annotate(steps, LOOP, 1)
+    return steps
+
+
+def _depth(sch: Schedule, space: ProductSpace, product: BlockInfo, extent: int) -> int:
+    """How much of the contracted dimension is staged at once: whole instructions, no more than there is."""
+    size = max(dtype_bytes(region.source.ty.dtype) for region in sch.get(product.rv).reads)
+    least = max(1, space.least_depth_bytes // size)
+    return min(space.depth.get(size, least), math.ceil(extent / least) * least)
+
+
+def _stage(sch: Schedule, product: BlockInfo, operand: int, steps: Any, tile: ProductTile) -> None:
+    """Bring an operand's tile to sram, its rows shared out."""
+    staged = sch.cache_read(product.rv, operand, "shared")
+    sch.compute_at(staged, steps, preserve_unit_loops=True)
+    *_, row, _ = sch.get_loops(staged)
+    unit, _ = sch.split(row, [tile.units, None])
+    sch.annotate(unit, GROUP, tile.units)

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "async.h"
+
+#include <tvm/ffi/any.h>
+
+#include <algorithm>
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+constexpr int kAsyncArch = 80;
+
+bool IsSharedMemory(const Home& home) { return home.kind == Home::Kind::kSram || home.kind == Home::Kind::kScratch; }
+
+bool IsZeroPadded(const IOp& move) {
+  auto pad = move->attrs.find("pad");
+  if (pad == move->attrs.end() || (*pad).second == nullptr) return false;
+  if (auto whole = (*pad).second.as<int64_t>()) return *whole == 0;
+  return (*pad).second.cast<double>() == 0.0;
+}
+
+Path Joined(const Path& path, int index) {
+  Path out = path;
+  out.push_back(index);
+  return out;
+}
+
+bool Under(const Path& path, const Path& root) {
+  return path.size() >= root.size() && std::equal(root.begin(), root.end(), path.begin());
+}
+
+}  // namespace
+
+int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move) {
+  if (move->op != "move" || plan.arch().number < kAsyncArch) return 0;
+  const ISlice target = move->targets[0], source = move->sources[0];
+  if (plan.HomeOf(source).kind != Home::Kind::kDram || !IsSharedMemory(plan.HomeOf(target))) return 0;
+  if (!BoxText(target).empty() || source->row_begin || source->col_begin) return 0;
+  const bool bounded = !BoxText(source).empty();
+  if (bounded && !IsZeroPadded(move)) return 0;
+  // a row in memory runs along the columns of both, or along the rows of both
+  const bool along = source->col_stride == 1 && target->col_stride == 1;
+  if (!along && (bounded || source->row_stride != 1 || target->row_stride != 1)) return 0;
+  const int bytes = TypeOf(std::string(source->pointer->dtype)).bytes;
+  const int64_t length = (along ? source->cols : source->rows) * bytes;
+  auto align = move->attrs.find("align");
+  const int64_t stated = align == move->attrs.end() ? 1 : (*align).second.cast<int64_t>();
+  for (int piece : {16, 8, 4}) {
+    bool fits = length % piece == 0;
+    for (const ISlice& slice : {source, target}) {
+      const int64_t pitch = (along ? slice->row_stride : slice->col_stride) * bytes;
+      const bool single = (along ? slice->rows : slice->cols) == 1;
+      fits = fits && (single || pitch % piece == 0) && AccessOf(slice, scope, stated).align % piece == 0;
+    }
+    if (fits) return piece;
+  }
+  return 0;
+}
+
+/*! \brief The analysis of one multi-buffered loop: it fills in steps, or leaves its moves as they are. */
+class StagedLoop {
+ public:
+  StagedLoop(AsyncPlan* plan, const ffi::Array<ffi::ObjectRef>& parent, const Path& path, int index, int64_t stages)
+      : all_(*plan), parent_(parent), path_(path), index_(index), stages_(static_cast<int>(stages)) {
+    loop_ = parent[index].as_or_throw<Loop>();
+    own_ = Joined(path, index);
+  }
+
+  void Plan() {
+    FindBuffers();
+    if (buffers_.empty() || !FindPrologue() || !FindLoads()) return;
+    std::map<Path, AsyncStep> made;
+    if (!Prologue(&made) || !Steady(&made) || !Epilogue(&made)) return;
+    for (const Use& use : all_.uses_) {
+      if (use.write && buffers_.count(use.pointer())) made[use.path].copy = true;
+    }
+    for (auto& [path, step] : made) Merge(&all_.steps_[path], step);
+  }
+
+ private:
+  static void Merge(AsyncStep* into, const AsyncStep& step) {
+    into->copy = into->copy || step.copy;
+    into->commit = into->commit || step.commit;
+    if (step.wait) into->wait = into->wait ? std::min(*into->wait, *step.wait) : *step.wait;
+    into->barrier = std::max(into->barrier, step.barrier);
+  }
+
+  /*! \brief Index in a body of the node that holds a path, where it lies under `root`; else -1. */
+  static int ChildOf(const Path& path, const Path& root) {
+    return path.size() > root.size() && Under(path, root) ? path[root.size()] : -1;
+  }
+
+  bool IsSync(const ffi::ObjectRef& node) const {
+    const auto* iop = node.as<IOpNode>();
+    return iop != nullptr && iop->op == "sync" && std::string(iop->attrs.at("scope").cast<ffi::String>()) != "reg";
+  }
+
+  /*! \brief The pointers that only copies write, beside and in the loop. */
+  void FindBuffers() {
+    std::set<std::string> refused;
+    for (const Use& use : all_.uses_) {
+      if (use.iop->op == "sync" || use.iop->op == "identity") continue;
+      const bool beside = ChildOf(use.path, path_) >= 0;
+      const bool copy = use.write && use.operand == 0 && CopyBytes(all_.plan_, all_.plan_.scope(), use.iop) > 0;
+      if (!beside || use.operand == kBufferOperand || (use.write && !copy)) refused.insert(use.pointer());
+      if (copy && Under(use.path, own_)) buffers_.insert(use.pointer());
+    }
+    for (const std::string& name : refused) buffers_.erase(name);
+  }
+
+  /*! \brief Where the buffers are filled and read beside the loop. */
+  bool FindPrologue() {
+    for (const Use& use : all_.uses_) {
+      if (use.iop->op == "sync" || !buffers_.count(use.pointer())) continue;
+      const int at = ChildOf(use.path, path_);
+      if (at == index_) {
+        (use.write ? loads_ : reads_).insert(use.path[own_.size()]);
+      } else if (at < index_) {
+        if (!use.write) return false;
+        before_.insert(at);
+      } else {
+        if (use.write) return false;
+        after_.insert(at);
+      }
+    }
+    return !before_.empty() && !reads_.empty();
+  }
+
+  bool FindLoads() {
+    for (int i = 0; i < static_cast<int>(loop_->body.size()); ++i) {
+      if (IsSync(loop_->body[i])) syncs_.push_back(i);
+      if (loads_.count(i) && reads_.count(i)) return false;
+    }
+    return true;
+  }
+
+  bool Prologue(std::map<Path, AsyncStep>* made) {
+    const int last = *before_.rbegin();
+    if (stages_ == 2) {
+      for (int at : before_) {
+        if (parent_[at].as<LoopNode>() != nullptr && parent_[at].as<LoopNode>()->attrs.count("stages")) return false;
+      }
+      (*made)[Joined(path_, last)].commit = true;
+    } else {
+      // one loop over the S - 1 iterations that run ahead, a group each
+      const auto* ahead = parent_[last].as<LoopNode>();
+      if (before_.size() != 1 || ahead == nullptr || ahead->extent != stages_ - 1) return false;
+      int final = -1;
+      for (const Use& use : all_.uses_) {
+        const Path root = Joined(path_, last);
+        if (use.write && buffers_.count(use.pointer()) && Under(use.path, root)) {
+          final = std::max(final, use.path[root.size()]);
+        }
+      }
+      (*made)[Joined(Joined(path_, last), final)].commit = true;
+    }
+    return true;
+  }
+
+  /*! \brief Waits in the loop: at each barrier for what is read between it and the next. */
+  bool Steady(std::map<Path, AsyncStep>* made) {
+    const int first_load = *loads_.begin(), last_load = *loads_.rbegin();
+    (*made)[Joined(own_, last_load)].commit = true;
+    if (syncs_.empty()) return Alone(made, first_load, last_load);
+    bool wraps = false;
+    for (size_t n = 0; n < syncs_.size(); ++n) {
+      const int at = syncs_[n], next = n + 1 < syncs_.size() ? syncs_[n + 1] : static_cast<int>(loop_->body.size());
+      if (first_load < at && at < last_load) return false;
+      // iteration k: groups 0 .. k + S - 1 have been committed after its loads, one less before
+      const int newest = at > last_load ? stages_ - 1 : stages_ - 2;
+      auto reads_in = [this](int from, int to) {
+        return std::any_of(reads_.begin(), reads_.end(), [&](int r) { return from < r && r < to; });
+      };
+      const bool later = n + 1 == syncs_.size() && reads_in(-1, syncs_.front());
+      wraps = wraps || later;
+      if (later) {
+        (*made)[Joined(own_, at)].wait = newest - 1;
+      } else if (reads_in(at, next)) {
+        (*made)[Joined(own_, at)].wait = newest;
+      }
+    }
+    arrived_ = wraps ? 1 : 0;
+    // what is read before the first barrier of the loop must have arrived when it begins
+    const bool early = std::any_of(reads_.begin(), reads_.end(), [this](int r) { return r < syncs_.front(); });
+    if (!early) return true;
+    for (int at = index_ - 1; at > *before_.rbegin(); --at) {
+      if (IsSync(parent_[at])) {
+        (*made)[Joined(path_, at)].wait = stages_ - 2;
+        return true;
+      }
+    }
+    AsyncStep& step = (*made)[own_];
+    step.wait = stages_ - 2;
+    step.barrier = AsyncStep::Barrier::kBlock;
+    return true;
+  }
+
+  /*! \brief A loop without barriers: each warp has its own part, and waits for itself. */
+  bool Alone(std::map<Path, AsyncStep>* made, int first_load, int last_load) {
+    if (*reads_.begin() < last_load) return false;
+    AsyncStep& step = (*made)[Joined(own_, *reads_.begin())];
+    step.wait = stages_ - 1;
+    step.barrier = AsyncStep::Barrier::kWarp;
+    (*made)[Joined(own_, first_load)].barrier = AsyncStep::Barrier::kWarp;
+    arrived_ = 0;
+    alone_ = true;
+    return true;
+  }
+
+  /*! \brief The last groups, which the iterations after the loop read. */
+  bool Epilogue(std::map<Path, AsyncStep>* made) {
+    if (after_.empty()) return true;
+    const int first = *after_.begin();
+    for (int at = index_ + 1; at < first; ++at) {
+      if (IsSync(parent_[at])) {
+        (*made)[Joined(path_, at)].wait = 0;
+        return true;
+      }
+    }
+    // with E iterations behind, the groups E .. E + S - 2 are read; so many of them the loop has waited for
+    if (!alone_ && arrived_ >= stages_ - 1) return true;
+    AsyncStep& step = (*made)[Joined(path_, first)];
+    step.wait = 0;
+    step.barrier = alone_ ? AsyncStep::Barrier::kWarp : AsyncStep::Barrier::kBlock;
+    return true;
+  }
+
+  AsyncPlan& all_;
+  const ffi::Array<ffi::ObjectRef>& parent_;
+  const Path& path_;
+  int index_, stages_, arrived_ = 0;
+  bool alone_ = false;
+  Loop loop_;
+  Path own_;
+  std::set<std::string> buffers_;
+  std::set<int> before_, after_, loads_, reads_;
+  std::vector<int> syncs_;
+};
+
+AsyncPlan::AsyncPlan(const Plan& plan, const std::vector<Use>& uses) : plan_(plan), uses_(uses) {
+  Body(plan.graph()->body, {});
+}
+
+void AsyncPlan::Body(const ffi::Array<ffi::ObjectRef>& body, const Path& path) {
+  for (int i = 0; i < static_cast<int>(body.size()); ++i) {
+    const auto* loop = body[i].as<LoopNode>();
+    if (loop == nullptr) continue;
+    Body(loop->body, Joined(path, i));
+    auto stages = loop->attrs.find("stages");
+    if (stages == loop->attrs.end()) continue;
+    StagedLoop(this, body, path, i, (*stages).second.cast<int64_t>()).Plan();
+  }
+}
+
+const AsyncStep* AsyncPlan::At(const Path& path) const {
+  auto found = steps_.find(path);
+  return found == steps_.end() ? nullptr : &found->second;
+}
+
+void EmitBefore(Emitter& e, const AsyncStep& step) {
+  if (step.wait) {
+    e.needs.Intrinsic("cp_async_wait");
+    e.out.Line("cp_async_wait<" + std::to_string(*step.wait) + ">();");
+  }
+  if (step.barrier == AsyncStep::Barrier::kBlock && e.plan.graph()->num_units > 1) {
+    e.out.Line("__syncthreads();");
+    e.Met();
+  } else if (step.barrier != AsyncStep::Barrier::kNone) {
+    e.WarpBarrier();
+  }
+}
+
+void EmitAfter(Emitter& e, const AsyncStep& step) {
+  if (!step.commit) return;
+  e.needs.Intrinsic("cp_async_commit");
+  e.out.Line("cp_async_commit();");
+}
+
+void EmitCopy(Emitter& e, const IOp& move) {
+  const ISlice target = move->targets[0], source = move->sources[0];
+  const int piece = CopyBytes(e.plan, e.plan.scope(), move);
+  const int bytes = TypeOf(std::string(source->pointer->dtype)).bytes, each = piece / bytes;
+  const bool along = source->col_stride == 1 && target->col_stride == 1;
+  const int64_t lines = along ? source->rows : source->cols;
+  const int64_t in_line = (along ? source->cols : source->rows) / each, pieces = lines * in_line;
+  const Box box = e.BoxOf(source);
+  const bool bounded = !box.whole();
+  e.Reads(source);
+  e.Writes(target);
+  const std::string name = "cp_async_" + std::to_string(piece) + (bounded ? "_zfill" : "");
+  e.needs.Intrinsic(name);
+  std::string p = e.names.Fresh("p"), line = e.names.Fresh("line"), at = e.names.Fresh("at");
+  e.out.Line("#pragma unroll");
+  e.out.Open("for (int " + p + " = lane; " + p + " < " + std::to_string(pieces) + "; " + p + " += 32)");
+  e.out.Line("const int " + line + " = " + p + " / " + std::to_string(in_line) + ", " + at + " = " + p + " % " +
+             std::to_string(in_line) + " * " + std::to_string(each) + ";");
+  const std::string &row = along ? line : at, &col = along ? at : line;
+  std::string call = name + "(" + e.Element(target, row, col) + ", " + e.Element(source, row, col);
+  if (bounded) {
+    std::string count = std::to_string(piece);
+    if (box.col_end) {
+      count = "min(max(" + *box.col_end + " - " + col + ", 0), " + std::to_string(each) + ")" +
+              (bytes > 1 ? " * " + std::to_string(bytes) : "");
+    }
+    call += ", " + (box.row_end ? row + " < " + *box.row_end + " ? " + count + " : 0" : count);
+  }
+  e.out.Line(call + ");");
+  e.out.Close();
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

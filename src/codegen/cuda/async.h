@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file async.h
+ * \brief Loads of multi-buffered loops that run while the warp computes: cp.async, its groups and its waits.
+ *
+ * The pass `multibuffer` leaves a prologue, a loop whose attribute `stages` is S, and an epilogue.  The loads of one
+ * iteration are one group of copies: the prologue commits S - 1 groups, each iteration one more.  What an iteration
+ * reads must have arrived for all units that share it: a wait that leaves as many groups in flight as may be, then
+ * the barrier that the graph has there anyway.
+ */
+#ifndef UIR_CODEGEN_CUDA_ASYNC_H_
+#define UIR_CODEGEN_CUDA_ASYNC_H_
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "plan.h"
+#include "uses.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+class Emitter;
+
+/*! \brief Index in the graph's body, then in the body of every loop around it. */
+using Path = std::vector<int>;
+
+/*! \brief What stands before and after a node of the loop tree. */
+struct AsyncStep {
+  enum class Barrier { kNone, kWarp, kBlock };
+  /*! \brief The node is a copy that runs on its own. */
+  bool copy = false;
+  /*! \brief Before the node: wait until at most so many groups are in flight. */
+  std::optional<int> wait;
+  Barrier barrier = Barrier::kNone;
+  /*! \brief After the node: what was copied since the last one is a group. */
+  bool commit = false;
+};
+
+/*! \brief Which moves of a graph are asynchronous, and where that needs waits. */
+class AsyncPlan {
+ public:
+  AsyncPlan(const Plan& plan, const std::vector<Use>& uses);
+
+  /*! \brief The step of a node; nullptr where nothing is to be said of it. */
+  const AsyncStep* At(const Path& path) const;
+
+ private:
+  friend class StagedLoop;
+  void Body(const ffi::Array<ffi::ObjectRef>& body, const Path& path);
+
+  const Plan& plan_;
+  const std::vector<Use>& uses_;
+  std::map<Path, AsyncStep> steps_;
+};
+
+/*!
+ * \brief Bytes that one lane copies at once in a move from dram to shared memory, or 0 where it cannot be a copy:
+ * rows that are contiguous on both sides, whole on the target's, with 0 for what the source lacks.
+ */
+int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move);
+
+/*! \brief Prints the copies of a move. */
+void EmitCopy(Emitter& e, const IOp& move);
+
+/*! \brief Prints what a step has before, and after, its node. */
+void EmitBefore(Emitter& e, const AsyncStep& step);
+void EmitAfter(Emitter& e, const AsyncStep& step);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_ASYNC_H_

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file contract.cc
+ * \brief The table of matrix instructions, and what a product asks of the plan.
+ */
+#include "contract.h"
+
+#include <algorithm>
+
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+constexpr MmaRow kMma[] = {
+    {"fp16", "fp32", "mma_m16n8k16_f16", 16, 16, 2, false},
+    {"bf16", "fp32", "mma_m16n8k16_bf16", 16, 16, 2, false},
+    {"fp8e4m3", "fp32", "mma_m16n8k32_e4m3", 16, 32, 4, false},
+    {"fp8e5m2", "fp32", "mma_m16n8k32_e5m2", 16, 32, 4, false},
+    {"fp32", "fp32", "mma_m16n8k8_tf32", 16, 8, 2, true},
+    {"int8", "int32", "mma_m16n8k32_s8", 16, 32, 4, false},
+    {"uint8", "int32", "mma_m16n8k32_u8", 16, 32, 4, false},
+    // two instructions of 4 columns each contract the pairs that the lanes hold
+    {"fp64", "fp64", "mma_m8n8k4_f64", 8, 8, 2, false},
+};
+
+/*! \brief The graph's attribute that allows sums of rounded factors. */
+constexpr const char* kFastMath = "fast_math";
+
+bool MayRound(const IGraph& graph) {
+  auto found = graph->attrs.find(kFastMath);
+  return found != graph->attrs.end() && (*found).second.cast<bool>();
+}
+
+int64_t PowerOfTwoAtLeast(int64_t n) {
+  int64_t out = 1;
+  while (out < n) out *= 2;
+  return out;
+}
+
+/*! \brief A tile of registers for fused multiply-adds: neighbours along a row of 16 bytes, lanes as square as may be.
+ */
+Layout FmaLayout(const IOp& iop) {
+  const ISlice& t = iop->targets[0];
+  const int bytes = TypeOf(std::string(t->pointer->dtype)).bytes;
+  Layout out;
+  out.vec_c = static_cast<int>(std::min<int64_t>(16 / std::max(bytes, 4), PowerOfTwoAtLeast(t->cols)));
+  out.lanes_c = static_cast<int>(std::min<int64_t>(8, PowerOfTwoAtLeast((t->cols + out.vec_c - 1) / out.vec_c)));
+  if (t->rows < kLanes / out.lanes_c) {
+    out.lanes_c = static_cast<int>(kLanes / PowerOfTwoAtLeast(t->rows));
+  }
+  out.lanes_r = kLanes / out.lanes_c;
+  return out;
+}
+
+}  // namespace
+
+const MmaRow* MmaOf(const std::string& target, const std::string& factor, const Arch& arch, bool may_round) {
+  for (const MmaRow& row : kMma) {
+    if (factor != row.factor || (row.rounds && !may_round) || !HasIntrinsic(row.intrinsic, arch)) continue;
+    // a narrow float is summed in fp32 and rounded once
+    if (target == row.sum || (std::string(row.sum) == "fp32" && IsNarrow(TypeOf(target)))) return &row;
+  }
+  return nullptr;
+}
+
+const MmaRow* MmaOf(const IOp& iop, const IGraph& graph, const Arch& arch) {
+  const ISlice& t = iop->targets[0];
+  if (t->rows == 1 || t->cols == 1) return nullptr;
+  return MmaOf(std::string(t->pointer->dtype), std::string(iop->sources[0]->pointer->dtype), arch, MayRound(graph));
+}
+
+Layout SumsLayout() { return Layout{8, 4, 1, 2, false}; }
+Layout FactorLayoutA(const MmaRow& row) { return Layout{8, 4, 1, row.vec, false}; }
+Layout FactorLayoutB(const MmaRow& row) { return Layout{4, 8, row.vec, 1, true}; }
+
+std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch& arch) {
+  const MmaRow* row = MmaOf(iop, graph, arch);
+  if (row == nullptr) return {Wish{0, FmaLayout(iop), false}};
+  return {Wish{0, SumsLayout(), true}, Wish{1, FactorLayoutA(*row), false}, Wish{2, FactorLayoutB(*row), false}};
+}
+
+void EmitContract(Emitter& e, const IOp& iop) {
+  const MmaRow* row = MmaOf(iop, e.plan.graph(), e.plan.arch());
+  if (row != nullptr) {
+    EmitMma(e, iop, *row);
+  } else {
+    EmitFma(e, iop);
+  }
+}
+
+std::string OpenUnrolled(Emitter& e, const std::string& hint, int64_t extent) {
+  if (extent == 1) return "0";
+  std::string name = e.names.Fresh(hint);
+  e.out.Line("#pragma unroll");
+  e.out.Open("for (int " + name + " = 0; " + name + " < " + std::to_string(extent) + "; ++" + name + ")");
+  return name;
+}
+
+void CloseUnrolled(Emitter& e, int64_t extent) {
+  if (extent != 1) e.out.Close();
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file contract.h
+ * \brief The contract iOp: which instruction a product runs on, and the two ways to print it.
+ *
+ * On tensor cores (contract_mma.cc) the sums lie as mma.sync has them: lanes (8, 4), vec (1, 2), one 8 x 8 block
+ * after the other.  Everything else, and exact fp32, is fused multiply-adds on a tile of registers in each lane
+ * (contract_fma.cc), whose operands lie in memory.
+ */
+#ifndef UIR_CODEGEN_CUDA_CONTRACT_H_
+#define UIR_CODEGEN_CUDA_CONTRACT_H_
+
+#include <string>
+#include <vector>
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+/*! \brief A matrix instruction. */
+struct MmaRow {
+  /*! \brief The dtype of its factors. */
+  const char* factor;
+  /*! \brief The dtype of its sums. */
+  const char* sum;
+  /*! \brief The wrapper in intrinsics.h. */
+  const char* intrinsic;
+  /*! \brief Rows of a, and columns of a that one instruction contracts. */
+  int m, k;
+  /*! \brief Neighbouring elements of a row of a in one lane. */
+  int vec;
+  /*! \brief Whether it rounds its factors (tf32), which only a graph that allows it may. */
+  bool rounds;
+};
+
+/*! \brief Columns of b in one instruction: all have 8. */
+constexpr int kMmaColumns = 8;
+
+/*! \brief The instruction for a product of these dtypes, or nullptr: then it runs on fused multiply-adds. */
+const MmaRow* MmaOf(const std::string& target, const std::string& factor, const Arch& arch, bool may_round);
+
+/*! \brief As `MmaOf`, for an iOp of a graph; vectors (one row or one column) are no work for it. */
+const MmaRow* MmaOf(const IOp& iop, const IGraph& graph, const Arch& arch);
+
+/*! \brief How the sums, and operands in registers, lie. */
+Layout SumsLayout();
+Layout FactorLayoutA(const MmaRow& row);
+Layout FactorLayoutB(const MmaRow& row);
+
+/*! \brief The layouts that a product asks for. */
+std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch& arch);
+
+void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row);
+void EmitFma(Emitter& e, const IOp& iop);
+
+/*! \brief Opens `for (int NAME = 0; NAME < extent; ++NAME)`, unrolled; gives the name, or "0" where there is one turn.
+ */
+std::string OpenUnrolled(Emitter& e, const std::string& hint, int64_t extent);
+/*! \brief Closes what `OpenUnrolled` opened. */
+void CloseUnrolled(Emitter& e, int64_t extent);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_CONTRACT_H_
