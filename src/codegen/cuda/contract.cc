@@ -92,6 +92,8 @@ void EmitContract(Emitter& e, const IOp& iop) {
   }
 }
 
+std::string Grouped(const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; }
+
 std::string OpenUnrolled(Emitter& e, const std::string& hint, int64_t extent) {
   if (extent == 1) return "0";
   std::string name = e.names.Fresh(hint);

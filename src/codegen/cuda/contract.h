@@ -55,6 +55,9 @@ std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch
 void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row);
 void EmitFma(Emitter& e, const IOp& iop);
 
+/*! \brief The text in parentheses, unless it is one word: emitters multiply what they are given. */
+std::string Grouped(const std::string& text);
+
 /*! \brief Opens `for (int NAME = 0; NAME < extent; ++NAME)`, unrolled; gives the name, or "0" where there is one turn.
  */
 std::string OpenUnrolled(Emitter& e, const std::string& hint, int64_t extent);

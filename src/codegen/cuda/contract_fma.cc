@@ -147,8 +147,8 @@ class FmaPrinter {
   }
 
   std::string Pointer(const Readable& r, const std::string& row, const std::string& col) {
-    if (r.copy.empty()) return e_.Element(r.slice, row, col);
-    return r.copy + " + (" + row + ") * " + std::to_string(r.pitch) + " + " + col;
+    if (r.copy.empty()) return e_.Element(r.slice, Grouped(row), Grouped(col));
+    return r.copy + " + " + Grouped(row) + " * " + std::to_string(r.pitch) + " + " + col;
   }
 
   void Loop() {
@@ -213,7 +213,7 @@ class FmaPrinter {
       std::string value = Converted(a_, "*(" + Pointer(a_, row, k) + ")");
       e_.out.Line(a + "[" + number + "] = " + (where.empty() ? value : where + " ? " + value + " : 0") + ";");
     } else {
-      Wide(a_, a, "(" + number + ") * " + std::to_string(a_.vec), Pointer(a_, row, k), where);
+      Wide(a_, a, Grouped(number) + " * " + std::to_string(a_.vec), Pointer(a_, row, k), where);
     }
     CloseUnrolled(e_, fragment_.layout.vec_r);
     CloseUnrolled(e_, fragment_.blocks_r());
@@ -262,7 +262,7 @@ class FmaPrinter {
     std::string i = OpenUnrolled(e_, "i", fragment_.blocks_r()), r = OpenUnrolled(e_, "r", fragment_.layout.vec_r);
     std::string j = OpenUnrolled(e_, "j", fragment_.blocks_c()), c = OpenUnrolled(e_, "c", fragment_.layout.vec_c);
     std::string row = Number(i, fragment_.layout.vec_r, r);
-    std::string x = a + "[" + (a_.vec == 1 ? row : "(" + row + ") * " + std::to_string(a_.vec) + " + " + q) + "]";
+    std::string x = a + "[" + (a_.vec == 1 ? row : Grouped(row) + " * " + std::to_string(a_.vec) + " + " + q) + "]";
     std::string y = b + "[" + Number(j, fragment_.layout.vec_c, c) + "]";
     std::string sum = sums_.At(i, j, r, c);
     e_.out.Line(sum + " = " + Sum(x, y, sum) + ";");

@@ -36,8 +36,6 @@ std::string Plus(std::initializer_list<std::pair<int64_t, std::string>> terms) {
   return constant == 0 ? out : out + " + " + std::to_string(constant);
 }
 
-std::string In(const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; }
-
 /*! \brief One operand of a product: a, whose `major` side is its rows, or b, whose it is its columns. */
 struct Factor {
   const ISlice& slice;
@@ -213,7 +211,7 @@ class MmaPrinter {
   void Multiply(const std::string& a, const std::string& b, const std::string& i, const std::string& j, int column,
                 bool half) {
     auto sums = [&](int above) {
-      return "&" + sums_.At(In(Plus({{per_tile(), i}, {1, std::to_string(above)}})), In(j), "0", "0");
+      return "&" + sums_.At(Grouped(Plus({{per_tile(), i}, {1, std::to_string(above)}})), Grouped(j), "0", "0");
     };
     if (wide_) {
       for (int part = 0; part < 2; ++part) {
@@ -304,13 +302,13 @@ class MmaPrinter {
     }
     std::string name = std::string(pair ? "ldmatrix_x4" : "ldmatrix_x2") + (along ? "" : "_trans");
     e_.needs.Intrinsic(name);
-    e_.out.Line(name + "(&" + b + "[0], " + Address(b_, Plus({{8, In(j)}, {1, m}}), Plus({{row_.k, k}, {1, d}})) +
+    e_.out.Line(name + "(&" + b + "[0], " + Address(b_, Plus({{8, Grouped(j)}, {1, m}}), Plus({{row_.k, k}, {1, d}})) +
                 ");");
   }
 
   std::string Address(const Factor& f, const std::string& major, const std::string& depth) {
     auto [r, c] = f.At(major, depth);
-    return e_.Element(f.slice, r, c);
+    return e_.Element(f.slice, Grouped(r), Grouped(c));
   }
 
   /*!
@@ -329,14 +327,14 @@ class MmaPrinter {
   }
 
   std::string Value(const Factor& f, const std::string& block, const std::string& block_k, int n) {
-    std::string major = Plus({{8, In(block)}, {1, g()}});
-    std::string depth = Plus({{4 * row_.vec, In(block_k)}, {row_.vec, In(t())}, {1, std::to_string(n)}});
+    std::string major = Plus({{8, Grouped(block)}, {1, g()}});
+    std::string depth = Plus({{4 * row_.vec, Grouped(block_k)}, {row_.vec, Grouped(t())}, {1, std::to_string(n)}});
     std::vector<std::string> where;
     if (f.fetch == Fetch::kElements && f.major % 8 != 0) where.push_back(major + " < " + std::to_string(f.major));
     if (limited_) {
       if (f.depth % row_.k != 0) where.push_back(depth + " < " + std::to_string(f.depth));
-      if (ends_.col_begin) where.push_back(depth + " >= " + In(*ends_.col_begin));
-      if (ends_.col_end) where.push_back(depth + " < " + In(*ends_.col_end));
+      if (ends_.col_begin) where.push_back(depth + " >= " + Grouped(*ends_.col_begin));
+      if (ends_.col_end) where.push_back(depth + " < " + Grouped(*ends_.col_end));
     }
     std::string value;
     if (f.fetch == Fetch::kRegisters) {
@@ -346,11 +344,12 @@ class MmaPrinter {
       if (f.is_a && row_.m == 16 && blocks % 2 != 0) where.push_back(block + " < " + std::to_string(blocks));
       if (blocks_k % deep_ != 0) where.insert(where.begin(), block_k + " < " + std::to_string(blocks_k));
       std::string at = std::to_string(n);
-      value = f.is_a ? f.regs.At(In(block), In(block_k), "0", at) : f.regs.At(In(block_k), In(block), at, "0");
+      value = f.is_a ? f.regs.At(Grouped(block), Grouped(block_k), "0", at)
+                     : f.regs.At(Grouped(block_k), Grouped(block), at, "0");
     } else {
       AddBox(f, major, &where);
       auto [r, c] = f.At(major, depth);
-      value = "*" + In(e_.Element(f.slice, r, c));
+      value = "*" + Grouped(e_.Element(f.slice, Grouped(r), Grouped(c)));
     }
     if (row_.rounds) {
       e_.needs.Intrinsic("to_tf32");
@@ -364,8 +363,8 @@ class MmaPrinter {
   void AddBox(const Factor& f, const std::string& major, std::vector<std::string>* where) {
     const auto& begin = f.is_a ? f.box.row_begin : f.box.col_begin;
     const auto& end = f.is_a ? f.box.row_end : f.box.col_end;
-    if (begin) where->push_back(major + " >= " + In(*begin));
-    if (end) where->push_back(major + " < " + In(*end));
+    if (begin) where->push_back(major + " >= " + Grouped(*begin));
+    if (end) where->push_back(major + " < " + Grouped(*end));
   }
 
   std::string Nothing() const {
