@@ -171,7 +171,14 @@ def compile(source: str, *, limit: float = LIMIT) -> pathlib.Path:
 
 def _run(command: list[str], limit: float) -> None:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=limit, check=False)
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=limit,
+            check=False,
+            env={**os.environ, "LC_ALL": "C"},
+        )
     except subprocess.TimeoutExpired as error:
         raise ToolchainError(
             f"g++ did not finish in {limit:.0f} seconds.",

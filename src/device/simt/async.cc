@@ -68,7 +68,10 @@ Mbarrier* Find(uint64_t* bar, uint64_t site) {
 /*! \brief End the phase when all arrivals and all bytes are there. */
 bool TryComplete(Mbarrier* bar) {
   if (bar->pending > 0 || bar->issued_bytes != bar->expected_bytes) return false;
-  for (size_t i = 0; i < bar->copies.size(); ++i) CompleteCopies({bar->copies[i]}, bar->issuers[i]);
+  for (size_t i = 0; i < bar->copies.size(); ++i) {
+    CompleteCopies({bar->copies[i]}, bar->issuers[i]);
+    bar->arrived.push_back(machine.block->clocks.Publish(bar->issuers[i]));
+  }
   bar->copies.clear();
   bar->issuers.clear();
   bar->completed = std::move(bar->arrived);

@@ -126,12 +126,22 @@ void LaneEntry() {
   __builtin_unreachable();
 }
 
+/*! \brief End a launch that takes too long. */
+bool CheckDeadline() {
+  if (!machine.has_deadline || std::chrono::steady_clock::now() < machine.deadline) return true;
+  Report(FindingAt("time-limit", "the launch exceeds its time limit", "", 0));
+  Abort();
+  return false;
+}
+
 /*! \brief Run the lanes of a warp until all of them wait for something outside of the warp. */
 bool RunWarp(Block* block, uint32_t warp) {
   bool progress = false;
   uint32_t first = warp * kWarp, end = std::min(first + kWarp, machine.threads);
+  uint32_t turns = 0;
   for (bool again = true; again;) {
     again = false;
+    if (++turns % 1024 == 0 && !CheckDeadline()) return false;
     for (uint32_t thread = first; thread < end; ++thread) {
       Lane& lane = block->lanes[thread];
       if (lane.done || lane.arrival.wait != Wait::kNone) continue;
@@ -149,13 +159,6 @@ bool RunWarp(Block* block, uint32_t warp) {
   }
   machine.trace.Flush(&machine.counters);
   return progress;
-}
-
-bool CheckDeadline() {
-  if (!machine.has_deadline || std::chrono::steady_clock::now() < machine.deadline) return true;
-  Report(FindingAt("time-limit", "the launch exceeds its time limit", "", 0));
-  Abort();
-  return false;
 }
 
 /*! \brief Run a block until it ends, or all of it waits for the grid. */

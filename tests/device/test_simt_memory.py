@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds, alignment and unwritten bytes of every memory: each fault is found, its twin is clean."""
+
+import numpy as np
+import pytest
+from uir_tvm.device import launch, simt
+
+from tests.device.twins import Twins
+
+CASES = {
+    "global read past the end": Twins(
+        "out-of-bounds", "  y[thread] = x[thread + @];  //!", bad="1000", good="992", thread=24
+    ),
+    "global write before the start": Twins(
+        "out-of-bounds", "  y[thread - @] = x[thread];  //!", bad="3", good="0", thread=0
+    ),
+    "global row of another block": Twins(
+        "out-of-bounds",
+        "  y[(block + @) * 256 + thread] = 1.0f;  //!",
+        bad="1",
+        good="0",
+        thread=0,
+        grid=4,
+        block=256,
+    ),
+    "shared beyond the pool": Twins(
+        "out-of-bounds",
+        """
+  float* s = reinterpret_cast<float*>(smem);
+  s[thread * @] = 1.0f;  //!
+  y[thread] = 0.0f;
+""",
+        bad="9",
+        good="8",
+        thread=29,
+    ),
+    "shared outside of the named ranges": Twins(
+        "out-of-bounds",
+        """
+  float* s = shared_at<float, 32>(smem, 0);
+  float* t = shared_at<float, 32>(smem, 256);
+  s[thread + @] = 1.0f;  //!
+  t[thread] = 1.0f;
+  y[thread] = 0.0f;
+""",
+        bad="1",
+        good="0",
+        thread=31,
+    ),
+    "shared from one range into its neighbour": Twins(
+        "out-of-bounds",
+        """
+  auto s = shared_at<float, 32>(smem, 0);
+  auto t = shared_at<float, 32>(smem, 128);
+  t[thread] = 1.0f;
+  s[thread + @] = 2.0f;  //!
+  y[thread] = 0.0f;
+""",
+        bad="1",
+        good="0",
+        thread=31,
+    ),
+    "range larger than the pool": Twins(
+        "out-of-bounds",
+        "  float* s = shared_at<float, @>(smem, 0);  //!\n  y[thread] = 0.0f;",
+        bad="300",
+        good="256",
+    ),
+    "register index": Twins(
+        "out-of-bounds",
+        """
+  reg<float, 4> a;
+  for (int i = 0; i < 4; ++i) a[i] = x[i];
+  int i = lane / @;
+  y[thread] = a[i];  //!
+""",
+        bad="7",
+        good="8",
+        thread=28,
+    ),
+    "local memory of another thread": Twins(
+        "out-of-bounds",
+        """
+  float mine[2] = {x[0], x[1]};
+  float* p = mine;
+  unsigned long long at = reinterpret_cast<unsigned long long>(p);
+  at = __shfl_sync(0xffffffffu, at, @);
+  y[thread] = *reinterpret_cast<float*>(at);  //!
+""",
+        bad="0",
+        good="lane",
+        thread=1,
+    ),
+    "misaligned global vector": Twins(
+        "misaligned",
+        """
+  vec<float, 4> w = load_vec<float, 4>(x + thread * 4 + @);  //!
+  store_vec<float, 4>(y + thread * 4, w);
+""",
+        bad="1",
+        good="4",
+        thread=0,
+    ),
+    "misaligned shared vector": Twins(
+        "misaligned",
+        """
+  float* s = shared_at<float, 160>(smem, 0);
+  vec<float, 4> w = load_vec<float, 4>(x + thread * 4);
+  store_vec<float, 4>(s + thread * @, w);  //!
+  y[thread] = 0.0f;
+""",
+        bad="5",
+        good="4",
+        thread=1,
+    ),
+    "unwritten global": Twins("unwritten", "  y[thread] = y[thread + 32];  //!", bad="", good="", thread=0),
+    "unwritten shared": Twins(
+        "unwritten",
+        """
+  float* s = shared_at<float, 64>(smem, 0);
+  s[thread] = x[thread];
+  s[thread + 32 - @] = 1.0f;
+  __syncwarp();
+  y[thread] = s[thread + 32];  //!
+""",
+        bad="1",
+        good="0",
+        thread=31,
+    ),
+    "unwritten register": Twins(
+        "unwritten-register",
+        """
+  reg<float, 4> a;
+  for (int i = 0; i < @; ++i) a[i] = x[i];
+  float s = a[0] + a[1] * 2.0f + expf(a[3]);
+  y[thread] = s;  //!
+""",
+        bad="3",
+        good="4",
+        thread=0,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "unwritten global"])
+def test_memory(name: str) -> None:
+    CASES[name].check()
+
+
+def test_unwritten_global_is_found_and_its_place_named() -> None:
+    case = CASES["unwritten global"]
+    finding = case.run("").findings[0]
+    assert (finding.kind, finding.line, finding.thread, finding.space) == ("unwritten", 6, 0, "global")
+    assert "byte 128 of 'y'" in finding.what
+
+
+def test_a_part_of_a_tensor_that_nothing_wrote_stays_known() -> None:
+    so = simt.compile(
+        'extern "C" __global__ void k(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = 1.0f; }'
+    )
+    y = launch.Memory(32, np.float32)
+    launch.launch(so, "k", [y, 31], grid=1, block=32).check()
+    assert y.first_unwritten == 31 * 4
+    launch.launch(so, "k", [y, 32], grid=1, block=32).check()
+    assert y.first_unwritten == -1
+
+
+def test_line_of_the_kernel_and_of_the_device_function() -> None:
+    text = """
+__device__ __noinline__ float pick(const float* p, int i) {
+  return p[i];
+}
+extern "C" __global__ void k(const float* x, float* y) {
+  y[threadIdx.x] = pick(x, threadIdx.x * 2);
+}
+"""
+    result = launch.launch(
+        simt.compile(text), "k", [np.zeros(32, np.float32), np.zeros(32, np.float32)], grid=1, block=32
+    )
+    (finding,) = result.findings
+    assert (finding.line, finding.inner_line, finding.thread) == (6, 3, 16)
