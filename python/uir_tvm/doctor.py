@@ -22,7 +22,6 @@ OPTIONAL = {
 #: Tool -> what it is needed for.
 TOOLS = {
     "g++": "saving executables",
-    "nvcc": "uir-cuda",
     "ccec": "uir-ascend on a device",
     "cncc": "uir-bang on a device",
 }
@@ -34,6 +33,7 @@ def checkup() -> list[dict[str, str]]:
     rows.append(_guarded("native library", lambda: str(library_path())))
     rows.append(_guarded("CPU matrix library", _blas))
     rows.append(_guarded("hardware model", _host))
+    rows += [_gpu(), _found("CUDA compiler", _cuda_compiler), _found("CUDA host model", _cuda_model)]
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
     rows += [_tool(name, why) for name, why in TOOLS.items()]
     rows += [
@@ -70,6 +70,36 @@ def _optional(name: str, why: str) -> dict[str, str]:
 def _tool(name: str, why: str) -> dict[str, str]:
     path = shutil.which(name)
     return {"check": name, "state": "ok" if path else "absent", "detail": path or f"needed for {why}"}
+
+
+def _gpu() -> dict[str, str]:
+    """The GPUs, or why there is none."""
+    from .target.cuda import places
+
+    why = places.absent()
+    found = "; ".join(f"{gpu.name} ({gpu.arch}, {gpu.sms} multiprocessors)" for gpu in places.gpus())
+    return {"check": "GPU", "state": "absent" if why else "ok", "detail": why or found}
+
+
+def _found(check: str, fn: Callable[[], str]) -> dict[str, str]:
+    """A row for what may be missing without anything being broken."""
+    try:
+        return {"check": check, "state": "ok", "detail": fn()}
+    except UirError as error:
+        return {"check": check, "state": "absent", "detail": str(error)}
+
+
+def _cuda_compiler() -> str:
+    from .target.cuda import toolchain
+
+    tool = toolchain.find()
+    return f"{tool} ({tool.path})"
+
+
+def _cuda_model() -> str:
+    from .device import simt
+
+    return f"{simt.library()}, kernels compiled by {simt.compiler()}"
 
 
 def _blas() -> str:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import pytest
+from uir_tvm.target.registry import TARGETS
 
 from tests.models import MODELS
 
@@ -15,9 +16,14 @@ from .model_check import LIMIT, check_model
 ROUTES = [(name, "torch") for name in MODELS] + [(name, "onnx") for name in MODELS if MODELS[name].onnx]
 
 
-@pytest.mark.parametrize(("name", "route"), ROUTES, ids=[f"{name}-{route}" for name, route in ROUTES])
-def test_model(name: str, route: str) -> None:
-    outcome = check_model(name, route, "small")
+#: A front end is tested once; other targets start from what the first route gives.
+RUNS = [(*route, "uir-cpu") for route in ROUTES]
+RUNS += [(name, "torch", target) for target in TARGETS if target != "uir-cpu" for name in MODELS]
+
+
+@pytest.mark.parametrize(("name", "route", "target"), RUNS, ids=["-".join(run) for run in RUNS])
+def test_model(name: str, route: str, target: str) -> None:
+    outcome = check_model(name, route, "small", target)
     assert outcome.fallbacks == {}
     assert outcome.kernels > 0
     assert outcome.error <= LIMIT

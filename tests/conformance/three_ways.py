@@ -13,6 +13,9 @@ from uir_tvm.igraph import interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.pipeline import KernelRecord, compile_kernel
 from uir_tvm.runtime.kernel import tensor_of
+from uir_tvm.target import registry
+from uir_tvm.target.device_kernel import DeviceKernel
+from uir_tvm.target.device_module import device_module
 
 #: Largest difference relative to the largest value.  fp32: sums of some hundred terms in another order and
 #: functions that are a few ULP apart, one after the other in a chain; narrow floats round after every iOp,
@@ -50,6 +53,16 @@ def run_function(
     return [t.numpy() for t in tensors]
 
 
+def run_emitted(lowered: Any, target: tvm.target.Target, arrays: list[np.ndarray]) -> list[np.ndarray]:
+    """All arguments after a call of what a target made, on the device that the target stands for."""
+    if not isinstance(lowered, DeviceKernel):
+        return run_function(lowered, target, arrays)
+    place = registry.place_of(target)
+    tensors = [tensor_of(a, a.shape, tvm.device(place.device)) for a in arrays]
+    device_module({"main": lowered}, place)["main"](*tensors)
+    return [t.numpy() for t in tensors]
+
+
 def host_llvm() -> tvm.target.Target:
     """LLVM for this machine's instructions, without anything of ours."""
     return tvm.target.Target({"kind": "llvm", "mcpu": str(hardware.get("host").figures["mcpu"])})
@@ -71,7 +84,7 @@ def compare(
         return record
     arrays = random_arguments(func) if arrays is None else arrays
     stock = run_function(func, host_llvm(), arrays)
-    emitted = run_function(record.lowered, target, arrays)
+    emitted = run_emitted(record.lowered, target, arrays)
     read = [a for a, p in zip(arrays, graph.params, strict=True) if p.role != "out"]
     reference = iter(interpreter.run(graph, *read))
     for pointer, ours, theirs in zip(graph.params, emitted, stock, strict=True):

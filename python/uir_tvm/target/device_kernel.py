@@ -142,7 +142,7 @@ class DeviceKernel:
 def _workspace(
     graph: IGraph, launches: Sequence[Launch], printed: Sequence[Mapping[str, Any]]
 ) -> tuple[Workspace, ...]:
-    """Dram of single kernels, as the printer lists it, and what phases hand over: parameters of their kernels."""
+    """Dram of single kernels, as the printer lists it, and what phases hand over, which kernels take."""
     found = {str(row["name"]): int(row["bytes"]) for row in printed}
     params = {str(pointer.name) for pointer in graph.params}
     for name in (name for launch in launches for name in launch.params):
