@@ -42,7 +42,7 @@ Record LaunchOf(const Kernel& kernel) {
  */
 Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
   Needs needs;
-  Names names;
+  Names names(Reserved());
   std::string body;
   ffi::Array<ffi::Any> kernels, workspace;
   Record report, workspaces;

@@ -34,14 +34,6 @@ const char* const kReserved =
     "uint32_t uint64_t uint8_t union unit unix unsigned using v vc vec virtual void volatile vr wchar_t "
     "while word xor y0 y1 yn ";
 
-std::set<std::string> Reserved() {
-  std::istringstream words(kReserved);
-  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
-  reserved.merge(HelperNames());
-  reserved.merge(FunctionNames());
-  return reserved;
-}
-
 /*! \brief The body, printed in order; knows where register arrays are declared. */
 class Walk {
  public:
@@ -158,6 +150,14 @@ void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
 }
 
 }  // namespace
+
+std::set<std::string> Reserved() {
+  std::istringstream words(kReserved);
+  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  reserved.merge(HelperNames());
+  reserved.merge(FunctionNames());
+  return reserved;
+}
 
 Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   IGraph graph = ReshapeMoves(given);

@@ -29,6 +29,9 @@ struct Kernel {
   std::vector<std::string> notes;
 };
 
+/*! \brief Words that no identifier of the text may be. */
+std::set<std::string> Reserved();
+
 /*! \brief Prints a graph of one phase. */
 Kernel PrintKernel(const IGraph& graph, const std::string& name, Needs* needs);
 

@@ -36,9 +36,7 @@ class RandomMoves:
         dram = [p for p in self.pointers if p.level == "dram"]
         others = [p for p in self.pointers if p.level != "dram"]
         body = [node for nodes in bodies for node in nodes]
-        graph = IGraph(
-            f"moves_{self.seed}", hardware, self.groups, self.units, [*dram, *others], body, {}
-        )
+        graph = IGraph(f"moves_{self.seed}", hardware, self.groups, self.units, [*dram, *others], body, {})
         return graph, self.arrays
 
     def _pointer(self, name: str, level: str, dtype: str, size: int, role: str = "tmp") -> IPointer:

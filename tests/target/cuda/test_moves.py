@@ -14,7 +14,7 @@ from . import random_moves
 
 @pytest.mark.parametrize("seed", range(6))
 def test_random_moves(seed: int) -> None:
-    """Whatever shape, stride, box, padding and path: the same bytes, and nothing written that is not asked for."""
+    """Whatever shape, stride, box, padding and path: the same bytes, nothing else written."""
     graph, arrays = random_moves.build(seed, hardware.get("h200", "cuda"))
     wanted = interpreter.run(graph, *arrays)
     got = run_igraph(graph, "uir-cuda", *arrays, device="model")
