@@ -134,7 +134,7 @@ def main() -> int:
     unknown = sorted(set(args.names) - set(known))
     if unknown:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(known)}")
-    console = Console()
+    console = Console(width=150)
     rows: list[Row] = []
     with ThreadPoolExecutor(args.jobs) as pool:
         for name in args.names or known:
