@@ -13,8 +13,12 @@ Every case is checked against float64 before it is timed. RESULTS gets gpu_bench
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import sys
+
+# jax would take three quarters of the GPU's memory for itself.
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Beside this file in a folder of artefacts, in benchmarks/ in the source tree.

@@ -33,8 +33,9 @@ def _same_stream(_: Any) -> Any:
 
 def _graphed(name: str, calls: Sequence[Callable[[], Any]], gpu: bool, stream_of: Any) -> Turn:
     """A replayed graph of all calls where they can be captured, else the calls one by one."""
-    for call in calls:
-        call()
+    # All results live at once, as they will under capture, when no allocator may ask the driver for more.
+    warm = [call() for call in calls]
+    del warm
 
     def plain() -> Any:
         for call in calls:
@@ -73,7 +74,7 @@ def torch_turn(name: str, case: Case, sets: Sequence[Sequence[torch.Tensor]], gp
         return case.function(ops, *tensors)
 
     if name != EAGER:
-        torch._dynamo.reset()
+        torch.compiler.reset()
         # Its own graphs are off: all contenders are captured alike.
         options: dict[str, Any] = {"triton.cudagraphs": False, "max_autotune": name == TUNED}
         function = torch.compile(function, dynamic=False, fullgraph=True, options=options)
@@ -101,7 +102,9 @@ def jax_turn(case: Case, sets: Sequence[Sequence[torch.Tensor]], gpu: bool) -> T
 
     def shared(tensor: torch.Tensor) -> Any:
         if id(tensor) not in known:
-            known[id(tensor)] = jax.dlpack.from_dlpack(tensor.contiguous())
+            # Without its 64-bit mode, which nobody uses on a GPU, jax has no int64.
+            narrow = tensor.int() if tensor.dtype == torch.int64 else tensor
+            known[id(tensor)] = jax.dlpack.from_dlpack(narrow.contiguous())
         return known[id(tensor)]
 
     arguments = [[shared(tensor) for tensor in tensors] for tensors in sets]
