@@ -38,7 +38,7 @@ std::string Plus(std::initializer_list<std::pair<int64_t, std::string>> terms) {
 
 /*! \brief One operand of a product: a, whose `major` side is its rows, or b, whose it is its columns. */
 struct Factor {
-  const ISlice& slice;
+  ISlice slice;
   bool is_a;
   Fetch fetch = Fetch::kElements;
   Regs regs;
