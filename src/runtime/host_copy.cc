@@ -38,8 +38,9 @@ void Copy(DLTensor* from, DLTensor* to, DLDevice device) {
   api->StreamSync(device, stream);
 }
 
-/*! \brief A copy of a tensor of a device, as the address of a DLTensor; `FromHost` takes it back. */
-void* ToHost(DLTensor* tensor) {
+/*! \brief A copy of a tensor of a device, as the address of a DLTensor; `FromHost` takes it back.
+ *  \param dtype What its elements are: `tensor` may describe them as integers of their size. */
+void* ToHost(DLTensor* tensor, const ffi::String& dtype) {
   auto copy = std::make_unique<HostCopy>();
   copy->shape.assign(tensor->shape, tensor->shape + tensor->ndim);
   size_t bytes = tvm::ffi::GetDataSize(*tensor);
@@ -49,9 +50,12 @@ void* ToHost(DLTensor* tensor) {
   copy->tensor.data = copy->data.get();
   copy->tensor.device = {kDLCPU, 0};
   copy->tensor.shape = copy->shape.data();
+  copy->tensor.dtype = ffi::StringToDLDataType(dtype);
   copy->tensor.strides = nullptr;
   copy->tensor.byte_offset = 0;
-  Copy(tensor, &copy->tensor, tensor->device);
+  DLTensor same = *tensor;
+  same.dtype = copy->tensor.dtype;
+  Copy(&same, &copy->tensor, tensor->device);
   return &copy.release()->tensor;
 }
 
@@ -59,7 +63,9 @@ void* ToHost(DLTensor* tensor) {
 void FromHost(void* handle, DLTensor* tensor, bool written) {
   // the tensor is the first member
   std::unique_ptr<HostCopy> copy(static_cast<HostCopy*>(handle));
-  if (written) Copy(&copy->tensor, tensor, tensor->device);
+  DLTensor same = *tensor;
+  same.dtype = copy->tensor.dtype;
+  if (written) Copy(&copy->tensor, &same, tensor->device);
 }
 
 }  // namespace

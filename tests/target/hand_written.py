@@ -14,12 +14,12 @@ from uir_tvm.target.device_module import device_module
 
 #: y = 2 x + 1 in two kernels, by way of a workspace.
 SOURCE = """
-extern "C" __global__ void __launch_bounds__(64) twice(const float* __restrict__ x, float* __restrict__ half) {
+extern "C" __global__ void __launch_bounds__(64) twice(const float* x, float* half) {
   const int i = blockIdx.x * 64 + threadIdx.x;
   half[i] = 2.0f * x[i];
 }
 
-extern "C" __global__ void __launch_bounds__(64) plus_one(const float* __restrict__ half, float* __restrict__ y) {
+extern "C" __global__ void __launch_bounds__(64) plus_one(const float* half, float* y) {
   const int i = blockIdx.x * 64 + threadIdx.x;
   y[i] = half[i] + 1.0f;
 }

@@ -11,8 +11,8 @@ import pytest
 import tvm
 import tvm_ffi
 from uir_tvm.errors import DeviceError, DeviceModelError, ToolchainError
+from uir_tvm.target.device_kernel import Launch
 
-from . import hand_written
 from .hand_written import LAUNCHES, SIZE, SOURCE, expected, kernel, module, tensors
 
 
@@ -115,7 +115,8 @@ def test_faults_of_the_text_are_found_with_their_place(change: tuple[str, str]) 
 
 
 def test_metadata_that_do_not_hold_together() -> None:
-    broken = kernel(launches=[*LAUNCHES[:1], hand_written.Launch("plus_one", 2, 64, 0, False, ("third", "y"))])
+    wrong = Launch("plus_one", 2, 64, 0, False, ("third", "y"))
+    broken = kernel(launches=[LAUNCHES[0], wrong])
     with pytest.raises(ValueError, match="takes third, which is neither"):
         module(broken)
 

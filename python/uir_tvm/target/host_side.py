@@ -31,6 +31,8 @@ from .registry import host_of
 KIND = "ext_dev"
 #: Attributes of a carrier.
 METADATA, SOURCE = "uir.kernel", "uir.source"
+#: Position of the number whose dtype is the tensor's among the arguments of tvm_stack_make_array.
+DTYPE = 4
 #: tirx's calling convention of functions that others launch, which MakePackedAPI leaves alone.
 DEVICE_KERNEL_LAUNCH = 2
 #: Functions of src/runtime/host_copy.cc.
@@ -50,7 +52,7 @@ def launching(
         Its global symbol.
     """
     entry = f"{name}_kernel"
-    call = tirx.Evaluate(tirx.call_packed(entry, *func.params))
+    call = tirx.Evaluate(_packed(entry, *func.params))
     row = kernel.metadata(entry, saved(kernel, place))
     carrier = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32"))).with_attr(
         {
@@ -73,10 +75,11 @@ def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:
     copies = [tirx.Var(f"host_{param.name}", PointerType(PrimType("void"))) for param in func.params]
     steps: list[Any] = []
     for copy, param in zip(copies, func.params, strict=True):
-        steps.append(tirx.Bind(copy, _call(PointerType(PrimType("void")), TO_HOST, param)))
+        call = _packed(TO_HOST, param, tvm.ir.StringImm(str(param.dtype)))
+        steps.append(tirx.Bind(copy, tvm.ir.Call(call.op, call.args, call.attrs, ret_ty=copy.ty)))
     steps.append(tirx.Evaluate(tirx.call_cpacked(inner, *copies)))
     for copy, param in zip(copies, func.params, strict=True):
-        steps.append(tirx.Evaluate(tirx.call_packed(FROM_HOST, copy, param, param.name in written)))
+        steps.append(tirx.Evaluate(_packed(FROM_HOST, copy, param, param.name in written)))
     # a function for the host is one whose host is the host: MakePackedAPI passes over others
     moved = func.with_attr({"global_symbol": inner, "target": host.with_host(host)})
     return {name: _host_function(func, tirx.SeqStmt(steps)), inner: moved}
@@ -101,10 +104,24 @@ def _host_function(func: tirx.PrimFunc, body: Any) -> tirx.PrimFunc:
     return made.without_attr("s_tir") if "s_tir" in (func.attrs or {}) else made
 
 
-def _call(type_: Any, *args: Any) -> Any:
-    """A packed call with a result."""
+def _packed(*args: Any) -> Any:
+    """A packed call whose tensors of narrow floats are described as integers of their size.
+
+    TVM's legalisation of narrow floats, which comes later, would describe them as the floats that it computes
+    with.
+    """
     call = tirx.call_packed(*args)
-    return tvm.ir.Call(call.op, call.args, call.attrs, ret_ty=type_)
+    return tvm.ir.Call(call.op, [_as_integers(arg) for arg in call.args], call.attrs, ret_ty=call.ty)
+
+
+def _as_integers(arg: Any) -> Any:
+    if not (isinstance(arg, tvm.ir.Call) and arg.op.name == "tirx.tvm_stack_make_array"):
+        return arg
+    fields = list(arg.args)
+    dtype = tvm.DataType(str(fields[DTYPE].ty))
+    if str(dtype).startswith(("bfloat", "float8")):
+        fields[DTYPE] = tirx.const(0, f"uint{dtype.bits}")
+    return tvm.ir.Call(arg.op, fields, arg.attrs, ret_ty=arg.ty)
 
 
 def _written(func: tirx.PrimFunc) -> set[str]:

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iGraphs as products of uir-cuda: kernels, launches, workspace, and what is refused."""
+
+from __future__ import annotations
+
+import pytest
+from uir_tvm import hardware
+from uir_tvm.errors import CodegenError
+from uir_tvm.igraph import IGraph
+from uir_tvm.igraph.parser import parse_igraph
+from uir_tvm.igraph.text import print_hardware
+from uir_tvm.target.cuda import lower
+from uir_tvm.target.cuda.lower import identifier
+from uir_tvm.target.device_kernel import Launch, Parameter, Workspace
+
+COPY = """
+igraph copy on h200 parallel (2, 4) {
+  x = iPointer(dram, fp16, 1024, in)
+  y = iPointer(dram, fp16, 1024, out)
+  t = iPointer(reg, fp16, 128)
+  move.dram.reg.fp16 t[0; (1,128); (128,1)], x[128*pid; (1,128); (128,1)]
+  move.reg.dram.fp16 y[128*pid; (1,128); (128,1)], t[0; (1,128); (128,1)]
+}
+"""
+#: Rows are summed, then every unit takes the largest of all sums: two phases, the sums between them.
+SHARED = """
+igraph share on h200 parallel (4, 1) {
+  x = iPointer(dram, fp32, 128, in)
+  y = iPointer(dram, fp32, 4, out)
+  part = iPointer(dram, fp32, 4)
+  t = iPointer(reg, fp32, 32)
+  s = iPointer(reg, fp32, 4)
+  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+  reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,32); (32,1)]
+  move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
+  sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+  move.dram.reg.fp32 s[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
+  reduce.max.row.unit.fp32 t[0; (1,1); (1,1)], s[0; (1,4); (4,1)]
+  move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]
+}
+"""
+
+
+def parsed(text: str, model: str = "h200") -> IGraph:
+    """The graph of a text, for a GPU."""
+    hw = hardware.get(model, "cuda")
+    return parse_igraph(print_hardware(hw) + text.replace("h200", model))
+
+
+def test_the_product_says_how_it_is_launched() -> None:
+    kernel = lower(parsed(COPY))
+    assert kernel.launches == (Launch("copy", 2, 4 * 32, 0, False, ("x", "y")),)
+    assert kernel.params == (Parameter("x", "fp16", 1024, "in"), Parameter("y", "fp16", 1024, "out"))
+    assert [p.nbytes for p in kernel.params] == [2048, 2048]
+    assert (kernel.workspace, kernel.hardware, kernel.arch) == ((), "h200", "sm_90a")
+    assert str(kernel) == kernel.source and "__launch_bounds__(128)" in kernel.source
+    assert kernel.suffix == ".cu"
+
+
+def test_the_architecture_is_that_of_the_graph() -> None:
+    assert lower(parsed(COPY, "a100")).arch == "sm_80"
+
+
+def test_phases_are_kernels_that_share_a_workspace() -> None:
+    kernel = lower(parsed(SHARED))
+    first, second = kernel.launches
+    assert first.name != second.name and (first.cooperative, second.cooperative) == (False, False)
+    assert first.params == ("x", "part") and second.params == ("y", "part")
+    assert kernel.workspace == (Workspace("part", 16),)
+
+
+def test_a_cooperative_graph_is_one_kernel() -> None:
+    graph = parsed(SHARED)
+    kernel = lower(graph.replace(attrs={"cooperative": True}))
+    (launch,) = kernel.launches
+    assert launch.cooperative and "this_grid().sync()" in kernel.source
+    assert set(launch.params) == {"x", "y", "part"} and kernel.workspace == (Workspace("part", 16),)
+
+
+def test_a_value_gets_a_pointer_of_its_own() -> None:
+    """`t` holds the input and then the maximum, of another shape: two values, two homes."""
+    graph = parsed(SHARED)
+    assert lower(graph).source.count("reg<") > sum(p.level == "reg" for p in graph.pointers)
+
+
+def test_hardware_of_another_kind_is_refused() -> None:
+    graph = parsed(COPY)
+    with pytest.raises(CodegenError, match="for host, a cpu") as caught:
+        lower(graph.replace(hardware=hardware.get("host")))
+    assert "kind cuda" in caught.value.need
+
+
+def test_a_block_of_too_many_warps_is_refused() -> None:
+    with pytest.raises(CodegenError, match="33 units") as caught:
+        lower(parsed(COPY.replace("parallel (2, 4)", "parallel (1, 33)")))
+    assert caught.value.limit == "32 warps in a block"
+
+
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [
+        ("softmax", "softmax"),
+        ("a.b-c", "a_b_c"),
+        ("2norm", "kernel_2norm"),
+        ("main", "kernel_main"),
+        ("float", "kernel_float"),
+        ("", "kernel_"),
+        ("größe", "gr__e"),
+    ],
+)
+def test_names_become_names_of_cpp(name: str, wanted: str) -> None:
+    assert identifier(name) == wanted
