@@ -77,7 +77,7 @@ std::string LaneText(const Fragment& f, const std::string& row, const std::strin
 /*! \brief Wavefronts of one access of all lanes to shared memory, `bytes` each at these byte addresses. */
 int64_t Wavefronts(const std::vector<int64_t>& addresses, int64_t bytes) {
   // 8 and 16 bytes a lane are served for half and for a quarter of the warp at a time
-  size_t together = addresses.size() / static_cast<size_t>(std::max<int64_t>(1, bytes / kBankBytes));
+  size_t together = static_cast<size_t>(kLanes / std::max<int64_t>(1, bytes / kBankBytes));
   int64_t total = 0;
   for (size_t first = 0; first < addresses.size(); first += together) {
     std::vector<std::set<int64_t>> words(kBanks);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "../error.h"
+#include "asked_layouts.h"
 #include "emitter.h"
 #include "piece.h"
 #include "scalar.h"
@@ -44,7 +45,7 @@ int64_t StatedAlign(const IOp& iop) {
 
 }  // namespace
 
-Planner::Planner(Plan* plan) : plan_(plan), uses_(UsesOf(plan->graph_)) {
+Planner::Planner(Plan* plan) : plan_(plan), uses_(UsesOf(plan->graph_)), asked_(AskedLayouts(plan->graph_)) {
   for (const Use& use : uses_) by_pointer_[use.pointer()].push_back(&use);
 }
 
@@ -98,7 +99,12 @@ std::string Planner::Root(const std::string& pointer) {
 
 void Planner::Join(const std::string& a, const std::string& b) {
   std::string x = Root(a), y = Root(b);
-  if (x != y) parent_[std::max(x, y)] = std::min(x, y);
+  if (x == y) return;
+  auto asked = asked_.find(x), other = asked_.find(y);
+  if (asked != asked_.end() && other != asked_.end() && asked->second != other->second) return;
+  if (other != asked_.end()) asked = other;
+  if (asked != asked_.end()) asked_.emplace(std::min(x, y), asked->second);
+  parent_[std::max(x, y)] = std::min(x, y);
 }
 
 void Planner::ChooseLayouts() {
@@ -136,6 +142,10 @@ void Planner::ChooseLayouts() {
     for (const auto& [name, wish] : wishes) {
       Class& one = classes[Root(name)];
       if (wish.must == must && !one.fixed) one.fixed = wish.layout;
+    }
+    for (auto& [root, one] : classes) {
+      auto asked = asked_.find(root);
+      if (asked != asked_.end() && !one.fixed) one.fixed = asked->second;
     }
   }
   for (const Use& use : uses_) {

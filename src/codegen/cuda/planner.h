@@ -49,6 +49,8 @@ class Planner {
   std::vector<Use> uses_;
   std::map<std::string, std::vector<const Use*>> by_pointer_;
   std::map<std::string, std::string> parent_;
+  /*! \brief What the graph asks for, by pointer, and by class once pointers are joined. */
+  std::map<std::string, Layout> asked_;
 };
 
 }  // namespace cuda
