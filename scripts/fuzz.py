@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw random functions for some minutes and compare what is compiled of them with NumPy.
 
-``scripts/fuzz.py --minutes N --seed S`` prints its seed and, for a finding, the smallest program that still
+``scripts/fuzz.py --minutes N --seed S [--target uir-cuda]`` prints its seed and, for a finding, the smallest program that still
 shows it; exit code 1 then.  The same seed draws the same programs.
 """
 
@@ -29,9 +29,9 @@ def main() -> int:
     """Fuzz as the command line says; 1 when something was found."""
     examples = 0
 
-    def one(seed: int) -> str:
+    def one(seed: int, target: str) -> str:
         nonlocal examples
-        done, failure = one_round(seed)
+        done, failure = one_round(seed, target)
         examples += done
         return failure
 
@@ -40,7 +40,7 @@ def main() -> int:
     return 1 if findings else 0
 
 
-def one_round(seed: int) -> tuple[int, str]:
+def one_round(seed: int, target: str) -> tuple[int, str]:
     """Examples tried, and the shrunk failure ("" for none)."""
     count = 0
 
@@ -50,7 +50,7 @@ def one_round(seed: int) -> tuple[int, str]:
     def run(program: Program, inputs: int) -> None:
         nonlocal count
         count += 1
-        check(program, inputs)
+        check(program, inputs, target)
 
     try:
         run()

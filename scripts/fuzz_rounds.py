@@ -12,7 +12,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, settings
 
 
-def fuzz(description: str | None, minutes: float, one_round: Callable[[int], str]) -> tuple[str, int]:
+def fuzz(description: str | None, minutes: float, one_round: Callable[[int, str], str]) -> tuple[str, int]:
     """Rounds from a seed on, until the time is used up or something is found.
 
     Parameters
@@ -22,7 +22,7 @@ def fuzz(description: str | None, minutes: float, one_round: Callable[[int], str
     minutes : float
         Default of ``--minutes``.
     one_round : callable
-        Seed -> the shrunk failure, or "" for none.
+        Seed and target -> the shrunk failure, or "" for none.
 
     Returns
     -------
@@ -32,6 +32,7 @@ def fuzz(description: str | None, minutes: float, one_round: Callable[[int], str
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--minutes", type=float, default=minutes)
     parser.add_argument("--seed", type=int, default=None, help="default: random")
+    parser.add_argument("--target", default="uir-cpu", help="what runs it (a GPU on its host model)")
     parser.add_argument("--keep-going", action="store_true", help="collect findings instead of stopping")
     args = parser.parse_args()
     first = args.seed if args.seed is not None else random.SystemRandom().randrange(2**32)
@@ -40,10 +41,10 @@ def fuzz(description: str | None, minutes: float, one_round: Callable[[int], str
     findings, seed = 0, first
     try:
         while time.monotonic() < end and (args.keep_going or not findings):
-            failure = one_round(seed)
+            failure = one_round(seed, args.target)
             if failure:
                 findings += 1
-                print(f"---- finding in round {seed} (rerun: --seed {seed})\n{failure}", flush=True)
+                print(f"---- finding in round {seed} (rerun: --target {args.target} --seed {seed})\n{failure}", flush=True)
             seed += 1
     except KeyboardInterrupt:
         print("interrupted")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw random schedules of random functions for some minutes; what is accepted must compute right.
 
-``scripts/fuzz_schedules.py --minutes N --seed S`` prints its seed, how many schedules were accepted, and why
+``scripts/fuzz_schedules.py --minutes N --seed S [--target uir-cuda]`` prints its seed, how many schedules were accepted, and why
 the others were refused.  A finding (a wrong result, or an error that is no typed refusal) is shrunk to a
 small function, printed with the steps of its schedule and its iGraph; exit code 1 then.
 """
@@ -26,7 +26,7 @@ from tests.schedules.strategies import Program, programs
 
 #: Examples of one round; after each the clock is read and the seed moves on by one.
 ROUND = 25
-ACCEPTED = ("cpu", "groups")
+ACCEPTED = ("cpu", "groups", "cuda")
 
 
 def main() -> int:
@@ -34,13 +34,13 @@ def main() -> int:
     # a refusal is counted here; compile_kernel would also warn of each
     logging.getLogger("uir_tvm").setLevel(logging.ERROR)
     outcomes: collections.Counter[str] = collections.Counter()
-    summary, findings = fuzz(__doc__, 10.0, lambda seed: one_round(seed, outcomes))
+    summary, findings = fuzz(__doc__, 10.0, lambda seed, target: one_round(seed, target, outcomes))
     report(outcomes)
     print(summary)
     return 1 if findings else 0
 
 
-def one_round(seed: int, outcomes: collections.Counter[str]) -> str:
+def one_round(seed: int, target: str, outcomes: collections.Counter[str]) -> str:
     """Count the outcome of every example; the shrunk failure ("" for none)."""
     failed = False
 
@@ -50,7 +50,7 @@ def one_round(seed: int, outcomes: collections.Counter[str]) -> str:
     def run(program: Program, inputs: int, data: st.DataObject) -> None:
         nonlocal failed
         try:
-            outcome = check(program, data.draw, inputs)
+            outcome = check(program, data.draw, inputs, target)
         except Exception:
             failed = True
             raise

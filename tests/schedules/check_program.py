@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import tvm
 from uir_tvm.igraph import interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.pipeline import compile_kernel
-from uir_tvm.runtime.kernel import tensor_of
+from uir_tvm.runtime.kernel import run_igraph, tensor_of
 from uir_tvm.target.registry import TARGETS
 
 from .strategies import Program, describe, in_numpy, random_inputs, to_prim_func
@@ -30,18 +32,25 @@ def check(program: Program, seed: int = 0, target: str = "uir-cpu") -> None:
     assert record.fallback == "" and graph is not None, f"no iGraph: {record.fallback}\n{text}"
     inputs = random_inputs(program, seed)
     expected, largest = in_numpy(program, inputs)
-    outputs = func.params[len(inputs) :]
-    # what is not written must not look right by chance
-    blank = [np.full([int(n) for n in p.shape], 77, _NUMPY[str(p.dtype)]) for p in outputs]
-    tensors = [tensor_of(a, a.shape) for a in [*inputs, *blank]]
-    built = tvm.compile(tvm.IRModule({"main": record.lowered}), target=chosen)
-    built["main"](*tensors)
-    emitted = [t.numpy() for t in tensors[len(inputs) :]]
+    if TARGETS[target].kind == "cpu":
+        emitted = _emitted(record.lowered, chosen, func, inputs)
+    else:
+        emitted = run_igraph(record.optimized, target, *inputs)
     for what, results in (("emitted code", emitted), ("interpreter", interpreter.run(graph, *inputs))):
         for got, want in zip(results, expected, strict=True):
             _agree(
                 np.asarray(got).reshape(want.shape), want, program, largest, f"{what} is not NumPy\n{text}"
             )
+
+
+def _emitted(lowered: Any, target: Any, func: Any, inputs: list[np.ndarray]) -> list[np.ndarray]:
+    outputs = func.params[len(inputs) :]
+    # what is not written must not look right by chance
+    blank = [np.full([int(n) for n in p.shape], 77, _NUMPY[str(p.dtype)]) for p in outputs]
+    tensors = [tensor_of(a, a.shape) for a in [*inputs, *blank]]
+    built = tvm.compile(tvm.IRModule({"main": lowered}), target=target)
+    built["main"](*tensors)
+    return [t.numpy() for t in tensors[len(inputs) :]]
 
 
 def _agree(got: np.ndarray, want: np.ndarray, program: Program, largest: float, what: str) -> None:

@@ -12,13 +12,13 @@ import tvm
 from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
-from uir_tvm.errors import ExtractionError, PassError, ScheduleError, UirError, VerifyError
+from uir_tvm.errors import CodegenError, ExtractionError, PassError, ScheduleError, UirError, VerifyError
 from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.optimize import optimize
 from uir_tvm.pipeline import compile_kernel
-from uir_tvm.runtime.kernel import tensor_of
+from uir_tvm.runtime.kernel import run_igraph, tensor_of
 from uir_tvm.schedule.hardware_of import model_of_target
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import verify
@@ -29,7 +29,7 @@ from .strategies import Program, describe, in_numpy, random_inputs, to_prim_func
 
 _NUMPY = {row.tvm: row.numpy for row in DTYPES.values()}
 #: What a schedule may be refused with.
-REFUSALS = (ScheduleError, ExtractionError, VerifyError)
+REFUSALS = (ScheduleError, ExtractionError, VerifyError, CodegenError)
 
 
 class Finding(AssertionError):
@@ -39,10 +39,12 @@ class Finding(AssertionError):
 def check(program: Program, draw: Callable[[Any], Any], seed: int = 0, target: str = "uir-cpu") -> str:
     """Schedule a program at random, for a CPU or a device of groups, and run what comes of it.
 
+    On another target than uir-cpu the device is of the target's kind, and the emitted code runs too.
+
     Returns
     -------
     str
-        ``cpu`` or ``groups`` where it was accepted, else the reason of the refusal.
+        ``cpu``, ``groups`` or the kind of the target where it was accepted, else the reason of the refusal.
 
     Raises
     ------
@@ -50,13 +52,15 @@ def check(program: Program, draw: Callable[[Any], Any], seed: int = 0, target: s
         With the program, the steps of the schedule and the iGraph.
     """
     chosen = TARGETS[target].target()
-    on_cpu = bool(draw(st.integers(0, 1)))
-    hardware = model_of_target(chosen) if on_cpu else devices(draw)
+    on_cpu = TARGETS[target].kind == "cpu" and bool(draw(st.integers(0, 1)))
+    emitting = "" if TARGETS[target].kind == "cpu" else target
+    model = model_of_target(chosen)
+    hardware = model if on_cpu else devices(draw, model if emitting else None)
     func = to_prim_func(program).with_attr("global_symbol", "main")
     trial = Trial(Schedule(func, debug_mask="none", error_render_level="fast"), hardware, draw)
     seen: list[Any] = []
     try:
-        return _check(program, trial, chosen if on_cpu else None, seed, seen)
+        return _check(program, trial, chosen if on_cpu else None, emitting, seed, seen)
     except REFUSALS as error:
         return reason_of(error)
     except Exception as error:
@@ -76,7 +80,7 @@ def reason_of(error: UirError) -> str:
     return f"{kind}: {re.sub(r'[0-9]+', '#', what)[:90]}"
 
 
-def _check(program: Program, trial: Trial, target: Any, seed: int, seen: list[Any]) -> str:
+def _check(program: Program, trial: Trial, target: Any, emitting: str, seed: int, seen: list[Any]) -> str:
     trial.run()
     func = trial.sch.mod["main"]
     inputs = random_inputs(program, seed)
@@ -88,7 +92,11 @@ def _check(program: Program, trial: Trial, target: Any, seed: int, seen: list[An
         _compare(graph, inputs, expected, program, largest, "extracted graph")
         seen.append(optimized := optimize(graph).graph)
         _compare(optimized, inputs, expected, program, largest, "optimised graph")
-        return "groups"
+        if not emitting:
+            return "groups"
+        for got, want in zip(run_igraph(optimized, emitting, *inputs), expected, strict=True):
+            _agree(got.reshape(want.shape), want, program, largest, "the emitted code is not what NumPy says")
+        return str(trial.hardware.kind)
     record = compile_kernel(func, target, "main")
     if record.fallback or record.igraph is None:
         return "uir-cpu, " + re.sub(r"[0-9]+", "#", record.fallback.splitlines()[0])[:90]

@@ -26,15 +26,16 @@ Draw = Callable[[Any], Any]
 REG_BYTES, SRAM_BYTES = (1 << 14, 1 << 16, 1 << 18), (1 << 14, 1 << 17)
 
 
-def devices(draw: Draw) -> HardwareModel:
-    """A device with groups of several units."""
+def devices(draw: Draw, like: HardwareModel | None = None) -> HardwareModel:
+    """A device with groups of several units; ``like``: of that kind, with its figures."""
 
     def choose(options: tuple[int, ...]) -> int:
         return options[draw(st.integers(0, len(options) - 1))]
 
     units, groups = choose((2, 4, 1, 3, 8)), choose((2, 1, 3))
     reg, sram = choose(REG_BYTES), choose(SRAM_BYTES)
-    return HardwareModel(f"random-{groups}x{units}", "test", groups, units, reg, sram, 64, {})  # type: ignore[call-arg]
+    kind, figures = ("test", {}) if like is None else (like.kind, like.figures)
+    return HardwareModel(f"random-{groups}x{units}", kind, groups, units, reg, sram, 64, figures)  # type: ignore[call-arg]
 
 
 @attrs.define
