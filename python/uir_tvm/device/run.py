@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run all kernels of one printed function on the host model, from its text."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from ..errors import ShapeError
+from ..igraph.dtypes import numpy_of
+from ..target.device_kernel import DeviceKernel
+from . import simt
+from .launch import Memory, Result, launch
+
+__all__ = ["Ran", "run"]
+
+
+@attrs.frozen
+class Ran:
+    """What became of a run.
+
+    Attributes
+    ----------
+    outputs : mapping of str to ndarray
+        The ``out`` and ``inout`` parameters, flat.
+    results : tuple of Result
+        Of each launch, in order; what follows a launch with findings did not run.
+    unwritten : tuple of str
+        Outputs with bytes that no kernel wrote.
+    """
+
+    outputs: Mapping[str, np.ndarray]
+    results: tuple[Result, ...]
+    unwritten: tuple[str, ...]
+
+    @property
+    def counters(self) -> dict[str, int]:
+        """Sums over the launches."""
+        total: dict[str, int] = {}
+        for result in self.results:
+            for name, count in result.counters.items():
+                total[name] = total.get(name, 0) + count
+        return total
+
+    def check(self) -> Ran:
+        """Raise `DeviceModelError` unless nothing was found."""
+        for result in self.results:
+            result.check()
+        return self
+
+
+def run(
+    kernel: DeviceKernel,
+    inputs: Sequence[np.ndarray],
+    *,
+    source: str | None = None,
+    max_seconds: float = 0.0,
+) -> Ran:
+    """Run a printed function on the host model.
+
+    Parameters
+    ----------
+    kernel : DeviceKernel
+        What `uir_tvm.target.cuda.lower` gives.
+    inputs : sequence of ndarray
+        The ``in`` and ``inout`` parameters in their order, of any shape with as many elements.
+    source : str, optional
+        Another text of the same kernels, to be run instead of the kernel's own.
+    max_seconds : float
+        Ends a launch that takes longer, with a finding; 0: no limit.
+
+    Raises
+    ------
+    ShapeError
+        Inputs of the wrong number or size.
+    ToolchainError
+        The text does not compile.
+    """
+    compiled = simt.compile(kernel.source if source is None else source)
+    memories = _place(kernel, inputs)
+    for workspace in kernel.workspace:
+        memories[workspace.name] = Memory(workspace.nbytes, np.uint8, workspace.name)
+    results = _launches(kernel, compiled, memories, max_seconds)
+    outputs = [p.name for p in kernel.params if p.role != "in"]
+    return Ran(
+        {name: memories[name].array.copy() for name in outputs},
+        tuple(results),
+        tuple(name for name in outputs if memories[name].first_unwritten >= 0),
+    )
+
+
+def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, Memory]:
+    """The parameters in the model's memory; outputs count as not written."""
+    takes = [p for p in kernel.params if p.role != "out"]
+    if len(inputs) != len(takes):
+        raise ShapeError(
+            f"`{kernel.name}` takes {len(takes)} inputs, not {len(inputs)}.",
+            need=", ".join(p.name for p in takes),
+        )
+    memories = {p.name: Memory(p.size, numpy_of(p.dtype), p.name) for p in kernel.params}
+    for p, array in zip(takes, inputs, strict=True):
+        if array.size != p.size:
+            raise ShapeError(
+                f"Input `{p.name}` of `{kernel.name}` has {array.size} elements.", need=f"{p.size} elements"
+            )
+        memories[p.name].fill(array)
+    return memories
+
+
+def _launches(
+    kernel: DeviceKernel, compiled: pathlib.Path, memories: Mapping[str, Memory], max_seconds: float
+) -> list[Result]:
+    results = []
+    for one in kernel.launches:
+        result = launch(
+            compiled,
+            one.name,
+            [memories[name] for name in one.params],
+            grid=one.grid,
+            block=one.block,
+            shared_bytes=one.shared_bytes,
+            cooperative=one.cooperative,
+            max_seconds=max_seconds,
+            names=one.params,
+        )
+        results.append(result)
+        if result.findings:
+            break
+    return results
