@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
 import tvm
 from tvm import relax, tirx
 
@@ -312,7 +311,7 @@ def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
     source, cubin = record.products.get("source"), record.products.get("cubin")
     code: dict[str, Any] = {}
     if isinstance(source, DeviceKernel):
-        code["launches"] = [attrs.asdict(launch) for launch in source.launches]
+        code["launches"] = [launch.to_json() for launch in source.launches]
         code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
         code["printer"] = dict(source.report)
     if cubin is not None:

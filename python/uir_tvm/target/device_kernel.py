@@ -73,6 +73,10 @@ class Launch:
     cooperative: bool
     params: tuple[str, ...]
 
+    def to_json(self) -> dict[str, Any]:
+        """The same as plain data."""
+        return {**attrs.asdict(self), "params": list(self.params)}
+
 
 @attrs.frozen
 class DeviceKernel:
@@ -135,7 +139,7 @@ class DeviceKernel:
             "saved": list(saved),
             "params": [{"name": p.name, "bytes": p.nbytes, "role": p.role} for p in self.params],
             "workspace": [{"name": w.name, "bytes": w.nbytes} for w in self.workspace],
-            "launches": [attrs.asdict(launch) for launch in self.launches],
+            "launches": [launch.to_json() for launch in self.launches],
         }
 
 
