@@ -151,8 +151,9 @@ def _split_sums(sch: Schedule, product: BlockInfo, tile: ProductTile, depth: int
     """The product's loops: steps along the contracted dimension, the units' parts; gives the steps."""
     (contracted,) = reduction_loops(sch, product.rv)
     *_, row, col, _ = sch.get_loops(product.rv)
-    row_unit, row = sch.split(row, [tile.row_units, None])
-    col_unit, col = sch.split(col, [tile.col_units, None])
+    # the parts of the result's loops, also where the result is smaller than a tile
+    row_unit, row = sch.split(row, [tile.row_units, tile.rows // tile.row_units])
+    col_unit, col = sch.split(col, [tile.col_units, tile.cols // tile.col_units])
     steps, inner = sch.split(contracted, [None, depth])
     sch.reorder(steps, row_unit, col_unit, row, col, inner)
     units = sch.fuse(row_unit, col_unit)
