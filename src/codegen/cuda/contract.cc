@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "ops.h"
+#include "staged.h"
 
 namespace uir {
 namespace codegen {
@@ -90,6 +91,22 @@ void EmitContract(Emitter& e, const IOp& iop) {
   } else {
     EmitFma(e, iop);
   }
+}
+
+Box ReadableBox(Emitter& e, const IOp& iop, int source) {
+  const ISlice slice = iop->sources[source], target = iop->targets[0];
+  Box box = e.BoxOf(slice);
+  const bool bounded = source == 0 ? target->row_begin || target->row_end : target->col_begin || target->col_end;
+  if (!bounded || (source == 0 ? box.rows() : box.cols()) || IsFilled(e, slice)) return box;
+  const Box whole = e.BoxOf(target);
+  if (source == 0) {
+    box.row_begin = whole.row_begin;
+    box.row_end = whole.row_end;
+  } else {
+    box.col_begin = whole.col_begin;
+    box.col_end = whole.col_end;
+  }
+  return box;
 }
 
 std::string Grouped(const std::string& text) { return text.find(' ') == std::string::npos ? text : "(" + text + ")"; }

@@ -55,6 +55,12 @@ std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch
 void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row);
 void EmitFma(Emitter& e, const IOp& iop);
 
+/*!
+ * \brief The box in which an operand in memory may be read: its own, and where that does not bound a side that it
+ * shares with the result, the result's, unless all of the operand's tile was filled.
+ */
+Box ReadableBox(Emitter& e, const IOp& iop, int source);
+
 /*! \brief The text in parentheses, unless it is one word: emitters multiply what they are given. */
 std::string Grouped(const std::string& text);
 

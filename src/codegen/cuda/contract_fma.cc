@@ -87,7 +87,8 @@ class FmaPrinter {
   void Prepare(Readable* r, const ISlice& slice) {
     r->slice = slice;
     r->type = &TypeOf(std::string(slice->pointer->dtype));
-    r->box = e_.BoxOf(slice);
+    const int source = r == &a_ ? 0 : 1;
+    r->box = e_.plan.HomeOf(slice).registers() ? e_.BoxOf(slice) : ReadableBox(e_, iop_, source);
     e_.needs.Dtype(r->type->name);
     if (!e_.plan.HomeOf(slice).registers()) {
       e_.Reads(slice);

@@ -104,7 +104,7 @@ class MmaPrinter {
   int Registers(const Factor& f) const { return wide_ ? 2 : f.is_a ? 4 : 2; }
 
   void Prepare(Factor* f, const Layout& layout) {
-    f->box = e_.BoxOf(f->slice);
+    f->box = e_.plan.HomeOf(f->slice).registers() ? e_.BoxOf(f->slice) : ReadableBox(e_, iop_, f->is_a ? 0 : 1);
     const Home& home = e_.plan.HomeOf(f->slice);
     if (home.registers()) {
       f->fetch = Fetch::kRegisters;

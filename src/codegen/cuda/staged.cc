@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "staged.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+/*! \brief Terms that tell iterations apart: the place of an iteration in flight. */
+bool IsOfLoop(const Term& term) {
+  Affine alone(0, {term});
+  auto variables = alone.Variables();
+  return std::any_of(variables.begin(), variables.end(), [](const ffi::String& name) { return name != "pid"; });
+}
+
+/*! \brief Elements from one place of an iteration in flight to the next; 0 where there is one place. */
+int64_t StepOf(const std::vector<Use>& uses, const std::string& pointer) {
+  int64_t step = 0;
+  for (const Use& use : uses) {
+    if (use.pointer() != pointer) continue;
+    for (const Term& term : use.slice->offset->terms) {
+      if (IsOfLoop(term)) step = std::max(step, term->coeff);
+    }
+  }
+  return step;
+}
+
+/*! \brief The greatest element of a slice, counted from the beginning of its place. */
+int64_t LastOf(const ISlice& slice, int64_t step, const Scope& scope) {
+  std::vector<Term> terms;
+  for (const Term& term : slice->offset->terms) {
+    if (!IsOfLoop(term)) terms.push_back(term);
+  }
+  const int64_t begin = step > 0 ? slice->offset->constant % step : slice->offset->constant;
+  return scope.Of(Affine(begin, terms)).high + (slice->rows - 1) * slice->row_stride +
+         (slice->cols - 1) * slice->col_stride;
+}
+
+/*! \brief Whether a slice's lines never reach over the end of the tile's lines. */
+bool KeepsToLines(const ISlice& slice, const Scope& scope) {
+  const bool by_rows = slice->col_stride == 1;
+  if (!by_rows && slice->row_stride != 1) return false;
+  const int64_t pitch = by_rows ? slice->row_stride : slice->col_stride;
+  const int64_t length = by_rows ? slice->cols : slice->rows;
+  if ((by_rows ? slice->rows : slice->cols) == 1) return true;
+  std::vector<Term> within;
+  for (const Term& term : slice->offset->terms) {
+    if (term->coeff % pitch != 0) within.push_back(term);
+  }
+  const int64_t begin = ((slice->offset->constant % pitch) + pitch) % pitch;
+  const Range range = scope.Of(Affine(begin, within));
+  return range.low >= 0 && range.high + length <= pitch;
+}
+
+}  // namespace
+
+bool IsFilled(const Emitter& e, const ISlice& slice) {
+  const std::string pointer(slice->pointer->name);
+  const int64_t step = StepOf(e.uses(), pointer);
+  int64_t filled = -1;
+  for (const Use& use : e.uses()) {
+    if (use.pointer() != pointer || !use.write) continue;
+    if (use.iop->op != "move" || !BoxText(use.slice).empty()) return false;
+    filled = std::max(filled, LastOf(use.slice, step, e.plan.scope()));
+  }
+  return KeepsToLines(slice, e.plan.scope()) && LastOf(slice, step, e.plan.scope()) <= filled;
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
