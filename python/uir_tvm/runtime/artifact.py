@@ -29,7 +29,6 @@ from tvm.support.cc import get_cc
 from .._native import REQUIRED
 from ..errors import ArtifactError
 from ..hardware import instructions
-from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from .executable import Executable, KernelInfo, ModelInfo
 from .quiet import without_scope_notes
@@ -112,6 +111,9 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
 
 def _device(target: tvm.target.Target) -> dict[str, str]:
     """What the code is for: hardware model, and architecture where it has a name for that."""
+    # schedules need TVM's compiler, which a machine that only loads may lack
+    from ..schedule.hardware_of import model_of_target
+
     hw = model_of_target(target)
     return {"model": str(hw.name), "arch": str(hw.figures.get("arch", hw.figures.get("mcpu", "")))}
 
