@@ -281,3 +281,31 @@ def test_passes_of_ones_own(model: pathlib.Path, tmp_path: pathlib.Path) -> None
     assert ok("inspect", tmp_path / "none.uir", *args).stdout.startswith("hardware")
     assert ok("inspect", tmp_path / "some.uir", *args).stdout.startswith("# allocate")
     assert "reuse, elide" in refused(13, "compile", model, "-o", tmp_path / "bad.uir", "--passes", "speed")
+
+
+def test_a_device_target_from_model_to_result(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Compile for the host model of a GPU, look at the text, run: as for the CPU, and right."""
+    out, stages = tmp_path / "out.uir", tmp_path / "stages"
+    compile_options = ("--target", "uir-cuda:a100", "--device", "model", "--dump", stages)
+    report = json.loads(ok("compile", model, "-o", out, "--json", *compile_options).stdout)
+    assert (report["target"], report["device"]) == ("uir-cuda:a100", "model")
+    assert report["kernels_without_igraph"] == []
+    text = ok("inspect", out, "--kernel", KERNEL, "--stage", "source").stdout
+    assert "__global__" in text and (stages / f"{KERNEL}.cu").read_text().strip() == text.strip()
+    np.save(tmp_path / "x.npy", tiny.example())
+    ok("run", out, "--input", tmp_path / "x.npy", "-o", tmp_path / "y.npz")
+    got = np.load(tmp_path / "y.npz")["output0"]
+    np.testing.assert_allclose(got, tiny.expected(tiny.example()), atol=tiny.TOLERANCE)
+    explained = json.loads(ok("inspect", out, "--explain", "--json").stdout)
+    assert "a100" in json.dumps(explained)
+
+
+def test_a_device_that_the_target_has_not(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    said = refused(4, "compile", model, "-o", tmp_path / "out.uir", "--device", "gpu")
+    assert "uir-cpu does not run on 'gpu'" in said and "one of auto, cpu" in said
+
+
+def test_doctor_knows_what_cuda_needs() -> None:
+    rows = {row["check"]: row for row in json.loads(ok("doctor", "--json").stdout)}
+    assert {rows[name]["state"] for name in ("GPU", "CUDA compiler", "CUDA host model")} <= {"ok", "absent"}
+    assert all(rows[name]["detail"] for name in ("GPU", "CUDA compiler", "CUDA host model"))
