@@ -284,7 +284,8 @@ def inspect(
             remedy="it was left to TVM's own lowering; change the model or the schedule so that it is not",
         )
     chosen = {stage: texts[stage]} if stage else texts
-    emit(ctx, {"kernel": kernel, **chosen}, lambda: click.echo("\n".join(chosen.values())))
+    code = {"code": found[kernel].code} if found[kernel].code and not stage else {}
+    emit(ctx, {"kernel": kernel, **chosen, **code}, lambda: click.echo("\n".join(chosen.values())))
 
 
 @main.command()
