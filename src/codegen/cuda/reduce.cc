@@ -56,12 +56,22 @@ class Reduce {
     }
     if (group) e_.Writes(iop_->attrs.at("buffer").cast<ISlice>());
     Warp(source, target, box, group ? &*group : nullptr);
-    if (group) {
-      group->Barrier();
-      e_.Reads(iop_->attrs.at("buffer").cast<ISlice>());
-      Leader(target, *group);
+    if (!group) {
+      e_.Commit(iop_->targets[0], target);
+      return;
     }
-    e_.Commit(iop_->targets[0], target);
+    group->Barrier();
+    e_.Reads(iop_->attrs.at("buffer").cast<ISlice>());
+    Leader(target, *group);
+    const ISlice written = iop_->targets[0];
+    bool home = e_.plan.HomeOf(written).registers() && target.name == e_.TextOf(std::string(written->pointer->name));
+    if (home) return;
+    // only the first warp has something to bring home
+    e_.BoxOf(written);
+    e_.WarpBarrier();
+    e_.out.Open("if (" + group->Member() + " == 0)");
+    e_.Commit(written, target);
+    e_.out.Close();
   }
 
  private:

@@ -103,38 +103,40 @@ def test_broadcast(layout: list[int], axis: str) -> None:
     assert "shuffle" not in text.split("// broadcast")[1].split("//")[0]
 
 
-def grouped(units: int, size: int, axis: str, dtype: str = "fp32") -> tuple[IGraph, np.ndarray]:
+def grouped(
+    units: int, size: int, axis: str, dtype: str = "fp32", *, scratch: bool = False
+) -> tuple[IGraph, np.ndarray]:
     """Every element minus its set's sum; the units of a block hold parts of different lengths."""
     rows, cols, groups = (3, 20, 2) if axis == "row" else (20, 3, 2)
     count, short = rows * cols, (1, cols) if axis == "col" else (rows, 1)
     total = units * groups * count
     names = (("x", "dram", total, "in"), ("y", "dram", total, "out"), ("a", "reg", count, "tmp"))
     x, y, a = (IPointer(name, level, dtype, n, role) for name, level, n, role in names)
-    part = IPointer("part", "reg", dtype, short[0] * short[1], "tmp")
-    wide = IPointer("wide", "reg", dtype, count, "tmp")
     kept = short[0] * short[1]
+    # a slice at an offset that only the run knows keeps a pointer out of registers
+    part = IPointer("part", "reg", dtype, kept * (units if scratch else 1), "tmp")
+    wide = IPointer("wide", "reg", dtype, count, "tmp")
     shared = IPointer("shared", "sram", dtype, units * kept, "tmp")
     other = IPointer("other", "sram", dtype, (units // size) * kept, "tmp")
     pid = var("pid")
     own = pid % units // size
     # the last unit of a block has less of the folded side: its tail counts as nothing
     tail = {"cols" if axis == "row" else "rows": (None, 20 + 3 * units - 3 - 3 * (pid % units) - 2)}
+    sums = ISlice(part, kept * (pid % units) if scratch else 0, short)
     tiles = {p.name: ISlice(p, 0, (rows, cols)) for p in (a, wide)}
     at = ISlice(x, count * pid, (rows, cols)), ISlice(y, count * pid, (rows, cols))
     body = [
         make.move(tiles["a"], at[0]),
         make.reduce(
             "add",
-            ISlice(part, 0, short),
+            sums,
             tiles["a"].replace(**tail),
             axis,
             "group",
             ISlice(shared, size * kept * own, (size, kept)),
             size,
         ),
-        make.broadcast(
-            tiles["wide"], ISlice(part, 0, short), axis, "group", ISlice(other, kept * own, (1, kept)), size
-        ),
+        make.broadcast(tiles["wide"], sums, axis, "group", ISlice(other, kept * own, (1, kept)), size),
         make.binary("sub", tiles["a"], tiles["a"], tiles["wide"]),
         make.move(at[1], tiles["a"]),
     ]
@@ -159,6 +161,14 @@ def test_sets_of_warps(units: int, size: int, barrier: str, axis: str) -> None:
     assert barrier in text
     # a set of one warp has nobody to wait for
     assert (size == 1) == ("slots" not in text)
+
+
+def test_sums_in_scratch() -> None:
+    """A target in memory is the first warp's alone to write, and to read when it is broadcast."""
+    graph, values = grouped(4, 2, "row", scratch=True)
+    (got,) = run_igraph(graph, "uir-cuda", values, device="model")
+    np.testing.assert_array_equal(got, interpreter.run(graph, values)[0])
+    assert "scratch_at" in str(lower(graph))
 
 
 def test_more_sets_than_barriers() -> None:
