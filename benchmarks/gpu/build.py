@@ -75,6 +75,7 @@ def compile_case(case: Case, mod: Any, target: str, device: str, path: pathlib.P
         "seconds": round(time.perf_counter() - start, 1),
         "kernels": [kernel.name for kernel in exe.info.kernels],
         "on_host": {kernel.name: kernel.fallback for kernel in exe.info.kernels if kernel.fallback},
+        "code": {kernel.name: dict(kernel.code) for kernel in exe.info.kernels if kernel.code},
         "summary": {key: value for key, value in report.items() if isinstance(value, int | float | str)},
     }
 
@@ -150,7 +151,7 @@ def build(folder: pathlib.Path, plan: Plan) -> int:
         rows[case.name] = row
         print(f"{case.name}: {row.get('error', '') or str(row['seconds']) + ' s'}", flush=True)
     written = {"small": plan.small, "device": plan.device, "target": plan.target, "cases": rows}
-    (folder / bundle.CASES).write_text(json.dumps(written, indent=1))
+    (folder / bundle.CASES).write_text(json.dumps(written, indent=1, default=str))
     copy_runtime(folder, plan.python)
     copy_benchmark(folder)
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())

@@ -66,6 +66,7 @@ def one_case(
         "streaming": case.streaming,
         "kernels": row.get("kernels", []),
         "on_host": row.get("on_host", {}),
+        "code": row.get("code", {}),
     }
     if "error" in row:
         return {**found, "failed": row["error"]}
@@ -119,7 +120,8 @@ def run(folder: pathlib.Path, options: Any) -> int:
             rows[case.name] = one_case(case, built["cases"][case.name], folder, tvm, facts, options)
         except Exception as error:
             traceback.print_exc()
-            failed = f"{type(error).__name__}: {error}"
+            # Fields of our errors are divided by a character that no table shows.
+            failed = f"{type(error).__name__}: {error}".replace("\x1f", " | ")
             rows[case.name] = {"name": case.name, "group": case.group, "failed": failed}
         if gpu:
             torch.cuda.empty_cache()

@@ -15,6 +15,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+import tvm
 import tvm_ffi
 from uir_tvm.errors import LibraryError
 from uir_tvm.library import cuda, reference
@@ -239,6 +240,33 @@ def test_conv2d(fakes: Any, residual: str, activation: str, bias: bool) -> None:
     )
     check(attrs, attrs.output, random(1, attrs.input), random(2, attrs.weight))
     assert fakes["cudnn"].fake_count(3) == 3, "float32 is not rounded to TF32"
+
+
+@pytest.mark.parametrize("dtype", sorted(CUDA.dtypes))
+def test_on_the_host_model(dtype: str) -> None:
+    """On memory of the host model the CPU computes; what the output's view leaves out keeps its values."""
+    attrs = MatmulAttrs(
+        batch=(2,),
+        m=4,
+        n=6,
+        k=5,
+        a=View((48, 12, 1), 3),
+        b=View((0, 1, 9), 2),
+        out=View((48, 12, 1), 5),
+        bias=True,
+        residual="before_activation",
+        activation="gelu_tanh",
+    )
+    shapes = {"a": (2, 4, 12), "b": (6, 9), "bias": (6,), "residual": (2, 4, 12)}
+    arrays = {name: random(seed, shape, dtype) for seed, (name, shape) in enumerate(shapes.items())}
+    before = random(9, (2, 4, 12), dtype)
+
+    tensors = [tvm.runtime.tensor(array, tvm.ext_dev(0)) for array in (*arrays.values(), before)]
+    tvm_ffi.get_global_func(cuda.MATMUL)(*tensors[:-1], attrs.to_json(), tensors[-1])
+    got = tensors[-1].numpy()
+    want = reference.matmul(attrs, *arrays.values(), out=before)
+    scale = max(1.0, float(np.abs(want).max()))
+    assert float(np.abs(got.astype(np.float64) - want).max()) <= TOLERANCE[dtype] * scale
 
 
 @pytest.mark.parametrize(

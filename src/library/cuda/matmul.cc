@@ -154,7 +154,8 @@ LtProblem MakeLtProblem(const MatmulAttrs& attrs) {
   return problem;
 }
 
-LtMatmul::LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int device_id, int64_t alignment, bool tf32)
+LtMatmul::LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int device_id, int64_t alignment,
+                   const void* bias, bool tf32)
     : api_(lt::Get()),
       handle_(lt::HandleOf(device_id)),
       types_(types),
@@ -174,6 +175,7 @@ LtMatmul::LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int devic
   set(lt::kTransA, static_cast<int32_t>(problem_.a.transposed ? lt::kT : lt::kN));
   set(lt::kTransB, static_cast<int32_t>(problem_.b.transposed ? lt::kT : lt::kN));
   set(lt::kEpilogue, epilogue);
+  if (epilogue_.bias) set(lt::kBiasPointer, bias);
   a_ = MakeLayout(problem_.a, problem_.swapped ? types.b : types.a);
   b_ = MakeLayout(problem_.b, problem_.swapped ? types.a : types.b);
   d_ = MakeLayout(problem_.d, types.out);

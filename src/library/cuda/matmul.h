@@ -41,9 +41,12 @@ LtProblem MakeLtProblem(const MatmulAttrs& attrs);
 /*! Descriptors, algorithm and workspace of one product: made once, run often, from any thread. */
 class LtMatmul {
  public:
-  /*! `alignment`: of all pointers that it will get, in bytes. Throws LibraryError where the library has no algorithm.
+  /*!
+   * `alignment`: of all pointers that it will get, in bytes; `bias`: one that it may get, as the library reads its
+   * alignment. Throws LibraryError where the library has no algorithm.
    */
-  LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int device_id, int64_t alignment, bool tf32);
+  LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int device_id, int64_t alignment, const void* bias,
+           bool tf32);
   ~LtMatmul();
   LtMatmul(const LtMatmul&) = delete;
 

@@ -79,7 +79,10 @@ void MatmulOnGpu(const ffi::PackedArgs& args) {
   static auto* cache = new PlanCache<LtMatmul>();
   const std::string key =
       Key(text, {types.a, types.b, types.out}, device.device_id, alignment, lt::Shared().generation());
-  cache->Get(key, [&] { return std::make_shared<LtMatmul>(attrs, types, device.device_id, alignment, tf32.load()); })
+  cache
+      ->Get(
+          key,
+          [&] { return std::make_shared<LtMatmul>(attrs, types, device.device_id, alignment, data.bias, tf32.load()); })
       ->Run(data, device);
 }
 
