@@ -6,9 +6,9 @@
 namespace uir {
 namespace engine {
 
-void RaceShadow::Resize(size_t bytes) {
+void RaceShadow::Resize(size_t bytes, int shift) {
   bytes_ = bytes;
-  shift_ = 2;
+  shift_ = shift;
   generation_ = 0;
   cells_.reset();
   readers_.clear();
@@ -52,8 +52,7 @@ void RaceShadow::Prepare(const Accessor& by, size_t offset, size_t count) {
     unused_ = 0;
   }
   size_t narrow = offset | count;
-  int shift = narrow % 4 == 0 ? 2 : narrow % 2 == 0 ? 1 : 0;
-  if (shift < shift_) Refine(shift);
+  if (narrow & ((size_t{1} << shift_) - 1)) Refine(__builtin_ctzll(narrow));
 }
 
 uint32_t RaceShadow::NewReaders(const Readers& readers) {

@@ -43,14 +43,18 @@ struct Race {
 /*! \brief Last accesses of one memory. */
 class RaceShadow {
  public:
+  /*! \brief The widest access of one instruction: 16 bytes. */
+  static constexpr int kWidestShift = 4;
   static constexpr uint32_t kMaxGeneration = 4095;
   static constexpr uint32_t kMaxBlocks = 1u << 20;
   static constexpr uint32_t kMaxClock = (1u << 20) - 1;
 
-  /*! \brief Take a new size and forget everything. */
-  void Resize(size_t bytes);
+  /*! \brief Take a new size and forget everything; pieces of 2^shift bytes, until a narrower access is met. */
+  void Resize(size_t bytes, int shift = kWidestShift);
+  /*! \brief Pieces have 2^shift bytes now: what a memory with the same accesses may begin with. */
+  int shift() const { return shift_; }
   /*! \brief Forget everything; needed before generations are used again. */
-  void Clear() { Resize(bytes_); }
+  void Clear() { Resize(bytes_, shift_); }
 
   /*! \brief Note an access to [offset, offset + count) and say whether it races. */
   Race Read(const Accessor& by, size_t offset, size_t count);
@@ -96,7 +100,7 @@ class RaceShadow {
   void AddReader(Cell* cell, const Accessor& by);
 
   size_t bytes_{0};
-  int shift_{2};  // pieces of 4 bytes, until a narrower access is met
+  int shift_{kWidestShift};
   uint32_t generation_{0};
   std::unique_ptr<Cell[], Free> cells_;
   std::vector<Readers> readers_;

@@ -196,6 +196,7 @@ std::string Prepare(const UirSimtLaunch& launch, Arguments* arguments) {
   machine.threads = static_cast<uint32_t>(launch.block);
   machine.shared_bytes = static_cast<size_t>(launch.shared_bytes);
   machine.cooperative = launch.cooperative != 0;
+  machine.shared_shift = engine::RaceShadow::kWidestShift;
   machine.has_deadline = launch.max_seconds > 0;
   if (machine.has_deadline) {
     machine.deadline =

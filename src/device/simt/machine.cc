@@ -198,7 +198,7 @@ std::unique_ptr<Block> StartBlock(uint32_t index, size_t first_stack) {
   }
   block->written.Resize(machine.shared_bytes);
   block->in_flight.Resize(machine.shared_bytes);
-  block->race.Resize(machine.shared_bytes);
+  block->race.Resize(machine.shared_bytes, machine.shared_shift);
   return block;
 }
 
@@ -217,6 +217,7 @@ void RunIndependent() {
     ResetPool();
     std::unique_ptr<Block> block = StartBlock(index, 0);
     RunBlock(block.get());
+    machine.shared_shift = block->race.shift();
   }
 }
 

@@ -133,7 +133,8 @@ struct Machine {
   uint32_t threads{0};
   size_t shared_bytes{0};
   bool cooperative{false};
-  uint32_t generation{0};  // of global memory: one for each launch and barrier of the grid
+  int shared_shift{engine::RaceShadow::kWidestShift};  // of the last block's accesses to shared memory
+  uint32_t generation{0};                              // of global memory: one for each launch and barrier of the grid
 
   // What runs.
   Block* block{nullptr};
