@@ -18,7 +18,7 @@ constexpr double kMeeting = 3.0;
 /*! \brief Slots of one register of one iOp. */
 constexpr double kOperation = 0.5;
 /*! \brief Slots of bringing one register to another layout through scratch: a store, a load, their addresses. */
-constexpr double kConversion = 4.0;
+constexpr double kConversion = 2.5;
 
 int64_t PowerOfTwoIn(int64_t value) { return value == 0 ? kWidestBytes : value & -value; }
 
@@ -117,7 +117,7 @@ double CostOf(const Access& access, const Layout& layout) {
   }
   double instructions = static_cast<double>(fragment.size()) / width.elements;
   double wasted = static_cast<double>(static_cast<int64_t>(sectors.size()) * kSectorBytes - used) / kSectorBytes;
-  double each = 1 + sectors.size() / 4.0 + lines.size() / 8.0 + std::max(wasted, 0.0) / 4.0;
+  double each = 1 + sectors.size() / 4.0 + lines.size() + std::max(wasted, 0.0) / 4.0;
   return instructions * each * access.times;
 }
 

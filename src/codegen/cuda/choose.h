@@ -4,7 +4,8 @@
  * \brief Which layout is cheapest for a class of values: every layout is tried against a simple model of a warp.
  *
  * The model counts issue slots: one for an instruction, a quarter for a 32-byte sector that a memory instruction
- * touches (four sectors go through the first-level cache in a cycle), more for 128-byte lines that it uses in part.
+ * touches (four sectors go through the first-level cache in a cycle), one for a 128-byte line, so that whole lines are
+ * preferred: requests of a part of a line halve what the second-level cache delivers.
  * Only the order of layouts matters, not the figure.
  */
 #ifndef UIR_CODEGEN_CUDA_CHOOSE_H_

@@ -92,6 +92,8 @@ struct Transfer {
   bool stream = false;
   /*! \brief Bytes that every row's start is stated to be a multiple of. */
   int64_t align = 1;
+  /*! \brief The slice that is written from what is loaded: nothing is read outside of its valid box either. */
+  std::optional<ISlice> within;
 };
 
 /*! \brief Prints one kernel; the emitters of iOps get it. */
@@ -116,7 +118,8 @@ class Emitter {
   /*! \brief A fresh array, declared here. */
   Regs Temporary(const std::string& hint, const std::string& dtype, const Fragment& fragment);
   /*!
-   * \brief Loads from memory, inside of the box only; `outside` is the literal (stored type) for the rest.
+   * \brief Loads from memory, inside of the box only; `outside` is the literal (stored type) for the rest; where it
+   * is empty the rest keeps what it holds.
    * By the widest accesses that are proved; through another layout where that one suits memory much better.
    */
   void Load(const Regs& regs, const ISlice& slice, const std::string& outside, const Transfer& how = {});
@@ -151,6 +154,8 @@ class Emitter {
   // ---- memory ---------------------------------------------------------------------------------------------
   /*! \brief Bounds of a slice's valid box, clamped into its shape and named where they are no constants. */
   Box BoxOf(const ISlice& slice);
+  /*! \brief What lies in both boxes. */
+  static Box Both(const Box& a, const Box& b);
   /*! \brief Where a slice in dram, sram or scratch begins. */
   Address AddressOf(const ISlice& slice);
   /*! \brief Pointer to element (row, col), both texts; honours the home's swizzle. */

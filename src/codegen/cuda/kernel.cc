@@ -4,6 +4,7 @@
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
+#include <cctype>
 #include <iterator>
 #include <sstream>
 
@@ -139,6 +140,31 @@ std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& 
          "(" + Join(params, ", ") + ")";
 }
 
+/*! \brief Whether a text holds a word. */
+bool Mentions(const std::string& text, const std::string& name) {
+  auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
+    size_t end = at + name.size();
+    if ((at == 0 || !part(text[at - 1])) && (end == text.size() || !part(text[end]))) return true;
+  }
+  return false;
+}
+
+/*! \brief The definitions whose names the body, or a definition that is kept, speaks of. */
+std::vector<std::string> Used(const std::vector<std::string>& definitions, std::string text) {
+  std::vector<std::string> kept;
+  for (auto line = definitions.rbegin(); line != definitions.rend(); ++line) {
+    size_t equals = line->find(" = ");
+    if (equals != std::string::npos) {
+      size_t start = line->rfind(' ', equals - 1) + 1;
+      if (!Mentions(text, line->substr(start, equals - start))) continue;
+    }
+    kept.insert(kept.begin(), *line);
+    text += *line;
+  }
+  return kept;
+}
+
 void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
   int64_t limit = graph->hardware->sram_bytes;
   if (kernel.shared_bytes <= limit) return;
@@ -190,18 +216,21 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   Printer out;
   out.Open(Signature(kernel, graph, e, needs));
   if (kernel.shared_bytes > 0) out.Line("extern __shared__ __align__(1024) unsigned char smem[];");
-  out.Line("const int lane = threadIdx.x % 32;");
+  std::vector<std::string> definitions = {"const int lane = threadIdx.x % 32;"};
   if (graph->num_units == 1) {
-    out.Line("const int pid = blockIdx.x;");
+    definitions.emplace_back("const int pid = blockIdx.x;");
   } else {
-    out.Line("const int unit = __shfl_sync(0xffffffffu, int(threadIdx.x / 32), 0);  // the same in all lanes");
-    out.Line("const int pid = int(blockIdx.x) * " + std::to_string(graph->num_units) + " + unit;");
+    definitions.emplace_back(
+        "const int unit = __shfl_sync(0xffffffffu, int(threadIdx.x / 32), 0);  // the same in all lanes");
+    definitions.push_back("const int pid = int(blockIdx.x) * " + std::to_string(graph->num_units) + " + unit;");
   }
   if (scratch > 0) {
     std::string own = graph->num_units == 1 ? "" : " + unit * " + std::to_string(scratch);
-    out.Line("const int scratch_at = " + std::to_string(sram) + own + ";  // this warp's own part of smem");
+    definitions.push_back("const int scratch_at = " + std::to_string(sram) + own +
+                          ";  // this warp's own part of smem");
   }
-  for (const std::string& line : e.prologue()) out.Line(line);
+  definitions.insert(definitions.end(), e.prologue().begin(), e.prologue().end());
+  for (const std::string& line : Used(definitions, body.Text())) out.Line(line);
   out.Append(body);
   out.Close();
   kernel.text = out.Text();

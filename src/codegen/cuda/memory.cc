@@ -16,7 +16,7 @@ namespace cuda {
 namespace {
 
 /*! \brief Issue slots of one register on its way through scratch to another layout; as in choose.cc. */
-constexpr double kConversion = 4.0;
+constexpr double kConversion = 2.5;
 constexpr int64_t kUnbounded = 16;
 
 std::string Text(int64_t value) { return std::to_string(value); }
@@ -74,6 +74,15 @@ Box Emitter::BoxOf(const ISlice& slice) {
           Bound(slice->col_begin, slice->cols, false), Bound(slice->col_end, slice->cols, true)};
 }
 
+Box Emitter::Both(const Box& a, const Box& b) {
+  auto both = [](const std::optional<std::string>& x, const std::optional<std::string>& y, const char* which) {
+    if (!x || !y || *x == *y) return x ? x : y;
+    return std::optional<std::string>(std::string(which) + "(" + *x + ", " + *y + ")");
+  };
+  return {both(a.row_begin, b.row_begin, "max"), both(a.row_end, b.row_end, "min"),
+          both(a.col_begin, b.col_begin, "max"), both(a.col_end, b.col_end, "min")};
+}
+
 Address Emitter::AddressOf(const ISlice& slice) {
   const Home& home = plan.HomeOf(slice);
   TVM_FFI_CHECK(!home.registers(), InternalError) << "registers have no address";
@@ -129,6 +138,12 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
     return;
   }
   Box box = BoxOf(slice);
+  if (how.within) {
+    box = Both(box, BoxOf(*how.within));
+    Access other = AccessOf(*how.within, scope);
+    access.row_bounds = std::min(access.row_bounds, other.row_bounds);
+    access.col_bounds = std::min(access.col_bounds, other.col_bounds);
+  }
   load ? Reads(slice) : Writes(slice);
   Width exact = WidthOf(access, f.layout), wide = WidthOf(inner, f.layout);
   out.Open("");
@@ -224,7 +239,9 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
   if (w == 1 && !stream) {
     std::string element = pointer + "[" + (offset.empty() ? "0" : offset.substr(3)) + "]";
     std::string value = regs.At(at[0], at[1], at[2], at[3]);
-    if (load) {
+    if (load && outside.empty()) {
+      out.Line(guard + value + " = " + element + ";");
+    } else if (load) {
       out.Line(value + " = " + (condition.empty() ? element : condition + " ? " + element + " : " + outside) + ";");
     } else {
       out.Line(guard + element + " = " + value + ";");
@@ -241,7 +258,9 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
     std::string each = "for (int n = 0; n < " + Text(w) + "; ++n) ";
     needs.Core("vec");
     needs.Core((load ? "load_vec" : "store_vec") + kind);
-    if (load && condition.empty()) {
+    bool kept = load && outside.empty() && !condition.empty();
+    if (kept) out.Open("if (" + condition + ")");
+    if (load && (condition.empty() || kept)) {
       out.Line("const " + vector + " v = load_vec" + kind + "<" + call + ");");
     } else if (load) {
       out.Line(vector + " v;");
@@ -253,6 +272,7 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
     }
     out.Line("#pragma unroll");
     out.Line(each + (load ? value + " = v.v[n];" : "v.v[n] = " + value + ";"));
+    if (kept) out.Close();
     if (!load) out.Line(guard + "store_vec" + kind + "<" + call + ", v);");
   }
   for (; opened > 0; --opened) out.Close();

@@ -58,12 +58,14 @@ void EmitMove(Emitter& e, const IOp& iop) {
   auto attr = iop->attrs.find("pad");
   bool pad = attr != iop->attrs.end() && (*attr).second != nullptr;
   std::string outside = e.Literal(std::string(iop->dtype), pad ? (*attr).second : ffi::Any(int64_t{0}));
+  Transfer reading = HowOf(e, source, iop);
+  reading.within = target;
   bool by_value = from.registers() || from.kind == Home::Kind::kAlias;
   auto loaded = [&] {
     if (by_value) return e.Source(source, layout);
     Fragment fragment(layout, source->rows, source->cols);
     Regs x = e.Temporary(std::string(source->pointer->name) + "_in", std::string(iop->dtype), fragment);
-    e.Load(x, source, outside, HowOf(e, source, iop));
+    e.Load(x, source, outside, reading);
     return x;
   };
   bool masked = pad && by_value && Bounded(source);
@@ -72,8 +74,9 @@ void EmitMove(Emitter& e, const IOp& iop) {
     return;
   }
   Regs y = e.Target(target, layout);
-  if (!by_value && !y.spare) {
-    e.Load(y, source, outside, HowOf(e, source, iop));
+  if (!by_value && (!y.spare || !pad)) {
+    // what another move has put beside it stays
+    e.Load(y, source, y.spare ? "" : outside, reading);
   } else {
     Regs x = loaded();
     Box box = masked ? e.BoxOf(source) : Box();
