@@ -92,18 +92,32 @@ def space_for(hw: HardwareModel) -> ProductSpace | None:
     return SPACES.get(str(hw.kind))
 
 
-def choose(space: ProductSpace, hw: HardwareModel, outer: int, rows: int, cols: int) -> ProductTile:
-    """The tile for ``outer`` results of (rows, cols): no larger than they are, groups for all processors."""
-    fitting = [
+#: A unit's sums, and two results of its epilogue, are in registers at once.
+HELD = 3
+
+
+def choose(
+    space: ProductSpace, hw: HardwareModel, outer: int, rows: int, cols: int, sum_bytes: int = 4
+) -> ProductTile:
+    """The tile for ``outer`` results of (rows, cols): no larger than they are, groups for all processors.
+
+    Parameters
+    ----------
+    sum_bytes : int
+        Bytes of one sum; a unit's part of the tile fits its registers.
+    """
+    possible = [
         tile
         for tile in space.tiles
-        if tile.units <= hw.num_units and tile.rows < 2 * rows and tile.cols < 2 * cols
+        if tile.units <= hw.num_units
+        and HELD * tile.rows * tile.cols // tile.units * sum_bytes <= hw.reg_bytes
     ]
+    fitting = [tile for tile in possible if tile.rows < 2 * rows and tile.cols < 2 * cols]
     processors = int(hw.figures.get("sms", hw.num_groups))
     for tile in fitting:
         if outer * math.ceil(rows / tile.rows) * math.ceil(cols / tile.cols) >= processors:
             return tile
-    return (fitting or [t for t in space.tiles if t.units <= hw.num_units])[-1]
+    return (fitting or possible)[-1]
 
 
 def share_product(
@@ -112,7 +126,8 @@ def share_product(
     """Schedule a product and its epilogue ``root``, which has the same shape, for units that share tiles."""
     *_, rows, cols = root.spatial
     outer = math.prod(root.spatial[:-2])
-    tile = choose(space, hw, outer, rows, cols)
+    written = sch.get(product.rv).writes[0].source
+    tile = choose(space, hw, outer, rows, cols, dtype_bytes(written.ty.dtype))
     parallel = _share_result(sch, root, tile)
     sch.compute_at(product.rv, parallel, preserve_unit_loops=True)
     sch.set_scope(product.rv, 0, "local")

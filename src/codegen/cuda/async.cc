@@ -79,6 +79,7 @@ class StagedLoop {
     for (const Use& use : all_.uses_) {
       if (use.write && buffers_.count(use.pointer())) made[use.path].copy = true;
     }
+    all_.buffers_.insert(buffers_.begin(), buffers_.end());
     for (auto& [path, step] : made) Merge(&all_.steps_[path], step);
   }
 
@@ -206,7 +207,9 @@ class StagedLoop {
     AsyncStep& step = (*made)[Joined(own_, *reads_.begin())];
     step.wait = stages_ - 1;
     step.barrier = AsyncStep::Barrier::kWarp;
+    // no lane still reads what is overwritten, in the iteration before or in a turn of a loop around this one
     (*made)[Joined(own_, first_load)].barrier = AsyncStep::Barrier::kWarp;
+    (*made)[Joined(path_, *before_.begin())].barrier = AsyncStep::Barrier::kWarp;
     arrived_ = 0;
     alone_ = true;
     return true;

@@ -48,6 +48,8 @@ class AsyncPlan {
 
   /*! \brief The step of a node; nullptr where nothing is to be said of it. */
   const AsyncStep* At(const Path& path) const;
+  /*! \brief The pointers that are filled by copies; the steps order all accesses to them. */
+  const std::set<std::string>& buffers() const { return buffers_; }
 
  private:
   friend class StagedLoop;
@@ -56,6 +58,7 @@ class AsyncPlan {
   const Plan& plan_;
   const std::vector<Use>& uses_;
   std::map<Path, AsyncStep> steps_;
+  std::set<std::string> buffers_;
 };
 
 /*!

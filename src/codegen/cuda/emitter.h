@@ -176,6 +176,8 @@ class Emitter {
   /*! \brief Says that lanes read or write a memory pointer here; prints `__syncwarp();` where lanes may meet. */
   void Reads(const ISlice& slice);
   void Writes(const ISlice& slice);
+  /*! \brief Says that somebody else orders the accesses to a pointer: its reads and writes print no barriers. */
+  void Untrack(const std::string& pointer) { tracked_.erase(pointer); }
   /*! \brief Says that a barrier of the warp or more has just been printed. */
   void Met();
 

@@ -38,7 +38,10 @@ const char* const kReserved =
 /*! \brief The body, printed in order; knows where register arrays are declared. */
 class Walk {
  public:
-  Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e), async_(e->plan, uses) { PlaceDeclarations(uses); }
+  Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e), async_(e->plan, uses) {
+    PlaceDeclarations(uses);
+    for (const std::string& name : async_.buffers()) e_.Untrack(name);
+  }
 
   void Body(const ffi::Array<ffi::ObjectRef>& body, std::vector<int> path) {
     path.push_back(0);
