@@ -110,7 +110,7 @@ def jax_turn(case: Case, sets: Sequence[Sequence[torch.Tensor]], gpu: bool) -> T
     arguments = [[shared(tensor) for tensor in tensors] for tensors in sets]
     program = jax.jit(lambda all_sets: [case.call(ops, tensors) for tensors in all_sets])
     jax.block_until_ready(program(arguments))
-    return Turn(XLA, lambda: jax.block_until_ready(program(arguments)), len(sets))
+    return Turn(XLA, lambda: program(arguments), len(sets), finish=jax.block_until_ready)
 
 
 def turns(

@@ -82,6 +82,10 @@ def markdown(result: dict[str, Any]) -> str:
             _ratio(speedup(row, [EAGER])),
         ]
         lines.append("| " + " | ".join(cells) + " |")
-    lines += ["", "Medians of rounds in turn; * launched one by one, the others as replayed CUDA graphs.", ""]
+    lines += [
+        "",
+        "Medians of rounds in turn, of replayed CUDA graphs; * no graph: calls one by one, or jax's program.",
+        "",
+    ]
     lines += [f"- {key}: {value}" for key, value in result["summary"].items()]
     return "\n".join(lines) + "\n"

@@ -153,6 +153,15 @@ def test_contenders_take_turns() -> None:
     assert all(len(timing.seconds) == 3 for timing in timings.values())
 
 
+def test_the_clock_stops_when_the_last_launch_is_done() -> None:
+    from gpu import measure
+
+    order: list[object] = []
+    turn = measure.Turn("a", lambda: order.append(1) or len(order), calls=1, finish=order.append)  # type: ignore[func-returns-value]
+    assert measure.clock(turn, 3) > 0
+    assert order == [1, 1, 1, 3]
+
+
 def test_input_sets_push_each_other_out_of_the_cache() -> None:
     from gpu import measure
 
