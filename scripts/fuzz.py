@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Draw random functions for some minutes and compare what is compiled of them with NumPy.
 
-``scripts/fuzz.py --minutes N --seed S [--target uir-cuda]`` prints its seed and, for a finding, the smallest program that still
-shows it; exit code 1 then.  The same seed draws the same programs.
+``scripts/fuzz.py --minutes N --seed S [--target uir-cuda]`` prints its seed and, for a finding, the
+smallest program that still shows it; exit code 1 then.  The same seed draws the same programs.
 """
 
 from __future__ import annotations

@@ -44,7 +44,10 @@ def fuzz(description: str | None, minutes: float, one_round: Callable[[int, str]
             failure = one_round(seed, args.target)
             if failure:
                 findings += 1
-                print(f"---- finding in round {seed} (rerun: --target {args.target} --seed {seed})\n{failure}", flush=True)
+                print(
+                    f"---- finding in round {seed} (rerun: --target {args.target} --seed {seed})\n{failure}",
+                    flush=True,
+                )
             seed += 1
     except KeyboardInterrupt:
         print("interrupted")

@@ -111,7 +111,10 @@ def _columns(hardware: HardwareModel) -> IGraph:
     rows, cols, pid = 5, COLS, var("pid")
     x = IPointer("x", "dram", "fp32", 2 * UNITS * rows * cols, "in")
     y = IPointer("y", "dram", "fp32", 2 * cols, "out")
-    tile, part = IPointer("tile", "reg", "fp32", rows * cols, "tmp"), IPointer("part", "reg", "fp32", cols, "tmp")
+    tile, part = (
+        IPointer("tile", "reg", "fp32", rows * cols, "tmp"),
+        IPointer("part", "reg", "fp32", cols, "tmp"),
+    )
     total = IPointer("total", "reg", "fp32", cols, "tmp")
     up = IPointer("up", "sram", "fp32", UNITS * cols, "tmp")
     whole, row = ISlice(tile, 0, (rows, cols)), (1, cols)
@@ -120,7 +123,13 @@ def _columns(hardware: HardwareModel) -> IGraph:
         make.move(whole, ISlice(x, rows * cols * pid, (rows, cols))),
         make.reduce("add", ISlice(part, 0, row), whole, "col"),
         make.reduce(
-            "add", ISlice(total, 0, row), ISlice(part, 0, row), "col", "group", ISlice(up, 0, (UNITS, cols)), UNITS
+            "add",
+            ISlice(total, 0, row),
+            ISlice(part, 0, row),
+            "col",
+            "group",
+            ISlice(up, 0, (UNITS, cols)),
+            UNITS,
         ),
         make.move(ISlice(y, cols * (pid // UNITS), row, **first), ISlice(total, 0, row, **first)),
     ]
@@ -152,7 +161,13 @@ _NO_GROUPS = {"uir-cpu": "4 units in a group"}
 GROUP_FORMS = {
     **{
         f"{op} of pairs, {dtype}": GroupForm(lambda hw, op=op, dtype=dtype: _sets(hw, op, dtype), _NO_GROUPS)
-        for op, dtype in (("max", "fp32"), ("add", "fp64"), ("min", "fp16"), ("max", "bf16"), ("add", "int32"))
+        for op, dtype in (
+            ("max", "fp32"),
+            ("add", "fp64"),
+            ("min", "fp16"),
+            ("max", "bf16"),
+            ("add", "int32"),
+        )
     },
     "sums of columns": GroupForm(_columns, _NO_GROUPS),
     "exchange in a loop": GroupForm(_exchange, _NO_GROUPS),

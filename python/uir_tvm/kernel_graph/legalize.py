@@ -185,7 +185,14 @@ def _legalize_group_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.
     attrs, rank = call.attrs, call.args[0].ty.ndim
     if int(attrs.channel_axis) % rank != 1 or axes_of(list(attrs.axes), rank) != tuple(range(2, rank)):
         return builder.call_te(
-            topi.nn.group_norm, x, gamma, beta, attrs.num_groups, attrs.channel_axis, attrs.axes, attrs.epsilon
+            topi.nn.group_norm,
+            x,
+            gamma,
+            beta,
+            attrs.num_groups,
+            attrs.channel_axis,
+            attrs.axes,
+            attrs.epsilon,
         )
 
     def compute(x: te.Tensor, gamma: te.Tensor, beta: te.Tensor) -> te.Tensor:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partial results by ``rfactor``, where TVM's instruction alone refuses or forgets.
 
-It knows the maximum from the lowest number only, not from -inf, and fails where a block of the function has no
-loop; ``compute_at`` drops the predicate that bounds a ragged reduction.
+It knows the maximum from the lowest number only, not from -inf, and fails where a block of the function has
+no loop; ``compute_at`` drops the predicate that bounds a ragged reduction.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Partials:
         return made
 
     def restore(self, sch: Schedule) -> Schedule:
-        """The schedule with bounds and identities; itself where there are none, else of a rewritten function."""
+        """The schedule with bounds and identities: itself if there are none, or of a rewritten function."""
         if not self.bounds and not self.identities:
             return sch
         by_name = {b.block: b for b in self.bounds}
@@ -101,7 +101,7 @@ def prepare_partials(sch: Schedule) -> tuple[Schedule, Partials]:
 
 
 def _with_identities(func: Any, wanted: dict[str, float], lowest: dict[str, float] | None = None) -> Any:
-    """The function whose reductions start from these values, or from the finite extreme towards ``lowest``."""
+    """The function whose reductions start from these values, or from the finite extreme near ``lowest``."""
 
     def block(node: SBlock) -> SBlock:
         if node.name_hint not in wanted or node.init is None:

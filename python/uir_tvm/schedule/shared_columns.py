@@ -72,9 +72,10 @@ def schedule_columns(sch: Schedule, hw: HardwareModel, tiles: int, columns: int)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
     longest = [_longest(sch, block) for block in reductions]
     extent = max(loop_extent(sch, loop) for loop in longest)
-    exact = any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions) or len(
-        {loop_extent(sch, loop) for loop in longest}
-    ) > 1
+    exact = (
+        any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions)
+        or len({loop_extent(sch, loop) for loop in longest}) > 1
+    )
     sharing = ColumnSharing.of(hw, tiles, columns, extent, exact)
     if exact and any(loop_extent(sch, loop) != extent for loop in longest):
         sharing = ColumnSharing(1, sharing.columns, 1, extent)

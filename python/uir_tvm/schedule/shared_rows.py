@@ -87,9 +87,7 @@ class Sharing:
         return [*([self.chunks] if self.chunks > 1 else []), self.size, self.part]
 
 
-def schedule_shared(
-    sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing
-) -> Schedule:
+def schedule_shared(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing) -> Schedule:
     """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
     sch, partials = prepare_partials(sch)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]

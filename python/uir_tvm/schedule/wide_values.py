@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Narrow floats are computed with in fp32: rounded where they are stored to memory, not after every operation.
+"""Narrow floats are computed with in fp32: rounded where they are stored, not after every operation.
 
 Before::
 
@@ -12,7 +12,8 @@ After::
     Y[i] = bf16(T[i] * f32(0.5))
 
 A GPU has no functions of narrow floats, and every rounding is an instruction; results come nearer to the
-exact ones.  What only moves data stays as it is, and so does a function with an expression that is not known here.
+exact ones.  What only moves data stays as it is, and so does a function with an expression that is not
+known here.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ _PAIRS = (
 )  # fmt: skip
 #: Functions of floats, and what chooses between them.
 _FUNCTIONS = EXPENSIVE | frozenset(
-    "fabs abs floor ceil round nearbyint trunc isnan isinf isfinite if_then_else fma sigmoid fmod copysign".split()
+    "fabs abs floor ceil round nearbyint trunc isnan isinf isfinite if_then_else fma sigmoid fmod "
+    "copysign".split()
 )
 
 
