@@ -113,8 +113,9 @@ class FmaPrinter {
     for (const Readable* r : {&a_, &b_}) {
       if (r->copy.empty()) continue;
       const std::string at = r == &b_ && CopyBytes(a_) > 0 ? " + " + std::to_string(CopyBytes(a_)) : "";
-      e_.out.Line(std::string(r->type->stored) + "* " + r->copy + " = reinterpret_cast<" + r->type->stored + "*>(" +
-                  "smem + " + place + at + ");");
+      e_.needs.Core("shared_at");
+      e_.out.Line("auto " + r->copy + " = shared_at<" + r->type->stored + ", " +
+                  std::to_string(CopyBytes(*r) / r->type->bytes) + ">(smem, " + place + at + ");");
       Regs held = e_.Source(r->slice, e_.plan.HomeOf(r->slice).fragment.layout);
       e_.Each(held, {}, [&](const Cell& at_cell) { Copy(*r, held, at_cell); }, Coordinates{true, true});
     }
