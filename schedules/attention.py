@@ -15,7 +15,7 @@ import attrs
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_parts
-from uir_tvm.schedule.blocks import prim_func
+from uir_tvm.schedule.blocks import dtype_bytes, prim_func
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
 
 HERO = "attention"
@@ -92,12 +92,13 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
 
 
 def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
-    """Sums twice (also scaled), queries, and scores, their arguments, weights and rounded weights."""
-    return 4 * rows * (2 * parts.width + parts.head + 4 * keys + 8)
+    """Sums and what rescales them, queries, and three of scores, mask, arguments and weights at a time."""
+    narrow = dtype_bytes(parts.weight_dtype)
+    return rows * (8 * parts.width + narrow * parts.head + (12 + narrow) * keys + 32)
 
 
 def _sram_bytes(parts: Parts, keys: int) -> int:
-    return 4 * keys * (parts.head + parts.width)
+    return dtype_bytes(parts.weight_dtype) * keys * (parts.head + parts.width)
 
 
 def example() -> Any:

@@ -71,7 +71,7 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     pointers = [*memory.pointers, *leaves.temporaries, *forms.pointers]
     single = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, pointers, body)
     body = list(forward(single, loads=True).body)
-    pool = Pool(names)
+    pool = Pool(names, apart=hardware.sram_bytes > 0)
     body = pool.assign(body, leaves.temporaries)
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
     every = [*memory.pointers, *pool.pointers, *forms.pointers]

@@ -64,7 +64,8 @@ class Parts:
     safe : bool
         Whether a row without weight gives zeros.
     weight_dtype : str
-        To which weights are rounded before they meet the values.
+        To which weights are rounded before they meet the values: that of the values in memory, as matrix
+        units take operands of one dtype.
     output : Output
     """
 
@@ -144,8 +145,7 @@ class _Frame:
     def parts(self, output: Output, params: set[str]) -> Parts:
         weight, value = self._weight_and_value()
         argument = self._argument()
-        narrow, bare = _uncast(weight)
-        safe = self._normalised(bare)
+        safe = self._normalised(_uncast(weight))
         first = self._factors()
         *batch, rows, keys = self.scores.spatial
         parts = Parts(
@@ -161,7 +161,7 @@ class _Frame:
             self.scores.writes[0],
             self.product.writes[0],
             safe,
-            narrow or str(self.product.stmt.body.buffer.dtype),
+            str(_uncast(value).ty),
             output,
         )
         self._check(parts, params)
@@ -314,9 +314,8 @@ def _is_number(expr: Any, number: float) -> bool:
     return isinstance(expr, tirx.IntImm | tirx.FloatImm) and float(expr.value) == number
 
 
-def _uncast(expr: Expr) -> tuple[str | None, Expr]:
-    """The narrowest dtype through which a value goes (None: no cast), and the value before."""
-    narrow = None
+def _uncast(expr: Expr) -> Expr:
+    """A value before casts of it."""
     while isinstance(expr, tirx.Cast):
-        narrow, expr = str(expr.ty), expr.value
-    return narrow, expr
+        expr = expr.value
+    return expr

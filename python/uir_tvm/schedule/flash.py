@@ -402,7 +402,6 @@ class _Writer:
         """The sums, divided by those of the weights, through the epilogue to memory."""
         parts, one = self.parts, tirx.const(1, WIDE)
         inverse = self._buffer("inverse", (self.rows,), WIDE)
-        scaled = self._buffer("scaled", (self.rows, parts.width), WIDE)
 
         def divisor(i: Any) -> Any:
             total = t.load(self.total, i)
@@ -412,7 +411,7 @@ class _Writer:
             at = (*self.batch, self.first_row + i, c)
 
             def read(node: Any) -> Any:
-                return t.load(scaled, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
+                return t.load(self.o, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
 
             indices = [form(*at) for form in parts.output.indices]
             value = parts.output.value(*at, load=read)
@@ -420,7 +419,7 @@ class _Writer:
 
         return [
             self._rows("inverse", inverse, None, divisor),
-            self._rows("scale", scaled, parts.width, lambda i, c: t.load(self.o, i, c) * t.load(inverse, i)),
+            self._rows("scale", self.o, parts.width, lambda i, c: t.load(self.o, i, c) * t.load(inverse, i)),
             t.nest([("i", self.rows), ("c", parts.width)], result),
         ]
 
