@@ -81,9 +81,9 @@ def plan_contraction(planner: Planner) -> tuple[Plan, Roles, tuple[Any, Any]]:
 def _factors(expr: Any) -> tuple[Any, Any] | None:
     """The two factors of a product, casts of it moved into them; widening both is the contraction's own."""
     if isinstance(expr, tirx.Mul):
-        narrow = [_before_widening(factor) for factor in (expr.a, expr.b)]
-        same = None not in narrow and len({str(factor.ty) for factor in narrow}) == 1
-        return (narrow[0], narrow[1]) if same else (expr.a, expr.b)
+        a, b = _before_widening(expr.a), _before_widening(expr.b)
+        same = a is not None and b is not None and str(a.ty) == str(b.ty)
+        return (a, b) if same else (expr.a, expr.b)
     if isinstance(expr, tirx.Cast) and isinstance(expr.value, tirx.Mul):
         return expr.value.a.astype(str(expr.ty)), expr.value.b.astype(str(expr.ty))
     return None
