@@ -57,6 +57,10 @@ SPACES: dict[str, Space] = {
 }
 
 
+#: What a unit moves to sram at a time: more than half of its registers may be on the way.
+STAGED_BYTES = 12 * 1024
+
+
 def matches(sch: Schedule) -> bool:
     """Two products around a maximum and a sum."""
     return looks_like_attention(sch)
@@ -82,13 +86,16 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     keys = min(space.key_bytes // 4, parts.keys)
     while keys > 16 and _reg_bytes(parts, rows, keys) > hw.reg_bytes:
         keys = max(16, keys // 2)
+    staged = hw.sram_bytes > 0
+    while staged and keys > 16 and _sram_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
+        keys = max(16, keys // 2)
     while rows > 1 and _reg_bytes(parts, rows, keys) > hw.reg_bytes:
         rows = max(1, rows // 2)
     units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if hw.sram_bytes else 1
     stages = space.stages
-    while units > 1 and stages > 1 and stages * _sram_bytes(parts, keys) > hw.sram_bytes:
+    while staged and stages > 1 and stages * _sram_bytes(parts, keys) > hw.sram_bytes:
         stages -= 1
-    return FlashTile(rows, keys, space.groups or hw.num_groups, units, stages, space.whole_tiles)
+    return FlashTile(rows, keys, space.groups or hw.num_groups, units, staged, stages, space.whole_tiles)
 
 
 def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:

@@ -179,6 +179,7 @@ def test_what_is_no_attention(body: Any) -> None:
         (AttentionLimits(frozenset({"float16"}), 64), "only of one of float16"),
         (AttentionLimits(frozenset({"float32"}), 8), "heads of 16 elements exceed the registers"),
         (AttentionLimits(frozenset({"float32"}), 64, min_keys=64), "12 keys are too few"),
+        (AttentionLimits(frozenset({"float32"}), 64, min_rows=16), "12 rows on the same keys are too few"),
     ],
 )
 def test_limits_of_a_target_are_named(limits: AttentionLimits, reason: str) -> None:

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import attrs
+import ml_dtypes
 import numpy as np
 import pytest
 import tvm
@@ -19,6 +20,8 @@ from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.kernel_graph.build import build_with
 from uir_tvm.library.registry import CPU, AttentionLimits
+from uir_tvm.optimize import optimize
+from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedule.attention_parts import read_parts
 from uir_tvm.schedule.demo import from_relax
@@ -204,7 +207,33 @@ def test_more_tiles_than_units_are_turns() -> None:
     func = kernel((7, 7), 16, 32, 16)
     parts = read_parts(Schedule(func, debug_mask="none"))
     model = MODELS["cuda"]
-    made = flash_function(func, parts, FlashTile(rows=8, keys=16, groups=2, units=2, whole_tiles=True))
+    made = flash_function(
+        func, parts, FlashTile(rows=8, keys=16, groups=2, units=2, staged=True, whole_tiles=True)
+    )
     graph = extract(made, model)
     verify(graph)
     equivalent(func, graph)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_the_emitted_kernel_is_right_on_the_host_model(dtype: str) -> None:
+    """Two heads on one head of keys, tails of rows and keys, a closed row: the CUDA C++ text, run and checked."""
+    rows, keys, head = 20, 40, 16
+    func = kernel((2, 1), rows, keys, head, dtype)
+    graph = optimize(graph_of(func, "cuda")).graph
+    rng = np.random.default_rng(5)
+    narrow = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16
+    q, k, v = (
+        rng.standard_normal((1, heads, n, head)).astype(narrow)
+        for heads, n in ((2, rows), (1, keys), (1, keys))
+    )
+    seen = rng.random((rows, keys)) < 0.8
+    seen[3] = False
+    by_shape = {q.shape: [q], k.shape: [k, v], seen.shape: [seen]}
+    args = [by_shape[tuple(int(d) for d in p.shape)].pop(0) for p in func.params[:-1]]
+    (result,) = run_igraph(graph, "uir-cuda", *args, device="model")
+    want = masked_reference(q, k.repeat(2, 1), v.repeat(2, 1), seen)
+    # Weights of at most 1 and a result up to 3 are each rounded once.
+    unit = 2.0 ** (-8 if dtype == "bfloat16" else -11)
+    got = np.asarray(result).astype("float64").reshape(want.shape)
+    np.testing.assert_allclose(got, want, atol=2 * 3 * unit)

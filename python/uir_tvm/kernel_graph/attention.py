@@ -256,9 +256,20 @@ def _obstacle(found: Attention, table: LibraryTable) -> str:
     head = max(found.query.shape[-1], found.value.shape[-1])
     if head > limits.max_head:
         return f"heads of {head} elements exceed the registers of a unit: at most {limits.max_head}"
+    rows = _rows(found)
+    if rows < limits.min_rows:
+        return f"{rows} rows on the same keys are too few: fused from {limits.min_rows}"
     if found.key.shape[-1] < limits.min_keys:
         return f"{found.key.shape[-1]} keys are too few: fused from {limits.min_keys}"
     return ""
+
+
+def _rows(found: Attention) -> int:
+    """Rows that share their keys: the queries of a head; of one query, the heads on one head of keys."""
+    rows = found.query.shape[-2]
+    inner = found.key.layout.dims[-3] if len(found.key.shape) > 2 else ()
+    shared = inner[-1][0] if inner and inner[-1][1] == 0 else 1
+    return shared if rows == 1 else rows
 
 
 def _replace(program: Program, found: Attention, counts: dict[Value, int]) -> None:

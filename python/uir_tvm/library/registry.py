@@ -20,11 +20,14 @@ class AttentionLimits:
         Largest head: the sums of a tile's rows stay in registers.
     min_keys : int
         Fewest keys of a row.
+    min_rows : int
+        Fewest rows that share their keys: queries of a head, or with one query the heads on one head of keys.
     """
 
     dtypes: frozenset[str]
     max_head: int
     min_keys: int = 1
+    min_rows: int = 1
 
 
 @attrs.frozen
@@ -97,12 +100,15 @@ CPU = LibraryTable(
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
 )
 #: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
+#: Attention is fused where tensor cores take its operands (fp32 would go through ordinary multiplications, which
+#: the library does better) and a tile of theirs is full: a few rows against all keys are bound by reading these,
+#: which two products spread over the whole device.
 CUDA = LibraryTable(
     functions={"matmul": "uir.library.cuda.matmul", "conv2d": "uir.library.cuda.conv2d"},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
     activations={"nn.relu": "relu", "nn.gelu_tanh": "gelu_tanh"},
     epilogues=(("bias", "residual", "activation"),),
-    attention=AttentionLimits(dtypes=frozenset({"float32", "float16", "bfloat16"}), max_head=128),
+    attention=AttentionLimits(dtypes=frozenset({"float16", "bfloat16"}), max_head=128, min_rows=16),
     only={"conv2d": frozenset({"relu"})},
     packs=False,
     unit_stride=True,

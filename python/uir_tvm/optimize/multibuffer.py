@@ -123,6 +123,10 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
     replaced = _Stager(graph, loop, stages, found, buffers).nodes()
     body = _with(graph.body, str(loop.var), replaced)
     result = graph.replace(body=body, pointers=_pointers(graph, body, buffers))
+    if graph.hardware.sram_bytes > 0:  # where reg is scarce, the copies of the body shall not share it
+        from ..target.webs import rename
+
+        result = rename(result)
     units = int(graph.num_units)
     shared = any(str(b.old.level) == "sram" for b in buffers.values())
     if units > 1 and (shared or any(iop.op == "sync" for iop, _ in walk_body([loop]))):

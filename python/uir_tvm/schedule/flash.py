@@ -63,7 +63,9 @@ class FlashTile:
     groups : int
         Most groups.
     units : int
-        Units of a group; more than one: they share blocks of keys and values in sram.
+        Units of a group, which have neighbouring rows.
+    staged : bool
+        Whether blocks of keys and values are staged in sram, by the units of a group together.
     stages : int
         Blocks of keys in flight; 1 is none ahead.
     whole_tiles : bool
@@ -75,6 +77,7 @@ class FlashTile:
     keys: int
     groups: int
     units: int = 1
+    staged: bool = False
     stages: int = 1
     whole_tiles: bool = False
 
@@ -169,7 +172,6 @@ class _Writer:
         self.buffers: list[Any] = []
         rows = min(tile.rows, parts.rows)
         self.rows, self.keys = rows, min(tile.keys, parts.keys)
-        self.staged = tile.units > 1
         self.row_tiles = math.ceil(parts.rows / (rows * tile.units))
         self.sets = math.prod(parts.batch) * self.row_tiles
         self.groups = min(self.sets, tile.groups)
@@ -208,7 +210,7 @@ class _Writer:
         rest = tirx.floordiv(number, tiles) if tiles > 1 else number
         step = self.rows * self.tile.units
         first = tirx.floormod(number, tiles) * step if tiles > 1 else t.index(0)
-        self.first_row = first + unit * self.rows if self.staged else first
+        self.first_row = first + unit * self.rows if self.tile.units > 1 else first
         batch: list[Any] = []
         for position, extent in enumerate(reversed(self.parts.batch)):
             outermost = math.prod(self.parts.batch[: len(self.parts.batch) - 1 - position]) == 1
@@ -236,8 +238,7 @@ class _Writer:
         return at < self.parts.keys if self.parts.keys % self.keys else None
 
     def _both(self, i: Any, at: Any) -> Any | None:
-        row, key = self._row(i), self._key(at)
-        return tirx.And(row, key) if row is not None and key is not None else row if key is None else key
+        return _and(self._row(i), self._key(at))
 
     # -- the tile -----------------------------------------------------------------------------
     def _tile(self) -> Any:
@@ -293,7 +294,7 @@ class _Writer:
         parts, staging = self.parts, []
         key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731
         value: Any = lambda j, c: parts.value(*self.batch, first + j, c)  # noqa: E731
-        if self.staged:
+        if self.tile.staged:
             key, load_key = self._staged("k", key, parts.head, first)
             value, load_value = self._staged("v", value, parts.width, first)
             staging = [load_key, load_value]
@@ -301,11 +302,9 @@ class _Writer:
 
         def score(i: Any, j: Any) -> Any:
             def read(node: Any) -> Any:
-                return (
-                    t.load(s, i, j)
-                    if node.source.name == parts.scores
-                    else self._padded(self._exists(i), node)
-                )
+                if node.source.name == parts.scores:
+                    return t.load(s, i, j)
+                return self._padded(_and(self._exists(i), self._key(first + j)), node)
 
             return parts.score(*self.batch, self.first_row + i, first + j, load=read)
 
@@ -384,8 +383,7 @@ class _Writer:
             j = unit * share + part
             condition = self._key(first + j)
             if self.keys % units:
-                short = j < self.keys
-                condition = short if condition is None else tirx.And(short, condition)
+                condition = _and(j < self.keys, condition)
             return t.block(
                 f"load_{name}", t.when(condition, t.store(buffer, (j, column), _bare(form(j, column))))
             )
@@ -395,7 +393,7 @@ class _Writer:
                 [("part", share), ("column", columns)], lambda part, column: body(unit, part, column)
             )
 
-        loading = t.loop("unit", units, members, {GROUP: units})
+        loading = t.loop("unit", units, members, {GROUP: units} if units > 1 else None)
         return (lambda j, column: t.load(buffer, j, column)), loading
 
     def _end(self) -> list[Any]:
@@ -422,6 +420,11 @@ class _Writer:
             self._rows("scale", self.o, parts.width, lambda i, c: t.load(self.o, i, c) * t.load(inverse, i)),
             t.nest([("i", self.rows), ("c", parts.width)], result),
         ]
+
+
+def _and(a: Any | None, b: Any | None) -> Any | None:
+    """Both conditions; None is always true."""
+    return b if a is None else a if b is None else tirx.And(a, b)
 
 
 def _source(form: Form) -> str:

@@ -4,8 +4,8 @@
     unary.exp b, a;  reduce.add s, b;  move b, c   ->   unary.exp b, a;  reduce.add s, b;  move b_1, c
 
 Reuse of memory matters where memory has addresses; registers that a compiler names it would only tie
-together.  Only pointers that are used in one straight run of iOps, at constant offsets, are split, and only
-where what is written covers all that is read until it is written anew.
+together.  Only pointers at constant offsets are split, and only where what is written covers all that is read
+until it is written anew, in every straight run of iOps that uses the pointer.
 """
 
 from __future__ import annotations
@@ -81,8 +81,14 @@ def _in_order(body: Sequence[Any], number: Iterator[int] | None = None) -> Itera
 
 def _webs(uses: list[_Use], iops: list[IOp]) -> list[list[_Use]]:
     """The uses in groups that share no value; one group where that cannot be told."""
+    bodies = list(dict.fromkeys(use.body for use in uses))
+    if len(bodies) > 1:
+        runs = [[use for use in uses if use.body == body] for body in bodies]
+        if not all(_makes_its_own(run, iops) for run in runs):
+            return [uses]
+        return [web for run in runs for web in _webs(run, iops)]
     spans = [_span(use.piece) for use in uses]
-    if len({use.body for use in uses}) > 1 or any(span is None for span in spans):
+    if any(span is None for span in spans):
         return [uses]
     webs: list[list[_Use]] = []
     extents: list[tuple[int, int]] = []
@@ -102,6 +108,15 @@ def _webs(uses: list[_Use], iops: list[IOp]) -> list[list[_Use]]:
             extents[-1] = (min(extents[-1][0], low), max(extents[-1][1], high))
         webs[-1].append(use)
     return webs
+
+
+def _makes_its_own(run: list[_Use], iops: list[IOp]) -> bool:
+    """Whether a straight run reads no value from before it: it first writes all that it uses."""
+    spans = [_span(use.piece) for use in run]
+    first = spans[0]
+    if run[0].side != "target" or first is None or not _overwrites(run[0], iops[run[0].position]):
+        return False
+    return all(span is not None and first[0] <= span[0] and span[1] <= first[1] for span in spans)
 
 
 def _span(piece: ISlice) -> tuple[int, int] | None:
