@@ -217,7 +217,7 @@ def test_more_tiles_than_units_are_turns() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_the_emitted_kernel_is_right_on_the_host_model(dtype: str) -> None:
-    """Two heads on one head of keys, tails of rows and keys, a closed row: the CUDA C++ text, run and checked."""
+    """Two heads on one head of keys, tails of rows and keys, a closed row: the CUDA C++ text, run."""
     rows, keys, head = 20, 40, 16
     func = kernel((2, 1), rows, keys, head, dtype)
     graph = optimize(graph_of(func, "cuda")).graph

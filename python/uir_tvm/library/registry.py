@@ -100,9 +100,9 @@ CPU = LibraryTable(
     epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
 )
 #: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
-#: Attention is fused where tensor cores take its operands (fp32 would go through ordinary multiplications, which
-#: the library does better) and a tile of theirs is full: a few rows against all keys are bound by reading these,
-#: which two products spread over the whole device.
+#: Attention is fused where tensor cores take its operands (fp32 would go through ordinary multiplications,
+#: which the library does better) and a tile of theirs is full: a few rows against all keys are bound by
+#: reading these, which two products spread over the whole device.
 CUDA = LibraryTable(
     functions={"matmul": "uir.library.cuda.matmul", "conv2d": "uir.library.cuda.conv2d"},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),
