@@ -71,6 +71,19 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::GlobalDef()
       .def("uir.codegen.cuda", &Print)
+      // for tests: a quasi-affine expression over variables from 0 to below their extents, and its C type
+      .def("uir.codegen.expression",
+           [](const Affine& expr, const ffi::Map<ffi::String, int64_t>& extents) {
+             Scope scope;
+             for (const auto& [name, extent] : extents)
+               scope.Bind(std::string(name), std::string(name), {0, extent - 1});
+             Range range = scope.Of(expr);
+             return Record{{"text", ffi::String(scope.Text(expr))},
+                           {"type", ffi::String(scope.Type(expr))},
+                           {"low", range.low},
+                           {"high", range.high},
+                           {"power_of_two", scope.PowerOfTwo(expr, 16)}};
+           })
       // for tests: element (i, j) of an (R, C) slice -> pairs (lane, register)
       .def("uir.codegen.cuda.owners",
            [](int lanes_r, int lanes_c, int vec_r, int vec_c, bool lanes_col_major, int64_t rows, int64_t cols) {
