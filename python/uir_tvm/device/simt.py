@@ -134,62 +134,62 @@ def compile(source: str, *, limit: float = LIMIT) -> pathlib.Path:
         The model's library or headers are missing.
     """
     gxx, include, model = compiler(), headers(), library()
-    digest = hashlib.sha256(_surroundings(gxx, str(include)) + source.encode())
+    surroundings = _surroundings(gxx, str(include))
     folder = options.cache_dir() / "simt"
-    target = folder / f"{digest.hexdigest()[:32]}.so"
+    target = folder / f"{hashlib.sha256(surroundings + source.encode()).hexdigest()[:32]}.so"
     if target.is_file():
         return target
     folder.mkdir(parents=True, exist_ok=True)
+    prelude = _prelude(folder, gxx, include, surroundings, limit)
     text = target.with_suffix(".cu")
-    # Under a name of its own first: two processes may compile the same text.
+    # Under names of their own first: two processes may compile the same text.
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
-        draft = pathlib.Path(scratch) / target.name
-        (pathlib.Path(scratch) / text.name).write_text(source)
-        os.replace(pathlib.Path(scratch) / text.name, text)
-        built = draft.with_suffix(".o")
-        _run(
-            [
-                gxx,
-                *FLAGS,
-                f"-I{include}",
-                "-include",
-                "uir_simt/prelude.h",
-                "-x",
-                "c++",
-                "-c",
-                str(text),
-                "-o",
-                str(built),
-            ],
-            limit,
-        )
+        draft, built = pathlib.Path(scratch, target.name), pathlib.Path(scratch, "kernel.o")
+        pathlib.Path(scratch, text.name).write_text(source)
+        os.replace(pathlib.Path(scratch, text.name), text)
+        flags = (*FLAGS, f"-I{include}", "-include", str(prelude))
+        _run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
         # Without -fsanitize here: the sanitizer's own library must stay out.
-        _run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", "-luir_simt"], limit)
+        _run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", "-luir_simt"], text, limit)
         os.replace(draft, target)
     return target
 
 
-def _run(command: list[str], limit: float) -> None:
+def _prelude(
+    folder: pathlib.Path, gxx: str, include: pathlib.Path, surroundings: bytes, limit: float
+) -> pathlib.Path:
+    """The prelude, compiled once for all texts: reading it takes longer than most of them."""
+    header = folder / f"prelude-{surroundings.hex()[:16]}.h"
+    compiled = header.with_name(header.name + ".gch")
+    if not compiled.is_file():
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            plain, draft = pathlib.Path(scratch, header.name), pathlib.Path(scratch, compiled.name)
+            plain.write_text('#include "uir_simt/prelude.h"\n')
+            os.replace(plain, header)
+            command = [gxx, *FLAGS, f"-I{include}", "-x", "c++-header", str(header), "-o", str(draft)]
+            _run(command, header, limit)
+            os.replace(draft, compiled)
+    return header
+
+
+def _run(command: list[str], text: pathlib.Path, limit: float) -> None:
+    """Run the compiler; its messages come in English, so that errors are found in them."""
+    environment = {**os.environ, "LC_ALL": "C"}
     try:
         done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            timeout=limit,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
+            command, capture_output=True, text=True, timeout=limit, check=False, env=environment
         )
     except subprocess.TimeoutExpired as error:
         raise ToolchainError(
             f"g++ did not finish in {limit:.0f} seconds.",
-            where=command[-3],
+            where=str(text),
             remedy="unroll less, or raise the limit",
         ) from error
     if done.returncode != 0:
         lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
         raise ToolchainError(
             "The text does not compile for the host model.",
-            where=lines[0] if lines else command[-3],
+            where=lines[0] if lines else str(text),
             need="CUDA C++ of the constructs that the printer emits",
             remedy="see the attribute log for all that g++ wrote",
             log=done.stderr,
