@@ -118,38 +118,23 @@ extern "C" __global__ void __launch_bounds__(128)
     {
       const float* const from = x + 16 * l + 80 * pid + lane_div16 * 40 + lane_mod16;
       const int col = lane_mod16;
-      if (col < end_1) t[0] = from[0];
+      t[0] = col < end_1 ? from[0] : 0.0f;
     }
 
     // broadcast.row.unit.fp32 w(2,16)[cols :-16*l + 40], m(2,1)
-    {
-      const int col = lane_mod16;
-      if (col < end_1) w[0] = m_1[0];
-    }
+    w[0] = m_1[0];
 
     // binary.sub.fp32 t(2,16)[cols :-16*l + 40], t(2,16)[cols :-16*l + 40], w(2,16)[cols :-16*l + 40]
-    {
-      const int col = lane_mod16;
-      if (col < end_1) t[0] = t[0] - w[0];
-    }
+    t[0] = t[0] - w[0];
 
     // unary.exp.fp32 t(2,16)[cols :-16*l + 40], t(2,16)[cols :-16*l + 40]
-    {
-      const int col = lane_mod16;
-      if (col < end_1) t[0] = expf(t[0]);
-    }
+    t[0] = expf(t[0]);
 
     // broadcast.row.unit.fp32 w(2,16)[cols :-16*l + 40], s(2,1)
-    {
-      const int col = lane_mod16;
-      if (col < end_1) w[0] = s[0];
-    }
+    w[0] = s[0];
 
     // binary.div.fp32 t(2,16)[cols :-16*l + 40], t(2,16)[cols :-16*l + 40], w(2,16)[cols :-16*l + 40]
-    {
-      const int col = lane_mod16;
-      if (col < end_1) t[0] = t[0] / w[0];
-    }
+    t[0] = t[0] / w[0];
 
     // move.reg.dram.fp32 y(2,16)[cols :-16*l + 40], t(2,16)[cols :-16*l + 40]
     {
