@@ -35,7 +35,9 @@ class FmaPrinter {
   FmaPrinter(Emitter& e, const IOp& iop) : e_(e), iop_(iop), target_(iop->targets[0]) {
     accumulate_ = iop->attrs.count("accumulate") != 0 && iop->attrs["accumulate"].cast<bool>();
     type_ = &TypeOf(std::string(target_->pointer->dtype));
-    layout_ = e.plan.WorkLayout(iop);
+    // the sums stay where they are; the factors are read from memory whatever their layout
+    const Home& home = e.plan.HomeOf(target_);
+    layout_ = home.registers() ? home.class_layout : e.plan.WorkLayout(iop);
     depth_ = iop->sources[0]->cols;
   }
 
@@ -124,7 +126,7 @@ class FmaPrinter {
   }
 
   void Copy(const Readable& r, const Regs& held, const Cell& at) {
-    std::string inside = e_.Inside(held.fragment, Box{}, at), one = e_.OneOfCopies(held.fragment);
+    std::string inside = e_.Inside(held.fragment, r.box, at), one = e_.OneOfCopies(held.fragment);
     std::string when = inside.empty() ? one : one.empty() ? inside : inside + " && " + one;
     std::string to = r.copy + "[(" + (at.row.empty() ? "0" : at.row) + ") * " + std::to_string(r.pitch) + " + " +
                      (at.col.empty() ? "0" : at.col) + "] = " + held[at] + ";";
