@@ -10,7 +10,7 @@ from typing import Any
 import tvm
 from tvm import relax, te, tirx, topi
 
-from ..frontend.relax_view import axes_of
+from ..frontend.relax_view import axes_of, is_constant
 from .attention import ATTENTION, Attention
 from .program import Op
 
@@ -286,10 +286,26 @@ def _legalize_power(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Ex
     if dtype != "bfloat16":
         return lowered(builder, call)
 
-    def compute(x: te.Tensor, y: te.Tensor) -> te.Tensor:
-        return topi.cast(topi.power(topi.cast(x, "float32"), topi.cast(y, "float32")), dtype)
+    numbers = [_number(arg) for arg in call.args]  # a kernel holds numbers, not constant tensors
+    tensors = [arg for arg, number in zip(call.args, numbers, strict=True) if number is None]
 
-    return builder.call_te(compute, *call.args, primfunc_name_hint="power")
+    def compute(*given: te.Tensor) -> te.Tensor:
+        rest = iter(given)
+        wide = [
+            topi.cast(next(rest), "float32") if number is None else tirx.const(number, "float32")
+            for number in numbers
+        ]
+        return topi.cast(topi.power(*wide), dtype)
+
+    return builder.call_te(compute, *tensors, primfunc_name_hint="power")
+
+
+def _number(arg: tvm.ir.Expr) -> float | None:
+    """The number that a constant argument of one element is; None for others."""
+    if not is_constant(arg):
+        return None
+    array = arg.value.numpy()
+    return float(array.reshape(-1)[0]) if array.size == 1 else None
 
 
 def _legalize_where(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
