@@ -64,7 +64,8 @@ def test_16_bit_floats_round_to_nearest_even(name: str, source: str) -> None:
     x = hard_floats(3000, 65504.0)
     if source == "double":
         # Between two floats as well: a conversion by way of float would round twice.
-        x = x.astype(np.float64) * (1 + 2.0**-40)
+        with np.errstate(invalid="ignore"):
+            x = x.astype(np.float64) * (1 + 2.0**-40)
     y = np.zeros(len(x), np.uint16)
     run(
         f"  for (int i = thread; i < n; i += step) y[i] = {name}(x[i]).__x;",
@@ -101,8 +102,8 @@ def test_fp8_rounds_and_saturates(name: str) -> None:
         params="const float* x, unsigned char* y",
     )
     nan = np.isnan(x)
-    expected = np.clip(x, -limit, limit).astype(dtype).view(np.uint8)
-    np.testing.assert_array_equal(y[~nan], expected[~nan])
+    expected = np.clip(x[~nan], -limit, limit).astype(dtype).view(np.uint8)
+    np.testing.assert_array_equal(y[~nan], expected)
     assert (y[nan] == 0x7F).all()
 
 
