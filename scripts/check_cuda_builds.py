@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile every kernel that uir-cuda prints for the recipes and the models: no spills, no warnings.
 
-``scripts/check_cuda_builds.py [--arch sm_80] [--scale small|full|both] [--json FILE] [NAME ...]`` prints a line
-per kernel and architecture (registers, shared memory, spills, stack); a NAME is a model of tests/models or
-``recipes``; exit code 1 when a kernel spills, draws a warning, does not compile or has no iGraph.
+``scripts/check_cuda_builds.py [--arch sm_80] [--scale small|full|both] [--json FILE] [NAME ...]`` prints a
+line per kernel and architecture (registers, shared memory, spills, stack); a NAME is a model of tests/models
+or ``recipes``; exit code 1 when a kernel spills, draws a warning, does not compile or has no iGraph.
 Needs nvcc or NVRTC, no GPU.  Weights are random: only their shapes matter.
 """
 

@@ -119,6 +119,7 @@ def _columns(hardware: HardwareModel) -> IGraph:
     up = IPointer("up", "sram", "fp32", UNITS * cols, "tmp")
     whole, row = ISlice(tile, 0, (rows, cols)), (1, cols)
     first = {"rows": (None, 1 - pid % UNITS)}
+    buffer = ISlice(up, 0, (UNITS, cols))
     body = [
         make.move(whole, ISlice(x, rows * cols * pid, (rows, cols))),
         make.reduce("add", ISlice(part, 0, row), whole, "col"),
@@ -156,6 +157,9 @@ def _exchange(hardware: HardwareModel) -> IGraph:
 
 
 _NO_GROUPS = {"uir-cpu": "4 units in a group"}
+
+#: What pairs of units reduce.
+PAIRS = (("max", "fp32"), ("add", "fp64"), ("min", "fp16"), ("max", "bf16"), ("add", "int32"))
 
 #: By name.
 GROUP_FORMS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recipes on GPU hardware models: how work is dealt to warps and blocks, and that the iGraphs compute right."""
+"""Recipes on GPU hardware models: how work is dealt to warps and blocks, and that iGraphs compute right."""
 
 from __future__ import annotations
 
@@ -82,10 +82,12 @@ WORK = {
         lambda x: op.sum(x, axis=0), [(1003, 70)], lambda x: x.sum(0), "column reduction", 16, True
     ),
     "columns in the middle, several reduced dimensions": Work(
-        lambda x: op.sum(x, axis=[0, 2]), [(5, 6, 32, 64)], lambda x: x.sum((0, 2)), "column reduction", 8, True
+        lambda x: op.sum(x, axis=[0, 2]), [(5, 6, 32, 64)], lambda x: x.sum((0, 2)),
+        "column reduction", 8, True,
     ),
     "softmax over the channels of an image": Work(
-        lambda x: op.nn.softmax(x, axis=1), [(2, 21, 30, 7)], softmax_of_channels, "column reduction", 4, False
+        lambda x: op.nn.softmax(x, axis=1), [(2, 21, 30, 7)], softmax_of_channels,
+        "column reduction", 4, False,
     ),
     "transposed tiles": Work(
         lambda x: op.permute_dims(op.exp(x), [0, 2, 1]), [(3, 50, 70)],
