@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tile a product gets: no larger than it is, groups for every processor, sums that fit registers."""
+
+from __future__ import annotations
+
+import pytest
+from uir_tvm import hardware
+from uir_tvm.schedule.shared_product import HELD, SPACES, choose, space_for
+
+H200 = hardware.get("h200", "cuda")
+
+
+@pytest.mark.parametrize(
+    "outer, rows, cols, tile",
+    [
+        (1, 4096, 4096, (128, 128)),
+        (1, 1024, 1024, (64, 64)),  # 128 x 128 would give 64 groups to 132 processors
+        (1, 16, 4096, (16, 32)),
+        (64, 100, 64, (128, 64)),
+        (1, 8, 8, (16, 32)),
+    ],
+)
+def test_the_tile(outer: int, rows: int, cols: int, tile: tuple[int, int]) -> None:
+    found = choose(SPACES["cuda"], H200, outer, rows, cols)
+    assert (found.rows, found.cols) == tile
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_a_units_part_fits_its_registers(width: int) -> None:
+    found = choose(SPACES["cuda"], H200, 1, 4096, 4096, width)
+    assert HELD * found.rows * found.cols // found.units * width <= H200.reg_bytes
+
+
+def test_every_tile_can_be_printed() -> None:
+    """Parts of whole 16 x 8 products, groups that the hardware has."""
+    for tile in SPACES["cuda"].tiles:
+        assert tile.rows // tile.row_units % 16 == 0 and tile.cols // tile.col_units % 8 == 0
+        assert tile.units <= H200.num_units
+
+
+def test_a_cpu_shares_no_tiles() -> None:
+    assert space_for(hardware.get(None, "cpu")) is None
