@@ -306,11 +306,20 @@ void Emitter::Writes(const ISlice& slice) {
 
 void Emitter::Enter(const Loop& loop) {
   bounds_.emplace_back();
-  // what an iteration leaves behind, the next one finds
+  // what an iteration leaves behind its last barrier, the next one finds
+  std::set<std::string> read, written;
   for (const Use& use : uses_) {
     bool inside = std::any_of(use.loops.begin(), use.loops.end(), [&](const Loop& one) { return one.same_as(loop); });
-    if (inside && Tracked(use.slice)) (use.write ? written_ : read_).insert(use.pointer());
+    if (!inside) continue;
+    if (use.iop->op == "sync") {
+      read.clear();
+      written.clear();
+    } else if (Tracked(use.slice)) {
+      (use.write ? written : read).insert(use.pointer());
+    }
   }
+  read_.insert(read.begin(), read.end());
+  written_.insert(written.begin(), written.end());
 }
 
 void Emitter::Leave(const Loop& loop) { bounds_.pop_back(); }

@@ -84,7 +84,6 @@ extern "C" __global__ void __launch_bounds__(128)
       #pragma unroll
       for (int n = 0; n < 4; ++n) x_in[n] = v.v[n];
     }
-    __syncwarp();
     {
       auto const to = tile_1 + 64 * (pid & 3) + lane_div8 * 16 + lane_mod8 * 4;
       const int col = lane_mod8 * 4;
