@@ -93,7 +93,7 @@ def _saturate(whole: np.ndarray, to: np.dtype) -> np.ndarray:
 
 
 def _next(x: np.ndarray, to: np.dtype, sign: int) -> np.ndarray:
-    """The next number of a float type, upwards or downwards; NaN beyond the last of a type without infinities."""
+    """The next number up or down; NaN beyond the last of a float type without infinities."""
     infinity = to.type(sign * np.inf)
     if not np.isnan(infinity):
         return np.nextafter(x, infinity)
