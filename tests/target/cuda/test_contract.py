@@ -44,7 +44,7 @@ def check(product: Product, model: str = "h200", fast_math: bool = False) -> tup
 
 @pytest.mark.parametrize("dtype", sorted(SUMS))
 def test_every_dtype_runs_on_its_instruction(dtype: str) -> None:
-    """Whole tiles; what is staged is read without bank conflicts (but b of bytes, and fp64: element by element)."""
+    """Whole tiles; what is staged is read without bank conflicts (bytes and fp64 go one by one)."""
     text, counters = check(Product(64, 64, 64, dtype))
     assert INSTRUCTIONS[dtype] in text
     if dtype in ("float16", "bfloat16", "float32"):
