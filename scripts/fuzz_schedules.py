@@ -3,7 +3,8 @@
 
 ``scripts/fuzz_schedules.py --minutes N --seed S [--target uir-cuda]`` prints its seed, how many schedules
 were accepted, and why the others were refused.  A finding (a wrong result, or an error that is no typed
-refusal) is shrunk to a small function, printed with the steps of its schedule and its iGraph; exit code 1 then.
+refusal) is shrunk to a small function, printed with the steps of its schedule and its iGraph; exit code 1
+then.
 """
 
 from __future__ import annotations

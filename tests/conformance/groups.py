@@ -123,15 +123,7 @@ def _columns(hardware: HardwareModel) -> IGraph:
     body = [
         make.move(whole, ISlice(x, rows * cols * pid, (rows, cols))),
         make.reduce("add", ISlice(part, 0, row), whole, "col"),
-        make.reduce(
-            "add",
-            ISlice(total, 0, row),
-            ISlice(part, 0, row),
-            "col",
-            "group",
-            ISlice(up, 0, (UNITS, cols)),
-            UNITS,
-        ),
+        make.reduce("add", ISlice(total, 0, row), ISlice(part, 0, row), "col", "group", buffer, UNITS),
         make.move(ISlice(y, cols * (pid // UNITS), row, **first), ISlice(total, 0, row, **first)),
     ]
     return IGraph("columns", hardware, 2, UNITS, [x, y, tile, part, total, up], body)
