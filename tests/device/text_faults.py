@@ -69,7 +69,7 @@ VALUES = {
     ),
     "shuffle distance": (
         r"__shfl_xor_sync\(0xffffffffu, [^,;]*, (\d+)\)",
-        _number(1, lambda n: n * 2 % 32 or 1, lambda n: n + 1),
+        _number(1, lambda n: n * 2 % 32 or 2, lambda n: n // 2 or 3),
     ),
     "misaligned vector": (
         r"((?:load|store)_vec(?:_stream)?<\w+, \d+>\()([^,;()]*(?:\([^;]*?\)[^,;()]*)*)(?=[,)])",
