@@ -132,10 +132,14 @@ def share_product(
     sch.compute_at(product.rv, parallel, preserve_unit_loops=True)
     sch.set_scope(product.rv, 0, "local")
     (contracted,) = reduction_loops(sch, product.rv)
-    steps = _split_sums(sch, product, tile, _depth(sch, space, product, loop_extent(sch, contracted)))
+    depth = _depth(sch, space, product, loop_extent(sch, contracted))
+    size = max(dtype_bytes(region.source.ty.dtype) for region in sch.get(product.rv).reads)
+    # half of sram: what results exchange on their way to memory needs the rest
+    room = hw.sram_bytes // 2 // ((tile.rows + tile.cols) * depth * size)
+    steps = _split_sums(sch, product, tile, depth)
     for operand in range(len(sch.get(product.rv).reads)):
         _stage(sch, product, operand, steps, tile)
-    if (stages := min(space.stages, loop_extent(sch, steps))) > 1:
+    if (stages := min(space.stages, room, loop_extent(sch, steps))) > 1:
         sch.pipeline(steps, stages)
     sch.annotate(product.rv, CONTRACT, 1)
 
