@@ -146,3 +146,16 @@ class compiler:
         from uir_tvm.device import compilers
 
         compilers.register()
+
+
+def test_a_tensor_that_starts_between_wide_accesses() -> None:
+    """A view 4 bytes into its memory: 16-byte accesses of the kernel would fault."""
+    _, y = tensors()
+    longer = tvm.runtime.tensor(np.zeros(SIZE + 4, "float32"), tvm.ext_dev(0))
+    shifted = longer._create_view((SIZE,), "float32", relative_byte_offset=4)
+    with pytest.raises(DeviceError, match="widest accesses") as caught:
+        module()["affine"](shifted, y)
+    assert "x" in caught.value.where and "16 bytes" in caught.value.need
+    aligned = longer._create_view((SIZE,), "float32", relative_byte_offset=16)
+    module()["affine"](aligned, y)
+    np.testing.assert_array_equal(y.numpy(), np.ones(SIZE))
