@@ -7,11 +7,11 @@ Before::
     cast.fp16.fp32 u, t
     contract.fp32 c, u, b
 
-After (`dead` takes away what nobody reads any more)::
+After::
 
-    move.sram.reg.fp16 t, s
-    cast.fp16.fp32 u, t
     contract.fp32 c, s, b
+
+The copies that nobody reads any more go at once (`dead`): they may not fit beside each other.
 
 A matrix unit takes operands from shared memory, in a narrower dtype than that of its sums.  An operand is
 replaced by what it is a copy of, through moves from sram and through casts that hold every value, as long as
@@ -30,6 +30,7 @@ import attrs
 
 from ..igraph.iops import problems
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
+from . import dead
 from .definitions import UNBOUNDED, may_meet, place, valid, written
 from .edit import with_slices
 from .exact_casts import holds
@@ -65,8 +66,16 @@ BEFORE = (
 )
 
 AFTER = (
-    _HEAD
-    + "  contract.fp32 c[0; (8,8); (8,1)], s[0; (8,8); (8,1)], s[64; (8,8); (1,8)] [accumulate=false]"
+    HARDWARE
+    + """
+igraph example on toy parallel (1, 1) {
+  x = iPointer(dram, fp16, 128, in)
+  y = iPointer(dram, fp32, 64, out)
+  s = iPointer(sram, fp16, 128)
+  c = iPointer(reg, fp32, 64)
+  move.dram.sram.fp16 s[0; (1,128); (128,1)], x[0; (1,128); (128,1)]
+  contract.fp32 c[0; (8,8); (8,1)], s[0; (8,8); (8,1)], s[64; (8,8); (1,8)] [accumulate=false]
+"""
     + _TAIL
 )
 
@@ -77,7 +86,7 @@ def run(graph: IGraph) -> IGraph:
         return graph
     walk = _Walk()
     body = walk.body(graph.body, _Origins())
-    return graph.replace(body=body) if walk.changed else graph
+    return dead.run(graph.replace(body=body)) if walk.changed else graph
 
 
 @attrs.frozen(eq=False)

@@ -85,7 +85,7 @@ PASSES: tuple[Pass, ...] = (
     Pass(
         "operands",
         "operands",
-        "after promote, which brings operands closer; before dead: the copies are left without readers",
+        "after promote, which brings operands closer; before pad, which wants contractions to read the tiles",
     ),
     Pass(
         "dead",
