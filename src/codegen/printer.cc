@@ -2,8 +2,6 @@
 #include "printer.h"
 
 #include <cctype>
-#include <cstdio>
-#include <cstdlib>
 
 namespace uir {
 namespace codegen {
@@ -75,16 +73,6 @@ std::string Join(const std::vector<std::string>& parts, const std::string& separ
   std::string text;
   for (const std::string& part : parts) text += (text.empty() ? "" : separator) + part;
   return text;
-}
-
-std::string DecimalText(double value) {
-  char buffer[40];
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(buffer, sizeof buffer, "%.*g", digits, value);
-    if (std::strtod(buffer, nullptr) == value) break;
-  }
-  std::string text = buffer;
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
 }
 
 }  // namespace codegen

@@ -55,9 +55,6 @@ class Names {
 /*! \brief `a, b, c`. */
 std::string Join(const std::vector<std::string>& parts, const std::string& separator = ", ");
 
-/*! \brief The shortest decimal text that reads back as the same double; never "inf" or "nan": see `IsFinite`. */
-std::string DecimalText(double value);
-
 }  // namespace codegen
 }  // namespace uir
 

@@ -11,15 +11,12 @@ namespace {
 
 std::string Text(int64_t value) { return std::to_string(value); }
 
-int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
-
 }  // namespace
 
 Emitter::Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs)
     : plan(plan), out(out), names(names), needs(needs), scope(plan.scope()), uses_(uses) {
   std::map<std::string, int> writers, readers;
   for (const Use& use : uses) {
-    if (plan.HomeOf(use.slice).kind == Home::Kind::kAlias) continue;
     ++(use.write ? writers : readers)[use.pointer()];
   }
   for (const IPointer& pointer : plan.graph()->pointers) {
@@ -79,7 +76,6 @@ Regs Emitter::Whole(const ISlice& slice) {
 
 Regs Emitter::Source(const ISlice& slice, const Layout& layout) {
   const Home& home = plan.HomeOf(slice);
-  if (home.kind == Home::Kind::kAlias) return Source(*home.alias, layout);
   Fragment wanted(layout, slice->rows, slice->cols);
   std::string dtype(slice->pointer->dtype), name(slice->pointer->name);
   if (home.registers()) {
@@ -130,12 +126,6 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) {
   for (const std::string& helper : ConversionHelpers(type)) needs.Helper(helper);
   if (auto number = value.as<int64_t>()) return StoredLiteral(type, *number);
   return StoredLiteral(type, value.cast<double>());
-}
-
-int64_t Emitter::AllocateShared(int64_t bytes, int64_t align) {
-  int64_t at = RoundUp(plan.sram_bytes() + extra_shared_bytes_, align);
-  extra_shared_bytes_ = at + bytes - plan.sram_bytes();
-  return at;
 }
 
 std::string Emitter::TemporaryScratch(int64_t bytes) {

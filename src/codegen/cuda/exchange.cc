@@ -42,7 +42,6 @@ Regs Renamed(Emitter& e, const Regs& x) {
 void EmitTranspose(Emitter& e, const IOp& iop) {
   const ISlice target = iop->targets[0];
   ISlice source = iop->sources[0];
-  while (e.plan.HomeOf(source).kind == Home::Kind::kAlias) source = *e.plan.HomeOf(source).alias;
   const Home &from = e.plan.HomeOf(source), &to = e.plan.HomeOf(target);
   if (!to.registers()) {
     Layout layout = from.registers() ? from.fragment.layout : Turned(e.plan.WorkLayout(iop));

@@ -210,7 +210,7 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   Emitter e(plan, uses, body, names, *needs);
   Walk(&e, uses).Body(graph->body, {});
 
-  int64_t sram = plan.sram_bytes() + e.extra_shared_bytes();
+  int64_t sram = plan.sram_bytes();
   int64_t scratch = (plan.scratch_bytes() + e.temporary_scratch_bytes() + 127) / 128 * 128;
   sram = scratch == 0 ? sram : (sram + 127) / 128 * 128;
   kernel.shared_bytes = sram + scratch * graph->num_units;

@@ -86,7 +86,6 @@ Box Emitter::Both(const Box& a, const Box& b) {
 Address Emitter::AddressOf(const ISlice& slice) {
   const Home& home = plan.HomeOf(slice);
   TVM_FFI_CHECK(!home.registers(), InternalError) << "registers have no address";
-  if (home.kind == Home::Kind::kAlias) return AddressOf(*home.alias);
   Address address;
   std::string offset = scope.Text(slice->offset);
   address.text = TextOf(std::string(slice->pointer->name));
@@ -104,7 +103,6 @@ std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
 
 std::string Emitter::Element(const ISlice& slice, const std::string& row, const std::string& col) {
   const Home& home = plan.HomeOf(slice);
-  if (home.kind == Home::Kind::kAlias) return Element(*home.alias, row, col);
   if (home.swizzle_bytes != 0) {
     return Swizzled(slice, scope.Text(slice->offset) + Term(row, slice->row_stride, slice->rows) +
                                Term(col, slice->col_stride, slice->cols));

@@ -53,14 +53,13 @@ Transfer HowOf(const Emitter& e, const ISlice& slice, const IOp& iop) {
 void EmitMove(Emitter& e, const IOp& iop) {
   const ISlice target = iop->targets[0], source = iop->sources[0];
   const Home &to = e.plan.HomeOf(target), &from = e.plan.HomeOf(source);
-  if (to.kind == Home::Kind::kAlias) return;
   Layout layout = e.plan.WorkLayout(iop);
   auto attr = iop->attrs.find("pad");
   bool pad = attr != iop->attrs.end() && (*attr).second != nullptr;
   std::string outside = e.Literal(std::string(iop->dtype), pad ? (*attr).second : ffi::Any(int64_t{0}));
   Transfer reading = HowOf(e, source, iop);
   reading.within = target;
-  bool by_value = from.registers() || from.kind == Home::Kind::kAlias;
+  bool by_value = from.registers();
   auto loaded = [&] {
     if (by_value) return e.Source(source, layout);
     Fragment fragment(layout, source->rows, source->cols);

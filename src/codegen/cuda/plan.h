@@ -33,7 +33,6 @@ struct Home {
     kScratch,    // linear, in the warp's own part of shared memory
     kSram,       // linear, in the block's shared memory
     kDram,       // a parameter of the kernel
-    kAlias,      // nowhere: what the move that writes it reads, which its readers read themselves
   };
   Kind kind = Kind::kDram;
   /*! \brief kRegisters: the piece that the array holds. */
@@ -47,8 +46,6 @@ struct Home {
   /*! \brief kScratch, kSram: the swizzle of a row-major tile (0 = linear, 32, 64, 128), and bytes between its rows. */
   int swizzle_bytes = 0;
   int64_t pitch_bytes = 0;
-  /*! \brief kAlias: what is read instead. */
-  std::optional<ISlice> alias;
   /*! \brief Why a reg pointer is not in registers, for the report. */
   std::string reason;
 
