@@ -83,6 +83,18 @@ def test_a_value_gets_a_pointer_of_its_own() -> None:
     assert lower(graph).source.count("reg<") > sum(p.level == "reg" for p in graph.pointers)
 
 
+def test_a_value_that_nobody_reads_is_not_computed() -> None:
+    """A pointer that is written, and written again before anything reads it: the first value goes."""
+    unread = COPY.replace("  move.dram", "  fill.fp16 t[0; (1,128); (128,1)] [1.5]\n  move.dram", 1)
+    assert "fill" not in lower(parsed(unread)).source and "reg<" in lower(parsed(unread)).source
+
+
+def test_the_name_of_a_library_function_is_no_kernel() -> None:
+    """`exp` is a function of C already, which no kernel may be called."""
+    product = lower(parsed(COPY.replace("igraph copy", "igraph exp")))
+    assert product.launches[0].name != "exp" and f" {product.launches[0].name}(" in product.source
+
+
 def test_hardware_of_another_kind_is_refused() -> None:
     graph = parsed(COPY)
     with pytest.raises(CodegenError, match="for host, a cpu") as caught:

@@ -10,6 +10,7 @@ from tvm import tirx
 
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
+from ...optimize import dead
 from ...optimize.split import is_barrier, phases
 from ..device_kernel import DeviceKernel
 from ..printer import print_source
@@ -66,10 +67,13 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 
 
 def _parts(graph: IGraph) -> Sequence[IGraph]:
-    """The graphs that become kernels, each value with a pointer of its own."""
+    """The graphs that become kernels, each value with a pointer of its own, and none that nobody reads.
+
+    What only a later value of the same pointer kept alive shows when each has a name: nvcc would warn of it.
+    """
     waits = any(is_barrier(iop) for iop, _ in graph.walk())
     parts = [graph] if waits and graph.attrs.get(COOPERATIVE, False) else phases(graph)
-    return [rename(part) for part in parts]
+    return [dead.run(rename(part)) for part in parts]
 
 
 def _check_block(graph: IGraph) -> None:
