@@ -13,8 +13,6 @@ namespace cuda {
 
 namespace {
 
-constexpr int kAsyncArch = 80;
-
 bool IsSharedMemory(const Home& home) { return home.kind == Home::Kind::kSram || home.kind == Home::Kind::kScratch; }
 
 bool IsZeroPadded(const IOp& move) {
@@ -37,7 +35,7 @@ bool Under(const Path& path, const Path& root) {
 }  // namespace
 
 int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move) {
-  if (move->op != "move" || plan.arch().number < kAsyncArch) return 0;
+  if (move->op != "move" || !StagedCopiesOf(plan.arch()).lanes) return 0;
   const ISlice target = move->targets[0], source = move->sources[0];
   if (plan.HomeOf(source).kind != Home::Kind::kDram || !IsSharedMemory(plan.HomeOf(target))) return 0;
   if (!BoxText(target).empty() || source->row_begin || source->col_begin) return 0;
@@ -80,6 +78,13 @@ class StagedLoop {
       if (use.write && buffers_.count(use.pointer())) made[use.path].copy = true;
     }
     all_.buffers_.insert(buffers_.begin(), buffers_.end());
+    std::string name(loop_->var), refusal = WhyNot();
+    if (refusal.empty()) {
+      UseRing(&made);
+      all_.notes_.push_back("loop " + name + ": loads ahead by bulk copies");
+    } else {
+      all_.notes_.push_back("loop " + name + ": loads ahead by cp.async, since " + refusal);
+    }
     for (auto& [path, step] : made) Merge(&all_.steps_[path], step);
   }
 
@@ -89,6 +94,63 @@ class StagedLoop {
     into->commit = into->commit || step.commit;
     if (step.wait) into->wait = into->wait ? std::min(*into->wait, *step.wait) : *step.wait;
     into->barrier = std::max(into->barrier, step.barrier);
+    into->rings.insert(into->rings.end(), step.rings.begin(), step.rings.end());
+    if (step.ring) into->ring = step.ring;
+  }
+
+  /*! \brief Why the copies of the loop cannot be bulk copies; empty where all of them can. */
+  std::string WhyNot() const {
+    for (const Use& use : all_.uses_) {
+      if (!use.write || !buffers_.count(use.pointer())) continue;
+      std::string why = WhyNotBulk(all_.plan_, all_.uses_, use.iop);
+      if (!why.empty()) return why;
+    }
+    if (after_.empty()) return "nothing waits for its last copies";
+    // barrier objects must not be what makes a kernel exceed its shared memory
+    constexpr int64_t kRounded = 128;
+    const IGraph& graph = all_.plan_.graph();
+    int64_t bytes = all_.plan_.sram_bytes() + all_.plan_.scratch_bytes() * graph->num_units + kRounded +
+                    BytesOfRing(all_.plan_, NewRing());
+    for (const Ring& ring : all_.rings_) bytes += BytesOfRing(all_.plan_, ring);
+    return bytes > graph->hardware->sram_bytes ? "shared memory has no room for barrier objects" : "";
+  }
+
+  Ring NewRing() const {
+    Ring ring;
+    ring.stages = stages_;
+    ring.own = alone_;
+    return ring;
+  }
+
+  /*! \brief Turns groups and their waits into those of a ring of barrier objects. */
+  void UseRing(std::map<Path, AsyncStep>* made) {
+    const int ring = static_cast<int>(all_.rings_.size());
+    all_.rings_.push_back(NewRing());
+    for (auto& [path, step] : *made) {
+      if (step.wait || step.commit) step.rings.push_back({ring, step.wait, 0, step.commit});
+      if (step.copy) step.ring = ring;
+      step.wait.reset();
+      step.commit = false;
+    }
+    const Path ahead = stages_ == 2 ? path_ : Joined(path_, *before_.rbegin());
+    Expect(ring, ahead, index_, made);
+    Expect(ring, own_, -1, made);
+  }
+
+  /*! \brief Before the first copy of a group, which is what lies under `level` (before child `until`): its bytes. */
+  void Expect(int ring, const Path& level, int until, std::map<Path, AsyncStep>* made) {
+    int first = -1;
+    int64_t bytes = 0;
+    for (const Use& use : all_.uses_) {
+      const int at = ChildOf(use.path, level);
+      if (!use.write || !buffers_.count(use.pointer()) || at < 0) continue;
+      if (level == path_ && at >= until) continue;
+      first = first < 0 ? at : std::min(first, at);
+      int64_t times = 1;
+      for (size_t i = level.size(); i < use.loops.size(); ++i) times *= use.loops[i]->extent;
+      bytes += times * BytesOfCopy(use.iop);
+    }
+    (*made)[Joined(level, first)].rings.push_back({ring, std::nullopt, bytes, false});
   }
 
   /*! \brief Index in a body of the node that holds a path, where it lies under `root`; else -1. */
@@ -265,20 +327,23 @@ const AsyncStep* AsyncPlan::At(const Path& path) const {
   return found == steps_.end() ? nullptr : &found->second;
 }
 
-void EmitBefore(Emitter& e, const AsyncStep& step) {
+void EmitBefore(Emitter& e, const AsyncPlan& plan, const AsyncStep& step) {
   if (step.wait) {
     e.needs.Intrinsic("cp_async_wait");
     e.out.Line("cp_async_wait<" + std::to_string(*step.wait) + ">();");
   }
+  for (const RingStep& one : step.rings) EmitRingWait(e, one, plan.rings()[one.ring]);
   if (step.barrier == AsyncStep::Barrier::kBlock && e.plan.graph()->num_units > 1) {
     e.out.Line("__syncthreads();");
     e.Met();
   } else if (step.barrier != AsyncStep::Barrier::kNone) {
     e.WarpBarrier();
   }
+  for (const RingStep& one : step.rings) EmitRingBegin(e, one, plan.rings()[one.ring]);
 }
 
-void EmitAfter(Emitter& e, const AsyncStep& step) {
+void EmitAfter(Emitter& e, const AsyncPlan& plan, const AsyncStep& step) {
+  for (const RingStep& one : step.rings) EmitRingCommit(e, one, plan.rings()[one.ring]);
   if (!step.commit) return;
   e.needs.Intrinsic("cp_async_commit");
   e.out.Line("cp_async_commit();");

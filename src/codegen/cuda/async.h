@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file async.h
- * \brief Loads of multi-buffered loops that run while the warp computes: cp.async, its groups and its waits.
+ * \brief Loads of multi-buffered loops that run while the warp computes: which copies, groups and waits there are.
  *
  * The pass `multibuffer` leaves a prologue, a loop whose attribute `stages` is S, and an epilogue.  The loads of one
  * iteration are one group of copies: the prologue commits S - 1 groups, each iteration one more.  What an iteration
  * reads must have arrived for all units that share it: a wait that leaves as many groups in flight as may be, then
- * the barrier that the graph has there anyway.
+ * the barrier that the graph has there anyway.  The copies of a loop are bulk copies where all of them can be (bulk.h),
+ * else each lane's own (cp.async).
  */
 #ifndef UIR_CODEGEN_CUDA_ASYNC_H_
 #define UIR_CODEGEN_CUDA_ASYNC_H_
@@ -17,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "bulk.h"
 #include "plan.h"
 #include "uses.h"
 
@@ -34,11 +36,15 @@ struct AsyncStep {
   enum class Barrier { kNone, kWarp, kBlock };
   /*! \brief The node is a copy that runs on its own. */
   bool copy = false;
+  /*! \brief The ring of that copy, where it is a bulk copy. */
+  std::optional<int> ring;
   /*! \brief Before the node: wait until at most so many groups are in flight. */
   std::optional<int> wait;
   Barrier barrier = Barrier::kNone;
   /*! \brief After the node: what was copied since the last one is a group. */
   bool commit = false;
+  /*! \brief The same of loops with bulk copies, whose groups are counted apart. */
+  std::vector<RingStep> rings;
 };
 
 /*! \brief Which moves of a graph are asynchronous, and where that needs waits. */
@@ -50,6 +56,11 @@ class AsyncPlan {
   const AsyncStep* At(const Path& path) const;
   /*! \brief The pointers that are filled by copies; the steps order all accesses to them. */
   const std::set<std::string>& buffers() const { return buffers_; }
+  /*! \brief Barrier objects of loops with bulk copies. */
+  std::vector<Ring>& rings() { return rings_; }
+  const std::vector<Ring>& rings() const { return rings_; }
+  /*! \brief Lines for people: how each loop copies, and why. */
+  const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   friend class StagedLoop;
@@ -59,6 +70,8 @@ class AsyncPlan {
   const std::vector<Use>& uses_;
   std::map<Path, AsyncStep> steps_;
   std::set<std::string> buffers_;
+  std::vector<Ring> rings_;
+  std::vector<std::string> notes_;
 };
 
 /*!
@@ -67,12 +80,12 @@ class AsyncPlan {
  */
 int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move);
 
-/*! \brief Prints the copies of a move. */
+/*! \brief Prints the copies of a move, each lane its own pieces. */
 void EmitCopy(Emitter& e, const IOp& move);
 
 /*! \brief Prints what a step has before, and after, its node. */
-void EmitBefore(Emitter& e, const AsyncStep& step);
-void EmitAfter(Emitter& e, const AsyncStep& step);
+void EmitBefore(Emitter& e, const AsyncPlan& plan, const AsyncStep& step);
+void EmitAfter(Emitter& e, const AsyncPlan& plan, const AsyncStep& step);
 
 }  // namespace cuda
 }  // namespace codegen

@@ -128,6 +128,12 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) {
   return StoredLiteral(type, value.cast<double>());
 }
 
+int64_t Emitter::AllocateShared(int64_t bytes, int64_t align) {
+  int64_t at = (plan.sram_bytes() + extra_shared_bytes_ + align - 1) / align * align;
+  extra_shared_bytes_ = at + bytes - plan.sram_bytes();
+  return at;
+}
+
 std::string Emitter::TemporaryScratch(int64_t bytes) {
   temporary_scratch_bytes_ = std::max(temporary_scratch_bytes_, bytes);
   Prologue("// what an iOp needs scratch for while it runs");

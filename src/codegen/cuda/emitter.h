@@ -162,6 +162,8 @@ class Emitter {
   std::string Element(const ISlice& slice, const std::string& row, const std::string& col);
   /*! \brief Pointer to an element of a swizzled home, by its index (text) from the pointer's first element. */
   std::string Swizzled(const ISlice& slice, const std::string& index);
+  /*! \brief Shared memory of the block beyond the graph's own; returns its first byte. */
+  int64_t AllocateShared(int64_t bytes, int64_t align);
   /*!
    * \brief Scratch of the warp for use within one iOp; the text of its first byte's place in `smem`.
    * What the previous iOp left there may still be read: call `WarpBarrier()` before writing.
@@ -198,6 +200,7 @@ class Emitter {
   /*! \brief All slices of the graph. */
   const std::vector<Use>& uses() const { return uses_; }
   const std::vector<std::string>& prologue() const { return prologue_; }
+  int64_t extra_shared_bytes() const { return extra_shared_bytes_; }
   int64_t temporary_scratch_bytes() const { return temporary_scratch_bytes_; }
 
  private:
@@ -215,6 +218,7 @@ class Emitter {
   std::map<std::string, std::string> texts_;
   std::vector<std::string> prologue_;
   std::vector<std::map<std::string, std::string>> bounds_{1};
+  int64_t extra_shared_bytes_ = 0;
   int64_t temporary_scratch_bytes_ = 0;
   std::set<std::string> tracked_, read_, written_;
 };

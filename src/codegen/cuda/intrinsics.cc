@@ -240,6 +240,11 @@ Arch Arch::Parse(const std::string& name) {
 
 std::string Arch::Name() const { return "sm_" + std::to_string(number) + (specific ? "a" : ""); }
 
+const StagedCopies& StagedCopiesOf(const Arch& arch) {
+  static const std::vector<StagedCopies> table = {{0, false, false}, {80, true, false}, {90, true, true}};
+  return *std::find_if(table.rbegin(), table.rend(), [&](const auto& row) { return arch.number >= row.arch; });
+}
+
 const std::vector<Intrinsic>& Intrinsics() {
   static const std::vector<Intrinsic> table = Table();
   return table;

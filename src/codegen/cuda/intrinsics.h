@@ -27,6 +27,19 @@ struct Arch {
   std::string Name() const;
 };
 
+/*! \brief How an architecture copies what loops load ahead. */
+struct StagedCopies {
+  /*! \brief The least architecture. */
+  int arch;
+  /*! \brief Whether lanes copy up to 16 bytes each without waiting (cp.async). */
+  bool lanes;
+  /*! \brief Whether one thread copies whole runs, which a barrier object counts (cp.async.bulk). */
+  bool bulk;
+};
+
+/*! \brief The last row of the table whose architecture is reached. */
+const StagedCopies& StagedCopiesOf(const Arch& arch);
+
 /*! \brief A wrapper function around one PTX instruction. */
 struct Intrinsic {
   std::string name;

@@ -41,7 +41,10 @@ class Walk {
   Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e), async_(e->plan, uses) {
     PlaceDeclarations(uses);
     for (const std::string& name : async_.buffers()) e_.Untrack(name);
+    OpenRings(e_, &async_.rings());
   }
+
+  const std::vector<std::string>& notes() const { return async_.notes(); }
 
   void Body(const ffi::Array<ffi::ObjectRef>& body, std::vector<int> path) {
     path.push_back(0);
@@ -52,13 +55,13 @@ class Walk {
         for (const std::string& name : declared->second) e_.Declare(name);
       }
       const AsyncStep* step = async_.At(path);
-      if (step != nullptr) EmitBefore(e_, *step);
+      if (step != nullptr) EmitBefore(e_, async_, *step);
       if (auto loop = node.as<Loop>()) {
         One(*loop, path);
       } else {
-        One(node.as_or_throw<IOp>(), step != nullptr && step->copy);
+        One(node.as_or_throw<IOp>(), step);
       }
-      if (step != nullptr) EmitAfter(e_, *step);
+      if (step != nullptr) EmitAfter(e_, async_, *step);
       ++path.back();
     }
   }
@@ -108,12 +111,14 @@ class Walk {
     e_.out.Close();
   }
 
-  void One(const IOp& iop, bool copy) {
+  void One(const IOp& iop, const AsyncStep* step) {
     std::string text = Describe(iop);
     e_.where = std::string(e_.plan.graph()->name) + ": " + text;
     e_.out.Blank();
     e_.out.Comment(text);
-    if (copy) {
+    if (step != nullptr && step->ring) {
+      EmitBulkCopy(e_, iop, async_.rings()[*step->ring]);
+    } else if (step != nullptr && step->copy) {
       EmitCopy(e_, iop);
     } else {
       OpRowOf(iop).emit(e_, iop);
@@ -171,11 +176,12 @@ std::vector<std::string> Used(const std::vector<std::string>& definitions, std::
 void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
   int64_t limit = graph->hardware->sram_bytes;
   if (kernel.shared_bytes <= limit) return;
-  CodegenError("A kernel needs more shared memory than a block may have.", std::string(graph->name),
-               std::to_string(kernel.shared_bytes) + " bytes: " + std::to_string(plan.sram_bytes()) +
-                   " of sram pointers, the rest for reg pointers that cannot be in registers and for exchanges",
-               std::to_string(limit) + " bytes on " + std::string(graph->hardware->name),
-               "smaller tiles, or fewer units in a group");
+  CodegenError(
+      "A kernel needs more shared memory than a block may have.", std::string(graph->name),
+      std::to_string(kernel.shared_bytes) + " bytes: " + std::to_string(plan.sram_bytes()) +
+          " of sram pointers, the rest for reg pointers that cannot be in registers, exchanges and barrier objects",
+      std::to_string(limit) + " bytes on " + std::string(graph->hardware->name),
+      "smaller tiles, or fewer units in a group");
 }
 
 }  // namespace
@@ -208,9 +214,10 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   Names names(Reserved());
   Printer body(1);
   Emitter e(plan, uses, body, names, *needs);
-  Walk(&e, uses).Body(graph->body, {});
+  Walk walk(&e, uses);
+  walk.Body(graph->body, {});
 
-  int64_t sram = plan.sram_bytes();
+  int64_t sram = plan.sram_bytes() + e.extra_shared_bytes();
   int64_t scratch = (plan.scratch_bytes() + e.temporary_scratch_bytes() + 127) / 128 * 128;
   sram = scratch == 0 ? sram : (sram + 127) / 128 * 128;
   kernel.shared_bytes = sram + scratch * graph->num_units;
@@ -237,6 +244,7 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   out.Append(body);
   out.Close();
   kernel.text = out.Text();
+  kernel.notes = walk.notes();
   for (const IPointer& pointer : graph->pointers) {
     std::string pointer_name(pointer->name);
     const Home& home = plan.HomeOf(pointer_name);

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bulk.h"
+
+#include <algorithm>
+#include <cstdint>
+
+#include "async.h"
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+std::string Text(int64_t value) { return std::to_string(value); }
+
+/*! \brief The runs of a move that are contiguous on both sides. */
+struct Runs {
+  bool along_rows = true;
+  int64_t count = 1;
+  int64_t bytes = 0;
+};
+
+Runs RunsOf(const IOp& move) {
+  const ISlice target = move->targets[0], source = move->sources[0];
+  const int bytes = TypeOf(std::string(source->pointer->dtype)).bytes;
+  Runs runs;
+  runs.along_rows = source->col_stride == 1 && target->col_stride == 1;
+  const int64_t lines = runs.along_rows ? source->rows : source->cols;
+  const int64_t length = runs.along_rows ? source->cols : source->rows;
+  auto follows = [&](const ISlice& slice) {
+    return lines == 1 || (runs.along_rows ? slice->row_stride : slice->col_stride) == length;
+  };
+  const bool one = follows(source) && follows(target);
+  runs.count = one ? 1 : lines;
+  runs.bytes = (one ? lines * length : length) * bytes;
+  return runs;
+}
+
+/*! \brief Whether runs have, and begin on both sides at, multiples of what a bulk copy moves. */
+bool IsAligned(const Plan& plan, const IOp& move) {
+  constexpr int64_t kPiece = 16;
+  const Runs runs = RunsOf(move);
+  auto align = move->attrs.find("align");
+  const int64_t stated = align == move->attrs.end() ? 1 : (*align).second.cast<int64_t>();
+  bool aligned = runs.bytes % kPiece == 0;
+  for (const ISlice& slice : {move->sources[0], move->targets[0]}) {
+    const int64_t pitch =
+        (runs.along_rows ? slice->row_stride : slice->col_stride) * TypeOf(std::string(slice->pointer->dtype)).bytes;
+    aligned = aligned && (runs.count == 1 || pitch % kPiece == 0);
+    aligned = aligned && AccessOf(slice, plan.scope(), stated).align % kPiece == 0;
+  }
+  return aligned;
+}
+
+/*! \brief The barrier object of a group, and the parity of its phase. */
+std::string Barrier(const Ring& ring, const std::string& group) {
+  return ring.full + " + " + group + " % " + Text(ring.stages);
+}
+
+}  // namespace
+
+std::string WhyNotBulk(const Plan& plan, const std::vector<Use>& uses, const IOp& move) {
+  const ISlice target = move->targets[0], source = move->sources[0];
+  const std::string name(source->pointer->name);
+  if (!StagedCopiesOf(plan.arch()).bulk) return plan.arch().Name() + " has no bulk copies";
+  if (!BoxText(source).empty()) return name + " has a ragged end";
+  if (plan.HomeOf(target).swizzle_bytes != 0) return std::string(target->pointer->name) + " is swizzled";
+  if (!IsAligned(plan, move)) {
+    return "the rows of " + name + " are not proved to have, and to begin at, multiples of 16 bytes";
+  }
+  // what this kernel wrote would have to be made visible to the engine that copies
+  const bool written =
+      std::any_of(uses.begin(), uses.end(), [&](const Use& use) { return use.write && use.pointer() == name; });
+  return written ? "the kernel writes " + name + " itself" : "";
+}
+
+int64_t BytesOfRing(const Plan& plan, const Ring& ring) {
+  return ring.stages * static_cast<int64_t>(sizeof(uint64_t)) * (ring.own ? plan.graph()->num_units : 1);
+}
+
+int64_t BytesOfCopy(const IOp& move) {
+  const Runs runs = RunsOf(move);
+  return runs.count * runs.bytes;
+}
+
+void OpenRings(Emitter& e, std::vector<Ring>* rings) {
+  if (rings->empty()) return;
+  const int64_t units = e.plan.graph()->num_units;
+  bool shared = false;
+  e.Prologue("// barrier objects of loads that run ahead, the groups of them that have begun and that have arrived");
+  for (Ring& ring : *rings) {
+    ring.full = e.names.Fresh("full");
+    ring.begun = e.names.Fresh("begun");
+    ring.waited = e.names.Fresh("waited");
+    std::string at = Text(e.AllocateShared(BytesOfRing(e.plan, ring), sizeof(uint64_t)));
+    if (ring.own && units > 1) at += " + unit * " + Text(ring.stages * static_cast<int64_t>(sizeof(uint64_t)));
+    e.needs.Core("shared_at");
+    e.Prologue("auto " + ring.full + " = shared_at<uint64_t, " + Text(ring.stages) + ">(smem, " + at + ");");
+    e.Prologue("unsigned " + ring.begun + " = 0;");
+    e.Prologue("unsigned " + ring.waited + " = 0;");
+    shared = shared || (!ring.own && units > 1);
+    e.needs.Intrinsic("mbarrier_init");
+    for (int i = 0; i < ring.stages; ++i) {
+      e.Prologue(std::string("if (") + (ring.own ? "lane" : "threadIdx.x") + " == 0) mbarrier_init(" + ring.full +
+                 " + " + Text(i) + ", " + Text(ring.own ? 1 : units) + ");");
+    }
+  }
+  // the engine that copies sees them initialised, and so does everybody else
+  e.needs.Intrinsic("fence_async");
+  e.Prologue("if (lane == 0) fence_async();");
+  e.Prologue(shared ? "__syncthreads();" : "__syncwarp();");
+}
+
+void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring) {
+  const ISlice target = move->targets[0], source = move->sources[0];
+  const Runs runs = RunsOf(move);
+  e.Reads(source);
+  e.Writes(target);
+  e.needs.Intrinsic("bulk_copy");
+  std::string line = "0";
+  if (runs.count == 1) {
+    e.out.Open("if (lane == 0)");
+  } else {
+    line = e.names.Fresh("line");
+    e.out.Line("#pragma unroll");
+    e.out.Open("for (int " + line + " = lane; " + line + " < " + Text(runs.count) + "; " + line + " += 32)");
+  }
+  const std::string row = runs.along_rows ? line : "0", col = runs.along_rows ? "0" : line;
+  e.out.Line("bulk_copy(" + e.Element(target, row, col) + ", " + e.Element(source, row, col) + ", " + Text(runs.bytes) +
+             ", " + Barrier(ring, ring.begun) + ");");
+  e.out.Close();
+}
+
+void EmitRingWait(Emitter& e, const RingStep& step, const Ring& ring) {
+  if (!step.wait) return;
+  e.needs.Intrinsic("mbarrier_wait");
+  const std::string left = *step.wait == 0 ? "" : " + " + Text(*step.wait);
+  e.out.Open("for (; " + ring.waited + left + " < " + ring.begun + "; ++" + ring.waited + ")");
+  e.out.Line("mbarrier_wait(" + Barrier(ring, ring.waited) + ", " + ring.waited + " / " + Text(ring.stages) + " % 2);");
+  e.out.Close();
+}
+
+void EmitRingBegin(Emitter& e, const RingStep& step, const Ring& ring) {
+  if (step.expect == 0) return;
+  e.needs.Intrinsic("mbarrier_expect_tx");
+  e.out.Line("if (lane == 0) mbarrier_expect_tx(" + Barrier(ring, ring.begun) + ", " + Text(step.expect) + ");");
+}
+
+void EmitRingCommit(Emitter& e, const RingStep& step, const Ring& ring) {
+  if (step.commit) e.out.Line("++" + ring.begun + ";");
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file bulk.h
+ * \brief Loads of multi-buffered loops by bulk copies: whole runs of memory, counted by barrier objects.
+ *
+ * A loop of S stages has a ring of S barrier objects; the n-th group of copies belongs to number n % S, in its phase
+ * n / S.  Every warp that loads a part of the group says how many bytes it fetches, and copies them; whoever reads
+ * waits for the phase.  Where warps have tiles of their own, each of them has a ring of its own.
+ */
+#ifndef UIR_CODEGEN_CUDA_BULK_H_
+#define UIR_CODEGEN_CUDA_BULK_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan.h"
+#include "uses.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+class Emitter;
+
+/*! \brief The barrier objects of one loop. */
+struct Ring {
+  int stages = 2;
+  /*! \brief Whether each warp has its own. */
+  bool own = false;
+  /*! \brief Texts: the first barrier object, the groups begun, the groups waited for. */
+  std::string full, begun, waited;
+};
+
+/*! \brief What a ring does before, and after, a node of the loop tree. */
+struct RingStep {
+  int ring = 0;
+  /*! \brief Before: wait until at most so many groups are in flight. */
+  std::optional<int> wait;
+  /*! \brief Before: the next group begins, of which this warp copies so many bytes. */
+  int64_t expect = 0;
+  /*! \brief After: the group is complete. */
+  bool commit = false;
+};
+
+/*! \brief Why a copy that runs ahead cannot be a bulk copy; empty where it can. */
+std::string WhyNotBulk(const Plan& plan, const std::vector<Use>& uses, const IOp& move);
+
+/*! \brief Bytes of shared memory that a ring takes. */
+int64_t BytesOfRing(const Plan& plan, const Ring& ring);
+
+/*! \brief Bytes that a warp copies in one run of a move. */
+int64_t BytesOfCopy(const IOp& move);
+
+/*! \brief Names the rings, finds room for them and prints their initialisation at the kernel's start. */
+void OpenRings(Emitter& e, std::vector<Ring>* rings);
+
+/*! \brief Prints the copies of a move. */
+void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring);
+
+/*! \brief Prints what a step has before, and after, its node: first waits, then (after barriers) what begins. */
+void EmitRingWait(Emitter& e, const RingStep& step, const Ring& ring);
+void EmitRingBegin(Emitter& e, const RingStep& step, const Ring& ring);
+void EmitRingCommit(Emitter& e, const RingStep& step, const Ring& ring);
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_CUDA_BULK_H_
