@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drives CMake: the native library is one extension that lands beside the Python package."""
+"""Drives CMake: each native library is an extension that lands beside the Python package."""
 
 import os
 import pathlib
@@ -13,14 +13,21 @@ ROOT = pathlib.Path(__file__).parent.resolve()
 
 
 class CMakeBuild(build_ext):
-    """Build ``libuir_tvm.so`` with CMake against the installed tvm-ffi and TVM runtime."""
+    """Build the libraries with CMake against the installed tvm-ffi and TVM runtime."""
 
     def get_ext_filename(self, fullname: str) -> str:
         return os.path.join(*fullname.split(".")) + ".so"
 
-    def build_extension(self, ext: Extension) -> None:
-        target = pathlib.Path(self.get_ext_fullpath(ext.name)).resolve()
-        build = (ROOT / "build").resolve()
+    def run(self) -> None:
+        self._run_cmake()
+        super().run()
+        if not self.inplace and not getattr(self, "editable_mode", False):
+            # the headers that kernels of the host model are compiled against; in a source tree they are in src
+            package = pathlib.Path(self.get_ext_fullpath("uir_tvm.libuir_simt")).resolve().parent
+            self.copy_tree(str(ROOT / "src/device/simt/include"), str(package / "simt_include"))
+
+    def _run_cmake(self) -> None:
+        build = ROOT / "build"
         build.mkdir(parents=True, exist_ok=True)
         # A cache left by another interpreter (pip's isolated build) points at paths that are gone.
         (build / "CMakeCache.txt").unlink(missing_ok=True)
@@ -29,17 +36,16 @@ class CMakeBuild(build_ext):
         )
         jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
         subprocess.run(["cmake", "--build", build, "--parallel", jobs], check=True)
+
+    def build_extension(self, ext: Extension) -> None:
+        target = pathlib.Path(self.get_ext_fullpath(ext.name)).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
-        self.copy_file(str(build / "libuir_tvm.so"), str(target))
-        # The host model of CUDA devices: its library beside ours, and the headers that its kernels need.
-        (target.parent / "libuir_simt.so").unlink(missing_ok=True)
-        self.copy_file(str(build / "libuir_simt.so"), str(target.parent / "libuir_simt.so"))
-        if not self.inplace and not getattr(self, "editable_mode", False):
-            self.copy_tree(str(ROOT / "src/device/simt/include"), str(target.parent / "simt_include"))
+        self.copy_file(str(ROOT / "build" / target.name), str(target))
 
 
 setup(
-    ext_modules=[Extension("uir_tvm.libuir_tvm", sources=[])],
+    # the compiler's library, and the host model of CUDA devices
+    ext_modules=[Extension("uir_tvm.libuir_tvm", sources=[]), Extension("uir_tvm.libuir_simt", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
 )

@@ -34,7 +34,9 @@ def devices(draw: Draw, like: HardwareModel | None = None) -> HardwareModel:
 
     units, groups = choose((2, 4, 1, 3, 8)), choose((2, 1, 3))
     reg, sram = choose(REG_BYTES), choose(SRAM_BYTES)
-    kind, figures = ("test", {}) if like is None else (like.kind, like.figures)
+    kind, figures = ("test", {}) if like is None else (like.kind, dict(like.figures))
+    if "group_units" in figures:
+        figures["group_units"] = min(units, int(figures["group_units"]))
     return HardwareModel(f"random-{groups}x{units}", kind, groups, units, reg, sram, 64, figures)  # type: ignore[call-arg]
 
 
