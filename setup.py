@@ -22,7 +22,7 @@ class CMakeBuild(build_ext):
         self._run_cmake()
         super().run()
         if not self.inplace and not getattr(self, "editable_mode", False):
-            # the headers that kernels of the host model are compiled against; in a source tree they are in src
+            # headers that kernels of the host model are compiled against; a source tree has them in src
             package = pathlib.Path(self.get_ext_fullpath("uir_tvm.libuir_simt")).resolve().parent
             self.copy_tree(str(ROOT / "src/device/simt/include"), str(package / "simt_include"))
 
