@@ -9,6 +9,8 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+import uir_tvm
+from tvm import relax
 from tvm.relax import op
 from uir_tvm import hardware
 from uir_tvm.extract import extract
@@ -217,3 +219,24 @@ def test_a_kind_without_a_row_is_tiled_as_a_cpu() -> None:
     assert space_of(hardware.get(None, "cpu")) is CPU
     other = type(H200)("other", "unheard", 1, 1, 1 << 14, 0, 64, {})
     assert space_of(other) is CPU
+
+
+def test_two_results_share_their_rows() -> None:
+    """A sum that goes on beside its normalisation: both outputs are written from one nest of shared rows."""
+    builder = relax.BlockBuilder()
+    x, y = (relax.Var(name, relax.TensorType((3, 2304), "float32")) for name in "xy")
+    g = relax.Var("g", relax.TensorType((2304,), "float32"))
+    with builder.function("main", [x, y, g]):
+        with builder.dataflow():
+            total = builder.emit_output(op.add(x, y))
+            bias = builder.emit(op.zeros((2304,), "float32"))
+            result = builder.emit_output(op.nn.layer_norm(total, g, bias, axes=[-1]))
+        builder.emit_func_output(relax.Tuple([total, result]))
+    exe = uir_tvm.compile(builder.get(), "uir-cuda")
+    (kernel,) = exe.info.kernels
+    assert kernel.recipe == "normalization" and not kernel.fallback
+    assert "parallel (3, 8)" in kernel.texts["optimize"]
+    rng = np.random.default_rng(0)
+    a, b, gain = (rng.standard_normal(shape).astype("float32") for shape in ((3, 2304), (3, 2304), (2304,)))
+    for got, want in zip(exe(a, b, gain), (a + b, normed((a + b).astype("float64"), gain)), strict=True):
+        np.testing.assert_allclose(got, want, atol=TOLERANCE * float(np.abs(want).max()), rtol=0)

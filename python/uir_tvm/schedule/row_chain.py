@@ -158,7 +158,8 @@ def map_chain(
 
 
 def _merge(sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo]) -> Nest:
-    value = sch.get(nests[0][0]).annotations[PARALLEL]
+    outer = dict(sch.get(nests[0][0]).annotations)
+    value = outer[PARALLEL]
     if any(sch.get(pid).annotations[PARALLEL] != value for pid, _ in nests):
         raise ScheduleError(
             "The output blocks were dealt to different numbers of units.",
@@ -166,11 +167,13 @@ def _merge(sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo]) 
             remedy="another recipe fits this function",
         )
     for pid, lid in nests:
-        sch.unannotate(pid, PARALLEL)
+        for name in list(sch.get(pid).annotations):
+            sch.unannotate(pid, name)
         sch.unannotate(lid, LOOP)
     lid = sch.merge(*[lid for _, lid in nests])
     pid = sch.get_loops(roots[0].rv)[0]
-    sch.annotate(pid, PARALLEL, value)
+    for name, given in outer.items():
+        sch.annotate(pid, name, given)
     sch.annotate(lid, LOOP, 1)
     return Nest(pid, lid, tuple(roots))
 
