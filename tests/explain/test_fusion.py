@@ -82,20 +82,36 @@ def test_what_others_need_must_be_written_anyway() -> None:
     assert sorted(border.saved_bytes for border in borders(graph)) == [256, 256]
 
 
-def test_equal_borders_are_told_once() -> None:
-    """Of a chain that is no attention (softmax between products would be one, with reasons of its own)."""
+def chain(operator):
+    """Products with an operator behind each."""
 
     def body(emit, x):
         for seed in range(3):
-            x = emit(op.nn.log_softmax(emit(op.matmul(x, constant(8, 8, seed=seed)))))
+            x = emit(operator(emit(op.matmul(x, constant(8, 8, seed=seed)))))
         return x
 
     found = borders(json.loads(kernel_graph.build(module({"x": ((4, 8), F32)}, body)).to_json()))
-    assert sorted((b.producer, b.consumer, b.times) for b in found) == [
+    assert all(b.saved_bytes == b.times * 256 for b in found)
+    return sorted((b.producer, b.consumer, b.times, b.reason.partition(":")[0]) for b in found)
+
+
+def test_equal_borders_are_told_once() -> None:
+    epilogue = "nn.log_softmax is no epilogue of library.matmul"
+    assert [border[:3] for border in chain(op.nn.log_softmax)] == [
         ("library matmul", "log_softmax", 3),
         ("log_softmax", "library matmul", 2),
     ]
-    assert all(b.saved_bytes == b.times * 256 for b in found)
+    assert chain(op.nn.log_softmax)[0][3] == epilogue
+
+
+def test_borders_of_an_attention_have_its_reason() -> None:
+    """Softmax between two products is one, which the last softmax has not behind it."""
+    assert [border[:3] for border in chain(op.nn.softmax)] == [
+        ("library matmul", "softmax", 1),
+        ("library matmul", "softmax", 2),
+        ("softmax", "library matmul", 2),
+    ]
+    assert [border[3] for border in chain(op.nn.softmax)][1:] == ["attention", "attention"]
 
 
 def test_operators_that_tvm_cannot_merge_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
