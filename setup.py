@@ -23,8 +23,9 @@ class CMakeBuild(build_ext):
         super().run()
         if not self.inplace and not getattr(self, "editable_mode", False):
             # headers that kernels of the host model are compiled against; a source tree has them in src
-            package = pathlib.Path(self.get_ext_fullpath("uir_tvm.libuir_simt")).resolve().parent
-            self.copy_tree(str(ROOT / "src/device/simt/include"), str(package / "simt_include"))
+            package = pathlib.Path(self.get_ext_fullpath("uir_tvm.libuir_device")).resolve().parent
+            for model in ("simt",):
+                self.copy_tree(str(ROOT / "src/device" / model / "include"), str(package / f"{model}_include"))
 
     def _run_cmake(self) -> None:
         build = ROOT / "build"
@@ -45,7 +46,7 @@ class CMakeBuild(build_ext):
 
 
 setup(
-    # the compiler's library, and the host model of CUDA devices
-    ext_modules=[Extension("uir_tvm.libuir_tvm", sources=[]), Extension("uir_tvm.libuir_simt", sources=[])],
+    # the compiler's library, and the host models of devices
+    ext_modules=[Extension("uir_tvm.libuir_tvm", sources=[]), Extension("uir_tvm.libuir_device", sources=[])],
     cmdclass={"build_ext": CMakeBuild},
 )

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file simt_model.h
- * \brief Runs the launches of a kernel on the host model of CUDA devices (libuir_simt.so).
+ * \brief Runs the launches of a kernel on the host model of CUDA devices (libuir_device.so).
  */
 #ifndef UIR_RUNTIME_SIMT_MODEL_H_
 #define UIR_RUNTIME_SIMT_MODEL_H_

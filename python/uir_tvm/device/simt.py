@@ -42,6 +42,8 @@ FLAGS = (
     "-Wno-unknown-pragmas",
     "-DUIR_SIMT=1",
 )
+#: How they are linked: the model's library is loaded already when they are.
+LINKED = "-luir_device"
 #: Seconds that one compilation may take.
 LIMIT = 600
 
@@ -54,7 +56,7 @@ def library() -> pathlib.Path:
     EnvironmentMismatchError
         It was not built.
     """
-    path = pathlib.Path(__file__).parent.with_name("libuir_simt.so")
+    path = pathlib.Path(__file__).parent.with_name("libuir_device.so")
     if not path.is_file():
         raise EnvironmentMismatchError(
             f"The native library {path.name} is missing in {path.parent}: "
@@ -102,7 +104,7 @@ def compiler() -> str:
 @functools.lru_cache(maxsize=1)
 def _surroundings(compiler_path: str, headers_path: str) -> bytes:
     """A digest of all that a compiled kernel depends on but its text."""
-    digest = hashlib.sha256(repr(FLAGS).encode())
+    digest = hashlib.sha256(repr((FLAGS, LINKED)).encode())
     version = subprocess.run([compiler_path, "--version"], capture_output=True, timeout=LIMIT, check=False)
     digest.update(version.stdout)
     for path in sorted(pathlib.Path(headers_path).rglob("*.h")):
@@ -150,7 +152,7 @@ def compile(source: str, *, limit: float = LIMIT) -> pathlib.Path:
         flags = (*FLAGS, f"-I{include}", "-include", str(prelude))
         _run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
         # Without -fsanitize here: the sanitizer's own library must stay out.
-        _run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", "-luir_simt"], text, limit)
+        _run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", LINKED], text, limit)
         os.replace(draft, target)
     return target
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file simt.h
- * \brief C interface of the host model of CUDA devices (libuir_simt.so).
+ * \brief C interface of the host model of CUDA devices (libuir_device.so).
  *
  * The model runs kernels of a shared object that `uir_tvm.device.simt.compile` built from emitted CUDA text.
  * Memory comes from the engine: it has red zones around every allocation and knows which bytes were written.
