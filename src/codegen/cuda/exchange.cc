@@ -4,22 +4,13 @@
  * \brief transpose: memory is read or written with rows and columns exchanged; registers are renamed and converted.
  */
 #include "ops.h"
+#include "piece.h"
 
 namespace uir {
 namespace codegen {
 namespace cuda {
 
 namespace {
-
-/*! \brief The same elements with rows and columns exchanged. */
-ISlice Turned(const ISlice& slice) {
-  auto node = ffi::make_object<ISliceNode>(*slice.get());
-  std::swap(node->rows, node->cols);
-  std::swap(node->row_stride, node->col_stride);
-  std::swap(node->row_begin, node->col_begin);
-  std::swap(node->row_end, node->col_end);
-  return ISlice(node);
-}
 
 /*! \brief The layout in which every lane holds what it holds, once rows are called columns. */
 Layout Turned(const Layout& l) { return {l.lanes_c, l.lanes_r, l.vec_c, l.vec_r, !l.lanes_col_major}; }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file piece.h
- * \brief Which piece of a reg pointer a slice is.
+ * \brief Which piece of a pointer a slice is.
  */
 #ifndef UIR_CODEGEN_CUDA_PIECE_H_
 #define UIR_CODEGEN_CUDA_PIECE_H_
 
 #include <cstdint>
 #include <tuple>
+#include <utility>
 
 #include "../../igraph/nodes.h"
 
@@ -42,6 +43,16 @@ struct Piece {
     return {offset, rows, cols, row_stride, col_stride};
   }
 };
+
+/*! \brief The same elements with rows and columns exchanged. */
+inline ISlice Turned(const ISlice& slice) {
+  auto node = ffi::make_object<ISliceNode>(*slice.get());
+  std::swap(node->rows, node->cols);
+  std::swap(node->row_stride, node->col_stride);
+  std::swap(node->row_begin, node->col_begin);
+  std::swap(node->row_end, node->col_end);
+  return ISlice(node);
+}
 
 }  // namespace cuda
 }  // namespace codegen

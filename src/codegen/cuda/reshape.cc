@@ -33,15 +33,6 @@ ISlice Copy(const ISlice& slice, int64_t rows, int64_t cols, int64_t row_stride,
   return ISlice(node);
 }
 
-ISlice Turned(const ISlice& slice) {
-  auto node = ffi::make_object<ISliceNode>(*slice.get());
-  std::swap(node->rows, node->cols);
-  std::swap(node->row_stride, node->col_stride);
-  std::swap(node->row_begin, node->col_begin);
-  std::swap(node->row_end, node->col_end);
-  return ISlice(node);
-}
-
 /*! \brief e / k where k divides every term of e. */
 std::optional<Affine> Divided(const Affine& e, int64_t k) {
   if (e->constant % k != 0) return std::nullopt;

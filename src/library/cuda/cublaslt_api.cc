@@ -13,27 +13,17 @@ VendorLibrary& Shared() {
 }
 
 const Api& Get() {
-  static std::mutex mutex;
-  // One for each file that was ever named: plans hold a reference to the one that they were made with.
-  static auto* bound = new std::map<int, Api>();
-  const int generation = Shared().generation();
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = bound->find(generation);
-  if (found != bound->end()) return found->second;
-  Api api;
+  static auto* api = new BoundApi<Api>(&Shared(), [](VendorLibrary* library, Api* api) {
 #define UIR_CUBLASLT_BIND(name, ...) \
-  api.name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(Shared().Symbol("cublasLt" #name));
-  UIR_CUBLASLT_FUNCTIONS(UIR_CUBLASLT_BIND)
+  api->name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(library->Symbol("cublasLt" #name));
+    UIR_CUBLASLT_FUNCTIONS(UIR_CUBLASLT_BIND)
 #undef UIR_CUBLASLT_BIND
-  return bound->emplace(generation, api).first->second;
+  });
+  return api->Get();
 }
 
 void Api::Check(int status, const char* call, const std::string& problem) const {
-  if (status == 0) return;
-  ThrowLibraryError(std::string("cuBLASLt: ") + call + " failed: " + GetStatusString(status) +
-                        (problem.empty() ? "" : "\n  where:  " + problem),
-                    "a problem that this release supports on this GPU",
-                    "compute the product in a kernel of its own, or install another release of nvidia-cublas");
+  if (status != 0) Shared().ThrowFailed(call, GetStatusString(status), problem);
 }
 
 Handle HandleOf(int device_id) {

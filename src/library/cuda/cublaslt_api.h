@@ -61,9 +61,6 @@ enum PreferenceAttribute : int { kMaxWorkspaceBytes = 1, kMinAlignmentA = 5 /* t
   F(Matmul, int(Handle, MatmulDesc, const void*, const void*, Layout, const void*, Layout, const void*, const void*, \
                 Layout, void*, Layout, const Algo*, void*, size_t, void*))
 
-template <typename Signature>
-using FunctionPointer = Signature*;
-
 struct Api {
 #define UIR_CUBLASLT_MEMBER(name, ...) FunctionPointer<__VA_ARGS__> name = nullptr;
   UIR_CUBLASLT_FUNCTIONS(UIR_CUBLASLT_MEMBER)

@@ -72,9 +72,6 @@ enum Algo : int { kImplicitPrecompGemm = 1 };
   F(AddTensor, int(Handle, const void*, Tensor, const void*, const void*, Tensor, void*))                            \
   F(ActivationForward, int(Handle, Activation, const void*, Tensor, const void*, const void*, Tensor, void*))
 
-template <typename Signature>
-using FunctionPointer = Signature*;
-
 struct Api {
 #define UIR_CUDNN_MEMBER(name, ...) FunctionPointer<__VA_ARGS__> name = nullptr;
   UIR_CUDNN_FUNCTIONS(UIR_CUDNN_MEMBER)

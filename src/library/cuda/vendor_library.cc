@@ -52,6 +52,13 @@ std::string VendorLibrary::Path(std::string* error) {
   return loaded_;
 }
 
+void VendorLibrary::ThrowFailed(const char* call, const std::string& reason, const std::string& problem) const {
+  ThrowLibraryError(
+      std::string(title_) + ": " + call + " failed: " + reason + (problem.empty() ? "" : "\n  where:  " + problem),
+      "a problem that this release supports on this GPU",
+      std::string("compute it in a kernel of its own, or install another release of ") + package_);
+}
+
 void* VendorLibrary::Symbol(const char* name) {
   std::lock_guard<std::mutex> lock(mutex_);
   Load();

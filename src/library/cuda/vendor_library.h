@@ -3,6 +3,7 @@
 #ifndef UIR_LIBRARY_CUDA_VENDOR_LIBRARY_H_
 #define UIR_LIBRARY_CUDA_VENDOR_LIBRARY_H_
 
+#include <map>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ class VendorLibrary {
   /*! How often another file was named: what was bound before belongs to an older one. */
   int generation();
 
+  /*! Throw LibraryError: a call failed. `problem` may be empty. */
+  [[noreturn]] void ThrowFailed(const char* call, const std::string& reason, const std::string& problem) const;
+
  private:
   void Load();
 
@@ -42,6 +46,34 @@ class VendorLibrary {
   void* handle_ = nullptr;
   bool tried_ = false;
   int generation_ = 0;
+};
+
+template <typename Signature>
+using FunctionPointer = Signature*;
+
+/*! A structure of a library's functions, bound anew for each file that is named: plans refer to the one they began
+ * with. */
+template <typename Api>
+class BoundApi {
+ public:
+  /*! `bind` fills in the functions, and throws LibraryError where one is missing. */
+  BoundApi(VendorLibrary* library, void (*bind)(VendorLibrary*, Api*)) : library_(library), bind_(bind) {}
+
+  const Api& Get() {
+    const int generation = library_->generation();
+    std::lock_guard<std::mutex> lock(mutex_);
+    auto found = bound_.find(generation);
+    if (found != bound_.end()) return found->second;
+    Api api;
+    bind_(library_, &api);
+    return bound_.emplace(generation, api).first->second;
+  }
+
+ private:
+  VendorLibrary* library_;
+  void (*bind_)(VendorLibrary*, Api*);
+  std::mutex mutex_;
+  std::map<int, Api> bound_;
 };
 
 /*! Throw a LibraryError: what, need, remedy. */
