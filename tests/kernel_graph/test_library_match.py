@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import CUDA, NONE
+from uir_tvm.library.registry import ASCEND, CUDA, NONE
 
 from .programs import arguments, assert_close, check, constant, kinds, module, only, run, run_graph
 
@@ -179,3 +179,31 @@ def test_cuda_convolutions() -> None:
     gelu = conv(op.nn.gelu_tanh, (1, 1))
     assert len(gelu.nodes) == 2 and gelu.library_ops[0].attrs.activation == "none"
     assert conv(op.nn.relu, (1, 1, 0, 0)).library_ops == ()
+
+
+def test_ascend_takes_one_tensor_to_add_and_no_factor() -> None:
+    """aclnnAddmm adds a bias or a residual, not both; factors and activations go to a kernel."""
+
+    def body(emit, x, r):
+        y = emit(op.add(emit(op.matmul(x, constant(8, 16))), constant(16, seed=1)))
+        y = emit(op.nn.relu(y))
+        scores = emit(op.multiply(emit(op.matmul(y, r)), relax.const(0.5, "float32")))
+        return emit(op.add(emit(op.matmul(scores, constant(16, 16, seed=3))), r))
+
+    graph = build_with(module({"x": ((16, 8), "float32"), "r": ((16, 16), "float32")}, body), ASCEND)
+    first, second, third = (node.attrs for node in graph.library_ops)
+    assert (first.bias, first.residual, first.activation) == (True, "none", "none")
+    assert (second.bias, second.alpha) == (False, 1.0)
+    assert (third.bias, third.residual) == (False, "before_activation")
+    assert kinds(graph) == ["matmul", "elementwise", "matmul", "elementwise", "matmul"]
+
+
+def test_ascend_convolutions_take_a_bias_alone() -> None:
+    def body(emit, x, r):
+        y = emit(op.nn.conv2d(x, constant(4, 3, 3, 3), padding=1))
+        return emit(op.add(emit(op.add(y, constant(1, 4, 1, 1, seed=1))), r))
+
+    graph = build_with(module({"x": ((1, 3, 8, 8), "float32"), "r": ((1, 4, 8, 8), "float32")}, body), ASCEND)
+    (conv,) = (node.attrs for node in graph.library_ops)
+    assert (conv.bias, conv.residual) == (True, "none")
+    assert kinds(graph) == ["conv2d", "elementwise"]

@@ -37,7 +37,8 @@ def match_library(program: Program, table: LibraryTable) -> None:
         if new is not None:
             program.ops[index] = new
             op.result.producer = new
-    fold_scales(program)
+    if table.scales:
+        fold_scales(program)
     _absorb(program, table, only_bias=True)
     combine(program)
     _absorb(program, table, only_bias=False)

@@ -55,6 +55,10 @@ class LibraryTable:
         Whether it reads and writes only matrices of which one stride is 1 (the column's, of a result).
     symmetric_padding : bool
         Whether a conv2d pads opposite sides alike.
+    scales : bool
+        Whether a product takes a factor (alpha) without a term to add; else a factor stays in a kernel.
+    refuses : mapping
+        Operator -> terms of the epilogue (``bias``, ``residual``) that it does not take.
     """
 
     functions: Mapping[str, str]
@@ -66,6 +70,8 @@ class LibraryTable:
     packs: bool = True
     unit_stride: bool = False
     symmetric_padding: bool = False
+    scales: bool = True
+    refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
@@ -74,6 +80,8 @@ class LibraryTable:
     def allows(self, steps: Sequence[str], operator: str = "matmul") -> bool:
         """Whether an operator takes an epilogue of ``bias``, ``residual`` and names of activations."""
         terms = ("bias", "residual")
+        if set(steps) & self.refuses.get(operator, frozenset()):
+            return False
         if operator in self.only and not {step for step in steps if step not in terms} <= self.only[operator]:
             return False
         kinds = tuple(step if step in terms else "activation" for step in steps)
@@ -114,11 +122,25 @@ CUDA = LibraryTable(
     unit_stride=True,
     symmetric_padding=True,
 )
+#: aclnn. A product is aclnnMatmul, with one tensor to add aclnnAddmm or aclnnBaddbmm; aclnnConvolution takes a
+#: bias. Factors and activations are left to the vector cores: a kernel that reads the result applies them for
+#: nothing. Opposite sides pad alike: the order of four pads is not documented.
+ASCEND = LibraryTable(
+    functions={"matmul": "uir.library.ascend.matmul", "conv2d": "uir.library.ascend.conv2d"},
+    dtypes=frozenset({"float32", "float16", "bfloat16"}),
+    activations={},
+    epilogues=(("bias",), ("residual",)),
+    packs=False,
+    unit_stride=True,
+    symmetric_padding=True,
+    scales=False,
+    refuses={"conv2d": frozenset({"residual"})},
+)
 #: A target without a library: every contraction is a kernel of its own.
 NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=())
 
 #: Key of a target (`tvm.target.Target.keys`) -> its library.
-LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "cuda": CUDA, "none": NONE}
+LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "none": NONE}
 
 
 def library_of(keys: Sequence[str]) -> LibraryTable:

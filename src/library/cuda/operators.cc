@@ -4,17 +4,15 @@
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
-#include <tvm/runtime/device_api.h>
 
-#include <algorithm>
 #include <array>
 #include <atomic>
-#include <vector>
 
 #include "library/arguments.h"
 #include "library/cuda/conv2d.h"
 #include "library/cuda/device.h"
 #include "library/cuda/matmul.h"
+#include "library/host_model.h"
 #include "library/plan_cache.h"
 
 namespace uir::library::cuda {
@@ -109,37 +107,6 @@ void Conv2dOnGpu(const ffi::PackedArgs& args) {
       ->Run({Data(in.first), Data(in.second), in.bias ? Data(in.bias) : nullptr,
              in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))},
             device);
-}
-
-/*!
- * The CPU's operator on memory of the host model, which the host can address. The result goes there through the model's
- * own copy, so that it knows which bytes were written.
- */
-void OnHostModel(const char* function, const ffi::PackedArgs& args) {
-  const int count = args.size();
-  std::vector<DLTensor> tensors(count);
-  std::vector<ffi::AnyView> views(count);
-  for (int i = 0; i < count; ++i) {
-    if (i == count - 2) {
-      views[i] = args[i];
-      continue;
-    }
-    tensors[i] = *args[i].cast<DLTensor*>();
-    CheckTensor(&tensors[i], function, std::to_string(i + 1).c_str(), kDLExtDev);
-    tensors[i].device = {kDLCPU, 0};
-    views[i] = &tensors[i];
-  }
-  DLTensor* out = args[count - 1].cast<DLTensor*>();
-  const size_t bytes = static_cast<size_t>(Elements(out)) * ((out->dtype.bits * out->dtype.lanes + 7) / 8);
-  std::vector<char> result(std::max<size_t>(bytes, 1));
-  DLTensor* staged = &tensors[count - 1];
-  // What a view of the output leaves out keeps its values.
-  std::copy_n(Data(out), bytes, result.data());
-  staged->data = result.data();
-  staged->byte_offset = 0;
-  ffi::Any none;
-  ffi::Function::GetGlobalRequired(function).CallPacked(views.data(), count, &none);
-  tvm::runtime::DeviceAPI::Get(out->device)->CopyDataFromTo(staged, out, nullptr);
 }
 
 template <void (*OnGpu)(const ffi::PackedArgs&)>
