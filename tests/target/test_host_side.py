@@ -19,7 +19,7 @@ from tests import tiny
 from tests.schedule import functions
 
 #: The module that hands a graph to the printer.
-PRINT = "uir_tvm.target.cuda.lower"
+PRINT = "uir_tvm.target.source"
 
 
 @T.prim_func(s_tir=True)

@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
+from ..hardware import ascend_costs
 from ..igraph.dtypes import dtype_of
-from ..igraph.nodes import IGraph, IPointer
+from ..igraph.nodes import HardwareModel, IGraph, IPointer
+
+#: Kind of hardware -> end of the name of a file that holds text for it.
+SUFFIXES: Mapping[str, str] = {"cuda": ".cu", "ascend": ".cpp"}
+#: Kind of hardware -> what its instructions cost, where its host model counts time.
+COSTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {"ascend": ascend_costs.as_data}
 
 
 @attrs.frozen
@@ -64,6 +70,8 @@ class Launch:
         Whether all blocks run at once, so that they may wait for each other.
     params : tuple of str
         Names of parameters and workspaces in the function's order.
+    core : str
+        Which cores run it, where a device has several kinds: ``aiv``, ``aic`` or ``mix``.
     """
 
     name: str
@@ -72,6 +80,7 @@ class Launch:
     shared_bytes: int
     cooperative: bool
     params: tuple[str, ...]
+    core: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -99,6 +108,10 @@ class DeviceKernel:
         What the text is printed for, as the target's compiler names it.
     report : mapping
         What the printer decided, for people.
+    kind : str
+        Kind of the hardware (`SUFFIXES`), which says how the kernels are compiled and launched.
+    device : mapping
+        What the device's host model needs to know of the hardware (`describe_device`).
     """
 
     name: str
@@ -109,9 +122,13 @@ class DeviceKernel:
     hardware: str
     arch: str
     report: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
+    kind: str = "cuda"
+    device: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
 
-    #: End of the name of a file that holds the text.
-    suffix: ClassVar[str] = ".cu"
+    @property
+    def suffix(self) -> str:
+        """End of the name of a file that holds the text."""
+        return SUFFIXES[self.kind]
 
     @staticmethod
     def of(graph: IGraph, printed: Mapping[str, Any]) -> DeviceKernel:
@@ -126,6 +143,8 @@ class DeviceKernel:
             hardware=str(graph.hardware.name),
             arch=str(graph.hardware.figures["arch"]),
             report=_plain(printed["report"]),
+            kind=str(graph.hardware.kind),
+            device=describe_device(graph.hardware),
         )
 
     def __str__(self) -> str:
@@ -135,12 +154,21 @@ class DeviceKernel:
         """What the runtime module needs to know, beside the source, of the function ``entry``."""
         return {
             "entry": entry,
+            "kind": self.kind,
             "arch": self.arch,
+            "device": dict(self.device),
             "saved": list(saved),
             "params": [{"name": p.name, "bytes": p.nbytes, "role": p.role} for p in self.params],
             "workspace": [{"name": w.name, "bytes": w.nbytes} for w in self.workspace],
             "launches": [launch.to_json() for launch in self.launches],
         }
+
+
+def describe_device(hardware: HardwareModel) -> dict[str, Any]:
+    """What a host model is told of the hardware: ``name``, ``figures``, and ``costs`` where there are some."""
+    described = {"name": str(hardware.name), "figures": _plain(hardware.figures)}
+    costs = COSTS.get(str(hardware.kind))
+    return described if costs is None else {**described, "costs": costs()}
 
 
 def _workspace(
@@ -164,6 +192,7 @@ def _launch(row: Mapping[str, Any]) -> Launch:
         shared_bytes=int(row["shared_bytes"]),
         cooperative=bool(row["cooperative"]),
         params=tuple(str(name) for name in row["params"]),
+        core=str(row.get("core", "")),
     )
 
 

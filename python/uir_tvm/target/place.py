@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import tvm
 
 from ..errors import TargetError
 from ..igraph.nodes import HardwareModel
@@ -31,7 +32,7 @@ class Place:
     Parameters
     ----------
     name : str
-        As users write it: ``cpu``, ``gpu`` or ``model``.
+        As users write it: ``cpu``, ``gpu``, ``npu`` or ``model``.
     kind : str
         Kind of the TVM target that stands for it.
     device : str
@@ -44,6 +45,8 @@ class Place:
         Name of the hardware model of what is there; None where that does not depend on the machine.
     notice : str
         What a user of the place should know.
+    key : str
+        Key of the TVM target that tells the place from others of its kind; empty where its kind does.
     """
 
     name: str
@@ -53,6 +56,7 @@ class Place:
     absent: Callable[[], str] = _present
     found: Callable[[], str | None] = lambda: None
     notice: str = ""
+    key: str = ""
 
     def say(self) -> None:
         """Say once in a process what is to be said of this place."""
@@ -63,6 +67,11 @@ class Place:
     def target_config(self, hw: HardwareModel) -> dict[str, Any]:
         """The configuration of the TVM target that stands for a hardware model here."""
         return {"kind": self.kind, **self.config(hw)}
+
+    def stands_for(self, target: tvm.target.Target) -> bool:
+        """Whether a TVM target of the place's own uir target names this place."""
+        keys = [str(key) for key in target.keys]
+        return self.kind == str(target.kind.name) and (not self.key or self.key in keys)
 
 
 def choose(places: Sequence[Place], name: str, target: str) -> Place:

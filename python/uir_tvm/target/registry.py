@@ -73,7 +73,7 @@ class TargetSpec:
 
     def place_of(self, target: tvm.target.Target) -> Place:
         """The place that a TVM target of this row stands for."""
-        return next(row for row in self.places if row.kind == str(target.kind.name))
+        return next(row for row in self.places if row.stands_for(target))
 
     def target(self, model: str | None = None, device: str = AUTO) -> tvm.target.Target:
         """The TVM target for a hardware model (default: of the device found, else the kind's) at a place.
@@ -119,11 +119,16 @@ _CUDA_WITHOUT = {
     "allocate": "registers have no addresses; the printer lays out shared memory, with swizzles and padding",
 }
 
+_ASCEND_WITHOUT = {
+    "operands": "cube cores take operands at their own dtype from L1, where the printer lays them out",
+}
+
 TARGETS: Mapping[str, TargetSpec] = {
     spec.name: spec
     for spec in (
         TargetSpec("uir-cpu", "cpu", "cpu", (Place("cpu", "llvm", "cpu", _cpu_config),), _CPU_WITHOUT),
         TargetSpec("uir-cuda", "cuda", "cuda", "cuda.places", _CUDA_WITHOUT),
+        TargetSpec("uir-ascend", "ascend", "ascend", "ascend.places", _ASCEND_WITHOUT),
     )
 }
 

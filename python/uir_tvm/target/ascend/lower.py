@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iGraph to Ascend C: phases are cut, and the printer writes one text."""
+
+from __future__ import annotations
+
+from tvm import tirx
+
+from ...errors import CodegenError
+from ...igraph.nodes import IGraph
+from ...optimize.split import phases
+from ..device_kernel import DeviceKernel
+from ..source import check_kind, print_kernels
+
+#: The printer, in src/codegen/ascend.cc.
+PRINTER = "uir.codegen.ascend"
+
+
+def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel:
+    """The iGraph as Ascend C.
+
+    Parameters
+    ----------
+    graph : IGraph
+        A verified graph, for hardware of the kind ``ascend``, with addresses of its UB (pass ``allocate``).
+    prim_func : PrimFunc, optional
+        The function that it was extracted from; not needed.
+
+    Returns
+    -------
+    DeviceKernel
+        One kernel for each phase of the graph (see `uir_tvm.optimize.split`), in one source text.
+
+    Raises
+    ------
+    CodegenError
+        What the printer refuses; hardware of another kind; several units in a group, or more groups than the
+        device has vector cores; a ``sync.dram`` where no kernel can end.
+    """
+    check_kind(graph, "ascend", "910b2")
+    _check_blocks(graph)
+    return print_kernels(graph, phases(graph), PRINTER)
+
+
+def _check_blocks(graph: IGraph) -> None:
+    """A block is one vector core; blocks beyond their number would wait for the first to end."""
+    cores = int(graph.hardware.num_groups)
+    if int(graph.num_units) != 1 or not 1 <= int(graph.num_groups) <= cores:
+        raise CodegenError(
+            f"`{graph.name}` runs on ({graph.num_groups}, {graph.num_units}) units.",
+            need="groups of one unit, a vector core each",
+            limit=f"{cores} vector cores of {graph.hardware.name}",
+            remedy=f"schedule it with map_to_units(..., num_groups={cores}, num_units=1)",
+        )
