@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -68,7 +68,7 @@ def print_report(report: dict[str, Any]) -> None:
         shown = value
         if key == "seconds":
             shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items())
-        elif key == "kernels_changed_by_pass":
+        elif isinstance(value, Mapping):
             shown = ", ".join(f"{k} {v}" for k, v in value.items() if v) or "none"
         table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
     OUT.print(table)

@@ -129,7 +129,7 @@ def _linked(module: tvm.runtime.Module) -> bytes:
             raise ArtifactError(
                 "The executable could not be linked.",
                 need=_last_line(error),
-                remedy="install a C++ compiler (g++ or clang++)",
+                remedy="install what is missing; linking itself needs a C++ compiler (g++ or clang++)",
             ) from error
         return library.read_bytes()
 
