@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "../error.h"
+#include "warpgroup_intrinsics.h"
 
 namespace uir {
 namespace codegen {
@@ -204,6 +205,7 @@ std::vector<Intrinsic> Table() {
                  {},
                  Wrapper("void named_barrier(int id, int threads)",
                          "  asm volatile(\"bar.sync %0, %1;\" ::\"r\"(id), \"r\"(threads) : \"memory\");\n")});
+  for (Intrinsic& one : WarpgroupIntrinsics()) out.push_back(std::move(one));
   return out;
 }
 

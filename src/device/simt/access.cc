@@ -63,7 +63,8 @@ void Trace(uintptr_t at, uint32_t bytes, bool shared, uint64_t site) {
   if (!machine.trace.Note(machine.Offset(site), machine.LaneOf(), at, bytes, shared)) YieldLane();
 }
 
-void CheckShared(uintptr_t address, uint32_t bytes, bool write, bool atomic, uint64_t site) {
+/*! \brief All checks of an access to shared memory. */
+void CheckPool(uintptr_t address, uint32_t bytes, bool write, bool atomic, uint64_t site) {
   Block& block = *machine.block;
   size_t offset = address - reinterpret_cast<uintptr_t>(uir_simt_pool);
   if (offset + bytes > machine.shared_bytes) {
@@ -105,6 +106,29 @@ void CheckShared(uintptr_t address, uint32_t bytes, bool write, bool atomic, uin
   engine::Accessor me = machine.Me(site, 1);
   Race race = write ? block.race.Write(me, offset, bytes, atomic) : block.race.Read(me, offset, bytes);
   if (race.found) ReportRace(race, write, "shared", bytes, offset, "the pool", site);
+}
+
+/*! \brief Note a plain write for products of four warps, which may still read there or need a fence before they do. */
+void NoteWrite(uintptr_t address, uint32_t bytes, uint64_t site) {
+  Block& block = *machine.block;
+  const size_t offset = address - reinterpret_cast<uintptr_t>(uir_simt_pool);
+  bool read = false;
+  for (size_t chunk = offset / 16; chunk * 16 < offset + bytes; ++chunk) {
+    ChunkState& state = block.chunks[chunk];
+    state.writer = machine.lane->thread + 1;
+    state.fences = machine.lane->fences;
+    read = read || state.readers > 0;
+  }
+  if (!read) return;
+  Report(FindingAt("wgmma-in-flight",
+                   Describe(true, bytes) + " at byte " + std::to_string(offset) +
+                       " of the pool meets a tile that a product still reads",
+                   "shared", site));
+}
+
+void CheckShared(uintptr_t address, uint32_t bytes, bool write, bool atomic, uint64_t site) {
+  CheckPool(address, bytes, write, atomic, site);
+  if (write) NoteWrite(address, bytes, site);
   machine.counters[write ? kSharedStores : kSharedLoads] += 1;
   machine.counters[write ? kSharedStoreBytes : kSharedLoadBytes] += bytes;
   Trace(address, bytes, true, site);
@@ -170,6 +194,10 @@ void CheckGlobal(const void* address, uint32_t bytes, bool write, bool atomic, u
 
 }  // namespace
 
+void CheckTileRead(size_t offset, uint32_t bytes, uint64_t site) {
+  CheckPool(reinterpret_cast<uintptr_t>(uir_simt_pool) + offset, bytes, false, false, site);
+}
+
 void CheckAccess(const void* address, uint32_t bytes, bool write, bool atomic, uint64_t site) {
   CheckPendingWrite();
   uintptr_t at = reinterpret_cast<uintptr_t>(address);
@@ -179,7 +207,10 @@ void CheckAccess(const void* address, uint32_t bytes, bool write, bool atomic, u
     CheckGlobal(address, bytes, write, atomic, site);
   } else {
     int64_t owner = machine.stacks.Owner(address);
-    if (owner == static_cast<int64_t>(machine.block->first_stack + machine.lane->thread)) return;
+    if (owner == static_cast<int64_t>(machine.block->first_stack + machine.lane->thread)) {
+      if (machine.has_products) CheckRegisters(at, bytes, write, site);
+      return;
+    }
     if (owner >= 0) OutOfBounds("local", Describe(write, bytes) + " in the local memory of another thread", site);
     if (!write && at >= machine.module_begin && at < machine.module_end) return;  // constants of the text
     char where[32];

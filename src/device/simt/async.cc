@@ -69,7 +69,7 @@ Mbarrier* Find(uint64_t* bar, uint64_t site) {
 bool TryComplete(Mbarrier* bar) {
   if (bar->pending > 0 || bar->issued_bytes != bar->expected_bytes) return false;
   for (size_t i = 0; i < bar->copies.size(); ++i) {
-    CompleteCopies({bar->copies[i]}, bar->issuers[i]);
+    CompleteCopies({bar->copies[i]}, bar->issuers[i], false);
     bar->arrived.push_back(machine.block->clocks.Publish(bar->issuers[i]));
   }
   bar->copies.clear();
@@ -84,7 +84,7 @@ bool TryComplete(Mbarrier* bar) {
 
 }  // namespace
 
-void CompleteCopies(const std::vector<AsyncCopy>& copies, uint32_t thread) {
+void CompleteCopies(const std::vector<AsyncCopy>& copies, uint32_t thread, bool generic) {
   Block& block = *machine.block;
   for (const AsyncCopy& copy : copies) {
     std::memcpy(uir_simt_pool + copy.shared, copy.global, copy.valid);
@@ -92,6 +92,10 @@ void CompleteCopies(const std::vector<AsyncCopy>& copies, uint32_t thread) {
     block.in_flight.Erase(copy.shared, copy.bytes);
     block.in_flight_bytes -= copy.bytes;
     block.written.Insert(copy.shared, copy.bytes);
+    for (size_t chunk = copy.shared / 16; chunk * 16 < copy.shared + copy.bytes; ++chunk) {
+      block.chunks[chunk].writer = generic ? thread + 1 : 0;
+      block.chunks[chunk].fences = block.lanes[thread].fences;
+    }
     // From here on the bytes are as if this thread had written them now.
     engine::Accessor by{&block.clocks, thread, block.index, 1, machine.Offset(copy.site)};
     block.race.Write(by, copy.shared, copy.bytes, false);
@@ -147,7 +151,7 @@ void uir_simt_cp_async_wait(int groups) {
   size_t kept = static_cast<size_t>(groups);
   if (committed.size() <= kept) return;
   size_t done = committed.size() - kept;
-  for (size_t i = 0; i < done; ++i) CompleteCopies(committed[i], machine.lane->thread);
+  for (size_t i = 0; i < done; ++i) CompleteCopies(committed[i], machine.lane->thread, true);
   committed.erase(committed.begin(), committed.begin() + static_cast<std::ptrdiff_t>(done));
 }
 
@@ -204,7 +208,10 @@ void uir_simt_bulk_copy(void* shared, const void* global, int bytes, uint64_t* b
   state->issuers.push_back(machine.lane->thread);
 }
 
-void uir_simt_fence_async(void) { CheckPendingWrite(); }
+void uir_simt_fence_async(void) {
+  CheckPendingWrite();
+  ++machine.lane->fences;
+}
 
 void uir_simt_fence_mbarrier_init(void) { CheckPendingWrite(); }
 

@@ -43,6 +43,8 @@ namespace simt {
   X(kMmas, "mmas")                               \
   X(kMmaFlops, "mma_flops")                      \
   X(kLdmatrixes, "ldmatrixes")                   \
+  X(kWgmmas, "wgmmas")                           \
+  X(kWgmmaTileBytes, "wgmma_tile_bytes")         \
   X(kRacesUnchecked, "clocks_saturated")
 
 enum Counter : size_t {

@@ -172,6 +172,8 @@ void RunBlock(Block* block) {
     progress |= MeetInBlock(block);
     if (machine.aborted) break;
     progress |= MeetAtMbarriers(block);
+    progress |= MeetInWarpgroup(block);
+    if (machine.aborted) break;
     if (progress) continue;
     if (block->live == 0) break;
     bool all_at_grid = std::all_of(block->lanes.begin(), block->lanes.end(),
@@ -198,6 +200,7 @@ std::unique_ptr<Block> StartBlock(uint32_t index, size_t first_stack) {
   }
   block->written.Resize(machine.shared_bytes);
   block->in_flight.Resize(machine.shared_bytes);
+  block->chunks.resize((machine.shared_bytes + 15) / 16);
   block->race.Resize(machine.shared_bytes, machine.shared_shift);
   return block;
 }
@@ -269,6 +272,7 @@ void RunCooperative() {
 }  // namespace
 
 void RunGrid() {
+  machine.has_products = false;
   NextGeneration();
   if (machine.cooperative) {
     RunCooperative();

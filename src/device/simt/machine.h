@@ -23,6 +23,7 @@
 #include "../engine/memory.h"
 #include "counters.h"
 #include "warp_trace.h"
+#include "warpgroup.h"
 
 namespace uir {
 namespace simt {
@@ -43,7 +44,8 @@ enum class Wait : uint8_t {
   kLdmatrix,
   kBarrier,
   kGrid,
-  kMbarrier
+  kMbarrier,
+  kWgmma
 };
 
 /*! \brief One asynchronous copy that was issued and not yet waited for. */
@@ -62,6 +64,7 @@ struct Arrival {
   uint32_t mask{0};
   uint64_t site{0};
   uint64_t value{0};
+  uint64_t value_a{0};
   int32_t argument{0};
   int32_t width{0};
   void* d{nullptr};
@@ -77,6 +80,8 @@ struct Lane {
   uint64_t result{0};
   std::vector<AsyncCopy> open;                    // not committed
   std::vector<std::vector<AsyncCopy>> committed;  // oldest first
+  Products products;                              // that this lane has a part of
+  uint32_t fences{0};                             // between the generic and the asynchronous proxy
 };
 
 /*! \brief A barrier object in shared memory. */
@@ -117,6 +122,7 @@ struct Block {
   engine::RaceShadow race;
   std::vector<SharedRange> ranges;
   std::map<size_t, Mbarrier> mbarriers;
+  std::vector<ChunkState> chunks;  // of 16 bytes
   uint32_t live{0};
 };
 
@@ -152,6 +158,7 @@ struct Machine {
   std::unique_ptr<engine::Findings> findings;
   Counters counters;
   WarpTrace trace;
+  bool has_products{false};  // of four warps: the kernel has begun one
   std::chrono::steady_clock::time_point deadline;
   bool has_deadline{false};
 
@@ -192,14 +199,24 @@ void ReportStuck(Block* block);
 /*! \brief Check an access of the running lane, and note it (access.cc).  */
 void CheckAccess(const void* address, uint32_t bytes, bool write, bool atomic, uint64_t site);
 
-/*! \brief Finish asynchronous copies (async.cc). */
-void CompleteCopies(const std::vector<AsyncCopy>& copies, uint32_t thread);
+/*! \brief The same of bytes that a product of four warps reads: bounds, races and what was written. */
+void CheckTileRead(size_t offset, uint32_t bytes, uint64_t site);
+
+/*! \brief Finish asynchronous copies; those of lanes (`generic`) write as plain stores do (async.cc). */
+void CompleteCopies(const std::vector<AsyncCopy>& copies, uint32_t thread, bool generic);
 /*! \brief Let a lane whose barrier object completed its phase go on; whether any did. */
 bool MeetAtMbarriers(Block* block);
 
 /*! \brief Compute what the lanes of a warp asked their tensor core for (tensor_core.cc). */
 void ComputeMma(int kind, Lane* lanes);
 void LoadMatrices(int matrices, bool transposed, Block* block, uint32_t warp);
+/*! \brief An element of a factor in a register of a kind of product. */
+double FactorAt(int kind, uint32_t reg, int element);
+
+/*! \brief Warps in fours that all ask for a product start it; whether any did (warpgroup.cc). */
+bool MeetInWarpgroup(Block* block);
+/*! \brief Check an access of the running lane to its own registers against products in flight. */
+void CheckRegisters(uintptr_t at, uint32_t bytes, bool write, uint64_t site);
 
 /*! \brief Line of an address in the text: of the kernel itself, and of the innermost function (lines.cc). */
 struct Line {

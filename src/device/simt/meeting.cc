@@ -24,8 +24,8 @@ namespace {
 
 const char* NameOf(Wait wait) {
   static const char* const names[] = {
-      "nothing", "a shuffle", "a vote",    "a warp reduction",      "a match",    "__syncwarp",
-      "an mma",  "ldmatrix",  "a barrier", "a barrier of the grid", "an mbarrier"};
+      "nothing", "a shuffle", "a vote",    "a warp reduction",      "a match",     "__syncwarp",
+      "an mma",  "ldmatrix",  "a barrier", "a barrier of the grid", "an mbarrier", "a product of four warps"};
   return names[static_cast<size_t>(wait)];
 }
 
@@ -285,6 +285,7 @@ void ReportStuck(Block* block) {
     if (InWarp(call.wait)) {
       if (lane.thread / kWarp != stuck->thread / kWarp || !(call.mask >> lane.thread % kWarp & 1)) continue;
     }
+    if (call.wait == Wait::kWgmma && lane.thread / (4 * kWarp) != stuck->thread / (4 * kWarp)) continue;
     if (lane.done || !SameCall(lane.arrival, call)) {
       absent = &lane;
       break;
@@ -302,6 +303,7 @@ void ReportStuck(Block* block) {
   }
   const char* kind = call.wait == Wait::kMbarrier ? "mbarrier"
                      : InWarp(call.wait)          ? "divergent-warp"
+                     : call.wait == Wait::kWgmma  ? "divergent-warp"
                                                   : "divergent-barrier";
   Finding finding = FindingOf(*block, *stuck, kind, what);
   if (absent && !absent->done) {

@@ -107,6 +107,8 @@ void ComputeM8N8K4F64(Lane* lanes) {
 
 }  // namespace
 
+double FactorAt(int kind, uint32_t reg, int element) { return ShapeOf(kind).value(reg, element); }
+
 void ComputeMma(int kind, Lane* lanes) {
   if (kind == kUirMmaM8N8K4F64) {
     ComputeM8N8K4F64(lanes);

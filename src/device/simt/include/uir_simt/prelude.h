@@ -14,6 +14,7 @@
 #include "shared.h"
 #include "tensor_core.h"
 #include "warp.h"
+#include "warpgroup.h"
 
 /*! \brief The same bits as another type. */
 template <typename To, typename From>
