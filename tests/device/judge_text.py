@@ -11,7 +11,7 @@ from uir_tvm.device.run import Ran, run
 from uir_tvm.errors import ToolchainError
 from uir_tvm.target.device_kernel import DeviceKernel
 
-from .text_faults import BARRIERS, TextFault
+from .text_faults import TextFault
 
 FINDING, RESULT, UNCOMPILED, NEEDLESS, HARMLESS = (
     "finding",
@@ -70,7 +70,7 @@ class Judge:
             got = ran.outputs[output]
             if got.tobytes() != expected.tobytes():
                 return Verdict(fault, self.name, RESULT, _first_difference(output, got, expected))
-        return Verdict(fault, self.name, NEEDLESS if fault.kind in BARRIERS else HARMLESS)
+        return Verdict(fault, self.name, NEEDLESS if fault.barrier else HARMLESS)
 
 
 def _first_difference(name: str, got: np.ndarray, expected: np.ndarray) -> str:

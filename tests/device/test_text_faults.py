@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults planted in emitted text are caught: a few kernels here, all by scripts/plant_cuda_faults.py."""
+"""Faults planted in emitted text are caught: a few kernels here, all by scripts/plant_text_faults.py."""
 
 import collections
 import random
@@ -9,8 +9,8 @@ from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
+from tests.device.cuda_faults import TABLE
 from tests.device.judge_text import FINDING, RESULT, Judge
-from tests.device.text_faults import KINDS, faults
 
 #: Kinds that change every run of any kernel: each of them is caught wherever it is planted.
 CERTAIN = (
@@ -30,7 +30,7 @@ def test_faults_are_caught(case: str) -> None:
     rng = random.Random(case)
     by = collections.Counter[str]()
     for kind in CERTAIN:
-        found = list(faults(kernel.source, kind))
+        found = list(TABLE.faults(kernel.source, kind))
         for fault in rng.sample(found, min(1, len(found))):
             verdict = judge(fault)
             by[verdict.by] += 1
@@ -61,7 +61,7 @@ extern "C" __global__ void k(const float* x, float* y) {
   if (col < end) v = load_vec<float, 4>(x + 4 * lane);
 }
 """
-    for kind in KINDS:
-        found = list(faults(text, kind))
+    for kind in TABLE.kinds:
+        found = list(TABLE.faults(text, kind))
         assert found, kind
         assert all(fault.source != text and fault.line > 3 for fault in found), kind

@@ -1,40 +1,47 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults in emitted CUDA text: each kind finds its places in the kernels and changes one of them.
+"""Faults in emitted text: each kind finds its places in the kernels and changes one of them.
 
-A fault is (line, what, text).  Only the kernels are changed, not the helpers before them.
+A fault is (line, what, text).  Only the kernels are changed, not the helpers before them.  The kinds of a
+target are a `FaultTable`: `cuda_faults` and its neighbours.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 
 
 @attrs.frozen
 class TextFault:
-    """One changed place: its line in the text (from 1), what was done, and the whole changed text."""
+    """One changed place: its line in the text (from 1), what was done, and the whole changed text.
+
+    ``barrier`` says that what changed only orders accesses: where nobody misses it, it is needless.
+    """
 
     kind: str
     line: int
     what: str
     source: str
+    barrier: bool
 
 
-#: Kind -> (pattern of the place, replacements by number of the match); "" drops the match.
+#: What may stand for a match of a pattern; "" drops it.
 Edit = Callable[[re.Match[str]], Iterator[str]]
 
 
-def _drop(match: re.Match[str]) -> Iterator[str]:
+def drop(match: re.Match[str]) -> Iterator[str]:
+    """Nothing."""
     yield ""
 
 
-def _replace(*texts: str) -> Edit:
+def replace(*texts: str) -> Edit:
+    """Texts, with groups of the match."""
     return lambda match: (match.expand(text) for text in texts)
 
 
-def _number(group: int, *changes: Callable[[int], int]) -> Edit:
+def number(group: int, *changes: Callable[[int], int]) -> Edit:
     """Change the number in a group of the match."""
 
     def edit(match: re.Match[str]) -> Iterator[str]:
@@ -47,75 +54,40 @@ def _number(group: int, *changes: Callable[[int], int]) -> Edit:
     return edit
 
 
-#: Barriers and waits: what may be dropped only where it was needless.
-BARRIERS = {
-    "drop __syncwarp": (r"__syncwarp\(\);", _drop),
-    "drop __syncthreads": (r"__syncthreads\(\);", _drop),
-    "drop named_barrier": (r"named_barrier\([^;]*\);", _drop),
-    "drop grid sync": (r"cooperative_groups::this_grid\(\)\.sync\(\);", _drop),
-    "drop cp_async_wait": (r"cp_async_wait<\d+>\(\);", _drop),
-    "wait for one group fewer": (r"cp_async_wait<(\d+)>\(\);", _number(1, lambda n: n + 1)),
-    "drop cp_async_commit": (r"cp_async_commit\(\);", _drop),
-    "drop mbarrier_wait": (r"mbarrier_wait\([^;]*\);", _drop),
-    "drop mbarrier_expect_tx": (r"mbarrier_expect_tx\([^;]*\);", _drop),
-    "weaken __syncthreads": (r"__syncthreads\(\);", _replace("__syncwarp();")),
-}
+@attrs.frozen
+class FaultTable:
+    """The kinds of fault of a target's text.
 
-#: Wrong numbers: addresses, masks, distances, bounds.
-VALUES = {
-    "lane mask": (
-        r"(__shfl(?:_xor|_up|_down)?_sync)\(0xffffffffu",
-        _replace(r"\1(0x7fffffffu", r"\1(0x0000ffffu"),
-    ),
-    "shuffle distance": (
-        r"__shfl_xor_sync\(0xffffffffu, [^,;]*, (\d+)\)",
-        _number(1, lambda n: n * 2 % 32 or 2, lambda n: n // 2 or 3),
-    ),
-    "misaligned vector": (
-        r"((?:load|store)_vec(?:_stream)?<\w+, \d+>\()([^,;()]*(?:\([^;]*?\)[^,;()]*)*)(?=[,)])",
-        _replace(r"\1\2 + 1"),
-    ),
-    "copy of a neighbour": (r"(cp_async_\d+(?:_zfill)?\()([^,;]*),", _replace(r"\1\2 + 4,")),
-    # The last argument of the call: fewer bytes than it says become zero.
-    "bytes of a copy": (
-        r"(cp_async_\d+_zfill\([^;]*?[^,(]), ([^,;]*(?:\([^;]*\))?[^,;]*)\);",
-        _replace(r"\1, (\2) / 2);"),
-    ),
-    "shrunk shared range": (r"shared_at<\w+, (\d+)>", _number(1, lambda n: n - 1, lambda n: n // 2)),
-    "moved shared range": (
-        r"shared_at<\w+, \d+>\(smem, (\d+)\)",
-        _number(1, lambda n: n - 16 if n >= 16 else n + 16),
-    ),
-    "row pitch": (r"(?<=[\w)] \* )(\d{2,})\b", _number(1, lambda n: n + 1)),
-    "off by one store": (r"^(\s*(?:if \([^;]*\) )?\w+)\[([^;\]]+)\](?= = )", _replace(r"\1[(\2) + 1]")),
-    "guard one further": (r"if \(([^;<>]*) < ([^;<>]*)\) ", _replace(r"if (\1 <= \2) ")),
-    "guard dropped": (r"if \([^;{]* < [^;{]*\) (?=\w)", _drop),
-    "loop ends early": (r"(; \w+ < )(\d+)(; \+\+)", _number(2, lambda n: n - 1)),
-    "loop ends late": (r"(; \w+ < )(\d+)(; \+\+)", _number(2, lambda n: n + 1)),
-    "lane number": (r"lane_div(\d+) = lane / (\d+)", _number(2, lambda n: n * 2)),
-    "result of a lane": (r"= lane % (\d+);", _number(1, lambda n: n * 2)),
-}
+    Parameters
+    ----------
+    begin : str
+        How the first kernel begins; before it are helpers.
+    barriers, values : mapping
+        Kind -> (pattern of the place, what may stand there): what orders accesses, and all else.
+    """
 
-KINDS: dict[str, tuple[str, Edit]] = {**BARRIERS, **VALUES}
+    begin: str
+    barriers: Mapping[str, tuple[str, Edit]]
+    values: Mapping[str, tuple[str, Edit]]
 
+    @property
+    def kinds(self) -> Mapping[str, tuple[str, Edit]]:
+        """All kinds."""
+        return {**self.barriers, **self.values}
 
-def kernels_begin(source: str) -> int:
-    """Where the first kernel stands; before it are helpers."""
-    return source.index('extern "C" __global__')
-
-
-def faults(source: str, kind: str) -> Iterator[TextFault]:
-    """All texts with one fault of a kind."""
-    pattern, edit = KINDS[kind]
-    begin = kernels_begin(source)
-    for match in re.finditer(pattern, source[begin:], re.MULTILINE):
-        start, end = begin + match.start(), begin + match.end()
-        line_begin = source.rfind("\n", 0, start) + 1
-        if source[line_begin:start].lstrip().startswith("//"):
-            continue
-        line = source.count("\n", 0, start) + 1
-        for text in edit(match):
-            if text == match[0]:
+    def faults(self, source: str, kind: str) -> Iterator[TextFault]:
+        """All texts with one fault of a kind."""
+        pattern, edit = self.kinds[kind]
+        begin = source.index(self.begin)
+        for match in re.finditer(pattern, source[begin:], re.MULTILINE):
+            start, end = begin + match.start(), begin + match.end()
+            line_begin = source.rfind("\n", 0, start) + 1
+            if source[line_begin:start].lstrip().startswith("//"):
                 continue
-            shown = f"{match[0].strip()} -> {text.strip() or 'nothing'}"
-            yield TextFault(kind, line, shown, source[:start] + text + source[end:])
+            line = source.count("\n", 0, start) + 1
+            for text in edit(match):
+                if text == match[0]:
+                    continue
+                shown = f"{match[0].strip()} -> {text.strip() or 'nothing'}"
+                changed = source[:start] + text + source[end:]
+                yield TextFault(kind, line, shown, changed, kind in self.barriers)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plant faults in emitted CUDA text, one at a time, and see who catches each: the host model or the result.
+"""Plant faults in emitted text, one at a time, and see who catches each: the host model or the result.
 
-``scripts/plant_cuda_faults.py`` prints the kernels of the recipes (and of models, without ``--quick``),
-changes one place of a text (drops a barrier, shifts an address, shrinks a range, ...), runs it on the host
-model of CUDA devices and compares with the right text.  A dropped barrier that nobody misses is NEEDLESS: the
-printer should not have printed it, or the model has a gap.  A changed number that changes no bit of the
-results has ``no effect`` on the shape at hand.  Exit code 0 only when no barrier is needless and no right
-text raises an alarm.
+``scripts/plant_text_faults.py`` prints the kernels of the recipes (and of models, without ``--quick``) for a
+target, changes one place of a text (drops a barrier, shifts an address, shrinks a range, ...), runs it on the
+host model of the target's devices and compares with the right text.  A dropped barrier that nobody misses is
+NEEDLESS: the printer should not have printed it, or the model has a gap.  A changed number that changes no
+bit of the results has ``no effect`` on the shape at hand.  Exit code 0 only when no barrier is needless and
+no right text raises an alarm.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
+from tests.device import cuda_faults
 from tests.device.judge_text import FINDING, NEEDLESS, VERDICTS, Judge, Verdict
-from tests.device.text_faults import BARRIERS, KINDS, faults
+from tests.device.text_faults import FaultTable
 
 #: Recipes of a quick run: asynchronous copies, shared memory, shuffles, masks, vectors.
 QUICK = ("product 33x65 65x17 17", "column mean 4x32x96", "layer norm 2x13x37 37 37", "transpose 3x33x65")
 MODELS = ("minilm",)
+TABLES: dict[str, FaultTable] = {"uir-cuda": cuda_faults.TABLE}
 QUICK_COUNT, FULL_COUNT = 1, 3
 
 
@@ -74,7 +76,7 @@ def main() -> int:
                 _plant(args, name, kernel, inputs, tally, console)
         except KeyboardInterrupt:
             console.print("interrupted; so far:", style="yellow")
-    _report(tally, console, time.monotonic() - start)
+    _report(tally, args.target, console, time.monotonic() - start)
     if args.json:
         pathlib.Path(args.json).write_text(json.dumps({"seed": args.seed, **_plain(tally)}, indent=1))
     return 0 if tally.good else 1
@@ -85,11 +87,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help="four kernels and one fault of a kind in each")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--count", type=int, help="faults of one kind in one text (barriers: all of them)")
-    parser.add_argument("--only", nargs="+", choices=KINDS, metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument("--only", nargs="+", metavar="KIND", help="only these kinds, see --kinds")
+    parser.add_argument("--kinds", action="store_true", help="list the kinds of the target's table, and end")
     parser.add_argument("--kernels", default="", help="only kernels with this in their name")
-    parser.add_argument("--hardware", default="h200")
+    parser.add_argument("--target", choices=TABLES, default="uir-cuda")
+    parser.add_argument("--hardware", help="a hardware model of the target (default: its own)")
     parser.add_argument("--json", metavar="FILE", help="also write everything there")
     args = parser.parse_args()
+    kinds = TABLES[args.target].kinds
+    if args.kinds:
+        print(*kinds, sep="\n")
+        parser.exit()
+    if unknown := [kind for kind in args.only or () if kind not in kinds]:
+        parser.error(f"{args.target} has no {', '.join(unknown)}; its kinds are {', '.join(kinds)}")
     if args.count is None:
         args.count = QUICK_COUNT if args.quick else FULL_COUNT
     return args
@@ -97,7 +107,7 @@ def _arguments() -> argparse.Namespace:
 
 def _texts(args: argparse.Namespace, tally: Tally) -> Iterator[tuple[str, DeviceKernel, list[np.ndarray]]]:
     """Printed functions with inputs."""
-    target = TARGETS["uir-cuda"].target(args.hardware)
+    target = TARGETS[args.target].target(args.hardware, "model")
     for name, func, inputs in _functions(args, target):
         if args.kernels not in name:
             continue
@@ -153,9 +163,10 @@ def _plant(
         return
     tally.kernels += 1
     before = len(tally.verdicts)
-    for kind in args.only or KINDS:
-        found = list(faults(kernel.source, kind))
-        if kind not in BARRIERS or args.quick:
+    table = TABLES[args.target]
+    for kind in args.only or table.kinds:
+        found = list(table.faults(kernel.source, kind))
+        if kind not in table.barriers or args.quick:
             rng = random.Random(f"{args.seed}/{name}/{kind}")
             found = rng.sample(found, min(len(found), args.count))
         for fault in found:
@@ -168,11 +179,11 @@ def _plant(
     console.print(f"{name}: {told}", style="dim", markup=False)
 
 
-def _report(tally: Tally, console: Console, seconds: float) -> None:
-    table = Table(title=f"{len(tally.verdicts)} faults in {tally.kernels} texts, {seconds:.0f} s")
+def _report(tally: Tally, target: str, console: Console, seconds: float) -> None:
+    table = Table(title=f"{target}: {len(tally.verdicts)} faults in {tally.kernels} texts, {seconds:.0f} s")
     for column in ("kind", "planted", *VERDICTS):
         table.add_column(column, justify="left" if column == "kind" else "right")
-    for kind in KINDS:
+    for kind in TABLES[target].kinds:
         counts = collections.Counter(v.by for v in tally.verdicts if v.fault.kind == kind)
         if counts:
             table.add_row(kind, str(counts.total()), *(str(counts[by] or "") for by in VERDICTS))
