@@ -20,7 +20,7 @@
 
 #include "bulk.h"
 #include "plan.h"
-#include "uses.h"
+#include "../uses.h"
 
 namespace uir {
 namespace codegen {

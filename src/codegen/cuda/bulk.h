@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "plan.h"
-#include "uses.h"
+#include "../uses.h"
 
 namespace uir {
 namespace codegen {

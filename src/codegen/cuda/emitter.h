@@ -27,7 +27,7 @@
 #include "plan.h"
 #include "prelude.h"
 #include "scalar.h"
-#include "uses.h"
+#include "../uses.h"
 
 namespace uir {
 namespace codegen {

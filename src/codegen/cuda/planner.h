@@ -12,7 +12,7 @@
 
 #include "choose.h"
 #include "plan.h"
-#include "uses.h"
+#include "../uses.h"
 
 namespace uir {
 namespace codegen {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "piece.h"
-#include "uses.h"
+#include "../uses.h"
 
 namespace uir {
 namespace codegen {

@@ -40,55 +40,7 @@ constexpr ScalarType kTypes[] = {
     {"bool", Kind::kBool, 1, "bool", "bool", "int32", "$x", "$x", ""},
 };
 
-/*! \brief A float format narrower than double: bits of the fraction, least exponent, greatest finite value. */
-struct Format {
-  const char* name;
-  int fraction;
-  int least_exponent;
-  double greatest;
-  bool infinite;
-};
-
-constexpr Format kFormats[] = {
-    {"fp32", 23, -126, 3.4028234663852886e38, true}, {"fp16", 10, -14, 65504.0, true},
-    {"bf16", 7, -126, 3.3895313892515355e38, true},  {"fp8e4m3", 3, -6, 448.0, false},
-    {"fp8e5m2", 2, -14, 57344.0, true},
-};
 // clang-format on
-
-double RoundFloat(const Format& format, double value) {
-  if (std::isnan(value)) return value;
-  if (std::isinf(value)) return format.infinite ? value : std::numeric_limits<double>::quiet_NaN();
-  if (value == 0) return value;
-  int exponent = std::max(std::ilogb(value), format.least_exponent);
-  double step = std::ldexp(1.0, exponent - format.fraction);
-  // the quotient is exact, and nearbyint takes halves to even
-  double rounded = std::nearbyint(value / step) * step;
-  if (std::fabs(rounded) <= format.greatest) return rounded;
-  return format.infinite ? std::copysign(INFINITY, value) : std::numeric_limits<double>::quiet_NaN();
-}
-
-int64_t LowestInt(const ScalarType& type) {
-  return type.kind == Kind::kInt ? -(int64_t{1} << (8 * type.bytes - 2)) * 2 : 0;
-}
-
-/*! \brief The greatest value, as the bits of an unsigned number. */
-uint64_t HighestInt(const ScalarType& type) {
-  if (type.kind == Kind::kBool) return 1;
-  uint64_t all = ~uint64_t{0} >> (64 - 8 * type.bytes);
-  return type.kind == Kind::kInt ? all >> 1 : all;
-}
-
-std::string Digits(double value, bool single) {
-  char text[40];
-  for (int precision = 1; precision <= 17; ++precision) {
-    std::snprintf(text, sizeof(text), "%.*g", precision, value);
-    if (single ? std::strtof(text, nullptr) == static_cast<float>(value) : std::strtod(text, nullptr) == value) break;
-  }
-  std::string out = text;
-  if (out.find_first_of(".e") == std::string::npos) out += ".0";
-  return single ? out + "f" : out;
-}
 
 std::string FloatLiteral(bool single, double value) {
   if (std::isnan(value)) return single ? "__int_as_float(0x7fffffff)" : "__longlong_as_double(0x7fffffffffffffffLL)";
@@ -100,20 +52,7 @@ std::string FloatLiteral(bool single, double value) {
 }
 
 std::string WholeLiteral(const ScalarType& type, uint64_t bits) {
-  if (type.kind == Kind::kBool) return bits != 0 ? "true" : "false";
-  if (type.kind == Kind::kUint) {
-    bits &= HighestInt(type);
-    return type.bytes == 4   ? std::to_string(bits) + "u"
-           : type.bytes == 8 ? std::string("uint64_t(") + std::to_string(bits) + "u)"
-                             : std::string(type.stored) + "(" + std::to_string(bits) + ")";
-  }
-  int unused = 64 - 8 * type.bytes;
-  int64_t value = static_cast<int64_t>(bits << unused) >> unused;
-  // the least value has no literal: its magnitude is out of range
-  std::string text = value == LowestInt(type) ? std::to_string(value + 1) + (type.bytes == 8 ? "LL - 1" : " - 1")
-                                              : std::to_string(value) + (type.bytes == 8 ? "LL" : "");
-  if (type.bytes == 4) return value == LowestInt(type) ? "(" + text + ")" : text;
-  return std::string(type.stored) + "(" + text + ")";
+  return codegen::WholeLiteral(type.kind, type.bytes, type.stored, bits);
 }
 
 std::string Replace(const char* pattern, const std::string& value) {
@@ -138,27 +77,13 @@ std::string Widen(const ScalarType& type, const std::string& value) { return Rep
 std::string Narrow(const ScalarType& type, const std::string& value) { return Replace(type.narrow, value); }
 
 double RoundTo(const ScalarType& type, double value) {
-  if (type.kind == Kind::kBool) return value != 0 ? 1 : 0;
-  if (type.kind != Kind::kFloat) {
-    if (std::isnan(value)) return 0;
-    double low = static_cast<double>(LowestInt(type)), high = static_cast<double>(HighestInt(type));
-    return std::min(std::max(std::trunc(value), low), high);
-  }
-  for (const Format& format : kFormats) {
-    if (std::string(format.name) == type.name) return RoundFloat(format, value);
-  }
-  return value;
+  if (type.kind == Kind::kFloat) return RoundFloat(type.name, value);
+  return WholeValue(type.kind, type.bytes, value);
 }
 
 std::string ComputeLiteral(const ScalarType& type, double value) {
-  if (type.kind == Kind::kFloat) return FloatLiteral(type.bytes < 8, RoundTo(type, value));
-  double whole = RoundTo(type, value);
-  // 2^63 and 2^64 stand for the greatest integers, which no double is
-  if (type.kind != Kind::kBool && whole >= static_cast<double>(HighestInt(type))) {
-    return WholeLiteral(type, HighestInt(type));
-  }
-  return WholeLiteral(type,
-                      whole < 0 ? static_cast<uint64_t>(static_cast<int64_t>(whole)) : static_cast<uint64_t>(whole));
+  if (type.kind == Kind::kFloat) return FloatLiteral(type.bytes < 8, RoundFloat(type.name, value));
+  return WholeLiteral(type, WholeBits(type.kind, type.bytes, value));
 }
 
 std::string ComputeLiteral(const ScalarType& type, int64_t value) {
@@ -167,7 +92,8 @@ std::string ComputeLiteral(const ScalarType& type, int64_t value) {
 }
 
 std::string LimitLiteral(const ScalarType& type, bool highest, const ScalarType& as) {
-  return WholeLiteral(as, highest ? HighestInt(type) : static_cast<uint64_t>(LowestInt(type)));
+  return WholeLiteral(
+      as, highest ? HighestInt(type.kind, type.bytes) : static_cast<uint64_t>(LowestInt(type.kind, type.bytes)));
 }
 
 std::vector<std::string> ConversionHelpers(const ScalarType& type) {

@@ -13,12 +13,11 @@
 #include <string>
 #include <vector>
 
+#include "../number.h"
+
 namespace uir {
 namespace codegen {
 namespace cuda {
-
-/*! \brief What kind of number a dtype holds. */
-enum class Kind : char { kFloat = 'f', kInt = 'i', kUint = 'u', kBool = 'b' };
 
 /*! \brief One element type of the iGraph. */
 struct ScalarType {

@@ -3,18 +3,17 @@
  * \file uses.h
  * \brief Every slice of a graph with the iOp that has it and the loops around it.
  */
-#ifndef UIR_CODEGEN_CUDA_USES_H_
-#define UIR_CODEGEN_CUDA_USES_H_
+#ifndef UIR_CODEGEN_USES_H_
+#define UIR_CODEGEN_USES_H_
 
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "../scope.h"
+#include "../igraph/nodes.h"
+#include "scope.h"
 
 namespace uir {
 namespace codegen {
-namespace cuda {
 
 /*! \brief The operand number of a group form's buffer; 0 is the first target, 1.. are the sources. */
 constexpr int kBufferOperand = -1;
@@ -51,8 +50,7 @@ std::string BoxText(const ISlice& slice);
 /*! \brief An iOp in one line, slices by their pointers' names: for comments and refusals. */
 std::string Describe(const IOp& iop);
 
-}  // namespace cuda
 }  // namespace codegen
 }  // namespace uir
 
-#endif  // UIR_CODEGEN_CUDA_USES_H_
+#endif  // UIR_CODEGEN_USES_H_

@@ -7,7 +7,6 @@
 
 namespace uir {
 namespace codegen {
-namespace cuda {
 
 namespace {
 
@@ -146,6 +145,5 @@ std::string Describe(const IOp& iop) {
   return text + (extra.empty() ? "" : "  [" + extra + "]");
 }
 
-}  // namespace cuda
 }  // namespace codegen
 }  // namespace uir

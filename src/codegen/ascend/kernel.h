@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file kernel.h
+ * \brief One kernel as text: signature, tensors, loop tree.
+ */
+#ifndef UIR_CODEGEN_ASCEND_KERNEL_H_
+#define UIR_CODEGEN_ASCEND_KERNEL_H_
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../../igraph/nodes.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief A printed kernel and what a launch of it needs. */
+struct Kernel {
+  std::string name;
+  std::string text;
+  /*! \brief Cores that run it. */
+  int64_t blocks = 1;
+  /*! \brief "aiv", "aic" or "mix". */
+  std::string core = "aiv";
+  /*! \brief Names of the graph's dram pointers, in the order of the kernel's parameters. */
+  std::vector<std::string> params;
+  /*! \brief Lines for people: places in the UB, costs of moves, what the syncs are for. */
+  std::vector<std::string> notes;
+};
+
+/*! \brief Words that no identifier of the text may be. */
+std::set<std::string> Reserved();
+
+/*! \brief Prints a graph of one phase. */
+Kernel PrintKernel(const IGraph& graph, const std::string& name);
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_KERNEL_H_

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file ops.cc
+ * \brief The table of the classes of iOps that the Ascend C printer knows.
+ */
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+const OpRow kOps[] = {
+    {"move", EmitMove},
+    {"identity", EmitIdentity},
+    {"sync", EmitSync},
+};
+
+}  // namespace
+
+const OpRow& OpRowOf(const IOp& iop, const std::string& where) {
+  for (const OpRow& row : kOps) {
+    if (iop->op == row.op) return row;
+  }
+  CodegenError("The Ascend C printer has no emitter for '" + std::string(iop->op) + "'.", where, "", "",
+               "run this operator on the host");
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan.h"
+
+#include <tvm/ffi/any.h>
+#include <tvm/ffi/error.h>
+
+#include <algorithm>
+#include <set>
+
+#include "../error.h"
+#include "scalar.h"
+#include "tile.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+std::string KiloText(int64_t bytes) { return std::to_string(bytes) + " bytes"; }
+
+/*! \brief Whether a write leaves no element of its pointer as it was. */
+bool WritesAll(const Use& use) {
+  return use.write && !use.reads_too && BoxText(use.slice).empty() &&
+         use.slice->rows * use.slice->cols == use.slice->pointer->size;
+}
+
+/*!
+ * \brief Whether every stretch of the graph (a loop, or what stands between two) that uses a pointer writes it first
+ * and uses it in one box throughout: then no stretch sees what another left, and may spoil what it does not use.
+ */
+bool StretchesAreApart(const std::vector<const Use*>& uses) {
+  int stretch = -2;
+  std::string box;
+  for (const Use* use : uses) {
+    int now = use->loops.empty() ? -1 : use->path[0];
+    std::string own = BoxText(use->slice);
+    if (now != stretch) {
+      if (!use->write || use->reads_too) return false;
+      stretch = now;
+      box = own;
+    }
+    if (own != box) return false;
+  }
+  return true;
+}
+
+std::map<std::string, std::vector<const Use*>> ByPointer(const std::vector<Use>& uses) {
+  std::map<std::string, std::vector<const Use*>> by_pointer;
+  for (const Use& use : uses) by_pointer[use.pointer()].push_back(&use);
+  return by_pointer;
+}
+
+}  // namespace
+
+Plan::Plan(const IGraph& graph) : graph_(graph), uses_(UsesOf(graph)), limit_(graph->hardware->reg_bytes) {
+  std::string name(graph->name);
+  std::set<std::string> used;
+  for (const Use& use : uses_) used.insert(use.pointer());
+  ffi::Map<ffi::String, ffi::Any> addresses;
+  auto given = graph->attrs.find("addresses");
+  if (given != graph->attrs.end()) addresses = (*given).second.cast<ffi::Map<ffi::String, ffi::Any>>();
+  for (const IPointer& pointer : graph->pointers) {
+    std::string own(pointer->name);
+    if (pointer->level == "dram" || !used.count(own)) continue;
+    if (pointer->level == "sram") {
+      CodegenError("A vector core shares no memory with others.", name + ": " + own, "sram", "",
+                   "keep the slice in reg, or in dram");
+    }
+    auto at = addresses.find(pointer->name);
+    if (at == addresses.end()) {
+      CodegenError("A slice has no address in the unified buffer.", name + ": " + own, "", "",
+                   "run the pass allocate before printing");
+    }
+    Place place;
+    place.name = own;
+    place.dtype = std::string(pointer->dtype);
+    place.begin = (*at).second.cast<int64_t>();
+    place.bytes = pointer->size * TypeOf(place.dtype, name + ": " + own).bytes;
+    if (place.begin % kBlockBytes != 0) {
+      CodegenError("A slice does not start at a block of the unified buffer.", name + ": " + own,
+                   "an address that is a multiple of " + std::to_string(kBlockBytes), std::to_string(place.begin),
+                   "set the hardware's figure reg_align to 32");
+    }
+    peak_ = std::max(peak_, RoundUp(place.begin + place.bytes, kBlockBytes));
+    places_[own] = place;
+  }
+  total_ = peak_;
+  if (peak_ > limit_) {
+    CodegenError("The unified buffer of a core overflows.", name, KiloText(peak_), KiloText(limit_), "smaller tiles");
+  }
+  FindLives();
+  FindSpared();
+}
+
+const Place& Plan::PlaceOf(const std::string& pointer) const {
+  auto it = places_.find(pointer);
+  TVM_FFI_CHECK(it != places_.end(), InternalError) << "no reg pointer '" << pointer << "' is in use";
+  return it->second;
+}
+
+void Plan::FindLives() {
+  // positions from the first to the last iOp of every loop, by the path of the loop
+  std::map<std::vector<int>, std::pair<int, int>> spans;
+  for (const Use& use : uses_) {
+    for (size_t depth = 1; depth < use.path.size(); ++depth) {
+      std::vector<int> loop(use.path.begin(), use.path.begin() + depth);
+      auto [at, fresh] = spans.emplace(loop, std::make_pair(use.position, use.position));
+      if (!fresh) at->second.second = std::max(at->second.second, use.position);
+    }
+  }
+  for (auto& [name, uses] : ByPointer(uses_)) {
+    auto at = places_.find(name);
+    if (at == places_.end()) continue;
+    // the innermost body that holds all uses; it is alive through every loop inside of that one
+    size_t common = uses[0]->path.size() - 1;
+    for (const Use* use : uses) {
+      size_t same = 0;
+      while (same < common && same + 1 < use->path.size() && uses[0]->path[same] == use->path[same]) ++same;
+      common = std::min(common, same);
+    }
+    // what is not written whole before anything else comes from an earlier iteration
+    if (!WritesAll(*uses[0])) common = 0;
+    Place& place = at->second;
+    place.first = uses[0]->position;
+    place.last = uses[0]->position;
+    for (const Use* use : uses) {
+      place.first = std::min(place.first, use->position);
+      place.last = std::max(place.last, use->position);
+      if (use->path.size() <= common + 1) continue;
+      auto span = spans.at(std::vector<int>(use->path.begin(), use->path.begin() + common + 1));
+      place.first = std::min(place.first, span.first);
+      place.last = std::max(place.last, span.second);
+    }
+  }
+}
+
+void Plan::FindSpared() {
+  for (const auto& [name, uses] : ByPointer(uses_)) {
+    std::set<std::string> written, read;
+    bool in_loop = false;
+    for (const Use* use : uses) {
+      if (use->write) written.insert(BoxText(use->slice));
+      if (!use->write || use->reads_too) read.insert(BoxText(use->slice));
+      in_loop = in_loop || !use->loops.empty();
+    }
+    // one box for all writes: what lies outside was never written; over loops the box may change with the
+    // iteration, so there the reads must keep to it as well
+    bool one_box = written.size() <= 1 && (!in_loop || read.empty() || read == written);
+    spares_[name] = !one_box && !StretchesAreApart(uses);
+  }
+}
+
+bool Plan::SparesOutside(const ISlice& target) const {
+  auto it = spares_.find(std::string(target->pointer->name));
+  return !BoxText(target).empty() && it != spares_.end() && it->second;
+}
+
+int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
+  int64_t need = RoundUp(bytes, kBlockBytes);
+  std::vector<Place>& own = work_[position];
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  for (const Place& place : own) taken.emplace_back(place.begin, place.begin + place.bytes);
+  // behind everything first: what shares no bytes needs no order
+  auto first_fit = [&](int64_t from) {
+    std::sort(taken.begin(), taken.end());
+    int64_t at = from;
+    for (auto [begin, end] : taken) {
+      if (begin < at + need && end > at) at = RoundUp(end, kBlockBytes);
+    }
+    return at;
+  };
+  int64_t at = first_fit(peak_);
+  if (at + need > limit_) {
+    for (const auto& [name, place] : places_) {
+      if (place.first <= position && position <= place.last) {
+        taken.emplace_back(place.begin, place.begin + place.bytes);
+      }
+    }
+    at = first_fit(0);
+  }
+  if (at + need > limit_) {
+    std::string alive;
+    for (const auto& [name, place] : places_) {
+      if (place.first <= position && position <= place.last) alive += ", " + name + " " + KiloText(place.bytes);
+    }
+    for (const Place& place : own) alive += ", work " + KiloText(place.bytes);
+    CodegenError("The unified buffer has no room for a work buffer.", where,
+                 KiloText(need) + " beside what is alive there" + (alive.empty() ? "" : ": " + alive.substr(2)),
+                 KiloText(limit_) + " on " + std::string(graph_->hardware->name), "smaller tiles");
+  }
+  own.push_back({"work", "uint8", at, need, position, position});
+  total_ = std::max(total_, at + need);
+  return at;
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file plan.h
+ * \brief Where everything lies in the unified buffer: the graph's reg pointers, and work buffers beside them.
+ */
+#ifndef UIR_CODEGEN_ASCEND_PLAN_H_
+#define UIR_CODEGEN_ASCEND_PLAN_H_
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "../uses.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief A tensor of the UB: a reg pointer, or the work buffer of an iOp. */
+struct Place {
+  std::string name;
+  std::string dtype;
+  /*! \brief Bytes from the start of the UB, a multiple of 32. */
+  int64_t begin = 0;
+  int64_t bytes = 0;
+  /*! \brief Program positions (`Use::position`) from the first to the last at which it holds something. */
+  int first = 0;
+  int last = 0;
+};
+
+/*! \brief The plan of a graph; work buffers are added while it is printed. */
+class Plan {
+ public:
+  /*!
+   * \brief Takes the addresses that the pass `allocate` gave.
+   * \note CodegenError for a graph without addresses, with sram, or with more than the hardware's `reg_bytes`.
+   */
+  explicit Plan(const IGraph& graph);
+
+  const IGraph& graph() const { return graph_; }
+  const std::vector<Use>& uses() const { return uses_; }
+  /*! \brief Places of the reg pointers in use, by name. */
+  const std::map<std::string, Place>& places() const { return places_; }
+  const Place& PlaceOf(const std::string& pointer) const;
+
+  /*!
+   * \brief Room for a work buffer at one position: behind all pointers if there is room, else where no pointer is
+   * alive at that position.  Buffers of one position are apart; those of different positions may share bytes.
+   * \return Byte in the UB.
+   */
+  int64_t Reserve(int position, int64_t bytes, const std::string& where);
+  /*! \brief The bytes that pointers and work buffers reach up to. */
+  int64_t total() const { return total_; }
+  /*! \brief What must not be larger: `reg_bytes` of the hardware. */
+  int64_t limit() const { return limit_; }
+
+  bool SparesOutside(const ISlice& target) const;
+
+ private:
+  void FindLives();
+  void FindSpared();
+
+  IGraph graph_;
+  std::vector<Use> uses_;
+  std::map<std::string, Place> places_;
+  std::map<std::string, bool> spares_;
+  /*! \brief Work buffers of a position. */
+  std::map<int, std::vector<Place>> work_;
+  int64_t peak_ = 0;
+  int64_t total_ = 0;
+  int64_t limit_ = 0;
+};
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_PLAN_H_

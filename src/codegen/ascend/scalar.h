@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file scalar.h
+ * \brief The element types as Ascend C stores them.
+ */
+#ifndef UIR_CODEGEN_ASCEND_SCALAR_H_
+#define UIR_CODEGEN_ASCEND_SCALAR_H_
+
+#include <cstdint>
+#include <string>
+
+#include "../number.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief One element type of the iGraph. */
+struct ScalarType {
+  /*! \brief "fp16". */
+  const char* name;
+  Kind kind;
+  int bytes;
+  /*! \brief The type of its tensors: "half".  A bool is a byte, 0 or 1. */
+  const char* stored;
+  /*! \brief What makes a scalar of it from a float. */
+  const char* from_float;
+};
+
+/*! \brief The row of a dtype name; a CodegenError for one that the vector core cannot hold (`where`: for the error). */
+const ScalarType& TypeOf(const std::string& dtype, const std::string& where = "");
+
+/*! \brief Bytes of an element. */
+int64_t BytesOf(const std::string& dtype);
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_SCALAR_H_
