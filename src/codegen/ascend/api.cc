@@ -11,12 +11,13 @@
 #include <tvm/ffi/reflection/registry.h>
 
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <sstream>
 
 #include "../error.h"
+#include "../number.h"
+#include "scalar.h"
 
 namespace uir {
 namespace codegen {
@@ -71,16 +72,6 @@ std::string TemplateArguments(const Api& api, const std::vector<std::string>& ty
   if (types.size() > 1) Replace(&text, "{U}", types[1]);
   Replace(&text, "{mode}", mode);
   return text;
-}
-
-std::string Number(double value) {
-  char text[40];
-  for (int digits = 1; digits <= 17; ++digits) {
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
-    if (std::strtod(text, nullptr) == value) break;
-  }
-  std::string out = text;
-  return out.find_first_of(".e") == std::string::npos ? out + ".0" : out;
 }
 
 }  // namespace
@@ -152,13 +143,8 @@ std::string TypeName(const std::string& name, const std::vector<std::string>& ty
 }
 
 std::string ElementType(const std::string& dtype) {
-  // a bool is a byte that holds 0 or 1
-  static const std::map<std::string, std::string> types = {
-      {"fp32", "float"},    {"fp16", "half"},       {"bf16", "bfloat16_t"}, {"int8", "int8_t"},
-      {"int16", "int16_t"}, {"int32", "int32_t"},   {"int64", "int64_t"},   {"uint8", "uint8_t"},
-      {"bool", "uint8_t"},  {"uint16", "uint16_t"}, {"uint32", "uint32_t"}, {"uint64", "uint64_t"}};
-  auto found = types.find(dtype);
-  return found == types.end() ? "" : found->second;
+  const ScalarType* type = FindType(dtype);
+  return type == nullptr ? "" : type->stored;
 }
 
 std::string Literal(double value, const std::string& type) {
@@ -171,9 +157,11 @@ std::string Literal(double value, const std::string& type) {
   } else if (std::isinf(value)) {
     text = value > 0 ? "__builtin_inff()" : "-__builtin_inff()";
   } else {
-    text = Number(value) + "f";
+    text = Digits(value, true);
   }
-  return type == "float" ? text : "static_cast<" + type + ">(" + text + ")";
+  if (type == "float") return text;
+  // a bfloat16_t is made of a float by a function: it has no conversions on the device
+  return (type == "bfloat16_t" ? "ToBfloat16" : type) + "(" + text + ")";
 }
 
 std::string IntLiteral(int64_t value, const std::string& type) {

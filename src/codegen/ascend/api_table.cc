@@ -263,6 +263,8 @@ std::vector<Api> Rows() {
   rows.push_back({"WaitFlag", "plain", "eventID:int32_t[0,7]", "", "<HardEvent::{mode}>", "", "", kSync});
   rows.push_back({"PipeBarrier", "plain", "", "", "<PIPE_{mode}>", "", "modes V, MTE2, MTE3, ALL", kSync});
   rows.push_back({"SyncAll", "plain", "", "", "<true>", "", "all vector cores", kSync});
+  rows.push_back({"ToBfloat16", "plain", "value:float", "", "", "", "rounds as CAST_RINT",
+                  "basic_api/kernel_operator_scalar_intf.h | scalar / Cast (float to bfloat16_t)"});
   rows.push_back({"GetBlockIdx", "plain", "", "", "", "", "", kSystem});
   rows.push_back({"GetBlockNum", "plain", "", "", "", "", "", kSystem});
   rows.push_back({"KERNEL_TASK_TYPE_DEFAULT", "macro", "type:name", "", "", "", "KERNEL_TYPE_AIV_ONLY",

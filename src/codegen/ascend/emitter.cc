@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "literal.h"
+#include "api.h"
 
 namespace uir {
 namespace codegen {
@@ -31,6 +31,7 @@ std::string ClampText(const std::string& text, Range range, int64_t length) {
 Emitter::Emitter(Plan* plan, Names* names) : plan_(plan), names_(names) {
   const IGraph& graph = plan->graph();
   scope_.Bind("pid", names->Fresh("pid"), {0, graph->num_groups * graph->num_units - 1});
+  every_scope_ = scope_;
   std::set<std::string> used;
   for (const Use& use : plan->uses()) used.insert(use.pointer());
   for (const IPointer& pointer : graph->pointers) {
@@ -128,7 +129,14 @@ std::string Emitter::At(const Tile& tile, const std::string& more) const {
 }
 
 std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) const {
-  return LiteralOf(TypeOf(dtype, where()), value);
+  const ScalarType& type = TypeOf(dtype, where());
+  auto whole = value.as<int64_t>();
+  if (type.kind == Kind::kFloat) {
+    return ascend::Literal(RoundFloat(dtype, whole ? static_cast<double>(*whole) : value.cast<double>()), type.stored);
+  }
+  bool exact = whole && type.kind != Kind::kBool;
+  uint64_t bits = exact ? static_cast<uint64_t>(*whole) : WholeBits(type.kind, type.bytes, value.cast<double>());
+  return IntLiteral(static_cast<int64_t>(bits), type.stored);
 }
 
 Bound Emitter::BoundOf(const ffi::Optional<Affine>& bound, int64_t length, bool end, const std::string& hint) {
@@ -179,7 +187,9 @@ void Emitter::Enter(const Loop& loop) {
   std::string name(loop->var), text = names_->Fresh(name);
   headers_.push_back("for (int32_t " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text +
                      ")");
-  scope_.Bind(name, text, {0, std::max<int64_t>(loop->extent - 1, 0)});
+  Range range{0, std::max<int64_t>(loop->extent - 1, 0)};
+  scope_.Bind(name, text, range);
+  every_scope_.Bind(name, text, range);
   bodies_.emplace_back();
   bounds_.emplace_back();
 }

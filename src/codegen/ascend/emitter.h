@@ -100,6 +100,8 @@ class Emitter {
 
   const Plan& plan() const { return *plan_; }
   const Scope& scope() const { return scope_; }
+  /*! \brief pid and all loops of the kernel, those that are closed included. */
+  const Scope& every_scope() const { return every_scope_; }
 
   // ---- for the walk over the loop tree ----------------------------------------------------------------------
   /*! \brief Starts the paragraph of an iOp; its number is that of `Use::position`. */
@@ -117,7 +119,7 @@ class Emitter {
 
   Plan* plan_;
   Names* names_;
-  Scope scope_;
+  Scope scope_, every_scope_;
   std::map<std::string, std::string> parameters_, globals_, locals_;
   std::vector<Tensor> tensors_;
   /*! \brief The body that grows and those around it; the paragraph is the last. */

@@ -12,7 +12,6 @@ namespace ascend {
 namespace {
 
 const OpRow kOps[] = {
-    {"move", EmitMove},
     {"identity", EmitIdentity},
     {"sync", EmitSync},
 };

@@ -14,12 +14,12 @@ namespace ascend {
 namespace {
 
 constexpr ScalarType kTypes[] = {
-    {"fp32", Kind::kFloat, 4, "float", "float"},           {"fp16", Kind::kFloat, 2, "half", "half"},
-    {"bf16", Kind::kFloat, 2, "bfloat16_t", "ToBfloat16"}, {"int8", Kind::kInt, 1, "int8_t", "int8_t"},
-    {"int16", Kind::kInt, 2, "int16_t", "int16_t"},        {"int32", Kind::kInt, 4, "int32_t", "int32_t"},
-    {"int64", Kind::kInt, 8, "int64_t", "int64_t"},        {"uint8", Kind::kUint, 1, "uint8_t", "uint8_t"},
-    {"uint16", Kind::kUint, 2, "uint16_t", "uint16_t"},    {"uint32", Kind::kUint, 4, "uint32_t", "uint32_t"},
-    {"uint64", Kind::kUint, 8, "uint64_t", "uint64_t"},    {"bool", Kind::kBool, 1, "uint8_t", "uint8_t"},
+    {"fp32", Kind::kFloat, 4, "float"},      {"fp16", Kind::kFloat, 2, "half"},
+    {"bf16", Kind::kFloat, 2, "bfloat16_t"}, {"int8", Kind::kInt, 1, "int8_t"},
+    {"int16", Kind::kInt, 2, "int16_t"},     {"int32", Kind::kInt, 4, "int32_t"},
+    {"int64", Kind::kInt, 8, "int64_t"},     {"uint8", Kind::kUint, 1, "uint8_t"},
+    {"uint16", Kind::kUint, 2, "uint16_t"},  {"uint32", Kind::kUint, 4, "uint32_t"},
+    {"uint64", Kind::kUint, 8, "uint64_t"},  {"bool", Kind::kBool, 1, "uint8_t"},
 };
 
 /*! \brief Dtypes of the iGraph that the chip's vector cores have no type for, and why. */
@@ -34,10 +34,15 @@ constexpr struct {
 
 }  // namespace
 
-const ScalarType& TypeOf(const std::string& dtype, const std::string& where) {
+const ScalarType* FindType(const std::string& dtype) {
   for (const ScalarType& type : kTypes) {
-    if (dtype == type.name) return type;
+    if (dtype == type.name) return &type;
   }
+  return nullptr;
+}
+
+const ScalarType& TypeOf(const std::string& dtype, const std::string& where) {
+  if (const ScalarType* type = FindType(dtype)) return *type;
   for (const auto& refused : kRefused) {
     if (dtype == refused.name) {
       CodegenError(refused.what, where, "values of " + dtype, "fp32, fp16, bf16, integers and bool",

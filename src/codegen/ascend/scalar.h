@@ -23,12 +23,13 @@ struct ScalarType {
   int bytes;
   /*! \brief The type of its tensors: "half".  A bool is a byte, 0 or 1. */
   const char* stored;
-  /*! \brief What makes a scalar of it from a float. */
-  const char* from_float;
 };
 
 /*! \brief The row of a dtype name; a CodegenError for one that the vector core cannot hold (`where`: for the error). */
 const ScalarType& TypeOf(const std::string& dtype, const std::string& where = "");
+
+/*! \brief The row of a dtype name, or nullptr. */
+const ScalarType* FindType(const std::string& dtype);
 
 /*! \brief Bytes of an element. */
 int64_t BytesOf(const std::string& dtype);

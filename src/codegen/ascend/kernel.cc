@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "../pipes/plan.h"
+#include "../printer.h"
+#include "api.h"
+#include "emitter.h"
+#include "ops.h"
+#include "print_tree.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+/*! \brief Words of C++ and of the text around what emitters print. */
+const char* const kReserved =
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const "
+    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern "
+    "false float for friend goto half bfloat16_t if inline int int8_t int16_t int32_t int64_t long main mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq pipe private protected public register "
+    "reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this "
+    "thread_local throw true try typedef typeid typename ub uint8_t uint16_t uint32_t uint64_t union unsigned using "
+    "virtual void volatile wchar_t while xor xor_eq AscendC";
+
+/*! \brief The iOps in order; gives every one its number. */
+void Walk(const ffi::Array<ffi::ObjectRef>& body, Emitter* e, int* position) {
+  for (const ffi::ObjectRef& node : body) {
+    if (auto loop = node.as<Loop>()) {
+      e->Enter(*loop);
+      Walk((*loop)->body, e, position);
+      e->Leave(*loop);
+      continue;
+    }
+    IOp iop = node.as_or_throw<IOp>();
+    e->Begin(iop, (*position)++);
+    OpRowOf(iop, e->where()).emit(*e, iop);
+    e->End();
+  }
+}
+
+std::string Declaration(const Emitter::Tensor& tensor) {
+  std::string type = TypeOf(tensor.dtype).stored;
+  return TypeName("LocalTensor", {type}) + " " + tensor.name + " = " +
+         Call("", "TBuf.GetWithOffset", "member", {type},
+              {"ub", std::to_string(tensor.size), std::to_string(tensor.begin)}) +
+         ";";
+}
+
+/*! \brief GlobalTensors over the parameters, pid, the UB and its tensors. */
+void Prologue(const Emitter& e, const Kernel& kernel, Printer* out) {
+  const IGraph& graph = e.plan().graph();
+  out->Line(Call("", "KERNEL_TASK_TYPE_DEFAULT", "macro", {}, {"KERNEL_TYPE_AIV_ONLY"}) + ";");
+  for (const IPointer& pointer : graph->pointers) {
+    std::string name(pointer->name);
+    if (std::find(kernel.params.begin(), kernel.params.end(), name) == kernel.params.end()) continue;
+    std::string type = TypeOf(std::string(pointer->dtype)).stored, tensor = e.GlobalOf(name);
+    out->Line(TypeName("GlobalTensor", {type}) + " " + tensor + ";");
+    out->Line(Call("", "GlobalTensor.SetGlobalBuffer", "member", {type},
+                   {tensor, "(__gm__ " + type + "*)" + e.ParameterOf(name), std::to_string(pointer->size)}) +
+              ";");
+  }
+  if (!e.tensors().empty()) {
+    out->Line(TypeName("TPipe") + " pipe;");
+    out->Line(TypeName("TBuf") + " ub;");
+    out->Line(Call("", "TPipe.InitBuffer", "member", {}, {"pipe", "ub", std::to_string(e.plan().total())}) + ";");
+    for (const Emitter::Tensor& tensor : e.tensors()) out->Line(Declaration(tensor));
+  }
+  out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
+}
+
+void Notes(const Emitter& e, const pipes::Plan& plan, Kernel* kernel) {
+  std::vector<Emitter::Tensor> tensors = e.tensors();
+  std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
+  kernel->notes.push_back("UB: " + std::to_string(e.plan().total()) + " of " + std::to_string(e.plan().limit()) +
+                          " bytes");
+  for (const Emitter::Tensor& tensor : tensors) {
+    kernel->notes.push_back(tensor.name + ": " + std::to_string(tensor.size) + " x " + tensor.dtype + " at byte " +
+                            std::to_string(tensor.begin));
+  }
+  kernel->notes.insert(kernel->notes.end(), e.notes().begin(), e.notes().end());
+  for (const pipes::SyncReport& sync : plan.report) {
+    std::string serves;
+    for (const std::string& one : sync.serves) serves += (serves.empty() ? "" : "; ") + one;
+    kernel->notes.push_back("sync " + std::to_string(sync.number) + ", " + sync.what + ": " + serves);
+  }
+}
+
+}  // namespace
+
+std::set<std::string> Reserved() {
+  std::istringstream words(kReserved);
+  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  // the text is in the vendor's namespace: a local name must not hide what it calls
+  for (const Api& api : ApiTable()) reserved.insert(api.name.substr(0, api.name.find('.')));
+  return reserved;
+}
+
+Kernel PrintKernel(const IGraph& graph, const std::string& name) {
+  Kernel kernel;
+  kernel.name = name;
+  kernel.blocks = graph->num_groups * graph->num_units;
+  Plan plan(graph);
+  std::set<std::string> used;
+  for (const Use& use : plan.uses()) used.insert(use.pointer());
+  for (const IPointer& pointer : graph->pointers) {
+    if (pointer->level == "dram" && used.count(std::string(pointer->name))) kernel.params.emplace_back(pointer->name);
+  }
+  Names names(Reserved());
+  Emitter e(&plan, &names);
+  int position = 0;
+  Walk(graph->body, &e, &position);
+  pipes::Plan planned{e.Take(), {}};
+
+  Printer out;
+  std::vector<std::string> params;
+  for (const std::string& pointer : kernel.params) params.push_back("GM_ADDR " + e.ParameterOf(pointer));
+  out.Open("extern \"C\" __global__ __aicore__ void " + name + "(" + Join(params) + ")");
+  Prologue(e, kernel, &out);
+  PrintTree(planned.body, e.every_scope(), &out);
+  out.Close();
+  kernel.text = out.Text();
+  Notes(e, planned, &kernel);
+  return kernel;
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
