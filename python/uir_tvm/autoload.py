@@ -10,7 +10,9 @@ def register() -> None:
     The native code also learns here where the CPU's matrix library lies: a program that only loads compiled
     models must find it too.
     """
-    from . import _native
+    import tvm_ffi
+
+    from . import _native, options
 
     _native.load()
     from .device import compilers
@@ -18,6 +20,7 @@ def register() -> None:
 
     cpu.locate()
     compilers.register()
+    tvm_ffi.get_global_func("uir.runtime.ext_dev.prefer")(_ext_dev(options.device()))
     if _native.runtime_only():
         # what compiled models need is there; TVM's compiler, and with it targets and schedules, is not
         return
@@ -26,3 +29,8 @@ def register() -> None:
 
     attach()
     integration.register()
+
+
+def _ext_dev(device: str) -> str:
+    """What ``ext_dev`` is to be for a place: a GPU is another device, and leaves it free."""
+    return device if device in ("npu", "model") else "auto"

@@ -22,7 +22,6 @@ OPTIONAL = {
 #: Tool -> what it is needed for.
 TOOLS = {
     "g++": "saving executables",
-    "ccec": "uir-ascend on a device",
     "cncc": "uir-bang on a device",
 }
 
@@ -34,6 +33,7 @@ def checkup() -> list[dict[str, str]]:
     rows.append(_guarded("CPU matrix library", _blas))
     rows.append(_guarded("hardware model", _host))
     rows += [_gpu(), _found("CUDA compiler", _cuda_compiler), _found("CUDA host model", _cuda_model)]
+    rows += [_npu(), _found("Ascend C compiler", _ascend_compiler), _found("Ascend host model", _ascend_model)]
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
     rows += [_tool(name, why) for name, why in TOOLS.items()]
     rows += [
@@ -97,6 +97,27 @@ def _cuda_compiler() -> str:
 
 
 def _cuda_model() -> str:
+    from .device import simt
+
+    return f"{simt.library()}, kernels compiled by {simt.compiler()}"
+
+
+def _npu() -> dict[str, str]:
+    """The Ascend NPUs, or why there is none."""
+    from .target.ascend import places
+
+    why = places.absent()
+    return {"check": "Ascend NPU", "state": "absent" if why else "ok", "detail": why or str(places.preset())}
+
+
+def _ascend_compiler() -> str:
+    from .target.ascend import toolchain
+
+    tool = toolchain.find()
+    return f"{tool} ({tool.path})"
+
+
+def _ascend_model() -> str:
     from .device import simt
 
     return f"{simt.library()}, kernels compiled by {simt.compiler()}"

@@ -17,9 +17,10 @@ VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
-    "UIR_DEVICE": "auto, gpu or model: where kernels of a device run (default: auto)",
+    "UIR_DEVICE": "auto, gpu, npu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
+    "ASCEND_HOME_PATH": "the CANN toolkit to take bisheng from, before PATH (ASCEND_TOOLKIT_HOME likewise)",
     "CUDA_HOME": "a CUDA toolkit to take nvcc or NVRTC from, before PATH (CUDA_PATH likewise)",
 }
 
@@ -35,10 +36,6 @@ EQUIVALENCE = ("none", "sampled", "full")
 
 def _equivalence() -> str:
     return os.environ.get("UIR_EQUIVALENCE", "") or "none"
-
-
-def _device() -> str:
-    return os.environ.get("UIR_DEVICE", "") or "auto"
 
 
 def _known_level(_: Any, __: Any, level: str) -> None:
@@ -84,9 +81,9 @@ class CompileOptions:
         (`uir_tvm.verify.equivalent`): ``none``, ``sampled`` (some tenths of a second a kernel) or ``full``
         (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
     device : str
-        Where the kernels of a device run: ``gpu``, or ``model`` (the device's host model, which checks every
-        access and is slow), or ``auto``: a GPU where there is one; default: ``UIR_DEVICE``, else auto.  With
-        ``gpu`` a model can be compiled and saved on a machine that has none.
+        Where the kernels of a device run: ``gpu`` or ``npu``, or ``model`` (the device's host model, which
+        checks every access and is slow), or ``auto``: the device where there is one; default: ``UIR_DEVICE``,
+        else auto.  With ``gpu`` or ``npu`` a model can be compiled and saved on a machine that has none.
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
@@ -105,7 +102,7 @@ class CompileOptions:
     passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
-    device: str = attrs.field(factory=_device)
+    device: str = attrs.field(factory=lambda: device())
     cuda_graph: bool = False
 
 
@@ -121,6 +118,17 @@ def cache_dir() -> pathlib.Path:
     """Where compiled sources are kept: ``UIR_CACHE_DIR``, else ``uir_tvm`` in the user's cache folder."""
     home = _folder("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
     return _folder("UIR_CACHE_DIR") or home / "uir_tvm"
+
+
+def device() -> str:
+    """Where kernels of a device run by default: ``UIR_DEVICE``, else auto."""
+    return os.environ.get("UIR_DEVICE", "") or "auto"
+
+
+def ascend_homes() -> tuple[pathlib.Path, ...]:
+    """CANN toolkits that the environment names, first choice first."""
+    names = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
+    return tuple(folder for folder in map(_folder, names) if folder is not None)
 
 
 def cuda_homes() -> tuple[pathlib.Path, ...]:

@@ -46,13 +46,11 @@ void Bind(void* library, const char* name, Loaded* out) {
   find(&api.SynchronizeStream, "aclrtSynchronizeStream");
   find(&api.Malloc, "aclrtMalloc");
   find(&api.Free, "aclrtFree");
+  find(&api.Memcpy, "aclrtMemcpy");
   find(&api.MemcpyAsync, "aclrtMemcpyAsync");
   find(&api.CreateStream, "aclrtCreateStream");
   find(&api.DestroyStream, "aclrtDestroyStream");
-  find(&api.BinaryLoadFromFile, "aclrtBinaryLoadFromFile");
-  find(&api.BinaryUnLoad, "aclrtBinaryUnLoad");
-  find(&api.BinaryGetFunction, "aclrtBinaryGetFunction");
-  find(&api.LaunchKernelWithHostArgs, "aclrtLaunchKernelWithHostArgs");
+  api.GetLastError = reinterpret_cast<decltype(api.GetLastError)>(dlsym(library, "aclrtGetLastError"));
 }
 
 Loaded LoadOnce() {

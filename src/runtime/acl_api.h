@@ -18,12 +18,12 @@ namespace uir::runtime::acl {
 
 using Error = int;
 using Stream = void*;
-using Binary = void*;
-using Function = void*;
 
 constexpr Error kSuccess = 0;
 /*! \brief `aclInit` was called before, by us or by another library of the process. */
 constexpr Error kRepeatInitialize = 100002;
+/*! \brief ACL_RT_THREAD_LEVEL. */
+constexpr int kThreadLevel = 0;
 /*! \brief ACL_MEM_MALLOC_HUGE_FIRST. */
 constexpr int kMallocHugeFirst = 0;
 
@@ -40,15 +40,13 @@ struct Api {
   Error (*SynchronizeStream)(Stream stream) = nullptr;
   Error (*Malloc)(void** data, size_t size, int policy) = nullptr;
   Error (*Free)(void* data) = nullptr;
+  Error (*Memcpy)(void* to, size_t to_bytes, const void* from, size_t bytes, CopyKind kind) = nullptr;
   Error (*MemcpyAsync)(void* to, size_t to_bytes, const void* from, size_t bytes, CopyKind kind,
                        Stream stream) = nullptr;
   Error (*CreateStream)(Stream* stream) = nullptr;
   Error (*DestroyStream)(Stream stream) = nullptr;
-  Error (*BinaryLoadFromFile)(const char* path, void* options, Binary* binary) = nullptr;
-  Error (*BinaryUnLoad)(Binary binary) = nullptr;
-  Error (*BinaryGetFunction)(Binary binary, const char* name, Function* function) = nullptr;
-  Error (*LaunchKernelWithHostArgs)(Function function, uint32_t blocks, Stream stream, void* config, void* arguments,
-                                    size_t arguments_bytes, void* placeholders, size_t num_placeholders) = nullptr;
+  /*! \brief What the calling thread's launches met; it is forgotten then.  nullptr: a release without it. */
+  Error (*GetLastError)(int level) = nullptr;
 };
 
 /*! \brief The runtime, loaded and initialised, on a machine with a device; nullptr elsewhere, and `why` says so. */

@@ -8,7 +8,6 @@
 #include <cstdio>
 #include <fstream>
 
-#include "runtime/cuda_launch.h"
 #include "runtime/error.h"
 
 namespace uir::runtime {
@@ -22,7 +21,7 @@ std::string MakeFolder() {
   const char* base = std::getenv("TMPDIR");
   std::string name = std::string(base && *base ? base : "/tmp") + "/uir-kernel-XXXXXX";
   if (!mkdtemp(name.data())) {
-    DeviceError({"The host model has no place for a kernel's code.", name, "a folder that can be written", "",
+    DeviceError({"There is no place for a kernel's code.", name, "a folder that can be written", "",
                  "set TMPDIR to one"});
   }
   return name;
@@ -31,9 +30,8 @@ std::string MakeFolder() {
 }  // namespace
 
 Binaries::~Binaries() {
-  if (folder_.empty()) return;
-  std::remove(library_.c_str());
-  rmdir(folder_.c_str());
+  for (const auto& [arch, file] : files_) std::remove(file.c_str());
+  if (!folder_.empty()) rmdir(folder_.c_str());
 }
 
 ffi::Bytes Binaries::Get(const std::string& arch) {
@@ -48,32 +46,33 @@ ffi::Bytes Binaries::Get(const std::string& arch) {
   return made;
 }
 
-ffi::Bytes Binaries::ForGpu(const std::string& device_arch) {
+std::optional<ffi::Bytes> Binaries::Find(const std::function<bool(const std::string& arch)>& takes) const {
   std::lock_guard<std::mutex> guard(lock_);
   for (const auto& [arch, image] : all_) {
-    if (cuda::Runs(std::string(arch), device_arch)) return image;
+    if (takes(std::string(arch))) return image;
   }
-  if (!cuda::Runs(spec_.arch, device_arch)) {
-    DeviceError({"A kernel was compiled for another kind of GPU.", spec_.entry, spec_.arch,
-                 "this GPU is " + device_arch, "compile the model for this GPU (see `uir targets`)"});
-  }
-  return Get(spec_.arch);
+  return std::nullopt;
 }
 
-const std::string& Binaries::ForModel() {
+ffi::Bytes Binaries::Of(const std::string& arch) {
   std::lock_guard<std::mutex> guard(lock_);
-  if (library_.empty()) {
-    ffi::Bytes image = Get(kModelArch);
-    folder_ = MakeFolder();
-    library_ = folder_ + "/kernel.so";
-    std::ofstream file(library_, std::ios::binary);
-    file.write(image.data(), static_cast<std::streamsize>(image.size()));
-    if (!file.flush()) {
-      DeviceError({"A kernel's code cannot be written.", library_, std::to_string(image.size()) + " bytes", "",
-                   "free space there, or set TMPDIR to another folder"});
-    }
+  return Get(arch);
+}
+
+const std::string& Binaries::FileOf(const std::string& arch) {
+  std::lock_guard<std::mutex> guard(lock_);
+  auto found = files_.find(arch);
+  if (found != files_.end()) return found->second;
+  ffi::Bytes image = Get(arch);
+  if (folder_.empty()) folder_ = MakeFolder();
+  std::string path = folder_ + "/" + arch + ".so";
+  std::ofstream file(path, std::ios::binary);
+  file.write(image.data(), static_cast<std::streamsize>(image.size()));
+  if (!file.flush()) {
+    DeviceError({"A kernel's code cannot be written.", path, std::to_string(image.size()) + " bytes", "",
+                 "free space there, or set TMPDIR to another folder"});
   }
-  return library_;
+  return files_.emplace(arch, path).first->second;
 }
 
 void Binaries::Complete() {

@@ -9,18 +9,18 @@
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/string.h>
 
+#include <functional>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <string>
 
 #include "runtime/kernel_spec.h"
 
 namespace uir::runtime {
 
-/*! \brief Architecture ("sm_90a", or `kModelArch`) -> cubin or shared object. */
+/*! \brief Architecture ("sm_90a", or the name of a host model) -> cubin or shared object. */
 using BinaryMap = ffi::Map<ffi::String, ffi::Bytes>;
-
-/*! \brief The architecture of shared objects for the host model. */
-constexpr const char* kModelArch = "simt";
 
 /*!
  * \brief The binaries of one source.
@@ -36,13 +36,16 @@ class Binaries {
 
   const std::string& source() const { return source_; }
 
-  /*! \brief The cubin that runs on a GPU of this architecture.
-   *  \throws DeviceError The source is for another one, or there is nothing to compile it with. */
-  ffi::Bytes ForGpu(const std::string& device_arch);
+  /*! \brief The first binary of an architecture that the predicate takes. */
+  std::optional<ffi::Bytes> Find(const std::function<bool(const std::string& arch)>& takes) const;
 
-  /*! \brief Path of the shared object for the host model.
+  /*! \brief The binary of an architecture, compiled where it is missing.
    *  \throws DeviceError There is nothing to compile it with. */
-  const std::string& ForModel();
+  ffi::Bytes Of(const std::string& arch);
+
+  /*! \brief Path of a shared object with the binary of an architecture.
+   *  \throws DeviceError There is nothing to compile it with, or no place to write it to. */
+  const std::string& FileOf(const std::string& arch);
 
   /*! \brief Compile what the kernel's places need and what is missing. */
   void Complete();
@@ -50,14 +53,16 @@ class Binaries {
   BinaryMap All() const;
 
  private:
+  /*! \brief `Of`; the caller holds the lock. */
   ffi::Bytes Get(const std::string& arch);
 
   const KernelSpec& spec_;
   std::string source_;
   mutable std::mutex lock_;
   BinaryMap all_;
-  /*! \brief Where the shared object lies, in a folder of its own; empty before it is needed. */
-  std::string folder_, library_;
+  /*! \brief Where shared objects lie, in a folder of their own (empty before one is needed), by architecture. */
+  std::string folder_;
+  std::map<std::string, std::string> files_;
 };
 
 }  // namespace uir::runtime

@@ -90,10 +90,19 @@ LoadedKernel::OnDevice LoadedKernel::Load(int ordinal) {
   OnDevice out;
   out.context = PrimaryContext(device);
   MakeCurrent(out.context);
-  ffi::Bytes image = binary_(ArchOf(device));
+  ffi::Bytes image = BinaryFor(ArchOf(device));
   Check(driver.ModuleLoadData(&out.module, image.data()), "cuModuleLoadData", spec_.entry);
   for (const LaunchSpec& launch : spec_.launches) out.functions.push_back(Prepared(out.module, launch, device));
   return out;
+}
+
+ffi::Bytes LoadedKernel::BinaryFor(const std::string& device_arch) {
+  if (auto found = binaries_.Find([&](const std::string& arch) { return Runs(arch, device_arch); })) return *found;
+  if (!Runs(spec_.arch, device_arch)) {
+    DeviceError({"A kernel was compiled for another kind of GPU.", spec_.entry, spec_.arch,
+                 "this GPU is " + device_arch, "compile the model for this GPU (see `uir targets`)"});
+  }
+  return binaries_.Of(spec_.arch);
 }
 
 void LoadedKernel::Launch(int device, const std::vector<void*>& pointers) {
@@ -120,3 +129,11 @@ void LoadedKernel::Launch(int device, const std::vector<void*>& pointers) {
 }
 
 }  // namespace uir::runtime::cuda
+
+namespace uir::runtime {
+
+std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& binaries) {
+  return std::make_unique<cuda::LoadedKernel>(spec, binaries);
+}
+
+}  // namespace uir::runtime

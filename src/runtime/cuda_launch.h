@@ -8,15 +8,13 @@
 
 #include <tvm/ffi/string.h>
 
-#include <functional>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
 
 #include "runtime/cuda_driver.h"
-#include "runtime/kernel_spec.h"
+#include "runtime/executor.h"
 
 namespace uir::runtime::cuda {
 
@@ -28,17 +26,12 @@ std::string ArchOf(int device);
  *  Compatibility"; "Architecture-Specific Features"). */
 bool Runs(const std::string& arch, const std::string& device_arch);
 
-/*! \brief One binary, loaded on the devices that it has run on. */
-class LoadedKernel {
+/*! \brief One function, loaded on the devices that it has run on; launches go to TVM's current stream there. */
+class LoadedKernel final : public Executor {
  public:
-  /*! \brief Gives the binary of an architecture that runs on a device of this one. */
-  using Binary = std::function<ffi::Bytes(const std::string& device_arch)>;
+  LoadedKernel(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
 
-  LoadedKernel(const KernelSpec& spec, Binary binary) : spec_(spec), binary_(std::move(binary)) {}
-
-  /*! \brief Enqueues all launches on TVM's current stream of the device.
-   *  \param pointers Device addresses of parameters, then workspaces. */
-  void Launch(int device, const std::vector<void*>& pointers);
+  void Launch(int device, const std::vector<void*>& pointers) final;
 
  private:
   struct OnDevice {
@@ -48,9 +41,12 @@ class LoadedKernel {
   };
   const OnDevice& Loaded(int device);
   OnDevice Load(int device);
+  /*! \brief The cubin that runs on a GPU of this architecture.
+   *  \throws DeviceError The source is for another one, or there is nothing to compile it with. */
+  ffi::Bytes BinaryFor(const std::string& device_arch);
 
   const KernelSpec& spec_;
-  Binary binary_;
+  Binaries& binaries_;
   std::mutex lock_;
   std::map<int, OnDevice> devices_;
 };

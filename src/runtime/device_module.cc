@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file device_module.cc
- * \brief A runtime module of kernels in source text: on CUDA tensors it runs on the GPU, on ext_dev on the host model.
+ * \brief A runtime module of kernels in source text, which run where their tensors lie (executor.h).
  */
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/container/array.h>
@@ -11,16 +11,18 @@
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/binaries.h"
-#include "runtime/cuda_launch.h"
+#include "runtime/device_memory.h"
 #include "runtime/error.h"
+#include "runtime/executor.h"
 #include "runtime/kernel_spec.h"
-#include "runtime/simt_model.h"
 #include "runtime/stream.h"
 #include "runtime/workspace.h"
 
@@ -28,8 +30,8 @@ namespace uir::runtime {
 
 namespace {
 
-/*! \brief Printers count on tensors that start at multiples of their widest access, which is 16 bytes. */
-constexpr uintptr_t kTensorAlignment = 16;
+/*! \brief Printers count on tensors that start at multiples of their widest access: bytes by kind of hardware. */
+uintptr_t TensorAlignment(const std::string& kind) { return kind == "cuda" ? 16 : 32; }
 
 /*! \brief Bytes of all elements. */
 int64_t BytesOf(const DLTensor& tensor) {
@@ -57,9 +59,7 @@ bool IsContiguous(const DLTensor& tensor) {
 class Kernel {
  public:
   Kernel(KernelSpec spec, std::string source, BinaryMap binaries)
-      : spec_(std::move(spec)),
-        binaries_(spec_, std::move(source), std::move(binaries)),
-        on_gpu_(spec_, [this](const std::string& arch) { return binaries_.ForGpu(arch); }) {}
+      : spec_(std::move(spec)), binaries_(spec_, std::move(source), std::move(binaries)) {}
 
   const KernelSpec& spec() const { return spec_; }
   Binaries& binaries() { return binaries_; }
@@ -77,22 +77,21 @@ class Kernel {
       if (i == 0) device = tensor->device;
       pointers.push_back(Pointer(*tensor, spec_.params[i], device));
     }
+    Executor& executor = ExecutorFor(device);
     WorkspaceOfCall workspace(device, spec_.workspace, &pointers);
-    switch (static_cast<int>(device.device_type)) {
-      case kDLCUDA:
-        on_gpu_.Launch(device.device_id, pointers);
-        break;
-      case kDLExtDev:
-        simt::Launch(spec_, binaries_.ForModel(), binaries_.source(), pointers);
-        break;
-      default:
-        DeviceError({"A kernel for a GPU was given tensors of another device.", spec_.entry,
-                     "tensors on cuda, or on ext_dev (the host model)",
-                     "device type " + std::to_string(static_cast<int>(device.device_type)), "copy them there first"});
-    }
+    executor.Launch(device.device_id, pointers);
   }
 
  private:
+  /*! \brief Who runs it for tensors of a device, made for the first of them there. */
+  Executor& ExecutorFor(DLDevice device) {
+    std::string place = PlaceOf(device);
+    std::lock_guard<std::mutex> guard(lock_);
+    std::unique_ptr<Executor>& executor = executors_[place];
+    if (!executor) executor = MakeExecutor(spec_, binaries_, place);
+    return *executor;
+  }
+
   void* Pointer(const DLTensor& tensor, const ParameterSpec& parameter, DLDevice device) const {
     if (tensor.device.device_type != device.device_type || tensor.device.device_id != device.device_id) {
       DeviceError({"The tensors of a kernel lie on several devices.", spec_.entry + ", " + parameter.name,
@@ -106,16 +105,19 @@ class Kernel {
                    ""});
     }
     char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-    if (reinterpret_cast<uintptr_t>(data) % kTensorAlignment) {
+    uintptr_t alignment = TensorAlignment(spec_.kind);
+    if (reinterpret_cast<uintptr_t>(data) % alignment) {
       DeviceError({"A tensor starts where a kernel's widest accesses cannot.", spec_.entry + ", " + parameter.name,
-                   "a multiple of " + std::to_string(kTensorAlignment) + " bytes", "", "copy it to memory of its own"});
+                   "a multiple of " + std::to_string(alignment) + " bytes", "", "copy it to memory of its own"});
     }
     return data;
   }
 
   KernelSpec spec_;
   Binaries binaries_;
-  cuda::LoadedKernel on_gpu_;
+  std::mutex lock_;
+  /*! \brief By place; destroyed before what they refer to. */
+  std::map<std::string, std::unique_ptr<Executor>> executors_;
 };
 
 class DeviceModule : public ffi::ModuleObj {

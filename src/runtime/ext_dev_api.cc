@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file ext_dev_api.cc
- * \brief TVM's device `ext_dev`: the memory of the host model, with its red zones and its record of written bytes.
+ * \brief TVM's device `ext_dev`: the memory that this process settled on (device_memory.h).
  */
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 #include <tvm/runtime/device_api.h>
 
-#include <algorithm>
-
-#include "device/simt/simt.h"
-#include "runtime/error.h"
+#include "runtime/device_memory.h"
 
 namespace uir::runtime {
 
@@ -26,15 +23,15 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
     return api;
   }
 
-  void SetDevice(tvm::Device) final {}
+  void SetDevice(tvm::Device device) final { ExtDevMemory().Use(device.device_id); }
 
   void GetAttr(tvm::Device device, tvm::runtime::DeviceAttrKind kind, ffi::Any* result) final {
     switch (kind) {
       case tvm::runtime::kExist:
-        *result = static_cast<int>(device.device_id == 0);
+        *result = static_cast<int>(device.device_id < ExtDevMemory().num_devices());
         break;
       case tvm::runtime::kDeviceName:
-        *result = ffi::String("host model of CUDA devices");
+        *result = ffi::String(ExtDevMemory().name());
         break;
       case tvm::runtime::kMaxThreadsPerBlock:
         *result = 1024;
@@ -47,28 +44,29 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
     }
   }
 
-  void* AllocDataSpace(tvm::Device, size_t bytes, size_t alignment, DLDataType) final {
-    void* data = uir_simt_alloc(std::max<size_t>(bytes, 1), alignment, nullptr);
-    if (!data) {
-      DeviceError({"The host model has no memory left.", "", std::to_string(bytes) + " bytes", "",
-                   "run a smaller batch, or on a GPU"});
-    }
-    return data;
+  void* AllocDataSpace(tvm::Device device, size_t bytes, size_t alignment, DLDataType) final {
+    return ExtDevMemory().Allocate(device.device_id, bytes, alignment);
   }
 
-  void FreeDataSpace(tvm::Device, void* data) final { uir_simt_release(data); }
+  void FreeDataSpace(tvm::Device device, void* data) final { ExtDevMemory().Free(device.device_id, data); }
 
-  void StreamSync(tvm::Device, TVMStreamHandle) final {}
+  void StreamSync(tvm::Device device, TVMStreamHandle stream) final {
+    ExtDevMemory().Synchronize(device.device_id, stream);
+  }
+
+  TVMStreamHandle CreateStream(tvm::Device device) final { return ExtDevMemory().CreateStream(device.device_id); }
+
+  void FreeStream(tvm::Device device, TVMStreamHandle stream) final {
+    ExtDevMemory().FreeStream(device.device_id, stream);
+  }
 
  protected:
-  void CopyDataFromTo(const void* from, size_t from_offset, void* to, size_t to_offset, size_t bytes, tvm::Device,
-                      tvm::Device, DLDataType, TVMStreamHandle) final {
+  void CopyDataFromTo(const void* from, size_t from_offset, void* to, size_t to_offset, size_t bytes,
+                      tvm::Device from_device, tvm::Device to_device, DLDataType, TVMStreamHandle stream) final {
     if (bytes == 0) return;
     const char* source = static_cast<const char*>(from) + from_offset;
     char* target = static_cast<char*>(to) + to_offset;
-    if (uir_simt_copy(target, source, bytes)) {
-      DeviceError({"A copy leaves its memory on the host model.", "", std::to_string(bytes) + " bytes", "", ""});
-    }
+    ExtDevMemory().Copy(source, from_device, target, to_device, bytes, stream);
   }
 };
 

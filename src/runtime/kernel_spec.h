@@ -38,6 +38,8 @@ struct LaunchSpec {
   int64_t block = 1;
   int64_t shared_bytes = 0;
   bool cooperative = false;
+  /*! \brief Which cores run it, where a device has several kinds ("aiv", "aic", "mix"); else empty. */
+  std::string core;
   /*! \brief Positions in parameters, then workspaces, in the order of the kernel's arguments. */
   std::vector<int> arguments;
 };
@@ -46,8 +48,12 @@ struct LaunchSpec {
 struct KernelSpec {
   /*! \brief The function's name. */
   std::string entry;
+  /*! \brief Kind of the hardware: "cuda", "ascend". */
+  std::string kind;
   /*! \brief What the source is printed for: "sm_90a". */
   std::string arch;
+  /*! \brief What a host model is told of the hardware, as JSON. */
+  std::string device;
   /*! \brief Architectures whose binaries a saved module holds. */
   std::vector<std::string> saved;
   std::vector<ParameterSpec> params;
@@ -57,9 +63,9 @@ struct KernelSpec {
 
 /*!
  * \brief The kernels of a module's metadata.
- * \param json {"kernels": [{"entry", "arch", "saved": [arch], "params": [{"name", "bytes", "role"}],
+ * \param json {"kernels": [{"entry", "kind", "arch", "device": {}, "saved": [arch], "params": [{"name", "bytes", "role"}],
  *             "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes", "cooperative",
- * "params": [name]}]}]}
+ * "core", "params": [name]}]}]}; without "kind" it is cuda
  * \throws ValueError Text of another form.
  */
 std::vector<KernelSpec> ParseKernelSpecs(const ffi::String& json);

@@ -9,14 +9,20 @@ import tvm_ffi
 
 #: Name under which the native code finds `compile_source`.
 FUNCTION = "uir.device.compile"
-#: The architecture of code for the host model of CUDA devices.
-MODEL = "simt"
+#: Kind of hardware -> the architecture of code for its host model.
+MODELS: Mapping[str, str] = {"cuda": "simt", "ascend": "ascendc"}
 
 
-def _for_model(source: str, _arch: str) -> bytes:
+def _for_simt(source: str, _arch: str) -> bytes:
     from . import simt
 
     return simt.compile(source).read_bytes()
+
+
+def _for_ascend_model(source: str, _arch: str) -> bytes:
+    from . import ascend
+
+    return ascend.compile(source).read_bytes()
 
 
 def _for_gpu(source: str, arch: str) -> bytes:
@@ -25,8 +31,19 @@ def _for_gpu(source: str, arch: str) -> bytes:
     return toolchain.compile(source, arch).data
 
 
+def _for_npu(source: str, arch: str) -> bytes:
+    from ..target.ascend import toolchain
+
+    return toolchain.compile(source, arch)
+
+
 #: Start of an architecture's name -> its compiler.
-COMPILERS: Mapping[str, Callable[[str, str], bytes]] = {MODEL: _for_model, "sm_": _for_gpu}
+COMPILERS: Mapping[str, Callable[[str, str], bytes]] = {
+    MODELS["cuda"]: _for_simt,
+    "sm_": _for_gpu,
+    MODELS["ascend"]: _for_ascend_model,
+    "dav-": _for_npu,
+}
 
 
 def compile_source(source: str, arch: str) -> bytes:

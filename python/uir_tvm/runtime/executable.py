@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 import tvm
+import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
 from ..errors import DeviceError
@@ -101,7 +102,7 @@ class Executable:
         Raises
         ------
         DeviceError
-            This machine has no such device.
+            This machine has no such device, or ``ext_dev`` is another one in this process.
         """
         why = self._place.absent()
         if why:
@@ -111,6 +112,9 @@ class Executable:
                 limit=why,
                 remedy='run it where there is one, or compile it with CompileOptions(device="model")',
             )
+        if self._place.device == "ext_dev":
+            # whose memory that device is, this process settles once
+            tvm_ffi.get_global_func("uir.runtime.ext_dev.choose")(self._place.name)
         return tvm.device(self._place.device, 0)
 
     @functools.cached_property

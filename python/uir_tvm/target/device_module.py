@@ -10,7 +10,7 @@ import tvm_ffi
 
 from ..device import compilers
 from .device_kernel import DeviceKernel
-from .place import Place
+from .place import MODEL, Place
 
 #: The function of `src/runtime/device_module.cc` that makes the module.
 CONSTRUCTOR = "uir.runtime.device_module"
@@ -41,4 +41,4 @@ def device_module(
 
 def saved(kernel: DeviceKernel, place: Place) -> Sequence[str]:
     """The architectures whose code a saved module holds."""
-    return [compilers.MODEL] if place.kind == "ext_dev" else [kernel.arch]
+    return [compilers.MODELS[kernel.kind] if place.name == MODEL else kernel.arch]

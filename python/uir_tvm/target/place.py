@@ -17,6 +17,8 @@ log = logging.getLogger(__name__)
 #: Notices that were said already.
 _said: set[str] = set()
 
+#: The place of a device's host model.
+MODEL = "model"
 #: The choice that is made by what there is on this machine.
 AUTO = "auto"
 

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file device_memory.h
+ * \brief Whose memory TVM's device `ext_dev` is: that of the host models, or of a vendor's device.
+ *
+ * Which of them is settled once in a process, when the first tensor is allocated or a compiled model asks for its
+ * own (`Choose`): an address says nothing of where it lies.
+ */
+#ifndef UIR_RUNTIME_DEVICE_MEMORY_H_
+#define UIR_RUNTIME_DEVICE_MEMORY_H_
+
+#include <dlpack/dlpack.h>
+
+#include <cstddef>
+#include <string>
+
+namespace uir::runtime {
+
+/*! \brief The memory of one place. */
+class DeviceMemory {
+ public:
+  virtual ~DeviceMemory() = default;
+
+  /*! \brief "model" or "npu", as `uir_tvm.target.place` names it. */
+  virtual const char* place() const = 0;
+  /*! \brief What a person calls the device. */
+  virtual std::string name() const = 0;
+  virtual int num_devices() const = 0;
+  virtual void Use(int device) = 0;
+  /*! \brief \throws DeviceError There is no memory left. */
+  virtual void* Allocate(int device, size_t bytes, size_t alignment) = 0;
+  virtual void Free(int device, void* data) = 0;
+  /*! \brief Copies; either side may be the host.  What the host reads is there when it returns. */
+  virtual void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes,
+                    void* stream) = 0;
+  virtual void Synchronize(int device, void* stream) = 0;
+  virtual void* CreateStream(int device) = 0;
+  virtual void FreeStream(int device, void* stream) = 0;
+};
+
+/*! \brief The memory of the host models: red zones, a record of written bytes; it has no streams. */
+DeviceMemory* ModelMemory();
+/*! \brief The memory of Ascend NPUs by ACL, or nullptr where there is no NPU. */
+DeviceMemory* NpuMemory();
+
+/*! \brief The memory of `ext_dev`, settled by this call if it was not: the device that there is, else the model. */
+DeviceMemory& ExtDevMemory();
+
+/*! \brief Where tensors of a device lie: "gpu", "model", "npu", or "cpu" and other names of no place of ours. */
+std::string PlaceOf(DLDevice device);
+
+}  // namespace uir::runtime
+
+#endif  // UIR_RUNTIME_DEVICE_MEMORY_H_

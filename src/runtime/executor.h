@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file executor.h
+ * \brief Who runs the kernels of a kind of hardware where the tensors lie: one row of a table each.
+ */
+#ifndef UIR_RUNTIME_EXECUTOR_H_
+#define UIR_RUNTIME_EXECUTOR_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/binaries.h"
+#include "runtime/kernel_spec.h"
+
+namespace uir::runtime {
+
+/*! \brief Runs one function of a device module, at one place. */
+class Executor {
+ public:
+  virtual ~Executor() = default;
+
+  /*! \brief Runs, or enqueues, all launches of the function in order.
+   *  \param device Ordinal of the device.
+   *  \param pointers Addresses there of parameters, then workspaces. */
+  virtual void Launch(int device, const std::vector<void*>& pointers) = 0;
+};
+
+/*! \brief A kind of kernels at a place. */
+struct ExecutorRow {
+  /*! \brief Of the hardware that the source is for (`KernelSpec::kind`). */
+  const char* kind;
+  /*! \brief Where the tensors lie: "gpu", "model" or "npu" (`PlaceOf`). */
+  const char* place;
+  std::unique_ptr<Executor> (*make)(const KernelSpec& spec, Binaries& binaries);
+};
+
+/*! \brief All rows, one for each kind and place. */
+const std::vector<ExecutorRow>& Executors();
+
+/*! \brief The executor of a function for tensors on a device; both arguments must outlive it.
+ *  \throws DeviceError Such kernels do not run there. */
+std::unique_ptr<Executor> MakeExecutor(const KernelSpec& spec, Binaries& binaries, const std::string& place);
+
+std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& binaries);
+std::unique_ptr<Executor> MakeSimtExecutor(const KernelSpec& spec, Binaries& binaries);
+std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries);
+
+}  // namespace uir::runtime
+
+#endif  // UIR_RUNTIME_EXECUTOR_H_

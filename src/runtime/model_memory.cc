@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file model_memory.cc
+ * \brief `ext_dev` as the memory of the host models.
+ */
+#include <algorithm>
+
+#include "device/simt/simt.h"
+#include "runtime/device_memory.h"
+#include "runtime/error.h"
+
+namespace uir::runtime {
+
+namespace {
+
+class Model final : public DeviceMemory {
+ public:
+  const char* place() const final { return "model"; }
+  std::string name() const final { return "host model of devices"; }
+  int num_devices() const final { return 1; }
+  void Use(int) final {}
+
+  void* Allocate(int, size_t bytes, size_t alignment) final {
+    void* data = uir_simt_alloc(std::max<size_t>(bytes, 1), alignment, nullptr);
+    if (!data) {
+      DeviceError({"The host model has no memory left.", "", std::to_string(bytes) + " bytes", "",
+                   "run a smaller batch, or on a device"});
+    }
+    return data;
+  }
+
+  void Free(int, void* data) final { uir_simt_release(data); }
+
+  void Copy(const void* from, DLDevice, void* to, DLDevice, size_t bytes, void*) final {
+    if (uir_simt_copy(to, from, bytes)) {
+      DeviceError({"A copy leaves its memory on the host model.", "", std::to_string(bytes) + " bytes", "", ""});
+    }
+  }
+
+  void Synchronize(int, void*) final {}
+  void* CreateStream(int) final { return nullptr; }
+  void FreeStream(int, void*) final {}
+};
+
+}  // namespace
+
+DeviceMemory* ModelMemory() {
+  static Model* memory = new Model();
+  return memory;
+}
+
+}  // namespace uir::runtime

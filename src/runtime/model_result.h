@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file model_result.h
+ * \brief What the host models answer to a launch, and what they are asked with.
+ */
+#ifndef UIR_RUNTIME_MODEL_RESULT_H_
+#define UIR_RUNTIME_MODEL_RESULT_H_
+
+#include <tvm/ffi/extra/json.h>
+
+#include <string>
+#include <vector>
+
+#include "runtime/kernel_spec.h"
+
+namespace uir::runtime {
+
+/*!
+ * \brief The answer of a host model to one launch.
+ * \param status What its launch function returned: 0 without, 1 with findings, 2 where it could not run.
+ * \param text The answer as JSON.
+ * \param source The kernel's source, to quote the line of a finding.
+ * \throws DeviceModelError The model found a fault; DeviceError: it could not run.
+ */
+ffi::json::Object ModelResult(int status, const LaunchSpec& launch, const std::string& text,
+                              const std::string& source);
+
+/*! \brief The arguments of a launch as structures (`value`, `bytes`, `name`) of a host model's interface.
+ *  \param pointers Addresses of parameters, then workspaces. */
+template <typename Arg>
+std::vector<Arg> ModelArguments(const KernelSpec& spec, const LaunchSpec& launch, const std::vector<void*>& pointers) {
+  std::vector<Arg> arguments;
+  for (int position : launch.arguments) {
+    size_t k = static_cast<size_t>(position), count = spec.params.size();
+    const std::string& name = k < count ? spec.params[k].name : spec.workspace[k - count].name;
+    int64_t bytes = k < count ? spec.params[k].bytes : spec.workspace[k - count].bytes;
+    arguments.push_back({pointers[k], bytes, name.c_str()});
+  }
+  return arguments;
+}
+
+}  // namespace uir::runtime
+
+#endif  // UIR_RUNTIME_MODEL_RESULT_H_

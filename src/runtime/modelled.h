@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file modelled.h
+ * \brief What launches on host models would have taken on the device, noted while somebody asks for it.
+ */
+#ifndef UIR_RUNTIME_MODELLED_H_
+#define UIR_RUNTIME_MODELLED_H_
+
+#include <tvm/ffi/extra/json.h>
+
+#include <string>
+
+namespace uir::runtime::modelled {
+
+namespace ffi = tvm::ffi;
+
+/*! \brief Whether modelled times are noted; `*timeline` says whether with every instruction's start and end. */
+bool Wanted(bool* timeline);
+
+/*!
+ * \brief Notes one launch, or one operator of a library.
+ * \param entry The function of a module, or the library's operator.
+ * \param kernel The kernel launched.
+ * \param what {"seconds": float, "bound": pipe, "pipes": {...}, "timeline": [...]}, as the host model answers.
+ */
+void Note(const std::string& entry, const std::string& kernel, const ffi::json::Object& what);
+
+}  // namespace uir::runtime::modelled
+
+#endif  // UIR_RUNTIME_MODELLED_H_
