@@ -33,7 +33,8 @@ def checkup() -> list[dict[str, str]]:
     rows.append(_guarded("CPU matrix library", _blas))
     rows.append(_guarded("hardware model", _host))
     rows += [_gpu(), _found("CUDA compiler", _cuda_compiler), _found("CUDA host model", _cuda_model)]
-    rows += [_npu(), _found("Ascend C compiler", _ascend_compiler), _found("Ascend host model", _ascend_model)]
+    rows += [_npu(), _found("Ascend C compiler", _ascend_compiler)]
+    rows.append(_found("Ascend host model", _ascend_model))
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
     rows += [_tool(name, why) for name, why in TOOLS.items()]
     rows += [

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file acl_api.h
- * \brief The part of the Ascend runtime (ACL) that holds memory and launches kernels, loaded when it is first asked for.
+ * \brief The part of the Ascend runtime (ACL) that holds memory and launches kernels, loaded when it is first asked
+ * for.
  *
  * Declared here rather than included, so that the library builds and loads where there is no toolkit.  Signatures and
  * values are those of acl_rt.h and acl_base_rt.h of CANN (API reference, "Kernel loading and execution", "Memory

@@ -21,8 +21,8 @@ std::string MakeFolder() {
   const char* base = std::getenv("TMPDIR");
   std::string name = std::string(base && *base ? base : "/tmp") + "/uir-kernel-XXXXXX";
   if (!mkdtemp(name.data())) {
-    DeviceError({"There is no place for a kernel's code.", name, "a folder that can be written", "",
-                 "set TMPDIR to one"});
+    DeviceError(
+        {"There is no place for a kernel's code.", name, "a folder that can be written", "", "set TMPDIR to one"});
   }
   return name;
 }

@@ -65,8 +65,8 @@ void Choose(const ffi::String& name) {
   std::lock_guard<std::mutex> guard(choice.lock);
   if (!choice.memory) choice.memory = Find(place);
   if (place != choice.memory->place()) {
-    DeviceError({"The device ext_dev is another one in this process already.", "ext_dev",
-                 place, std::string(choice.memory->place()) + ": " + choice.memory->name(),
+    DeviceError({"The device ext_dev is another one in this process already.", "ext_dev", place,
+                 std::string(choice.memory->place()) + ": " + choice.memory->name(),
                  "run them in processes of their own, or set UIR_DEVICE=" + place});
   }
 }

@@ -30,6 +30,9 @@ class DeviceMemory {
   /*! \brief \throws DeviceError There is no memory left. */
   virtual void* Allocate(int device, size_t bytes, size_t alignment) = 0;
   virtual void Free(int device, void* data) = 0;
+  /*! \brief Memory for one call of a kernel, given back before the kernel need have run. */
+  virtual void* TakeWorkspace(int device, size_t bytes) = 0;
+  virtual void GiveWorkspace(int device, void* data) = 0;
   /*! \brief Copies; either side may be the host.  What the host reads is there when it returns. */
   virtual void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes,
                     void* stream) = 0;

@@ -22,8 +22,8 @@ std::unique_ptr<Executor> MakeExecutor(const KernelSpec& spec, Binaries& binarie
     places += (places.empty() ? "" : " or ") + std::string(row.place);
   }
   DeviceError({"A kernel was given tensors of another device.", spec.entry,
-               "tensors on a " + places + ", where kernels of uir-" + spec.kind + " run",
-               "these lie on: " + place, "copy them there first (`uir doctor` shows the devices)"});
+               "tensors on a " + places + ", where kernels of uir-" + spec.kind + " run", "these lie on: " + place,
+               "copy them there first (`uir doctor` shows the devices)"});
 }
 
 }  // namespace uir::runtime

@@ -50,6 +50,12 @@ class ExtDevAPI final : public tvm::runtime::DeviceAPI {
 
   void FreeDataSpace(tvm::Device device, void* data) final { ExtDevMemory().Free(device.device_id, data); }
 
+  void* AllocWorkspace(tvm::Device device, size_t bytes, DLDataType) final {
+    return ExtDevMemory().TakeWorkspace(device.device_id, bytes);
+  }
+
+  void FreeWorkspace(tvm::Device device, void* data) final { ExtDevMemory().GiveWorkspace(device.device_id, data); }
+
   void StreamSync(tvm::Device device, TVMStreamHandle stream) final {
     ExtDevMemory().Synchronize(device.device_id, stream);
   }

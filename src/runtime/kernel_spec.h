@@ -63,8 +63,8 @@ struct KernelSpec {
 
 /*!
  * \brief The kernels of a module's metadata.
- * \param json {"kernels": [{"entry", "kind", "arch", "device": {}, "saved": [arch], "params": [{"name", "bytes", "role"}],
- *             "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes", "cooperative",
+ * \param json {"kernels": [{"entry", "kind", "arch", "device": {}, "saved": [arch], "params": [{"name", "bytes",
+ * "role"}], "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes", "cooperative",
  * "core", "params": [name]}]}]}; without "kind" it is cuda
  * \throws ValueError Text of another form.
  */

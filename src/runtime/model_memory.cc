@@ -13,6 +13,8 @@ namespace uir::runtime {
 
 namespace {
 
+constexpr size_t kWorkspaceAlignment = 256;
+
 class Model final : public DeviceMemory {
  public:
   const char* place() const final { return "model"; }
@@ -30,6 +32,10 @@ class Model final : public DeviceMemory {
   }
 
   void Free(int, void* data) final { uir_simt_release(data); }
+
+  // anew for every call: what an earlier one wrote counts for nothing
+  void* TakeWorkspace(int device, size_t bytes) final { return Allocate(device, bytes, kWorkspaceAlignment); }
+  void GiveWorkspace(int device, void* data) final { Free(device, data); }
 
   void Copy(const void* from, DLDevice, void* to, DLDevice, size_t bytes, void*) final {
     if (uir_simt_copy(to, from, bytes)) {

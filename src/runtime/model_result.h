@@ -22,8 +22,7 @@ namespace uir::runtime {
  * \param source The kernel's source, to quote the line of a finding.
  * \throws DeviceModelError The model found a fault; DeviceError: it could not run.
  */
-ffi::json::Object ModelResult(int status, const LaunchSpec& launch, const std::string& text,
-                              const std::string& source);
+ffi::json::Object ModelResult(int status, const LaunchSpec& launch, const std::string& text, const std::string& source);
 
 /*! \brief The arguments of a launch as structures (`value`, `bytes`, `name`) of a host model's interface.
  *  \param pointers Addresses of parameters, then workspaces. */

@@ -63,9 +63,7 @@ void Note(const std::string& entry, const std::string& kernel, const json::Objec
 }
 
 TVM_FFI_STATIC_INIT_BLOCK() {
-  tvm::ffi::reflection::GlobalDef()
-      .def("uir.runtime.modelled.begin", &Begin)
-      .def("uir.runtime.modelled.end", &End);
+  tvm::ffi::reflection::GlobalDef().def("uir.runtime.modelled.begin", &Begin).def("uir.runtime.modelled.end", &End);
 }
 
 }  // namespace uir::runtime::modelled

@@ -17,7 +17,7 @@ namespace uir::runtime {
 /*!
  * \brief Takes workspaces from TVM's device and gives them back.
  *
- * On a GPU they come from TVM's pool of the thread: reuse is ordered by the stream, and after the first call
+ * On a GPU or NPU they come from a pool of the thread: reuse is ordered by the stream, and after the first call
  * nothing is allocated, which capture into a graph needs.
  */
 class WorkspaceOfCall {

@@ -165,7 +165,7 @@ class DeviceKernel:
 
 
 def describe_device(hardware: HardwareModel) -> dict[str, Any]:
-    """What a host model is told of the hardware: ``name``, ``figures``, and ``costs`` where there are some."""
+    """What a host model is told of the hardware: ``name``, ``figures``, and ``costs`` where there are any."""
     described = {"name": str(hardware.name), "figures": _plain(hardware.figures)}
     costs = COSTS.get(str(hardware.kind))
     return described if costs is None else {**described, "costs": costs()}

@@ -10,8 +10,8 @@ from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.parser import parse_igraph
 from uir_tvm.igraph.text import print_hardware
 from uir_tvm.target.cuda import lower
-from uir_tvm.target.source import identifier
 from uir_tvm.target.device_kernel import Launch, Parameter, Workspace
+from uir_tvm.target.source import identifier
 
 COPY = """
 igraph copy on h200 parallel (2, 4) {

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions of the host that launch a text's kernels, for the vendor's compiler to put beside them.
 
-For a kernel ``NAME(GM_ADDR x, GM_ADDR y)`` the function ``NAME_launch(blocks, stream, arguments)``; the runtime
-finds it by that name (src/runtime/npu_launch.cc).
+For a kernel ``NAME(GM_ADDR x, GM_ADDR y)`` the function ``NAME_launch(blocks, stream, arguments)``, which the
+runtime finds by that name (src/runtime/npu_launch.cc).
 """
 
 from __future__ import annotations

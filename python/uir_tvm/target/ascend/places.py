@@ -65,6 +65,6 @@ PLACES = (
         "ext_dev",
         "ext_dev",
         _model,
-        notice="uir-ascend runs on the host model of an Ascend 910B: every access is checked, times are modelled",
+        notice="uir-ascend runs on the host model of a 910B: every access is checked, times are modelled",
     ),
 )

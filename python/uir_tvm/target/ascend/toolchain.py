@@ -3,7 +3,7 @@
 
 from uir_tvm.target.ascend import toolchain
 
-code = toolchain.compile(source, "dav-2201")      # a shared object: device code, and a launcher for each kernel
+code = toolchain.compile(source, "dav-2201")    # a shared object: the kernels, and a launcher for each
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Tool:
 
 
 def find() -> Tool:
-    """The first compiler that runs: of the toolkit that the environment names, in PATH, where installers put it.
+    """The first compiler that runs: of the toolkit that the environment names, of one installed, or in PATH.
 
     Raises
     ------
