@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file ids.cc
+ * \brief Ids of flags: each its own while they last, then shared by flags that are never up together.
+ */
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "codegen/error.h"
+#include "codegen/pipes/place.h"
+
+namespace uir {
+namespace codegen {
+namespace pipes {
+
+void Placer::AllocateIds() {
+  // Each round leaves fewer flags, or one more whose waits another one's sets follow; drains come last.
+  for (size_t rounds = 4 * syncs_.size() + 4; rounds > 0; --rounds) {
+    std::vector<int64_t> needed = IdsNeeded(syncs_, -1);
+    std::map<std::pair<int, int>, std::vector<int>> pairs;
+    for (int s = 0; s < static_cast<int>(syncs_.size()); ++s) {
+      if (syncs_[s].kind != Placed::Kind::kFlag) continue;
+      syncs_[s].ids = needed[s];
+      pairs[{syncs_[s].from, syncs_[s].to}].push_back(s);
+    }
+    const std::vector<int>* full = nullptr;
+    for (auto& [pair, flags] : pairs) {
+      std::stable_sort(flags.begin(), flags.end(), [this](int a, int b) {
+        return std::pair(syncs_[a].body, syncs_[a].set_gap) < std::pair(syncs_[b].body, syncs_[b].set_gap);
+      });
+      if (!Share(flags) && full == nullptr) full = &flags;
+    }
+    if (full == nullptr) return;
+    Relieve(*full);
+    LimitSets();
+    Prune(true);
+  }
+  CodegenError("the flags of this device do not suffice", where_, "",
+               std::to_string(vocabulary_.ids) + " of each pair");
+}
+
+bool Placer::Share(const std::vector<int>& flags) {
+  int64_t next = 0;
+  for (int s : flags) next += syncs_[s].ids;
+  bool enough = next <= vocabulary_.ids;
+  next = 0;
+  std::vector<int> placed;
+  for (int s : flags) {
+    Placed& flag = syncs_[s];
+    bool fits = enough;
+    if (enough) flag.first_id = next;
+    next += flag.ids;
+    for (int64_t first = 0; !fits && first + flag.ids <= vocabulary_.ids; ++first) {
+      flag.first_id = first;
+      fits = std::all_of(placed.begin(), placed.end(), [&](int other) {
+        const Placed& there = syncs_[other];
+        bool overlap = first < there.first_id + there.ids && there.first_id < first + flag.ids;
+        return !overlap || Apart(run_, vocabulary_, syncs_, {s, other});
+      });
+    }
+    if (!fits) return false;
+    placed.push_back(s);
+  }
+  return true;
+}
+
+void Placer::Relieve(const std::vector<int>& flags) {
+  if (Join(flags) || Follow(flags)) return;
+  const Placed& last = syncs_[flags.back()];
+  Placed drain = Draining(last.from, last.body, last.wait_gap);
+  syncs_[flags.back()] = drain;
+}
+
+bool Placer::Join(const std::vector<int>& flags) {
+  int first = -1, second = -1, least = 0;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    for (size_t j = i + 1; j < flags.size(); ++j) {
+      const Placed& a = syncs_[flags[i]];
+      const Placed& b = syncs_[flags[j]];
+      if (a.body != b.body || a.distance != b.distance || a.home != b.home) continue;
+      int set = std::max(a.set_gap, b.set_gap), wait = std::min(a.wait_gap, b.wait_gap);
+      if (a.distance == 0 && set > wait) continue;
+      // How far sets come later and waits earlier than they need to.
+      int cost = set - std::min(a.set_gap, b.set_gap) + std::max(a.wait_gap, b.wait_gap) - wait;
+      if (first >= 0 && cost >= least) continue;
+      first = flags[i];
+      second = flags[j];
+      least = cost;
+    }
+  }
+  if (first < 0) return false;
+  Placed& kept = syncs_[first];
+  kept.set_gap = std::max(kept.set_gap, syncs_[second].set_gap);
+  kept.wait_gap = std::min(kept.wait_gap, syncs_[second].wait_gap);
+  syncs_.erase(syncs_.begin() + second);
+  return true;
+}
+
+bool Placer::Follow(const std::vector<int>& flags) {
+  size_t apart = static_cast<size_t>(vocabulary_.ids);
+  for (size_t i = 0; i + apart < flags.size(); ++i) {
+    for (size_t j = flags.size() - 1; j >= i + apart; --j) {
+      const Placed& a = syncs_[flags[i]];
+      const Placed& b = syncs_[flags[j]];
+      if (a.body != 0 || b.body != 0) continue;
+      if (!vocabulary_.flags.count({program_.pipes[a.to], program_.pipes[a.from]})) return false;
+      if (Apart(run_, vocabulary_, syncs_, {flags[i], flags[j]})) continue;
+      Placed back;
+      back.from = a.to;
+      back.to = a.from;
+      back.set_gap = a.wait_gap + 1;
+      back.wait_gap = b.set_gap - 1;
+      back.for_ids = true;
+      if (back.set_gap > back.wait_gap) continue;
+      syncs_.push_back(back);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace pipes
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/pipes/place.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "codegen/error.h"
+
+namespace uir {
+namespace codegen {
+namespace pipes {
+
+namespace {
+
+/*! \brief Iterations beyond the necessary ones, so that longer chains fit; fewer in runs with more instances. */
+constexpr int64_t kSlack = 4;
+constexpr int64_t kMostInstances = 3000;
+
+std::vector<int64_t> ExtentsFor(const Program& program, int64_t more) {
+  int64_t slack = kSlack;
+  while (slack > 0 && program.Instances(program.Shortened(slack)) > kMostInstances) --slack;
+  return program.Shortened(slack + more);
+}
+
+}  // namespace
+
+Placer::Placer(const Program& program, const Vocabulary& vocabulary, const std::string& where)
+    : program_(program),
+      vocabulary_(vocabulary),
+      where_(where),
+      run_(program, ExtentsFor(program, 0)),
+      longer_(program, ExtentsFor(program, 3)),
+      conflicts_(program, run_.extents) {
+  run_.FindNeeds(&conflicts_);
+}
+
+void Placer::CoverRaces() {
+  while (true) {
+    Outcome outcome = Check(run_, vocabulary_, syncs_);
+    if (outcome.races.empty()) return;
+    syncs_.push_back(For(outcome.races.front(), outcome.races));
+  }
+}
+
+Placed Placer::Draining(int from, int body, int gap) const {
+  Placed sync;
+  sync.from = sync.to = from;
+  sync.body = body;
+  sync.set_gap = sync.wait_gap = gap;
+  const std::string& pipe = program_.pipes[from];
+  if (vocabulary_.drains.count(pipe)) {
+    sync.kind = Placed::Kind::kDrain;
+  } else if (vocabulary_.drain_all) {
+    sync.kind = Placed::Kind::kDrainAll;
+  } else {
+    CodegenError("nothing on this device waits for pipe " + pipe, where_);
+  }
+  return sync;
+}
+
+Placed Placer::For(const Race& race, const std::vector<Race>& races) const {
+  const Op& first = program_.ops[run_.instances[race.first].op];
+  const Op& second = program_.ops[run_.instances[race.second].op];
+  auto carrier = [&](const Race& one) {
+    const std::vector<int64_t>& a = run_.instances[one.first].iterations;
+    const std::vector<int64_t>& b = run_.instances[one.second].iterations;
+    size_t l = 0;
+    while (l < a.size() && l < b.size() && first.loops[l] == second.loops[l] && a[l] == b[l]) ++l;
+    return l;
+  };
+  size_t l = carrier(race);
+  bool carried = l < first.loops.size() && l < second.loops.size() && first.loops[l] == second.loops[l];
+  Placed sync;
+  sync.from = first.pipe;
+  sync.to = second.pipe;
+  sync.body = carried ? first.loops[l] + 1 : l == 0 ? 0 : first.loops[l - 1] + 1;
+  sync.set_gap = program_.PositionIn(sync.body, first) + 1;
+  sync.wait_gap = program_.PositionIn(sync.body, second);
+  if (sync.from == sync.to && vocabulary_.barriers.count(program_.pipes[sync.from])) {
+    sync.kind = Placed::Kind::kBarrier;
+    return sync;
+  }
+  if (!vocabulary_.flags.count({program_.pipes[sync.from], program_.pipes[sync.to]})) {
+    return Draining(sync.from, sync.body, sync.wait_gap);
+  }
+  if (!carried) return sync;
+  sync.home = first.loops[l];
+  // The same two may race at several distances; the least one serves all.
+  for (const Race& other : races) {
+    const Instance& a = run_.instances[other.first];
+    const Instance& b = run_.instances[other.second];
+    if (a.op != run_.instances[race.first].op || b.op != run_.instances[race.second].op || carrier(other) != l)
+      continue;
+    int64_t distance = b.iterations[l] - a.iterations[l];
+    if (sync.distance == 0 || distance < sync.distance) sync.distance = distance;
+  }
+  return sync;
+}
+
+std::vector<int64_t> Placer::IdsNeeded(const std::vector<Placed>& syncs, int without) const {
+  std::vector<int64_t> ids = Check(run_, vocabulary_, syncs, without).ids;
+  std::vector<int64_t> more = Check(longer_, vocabulary_, syncs, without).ids;
+  for (size_t s = 0; s < ids.size(); ++s) {
+    if (ids[s] != more[s]) ids[s] = 0;
+  }
+  return ids;
+}
+
+bool Placer::Valid(const std::vector<Placed>& syncs, int without, bool ids) const {
+  if (!Check(run_, vocabulary_, syncs, without, true).races.empty()) return false;
+  if (!ids) return true;
+  std::vector<int64_t> needed = IdsNeeded(syncs, without);
+  for (size_t s = 0; s < syncs.size(); ++s) {
+    bool flag = static_cast<int>(s) != without && syncs[s].kind == Placed::Kind::kFlag;
+    if (flag && (needed[s] == 0 || needed[s] > vocabulary_.ids)) return false;
+  }
+  return true;
+}
+
+void Placer::Prune(bool ids) {
+  std::vector<int> depth(syncs_.size()), order(syncs_.size());
+  for (size_t s = 0; s < syncs_.size(); ++s) depth[s] = static_cast<int>(program_.Around(syncs_[s].body).size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return depth[a] > depth[b]; });
+  std::vector<int> gone;
+  for (int s : order) {
+    int at = s - static_cast<int>(std::count_if(gone.begin(), gone.end(), [s](int other) { return other < s; }));
+    if (!Valid(syncs_, at, ids)) continue;
+    syncs_.erase(syncs_.begin() + at);
+    gone.push_back(s);
+  }
+}
+
+void Placer::Hoist(bool ids) {
+  for (size_t s = 0; s < syncs_.size(); ++s) {
+    if (syncs_[s].distance == 0) continue;
+    int own = syncs_[s].home;
+    std::vector<int> around = program_.Around(own + 1);
+    for (int home : around) {
+      if (home == own) break;
+      syncs_[s].home = home;
+      if (Valid(syncs_, -1, ids)) break;
+      syncs_[s].home = own;
+    }
+  }
+}
+
+Placed Placer::Limiting(const Placed& flag, int64_t distance) const {
+  // Behind what waits for the flag, and before what it is set behind.
+  int gap = std::max(flag.set_gap - 1, 0);
+  if (!vocabulary_.flags.count({program_.pipes[flag.to], program_.pipes[flag.from]})) {
+    return Draining(flag.to, flag.body, gap);
+  }
+  Placed back;
+  back.from = flag.to;
+  back.to = flag.from;
+  back.body = flag.body;
+  back.set_gap = std::min(flag.wait_gap + 1, static_cast<int>(program_.bodies[flag.body].items.size()));
+  back.wait_gap = gap;
+  back.distance = distance;
+  back.home = flag.body - 1;
+  back.for_ids = true;
+  return back;
+}
+
+void Placer::LimitSets() {
+  // Each round bounds one flag by one that is itself bounded by it, so that there are no more rounds than flags.
+  size_t rounds = 2 * syncs_.size() + 1;
+  while (true) {
+    std::vector<int64_t> needed = IdsNeeded(syncs_, -1);
+    int open = -1;
+    for (size_t s = 0; s < syncs_.size() && open < 0; ++s) {
+      bool flag = syncs_[s].kind == Placed::Kind::kFlag;
+      if (flag && (needed[s] == 0 || needed[s] > vocabulary_.ids)) open = static_cast<int>(s);
+    }
+    if (open < 0) return;
+    if (syncs_[open].body == 0 || rounds-- == 0) {
+      CodegenError("no number of flags lets " + program_.pipes[syncs_[open].from] + " get ahead of " +
+                       program_.pipes[syncs_[open].to],
+                   where_);
+    }
+    syncs_.push_back(Limiting(syncs_[open], 2));
+  }
+}
+
+}  // namespace pipes
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/pipes/plan.h"
+
+#include <tvm/ffi/error.h>
+
+#include <algorithm>
+
+#include "codegen/pipes/insert.h"
+#include "codegen/pipes/place.h"
+
+namespace uir {
+namespace codegen {
+namespace pipes {
+
+namespace {
+
+std::string NameOf(const Instruction& instruction) {
+  if (!instruction.comment.empty()) return instruction.comment;
+  return instruction.lines.empty() ? instruction.pipe : instruction.lines.front();
+}
+
+std::string Describe(const Program& program, const Race& race, Placer* placer) {
+  const Instance& a = placer->run().instances[race.first];
+  const Instance& b = placer->run().instances[race.second];
+  const Op& first = program.ops[a.op];
+  const Op& second = program.ops[b.op];
+  std::string text =
+      NameOf(*first.instruction) + " -> " + NameOf(*second.instruction) + " (" + placer->conflicts()->Kinds(a, b);
+  for (size_t l = 0; l < first.loops.size() && l < second.loops.size() && first.loops[l] == second.loops[l]; ++l) {
+    int64_t distance = b.iterations[l] - a.iterations[l];
+    if (distance == 0) continue;
+    text += ", " + std::to_string(distance) + " later in " + program.loops[first.loops[l]].var;
+    break;
+  }
+  return text + ")";
+}
+
+/*! \brief What would race without the sync; each once. */
+SyncReport ReportOf(const Program& program, const Vocabulary& vocabulary, Placer* placer, int s) {
+  const Placed& placed = placer->syncs()[s];
+  const std::string& from = program.pipes[placed.from];
+  SyncReport report;
+  report.number = s + 1;
+  switch (placed.kind) {
+    case Placed::Kind::kFlag:
+      report.what = from + "_" + program.pipes[placed.to];
+      break;
+    case Placed::Kind::kBarrier:
+      report.what = "barrier " + from;
+      break;
+    case Placed::Kind::kDrain:
+      report.what = "wait for " + from;
+      break;
+    case Placed::Kind::kDrainAll:
+      report.what = "barrier all";
+      break;
+  }
+  for (const Race& race : Check(placer->run(), vocabulary, placer->syncs(), s).races) {
+    std::string text = Describe(program, race, placer);
+    if (std::find(report.serves.begin(), report.serves.end(), text) == report.serves.end()) {
+      report.serves.push_back(text);
+    }
+  }
+  if (report.serves.empty()) {
+    report.serves.push_back("flags " + program.pipes[placed.to] + "_" + from + " are over before they are set again");
+  }
+  return report;
+}
+
+}  // namespace
+
+Plan PlanSyncs(const std::vector<Node>& body, const Vocabulary& vocabulary, const std::string& where) {
+  Program program(body, vocabulary, where);
+  Placer placer(program, vocabulary, where);
+  placer.CoverRaces();
+  placer.Prune(false);
+  placer.Hoist(false);
+  placer.LimitSets();
+  placer.Hoist(true);
+  placer.Prune(true);
+  placer.AllocateIds();
+  if (!Check(placer.run(), vocabulary, placer.syncs()).races.empty()) {
+    TVM_FFI_THROW(InternalError) << where << ": the planned syncs leave a race";
+  }
+  Plan plan;
+  std::vector<std::string> comments;
+  for (int s = 0; s < static_cast<int>(placer.syncs().size()); ++s) {
+    plan.report.push_back(ReportOf(program, vocabulary, &placer, s));
+    comments.push_back(plan.report.back().serves.front());
+  }
+  plan.body = Insert(body, program, placer.syncs(), comments);
+  return plan;
+}
+
+}  // namespace pipes
+}  // namespace codegen
+}  // namespace uir

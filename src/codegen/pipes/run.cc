@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/pipes/run.h"
+
+#include <algorithm>
+#include <deque>
+#include <functional>
+
+namespace uir {
+namespace codegen {
+namespace pipes {
+
+Run::Run(const Program& program, std::vector<int64_t> extents) : program(program), extents(std::move(extents)) {
+  std::vector<int64_t> iterations;
+  Walk(0, &iterations);
+  std::vector<int64_t> count(program.pipes.size(), 0);
+  for (const Instance& instance : instances) counts.push_back(++count[program.ops[instance.op].pipe]);
+}
+
+void Run::Walk(int body, std::vector<int64_t>* iterations) {
+  const std::vector<Item>& items = program.bodies[body].items;
+  for (int i = 0; i < static_cast<int>(items.size()); ++i) {
+    steps.push_back({-1, body, i});
+    if (!items[i].is_loop) {
+      steps.push_back({static_cast<int>(instances.size()), body, i});
+      instances.push_back({items[i].index, *iterations});
+      continue;
+    }
+    iterations->push_back(0);
+    for (int64_t k = 0; k < extents[items[i].index]; ++k) {
+      iterations->back() = k;
+      Walk(items[i].index + 1, iterations);
+    }
+    iterations->pop_back();
+  }
+  steps.push_back({-1, body, static_cast<int>(items.size())});
+}
+
+void Run::FindNeeds(Conflicts* conflicts) {
+  size_t ops = program.ops.size();
+  std::vector<std::vector<int>> possible(ops), so_far(ops);
+  for (size_t second = 0; second < ops; ++second) {
+    for (size_t first = 0; first < ops; ++first) {
+      if (conflicts->Possible(static_cast<int>(first), static_cast<int>(second))) {
+        possible[second].push_back(static_cast<int>(first));
+      }
+    }
+  }
+  needs.assign(instances.size(), {});
+  std::vector<int> latest(program.pipes.size());
+  for (int j = 0; j < static_cast<int>(instances.size()); ++j) {
+    latest.assign(latest.size(), -1);
+    for (int op : possible[instances[j].op]) {
+      int& best = latest[program.ops[op].pipe];
+      const std::vector<int>& earlier = so_far[op];
+      for (size_t n = earlier.size(); n-- > 0 && earlier[n] > best;) {
+        if (conflicts->Meet(instances[earlier[n]], instances[j])) best = earlier[n];
+      }
+    }
+    for (int i : latest) {
+      if (i >= 0) needs[j].push_back(i);
+    }
+    // The latest first: what it knows may settle the others.
+    std::sort(needs[j].begin(), needs[j].end(), std::greater<int>());
+    so_far[instances[j].op].push_back(j);
+  }
+}
+
+namespace {
+
+class Machine {
+ public:
+  Machine(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs)
+      : run_(run),
+        syncs_(syncs),
+        pipes_(run.program.pipes.size()),
+        clocks_(pipes_, Clock(pipes_)),
+        issued_(pipes_, 0),
+        waited_(pipes_, 0),
+        sent_(syncs.size()),
+        waits_(syncs.size()),
+        sets_(syncs.size(), 0) {
+    for (size_t p = 0; p < pipes_; ++p) {
+      const std::string& name = run.program.pipes[p];
+      serial_.push_back(vocabulary.serial.count(name) != 0);
+      if (name == vocabulary.issuer) issuer_ = static_cast<int>(p);
+    }
+  }
+
+  bool Knows(int pipe, int instance) const {
+    int other = run_.program.ops[run_.instances[instance].op].pipe;
+    return clocks_[pipe].done[other] >= run_.counts[instance];
+  }
+
+  void Issue(int pipe) {
+    ++issued_[pipe];
+    if (serial_[pipe]) clocks_[pipe].done[pipe] = issued_[pipe];
+  }
+
+  void Set(int sync) {
+    const Placed& flag = syncs_[sync];
+    sent_[sync].push_back(AllOf(flag.from));
+    ++sets_[sync];
+  }
+
+  void Wait(int sync) {
+    const Placed& flag = syncs_[sync];
+    Clock message = std::move(sent_[sync].front());
+    sent_[sync].pop_front();
+    waits_[sync].push_back(++waited_[flag.to]);
+    clocks_[flag.to].over[flag.to] = waited_[flag.to];
+    clocks_[flag.to].Join(message);
+    if (flag.to != issuer_) return;
+    message.over[flag.to] = waited_[flag.to];
+    for (Clock& clock : clocks_) clock.Join(message);
+  }
+
+  void Barrier(int sync) {
+    const Placed& barrier = syncs_[sync];
+    if (barrier.kind == Placed::Kind::kBarrier) {
+      clocks_[barrier.from].done[barrier.from] = issued_[barrier.from];
+      return;
+    }
+    Clock message(pipes_);
+    for (size_t p = 0; p < pipes_; ++p) {
+      if (barrier.kind == Placed::Kind::kDrainAll || static_cast<int>(p) == barrier.from) {
+        message.Join(AllOf(static_cast<int>(p)));
+      }
+    }
+    for (Clock& clock : clocks_) clock.Join(message);
+  }
+
+  /*! \brief How many sets of the flag there are, with the one that comes, since the last wait known to its setter. */
+  int64_t Outstanding(int sync) const {
+    const Placed& flag = syncs_[sync];
+    const std::vector<int64_t>& waits = waits_[sync];
+    int64_t over = clocks_[flag.from].over[flag.to];
+    auto known = std::upper_bound(waits.begin(), waits.end(), over) - waits.begin();
+    return sets_[sync] + 1 - known;
+  }
+
+ private:
+  struct Clock {
+    explicit Clock(size_t pipes) : done(pipes, 0), over(pipes, 0) {}
+    void Join(const Clock& other) {
+      for (size_t p = 0; p < done.size(); ++p) {
+        done[p] = std::max(done[p], other.done[p]);
+        over[p] = std::max(over[p], other.over[p]);
+      }
+    }
+    std::vector<int64_t> done, over;
+  };
+
+  Clock AllOf(int pipe) const {
+    Clock clock = clocks_[pipe];
+    clock.done[pipe] = issued_[pipe];
+    clock.over[pipe] = waited_[pipe];
+    return clock;
+  }
+
+  const Run& run_;
+  const std::vector<Placed>& syncs_;
+  size_t pipes_;
+  std::vector<Clock> clocks_;
+  std::vector<int64_t> issued_, waited_;
+  std::vector<std::deque<Clock>> sent_;
+  std::vector<std::vector<int64_t>> waits_;
+  std::vector<int64_t> sets_;
+  std::vector<bool> serial_;
+  int issuer_ = -1;
+};
+
+/*! \brief Runs everything; `at_op` and `before_set` look at the machine and may end it by answering false. */
+void Drive(const Run& run, const std::vector<Placed>& syncs, int without, Machine* machine,
+           const std::function<bool(int)>& at_op, const std::function<bool(int)>& before_set) {
+  Actions actions = Arrange(run.program, syncs, without);
+  for (const Run::Step& step : run.steps) {
+    if (step.instance >= 0) {
+      if (!at_op(step.instance)) return;
+      machine->Issue(run.program.ops[run.instances[step.instance].op].pipe);
+      continue;
+    }
+    for (const Action& action : actions[step.body][step.gap]) {
+      bool many = action.kind == Action::Kind::kPrologue || action.kind == Action::Kind::kEpilogue;
+      for (int64_t n = many ? syncs[action.sync].distance : 1; n > 0; --n) {
+        switch (action.kind) {
+          case Action::Kind::kSet:
+          case Action::Kind::kPrologue:
+            if (!before_set(action.sync)) return;
+            machine->Set(action.sync);
+            break;
+          case Action::Kind::kBarrier:
+            machine->Barrier(action.sync);
+            break;
+          case Action::Kind::kWait:
+          case Action::Kind::kEpilogue:
+            machine->Wait(action.sync);
+            break;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs, int without,
+              bool stop_at_first) {
+  Machine machine(run, vocabulary, syncs);
+  Outcome outcome;
+  outcome.ids.assign(syncs.size(), 1);
+  auto at_op = [&](int instance) {
+    if (run.needs.empty()) return true;
+    int pipe = run.program.ops[run.instances[instance].op].pipe;
+    for (int other : run.needs[instance]) {
+      if (!machine.Knows(pipe, other)) outcome.races.push_back({other, instance});
+    }
+    return outcome.races.empty() || !stop_at_first;
+  };
+  auto before_set = [&](int sync) {
+    outcome.ids[sync] = std::max(outcome.ids[sync], machine.Outstanding(sync));
+    return true;
+  };
+  Drive(run, syncs, without, &machine, at_op, before_set);
+  return outcome;
+}
+
+bool Apart(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs,
+           const std::vector<int>& sharing) {
+  Machine machine(run, vocabulary, syncs);
+  bool apart = true;
+  auto before_set = [&](int sync) {
+    if (std::find(sharing.begin(), sharing.end(), sync) == sharing.end()) return true;
+    for (int other : sharing) {
+      if (other != sync && machine.Outstanding(other) != 1) apart = false;
+    }
+    return apart;
+  };
+  Drive(run, syncs, -1, &machine, [](int) { return true; }, before_set);
+  return apart;
+}
+
+}  // namespace pipes
+}  // namespace codegen
+}  // namespace uir
