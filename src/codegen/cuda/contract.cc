@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "fragments.h"
 #include "ops.h"
 #include "staged.h"
 
@@ -74,14 +75,16 @@ const MmaRow* MmaOf(const IOp& iop, const IGraph& graph, const Arch& arch) {
   return MmaOf(std::string(t->pointer->dtype), std::string(iop->sources[0]->pointer->dtype), arch, MayRound(graph));
 }
 
-Layout SumsLayout() { return Layout{8, 4, 1, 2, false}; }
+Layout SumsLayout(const IOp& iop) {
+  return Layout{8, 4, ComesInPairs(iop, 0) ? 2 : 1, ComesInPairs(iop, 1) ? 4 : 2, false};
+}
 Layout FactorLayoutA(const MmaRow& row) { return Layout{8, 4, 1, row.vec, false}; }
 Layout FactorLayoutB(const MmaRow& row) { return Layout{4, 8, row.vec, 1, true}; }
 
 std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch& arch) {
   const MmaRow* row = MmaOf(iop, graph, arch);
   if (row == nullptr) return {Wish{0, FmaLayout(iop), false}};
-  return {Wish{0, SumsLayout(), true}, Wish{1, FactorLayoutA(*row), false}, Wish{2, FactorLayoutB(*row), false}};
+  return {Wish{0, SumsLayout(iop), true}, Wish{1, FactorLayoutA(*row), false}, Wish{2, FactorLayoutB(*row), false}};
 }
 
 void EmitContract(Emitter& e, const IOp& iop) {
@@ -91,6 +94,11 @@ void EmitContract(Emitter& e, const IOp& iop) {
   } else {
     EmitFma(e, iop);
   }
+}
+
+std::vector<TileAccess> ContractReads(const Plan& plan, const IOp& iop, int source) {
+  const MmaRow* row = MmaOf(iop, plan.graph(), plan.arch());
+  return row != nullptr ? FragmentReads(plan, iop, source, *row) : FmaReads(plan, iop, source);
 }
 
 Box ReadableBox(Emitter& e, const IOp& iop, int source) {

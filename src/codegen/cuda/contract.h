@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "banks.h"
 #include "emitter.h"
 
 namespace uir {
@@ -44,13 +45,23 @@ const MmaRow* MmaOf(const std::string& target, const std::string& factor, const 
 /*! \brief As `MmaOf`, for an iOp of a graph; vectors (one row or one column) are no work for it. */
 const MmaRow* MmaOf(const IOp& iop, const IGraph& graph, const Arch& arch);
 
+/*!
+ * \brief Whether an operand of bytes lies across memory, so that its blocks along the side that it shares with the
+ * result have every second row (column) of 16: see fragments.h.
+ */
+bool ComesInPairs(const IOp& iop, int source);
+
 /*! \brief How the sums, and operands in registers, lie. */
-Layout SumsLayout();
+Layout SumsLayout(const IOp& iop);
 Layout FactorLayoutA(const MmaRow& row);
 Layout FactorLayoutB(const MmaRow& row);
 
 /*! \brief The layouts that a product asks for. */
 std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch& arch);
+
+/*! \brief The accesses by which a product reads an operand in memory; what bounds it is left aside. */
+std::vector<TileAccess> ContractReads(const Plan& plan, const IOp& iop, int source);
+std::vector<TileAccess> FmaReads(const Plan& plan, const IOp& iop, int source);
 
 void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row);
 void EmitFma(Emitter& e, const IOp& iop);

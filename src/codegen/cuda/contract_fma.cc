@@ -4,7 +4,8 @@
  * \brief Products by fused multiply-adds: exact fp32, and what no matrix instruction takes.
  *
  * Each lane has a tile of the sums in registers.  A step along the contracted side loads what the lane's rows need
- * of a and its columns of b, 16 bytes at a time where that is proved; lanes that need the same elements read the
+ * of a and its columns of b, 16 bytes at a time where that is proved: of a along the contracted side, of b along its
+ * rows or, where it is transposed, along the contracted side as well.  Lanes that need the same elements read the
  * same address, which costs one access.  An operand that lies in registers goes through the warp's scratch first.
  */
 #include <algorithm>
@@ -18,6 +19,42 @@ namespace cuda {
 
 namespace {
 
+/*! \brief Elements of one access to a factor, and whether they follow each other along the contracted side. */
+struct Reach {
+  int64_t elements = 1;
+  bool deep = false;
+};
+
+/*! \brief The layout of the sums: they stay where they are, the factors are read from memory whatever their layout. */
+Layout SumsOf(const Plan& plan, const IOp& iop) {
+  const Home& home = plan.HomeOf(iop->targets[0]);
+  return home.registers() ? home.class_layout : plan.WorkLayout(iop);
+}
+
+/*! \brief Whether neighbours in memory are neighbours along the contracted side, and along the other one. */
+struct Neighbours {
+  bool deep = false, along = false;
+};
+
+/*! \brief The widest access to a factor whose lines begin at multiples of `align` bytes. */
+Reach WidestOf(const ISlice& slice, bool is_a, Neighbours are, int64_t align, const Fragment& sums) {
+  const int bytes = TypeOf(std::string(slice->pointer->dtype)).bytes;
+  const int64_t widest = std::max<int64_t>(1, kLaneBytes / bytes), depth = is_a ? slice->cols : slice->rows;
+  if (are.deep) return widest > 1 && depth % widest == 0 && align >= kLaneBytes ? Reach{widest, true} : Reach{};
+  const int64_t n = std::min<int64_t>(widest, sums.layout.vec_c);
+  return !is_a && are.along && n > 1 && sums.exact_c() && align >= n * bytes ? Reach{n, false} : Reach{};
+}
+
+/*! \brief The same of a slice in memory. */
+Reach WidestOf(const Plan& plan, const ISlice& slice, bool is_a, const Fragment& sums) {
+  const bool by_rows = slice->col_stride == 1, by_cols = !by_rows && slice->row_stride == 1;
+  const Access access = AccessOf(slice, plan.scope());
+  int64_t align = access.align;
+  const int64_t pitch = (by_rows ? slice->row_stride : slice->col_stride) * access.bytes;
+  while (align > 1 && pitch % align != 0) align /= 2;
+  return WidestOf(slice, is_a, is_a ? Neighbours{by_rows, by_cols} : Neighbours{by_cols, by_rows}, align, sums);
+}
+
 /*! \brief An operand that every lane can read. */
 struct Readable {
   ISlice slice;
@@ -26,8 +63,7 @@ struct Readable {
   /*! \brief Of a copy in scratch: its name and the elements of a row; empty where the slice itself is read. */
   std::string copy;
   int64_t pitch = 0;
-  /*! \brief Elements that one access takes along the contracted side (a) or along a row (b). */
-  int64_t vec = 1;
+  Reach reach;
 };
 
 class FmaPrinter {
@@ -35,9 +71,7 @@ class FmaPrinter {
   FmaPrinter(Emitter& e, const IOp& iop) : e_(e), iop_(iop), target_(iop->targets[0]) {
     accumulate_ = iop->attrs.count("accumulate") != 0 && iop->attrs["accumulate"].cast<bool>();
     type_ = &TypeOf(std::string(target_->pointer->dtype));
-    // the sums stay where they are; the factors are read from memory whatever their layout
-    const Home& home = e.plan.HomeOf(target_);
-    layout_ = home.registers() ? home.class_layout : e.plan.WorkLayout(iop);
+    layout_ = SumsOf(e.plan, iop);
     depth_ = iop->sources[0]->cols;
   }
 
@@ -133,21 +167,21 @@ class FmaPrinter {
     e_.out.Line(when.empty() ? to : "if (" + when + ") " + to);
   }
 
-  /*! \brief How many elements each access may take. */
+  /*! \brief How many elements each access may take: what bounds the side along which it goes forbids it. */
   void Vectors() {
-    const bool bounded = a_.box.cols();
-    const int64_t a = std::max<int64_t>(1, 16 / a_.type->bytes);
-    const int64_t b = std::min<int64_t>(std::max<int64_t>(1, 16 / b_.type->bytes), fragment_.layout.vec_c);
-    if (!bounded && depth_ % a == 0 && Aligned(a_, 16)) a_.vec = a;
-    if (fragment_.exact_c() && !b_.box.cols() && b > 1 && Aligned(b_, static_cast<int>(b * b_.type->bytes))) {
-      b_.vec = b;
+    for (Readable* r : {&a_, &b_}) {
+      const bool is_a = r == &a_;
+      // a copy has rows of whole 16-byte pieces
+      r->reach = r->copy.empty() ? WidestOf(e_.plan, r->slice, is_a, fragment_)
+                                 : WidestOf(r->slice, is_a, {is_a, !is_a}, kLaneBytes, fragment_);
+      const bool bounded = r->reach.deep ? a_.box.cols() || b_.box.rows() : r->box.cols();
+      if (bounded) r->reach = Reach();
     }
-  }
-
-  bool Aligned(const Readable& r, int bytes) {
-    if (!r.copy.empty()) return true;
-    const int64_t pitch = r.slice->row_stride * r.type->bytes;
-    return r.slice->col_stride == 1 && pitch % bytes == 0 && e_.AddressOf(r.slice).align >= bytes;
+    // both go down the contracted side in the same steps
+    step_ = std::max(a_.reach.deep ? a_.reach.elements : 1, b_.reach.deep ? b_.reach.elements : 1);
+    for (Readable* r : {&a_, &b_}) {
+      if (r->reach.deep && step_ % r->reach.elements != 0) r->reach = Reach();
+    }
   }
 
   std::string Pointer(const Readable& r, const std::string& row, const std::string& col) {
@@ -158,21 +192,31 @@ class FmaPrinter {
   void Loop() {
     std::string k = e_.names.Fresh("k");
     std::string begin = a_.box.col_begin.value_or("0"), end = a_.box.col_end.value_or(std::to_string(depth_));
-    if (depth_ / a_.vec > 1) e_.out.Line(a_.vec > 1 ? "#pragma unroll 2" : "#pragma unroll 4");
+    if (depth_ / step_ > 1) e_.out.Line(step_ > 1 ? "#pragma unroll 2" : "#pragma unroll 4");
     e_.out.Open("for (int " + k + " = " + begin + "; " + k + " < " + end + "; " +
-                (a_.vec > 1 ? k + " += " + std::to_string(a_.vec) : "++" + k) + ")");
-    const int64_t rows = fragment_.blocks_r() * fragment_.layout.vec_r;
-    const int64_t cols = fragment_.blocks_c() * fragment_.layout.vec_c;
+                (step_ > 1 ? k + " += " + std::to_string(step_) : "++" + k) + ")");
     std::string a = e_.names.Fresh("a_part"), b = e_.names.Fresh("b_part");
-    e_.out.Line("reg<" + std::string(type_->compute) + ", " + std::to_string(rows * a_.vec) + "> " + a + ";");
-    RowsOfA(a, k);
-    std::string q = OpenUnrolled(e_, "q", a_.vec);
-    if (a_.vec == 1) e_.out.Open("");
-    e_.out.Line("reg<" + std::string(type_->compute) + ", " + std::to_string(cols) + "> " + b + ";");
-    ColumnsOfB(b, a_.vec == 1 ? k : k + " + " + q);
+    // what is read along the contracted side serves the whole step
+    if (a_.reach.deep) Factor(a_, a, k);
+    if (b_.reach.deep) Factor(b_, b, k);
+    std::string q = OpenUnrolled(e_, "q", step_);
+    if (step_ == 1) e_.out.Open("");
+    const std::string now = step_ == 1 ? k : k + " + " + q;
+    if (!a_.reach.deep) Factor(a_, a, now);
+    if (!b_.reach.deep) Factor(b_, b, now);
     Multiply(a, b, q);
     e_.out.Close();
     e_.out.Close();
+  }
+
+  /*! \brief Registers of a factor, and what fills them at `k`. */
+  void Factor(const Readable& r, const std::string& name, const std::string& k) {
+    const bool is_a = &r == &a_;
+    const int64_t count =
+        is_a ? fragment_.blocks_r() * fragment_.layout.vec_r : fragment_.blocks_c() * fragment_.layout.vec_c;
+    e_.out.Line("reg<" + std::string(type_->compute) + ", " +
+                std::to_string(count * (r.reach.deep ? r.reach.elements : 1)) + "> " + name + ";");
+    is_a ? RowsOfA(name, k) : ColumnsOfB(name, k);
   }
 
   /*! \brief Coordinates of the registers along one side. */
@@ -213,11 +257,11 @@ class FmaPrinter {
     std::string r = OpenUnrolled(e_, "r", fragment_.layout.vec_r);
     std::string row = Index(true, block, r), number = Number(block, fragment_.layout.vec_r, r);
     std::string where = Where(row, fragment_.exact_r(), a_.slice->rows, a_.box.row_begin, a_.box.row_end);
-    if (a_.vec == 1) {
+    if (!a_.reach.deep) {
       std::string value = Converted(a_, "*(" + Pointer(a_, row, k) + ")");
       e_.out.Line(a + "[" + number + "] = " + (where.empty() ? value : where + " ? " + value + " : 0") + ";");
     } else {
-      Wide(a_, a, Grouped(number) + " * " + std::to_string(a_.vec), Pointer(a_, row, k), where);
+      Wide(a_, a, Grouped(number) + " * " + std::to_string(a_.reach.elements), Pointer(a_, row, k), where);
     }
     CloseUnrolled(e_, fragment_.layout.vec_r);
     CloseUnrolled(e_, fragment_.blocks_r());
@@ -225,16 +269,17 @@ class FmaPrinter {
 
   void ColumnsOfB(const std::string& b, const std::string& k) {
     std::string block = OpenUnrolled(e_, "j", fragment_.blocks_c());
-    const int64_t turns = fragment_.layout.vec_c / b_.vec;
+    const int64_t along = b_.reach.deep ? 1 : b_.reach.elements, turns = fragment_.layout.vec_c / along;
     std::string c = OpenUnrolled(e_, "c", turns);
-    std::string first = turns == 1 ? "0" : b_.vec == 1 ? c : std::to_string(b_.vec) + " * " + c;
+    std::string first = turns == 1 ? "0" : along == 1 ? c : std::to_string(along) + " * " + c;
     std::string col = Index(false, block, first), number = Number(block, fragment_.layout.vec_c, first);
     std::string where = Where(col, fragment_.exact_c(), b_.slice->cols, b_.box.col_begin, b_.box.col_end);
-    if (b_.vec == 1) {
+    if (b_.reach.elements == 1) {
       std::string value = Converted(b_, "*(" + Pointer(b_, k, col) + ")");
       e_.out.Line(b + "[" + number + "] = " + (where.empty() ? value : where + " ? " + value + " : 0") + ";");
     } else {
-      Wide(b_, b, number, Pointer(b_, k, col), where);
+      const std::string to = b_.reach.deep ? Grouped(number) + " * " + std::to_string(b_.reach.elements) : number;
+      Wide(b_, b, to, Pointer(b_, k, col), where);
     }
     CloseUnrolled(e_, turns);
     CloseUnrolled(e_, fragment_.blocks_c());
@@ -245,7 +290,7 @@ class FmaPrinter {
             const std::string& where) {
     e_.needs.Core("vec");
     e_.needs.Core("load_vec");
-    const std::string type = std::string(r.type->stored), n = std::to_string(r.vec);
+    const std::string type = std::string(r.type->stored), n = std::to_string(r.reach.elements);
     std::string piece = e_.names.Fresh("piece"), c = e_.names.Fresh("c");
     e_.out.Open(where.empty() ? "" : "if (" + where + ")");
     e_.out.Line("const vec<" + type + ", " + n + "> " + piece + " = load_vec<" + type + ", " + n + ">(" + pointer +
@@ -266,8 +311,10 @@ class FmaPrinter {
     std::string i = OpenUnrolled(e_, "i", fragment_.blocks_r()), r = OpenUnrolled(e_, "r", fragment_.layout.vec_r);
     std::string j = OpenUnrolled(e_, "j", fragment_.blocks_c()), c = OpenUnrolled(e_, "c", fragment_.layout.vec_c);
     std::string row = Number(i, fragment_.layout.vec_r, r);
-    std::string x = a + "[" + (a_.vec == 1 ? row : Grouped(row) + " * " + std::to_string(a_.vec) + " + " + q) + "]";
-    std::string y = b + "[" + Number(j, fragment_.layout.vec_c, c) + "]";
+    auto at = [&q](const Readable& r, const std::string& number) {
+      return r.reach.deep ? Grouped(number) + " * " + std::to_string(r.reach.elements) + " + " + q : number;
+    };
+    std::string x = a + "[" + at(a_, row) + "]", y = b + "[" + at(b_, Number(j, fragment_.layout.vec_c, c)) + "]";
     std::string sum = sums_.At(i, j, r, c);
     e_.out.Line(sum + " = " + Sum(x, y, sum) + ";");
     CloseUnrolled(e_, fragment_.layout.vec_c);
@@ -295,11 +342,29 @@ class FmaPrinter {
   Fragment fragment_;
   Readable a_, b_;
   Regs sums_;
-  int64_t depth_;
+  int64_t depth_, step_ = 1;
   bool accumulate_ = false, direct_ = false;
 };
 
 }  // namespace
+
+std::vector<TileAccess> FmaReads(const Plan& plan, const IOp& iop, int source) {
+  const ISlice slice = iop->sources[source], target = iop->targets[0];
+  const bool is_a = source == 0;
+  const Fragment sums(SumsOf(plan, iop), target->rows, target->cols);
+  const Reach reach = WidestOf(plan, slice, is_a, sums);
+  // the lanes' places along the side that the factor shares with the result; the other side is the step
+  const Fragment own = is_a ? Fragment(sums.layout, sums.rows, 1) : Fragment(sums.layout, 1, sums.cols);
+  std::vector<TileAccess> out;
+  for (const TileAccess& one : AccessesOf(own, reach.deep ? 1 : reach.elements, is_a)) {
+    for (int64_t k = 0; k < (is_a ? slice->cols : slice->rows); k += reach.deep ? reach.elements : 1) {
+      out.push_back(one);
+      out.back().elements = reach.elements;
+      for (auto& [row, col] : out.back().at) (is_a ? col : row) = k;
+    }
+  }
+  return out;
+}
 
 void EmitFma(Emitter& e, const IOp& iop) { FmaPrinter(e, iop).Print(); }
 

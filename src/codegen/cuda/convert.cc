@@ -16,6 +16,7 @@
 #include <limits>
 #include <set>
 
+#include "banks.h"
 #include "loops.h"
 
 namespace uir {
@@ -24,7 +25,7 @@ namespace cuda {
 
 namespace {
 
-constexpr int kBanks = 32, kBankBytes = 4, kWidestBytes = 16;
+constexpr int kWidestBytes = 16;
 
 std::string Text(int64_t value) { return std::to_string(value); }
 
@@ -74,26 +75,6 @@ std::string LaneText(const Fragment& f, const std::string& row, const std::strin
               f.replicated_c() ? "" : Field(col, l.vec_c, l.lanes_c, col_step)});
 }
 
-/*! \brief Wavefronts of one access of all lanes to shared memory, `bytes` each at these byte addresses. */
-int64_t Wavefronts(const std::vector<int64_t>& addresses, int64_t bytes) {
-  // 8 and 16 bytes a lane are served for half and for a quarter of the warp at a time
-  size_t together = static_cast<size_t>(kLanes / std::max<int64_t>(1, bytes / kBankBytes));
-  int64_t total = 0;
-  for (size_t first = 0; first < addresses.size(); first += together) {
-    std::vector<std::set<int64_t>> words(kBanks);
-    for (size_t k = first; k < std::min(first + together, addresses.size()); ++k) {
-      for (int64_t byte = 0; byte < bytes; byte += std::min<int64_t>(bytes, kBankBytes)) {
-        int64_t word = (addresses[k] + byte) / kBankBytes;
-        words[word % kBanks].insert(word);
-      }
-    }
-    size_t most = 1;
-    for (const auto& bank : words) most = std::max(most, bank.size());
-    total += static_cast<int64_t>(most);
-  }
-  return total;
-}
-
 /*! \brief How a tile lies in scratch: element (i, j) is i * pitch + j, or with `turned` j * pitch + i. */
 struct Tile {
   int64_t pitch = 1;
@@ -118,7 +99,7 @@ int64_t CostOf(const Fragment& f, const Tile& tile, int64_t width, int bytes) {
     if (i >= f.rows || j >= f.cols) continue;
     addresses.push_back((tile.turned ? j * tile.pitch + i : i * tile.pitch + j) * bytes);
   }
-  return Wavefronts(addresses, width * bytes) * (f.size() / width);
+  return BankPasses(addresses, width * bytes) * (f.size() / width);
 }
 
 /*! \brief The padding and the order with the fewest bank conflicts both ways. */

@@ -271,6 +271,13 @@ __device__ __forceinline__ uint32_t pack_fragment(T first, Rest... rest) {
   return out;
 }
 )"},
+    // --- of two registers whose halves are pairs of bytes: the even bytes, and the odd ones; y's first where `turned`
+    {"split_pairs", "", "", "",
+     R"(__device__ __forceinline__ void split_pairs(uint32_t& even, uint32_t& odd, uint32_t x, uint32_t y, bool turned) {
+  even = __byte_perm(x, y, turned ? 0x2064u : 0x6420u);
+  odd = __byte_perm(x, y, turned ? 0x3175u : 0x7531u);
+}
+)"},
     // --- integers out of range
     {"saturate", "i", "", "", R"(__device__ __forceinline__ $T saturate_$S(int x) {
   return static_cast<$T>(x < $L ? $L : x > $H ? $H : x);

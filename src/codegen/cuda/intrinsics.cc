@@ -71,7 +71,7 @@ Intrinsic LdMatrix(int count, bool transposed) {
 
 /*!
  * \brief mma.sync of 16 rows and 8 columns in 32-bit registers: low (rows 0 to 7) and high (rows 8 to 15) += a.b.
- * Lane l has the elements of row l / 4 (and 8 more) and columns 2 * (l % 4), 2 * (l % 4) + 1.
+ * Lane l has the elements of row l / 4 (and 8 more) and columns 2 * (l % 4), 2 * (l % 4) + 1, STEP registers apart.
  */
 Intrinsic Mma(const std::string& name, int arch, const std::string& instruction, const std::string& sum) {
   const std::string c = sum == "float" ? "\"+f\"" : "\"+r\"";
@@ -79,12 +79,12 @@ Intrinsic Mma(const std::string& name, int arch, const std::string& instruction,
           arch,
           false,
           {},
-          Wrapper("void " + name + "(" + sum + "* low, " + sum + "* high, const uint32_t* a, const uint32_t* b)",
+          "template <int STEP = 1>\n" + Wrapper("void " + name + "(" + sum + "* low, " + sum + "* high, const uint32_t* a, const uint32_t* b)",
                   "  asm volatile(\"" + instruction +
                       " \"\n               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
                       "               : " +
-                      c + "(low[0]), " + c + "(low[1]), " + c + "(high[0]), " + c +
-                      "(high[1])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), "
+                      c + "(low[0]), " + c + "(low[STEP]), " + c + "(high[0]), " + c +
+                      "(high[STEP])\n               : \"r\"(a[0]), \"r\"(a[1]), \"r\"(a[2]), \"r\"(a[3]), \"r\"(b[0]), "
                       "\"r\"(b[1]));\n")};
 }
 

@@ -97,13 +97,14 @@ Address Emitter::AddressOf(const ISlice& slice) {
 std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
   const ScalarType& type = TypeOf(std::string(slice->pointer->dtype));
   needs.Core("swizzled");
-  return TextOf(std::string(slice->pointer->name)) + " + swizzled<" + Text(plan.HomeOf(slice).pitch_bytes) + ", " +
-         Text(type.bytes) + ">(" + index + ")";
+  const Swizzle& swizzle = plan.HomeOf(slice).swizzle;
+  return TextOf(std::string(slice->pointer->name)) + " + swizzled<" + Text(swizzle.line) + ", " + Text(swizzle.places) +
+         ", " + Text(swizzle.step) + ", " + Text(type.bytes) + ">(" + index + ")";
 }
 
 std::string Emitter::Element(const ISlice& slice, const std::string& row, const std::string& col) {
   const Home& home = plan.HomeOf(slice);
-  if (home.swizzle_bytes != 0) {
+  if (!home.swizzle.none()) {
     return Swizzled(slice, scope.Text(slice->offset) + Term(row, slice->row_stride, slice->rows) +
                                Term(col, slice->col_stride, slice->cols));
   }
@@ -150,7 +151,7 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
   const Layout& l = f.layout;
   std::string lane = f.replicated_r() ? "" : Term(LaneRow(l), l.vec_r * slice->row_stride, f.rows);
   lane += f.replicated_c() ? "" : Term(LaneCol(l), l.vec_c * slice->col_stride, f.cols);
-  if (plan.HomeOf(slice).swizzle_bytes != 0) {
+  if (!plan.HomeOf(slice).swizzle.none()) {
     // the permutation acts on the whole index, so only the index is common to the accesses
     out.Line("const int first = " + scope.Text(slice->offset) + lane + ";");
   } else {
@@ -228,7 +229,7 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
   std::string copies = load ? "" : OneOfCopies(f);
   if (!copies.empty()) condition += (condition.empty() ? "" : " && ") + copies;
   std::string type = TypeOf(regs.dtype).stored, pointer = load ? "from" : "to";
-  if (plan.HomeOf(slice).swizzle_bytes != 0) {
+  if (!plan.HomeOf(slice).swizzle.none()) {
     pointer = "(" + Swizzled(slice, "first" + offset) + ")";
     offset.clear();
   }

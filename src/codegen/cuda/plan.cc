@@ -22,8 +22,8 @@ Arch ArchOf(const HardwareModel& hardware) {
 Plan::Plan(const IGraph& graph) : graph_(graph), arch_(ArchOf(graph->hardware)), scope_(ScopeOf(graph)) {
   Planner planner(this);
   planner.ChooseHomes();
-  planner.ChooseSwizzles();
   planner.ChooseLayouts();
+  planner.ChooseSwizzles();
   planner.FindSpared();
   planner.Place();
 }

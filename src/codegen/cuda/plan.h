@@ -21,6 +21,7 @@
 #include "intrinsics.h"
 #include "layout.h"
 #include "piece.h"
+#include "swizzle.h"
 
 namespace uir {
 namespace codegen {
@@ -43,9 +44,8 @@ struct Home {
   Piece piece;
   /*! \brief kScratch: from the start of the warp's region; kSram: from the start of shared memory. In bytes. */
   int64_t at = 0;
-  /*! \brief kScratch, kSram: the swizzle of a row-major tile (0 = linear, 32, 64, 128), and bytes between its rows. */
-  int swizzle_bytes = 0;
-  int64_t pitch_bytes = 0;
+  /*! \brief kScratch, kSram: how chunks of a tile that products read change places. */
+  Swizzle swizzle;
   /*! \brief Why a reg pointer is not in registers, for the report. */
   std::string reason;
 

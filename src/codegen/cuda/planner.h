@@ -25,10 +25,10 @@ class Planner {
 
   /*! \brief Homes by level; reg pointers whose slices are all the same piece go to registers, others to scratch. */
   void ChooseHomes();
-  /*! \brief Swizzles the tiles in shared memory that matrix instructions read (swizzle.cc). */
-  void ChooseSwizzles();
   /*! \brief Joins reg pointers that iOps work on element by element, and gives each class its layout. */
   void ChooseLayouts();
+  /*! \brief Swizzles the tiles in shared memory that products read (swizzle.cc). */
+  void ChooseSwizzles();
   /*! \brief Whether writes to registers must spare what is outside of their box. */
   void FindSpared();
   /*! \brief Offsets of sram pointers and of scratch; refuses what exceeds the device's shared memory. */

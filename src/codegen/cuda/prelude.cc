@@ -86,14 +86,13 @@ const std::vector<Item>& Items() {
        "}\n"},
       {"swizzled",
        {},
-       "// Where element `index` of a tile lies whose rows have PITCH bytes: the 16-byte chunks of every 128 bytes "
+       "// Where element `index` of a tile lies: from one LINE of bytes to the next the chunks of every 128 bytes "
        "change\n"
-       "// places from row to row, so that lanes which read a column of chunks meet no bank twice.\n"
-       "template <int PITCH, int BYTES>\n"
+       "// places, by STEP bytes, so that lanes which read below one another meet no bank twice.\n"
+       "template <int LINE, int PLACES, int STEP, int BYTES>\n"
        "__device__ __forceinline__ int swizzled(int index) {\n"
-       "  constexpr int row = PITCH < 128 ? 128 : PITCH, chunks = (PITCH < 128 ? PITCH : 128) / 16;\n"
        "  const int byte = index * BYTES;\n"
-       "  return (byte ^ (byte / row % chunks * 16)) / BYTES;\n"
+       "  return (byte ^ (byte / LINE % PLACES * STEP)) / BYTES;\n"
        "}\n",
        true},
   };

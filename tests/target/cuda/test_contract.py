@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ml_dtypes
 import numpy as np
 import pytest
 from uir_tvm.device.run import run
@@ -21,6 +22,7 @@ INSTRUCTIONS = {
     "bfloat16": "mma_m16n8k16_bf16(",
     "float8_e4m3fn": "mma_m16n8k32_e4m3(",
     "float32": "fmaf(",
+    "tf32": "mma_m16n8k8_tf32(",
     "float64": "mma_m8n8k4_f64(",
     "int8": "mma_m16n8k32_s8(",
     "uint8": "mma_m16n8k32_u8(",
@@ -42,13 +44,22 @@ def check(product: Product, model: str = "h200", fast_math: bool = False) -> tup
     return str(kernel), dict(ran.counters)
 
 
-@pytest.mark.parametrize("dtype", sorted(SUMS))
-def test_every_dtype_runs_on_its_instruction(dtype: str) -> None:
-    """Whole tiles; what is staged is read without bank conflicts (bytes and fp64 go one by one)."""
-    text, counters = check(Product(64, 64, 64, dtype))
-    assert INSTRUCTIONS[dtype] in text
-    if dtype in ("float16", "bfloat16", "float32"):
-        assert counters["bank_conflicts"] == 0
+#: The transpositions of (a, b).
+TURNED = [(False, False), (False, True), (True, False), (True, True)]
+
+
+@pytest.mark.parametrize("a_transposed, b_transposed", TURNED)
+@pytest.mark.parametrize("dtype", [*sorted(SUMS), "tf32"])
+def test_every_dtype_runs_on_its_instruction(dtype: str, a_transposed: bool, b_transposed: bool) -> None:
+    """Whole tiles, either operand transposed: staged and read without a bank conflict, bytes by whole matrices."""
+    fast = dtype == "tf32"
+    product = Product(32, 32, 128, "float32" if fast else dtype, a_transposed, b_transposed)
+    text, counters = check(product, fast_math=fast)
+    kernel = text[text.index('extern "C"') :]
+    assert INSTRUCTIONS[dtype] in kernel.replace("<2>", "")
+    assert counters["bank_conflicts"] == 0
+    if np.dtype(getattr(ml_dtypes, product.dtype, product.dtype)).itemsize <= 2:
+        assert "ldmatrix_x4" in kernel and "pack_fragment" not in kernel
 
 
 @pytest.mark.parametrize(

@@ -23,13 +23,14 @@ UIR_SIMT_LDMATRIX(ldmatrix_x2_trans, 2, 1)
 UIR_SIMT_LDMATRIX(ldmatrix_x4_trans, 4, 1)
 #undef UIR_SIMT_LDMATRIX
 
-// low: rows 0 to 7 of the accumulator, high: rows 8 to 15, two neighbouring columns each.
+// low: rows 0 to 7 of the accumulator, high: rows 8 to 15, of two neighbouring columns each, STEP registers apart.
 #define UIR_SIMT_MMA(name, kind, sum)                                                    \
+  template <int STEP = 1>                                                                \
   UIR_SIMT_INLINE void name(sum* low, sum* high, const uint32_t* a, const uint32_t* b) { \
-    sum d[4] = {low[0], low[1], high[0], high[1]};                                       \
+    sum d[4] = {low[0], low[STEP], high[0], high[STEP]};                                 \
     uint32_t a_[4] = {a[0], a[1], a[2], a[3]}, b_[2] = {b[0], b[1]};                     \
     uir_simt_mma(kind, d, a_, b_);                                                       \
-    low[0] = d[0], low[1] = d[1], high[0] = d[2], high[1] = d[3];                        \
+    low[0] = d[0], low[STEP] = d[1], high[0] = d[2], high[STEP] = d[3];                  \
   }
 UIR_SIMT_MMA(mma_m16n8k16_f16, kUirMmaM16N8K16F16, float)
 UIR_SIMT_MMA(mma_m16n8k16_bf16, kUirMmaM16N8K16Bf16, float)
