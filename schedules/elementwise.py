@@ -15,7 +15,7 @@ import tvm
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks, uses
+from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, uses
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
@@ -27,7 +27,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
-from uir_tvm.schedule.space import busy_units, space_of
+from uir_tvm.schedule.space import busy_units, even_tile, space_of
 
 HERO = "elementwise"
 
@@ -47,12 +47,20 @@ def schedule(sch: Schedule, hw: HardwareModel) -> None:
     groups = groups_for(hw, blocks)
     elements = _enough_tiles(hw, root, elements)
     if all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1:
-        columns = column_tile(hw, math.prod(root.spatial), min(elements, space_of(hw).flat_tile))
+        columns = _flat_tile(hw, blocks, math.prod(root.spatial), min(elements, space_of(hw).flat_tile))
         nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, split_columns=True)
     else:
         rows, tile = _row_tile(hw, root, elements)
         nest = map_chain(sch, hw, rows, tile, num_groups=groups, split_columns=True)
     attach_producers(sch, nest)
+
+
+def _flat_tile(hw: HardwareModel, blocks: list[BlockInfo], total: int, limit: int) -> int:
+    """Elements of a tile of a flat run."""
+    if not space_of(hw).even:
+        return column_tile(hw, total, limit)
+    narrow = min(dtype_bytes(r.source.ty.dtype) for b in blocks for r in (*b.stmt.reads, *b.stmt.writes))
+    return even_tile(hw, total, limit, narrow)
 
 
 def _enough_tiles(hw: HardwareModel, root: BlockInfo, elements: int) -> int:

@@ -98,7 +98,7 @@ REFUSED = {
     "failing kernel": "aclrtSynchronizeStream failed.|||error 507035",
     "no such kernel": "has not its launcher.|affine|plus_two_launch",
     "nothing compiled": "was not compiled for where it is to run.|affine|dav-2201",
-    "for a GPU": "another device.|affine|tensors on a gpu or model, where kernels of uir-cuda run|these lie on",
+    "for a GPU": "another device.|affine|tensors on a gpu or model, where kernels of uir-cuda run|",
 }
 
 

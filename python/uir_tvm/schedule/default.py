@@ -17,6 +17,7 @@ from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import PARALLEL
 from .hardware_of import model_of_target
+from .overlap import overlap
 from .space import space_of
 from .wide_values import widen_values
 
@@ -83,6 +84,8 @@ def apply_default(
             if not recipe.matches(sch):
                 continue
             sch = recipe.schedule(sch, hw) or sch
+            if space_of(hw).stages > 1:
+                overlap(sch, space_of(hw).stages)
         except (ScheduleError, TVMScheduleError) as error:
             reason = str(error).splitlines()[0]
             reasons.append(f"{recipe.HERO}: {reason}")

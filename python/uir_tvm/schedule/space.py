@@ -7,6 +7,7 @@ in registers, and a group is a block that is one of very many.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 import attrs
@@ -44,6 +45,12 @@ class TileSpace:
     transposed : mapping of int to (int, int)
         By bytes of an element, those of a transposed tile along the operand's contiguous dimension and
         along the result's.
+    stages : int
+        Iterations of a loop over tiles that are in flight at once: what is loaded and stored has as many
+        places on chip.
+    even : bool
+        Whether tiles are sized so that all units get the same number of them, `tiles_per_unit` at least where
+        a tile is still a whole transfer (the model's ``transfer_bytes``).
     """
 
     serial_work: int
@@ -57,6 +64,8 @@ class TileSpace:
     row_values: int
     sets: tuple[int, ...]
     transposed: Mapping[int, tuple[int, int]]
+    stages: int = 1
+    even: bool = False
 
 
 #: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.
@@ -89,12 +98,51 @@ CUDA = TileSpace(
     sets=(1, 4, 8, 16),
     transposed={1: (64, 32), 2: (64, 32), 4: (32, 32), 8: (16, 32)},
 )
-SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA}
+#: A vector core with a software-managed memory: long tiles, loaded and stored while others are computed with,
+#: the same number on every core, since all start at once.  A transposed tile has transfers of 512 bytes or
+#: more on both sides where its four places leave room.
+ASCEND = TileSpace(
+    serial_work=0,
+    groups=None,
+    tiles_per_unit=4,
+    flat_tile=1 << 20,
+    wide_values=True,
+    value_bytes=4,
+    least_columns=1024,
+    least_tile=0,
+    row_values=0,
+    sets=(1,),
+    transposed={1: (128, 128), 2: (128, 128), 4: (64, 128), 8: (64, 64)},
+    stages=2,
+    even=True,
+)
+SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND}
 
 
 def space_of(hw: HardwareModel) -> TileSpace:
     """The row of a hardware model's kind; a kind without one is tiled as a CPU."""
     return SPACES.get(str(hw.kind), CPU)
+
+
+def even_tile(hw: HardwareModel, elements: int, limit: int, width: int) -> int:
+    """Elements of a tile of a flat run so that all units get as many tiles, each a multiple of a line.
+
+    Parameters
+    ----------
+    elements : int
+        Of the run.
+    limit : int
+        Most elements of a tile.
+    width : int
+        Bytes of an element.
+    """
+    space, units = space_of(hw), busy_units(hw)
+    line = max(1, int(hw.figures.get("line_bytes", hw.vector_bytes)) // width)
+    least = max(line, int(hw.figures.get("transfer_bytes", 0)) // width)
+    share = math.ceil(elements / units)
+    count = max(math.ceil(share / limit), min(space.tiles_per_unit, share // least), 1)
+    tile = math.ceil(math.ceil(share / count) / line) * line
+    return max(1, min(tile, limit // line * line or limit, elements))
 
 
 def units_of(hw: HardwareModel) -> int:
