@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import attrs
 import tvm
 from tvm import relax, tirx
 
@@ -69,7 +70,7 @@ def compile(
     TargetError
         An unknown target, hardware model or device.
     """
-    from . import autoload, kernel_graph
+    from . import autoload, export, kernel_graph
     from .target import registry
 
     autoload.register()
@@ -96,7 +97,7 @@ def compile(
             pipeline.write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
             pipeline.write_dump(options.dump_dir, label, ".relax.txt", mod.script())
         graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target))
-        mod = kernel_graph.to_relax(graph)
+        mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
     text = mod["main"].script()
     with kernel_graph.cuda_graph.asking(options.cuda_graph):
         lowered = timed("memory plan", lambda: kernel_graph.vm_passes(spec.target)(mod))
@@ -312,7 +313,10 @@ def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
     code: dict[str, Any] = {}
     if isinstance(source, DeviceKernel):
         code["launches"] = [launch.to_json() for launch in source.launches]
+        code["params"] = [attrs.asdict(param) for param in source.params]
+        code["workspace"] = [{"name": w.name, "bytes": w.nbytes} for w in source.workspace]
         code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
+        code["hardware"] = source.hardware
         code["printer"] = dict(source.report)
     if cubin is not None:
         code["compiler"] = cubin.described()

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .cli_base import OUT, Commands, emit, global_options, state_of
+from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, table_of
 from .cli_verify import verify_command
 from .errors import CodegenError
@@ -31,12 +32,13 @@ def main() -> None:
     uir inspect model.uir                             what it consists of
     uir inspect model.uir --kernel NAME --stage igraph
     uir verify kernel.igraph                          whether an iGraph is right
+    uir export model.uir --project DIR                sources for the vendor's toolkit
     uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b
     Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
     5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file; 13 no such pass;
-    70 a fault of the compiler.
+    17 a model that is no project; 70 a fault of the compiler.
     """
 
 
@@ -413,6 +415,7 @@ def _random_inputs(exe: Any) -> list[Any]:
 
 
 main.add_command(verify_command)
+main.add_command(export_command)
 
 if __name__ == "__main__":
     main()

@@ -233,6 +233,12 @@ class ArtifactError(UirError):
     exit_code = 11
 
 
+class ExportError(UirError, ValueError):
+    """A model that is no project of the vendor's toolkit, or a folder that cannot hold one."""
+
+    exit_code = 17
+
+
 class LibraryError(UirError):
     """A vendor or BLAS library that is missing or refuses an operator."""
 

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+import tvm
 from tvm import relax
-from uir_tvm.kernel_graph import build, relax_passes, to_relax
+from uir_tvm.kernel_graph import build, build_with, relax_passes, to_relax, vm_passes
+from uir_tvm.kernel_graph.to_relax import graph_constants
+from uir_tvm.library.registry import ASCEND
 
 from .programs import arguments, assert_close, check, constant, module, number, run
 
@@ -32,3 +36,20 @@ def test_outputs_may_be_inputs_constants_and_repeats() -> None:
 
     graph = check({"x": ((6, 8), F32)}, body)
     assert len(graph.outputs) == 4
+
+
+def test_weights_are_a_function_that_returns_the_constants() -> None:
+    """In the order of their first use, each once, as the kernels read them."""
+
+    def body(emit, x):
+        w = constant(8, 4)
+        return emit(op.matmul(emit(op.add(emit(op.matmul(x, w)), constant(4))), constant(4, 8, seed=2)))
+
+    graph = build_with(module({"x": ((3, 8), F32)}, body), ASCEND)
+    constants = graph_constants(graph)
+    assert [tensor.shape for tensor in constants] == [(8, 4), (4,), (4, 8)]
+    mod = to_relax(graph, weights=True)
+    machine = relax.VirtualMachine(relax.build(vm_passes()(mod), "llvm"), tvm.cpu())
+    for tensor, array in zip(constants, machine["weights"](), strict=True):
+        np.testing.assert_array_equal(array.numpy(), tensor.constant.value.numpy())
+    assert "weights" not in {gvar.name_hint for gvar in to_relax(graph).functions}

@@ -10,15 +10,31 @@ from .build import build
 from .cuda_graph import capture, check
 from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
 
+#: The function that returns the constants of a graph, as `graph_constants` orders them.
+WEIGHTS = "weights"
 
-def to_relax(graph: KernelGraph) -> tvm.IRModule:
+
+def to_relax(graph: KernelGraph, weights: bool = False) -> tvm.IRModule:
     """A module whose ``main`` calls the graph's kernels and the library.
 
     Custom operators are ``call_tir`` (the kernels are functions of the module, not scheduled), library
     operators ``call_dps_packed``; where a kernel sees a buffer in another shape, a ``reshape`` says so, which
     costs nothing at run time.
+
+    Parameters
+    ----------
+    weights : bool
+        Also a function ``weights`` that returns the constants, which the executable holds once each: so they
+        are there for whoever writes the model in another form.
     """
-    return _Writer(graph).write()
+    return _Writer(graph).write(weights)
+
+
+def graph_constants(graph: KernelGraph) -> tuple[Tensor, ...]:
+    """The constants that nodes read or the model returns, in the order of their first use."""
+    read = (tensor for node in graph.nodes for tensor in node.inputs)
+    returned = (tensor for tensor, _ in graph.outputs)
+    return tuple(dict.fromkeys(tensor for tensor in (*read, *returned) if tensor.constant is not None))
 
 
 class _Writer:
@@ -30,8 +46,9 @@ class _Writer:
         self.vars: dict[Tensor, tvm.ir.Expr] = {}
         self.views: dict[tuple[Tensor, tuple[int, ...]], tvm.ir.Expr] = {}
         self.functions: dict[str, tvm.ir.GlobalVar] = {}
+        self.constants: dict[Tensor, tvm.ir.Expr] = {}
 
-    def write(self) -> tvm.IRModule:
+    def write(self, weights: bool) -> tvm.IRModule:
         """The whole module."""
         params = [
             relax.Var(tensor.name, relax.TensorType(tensor.shape, tensor.dtype))
@@ -49,21 +66,32 @@ class _Writer:
                     for tensor, shape in self.graph.outputs
                 ]
             self.builder.emit_func_output(relax.Tuple(results) if self.graph.returns_tuple else results[0])
+        constants = graph_constants(self.graph)
+        if weights and constants:
+            with self.builder.function(WEIGHTS, []):
+                self.builder.emit_func_output(relax.Tuple([self.constants[tensor] for tensor in constants]))
         return self.builder.get()
 
     def _read(self, tensor: Tensor, shape: tuple[int, ...]) -> tvm.ir.Expr:
         """A tensor's bytes in a shape."""
-        if tensor.constant is not None and shape != tensor.shape:
-            array = tensor.constant.value.numpy().reshape(shape)
-            return self.views.setdefault((tensor, shape), relax.const(array, tensor.dtype))
         if tensor.constant is not None:
-            return tensor.constant
+            return self._constant(tensor, shape)
         var = self.vars[tensor]
         if shape == tensor.shape:
             return var
         if (tensor, shape) not in self.views:
             self.views[tensor, shape] = self.builder.emit(relax.op.reshape(var, shape))
         return self.views[tensor, shape]
+
+    def _constant(self, tensor: Tensor, shape: tuple[int, ...]) -> tvm.ir.Expr:
+        """A constant in a shape; the first one that is asked for stands for its contents."""
+        assert tensor.constant is not None
+        read: tvm.ir.Expr = tensor.constant
+        if shape != tensor.shape:
+            array = tensor.constant.value.numpy().reshape(shape)
+            read = self.views.setdefault((tensor, shape), relax.const(array, tensor.dtype))
+        self.constants.setdefault(tensor, read)
+        return read
 
     def _custom(self, node: CustomOp) -> None:
         args = [

@@ -122,9 +122,9 @@ CUDA = LibraryTable(
     unit_stride=True,
     symmetric_padding=True,
 )
-#: aclnn. A product is aclnnMatmul, with one tensor to add aclnnAddmm or aclnnBaddbmm; aclnnConvolution takes a
-#: bias. Factors and activations are left to the vector cores: a kernel that reads the result applies them for
-#: nothing. Opposite sides pad alike: the order of four pads is not documented.
+#: aclnn. A product is aclnnMatmul, with one tensor to add aclnnAddmm or aclnnBaddbmm; aclnnConvolution takes
+#: a bias. Factors and activations are left to the vector cores: a kernel that reads the result applies them
+#: for nothing. Opposite sides pad alike: the order of four pads is not documented.
 ASCEND = LibraryTable(
     functions={"matmul": "uir.library.ascend.matmul", "conv2d": "uir.library.ascend.conv2d"},
     dtypes=frozenset({"float32", "float16", "bfloat16"}),

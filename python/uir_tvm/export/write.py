@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write a project: texts of its kind, weights, and inputs and outputs to check it with."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import secrets
+import shutil
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import tvm
+from tvm.runtime.vm import VirtualMachine
+
+from ..errors import ArtifactError, ExportError
+from ..kernel_graph.to_relax import WEIGHTS
+from ..runtime.executable import Executable
+from ..runtime.tensors import TensorSpec, check_inputs
+from ..target import registry
+from .files import input_files, output_files, weight_files
+from .host_program import HostProgram, host_program
+from .kinds import PROJECTS, ProjectKind
+
+#: Folders of a project.
+CHECK_INPUTS, CHECK_OUTPUTS = "check/inputs", "check/outputs"
+
+
+@attrs.frozen
+class Project:
+    """What was written.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder.
+    files : mapping of str to int
+        Bytes of every file, by its name in the folder.
+    launches, library_calls : int
+        Of one run.
+    """
+
+    path: pathlib.Path
+    files: Mapping[str, int]
+    launches: int
+    library_calls: int
+
+
+def write_project(
+    exe: Executable,
+    directory: str | pathlib.Path,
+    *,
+    inputs: Sequence[Any] | None = None,
+    check: bool = True,
+) -> Project:
+    """Write a compiled model as a project that the vendor's toolkit builds.
+
+    The files depend on the executable and the inputs alone: a project that is written twice is the same, byte
+    by byte. Nothing of the toolkit is needed to write it.
+
+    Parameters
+    ----------
+    exe : Executable
+        Compiled for a target of `PROJECTS`.
+    directory : str or Path
+        A folder that does not exist, or is empty; it appears whole or not at all.
+    inputs : sequence of numpy.ndarray, optional
+        Inputs to check the project with; default: random ones.
+    check : bool
+        Whether to store these inputs, and what the executable makes of them here. On a host model that
+        takes time.
+
+    Raises
+    ------
+    ExportError
+        The target has no projects; kernels run on the host; the folder is not empty.
+    ArtifactError
+        The folder cannot be written.
+    ShapeError
+        Inputs that the model does not take.
+    """
+    directory = pathlib.Path(directory)
+    kind = kind_of(exe)
+    _check_directory(directory)
+    program = host_program(exe)
+    texts = dict(kind.texts(program))
+    if inputs is not None:
+        check_inputs(inputs, exe.info.inputs)
+    partial = directory.with_name(f".{directory.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        partial.mkdir()
+        _write_texts(partial, texts, kind)
+        _write_weights(partial, exe, program)
+        if check:
+            _write_check(partial, exe, program, random_inputs(exe.info.inputs) if inputs is None else inputs)
+        if directory.is_dir():
+            directory.rmdir()
+        partial.rename(directory)
+    except OSError as error:
+        raise ArtifactError(
+            f"{directory} cannot be written.", need=str(error), remedy="name another folder"
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    files = {
+        path.relative_to(directory).as_posix(): path.stat().st_size
+        for path in sorted(directory.rglob("*"))
+        if path.is_file()
+    }
+    launches = sum(hasattr(step, "function") for step in program.steps())
+    return Project(directory, files, launches, len(list(program.steps())) - launches)
+
+
+def kind_of(exe: Executable) -> ProjectKind:
+    """The kind of project of an executable's target.
+
+    Raises
+    ------
+    ExportError
+        There is none.
+    """
+    spec = registry.get(exe.info.target.partition(":")[0])
+    if spec.kind not in PROJECTS:
+        raise ExportError(
+            f"`{exe.info.name}` is compiled for {spec.name}, which has no projects.",
+            need="an executable for " + " or ".join(kind.target for kind in PROJECTS.values()),
+            remedy=f"run it as it is (uir run FILE), or compile the model with --target "
+            f"{next(iter(PROJECTS.values())).target}",
+        )
+    return PROJECTS[spec.kind]
+
+
+def random_inputs(specs: Sequence[TensorSpec]) -> list[np.ndarray]:
+    """Inputs that are the same every time: normal floats, integers and bools of 0 and 1."""
+    rng = np.random.default_rng(0)
+    return [
+        rng.standard_normal(spec.shape).astype(_numpy(spec.dtype))
+        if "float" in spec.dtype
+        else rng.integers(0, 2, spec.shape).astype(_numpy(spec.dtype))
+        for spec in specs
+    ]
+
+
+def weights_of(exe: Executable) -> list[np.ndarray]:
+    """The constants of an executable, in the order of `kernel_graph.to_relax.graph_constants`.
+
+    Raises
+    ------
+    ExportError
+        It was compiled by a version that did not keep them.
+    """
+    machine = VirtualMachine(exe.library, [tvm.cpu()])
+    try:
+        function = machine[WEIGHTS]
+    except (AttributeError, ValueError, RuntimeError, KeyError) as error:
+        raise ExportError(
+            f"`{exe.info.name}` does not give its weights away.",
+            need="an executable that this version compiled",
+            remedy="compile the model again",
+        ) from error
+    return [np.from_dlpack(_plain(tensor)) for tensor in function()]
+
+
+def _plain(tensor: tvm.runtime.Tensor) -> Any:
+    """A tensor whose dtype NumPy knows, of the same bytes."""
+    bits = tvm.DataType(tensor.dtype).bits
+    narrow = str(tensor.dtype).startswith(("bfloat", "float8")) or str(tensor.dtype) == "bool"
+    return tensor._create_view(tensor.shape, dtype=f"uint{max(bits, 8)}") if narrow else tensor
+
+
+def _numpy(dtype: str) -> np.dtype:
+    import ml_dtypes  # noqa: F401  (NumPy then knows bfloat16 by its name)
+
+    return np.dtype(dtype)
+
+
+def _check_directory(directory: pathlib.Path) -> None:
+    if directory.is_dir() and any(directory.iterdir()):
+        raise ExportError(
+            f"{directory} exists and is not empty.",
+            need="a folder that does not exist, or an empty one",
+            remedy="name another, or delete it",
+        )
+    if directory.exists() and not directory.is_dir():
+        raise ExportError(f"{directory} is a file.", need="the name of a folder", remedy="name another")
+    if not directory.parent.is_dir():
+        raise ExportError(f"There is no folder {directory.parent}.", remedy="create it first")
+
+
+def _write_texts(folder: pathlib.Path, texts: Mapping[str, str], kind: ProjectKind) -> None:
+    for name, text in texts.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(0o755 if name in kind.executables else 0o644)
+
+
+def _write_weights(folder: pathlib.Path, exe: Executable, program: HostProgram) -> None:
+    if not program.weights:
+        return
+    (folder / "weights").mkdir()
+    arrays = weights_of(exe)
+    files = weight_files(program)
+    assert len(arrays) == len(files), (len(arrays), len(files))
+    for (buffer, name), array in zip(files.items(), arrays, strict=True):
+        assert array.nbytes == program.buffers[buffer].nbytes, (buffer, array.shape)
+        np.ascontiguousarray(array).tofile(folder / name)
+
+
+def _write_check(folder: pathlib.Path, exe: Executable, program: HostProgram, inputs: Sequence[Any]) -> None:
+    result = exe(*inputs)
+    results = result if isinstance(result, tuple) else (result,)
+    for below, names, arrays in (
+        (CHECK_INPUTS, input_files(program), inputs),
+        (CHECK_OUTPUTS, output_files(program), results),
+    ):
+        (folder / below).mkdir(parents=True)
+        for name, array in zip(names, arrays, strict=True):
+            _array(array).tofile(folder / below / name)
+
+
+def _array(value: Any) -> np.ndarray:
+    """Whatever an executable takes or returns as a contiguous array."""
+    if hasattr(value, "detach"):
+        import torch
+
+        value = value.detach().cpu().contiguous()
+        value = value.view(torch.uint16) if value.dtype == torch.bfloat16 else value
+    return np.ascontiguousarray(value)

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "device/ascendc/ascendc.h"
+#include "state.h"
+
+using namespace uir_acl;
+
+namespace {
+
+/*! The number behind `"modelled": {"seconds":` in a result, which the model writes. */
+double ModelledSeconds(const char* result) {
+  const char* found = std::strstr(result, "\"modelled\"");
+  if (found != nullptr) found = std::strstr(found, "\"seconds\"");
+  if (found != nullptr) found = std::strchr(found, ':');
+  return found == nullptr ? 0.0 : std::strtod(found + 1, nullptr);
+}
+
+int Run(const UirAclKernel& kernel, uint32_t blocks, const std::vector<void*>& values, double* seconds) {
+  std::vector<UirSimtArg> args(values.size());
+  for (size_t i = 0; i < values.size(); ++i) args[i] = {values[i], 0, kernel.names[i]};
+  UirAscendcLaunch launch{};
+  launch.library = kernel.library;
+  launch.kernel = kernel.kernel;
+  launch.args = args.data();
+  launch.num_args = static_cast<int32_t>(args.size());
+  launch.blocks = static_cast<int32_t>(blocks);
+  launch.core = kernel.core;
+  launch.device = kernel.device;
+  char* text = nullptr;
+  const int found = uir_ascendc_launch(&launch, &text);
+  const std::string result = text == nullptr ? "" : text;
+  uir_simt_free_text(text);
+  *seconds += ModelledSeconds(result.c_str());
+  return found == 0 ? 0 : Fail(kRtAicoreException, std::string(kernel.kernel) + ": the host model found " + result);
+}
+
+}  // namespace
+
+uint32_t uir_acl_launch(const UirAclKernel* kernel, uint32_t blocks, aclrtStream stream, void* const* args) {
+  if (const int code = NeedDevice("a launch")) return code;
+  Stream* queue = StreamOf(stream, "a launch");
+  if (queue == nullptr) return kRtParamInvalid;
+  if (blocks == 0) return Fail(kRtParamInvalid, std::string(kernel->kernel) + ": a launch of no blocks.");
+  const std::vector<void*> values(args, args + kernel->num_args);
+  for (int32_t i = 0; i < kernel->num_args; ++i) {
+    if (!OnDevice(values[i], 1)) {
+      return Fail(kRtParamInvalid,
+                  std::string(kernel->kernel) + ": argument " + kernel->names[i] + " is no device memory.");
+    }
+  }
+  queue->tasks.push_back(
+      [kernel = *kernel, blocks, values](double* seconds) { return Run(kernel, blocks, values, seconds); });
+  return 0;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file launch.h
+ * \brief What stands behind the generated `aclrtlaunch_NAME.h`: a launch of a kernel on the host model.
+ */
+#ifndef UIR_DEVICE_ASCENDC_HOST_LAUNCH_H_
+#define UIR_DEVICE_ASCENDC_HOST_LAUNCH_H_
+
+#include <stdint.h>
+
+#include "acl/acl_base.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*! \brief A kernel as the host model has it. */
+typedef struct {
+  /*! \brief The shared object that `uir_tvm.device.ascend.compile` built, and the function in it. */
+  const char* library;
+  const char* kernel;
+  /*! \brief "aiv", "aic" or "mix". */
+  const char* core;
+  /*! \brief The device as JSON (see device/ascendc/ascendc.h). */
+  const char* device;
+  int32_t num_args;
+  const char* const* names;
+} UirAclKernel;
+
+/*! \brief Queues a launch; returns 0, or a code of the runtime. */
+ACL_FUNC_VISIBILITY uint32_t uir_acl_launch(const UirAclKernel* kernel, uint32_t blocks, aclrtStream stream,
+                                            void* const* args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // UIR_DEVICE_ASCENDC_HOST_LAUNCH_H_

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+// The runtime's functions: acl/acl.h and acl/acl_rt.h.
+#include <algorithm>
+
+#include "acl/acl.h"
+#include "device/simt/simt.h"
+#include "state.h"
+
+namespace uir_acl {
+
+State& Runtime() {
+  static State state;
+  return state;
+}
+
+int Fail(int code, const std::string& message) {
+  // The latest stands first, as the vendor's runtime has it.
+  State& state = Runtime();
+  state.message = state.message.empty() ? message : message + "\n" + state.message;
+  return code;
+}
+
+int NeedDevice(const char* call) {
+  if (!Runtime().initialized) return Fail(kUninitialized, std::string(call) + ": aclInit was not called.");
+  if (!Runtime().device) return Fail(kRtContextNull, std::string(call) + ": no device was set.");
+  return 0;
+}
+
+bool Pending() {
+  const State& state = Runtime();
+  return std::any_of(state.streams.begin(), state.streams.end(), [](Stream* stream) { return !stream->tasks.empty(); });
+}
+
+bool OnDevice(const void* data, size_t bytes) {
+  const auto& memory = Runtime().memory;
+  auto next = memory.upper_bound(const_cast<void*>(data));
+  if (next == memory.begin()) return false;
+  const auto& [start, size] = *std::prev(next);
+  return static_cast<const char*>(data) + bytes <= static_cast<const char*>(start) + size;
+}
+
+Stream* StreamOf(void* handle, const char* call) {
+  auto* stream = static_cast<Stream*>(handle);
+  if (Runtime().streams.count(stream) != 0) return stream;
+  Fail(kRtParamInvalid, std::string(call) + ": no stream that aclrtCreateStream made.");
+  return nullptr;
+}
+
+namespace {
+
+int Drain(Stream* stream) {
+  while (!stream->tasks.empty()) {
+    const Task task = std::move(stream->tasks.front());
+    stream->tasks.pop_front();
+    if (const int code = task(&stream->seconds); code != 0) {
+      stream->tasks.clear();
+      return code;
+    }
+  }
+  return 0;
+}
+
+int Leaks() {
+  const State& state = Runtime();
+  std::string text;
+  const auto say = [&](size_t count, const std::string& what) {
+    if (count != 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
+  };
+  say(state.memory.size(), "allocations");
+  say(state.streams.size(), "streams");
+  say(state.events.size(), "events");
+  for (const auto& [kind, live] : state.handles) say(live.size(), kind);
+  return text.empty() ? 0 : Fail(kRtParamInvalid, "aclFinalize: not released: " + text + ".");
+}
+
+}  // namespace
+}  // namespace uir_acl
+
+using namespace uir_acl;
+
+aclError aclInit(const char*) {
+  if (Runtime().initialized) return Fail(kRepeatInitialize, "aclInit: called before.");
+  Runtime().initialized = true;
+  return 0;
+}
+
+aclError aclFinalize() {
+  if (!Runtime().initialized) return Fail(kUninitialized, "aclFinalize: aclInit was not called.");
+  const int leaks = Leaks();
+  Runtime().initialized = false;
+  Runtime().device = false;
+  return leaks;
+}
+
+const char* aclGetRecentErrMsg() {
+  State& state = Runtime();
+  state.returned = std::move(state.message);
+  state.message.clear();
+  return state.returned.empty() ? nullptr : state.returned.c_str();
+}
+
+aclError aclrtGetDeviceCount(uint32_t* count) {
+  if (!Runtime().initialized) return Fail(kUninitialized, "aclrtGetDeviceCount: aclInit was not called.");
+  *count = 1;
+  return 0;
+}
+
+aclError aclrtSetDevice(int32_t deviceId) {
+  if (!Runtime().initialized) return Fail(kUninitialized, "aclrtSetDevice: aclInit was not called.");
+  if (deviceId != 0) return Fail(kRtParamInvalid, "aclrtSetDevice: the host model has one device, 0.");
+  Runtime().device = true;
+  return 0;
+}
+
+aclError aclrtResetDevice(int32_t deviceId) {
+  if (const int code = NeedDevice("aclrtResetDevice")) return code;
+  if (deviceId != 0) return Fail(kRtParamInvalid, "aclrtResetDevice: the host model has one device, 0.");
+  Runtime().device = false;
+  return 0;
+}
+
+aclError aclrtCreateStream(aclrtStream* stream) {
+  if (const int code = NeedDevice("aclrtCreateStream")) return code;
+  auto* made = new Stream();
+  Runtime().streams.insert(made);
+  *stream = made;
+  return 0;
+}
+
+aclError aclrtDestroyStream(aclrtStream stream) {
+  Stream* found = StreamOf(stream, "aclrtDestroyStream");
+  if (found == nullptr) return kRtParamInvalid;
+  const bool busy = !found->tasks.empty();
+  Runtime().streams.erase(found);
+  delete found;
+  return busy ? Fail(kRtParamInvalid, "aclrtDestroyStream: work was queued on it.") : 0;
+}
+
+aclError aclrtSynchronizeStream(aclrtStream stream) {
+  Stream* found = StreamOf(stream, "aclrtSynchronizeStream");
+  return found == nullptr ? kRtParamInvalid : Drain(found);
+}
+
+aclError aclrtCreateEvent(aclrtEvent* event) {
+  if (const int code = NeedDevice("aclrtCreateEvent")) return code;
+  auto* made = new Event();
+  Runtime().events.insert(made);
+  *event = made;
+  return 0;
+}
+
+aclError aclrtDestroyEvent(aclrtEvent event) {
+  auto* found = static_cast<Event*>(event);
+  if (Runtime().events.erase(found) == 0) return Fail(kRtParamInvalid, "aclrtDestroyEvent: no event.");
+  const bool busy = found->recorded && !found->reached;
+  delete found;
+  return busy ? Fail(kRtParamInvalid, "aclrtDestroyEvent: a stream has not reached it yet.") : 0;
+}
+
+aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
+  auto* found = static_cast<Event*>(event);
+  Stream* queue = StreamOf(stream, "aclrtRecordEvent");
+  if (queue == nullptr) return kRtParamInvalid;
+  if (Runtime().events.count(found) == 0) return Fail(kRtParamInvalid, "aclrtRecordEvent: no event.");
+  found->recorded = true;
+  found->reached = false;
+  queue->tasks.push_back([found, queue](double*) {
+    found->reached = true;
+    found->seconds = queue->seconds;
+    return 0;
+  });
+  return 0;
+}
+
+aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
+  auto *start = static_cast<Event*>(startEvent), *end = static_cast<Event*>(endEvent);
+  for (Event* event : {start, end}) {
+    if (Runtime().events.count(event) == 0) return Fail(kRtParamInvalid, "aclrtEventElapsedTime: no event.");
+    if (!event->reached) return Fail(kRtParamInvalid, "aclrtEventElapsedTime: the stream has not reached an event.");
+  }
+  *ms = static_cast<float>((end->seconds - start->seconds) * 1e3);
+  return 0;
+}
+
+aclError aclrtMalloc(void** devPtr, size_t size, aclrtMemMallocPolicy) {
+  if (const int code = NeedDevice("aclrtMalloc")) return code;
+  if (size == 0) return Fail(kRtParamInvalid, "aclrtMalloc: 0 bytes.");
+  // The runtime rounds up to 32 bytes and adds 32.
+  const size_t bytes = (size + 31) / 32 * 32 + 32;
+  *devPtr = uir_simt_alloc(bytes, 64, "aclrtMalloc");
+  if (*devPtr == nullptr) return Fail(kRtParamInvalid, "aclrtMalloc: no memory left.");
+  Runtime().memory[*devPtr] = bytes;
+  return 0;
+}
+
+aclError aclrtFree(void* devPtr) {
+  if (const int code = NeedDevice("aclrtFree")) return code;
+  if (Runtime().memory.count(devPtr) == 0) return Fail(kRtParamInvalid, "aclrtFree: no memory of aclrtMalloc.");
+  if (Pending()) return Fail(kRtParamInvalid, "aclrtFree: work is queued that may use the memory.");
+  Runtime().memory.erase(devPtr);
+  uir_simt_release(devPtr);
+  return 0;
+}
+
+aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind) {
+  if (const int code = NeedDevice("aclrtMemcpy")) return code;
+  const bool to_device = kind == ACL_MEMCPY_HOST_TO_DEVICE || kind == ACL_MEMCPY_DEVICE_TO_DEVICE;
+  const bool from_device = kind == ACL_MEMCPY_DEVICE_TO_HOST || kind == ACL_MEMCPY_DEVICE_TO_DEVICE;
+  if (count > destMax) return Fail(kRtParamInvalid, "aclrtMemcpy: count exceeds destMax.");
+  if (to_device != OnDevice(dst, count) || from_device != OnDevice(src, count)) {
+    return Fail(kRtParamInvalid, "aclrtMemcpy: an address is not where the kind of copy says.");
+  }
+  if (Pending()) {
+    return Fail(kRtParamInvalid, "aclrtMemcpy: work is queued, with which the copy is not ordered: synchronize first.");
+  }
+  if (from_device && uir_simt_first_unwritten(src, count) >= 0) {
+    return Fail(kRtParamInvalid, "aclrtMemcpy: nothing wrote byte " +
+                                     std::to_string(uir_simt_first_unwritten(src, count)) + " of the source.");
+  }
+  return uir_simt_copy(dst, src, count) == 0 ? 0 : Fail(kRtParamInvalid, "aclrtMemcpy: a range leaves its memory.");
+}

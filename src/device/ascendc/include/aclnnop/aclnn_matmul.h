@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
+#ifndef UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_MATMUL_H_
+#define UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_MATMUL_H_
+
+#include "aclnn/acl_meta.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+ACL_FUNC_VISIBILITY aclnnStatus aclnnMatmulGetWorkspaceSize(const aclTensor* self, const aclTensor* mat2,
+                                                            aclTensor* out, int8_t cubeMathType,
+                                                            uint64_t* workspaceSize, aclOpExecutor** executor);
+ACL_FUNC_VISIBILITY aclnnStatus aclnnMatmul(void* workspace, uint64_t workspaceSize, aclOpExecutor* executor,
+                                            aclrtStream stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_MATMUL_H_
