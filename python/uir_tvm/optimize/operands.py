@@ -14,8 +14,9 @@ After::
 The copies that nobody reads any more go at once (`dead`): they may not fit beside each other.
 
 A matrix unit takes operands from shared memory, in a narrower dtype than that of its sums.  An operand is
-replaced by what it is a copy of, through moves from sram and through casts that hold every value, as long as
-nothing between the copy and the product may write what was copied, nor lets other units write it (a sync).
+replaced by what it is a copy of, through moves from sram (and from dram, where the matrix unit reads that:
+see `matrix_unit`) and through casts that hold every value, as long as nothing between the copy and the
+product may write what was copied, nor lets other units write it (a sync).
 
 Exact: a contraction's products and sums do not depend on which dtype holds its operands, only on their
 values.
@@ -35,6 +36,7 @@ from .definitions import UNBOUNDED, may_meet, place, valid, written
 from .edit import with_slices
 from .exact_casts import holds
 from .examples import HARDWARE
+from .matrix_unit import readable, reads_dram
 
 _HEAD = (
     HARDWARE
@@ -85,7 +87,7 @@ def run(graph: IGraph) -> IGraph:
     if not any(iop.op == "contract" for iop, _ in graph.walk()):
         return graph
     walk = _Walk()
-    body = walk.body(graph.body, _Origins())
+    body = walk.body(graph.body, _Origins(far=reads_dram(graph.hardware)))
     return dead.run(graph.replace(body=body)) if walk.changed else graph
 
 
@@ -100,12 +102,14 @@ class _Origin:
 class _Origins:
     """What reg holds copies of, at one point of the loop tree."""
 
-    def __init__(self, found: Sequence[_Origin] = ()) -> None:
+    def __init__(self, found: Sequence[_Origin] = (), far: bool = False) -> None:
         self._found = list(found)
+        #: Whether products may read dram.
+        self._far = far
 
     def inside(self, body: Sequence[Any]) -> _Origins:
         """What holds at the start of every iteration of a loop with that body."""
-        other = _Origins(self._found)
+        other = _Origins(self._found, self._far)
         other.leave(body)
         return other
 
@@ -121,7 +125,8 @@ class _Origins:
         for origin in self._found:
             if place(origin.target) == place(piece) and valid(origin.target) in (UNBOUNDED, valid(piece)):
                 rows, cols = piece.valid[:2], piece.valid[2:]
-                return origin.source.replace(rows=rows, cols=cols)
+                made = origin.source.replace(rows=rows, cols=cols)
+                return made if made.pointer.level != "dram" or readable(made) else None
         return None
 
     def pass_by(self, iop: IOp) -> None:
@@ -139,7 +144,7 @@ class _Origins:
             return None
         if iop.op == "cast" and not holds(str(iop.dtype), str(iop.name)):
             return None
-        if iop.op == "move" and source.pointer.level == "dram":
+        if iop.op == "move" and source.pointer.level == "dram" and not (self._far and readable(source)):
             return None  # what is in dram another unit may write; and it is far away
         return _Origin(iop.target, self.of(source.replace(rows=_rows(iop), cols=_cols(iop))) or source)
 

@@ -113,6 +113,11 @@ PASSES: tuple[Pass, ...] = (
         "when it is settled which moves there are",
     ),
     Pass(
+        "matrix_unit",
+        "matrix_unit",
+        "after operands and tails, which settle what products read; before multibuffer, which may load ahead",
+    ),
+    Pass(
         "multibuffer",
         "multibuffer",
         "last to change which memory there is: its buffers take what room the others left",

@@ -108,6 +108,7 @@ def _cpu_config(hw: Any) -> dict[str, Any]:
 
 _CPU_WITHOUT = {
     "pad": "its products take their bounds as they are",
+    "matrix_unit": "a core multiplies in its own registers",
     "operands": "its products want operands packed in registers, at the dtype of their sums",
     "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
     "widen": "it vectorises over rows of its own choice; wider moves cost 10 to 30 % on small kernels",
@@ -116,11 +117,12 @@ _CPU_WITHOUT = {
 }
 
 _CUDA_WITHOUT = {
+    "matrix_unit": "tensor cores belong to the warp: they read registers and shared memory",
     "allocate": "registers have no addresses; the printer lays out shared memory, with swizzles and padding",
 }
 
 _ASCEND_WITHOUT = {
-    "operands": "cube cores take operands at their own dtype from L1, where the printer lays them out",
+    "pad": "there is no sram in which units would stage tiles",
 }
 
 TARGETS: Mapping[str, TargetSpec] = {

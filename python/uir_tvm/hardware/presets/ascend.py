@@ -13,6 +13,9 @@ aiv_cores, aic_cores
     Vector and cube cores of the device.
 ub_bytes, l1_bytes, l0a_bytes, l0b_bytes, l0c_bytes
     Memories of one vector core, and of one cube core.
+product_level
+    Where cube cores read operands and leave products: of all memories only global memory is both theirs and
+    the vector cores' (pass `matrix_unit`).
 reg_align, row_align_bytes
     Addresses in the UB, and starts of the rows of a tile there: blocks of 32 bytes.
 l2_bytes, dram_bytes
@@ -104,6 +107,7 @@ def ascend_model(device: Device) -> HardwareModel:
         "l0a_bytes": L0A_BYTES,
         "l0b_bytes": L0B_BYTES,
         "l0c_bytes": L0C_BYTES,
+        "product_level": "dram",
         "reg_align": BLOCK_BYTES,
         "row_align_bytes": BLOCK_BYTES,
         "l2_bytes": device.l2_bytes,

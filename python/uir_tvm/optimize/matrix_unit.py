@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix products go to a unit that reads its operands from dram and leaves its results there.
+
+Before::
+
+    contract.fp32 c(10,16), a(10,8), b(8,16)
+
+After, for a unit that multiplies tiles of 16 rows and columns::
+
+    fill z, 0                                       # once, before everything
+    move a_tile(16,16), z; move b_tile(16,16), z
+    move a_tile(10,8), a; move b_tile(8,16), b      # dram that the unit of this pid owns
+    contract.fp32 product(16,16), a_tile, b_tile
+    move c, product(10,16)
+
+The tiles are whole, and zero where an operand ends.  An operand that lies in dram as whole tiles is read
+where it is.  A result that a loop accumulates stays with the matrix unit: it begins as zero before the loop,
+and comes back behind it.  What was there is added, and a narrower dtype is rounded to, when it is back.
+
+Where sums are accumulated, the product of each loop (each contraction, where there is no such loop) is
+rounded to the dtype of its sums before it is added: one rounding more than the interpreter's.
+
+It does something for hardware with the figure ``product_level = dram`` only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..igraph import make
+from ..igraph.affine import affine, var
+from ..igraph.dtypes import bytes_of
+from ..igraph.nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, walk_body
+from .definitions import UNBOUNDED, valid
+from .edit import fresh_name
+from .rewrite import FreshNames
+
+#: Dtype of the sums by that of the factors.
+SUMS: Mapping[str, str] = {"fp32": "fp32", "fp16": "fp32", "bf16": "fp32", "int8": "int32"}
+#: Rows and columns of the smallest tile, bytes of a row of it; rows of memory that one transfer may skip.
+TILE, ROW_BYTES, LONGEST_ROW = 16, 32, 65535
+#: Bytes of zeros that a unit keeps to clear its tiles with.
+ZERO_BYTES = 4096
+
+_HARDWARE = """
+hardware toy {
+  kind = cpu
+  num_groups = 2
+  num_units = 1
+  reg_bytes = 16384
+  sram_bytes = 0
+  vector_bytes = 64
+  figure product_level = "dram"
+}
+igraph example on toy parallel (2, 1) {
+  x = iPointer(dram, fp32, 160, in)
+  w = iPointer(dram, fp32, 128, in)
+  y = iPointer(dram, fp32, 320, out)
+"""
+_LOADS = """
+  move.dram.reg.fp32 a[0; (10,8); (8,1)], x[80*pid; (10,8); (8,1)]
+  move.dram.reg.fp32 b[0; (8,16); (16,1)], w[0; (8,16); (16,1)]
+"""
+_STORE = """
+  move.reg.dram.fp32 y[160*pid; (10,16); (16,1)], c[0; (10,16); (16,1)]
+}
+"""
+_POINTERS = """
+  a = iPointer(reg, fp32, 80)
+  b = iPointer(reg, fp32, 128)
+  c = iPointer(reg, fp32, 160)
+"""
+
+BEFORE = (
+    _HARDWARE
+    + _POINTERS
+    + _LOADS
+    + "  contract.fp32 c[0; (10,16); (16,1)], a[0; (10,8); (8,1)], b[0; (8,16); (16,1)] [accumulate=false]"
+    + _STORE
+)
+
+AFTER = (
+    _HARDWARE
+    + _POINTERS
+    + """
+  a_tile = iPointer(dram, fp32, 512)
+  zero = iPointer(reg, fp32, 256)
+  b_tile = iPointer(dram, fp32, 512)
+  product = iPointer(dram, fp32, 512)
+  fill.fp32 zero[0; (1,256); (256,1)] [0]
+  move.reg.dram.fp32 a_tile[256*pid; (16,16); (16,1)], zero[0; (16,16); (16,1)]
+  move.reg.dram.fp32 b_tile[256*pid; (16,16); (16,1)], zero[0; (16,16); (16,1)]
+"""
+    + _LOADS
+    + """
+  move.reg.dram.fp32 a_tile[256*pid; (10,8); (16,1)], a[0; (10,8); (8,1)]
+  move.reg.dram.fp32 b_tile[256*pid; (8,16); (16,1)], b[0; (8,16); (16,1)]
+  contract.fp32 product[256*pid; (16,16); (16,1)], a_tile[256*pid; (16,16); (16,1)], """
+    + """b_tile[256*pid; (16,16); (16,1)] [accumulate=false]
+  move.dram.reg.fp32 c[0; (10,16); (16,1)], product[256*pid; (10,16); (16,1)]
+"""
+    + _STORE
+)
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with its products where the matrix unit finds and leaves them."""
+    if not reads_dram(graph.hardware) or not any(_takes(iop) for iop, _ in graph.walk()):
+        return graph
+    walk = _Walk(graph)
+    body = walk.body(graph.body, ())
+    return graph.replace(body=[*walk.first, *body], pointers=[*graph.pointers, *walk.pointers])
+
+
+def reads_dram(hardware: HardwareModel) -> bool:
+    """Whether the device's matrix unit reads dram."""
+    return str(hardware.figures.get("product_level", "")) == "dram"
+
+
+def readable(piece: ISlice) -> bool:
+    """Whether the matrix unit can read an operand where it lies: whole tiles of memory that nobody writes."""
+    depth = _depth(str(piece.pointer.dtype))
+    across, along = sorted((int(piece.row_stride), int(piece.col_stride)), reverse=True)
+    return (
+        piece.pointer.role == "in"
+        and str(piece.pointer.dtype) in SUMS
+        and valid(piece) == UNBOUNDED
+        and along == 1
+        and across <= LONGEST_ROW
+        and int(piece.rows) % depth == 0
+        and int(piece.cols) % depth == 0
+    )
+
+
+def _depth(dtype: str) -> int:
+    """What the contracted side, and both sides of a tile that is turned on its way, are multiples of."""
+    return max(TILE, ROW_BYTES // bytes_of(dtype))
+
+
+def _takes(iop: IOp) -> bool:
+    """Whether an iOp is a product that the unit can compute, and that is not yet where it can."""
+    if iop.op != "contract" or iop.target.pointer.level != "reg":
+        return False
+    left, right = (str(piece.pointer.dtype) for piece in iop.sources)
+    if left != right or left not in SUMS:
+        return False
+    return str(iop.dtype) in (SUMS[left], left if SUMS[left] == "fp32" else "int32")
+
+
+@attrs.frozen
+class _Tile:
+    """An operand as the unit reads it, and what brings it there."""
+
+    piece: ISlice
+    #: Moves at the contraction, and those that may stand before everything.
+    staging: Sequence[Any] = ()
+    once: Sequence[Any] = ()
+
+
+@attrs.define
+class _Around:
+    """What stands before and behind a loop for the contractions in it."""
+
+    before: list[Any] = attrs.field(factory=list)
+    behind: list[Any] = attrs.field(factory=list)
+
+
+class _Walk:
+    """Rewrites the loop tree from the outside inwards."""
+
+    def __init__(self, graph: IGraph) -> None:
+        self.graph = graph
+        self.units = int(graph.num_groups) * int(graph.num_units)
+        self.pointers: list[IPointer] = []
+        self.first: list[Any] = []
+        self._names: set[str] = set()
+        self._loops = FreshNames(graph)
+        self._zeros: dict[str, IPointer] = {}
+
+    def body(self, nodes: Sequence[Any], loops: tuple[tuple[Loop, _Around], ...]) -> list[Any]:
+        """The nodes of one body, rewritten."""
+        made: list[Any] = []
+        for node in nodes:
+            if isinstance(node, Loop):
+                around = _Around()
+                inner = self.body(node.body, (*loops, (node, around)))
+                made += [*around.before, Loop(node.var, node.extent, inner, node.attrs), *around.behind]
+            elif _takes(node):
+                made += self._product(node, loops)
+            else:
+                made.append(node)
+        return made
+
+    def _product(self, iop: IOp, loops: tuple[tuple[Loop, _Around], ...]) -> list[Any]:
+        a, b = iop.sources
+        turned = [_turned(a), _turned(b)]
+        depth = _depth(str(a.pointer.dtype))
+        rows = _up(int(a.rows), depth if turned[0] else TILE)
+        cols = _up(int(b.cols), TILE if turned[1] else depth)
+        contracted = _up(int(a.cols), depth)
+        left = self._tile("a_tile", a, rows, contracted, turned[0])
+        right = self._tile("b_tile", b, contracted, cols, turned[1])
+        for tile in (left, right):
+            self.first += tile.once
+        sums = self._own("product", SUMS[str(a.pointer.dtype)], rows, cols)
+        shape = (int(iop.target.rows), int(iop.target.cols))
+        kept = ISlice(
+            sums.pointer, sums.offset, shape, (cols, 1), rows=iop.target.valid[:2], cols=iop.target.valid[2:]
+        )
+        accumulate = bool(iop.attrs.get("accumulate", False))
+        back = self._back(iop, kept, accumulate)
+        around = _carrying(iop, [loop for loop, _ in loops]) if accumulate else None
+        product = make.contract(sums, left.piece, right.piece, accumulate=around is not None)
+        here = [*left.staging, *right.staging, product]
+        if around is None:
+            return [*here, *back]
+        outside = loops[around][1]
+        outside.before += self._clear(sums)
+        outside.behind += back
+        return here
+
+    def _back(self, iop: IOp, product: ISlice, accumulate: bool) -> list[Any]:
+        """What brings a result to where the contraction had it."""
+        target = iop.target
+        wide = str(product.pointer.dtype)
+        if not accumulate and str(iop.dtype) == wide:
+            return [make.move(target, product)]
+        here = self._local("sums", wide, target)
+        nodes: list[Any] = [make.move(here, product)]
+        if accumulate and str(iop.dtype) == wide:
+            return [*nodes, make.binary("add", target, target, here)]
+        if accumulate:
+            old = self._local("old", wide, target)
+            nodes += [make.cast(old, target), make.binary("add", here, old, here)]
+        return [*nodes, make.cast(target, here)]
+
+    def _tile(self, hint: str, piece: ISlice, rows: int, cols: int, turned: bool) -> _Tile:
+        """An operand as a whole tile in dram; ``turned`` keeps its columns together."""
+        shape = (int(piece.rows), int(piece.cols))
+        if piece.pointer.level == "dram" and readable(piece) and shape == (rows, cols):
+            return _Tile(piece)
+        tile = self._own(hint, str(piece.pointer.dtype), *((cols, rows) if turned else (rows, cols)))
+        stride = (1, rows) if turned else (cols, 1)
+        box = {"rows": piece.valid[:2], "cols": piece.valid[2:]}
+        part = ISlice(tile.pointer, tile.offset, shape, stride, **box)
+        stored = make.move(_lying(part), _lying(piece)) if turned else make.move(part, piece)
+        whole = ISlice(tile.pointer, tile.offset, (rows, cols), stride)
+        if shape == (rows, cols) and valid(piece) == UNBOUNDED:
+            return _Tile(whole, [stored])
+        clear = self._clear(tile)
+        named = {name for bound in piece.valid if bound is not None for name in bound.variables()}
+        if named <= {"pid"}:
+            return _Tile(whole, [stored], clear)
+        return _Tile(whole, [*clear, stored])
+
+    def _clear(self, tile: ISlice) -> list[Any]:
+        """Moves of zeros into all of a tile."""
+        dtype, (rows, cols) = str(tile.pointer.dtype), tile.shape
+        most = max(1, ZERO_BYTES // (cols * bytes_of(dtype)))
+        step = max(n for n in range(1, rows + 1) if rows % n == 0 and n <= most)
+        zero = self._zero(dtype, step * cols)
+        source = ISlice(zero, 0, (step, cols))
+        if step == rows:
+            return [make.move(tile, source)]
+        loop = self._loops.like("clear")
+        target = tile.replace(offset=tile.offset + var(loop) * (step * cols), shape=(step, cols))
+        return [Loop(loop, rows // step, [make.move(target, source)])]
+
+    def _zero(self, dtype: str, size: int) -> IPointer:
+        """A pointer to at least ``size`` zeros, which nothing else writes."""
+        held = self._zeros.get(f"{dtype} {size}")
+        if held is None:
+            held = self._pointer("zero", "reg", dtype, size)
+            self._zeros[f"{dtype} {size}"] = held
+            self.first.append(make.fill(ISlice(held, 0, (1, size)), 0))
+        return held
+
+    def _own(self, hint: str, dtype: str, rows: int, cols: int) -> ISlice:
+        """A tile in dram for every unit: that of this pid."""
+        pointer = self._pointer(hint, "dram", dtype, self.units * rows * cols)
+        return ISlice(pointer, var("pid") * (rows * cols), (rows, cols))
+
+    def _local(self, hint: str, dtype: str, like: ISlice) -> ISlice:
+        """A new slice in reg of the same shape and box."""
+        pointer = self._pointer(hint, "reg", dtype, int(like.rows) * int(like.cols))
+        return ISlice(pointer, affine(0), like.shape, rows=like.valid[:2], cols=like.valid[2:])
+
+    def _pointer(self, hint: str, level: str, dtype: str, size: int) -> IPointer:
+        pointer = IPointer(fresh_name(self.graph, hint, self._names), level, dtype, size, "tmp")
+        self.pointers.append(pointer)
+        return pointer
+
+
+def _up(length: int, unit: int) -> int:
+    return -(-length // unit) * unit
+
+
+def _turned(piece: ISlice) -> bool:
+    """Whether columns lie together in memory, and rows do not."""
+    return int(piece.row_stride) == 1 and int(piece.col_stride) != 1 and int(piece.rows) > 1
+
+
+def _lying(piece: ISlice) -> ISlice:
+    """The same elements with rows and columns exchanged."""
+    (rows, cols), (row, col) = piece.shape, piece.stride
+    return piece.replace(shape=(cols, rows), stride=(col, row), rows=piece.valid[2:], cols=piece.valid[:2])
+
+
+def _carrying(iop: IOp, loops: Sequence[Loop]) -> int | None:
+    """The outermost loop over whose iterations a product is only ever added to its target."""
+    target = iop.target
+    named = {n for part in (target.offset, *target.valid) if part is not None for n in part.variables()}
+    found = None
+    for number in reversed(range(len(loops))):
+        loop = loops[number]
+        users = [
+            other
+            for other, _ in walk_body(loop.body)
+            if any(piece.pointer.name == target.pointer.name for piece in other.slices())
+        ]
+        if str(loop.var) in named or len(users) != 1:
+            break
+        found = number
+    return found
