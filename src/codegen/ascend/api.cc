@@ -74,19 +74,26 @@ std::string TemplateArguments(const Api& api, const std::vector<std::string>& ty
   return text;
 }
 
-}  // namespace
-
-const Api& FindApi(const std::string& name, const std::string& form) {
+const Api* LookUp(const std::string& name, const std::string& form) {
   static const std::map<std::string, const Api*> rows = [] {
     std::map<std::string, const Api*> made;
     for (const Api& api : ApiTable()) made[api.name + " " + api.form] = &api;
     return made;
   }();
   auto found = rows.find(name + " " + form);
-  if (found == rows.end()) {
+  return found == rows.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+bool HasForm(const std::string& name, const std::string& form) { return LookUp(name, form) != nullptr; }
+
+const Api& FindApi(const std::string& name, const std::string& form) {
+  const Api* api = LookUp(name, form);
+  if (api == nullptr) {
     TVM_FFI_THROW(InternalError) << "the table of Ascend C has no " << name << " of the form '" << form << "'";
   }
-  return *found->second;
+  return *api;
 }
 
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode) {

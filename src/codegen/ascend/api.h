@@ -50,6 +50,9 @@ const std::vector<Api>& ApiTable();
 /*! \brief The row of a name and form; throws an InternalError where there is none. */
 const Api& FindApi(const std::string& name, const std::string& form);
 
+/*! \brief Whether there is a row of a name and form. */
+bool HasForm(const std::string& name, const std::string& form);
+
 /*! \brief Whether a row has these element types, with this mode where one is given. */
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode = "");
 

@@ -12,8 +12,8 @@ namespace ascend {
 namespace {
 
 const OpRow kOps[] = {
-    {"identity", EmitIdentity},
-    {"sync", EmitSync},
+    {"unary", EmitUnary}, {"binary", EmitBinary}, {"compare", EmitCompare},   {"select", EmitSelect},
+    {"cast", EmitCast},   {"fill", EmitFill},     {"identity", EmitIdentity}, {"sync", EmitSync},
 };
 
 }  // namespace

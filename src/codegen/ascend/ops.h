@@ -25,6 +25,14 @@ const OpRow& OpRowOf(const IOp& iop, const std::string& where);
 
 // moves.cc
 void EmitMove(Emitter& e, const IOp& iop);
+// elementwise.cc
+void EmitUnary(Emitter& e, const IOp& iop);
+void EmitBinary(Emitter& e, const IOp& iop);
+void EmitCompare(Emitter& e, const IOp& iop);
+void EmitSelect(Emitter& e, const IOp& iop);
+void EmitFill(Emitter& e, const IOp& iop);
+// casts.cc
+void EmitCast(Emitter& e, const IOp& iop);
 // simple.cc
 void EmitIdentity(Emitter& e, const IOp& iop);
 void EmitSync(Emitter& e, const IOp& iop);

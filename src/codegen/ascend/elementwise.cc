@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file elementwise.cc
+ * \brief unary, binary, compare, select and fill: which steps an element takes in its dtype.
+ *
+ * fp32 is computed as it is; fp16 too where the vector core's half function rounds once, else through fp32; bf16
+ * through fp32 always, rounded after every iOp.  8-bit integers are computed in int16, int16 and int32 as they are.
+ */
+#include "elementwise.h"
+
+#include <cmath>
+#include <set>
+
+#include "../number.h"
+#include "api.h"
+#include "functions.h"
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+namespace {
+
+/*! \brief Functions that are exact to a rounding in half. */
+const std::set<std::string>& HalfFunctions() {
+  static const std::set<std::string> names = {"adds", "subs", "muls", "maxs", "mins", "abs",        "neg", "relu",
+                                              "copy", "add",  "sub",  "mul",  "max",  "leaky_relu", "min"};
+  return names;
+}
+
+bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
+bool IsByte(const std::string& dtype) { return dtype == "int8" || dtype == "uint8" || dtype == "bool"; }
+bool IsWord(const std::string& dtype) { return dtype == "int16" || dtype == "int32"; }
+
+[[noreturn]] void RefuseDtype(const Emitter& e, const IOp& iop) {
+  std::string dtype(iop->dtype), reason = "there is no vector function for it";
+  if (dtype == "int64" || dtype == "uint64") reason = "the vector core has no 64-bit arithmetic";
+  if (dtype == "fp64") reason = "the vector core has no fp64";
+  e.Refuse("The vector core cannot compute " + std::string(iop->op) + "." + std::string(iop->name) + " of " + dtype +
+               ": " + reason + ".",
+           "", "", "run this operator on the host");
+}
+
+double ParamOf(const IOp& iop) {
+  auto params = iop->attrs.find("params");
+  if (params == iop->attrs.end()) return 0;
+  auto list = (*params).second.cast<ffi::Array<ffi::Any>>();
+  if (list.empty()) return 0;
+  if (auto whole = list[0].as<int64_t>()) return static_cast<double>(*whole);
+  return list[0].cast<double>();
+}
+
+/*! \brief A bool, or pairs of bytes of 8-bit numbers, as bits: no byte carries into the other. */
+Value ByteBits(Program& p, const std::string& name, const std::string& dtype, Value x, Value y) {
+  Value a = p.View(x, "int16");
+  if (name == "not") {
+    Value made = dtype == "bool" ? p.ScalarInt("Adds", p.ScalarInt("Muls", a, -1), 0x101) : p.Apply("Not", a);
+    return p.View(made, dtype);
+  }
+  Value b = p.View(y, "int16");
+  Value made = name == "and"  ? p.Apply("And", a, b)
+               : name == "or" ? p.Apply("Or", a, b)
+                              : p.Apply("Sub", p.Apply("Or", a, b), p.Apply("And", a, b));
+  return p.View(made, dtype);
+}
+
+/*! \brief Which functions of 8-bit integers stay in range. */
+bool StaysInRange(const std::string& name) {
+  static const std::set<std::string> names = {"max", "min", "sign", "relu", "mod", "truncmod", "shr", "maxs", "mins"};
+  return names.count(name) > 0;
+}
+
+Value FloatOf(Program& p, const std::string& name, Value x, Value y, double param) {
+  return y.id < 0 ? FloatUnary(p, name, x, param) : FloatBinary(p, name, x, y);
+}
+
+/*! \brief One scalar function of stored values; id -1 where the dtype has none. */
+Value Computed(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, double param) {
+  bool unary = y.id < 0;
+  if (unary && name == "copy") return p.Copy(x);
+  if (IsFloat(dtype)) {
+    double held = RoundFloat(dtype, param);
+    if (!(unary ? HasFloatUnary(name) : HasFloatBinary(name))) return {-1};
+    bool tests = name == "isnan" || name == "isinf" || name == "isfinite";
+    if (dtype == "fp32" || (dtype == "fp16" && HalfFunctions().count(name))) {
+      Value made = FloatOf(p, name, x, y, held);
+      return tests ? BoolOf(p, made) : made;
+    }
+    Value made = FloatOf(p, name, ToFloat(p, x), unary ? y : ToFloat(p, y), held);
+    return tests ? BoolOf(p, made) : p.Cast(made, dtype, "RINT");
+  }
+  int64_t whole = static_cast<int64_t>(param);
+  if (IsByte(dtype)) {
+    if (name == "not" || name == "and" || name == "or" || name == "xor") return ByteBits(p, name, dtype, x, y);
+    if (dtype == "bool") return {-1};
+    Value made = unary ? IntUnary(p, name, Widen8(p, x), whole) : IntBinary(p, name, Widen8(p, x), Widen8(p, y));
+    if (made.id < 0) return made;
+    return Narrow8(p, made, dtype, StaysInRange(name));
+  }
+  if (!IsWord(dtype)) return {-1};
+  return unary ? IntUnary(p, name, x, whole) : IntBinary(p, name, x, y);
+}
+
+/*! \brief Bits of a comparison; `inverted`: a bit is 1 where it does not hold. */
+Value Compared(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, bool* inverted) {
+  *inverted = false;
+  if (dtype == "int32") return IntCompare(p, name, x, y, inverted);
+  if (IsByte(dtype)) {
+    x = p.Cast(x, "fp16", "NONE");
+    y = p.Cast(y, "fp16", "NONE");
+  } else if (dtype != "fp16") {
+    x = ToFloat(p, x);
+    y = ToFloat(p, y);
+  }
+  std::string mode;
+  for (char c : name) mode += static_cast<char>(c - 'a' + 'A');
+  return p.Compare(mode, x, y);
+}
+
+/*! \brief What a bool chooses between. */
+Value Chosen(Program& p, const std::string& dtype, Value flag, Value a, Value b) {
+  if (BytesOf(dtype) == 8) {
+    // all bits of a number, or none, by the sign that a word of -1 or 0 extends
+    Value word = p.ScalarInt("Muls", p.Cast(p.Cast(flag, "fp16", "NONE"), "int32", "RINT"), -1);
+    Value mask = p.View(p.Cast(word, "int64", "NONE"), "int16");
+    Value taken = p.Apply("And", p.View(a, "int16"), mask);
+    Value kept = p.Apply("And", p.View(b, "int16"), p.Apply("Not", mask));
+    return p.View(p.Apply("Or", taken, kept), dtype);
+  }
+  Value bits = BitsOf(p, flag);
+  if (!IsByte(dtype)) return p.Select(bits, a, b);
+  Value made = p.Select(bits, p.Cast(a, "fp16", "NONE"), p.Cast(b, "fp16", "NONE"));
+  return p.Cast(made, dtype == "int8" ? "int8" : "uint8", "RINT");
+}
+
+}  // namespace
+
+void EmitUnary(Emitter& e, const IOp& iop) {
+  Program p;
+  std::string dtype(iop->dtype);
+  Value made = Computed(p, std::string(iop->name), dtype, p.Input(0, dtype), {-1}, ParamOf(iop));
+  if (made.id < 0) RefuseDtype(e, iop);
+  RunProgram(e, p, made, iop->targets[0], {iop->sources[0]});
+}
+
+void EmitBinary(Emitter& e, const IOp& iop) {
+  Program p;
+  std::string dtype(iop->dtype), name(iop->name);
+  if (name == "pow" && !IsFloat(dtype)) {
+    e.Refuse("The vector core raises integers to constant powers only.", "unary.pows", "",
+             "run this operator on the host");
+  }
+  Value made = Computed(p, name, dtype, p.Input(0, dtype), p.Input(1, dtype), 0);
+  if (made.id < 0) RefuseDtype(e, iop);
+  RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1]});
+}
+
+void EmitCompare(Emitter& e, const IOp& iop) {
+  Program p;
+  std::string dtype(iop->dtype);
+  if (!IsFloat(dtype) && !IsByte(dtype) && !IsWord(dtype)) RefuseDtype(e, iop);
+  bool inverted = false;
+  Value bits = Compared(p, std::string(iop->name), dtype, p.Input(0, dtype), p.Input(1, dtype), &inverted);
+  RunProgram(e, p, BoolOf(p, bits, inverted), iop->targets[0], {iop->sources[0], iop->sources[1]});
+}
+
+void EmitSelect(Emitter& e, const IOp& iop) {
+  Program p;
+  std::string dtype(iop->dtype);
+  Value made = Chosen(p, dtype, p.Input(0, "bool"), p.Input(1, dtype), p.Input(2, dtype));
+  RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1], iop->sources[2]});
+}
+
+void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source) {
+  Program p;
+  RunProgram(e, p, p.Copy(p.Input(0, std::string(target->pointer->dtype))), target, {source});
+}
+
+void EmitFill(Emitter& e, const IOp& iop) { FillSlice(e, iop->targets[0], (*iop->attrs.find("value")).second); }
+
+void FillSlice(Emitter& e, const ISlice& target, const ffi::Any& value) {
+  Program p;
+  std::string dtype(target->pointer->dtype);
+  if (IsByte(dtype)) {
+    double number = value.cast<double>();
+    Value held = p.Fill("fp16", Literal(dtype == "bool" ? number != 0 : number, "half"));
+    RunProgram(e, p, p.Cast(held, dtype == "int8" ? "int8" : "uint8", "RINT"), target, {});
+    return;
+  }
+  if (BytesOf(dtype) == 8) {
+    int64_t whole = value.cast<int64_t>();
+    if (whole != static_cast<int32_t>(whole)) {
+      e.Refuse("The vector core fills 64-bit slices with 32-bit numbers only.", "", std::to_string(whole),
+               "run this operator on the host");
+    }
+    RunProgram(e, p, p.Cast(p.Fill("int32", IntLiteral(whole, "int32_t")), "int64", "NONE"), target, {});
+    return;
+  }
+  RunProgram(e, p, p.Fill(dtype, e.Literal(dtype, value)), target, {});
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file elementwise.h
+ * \brief Elementwise pieces that other emitters print too.
+ */
+#ifndef UIR_CODEGEN_ASCEND_ELEMENTWISE_H_
+#define UIR_CODEGEN_ASCEND_ELEMENTWISE_H_
+
+#include <tvm/ffi/any.h>
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace ffi = tvm::ffi;
+
+/*! \brief target = source, both in the UB, over the target's valid box. */
+void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source);
+/*! \brief The target's valid box = a number. */
+void FillSlice(Emitter& e, const ISlice& target, const ffi::Any& value);
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_ELEMENTWISE_H_

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file functions_special.cc
+ * \brief The error function, and division of floats with a remainder.
+ */
+#include "functions.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+// x P(x^2) / Q(x^2), fitted on [0, 3.92], where the function is 1 to fp32; relative error about 4e-7
+Value Erf(Program& p, Value x) {
+  Value held = p.Maxs(p.Mins(x, 3.92), -3.92), square = p.Mul(held, held);
+  Value over = p.Polynomial(square, {1.1283791460750638, 0.19040816689568046, 0.05274891776677775, 0.003765684394497757,
+                                     0.00028488317470698243, 2.0500576882796394e-06});
+  Value under = p.Polynomial(square, {1.0, 0.5020775847008698, 0.11410978788386195, 0.014969348851156401,
+                                      0.0011625501252692206, 3.809143836478776e-05});
+  return p.Div(p.Mul(held, over), under);
+}
+
+Value FloatDivision(Program& p, const std::string& name, Value x, Value y) {
+  if (name == "floordiv") return p.Whole(p.Div(x, y), "FLOOR");
+  if (name == "truncdiv") return p.Whole(p.Div(x, y), "TRUNC");
+  Value a = p.Apply("Abs", x), b = p.Apply("Abs", y);
+  Value quotient = p.Whole(p.Div(a, b), "TRUNC");
+  Two product = ExactProduct(p, quotient, b);
+  Value rest = p.Sub(p.Sub(a, product.high), product.low);
+  // the quotient was rounded: it may be one off
+  rest = p.Select(p.Compare("LT", rest, 0.0), p.Add(rest, b), rest);
+  rest = p.Select(p.Compare("GE", rest, b), p.Sub(rest, b), rest);
+  // a finite number modulo infinity is itself
+  rest = p.Select(p.Compare("LT", a, b), a, rest);
+  Value truncated = CopySign(p, rest, x);
+  if (name == "truncmod") return truncated;
+  // floor: the sign of the divisor
+  Value signs = p.Compare("LT", p.Mul(CopySign(p, p.Fill(1), x), CopySign(p, p.Fill(1), y)), 0.0);
+  Value moved = p.Select(signs, p.Add(truncated, y), truncated);
+  return p.Select(p.Compare("EQ", rest, 0.0), CopySign(p, rest, y), moved);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

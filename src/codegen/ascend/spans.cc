@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file spans.cc
+ * \brief Rows and columns of elementwise iOps.
+ */
+#include "spans.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+namespace {
+
+/*! \brief Whether every value of an expression is `unit * n + rest` for the same rest. */
+bool Congruent(const Affine& expr, int64_t unit, int64_t* rest) {
+  for (const Term& term : expr->terms) {
+    if (term->coeff % unit != 0) return false;
+  }
+  *rest = ((expr->constant % unit) + unit) % unit;
+  return true;
+}
+
+Extent Difference(const Bound& end, const Bound& begin) {
+  if (begin.Constant() && begin.range.low == 0) return Extent::Of(end);
+  return {end.text + " - " + begin.text, end.range.high - begin.range.low, end.range.low - begin.range.high};
+}
+
+}  // namespace
+
+Tile AsRow(Tile tile) {
+  if (tile.rows == 1) return tile;
+  if (tile.cols != 1 || tile.row_stride != 1) return tile;
+  std::swap(tile.rows, tile.cols);
+  tile.row_stride = tile.cols;
+  tile.col_stride = 1;
+  std::swap(tile.box.row_begin, tile.box.col_begin);
+  std::swap(tile.box.row_end, tile.box.col_end);
+  return tile;
+}
+
+bool GapsFree(const Emitter& e, const ISlice& slice) {
+  if (slice->rows == 1 || slice->row_stride == slice->cols) return true;
+  int64_t own = 0;
+  if (!Congruent(slice->offset, slice->row_stride, &own)) return false;
+  for (const Use& use : e.plan().uses()) {
+    if (use.pointer() != std::string(slice->pointer->name)) continue;
+    const ISlice& other = use.slice;
+    int64_t at = 0;
+    bool inside = other->rows == 1 || other->row_stride % slice->row_stride == 0;
+    if (!inside || !Congruent(other->offset, slice->row_stride, &at)) return false;
+    int64_t last = at + (other->cols - 1) * other->col_stride;
+    if (at < own || last >= own + slice->cols) return false;
+  }
+  return true;
+}
+
+Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most) {
+  std::string name = e.Fresh("count"), rest = "(" + count.text + ") - " + done, limit = std::to_string(most);
+  e.Plain("const int32_t " + name + " = " + rest + " < 0 ? 0 : (" + rest + " < " + limit + " ? " + rest + " : " +
+          limit + ");");
+  return {name, most, 0};
+}
+
+Extent NotNegative(const Extent& count) {
+  if (count.least >= 0) return count;
+  return {"(" + count.text + " < 0 ? 0 : " + count.text + ")", count.most, 0};
+}
+
+Span SpanOf(Emitter& e, const std::vector<ISlice>& slices) {
+  Span span;
+  for (const ISlice& slice : slices) span.windows.push_back(e.TileOf(slice));
+  bool columns =
+      std::all_of(span.windows.begin(), span.windows.end(), [](const Tile& tile) { return AsRow(tile).rows == 1; });
+  if (columns) {
+    for (Tile& tile : span.windows) tile = AsRow(tile);
+  }
+  const Tile target = span.windows[0];
+  bool spares = e.SparesOutside(slices[0]);
+  for (const Tile& tile : span.windows) {
+    if (tile.memory != "ub")
+      e.Refuse("A vector function works in the unified buffer, not in dram.", "a move before it");
+    if (!tile.RowsDense() || tile.align < kBlockBytes) {
+      e.Refuse(
+          "A slice of " + tile.tensor + " does not start at a block of the unified buffer, or its columns lie apart.",
+          "an offset that is a multiple of 32 bytes, columns that follow each other",
+          e.Text(tile.offset.Scale(tile.bytes)) + " bytes", "another layout of the slice");
+    }
+  }
+  // the first row and column: of the box only where others must stay as they are
+  int64_t row = 0, col = 0;
+  Bound row_begin = Bound::Of(0), col_begin = Bound::Of(0);
+  if (spares) {
+    if (!target.box.row_begin.Constant() || !target.box.col_begin.Constant()) {
+      e.Refuse("Elements before the valid box must keep their values.", "a box that begins at constants",
+               target.box.row_begin.text + ", " + target.box.col_begin.text);
+    }
+    row_begin = target.box.row_begin;
+    col_begin = target.box.col_begin;
+    row = row_begin.range.low;
+    col = col_begin.range.low;
+    for (const Tile& tile : span.windows) {
+      if (row * tile.row_stride * tile.bytes % kBlockBytes != 0 || col * tile.bytes % kBlockBytes != 0) {
+        e.Refuse("A valid box that must not be overstepped begins within a block of 32 bytes.", "",
+                 "row " + std::to_string(row) + ", column " + std::to_string(col));
+      }
+    }
+  }
+  span.rows = Difference(target.box.row_end, row_begin);
+  Bound col_end = spares || target.rows == 1 ? target.box.col_end : Bound::Of(target.cols);
+  span.cols = Difference(col_end, col_begin);
+  for (Tile& tile : span.windows) tile = tile.Part(row, col, target.rows - row, target.cols - col);
+  if (target.rows == 1) {
+    span.flat = true;
+    // an empty row is an empty box
+    if (!target.box.row_end.Constant()) {
+      span.cols = {"(" + span.rows.text + " > 0 ? " + span.cols.text + " : 0)", span.cols.most, 0};
+    }
+    if (span.rows.most <= 0) span.cols = Extent::Of(0);
+    span.rows = Extent::Of(1);
+    return span;
+  }
+  bool alike = std::all_of(span.windows.begin(), span.windows.end(),
+                           [&](const Tile& tile) { return tile.row_stride == target.row_stride; });
+  bool whole = span.cols.Constant() && span.cols.most == target.cols;
+  span.flat = alike && whole && (target.row_stride == target.cols || GapsFree(e, slices[0]));
+  if (span.flat) {
+    int64_t pitch = target.row_stride, gap = pitch - target.cols, rows = span.rows.most;
+    Extent count = {TimesText(span.rows.text, pitch), rows * pitch - gap, span.rows.least * pitch - gap};
+    if (gap > 0) count.text = count.Constant() ? std::to_string(count.most) : count.text + " - " + std::to_string(gap);
+    for (Tile& tile : span.windows) {
+      tile.rows = 1;
+      tile.cols = count.most;
+      tile.row_stride = count.most;
+      tile.box = {Bound::Of(0), Bound::Of(1), Bound::Of(0), Bound::Of(count.most)};
+    }
+    span.cols = count;
+    span.rows = Extent::Of(1);
+    return span;
+  }
+  for (const Tile& tile : span.windows) {
+    if (!tile.RowsAligned()) {
+      e.Refuse("Rows of " + tile.tensor + " do not start at blocks of the unified buffer.",
+               "a row pitch that is a multiple of 32 bytes", std::to_string(tile.row_stride * tile.bytes) + " bytes",
+               "the pass pitch");
+    }
+  }
+  return span;
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file spans.h
+ * \brief Which elements of an iOp's operands a vector function works on, and whether they follow each other.
+ */
+#ifndef UIR_CODEGEN_ASCEND_SPANS_H_
+#define UIR_CODEGEN_ASCEND_SPANS_H_
+
+#include <string>
+#include <vector>
+
+#include "vector_run.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief What is worked on: of every operand the same rows and columns. */
+struct Span {
+  /*! \brief Whether all elements of every operand follow each other: then there is one row. */
+  bool flat = false;
+  Extent rows;
+  Extent cols;
+  /*! \brief The operands from the first such element on. */
+  std::vector<Tile> windows;
+};
+
+/*!
+ * \brief The span of an elementwise iOp: `slices` are the target and sources of its shape.
+ *
+ * It covers the target's valid box, and more where nobody minds: gaps between rows that no slice uses, and elements
+ * outside of the box whose values nobody reads (`Emitter::SparesOutside`).
+ * \note CodegenError where rows do not start at blocks of 32 bytes.
+ */
+Span SpanOf(Emitter& e, const std::vector<ISlice>& slices);
+
+/*! \brief A column whose elements follow each other, as a row; others as they are. */
+Tile AsRow(Tile tile);
+
+/*! \brief Whether no slice of the pointer uses the elements between the rows of this one. */
+bool GapsFree(const Emitter& e, const ISlice& slice);
+
+/*! \brief A named count of `count - done`, held to [0, most]. */
+Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most);
+/*! \brief The count, held to what is not negative. */
+Extent NotNegative(const Extent& count);
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_SPANS_H_

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file vector.cc
+ * \brief Building elementwise programs.
+ */
+#include "vector.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+Value Program::Add(Step step) {
+  steps_.push_back(std::move(step));
+  return {static_cast<int>(steps_.size()) - 1};
+}
+
+Value Program::Input(int operand, const std::string& dtype) {
+  Step step;
+  step.form = Step::Form::kInput;
+  step.dtype = dtype;
+  step.operand = operand;
+  return Add(step);
+}
+
+Value Program::View(Value x, const std::string& dtype) {
+  if (DtypeOf(x) == dtype) return x;
+  Step step;
+  step.form = Step::Form::kView;
+  step.dtype = dtype;
+  step.args = {x.id};
+  const Step& from = steps_[x.id];
+  // bytes of an element of the iOp here, and of a stored element there
+  int64_t own = BytesOf(from.dtype) * from.per, wanted = BytesOf(dtype) * from.pack;
+  step.per = static_cast<int>(std::max<int64_t>(own / wanted, 1));
+  step.pack = static_cast<int>(std::max<int64_t>(wanted / own, 1));
+  return Add(step);
+}
+
+Value Program::Fill(const std::string& dtype, const std::string& literal) {
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    const Step& known = steps_[k];
+    if (known.form == Step::Form::kFill && known.dtype == dtype && known.literal == literal) {
+      return {static_cast<int>(k)};
+    }
+  }
+  Step step;
+  step.form = Step::Form::kFill;
+  step.api = "Duplicate";
+  step.dtype = dtype;
+  step.literal = literal;
+  return Add(step);
+}
+
+Value Program::Apply(const std::string& api, Value x) {
+  Step step;
+  step.api = api;
+  step.dtype = DtypeOf(x);
+  step.args = {x.id};
+  step.per = steps_[x.id].per;
+  step.pack = steps_[x.id].pack;
+  return Add(step);
+}
+
+Value Program::Apply(const std::string& api, Value x, Value y) {
+  Step step;
+  step.api = api;
+  step.dtype = DtypeOf(x);
+  step.args = {x.id, y.id};
+  step.per = steps_[x.id].per;
+  step.pack = steps_[x.id].pack;
+  TVM_FFI_CHECK(DtypeOf(y) == step.dtype && steps_[y.id].per == step.per, InternalError)
+      << api << " of " << step.dtype << " and " << DtypeOf(y);
+  return Add(step);
+}
+
+Value Program::Scalar(const std::string& api, Value x, double number) {
+  Step step;
+  step.form = Step::Form::kScalar;
+  step.api = api;
+  step.dtype = DtypeOf(x);
+  step.args = {x.id};
+  step.per = steps_[x.id].per;
+  step.pack = steps_[x.id].pack;
+  step.literal = Literal(number, ElementType(step.dtype));
+  return Add(step);
+}
+
+Value Program::ScalarInt(const std::string& api, Value x, int64_t number) {
+  Value made = Scalar(api, x, 0);
+  steps_[made.id].literal = IntLiteral(number, ElementType(DtypeOf(x)));
+  return made;
+}
+
+Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) {
+  Step step;
+  step.form = Step::Form::kCast;
+  step.api = "Cast";
+  step.dtype = dtype;
+  step.args = {x.id};
+  step.mode = mode;
+  return Add(step);
+}
+
+Value Program::Compare(const std::string& mode, Value x, Value y) {
+  Step step;
+  step.form = Step::Form::kCompare;
+  step.api = "Compare";
+  step.dtype = "bits";
+  step.args = {x.id, y.id};
+  step.mode = mode;
+  return Add(step);
+}
+
+Value Program::Compare(const std::string& mode, Value x, double number) {
+  Step step;
+  step.form = Step::Form::kCompare;
+  step.api = "CompareScalar";
+  step.dtype = "bits";
+  step.args = {x.id};
+  step.mode = mode;
+  step.literal = Literal(number, ElementType(DtypeOf(x)));
+  return Add(step);
+}
+
+Value Program::Select(Value bits, Value x, Value y) {
+  // the function knows floats only, but moves bits
+  std::string own = DtypeOf(x), seen = BytesOf(own) == 2 ? "fp16" : "fp32";
+  Step step;
+  step.form = Step::Form::kSelect;
+  step.api = "Select";
+  step.dtype = seen;
+  step.args = {bits.id, View(x, seen).id, View(y, seen).id};
+  step.mode = "VSEL_TENSOR_TENSOR_MODE";
+  return View(Add(step), own);
+}
+
+Value Program::Select(Value bits, Value x, double number) {
+  Step step;
+  step.form = Step::Form::kSelect;
+  step.api = "Select";
+  step.dtype = DtypeOf(x);
+  step.args = {bits.id, x.id};
+  step.literal = Literal(number, ElementType(step.dtype));
+  step.mode = "VSEL_TENSOR_SCALAR_MODE";
+  return Add(step);
+}
+
+Value Program::Copy(Value x) {
+  std::string own = DtypeOf(x);
+  Value seen = View(x, BytesOf(own) >= 4 ? "int32" : "int16");
+  return View(ScalarInt("Adds", seen, 0), own);
+}
+
+Value Program::Bits(const std::string& api, Value x, Value y) {
+  std::string own = DtypeOf(x);
+  return View(Apply(api, View(x, "int16"), View(y, "int16")), own);
+}
+
+Value Program::BitNot(Value x) {
+  std::string own = DtypeOf(x);
+  return View(Apply("Not", View(x, "int16")), own);
+}
+
+Value Program::Polynomial(Value x, const std::vector<double>& c) {
+  TVM_FFI_CHECK(c.size() >= 2, InternalError) << "a polynomial of two terms at least";
+  Value sum = Muls(x, c.back());
+  for (size_t k = c.size() - 2; k > 0; --k) sum = Mul(Adds(sum, c[k]), x);
+  return Adds(sum, c[0]);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,449 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file vector_run.cc
+ * \brief Printing an elementwise program over tiles: how they lie, chunks, places of what steps make.
+ */
+#include "vector_run.h"
+
+#include <algorithm>
+#include <map>
+
+#include "api.h"
+#include "spans.h"
+#include "vector.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+namespace {
+
+/*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
+constexpr int64_t kMostWork = 48 * 1024;
+/*! \brief What a chunk is a multiple of: then every buffer, bit masks too, is whole blocks. */
+constexpr int64_t kChunkUnit = 256;
+/*! \brief Rows as long as this are worked on one by one: a repeat per row would not be full. */
+constexpr int64_t kLongRow = 512;
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/*! \brief Whether a step can only be printed over consecutive elements. */
+bool CountOnly(const Step& step) {
+  return step.form == Step::Form::kCompare || step.form == Step::Form::kSelect || !HasForm(step.api, "repeat");
+}
+
+bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
+
+/*! \brief Bits that an element of the iOp takes in a step's result. */
+int64_t BitsOf(const Step& step) { return step.dtype == "bits" ? 1 : BytesOf(step.dtype) * 8 * step.per / step.pack; }
+
+/*! \brief A program made ready for a layout: dead steps gone, copies where a step needs consecutive operands. */
+class Ready {
+ public:
+  /*! \brief `apart`: rows lie apart; `whole`: every count is a multiple of a repeat's elements. */
+  Ready(const Program& program, Value result, bool apart, bool whole) : result_(result.id) {
+    const std::vector<Step>& given = program.steps();
+    std::vector<bool> used(given.size(), false);
+    used[result.id] = true;
+    for (size_t k = given.size(); k-- > 0;) {
+      if (!used[k]) continue;
+      for (int arg : given[k].args) used[arg] = true;
+    }
+    std::vector<int> now(given.size(), -1);
+    std::map<int, int> copies;
+    Program made;
+    std::vector<Step>& steps = steps_;
+    auto append = [&steps](Step step) {
+      steps.push_back(std::move(step));
+      return static_cast<int>(steps.size()) - 1;
+    };
+    // the same value in a buffer of its own: a copy of the bits
+    auto copied = [&](int id) {
+      auto known = copies.find(id);
+      if (known != copies.end()) return known->second;
+      Program p;
+      Value copy = p.Copy(p.Input(0, steps[id].dtype));
+      std::vector<int> at;
+      for (const Step& step : p.steps()) {
+        Step own = step;
+        if (step.form == Step::Form::kInput) {
+          at.push_back(id);
+          continue;
+        }
+        for (int& arg : own.args) arg = at[arg];
+        at.push_back(append(own));
+      }
+      return copies[id] = at[copy.id];
+    };
+    for (size_t k = 0; k < given.size(); ++k) {
+      if (!used[k]) continue;
+      Step step = given[k];
+      for (int& arg : step.args) arg = now[arg];
+      bool compares = step.form == Step::Form::kCompare;
+      if ((apart && Computes(step) && CountOnly(step)) || (compares && !whole)) {
+        for (int& arg : step.args) {
+          if (steps[RootOf(arg)].form != Step::Form::kInput) continue;
+          // views of a copy rather than copies of a view
+          arg = ViewOf(copied(RootOf(arg)), steps[arg]);
+        }
+      }
+      now[k] = append(step);
+    }
+    result_ = now[result.id];
+    const Step& last = steps[RootOf(result_)];
+    if (last.form == Step::Form::kInput || (apart && CountOnly(last))) {
+      copies.clear();
+      result_ = copied(result_);
+    }
+  }
+
+  const std::vector<Step>& steps() const { return steps_; }
+  int result() const { return result_; }
+  /*! \brief The step whose bytes a step shows. */
+  int RootOf(int id) const {
+    while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
+    return id;
+  }
+
+ private:
+  int ViewOf(int id, const Step& like) {
+    if (steps_[id].dtype == like.dtype) return id;
+    Step view = like;
+    view.form = Step::Form::kView;
+    view.args = {id};
+    steps_.push_back(view);
+    return static_cast<int>(steps_.size()) - 1;
+  }
+
+  std::vector<Step> steps_;
+  int result_;
+};
+
+/*! \brief Which buffer holds what a step makes; buffers are shared by what does not live at once. */
+struct Buffers {
+  /*! \brief Of every step: its buffer, or -1 (inputs, views, the result). */
+  std::vector<int> of;
+  /*! \brief Bits per element, and the dtype that it is declared with. */
+  std::vector<int64_t> bits;
+  std::vector<std::string> dtypes;
+
+  int64_t Bits() const {
+    int64_t sum = 0;
+    for (int64_t each : bits) sum += each;
+    return sum;
+  }
+};
+
+Buffers PlaceSteps(const Ready& ready) {
+  const std::vector<Step>& steps = ready.steps();
+  int count = static_cast<int>(steps.size()), result = ready.RootOf(ready.result());
+  std::vector<int> last(count, -1);
+  for (int k = 0; k < count; ++k) {
+    if (!Computes(steps[k])) continue;
+    for (int arg : steps[k].args) last[ready.RootOf(arg)] = k;
+  }
+  Buffers out;
+  out.of.assign(count, -1);
+  std::multimap<int64_t, int> free;
+  auto own = [&](int64_t bits, const std::string& dtype) {
+    auto at = free.find(bits);
+    if (at != free.end()) {
+      int buffer = at->second;
+      free.erase(at);
+      return buffer;
+    }
+    out.bits.push_back(bits);
+    out.dtypes.push_back(dtype == "bits" ? "uint8" : dtype);
+    return static_cast<int>(out.bits.size()) - 1;
+  };
+  // constants first: they are filled once, before the chunks, and keep their buffers
+  for (int k = 0; k < count; ++k) {
+    if (steps[k].form == Step::Form::kFill && k != result) out.of[k] = own(BitsOf(steps[k]), steps[k].dtype);
+  }
+  for (int k = 0; k < count; ++k) {
+    const Step& step = steps[k];
+    if (!Computes(step) || step.form == Step::Form::kFill) continue;
+    std::vector<int> dying;
+    for (int arg : step.args) {
+      int root = ready.RootOf(arg);
+      bool constant = steps[root].form == Step::Form::kFill;
+      if (last[root] == k && out.of[root] >= 0 && !constant &&
+          std::find(dying.begin(), dying.end(), root) == dying.end()) {
+        dying.push_back(root);
+      }
+    }
+    // in place where source and target are the same bytes; a mask never is
+    bool reuses = step.form == Step::Form::kPlain || step.form == Step::Form::kScalar ||
+                  step.form == Step::Form::kSelect ||
+                  (step.form == Step::Form::kCast && BitsOf(step) == BitsOf(steps[ready.RootOf(step.args[0])]));
+    int taken = -1;
+    if (k != result && reuses) {
+      for (int root : dying) {
+        if (steps[root].dtype != "bits" && BitsOf(steps[root]) == BitsOf(step)) taken = root;
+      }
+    }
+    if (taken >= 0) {
+      out.of[k] = out.of[taken];
+    } else if (k != result) {
+      out.of[k] = own(BitsOf(step), step.dtype);
+    }
+    for (int root : dying) {
+      if (root != taken) free.emplace(BitsOf(steps[root]), out.of[root]);
+    }
+  }
+  return out;
+}
+
+/*! \brief Prints a ready program over windows of the operands. */
+class Runner {
+ public:
+  Runner(Emitter& e, const Ready& ready, const Buffers& buffers) : e_(e), ready_(ready), buffers_(buffers) {}
+
+  /*! \brief Takes work buffers of this many elements (a multiple of the unit). */
+  void Reserve(int64_t elements) {
+    capacity_ = elements;
+    for (size_t k = 0; k < buffers_.bits.size(); ++k) {
+      int64_t bytes = elements * buffers_.bits[k] / 8;
+      work_.push_back(e_.Work(buffers_.dtypes[k], 1, bytes / BytesOf(buffers_.dtypes[k])));
+    }
+  }
+
+  /*! \brief The constants, over all that a chunk may need. */
+  void Constants(int64_t elements) {
+    for (size_t k = 0; k < ready_.steps().size(); ++k) {
+      if (ready_.steps()[k].form == Step::Form::kFill && buffers_.of[k] >= 0) {
+        Print(static_cast<int>(k), {}, Extent::Of(1), Extent::Of(elements), 0);
+      }
+    }
+  }
+
+  /*!
+   * \brief All steps but the constants; the target is the first window, then the sources.
+   * \param pitch Elements from row to row in work buffers; 0: consecutive elements, one row.
+   */
+  void Steps(const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
+    for (size_t k = 0; k < ready_.steps().size(); ++k) {
+      const Step& step = ready_.steps()[k];
+      if (!Computes(step) || (step.form == Step::Form::kFill && buffers_.of[k] >= 0)) continue;
+      Print(static_cast<int>(k), windows, rows, cols, pitch);
+    }
+  }
+
+ private:
+  /*! \brief A step's bytes as a tile of its own dtype; a buffer's rows are `pitch` elements apart. */
+  Tile PlaceOf(int id, const std::vector<Tile>& windows, int64_t pitch) const {
+    const Step& step = ready_.steps()[id];
+    int root = ready_.RootOf(id);
+    const Step& origin = ready_.steps()[root];
+    if (origin.form == Step::Form::kInput) return Seen(windows[origin.operand + 1], step);
+    if (buffers_.of[root] < 0) return Seen(windows[0], step);
+    Tile tile = work_[buffers_.of[root]];
+    if (step.dtype == "bits") return tile;
+    tile = Seen(tile, step);
+    if (pitch > 0) tile.row_stride = pitch * step.per / step.pack;
+    return tile;
+  }
+
+  /*! \brief A tile as the step's dtype; a last half word counts as whole. */
+  Tile Seen(Tile tile, const Step& step) const {
+    int64_t bytes = BytesOf(step.dtype);
+    if (bytes > tile.bytes) tile.cols = RoundUp(tile.cols, bytes / tile.bytes);
+    if (tile.rows == 1) tile.row_stride = tile.cols;
+    return e_.As(tile, step.dtype);
+  }
+
+  static Extent Stored(const Extent& elements, const Step& step) {
+    Extent out{TimesText(elements.text, step.per), elements.most * step.per, elements.least * step.per};
+    if (step.pack == 1) return out;
+    int64_t pack = step.pack, value = 0;
+    out.text = NumberOf(out.text, &value)
+                   ? std::to_string((value + pack - 1) / pack)
+                   : "(" + out.text + " + " + std::to_string(pack - 1) + ") / " + std::to_string(pack);
+    return {out.text, (out.most + pack - 1) / pack, (out.least + pack - 1) / pack};
+  }
+
+  void Print(int id, const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
+    const Step& step = ready_.steps()[id];
+    VectorCall call;
+    call.api = step.api;
+    bool buffers_only = buffers_.of[id] >= 0;
+    call.tensors.push_back(PlaceOf(id, windows, pitch));
+    for (int arg : step.args) {
+      call.tensors.push_back(PlaceOf(arg, windows, pitch));
+      buffers_only = buffers_only && buffers_.of[ready_.RootOf(arg)] >= 0;
+    }
+    // what dtype is counted: of a comparison, that of the numbers compared
+    const Step& counted = step.form == Step::Form::kCompare ? ready_.steps()[step.args[0]] : step;
+    std::string type = ElementType(counted.dtype), form = "count";
+    call.types = {type};
+    switch (step.form) {
+      case Step::Form::kCast:
+        call.types = {type, ElementType(ready_.steps()[step.args[0]].dtype)};
+        call.arguments = {EnumValue("RoundMode", "CAST_" + step.mode)};
+        break;
+      case Step::Form::kCompare:
+        call.types = {type, "uint8_t"};
+        if (step.args.size() == 1) call.arguments.push_back(step.literal);
+        call.arguments.push_back(EnumValue("CMPMODE", step.mode));
+        break;
+      case Step::Form::kSelect:
+        call.types = {type, "uint8_t"};
+        if (step.args.size() == 2) {
+          call.arguments.push_back(step.literal);
+          form = "scalar";
+        }
+        call.arguments.push_back(EnumValue("SELMODE", step.mode));
+        break;
+      case Step::Form::kFill:
+      case Step::Form::kScalar:
+        call.arguments = {step.literal};
+        break;
+      default:
+        break;
+    }
+    if (pitch > 0 && !buffers_only) {
+      CallRows(e_, call, rows, Stored(cols, counted));
+      return;
+    }
+    Extent elements = cols;
+    if (pitch > 0) elements = {TimesText(rows.text, pitch), rows.most * pitch, rows.least * pitch};
+    Extent count = Stored(elements, counted);
+    if (step.form == Step::Form::kCompare) count = WholeRepeats(count, kRepeatBytes / BytesOf(counted.dtype));
+    // a mask has a byte for eight elements
+    for (Tile& tile : call.tensors) tile.rows = 1;
+    CallCount(e_, call, count, form);
+  }
+
+  static Extent WholeRepeats(const Extent& count, int64_t unit) {
+    if (count.Constant()) return Extent::Of(RoundUp(count.most, unit));
+    std::string each = std::to_string(unit);
+    std::string sum = "(" + count.text + " + " + std::to_string(unit - 1) + ")";
+    return {sum + " / " + each + " * " + each, RoundUp(count.most, unit), RoundUp(count.least, unit)};
+  }
+
+  Emitter& e_;
+  const Ready& ready_;
+  const Buffers& buffers_;
+  std::vector<Tile> work_;
+  int64_t capacity_ = 0;
+};
+
+Tile Moved(Tile tile, const Affine& by, int64_t rows, int64_t cols, int64_t align_bytes) {
+  tile = tile.Part(0, 0, rows, cols);
+  tile.offset = tile.offset + by;
+  tile.align = std::min(tile.align, align_bytes);
+  return tile;
+}
+
+int64_t WorkBytes(const Emitter& e) {
+  return std::clamp<int64_t>(e.plan().limit() - e.plan().total(), 8 * 1024, kMostWork);
+}
+
+/*! \brief Consecutive elements of all windows (one row each), in chunks where there are work buffers. */
+void RunFlat(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& count) {
+  bool whole = count.Constant() && count.most % 128 == 0;
+  Ready ready(program, result, false, whole);
+  Buffers buffers = PlaceSteps(ready);
+  Runner runner(e, ready, buffers);
+  if (buffers.Bits() == 0) {
+    runner.Steps(windows, Extent::Of(1), NotNegative(count), 0);
+    return;
+  }
+  int64_t all = RoundUp(count.most, kChunkUnit);
+  int64_t fits = std::max(kChunkUnit, WorkBytes(e) * 8 / buffers.Bits() / kChunkUnit * kChunkUnit);
+  int64_t chunks = (all + fits - 1) / fits;
+  int64_t chunk = RoundUp((count.most + chunks - 1) / chunks, kChunkUnit);
+  runner.Reserve(chunk);
+  runner.Constants(std::min(chunk, RoundUp(count.most, 128)));
+  if (count.most <= chunk) {
+    runner.Steps(windows, Extent::Of(1), NotNegative(count), 0);
+    return;
+  }
+  auto parts = [&](const Affine& from, int64_t cols) {
+    std::vector<Tile> out;
+    for (const Tile& tile : windows)
+      out.push_back(Moved(tile, from, 1, cols, chunk * tile.bytes & -(chunk * tile.bytes)));
+    return out;
+  };
+  int64_t full = count.most / chunk, rest = count.most % chunk;
+  OwnLoop loop(e, "chunk", full);
+  Extent each = Extent::Of(chunk);
+  if (!count.Constant()) each = PartOf(e, count, TimesText(loop.Text(), chunk), chunk);
+  runner.Steps(parts(loop.var().Scale(chunk), chunk), Extent::Of(1), each, 0);
+  loop.Close();
+  if (rest == 0) return;
+  Extent last = count.Constant() ? Extent::Of(rest) : PartOf(e, count, std::to_string(full * chunk), rest);
+  runner.Steps(parts(Affine::Constant(full * chunk), rest), Extent::Of(1), last, 0);
+}
+
+/*! \brief Rows that lie apart, each short: repeats over the rows. */
+void RunRows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& rows,
+             const Extent& cols) {
+  Ready ready(program, result, true, false);
+  Buffers buffers = PlaceSteps(ready);
+  Runner runner(e, ready, buffers);
+  int64_t pitch = RoundUp(cols.most, 32);
+  if (buffers.Bits() == 0) {
+    runner.Steps(windows, rows, cols, pitch);
+    return;
+  }
+  int64_t fits = std::max<int64_t>(1, WorkBytes(e) * 8 / buffers.Bits() / kChunkUnit * kChunkUnit / pitch);
+  int64_t chunks = (rows.most + fits - 1) / fits, chunk = (rows.most + chunks - 1) / chunks;
+  runner.Reserve(RoundUp(chunk * pitch, kChunkUnit));
+  runner.Constants(chunk * pitch);
+  auto parts = [&](const Affine& from, int64_t count) {
+    std::vector<Tile> out;
+    for (const Tile& tile : windows)
+      out.push_back(Moved(tile, from.Scale(tile.row_stride), count, tile.cols, kBlockBytes));
+    return out;
+  };
+  int64_t full = rows.most / chunk, rest = rows.most % chunk;
+  if (full == 1 && rest == 0) {
+    runner.Steps(windows, rows, cols, pitch);
+    return;
+  }
+  OwnLoop loop(e, "chunk", full);
+  Extent each = rows.Constant() ? Extent::Of(chunk) : PartOf(e, rows, TimesText(loop.Text(), chunk), chunk);
+  runner.Steps(parts(loop.var().Scale(chunk), chunk), each, cols, pitch);
+  loop.Close();
+  if (rest == 0) return;
+  Extent last = rows.Constant() ? Extent::Of(rest) : PartOf(e, rows, std::to_string(full * chunk), rest);
+  runner.Steps(parts(Affine::Constant(full * chunk), rest), last, cols, pitch);
+}
+
+/*! \brief Every row by itself. */
+void RunEachRow(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& rows,
+                const Extent& cols) {
+  OwnLoop loop(e, "row", rows.most);
+  std::vector<Tile> row;
+  for (const Tile& tile : windows)
+    row.push_back(Moved(tile, loop.var().Scale(tile.row_stride), 1, tile.cols, kBlockBytes));
+  Extent count = cols;
+  if (!rows.Constant()) {
+    std::string name = e.Fresh("count");
+    e.Plain("const int32_t " + name + " = " + loop.Text() + " < " + rows.text + " ? " + cols.text + " : 0;");
+    count = {name, cols.most, 0};
+  }
+  RunFlat(e, program, result, row, count);
+  loop.Close();
+}
+
+}  // namespace
+
+void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
+                const std::vector<ISlice>& sources) {
+  std::vector<ISlice> slices = {target};
+  slices.insert(slices.end(), sources.begin(), sources.end());
+  Span span = SpanOf(e, slices);
+  if (span.rows.most == 0 || span.cols.most == 0) return;
+  if (span.flat) {
+    RunFlat(e, program, result, span.windows, span.cols);
+  } else if (span.cols.most >= kLongRow || !RowsReachable(span.windows)) {
+    RunEachRow(e, program, result, span.windows, span.rows, span.cols);
+  } else {
+    RunRows(e, program, result, span.windows, span.rows, span.cols);
+  }
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

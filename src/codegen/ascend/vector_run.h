@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file vector_run.h
+ * \brief How one vector function is printed over a window of rows and columns.
+ */
+#ifndef UIR_CODEGEN_ASCEND_VECTOR_RUN_H_
+#define UIR_CODEGEN_ASCEND_VECTOR_RUN_H_
+
+#include <string>
+#include <vector>
+
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief A number of rows or elements: text, and what it is at most. */
+struct Extent {
+  std::string text;
+  int64_t most = 0;
+  int64_t least = 0;
+
+  static Extent Of(int64_t value) { return {std::to_string(value), value, value}; }
+  static Extent Of(const Bound& bound) { return {bound.text, bound.range.high, bound.range.low}; }
+  bool Constant() const { return most == least; }
+};
+
+/*!
+ * \brief One vector function with its tensors (the target first) and what follows them.
+ *
+ * `types` are the element types of its row in the table; tensors may be of different dtypes (Cast), and `units[k]` is
+ * the number of stored elements of tensor k per counted element.
+ */
+struct VectorCall {
+  std::string api;
+  std::vector<std::string> types;
+  std::vector<Tile> tensors;
+  /*! \brief Arguments between the tensors and the count: a number, a mode. */
+  std::vector<std::string> arguments;
+};
+
+/*! \brief Prints a call over `count` consecutive elements from the start of every tensor: one instruction. */
+void CallCount(Emitter& e, const VectorCall& call, const Extent& count, const std::string& form = "count");
+
+/*!
+ * \brief Prints a call over rows x cols elements of tensors whose rows lie apart: repeats over the rows where the
+ * strides allow, else a loop over the rows in count form.  One instruction.
+ * \note Rows start at 32-byte blocks.
+ */
+void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Extent& cols);
+
+/*! \brief Whether tensors' rows can be reached by the strides of repeats. */
+bool RowsReachable(const std::vector<Tile>& tensors);
+
+/*! \brief `a < b ? a : b`, worked out where both are numbers. */
+std::string MinText(const std::string& a, const std::string& b);
+/*! \brief `(text) * factor`, worked out where it is a number. */
+std::string TimesText(const std::string& text, int64_t factor);
+/*! \brief The text as a number; false where it is none. */
+bool NumberOf(const std::string& text, int64_t* value);
+
+/*! \brief A loop of the emitter's own around instructions: `var` may stand in offsets until `Close`. */
+class OwnLoop {
+ public:
+  OwnLoop(Emitter& e, const std::string& hint, int64_t extent);
+  void Close();
+  Affine var() const { return Affine::Var(loop_->var); }
+  /*! \brief The variable as it is printed. */
+  std::string Text() const { return e_.Text(var()); }
+
+ private:
+  Emitter& e_;
+  Loop loop_;
+};
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_VECTOR_RUN_H_
