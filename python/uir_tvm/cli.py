@@ -12,7 +12,8 @@ import click
 
 from .cli_base import OUT, Commands, emit, global_options, state_of
 from .cli_export import export_command
-from .cli_print import compile_progress, emit_explanation, print_report, table_of
+from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
+from .cli_run import random_inputs, run_command
 from .cli_verify import verify_command
 from .errors import CodegenError
 from .options import EQUIVALENCE
@@ -78,9 +79,9 @@ def main() -> None:
 )
 @click.option(
     "--device",
-    type=click.Choice(["auto", "gpu", "model"]),
-    help="Where kernels of a device run: on a GPU, or on its host model, which checks every access. Default: "
-    "UIR_DEVICE, else auto: a GPU where there is one.",
+    type=click.Choice(["auto", "gpu", "npu", "model"]),
+    help="Where kernels of a device run: on a GPU or NPU, or on its host model, which checks every access. "
+    "Default: UIR_DEVICE, else auto: the device where there is one.",
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @global_options
@@ -143,79 +144,6 @@ def compile_command(
 
 @main.command()
 @click.argument("file", type=click.Path(path_type=pathlib.Path))
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    type=click.Path(path_type=pathlib.Path),
-    help="An .npy file for each input, in order.",
-)
-@click.option("--random", "use_random", is_flag=True, help="Random inputs in place of files.")
-@click.option(
-    "--repeat",
-    type=click.IntRange(min=1),
-    default=1,
-    show_default=True,
-    help="Run so often, after one run to warm up, and report the median time.",
-)
-@click.option(
-    "-o", "--output", type=click.Path(path_type=pathlib.Path), help="Write the results to this .npz file."
-)
-@global_options
-@click.pass_context
-def run(
-    ctx: click.Context,
-    file: pathlib.Path,
-    inputs: tuple[pathlib.Path, ...],
-    use_random: bool,
-    repeat: int,
-    output: pathlib.Path | None,
-) -> None:
-    """Run FILE, a compiled model, and show the figures of its outputs.
-
-    \b
-    uir run model.uir --input ids.npy --input mask.npy -o results.npz
-    uir run model.uir --random --repeat 20
-    """
-    import numpy as np
-
-    from .runtime import load
-
-    if inputs and use_random:
-        raise click.UsageError("--input and --random exclude each other.")
-    exe = load(file)
-    arrays = _random_inputs(exe) if use_random else [_load_array(p) for p in inputs]
-    result = exe(*arrays)
-    results = result if isinstance(result, tuple) else (result,)
-    times = []
-    for _ in range(repeat):
-        start = time.perf_counter()
-        exe(*arrays)
-        times.append(time.perf_counter() - start)
-    if output is not None:
-        output = _write_arrays(output, dict(zip([s.name for s in exe.info.outputs], results, strict=True)))
-    rows = [
-        {
-            "output": spec.name,
-            "shape": list(r.shape),
-            "dtype": str(r.dtype),
-            "mean": float(np.mean(r, dtype=np.float64)),
-            "std": float(np.std(r.astype(np.float64))),
-        }
-        for spec, r in zip(exe.info.outputs, results, strict=True)
-    ]
-    median = float(np.median(times))
-    data = {"outputs": rows, "median_seconds": median, "file": str(output) if output else None}
-
-    def human() -> None:
-        OUT.print(table_of(rows))
-        OUT.print(f"median of {repeat}: {median * 1e3:.3f} ms")
-
-    emit(ctx, data, human)
-
-
-@main.command()
-@click.argument("file", type=click.Path(path_type=pathlib.Path))
 @click.option("--kernel", help="One kernel (a name from the list).")
 @click.option(
     "--stage",
@@ -229,10 +157,21 @@ def run(
     help="Say what every kernel (or the one of --kernel) moves, computes and keeps on chip, its modelled "
     "time, its syncs, and why neighbours were not fused; FILE may also be a dumped .igraph.",
 )
+@click.option(
+    "--modelled",
+    is_flag=True,
+    help="Run it once, on random inputs, on a host model that counts time, and say what each kernel would "
+    "take on the device and which pipe binds it.",
+)
 @global_options
 @click.pass_context
 def inspect(
-    ctx: click.Context, file: pathlib.Path, kernel: str | None, stage: str | None, explain: bool
+    ctx: click.Context,
+    file: pathlib.Path,
+    kernel: str | None,
+    stage: str | None,
+    explain: bool,
+    modelled: bool,
 ) -> None:
     """Show what FILE, a compiled model, consists of, or what a stage made of a kernel.
 
@@ -243,6 +182,7 @@ def inspect(
     uir inspect model.uir --kernel NAME --stage optimize  the same after the passes, and what each changed
     uir inspect model.uir --explain [--kernel NAME]       bytes, operations, modelled time, reasons
     uir inspect KERNEL.igraph --explain                   the same of one dumped kernel
+    uir inspect model.uir --modelled                      time on the device, as its host model counts it
     """
     from .runtime import load
 
@@ -263,6 +203,10 @@ def inspect(
 
         _check_kernel(exe, kernel)
         emit_explanation(ctx, explained(exe, kernel))
+        return
+    if modelled:
+        times = exe.modelled(*random_inputs(exe))
+        emit(ctx, times.to_json(), lambda: print_times(times))
         return
     if stage == "relax":
         emit(ctx, {"relax": exe.info.relax}, lambda: click.echo(exe.info.relax))
@@ -369,51 +313,7 @@ def _names(text: str) -> tuple[str, ...]:
     return () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
-def _load_array(path: pathlib.Path) -> Any:
-    import numpy as np
-
-    from .errors import ShapeError
-
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
-        raise ShapeError(
-            f"{path} is no .npy file.", need=str(error), remedy="save the input with numpy.save"
-        ) from error
-
-
-def _write_arrays(path: pathlib.Path, arrays: dict[str, Any]) -> pathlib.Path:
-    """Write an .npz file, whole or not at all; returns its path, which NumPy completes with the suffix."""
-    import numpy as np
-
-    from .errors import ArtifactError
-
-    path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-    partial = path.with_name(f".{path.name}")
-    try:
-        np.savez(partial, **arrays)
-        partial.replace(path)
-    except OSError as error:
-        raise ArtifactError(
-            f"{path} cannot be written.", need=str(error), remedy="name another file"
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
-    return path
-
-
-def _random_inputs(exe: Any) -> list[Any]:
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    return [
-        rng.standard_normal(s.shape).astype(s.dtype)
-        if "float" in s.dtype
-        else rng.integers(0, 2, s.shape).astype(s.dtype)
-        for s in exe.info.inputs
-    ]
-
-
+main.add_command(run_command)
 main.add_command(verify_command)
 main.add_command(export_command)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import pathlib
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from .cli_base import ERRORS, OUT, emit
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .runtime.modelled import Times
 
 
 class compile_progress:
@@ -86,6 +88,14 @@ def print_report(report: dict[str, Any]) -> None:
         OUT.print(f"  {row['kernel']}: {row['note']}", markup=False)
     if "kernel_list" in report:
         OUT.print(table_of(report["kernel_list"]))
+
+
+def print_times(times: Times, timeline: pathlib.Path | None = None) -> None:
+    """Modelled times: of all, and of every kernel."""
+    OUT.print(table_of(times.table()))
+    OUT.print(f"{times.seconds * 1e6:.1f} us modelled, not measured, for {len(times.launches)} launches")
+    if timeline is not None:
+        OUT.print(f"timeline: {timeline} (chrome://tracing, ui.perfetto.dev)")
 
 
 def emit_explanation(ctx: click.Context, explanation: Explanation) -> None:

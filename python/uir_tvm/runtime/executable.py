@@ -16,6 +16,7 @@ from tvm.runtime.vm import VirtualMachine
 
 from ..errors import DeviceError
 from ..target import registry
+from .modelled import Times, recording
 from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, to_tvm
 
 
@@ -153,6 +154,32 @@ class Executable:
             if isinstance(result, tvm.runtime.Tensor):
                 return from_tvm(result, like)
             return tuple(from_tvm(value, like) for value in flatten(result))
+
+    def modelled(self, *inputs: Any, timeline: bool = False) -> Times:
+        """Run the model on the device's host model, and say what it would have taken on the device.
+
+        Parameters
+        ----------
+        *inputs : numpy.ndarray, torch.Tensor or tvm.runtime.Tensor
+            As of a call.
+        timeline : bool
+            Also when every instruction starts and ends.
+
+        Raises
+        ------
+        DeviceError
+            It was compiled for another place; host models of its target count no time.
+        """
+        with recording(timeline) as found:
+            self(*inputs)
+        if not found.times.launches:
+            raise DeviceError(
+                f"Nothing modelled the time of `{self.info.name}`.",
+                need="a target whose host model counts time, such as uir-ascend",
+                limit=f"{self.info.target} on {self.info.device}",
+                remedy='compile it with target="uir-ascend" and CompileOptions(device="model")',
+            )
+        return found.times
 
     def run_tvm(self, *inputs: tvm.runtime.Tensor) -> Any:
         """The call without checks, conversions and lock: TVM tensors on `device`, one thread at a time."""

@@ -24,7 +24,6 @@ RESERVED = frozenset(
 )
 
 
-
 def check_kind(graph: IGraph, kind: str, example: str) -> None:
     """Refuse a graph for hardware of another kind.
 

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``uir run``."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+from typing import Any
+
+import click
+
+from .cli_base import OUT, emit, global_options
+from .cli_print import print_times, table_of
+
+
+@click.command("run")
+@click.argument("file", type=click.Path(path_type=pathlib.Path))
+@click.option(
+    "--timeline",
+    type=click.Path(path_type=pathlib.Path),
+    help="On a host model that counts time: write when every instruction would run, as a Chrome trace.",
+)
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    type=click.Path(path_type=pathlib.Path),
+    help="An .npy file for each input, in order.",
+)
+@click.option("--random", "use_random", is_flag=True, help="Random inputs in place of files.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Run so often, after one run to warm up, and report the median time.",
+)
+@click.option(
+    "-o", "--output", type=click.Path(path_type=pathlib.Path), help="Write the results to this .npz file."
+)
+@global_options
+@click.pass_context
+def run_command(
+    ctx: click.Context,
+    file: pathlib.Path,
+    inputs: tuple[pathlib.Path, ...],
+    use_random: bool,
+    repeat: int,
+    output: pathlib.Path | None,
+    timeline: pathlib.Path | None,
+) -> None:
+    """Run FILE, a compiled model, and show the figures of its outputs.
+
+    On a host model that counts time also what the kernels would take on the device (modelled, not measured).
+
+    \b
+    uir run model.uir --input ids.npy --input mask.npy -o results.npz
+    uir run model.uir --random --repeat 20
+    uir run model.uir --random --timeline trace.json
+    """
+    import numpy as np
+
+    from .runtime import load
+    from .runtime.modelled import recording
+
+    if inputs and use_random:
+        raise click.UsageError("--input and --random exclude each other.")
+    exe = load(file)
+    arrays = random_inputs(exe) if use_random else [_load_array(p) for p in inputs]
+    with recording(timeline is not None) as found:
+        result = exe(*arrays)
+    results = result if isinstance(result, tuple) else (result,)
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        exe(*arrays)
+        times.append(time.perf_counter() - start)
+    if output is not None:
+        output = _write_arrays(output, dict(zip([s.name for s in exe.info.outputs], results, strict=True)))
+    rows = [
+        {
+            "output": spec.name,
+            "shape": list(r.shape),
+            "dtype": str(r.dtype),
+            "mean": float(np.mean(r, dtype=np.float64)),
+            "std": float(np.std(r.astype(np.float64))),
+        }
+        for spec, r in zip(exe.info.outputs, results, strict=True)
+    ]
+    median = float(np.median(times))
+    data = {"outputs": rows, "median_seconds": median, "file": str(output) if output else None}
+    if timeline is not None:
+        found.times.write_trace(timeline)
+    if found.times.launches:
+        data |= {"modelled": found.times.to_json(), "timeline": str(timeline) if timeline else None}
+
+    def human() -> None:
+        OUT.print(table_of(rows))
+        OUT.print(f"median of {repeat}: {median * 1e3:.3f} ms")
+        if found.times.launches:
+            print_times(found.times, timeline)
+
+    emit(ctx, data, human)
+
+
+def _load_array(path: pathlib.Path) -> Any:
+    import numpy as np
+
+    from .errors import ShapeError
+
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise ShapeError(
+            f"{path} is no .npy file.", need=str(error), remedy="save the input with numpy.save"
+        ) from error
+
+
+def _write_arrays(path: pathlib.Path, arrays: dict[str, Any]) -> pathlib.Path:
+    """Write an .npz file, whole or not at all; returns its path, which NumPy completes with the suffix."""
+    import numpy as np
+
+    from .errors import ArtifactError
+
+    path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
+    partial = path.with_name(f".{path.name}")
+    try:
+        np.savez(partial, **arrays)
+        partial.replace(path)
+    except OSError as error:
+        raise ArtifactError(
+            f"{path} cannot be written.", need=str(error), remedy="name another file"
+        ) from error
+    finally:
+        partial.unlink(missing_ok=True)
+    return path
+
+
+def random_inputs(exe: Any) -> list[Any]:
+    """Inputs of a compiled model: floats of a normal distribution, integers that are 0 or 1."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    return [
+        rng.standard_normal(s.shape).astype(s.dtype)
+        if "float" in s.dtype
+        else rng.integers(0, 2, s.shape).astype(s.dtype)
+        for s in exe.info.inputs
+    ]
