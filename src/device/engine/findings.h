@@ -28,6 +28,11 @@ struct Finding {
   int64_t other_block{-1};
   int64_t other_thread{-1};
   int64_t count{1};  // how often it was met
+  // Of devices whose cores have several pipes: which core of the block, and which pipe of it.
+  std::string core;
+  std::string pipe;
+  std::string other_core;
+  std::string other_pipe;
 };
 
 /*! \brief Findings of one run: the same kind at the same place is kept once, and counted. */

@@ -143,10 +143,10 @@ std::string NameOf(const Allocation& allocation) {
 void CheckParameter(uintptr_t at, uint32_t bytes, bool write, uint64_t site) {
   auto& parameters = machine.parameters;
   if (parameters.empty()) return;
-  const ParameterRange* nearest = nullptr;
+  const engine::ParameterRange* nearest = nullptr;
   uintptr_t distance = ~uintptr_t{0};
   for (size_t i = 0; i < parameters.size(); ++i) {
-    const ParameterRange& parameter = parameters[i];
+    const engine::ParameterRange& parameter = parameters[i];
     if (parameter.begin <= at && at + bytes <= parameter.end) {
       if (i > 0) std::swap(parameters[i], parameters[i / 2]);
       return;

@@ -4,13 +4,8 @@
  * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
  */
 #include <dlfcn.h>
-#include <elf.h>
-#include <link.h>
-#include <sys/stat.h>
 
-#include <algorithm>
 #include <cstring>
-#include <map>
 #include <mutex>
 
 #include "machine.h"
@@ -21,113 +16,8 @@ namespace simt {
 
 using engine::Finding;
 using engine::JsonObject;
-using engine::Memory;
 
 namespace {
-
-/*! \brief A loaded library: kept for the life of the process, as kernels are launched again and again. */
-struct Module {
-  void* handle{nullptr};
-  uintptr_t begin{0};
-  uintptr_t end{0};
-};
-
-/*! \brief Addresses that a library occupies. */
-void FindExtent(Module* module) {
-  struct link_map* map = nullptr;
-  if (dlinfo(module->handle, RTLD_DI_LINKMAP, &map) != 0 || !map) return;
-  module->begin = map->l_addr;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, size_t, void* data) {
-        auto* found = static_cast<Module*>(data);
-        if (info->dlpi_addr != found->begin) return 0;
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto& header = info->dlpi_phdr[i];
-          if (header.p_type == PT_LOAD) {
-            found->end = std::max<uintptr_t>(found->end, info->dlpi_addr + header.p_vaddr + header.p_memsz);
-          }
-        }
-        return 1;
-      },
-      module);
-}
-
-const Module* Load(const std::string& path, std::string* error) {
-  // By file, not by name: a name may be given again to another file.
-  static auto* modules = new std::map<std::pair<dev_t, ino_t>, Module>();
-  struct stat file;
-  if (stat(path.c_str(), &file) != 0) {
-    *error = path + ": no such file";
-    return nullptr;
-  }
-  auto known = modules->find({file.st_dev, file.st_ino});
-  if (known != modules->end()) return &known->second;
-  Module module;
-  module.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!module.handle) {
-    *error = dlerror();
-    return nullptr;
-  }
-  FindExtent(&module);
-  return &modules->emplace(std::make_pair(file.st_dev, file.st_ino), module).first->second;
-}
-
-/*! \brief Arguments that lie elsewhere are copied into the engine's memory for the launch. */
-class Arguments {
- public:
-  bool Place(const UirSimtLaunch& launch, std::string* error) {
-    // All kernels are called with as many integers as the widest call has.
-    machine.args.assign(64, 0);
-    machine.parameters.clear();
-    bool all_sized = true;
-    for (int i = 0; i < launch.num_args; ++i) {
-      const UirSimtArg& arg = launch.args[i];
-      void* value = arg.value;
-      if (arg.bytes > 0 && !Memory::Global().InRange(value)) {
-        std::string label = arg.name ? arg.name : "parameter " + std::to_string(i);
-        void* copy = Memory::Global().Alloc(static_cast<size_t>(arg.bytes), 256, label);
-        if (!copy) {
-          *error = "no memory for a copy of " + label;
-          return false;
-        }
-        Memory::Global().Copy(copy, value, static_cast<size_t>(arg.bytes));
-        copies_.push_back({copy, value, static_cast<size_t>(arg.bytes)});
-        value = copy;
-      } else if (arg.bytes >= 0 && arg.name) {
-        engine::Allocation* allocation = Memory::Global().Find(value);
-        if (allocation && allocation->label.empty()) allocation->label = arg.name;
-      }
-      machine.args[static_cast<size_t>(i)] = reinterpret_cast<uint64_t>(value);
-      if (arg.bytes > 0) {
-        uintptr_t begin = reinterpret_cast<uintptr_t>(value);
-        std::string name = arg.name ? arg.name : "parameter " + std::to_string(i);
-        machine.parameters.push_back({begin, begin + static_cast<uintptr_t>(arg.bytes), name});
-      }
-      all_sized = all_sized && arg.bytes != 0;
-    }
-    // Where one parameter is known by its address alone, its allocation bounds it.
-    if (!all_sized) machine.parameters.clear();
-    return true;
-  }
-
-  void Return() {
-    for (const Copy& copy : copies_) {
-      // The memory of a parameter that the kernel only reads may be read-only.
-      if (std::memcmp(copy.original, copy.address, copy.bytes) != 0) {
-        std::memcpy(copy.original, copy.address, copy.bytes);
-      }
-      Memory::Global().Release(copy.address);
-    }
-  }
-
- private:
-  struct Copy {
-    void* address;
-    void* original;
-    size_t bytes;
-  };
-  std::vector<Copy> copies_;
-};
 
 std::string CheckShape(const UirSimtLaunch& launch) {
   if (launch.grid < 1 || static_cast<uint32_t>(launch.grid) >= engine::RaceShadow::kMaxBlocks) {
@@ -140,7 +30,6 @@ std::string CheckShape(const UirSimtLaunch& launch) {
   if (launch.shared_bytes < 0 || static_cast<size_t>(launch.shared_bytes) > kPoolBytes) {
     return std::to_string(launch.shared_bytes) + " bytes of shared memory: the model has " + std::to_string(kPoolBytes);
   }
-  if (launch.num_args > 64) return std::to_string(launch.num_args) + " parameters: the model passes at most 64";
   return "";
 }
 
@@ -180,11 +69,11 @@ std::string ResultJson(const std::string& error, double seconds) {
 }
 
 /*! \brief Everything up to the first lane; what went wrong, or empty. */
-std::string Prepare(const UirSimtLaunch& launch, Arguments* arguments) {
+std::string Prepare(const UirSimtLaunch& launch, engine::Arguments* arguments) {
   machine.kernel_name = launch.kernel ? launch.kernel : "";
   std::string error = CheckShape(launch);
   if (!error.empty()) return error;
-  const Module* module = Load(launch.library, &error);
+  const engine::Module* module = engine::LoadModule(launch.library, &error);
   if (!module) return error;
   machine.kernel = dlsym(module->handle, launch.kernel);
   if (!machine.kernel) return "no kernel '" + machine.kernel_name + "' in " + launch.library;
@@ -205,7 +94,12 @@ std::string Prepare(const UirSimtLaunch& launch, Arguments* arguments) {
   if (!machine.stacks.Reserve(machine.cooperative ? size_t{machine.grid} * machine.threads : kMaxThreads)) {
     return "no memory for the stacks of the threads";
   }
-  if (!arguments->Place(launch, &error)) return error;
+  for (int i = 0; i < launch.num_args; ++i) {
+    const UirSimtArg& arg = launch.args[i];
+    if (!arguments->Add({arg.value, arg.bytes, arg.name}, &error)) return error;
+  }
+  machine.args = arguments->values;
+  machine.parameters = arguments->Ranges();
   return "";
 }
 
@@ -223,7 +117,7 @@ extern "C" int uir_simt_launch(const UirSimtLaunch* launch, char** result) {
   machine.aborted = false;
   machine.pending_write = nullptr;
   auto begin = std::chrono::steady_clock::now();
-  Arguments arguments;
+  uir::engine::Arguments arguments;
   std::string error = Prepare(*launch, &arguments);
   if (error.empty()) RunGrid();
   arguments.Return();

@@ -95,30 +95,8 @@ void CheckPendingWrite() {
 
 namespace {
 
-/*! \brief Call a kernel whose parameters are all passed as 8-byte integers; surplus arguments do no harm. */
-void CallKernel(void* kernel, const uint64_t* a, size_t count) {
-  using U = uint64_t;
-  if (count <= 6) {
-    reinterpret_cast<void (*)(U, U, U, U, U, U)>(kernel)(a[0], a[1], a[2], a[3], a[4], a[5]);
-    return;
-  }
-  if (count <= 16) {
-    using F = void (*)(U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U);
-    reinterpret_cast<F>(kernel)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
-                                a[14], a[15]);
-    return;
-  }
-  struct Rest {
-    U of[48];  // passed by value: on the stack, where further integers stand
-  } rest;
-  std::memcpy(rest.of, a + 16, sizeof(rest.of));
-  using F = void (*)(U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, U, Rest);
-  reinterpret_cast<F>(kernel)(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9], a[10], a[11], a[12], a[13],
-                              a[14], a[15], rest);
-}
-
 void LaneEntry() {
-  CallKernel(machine.kernel, machine.args.data(), machine.args.size());
+  engine::CallKernel(machine.kernel, machine.args.data(), machine.args.size());
   CheckPendingWrite();
   machine.lane->done = true;
   --machine.block->live;

@@ -20,6 +20,7 @@
 #include "../engine/clocks.h"
 #include "../engine/fiber.h"
 #include "../engine/findings.h"
+#include "../engine/kernel_call.h"
 #include "../engine/memory.h"
 #include "counters.h"
 #include "warp_trace.h"
@@ -102,12 +103,6 @@ struct SharedRange {
   size_t begin, end;
 };
 
-/*! \brief Bytes of global memory that a parameter stands for. */
-struct ParameterRange {
-  uintptr_t begin, end;
-  std::string name;
-};
-
 struct Block {
   explicit Block(uint32_t threads) : lanes(threads), clocks(threads) {}
   uint32_t index{0};
@@ -131,7 +126,7 @@ struct Machine {
   // Where the kernel is and what it gets.
   void* kernel{nullptr};
   std::vector<uint64_t> args;
-  std::vector<ParameterRange> parameters;
+  std::vector<engine::ParameterRange> parameters;
   std::string kernel_name;
   uintptr_t module_begin{0};
   uintptr_t module_end{0};

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file ascendc.h
+ * \brief C interface of the host model of Ascend 910B cores (libuir_device.so).
+ *
+ * The model runs kernels of a shared object that `uir_tvm.device.ascend.compile` built from Ascend C text.
+ * Global memory is that of the engine, as on the model of CUDA devices (device/simt/simt.h serves it). Launches run
+ * one at a time; the function may be called from any thread.
+ */
+#ifndef UIR_DEVICE_ASCENDC_ASCENDC_H_
+#define UIR_DEVICE_ASCENDC_ASCENDC_H_
+
+#include "../simt/simt.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*! \brief One launch of `blocks` blocks. */
+typedef struct {
+  /*! \brief Path of the shared object that holds the kernel. */
+  const char* library;
+  /*! \brief Name of the `extern "C" __global__ __aicore__` function. */
+  const char* kernel;
+  /*! \brief Its parameters; integers are no more than 64 bits wide. */
+  const UirSimtArg* args;
+  int32_t num_args;
+  int32_t blocks;
+  /*! \brief "aiv": a block is a vector core; "aic": a cube core; "mix": a cube core and its two vector cores. */
+  const char* core;
+  /*!
+   * \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
+   * `uir_tvm.hardware.ascend_costs.as_data` describes costs; may be NULL, then sizes are those of the 910B2 and no time
+   * is counted.
+   */
+  const char* device;
+  /*! \brief Most findings that are reported; 0 takes 16. */
+  int32_t max_findings;
+  /*! \brief Ends the launch with a finding when it has run so long, in seconds; 0: no limit. */
+  double max_seconds;
+  /*! \brief Not 0: the result holds the timeline. */
+  int32_t timeline;
+} UirAscendcLaunch;
+
+/*!
+ * \brief Run one launch.
+ * \param result receives a JSON text to be freed with `uir_simt_free_text`:
+ *   {"ok": bool, "error": str (the launch could not run: "" otherwise), "kernel": str, "seconds": float,
+ *    "findings": [{"kind": str, "what": str, "kernel": str, "line": int, "space": str, "block": int, "core": str,
+ *                  "pipe": str, "other_line": int, "other_block": int, "other_core": str, "other_pipe": str,
+ *                  "count": int}, ...],
+ *    "counters": {name: int},
+ *    "modelled": {"seconds": float, "bound": str, "pipes": {name: {"busy_seconds": float, "instructions": int,
+ *                 "bytes": int}}, "timeline": [{"core": int, "pipe": str, "line": int, "start": float, "end": float}]}}
+ *   `ok` is true where nothing was found. Numbers are -1 and texts empty where they do not apply. Modelled times are of
+ *   the device, in seconds; "seconds" is what the model took on this machine.
+ * \return 0: ran without a finding; 1: ran, with findings; 2: could not run.
+ */
+UIR_SIMT_API int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif  // UIR_DEVICE_ASCENDC_ASCENDC_H_

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "instruction.h"
+
+#include <algorithm>
+
+namespace uir {
+namespace ascendc {
+
+using engine::Epoch;
+using engine::Finding;
+
+namespace {
+
+constexpr size_t kLine = 512;  // of the second-level cache
+
+std::string Hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof(text), "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+/*! \brief Bytes of a range that the second-level cache holds already; the others are in it afterwards. */
+int64_t TouchLines(GlobalShadow* shadow, size_t begin, size_t bytes) {
+  if (machine.device.l2_bytes == 0) return 0;
+  size_t first = begin / kLine, last = (begin + bytes - 1) / kLine, held = 0;
+  for (size_t line = first; line <= last; ++line) {
+    size_t from = std::max(begin, line * kLine), to = std::min(begin + bytes, (line + 1) * kLine);
+    if (shadow->touched.HasAll(line, 1)) {
+      held += to - from;
+    } else if (machine.touched_bytes + kLine <= machine.device.l2_bytes) {
+      shadow->touched.Insert(line, 1);
+      machine.touched_bytes += kLine;
+    }
+  }
+  return static_cast<int64_t>(held);
+}
+
+GlobalShadow* ShadowOf(engine::Allocation* allocation) {
+  auto known = machine.global.find(allocation);
+  if (known != machine.global.end()) return &known->second;
+  GlobalShadow& shadow = machine.global[allocation];
+  shadow.race = engine::PipeShadow(allocation->bytes);
+  shadow.touched.Resize(allocation->bytes / kLine + 1);
+  return &shadow;
+}
+
+}  // namespace
+
+int64_t Ranges::End() const {
+  int64_t end = 0;
+  for (const Range& range : list_) end = std::max(end, range.begin + range.bytes);
+  return end;
+}
+
+int64_t Ranges::Begin() const {
+  int64_t begin = list_.empty() ? 0 : list_.front().begin;
+  for (const Range& range : list_) begin = std::min(begin, range.begin);
+  return begin;
+}
+
+int64_t Ranges::Bytes() const {
+  int64_t bytes = 0;
+  for (const Range& range : list_) bytes += range.bytes;
+  return bytes;
+}
+
+Operand& Instruction::Add(const UirTensor& tensor, const char* role, bool write) {
+  operands_.push_back({tensor, role, write, {}, nullptr, nullptr, nullptr});
+  return operands_.back();
+}
+
+void Instruction::Fault(const char* kind, const std::string& what, uint32_t memory) {
+  faulty_ = true;
+  Report(FindingAt(kind, name_ + ": " + what, memory, pipe_, line_));
+}
+
+bool Instruction::PlaceLocal(Operand* operand, int64_t alignment) {
+  const UirTensor& tensor = operand->tensor;
+  LocalMemory& memory = machine.core->memory[tensor.memory];
+  std::string role = operand->role, where = MemoryName(tensor.memory);
+  if (!memory.data) {
+    Fault("no-memory", "the " + role + " lies in " + where + ", which this core does not have", tensor.memory);
+    return false;
+  }
+  if (tensor.address % static_cast<uint64_t>(alignment) != 0) {
+    Fault("misaligned", "the " + role + " begins at byte " + Hex(tensor.address) + " of the " + where + "; " +
+                            std::to_string(alignment) + " bytes of alignment are needed",
+          tensor.memory);
+    return false;
+  }
+  int64_t end = operand->ranges.End(), begin = operand->ranges.Begin();
+  if (begin < 0 || tensor.address + static_cast<uint64_t>(end) > memory.bytes) {
+    Fault("out-of-bounds", "the " + role + " reaches byte " + std::to_string(static_cast<int64_t>(tensor.address) + end) +
+                               " of the " + where + ", which has " + std::to_string(memory.bytes),
+          tensor.memory);
+    return false;
+  }
+  // A tensor owns the rest of its last block.
+  int64_t owned = static_cast<int64_t>((tensor.address + tensor.bytes + 31) / 32 * 32 - tensor.address);
+  if (end > owned || (tensor.bytes == 0 && end > 0)) {
+    Fault("out-of-bounds", "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
+                               std::to_string(end) + " are touched",
+          tensor.memory);
+    return false;
+  }
+  operand->data = memory.data.get() + tensor.address;
+  operand->known = memory.known.get() + tensor.address;
+  return true;
+}
+
+bool Instruction::PlaceGlobal(Operand* operand) {
+  const UirTensor& tensor = operand->tensor;
+  int64_t begin = operand->ranges.Begin(), end = operand->ranges.End();
+  if (end == begin) return true;
+  uint64_t first = tensor.address + static_cast<uint64_t>(begin), bytes = static_cast<uint64_t>(end - begin);
+  auto* address = reinterpret_cast<uint8_t*>(first);
+  std::string role = operand->role;
+  engine::Allocation* allocation = engine::Memory::Global().Find(address);
+  if (!allocation || !allocation->Holds(address, bytes)) {
+    std::string label = allocation && !allocation->label.empty() ? " near " + allocation->label : "";
+    Fault("out-of-bounds", "the " + role + " of " + std::to_string(bytes) + " bytes leaves global memory" + label, kUirGm);
+    return false;
+  }
+  if (!machine.parameters.empty()) {
+    bool inside = false;
+    const engine::ParameterRange* nearest = nullptr;
+    for (const engine::ParameterRange& range : machine.parameters) {
+      inside = inside || (first >= range.begin && first + bytes <= range.end);
+      if (tensor.address + 1 > range.begin && (!nearest || range.begin > nearest->begin)) nearest = &range;
+    }
+    if (!inside) {
+      std::string of = nearest ? " of `" + nearest->name + "`, which has " + std::to_string(nearest->end - nearest->begin) : "";
+      int64_t at = nearest ? static_cast<int64_t>(first - nearest->begin) : 0;
+      Fault("out-of-bounds", "the " + role + " covers bytes " + std::to_string(at) + " to " +
+                                 std::to_string(at + static_cast<int64_t>(bytes)) + of, kUirGm);
+      return false;
+    }
+  }
+  if (tensor.bytes != ~uint64_t{0} && static_cast<uint64_t>(end) > tensor.bytes) {
+    Fault("out-of-bounds", "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
+                               std::to_string(end) + " are touched", kUirGm);
+    return false;
+  }
+  operand->data = reinterpret_cast<uint8_t*>(tensor.address);
+  operand->allocation = allocation;
+  return true;
+}
+
+bool Instruction::Place(Operand* operand, int64_t alignment) {
+  if (operand->tensor.memory == kUirGm) return PlaceGlobal(operand);
+  if (operand->tensor.memory >= kUirMemories) {
+    Fault("no-memory", std::string("the ") + operand->role + " is a tensor that no buffer stands behind");
+    return false;
+  }
+  return PlaceLocal(operand, alignment);
+}
+
+void Instruction::Judge(const Operand& operand) {
+  if (operand.ranges.list().empty()) return;
+  Core& core = *machine.core;
+  bool global = operand.tensor.memory == kUirGm;
+  engine::PipeShadow* shadow = global ? &ShadowOf(operand.allocation)->race : &core.memory[operand.tensor.memory].race;
+  uint64_t base = global ? static_cast<uint64_t>(operand.data - operand.allocation->data) : operand.tensor.address;
+  uint64_t race = 0;
+  for (const Range& range : operand.ranges.list()) {
+    size_t begin = base + static_cast<uint64_t>(range.begin), bytes = static_cast<size_t>(range.bytes);
+    uint64_t found = operand.write ? shadow->Write(core.pipes, epoch_, begin, bytes)
+                                   : shadow->Read(core.pipes, epoch_, begin, bytes);
+    // Not a race: the operands of one instruction.
+    if (!race && found && found != epoch_) race = found;
+  }
+  if (!race) return;
+  bool same_pipe = Epoch::Actor(race) == Epoch::Actor(epoch_);
+  std::string what = name_ + ": the " + operand.role + " in " + MemoryName(operand.tensor.memory) + " is " +
+                     (operand.write ? "written" : "read") + " while line " + std::to_string(Epoch::Line(race)) +
+                     (same_pipe ? " on the same pipe may still run: PipeBarrier<PIPE_" + std::string(PipeName(pipe_)) +
+                                      "> is missing"
+                                : std::string(" on ") + PipeName(Epoch::Pipe(race)) + " is not ordered with it");
+  Finding finding = FindingAt("race", what, operand.tensor.memory, pipe_, line_);
+  SetOther(&finding, race);
+  Report(finding);
+}
+
+bool Instruction::Begin(int64_t alignment) {
+  for (Operand& operand : operands_) {
+    if (!Place(&operand, alignment)) return false;
+  }
+  if (faulty_) return false;
+  Core& core = *machine.core;
+  core.pipes.Occupy(engine::Pipes::kScalar, core.pipes.Ready(engine::Pipes::kScalar) + machine.device.issue_cycles, 0);
+  uint32_t number = core.pipes.Issue(pipe_);
+  epoch_ = Epoch::Pack(core.pipes.core(), pipe_, number, static_cast<uint32_t>(line_));
+  // Reads first: an instruction may write over its own operands.
+  for (const Operand& operand : operands_) {
+    if (!operand.write) Judge(operand);
+  }
+  for (const Operand& operand : operands_) {
+    if (operand.write) Judge(operand);
+  }
+  return true;
+}
+
+bool Instruction::Touch(Operand* operand) {
+  if (!Place(operand, 1)) return false;
+  Judge(*operand);
+  return true;
+}
+
+double Instruction::Start() {
+  Core& core = *machine.core;
+  const PipeCost& cost = machine.device.pipes[pipe_];
+  double start = core.pipes.Ready(pipe_);
+  if (core.use[pipe_].instructions == 0) start += cost.head + cost.head_per_block * static_cast<double>(machine.blocks);
+  return start;
+}
+
+void Instruction::End(double cycles, double latency, int64_t bytes) {
+  Core& core = *machine.core;
+  double start = Start(), next = start + cycles, end = next + latency;
+  core.pipes.Occupy(pipe_, next, end);
+  PipeUse& use = core.use[pipe_];
+  use.busy += cycles;
+  ++use.instructions;
+  use.bytes += bytes;
+  if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, line_, start, end});
+}
+
+void Instruction::EndTransfer(const Operand& global, int64_t rows, bool write) {
+  Core& core = *machine.core;
+  const Device& device = machine.device;
+  const PipeCost& cost = device.pipes[pipe_];
+  int64_t bytes = global.ranges.Bytes(), held = 0;
+  if (bytes && device.timed) {
+    GlobalShadow* shadow = ShadowOf(global.allocation);
+    auto base = static_cast<size_t>(global.data - global.allocation->data);
+    for (const Range& range : global.ranges.list()) {
+      held += TouchLines(shadow, base + static_cast<size_t>(range.begin),
+                         static_cast<size_t>(range.bytes));
+    }
+  }
+  double start = Start(), moved = static_cast<double>(bytes - held);
+  double own = cost.bytes_per_cycle > 0 ? moved / cost.bytes_per_cycle : 0;
+  double cache = write ? device.l2_write : device.l2_read;
+  if (cache > 0) own += static_cast<double>(held) / cache;
+  if (rows > 1) own += static_cast<double>(rows - 1) * cost.row;
+  double share = device.memory_bytes_per_cycle / static_cast<double>(machine.blocks);
+  double end = start + own;
+  if (share > 0) end = std::max(end, core.bandwidth.Take(start, moved / share));
+  machine.memory_bytes += moved;
+  core.pipes.Occupy(pipe_, end, end + cost.start);
+  PipeUse& use = core.use[pipe_];
+  use.busy += own;  // without the time that other transfers use the memory
+  ++use.instructions;
+  use.bytes += bytes;
+  if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, line_, start, end + cost.start});
+}
+
+}  // namespace ascendc
+}  // namespace uir

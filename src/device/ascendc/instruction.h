@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file instruction.h
+ * \brief What all instructions share: operands with the bytes that they touch, checks, order, time.
+ *
+ * An instruction says what it reads and writes, and `Begin` judges it: where its operands lie, how they are aligned,
+ * and what they are not ordered with. It answers whether the instruction may take effect. `End` counts its time.
+ */
+#ifndef UIR_DEVICE_ASCENDC_INSTRUCTION_H_
+#define UIR_DEVICE_ASCENDC_INSTRUCTION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "machine.h"
+
+namespace uir {
+namespace ascendc {
+
+/*! \brief Bytes from a tensor's beginning on. */
+struct Range {
+  int64_t begin;
+  int64_t bytes;
+};
+
+/*! \brief Ranges in the order in which they are touched; neighbours are joined. */
+class Ranges {
+ public:
+  void Add(int64_t begin, int64_t bytes) {
+    if (bytes <= 0) return;
+    if (!list_.empty()) {
+      Range& last = list_.back();
+      if (begin == last.begin + last.bytes) {
+        last.bytes += bytes;
+        return;
+      }
+      if (begin >= last.begin && begin + bytes <= last.begin + last.bytes) return;
+    }
+    list_.push_back({begin, bytes});
+  }
+  const std::vector<Range>& list() const { return list_; }
+  int64_t End() const;
+  int64_t Begin() const;
+  int64_t Bytes() const;
+
+ private:
+  std::vector<Range> list_;
+};
+
+/*! \brief A tensor that an instruction reads or writes. */
+struct Operand {
+  UirTensor tensor;
+  const char* role;
+  bool write;
+  Ranges ranges;
+  /*! \brief Its first byte, and the known bits of it; of global memory the latter is null. */
+  uint8_t* data{nullptr};
+  uint8_t* known{nullptr};
+  engine::Allocation* allocation{nullptr};
+};
+
+/*! \brief One instruction on its way. */
+class Instruction {
+ public:
+  Instruction(const char* name, uint32_t pipe, int line) : name_(name), pipe_(pipe), line_(line) {
+    operands_.reserve(8);
+  }
+
+  /*! \brief An operand; the reference holds until the instruction ends. At most eight. */
+  Operand& Reads(const UirTensor& tensor, const char* role) { return Add(tensor, role, false); }
+  Operand& Writes(const UirTensor& tensor, const char* role) { return Add(tensor, role, true); }
+
+  /*! \brief Report a fault of this instruction; it takes no effect then. */
+  void Fault(const char* kind, const std::string& what, uint32_t memory = kUirMemories);
+  /*! \brief A fault unless the condition holds. */
+  void Need(bool condition, const char* kind, const std::string& what) {
+    if (!condition) Fault(kind, what);
+  }
+  bool faulty() const { return faulty_; }
+
+  /*! \brief Judge the operands: `alignment` in bytes is of those in the core. Whether the instruction may go on. */
+  bool Begin(int64_t alignment);
+  /*! \brief An operand whose ranges are known only now (of a gather) is judged at the same instruction. */
+  bool Touch(Operand* operand);
+  /*! \brief Count its time: cycles in which the pipe does nothing else, and after those until it has taken effect. */
+  void End(double cycles, double latency, int64_t bytes = 0);
+  /*! \brief Count the time of a transfer with global memory. */
+  void EndTransfer(const Operand& global, int64_t rows, bool write);
+
+  const std::string& name() const { return name_; }
+  uint32_t pipe() const { return pipe_; }
+  int line() const { return line_; }
+
+ private:
+  Operand& Add(const UirTensor& tensor, const char* role, bool write);
+  bool Place(Operand* operand, int64_t alignment);
+  bool PlaceLocal(Operand* operand, int64_t alignment);
+  bool PlaceGlobal(Operand* operand);
+  void Judge(const Operand& operand);
+  double Start();
+
+  std::string name_;
+  uint32_t pipe_;
+  int line_;
+  bool faulty_{false};
+  uint64_t epoch_{0};
+  std::vector<Operand> operands_;
+};
+
+}  // namespace ascendc
+}  // namespace uir
+
+#endif  // UIR_DEVICE_ASCENDC_INSTRUCTION_H_

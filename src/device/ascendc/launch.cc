@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file launch.cc
+ * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
+ */
+#include <dlfcn.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "ascendc.h"
+#include "machine.h"
+
+namespace uir {
+namespace ascendc {
+
+using engine::Finding;
+using engine::JsonObject;
+
+namespace {
+
+std::string FindingJson(const Finding& finding) {
+  auto line = [](uint64_t site) { return site ? static_cast<int64_t>(site) : -1; };
+  return JsonObject()
+      .Text("kind", finding.kind)
+      .Text("what", finding.what)
+      .Text("kernel", machine.kernel_name)
+      .Number("line", line(finding.site))
+      .Text("space", finding.space)
+      .Number("block", finding.block)
+      .Text("core", finding.core)
+      .Text("pipe", finding.pipe)
+      .Number("other_line", line(finding.other_site))
+      .Number("other_block", finding.other_block)
+      .Text("other_core", finding.other_core)
+      .Text("other_pipe", finding.other_pipe)
+      .Number("count", finding.count)
+      .Done();
+}
+
+std::string ResultJson(const std::string& error, double seconds) {
+  std::vector<std::string> findings;
+  for (const Finding& finding : machine.findings->list()) findings.push_back(FindingJson(finding));
+  JsonObject counters;
+  for (const auto& counter : machine.counters) counters.Number(counter.first, counter.second);
+  return JsonObject()
+      .Bool("ok", error.empty() && findings.empty())
+      .Text("error", error)
+      .Text("kernel", machine.kernel_name)
+      .Real("seconds", seconds)
+      .Raw("findings", engine::JsonList(findings))
+      .Raw("counters", counters.Done())
+      .Raw("modelled", ModelledJson())
+      .Done();
+}
+
+/*! \brief Everything up to the first core; what went wrong, or empty. */
+std::string Prepare(const UirAscendcLaunch& launch, engine::Arguments* arguments) {
+  std::string error = ReadDevice(launch.device, &machine.device);
+  if (!error.empty()) return error;
+  machine.core_kind = launch.core ? launch.core : "aiv";
+  if (machine.core_kind != "aiv" && machine.core_kind != "aic" && machine.core_kind != "mix") {
+    return "a launch on '" + machine.core_kind + "': the model has aiv, aic and mix";
+  }
+  machine.blocks = launch.blocks;
+  size_t each = machine.core_kind == "mix" ? 3 : 1, cores = static_cast<size_t>(launch.blocks) * each;
+  if (launch.blocks < 1 || cores >= engine::Epoch::kMaxCores) {
+    return std::to_string(launch.blocks) + " blocks: the model runs 1 to " +
+           std::to_string((engine::Epoch::kMaxCores - 1) / each);
+  }
+  const engine::Module* module = engine::LoadModule(launch.library, &error);
+  if (!module) return error;
+  machine.kernel = dlsym(module->handle, launch.kernel);
+  if (!machine.kernel) return "no kernel '" + machine.kernel_name + "' in " + launch.library;
+  if (!machine.stacks.Reserve(cores)) return "no memory for the stacks of the cores";
+  for (int i = 0; i < launch.num_args; ++i) {
+    const UirSimtArg& arg = launch.args[i];
+    if (!arguments->Add({arg.value, arg.bytes, arg.name}, &error)) return error;
+  }
+  machine.args = arguments->values;
+  machine.parameters = arguments->Ranges();
+  machine.timeline = launch.timeline != 0;
+  machine.has_deadline = launch.max_seconds > 0;
+  if (machine.has_deadline) {
+    machine.deadline =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<int64_t>(launch.max_seconds * 1e6));
+  }
+  return "";
+}
+
+/*! \brief Leave nothing of the launch before. */
+void Reset(const UirAscendcLaunch& launch) {
+  machine.device = Device();
+  machine.kernel_name = launch.kernel ? launch.kernel : "";
+  machine.cores.clear();
+  machine.core = nullptr;
+  machine.aborted = false;
+  machine.gathering.clear();
+  machine.global.clear();
+  machine.touched_bytes = 0;
+  machine.memory_bytes = 0;
+  machine.findings.reset(
+      new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
+  machine.counters.clear();
+  machine.moments.clear();
+}
+
+}  // namespace
+}  // namespace ascendc
+}  // namespace uir
+
+extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result) {
+  using namespace uir::ascendc;
+  static std::mutex running;
+  std::lock_guard<std::mutex> lock(running);
+  Reset(*launch);
+  auto begin = std::chrono::steady_clock::now();
+  uir::engine::Arguments arguments;
+  std::string error = Prepare(*launch, &arguments);
+  if (error.empty()) RunCores();
+  arguments.Return();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::string json = ResultJson(error, seconds);
+  bool found = !machine.findings->empty();
+  if (result) *result = strdup(json.c_str());
+  return !error.empty() ? 2 : found ? 1 : 0;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file machine.h
+ * \brief The state of one launch: cores with their memories, pipes, flags and queues; findings; counts.
+ *
+ * Each core is a fiber, which runs until it ends or waits for another core. Instructions take effect when they are
+ * issued; whether that order is the program's or luck is judged by the clocks of the pipes (engine/pipes.h). Launches
+ * run one at a time, so this state is one global object.
+ */
+#ifndef UIR_DEVICE_ASCENDC_MACHINE_H_
+#define UIR_DEVICE_ASCENDC_MACHINE_H_
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "../engine/fiber.h"
+#include "../engine/findings.h"
+#include "../engine/kernel_call.h"
+#include "../engine/memory.h"
+#include "../engine/pipe_race.h"
+#include "../engine/pipes.h"
+#include "bandwidth.h"
+#include "device.h"
+#include "include/uir_ascendc/abi.h"
+
+namespace uir {
+namespace ascendc {
+
+/*! \brief A memory of a core. `known` has the bits of every byte that hold a value that somebody wrote. */
+struct LocalMemory {
+  uint64_t bytes{0};
+  uint64_t taken{0};  // by buffers
+  std::unique_ptr<uint8_t[]> data;
+  std::unique_ptr<uint8_t[]> known;
+  engine::PipeShadow race;
+
+  void Create(uint64_t size);
+};
+
+/*! \brief A flag between two pipes. */
+struct Flag {
+  bool up{false};
+  int set_line{0};
+  engine::Pipes::Known carried;
+  /*! \brief The wait that took it last; before the next set it must have happened. */
+  uint64_t waited{0};
+};
+
+/*! \brief A queue of buffers. */
+struct Queue {
+  enum State { kFree, kAllocated, kQueued, kTaken };
+  struct Buffer {
+    uint64_t address;
+    State state{kFree};
+    bool returned{false};  // freed once: the next producer waits for its consumer
+    engine::Pipes::Known filled;
+    engine::Pipes::Known emptied;
+    int line{0};
+  };
+  uint32_t memory;
+  uint32_t from;
+  uint32_t to;
+  int depth;
+  uint64_t bytes;  // of each buffer
+  std::vector<Buffer> buffers;
+  std::deque<size_t> queued;
+  size_t next{0};
+};
+
+/*! \brief What a pipe of a core did. */
+struct PipeUse {
+  double busy{0};
+  int64_t instructions{0};
+  int64_t bytes{0};
+};
+
+/*! \brief One instruction on the timeline, in cycles. */
+struct Moment {
+  uint32_t core;
+  uint32_t pipe;
+  int line;
+  double start;
+  double end;
+};
+
+struct Core {
+  Core(uint32_t index, uint32_t cores) : pipes(index, cores) {}
+
+  bool vector{true};
+  int64_t block{0};       // of the launch
+  int64_t sub_block{0};   // which vector core of its block
+  int64_t block_index{0};  // what GetBlockIdx gives
+  engine::Pipes pipes;
+  std::array<LocalMemory, kUirMemories> memory;
+  std::array<std::array<std::array<Flag, 8>, kUirPipes>, kUirPipes> flags;
+  std::array<std::array<uint8_t, kUirPipes>, kUirPipes> events_taken{};
+  std::vector<Queue> queues;
+  int buffers{0};
+  bool pipe_object{false};
+  uint64_t mask[2]{~uint64_t{0}, ~uint64_t{0}};  // low, high
+  bool mask_counts{false};
+  /*! \brief The register that a compare without a target writes, and its known bits. */
+  std::array<uint8_t, 16> compare_mask{};
+  std::array<uint8_t, 16> compare_known{};
+  int atomic{0};
+  std::array<PipeUse, kUirPipes> use{};
+  Bandwidth bandwidth;
+
+  engine::FiberContext fiber;
+  size_t stack{0};
+  bool done{false};
+  bool waiting{false};
+  /*! \brief What a waiting core needs: a flag of another core, or all cores (-1). */
+  int wait_flag{0};
+  uint32_t wait_pipe{0};
+  int wait_line{0};
+  std::map<int, std::deque<engine::Pipes::Known>> arrived;  // flags of other cores, by id
+
+  std::string Name() const { return vector ? "aiv" : "aic"; }
+};
+
+/*! \brief What is known of the accesses to one allocation. */
+struct GlobalShadow {
+  engine::PipeShadow race;
+  engine::ByteSet touched;  // lines of the second-level cache
+};
+
+struct Machine {
+  Device device;
+  std::string kernel_name;
+  void* kernel{nullptr};
+  std::vector<uint64_t> args;
+  std::vector<engine::ParameterRange> parameters;
+  std::string core_kind;
+  int64_t blocks{0};
+
+  std::vector<std::unique_ptr<Core>> cores;
+  Core* core{nullptr};
+  engine::FiberContext scheduler;
+  engine::FiberStacks stacks;
+  bool aborted{false};
+
+  /*! \brief Sets of a flag (mode, id, first core of its group) that wait for those of other cores; by core. */
+  std::map<std::tuple<int, int, size_t>, std::map<size_t, std::deque<engine::Pipes::Known>>> gathering;
+
+  std::unordered_map<engine::Allocation*, GlobalShadow> global;
+  uint64_t touched_bytes{0};
+  double memory_bytes{0};  // moved to and from global memory, without what the cache holds
+
+  std::unique_ptr<engine::Findings> findings;
+  std::map<std::string, int64_t> counters;
+  bool timeline{false};
+  std::vector<Moment> moments;
+  bool has_deadline{false};
+  std::chrono::steady_clock::time_point deadline;
+  uint32_t until_deadline_check{0};
+};
+
+extern Machine machine;
+
+/*! \brief Report a fault of the running core. */
+engine::Finding FindingAt(const char* kind, std::string what, uint32_t memory, uint32_t pipe, int line);
+void Report(engine::Finding finding);
+/*! \brief The other side of a finding: the instruction of an epoch. */
+void SetOther(engine::Finding* finding, uint64_t epoch);
+/*! \brief Report and end the launch: the running core never goes on. */
+[[noreturn]] void Fail(engine::Finding finding);
+
+/*! \brief Run all cores; findings and counts are in `machine`. */
+void RunCores();
+/*! \brief The running core sleeps until what its wait_* members say is there. */
+void WaitForOthers();
+/*! \brief Whether what a core waits for is there (cross.cc). */
+bool CanGoOn(const Core& core);
+
+/*! \brief Modelled time and use of the pipes, as JSON (report.cc). */
+std::string ModelledJson();
+
+}  // namespace ascendc
+}  // namespace uir
+
+#endif  // UIR_DEVICE_ASCENDC_MACHINE_H_
