@@ -24,8 +24,9 @@ class CMakeBuild(build_ext):
         if not self.inplace and not getattr(self, "editable_mode", False):
             # headers that kernels of the host model are compiled against; a source tree has them in src
             package = pathlib.Path(self.get_ext_fullpath("uir_tvm.libuir_device")).resolve().parent
-            for model in ("simt",):
-                self.copy_tree(str(ROOT / "src/device" / model / "include"), str(package / f"{model}_include"))
+            for model in ("simt", "ascendc"):
+                headers = ROOT / "src/device" / model / "include"
+                self.copy_tree(str(headers), str(package / f"{model}_include"))
 
     def _run_cmake(self) -> None:
         build = ROOT / "build"

@@ -5,12 +5,12 @@ import ctypes
 
 import numpy as np
 import pytest
-from uir_tvm.device import simt
+from uir_tvm.device import text_model
 
 
 @pytest.fixture(scope="module")
 def model() -> ctypes.CDLL:
-    model = ctypes.CDLL(str(simt.library()))
+    model = ctypes.CDLL(str(text_model.library()))
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     model.uir_simt_alloc.argtypes, model.uir_simt_alloc.restype = [size, size, ctypes.c_char_p], pointer
     model.uir_simt_release.argtypes = [pointer]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run compiled kernels on the host model of CUDA devices, and read what it found and counted."""
+"""Run compiled kernels on the host model of CUDA devices; what all models share: arguments, memory, findings."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import functools
 import json
 import pathlib
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 
 from ..errors import DeviceModelError
-from . import simt
+from .text_model import library
 
-__all__ = ["Finding", "Memory", "Result", "launch"]
+__all__ = ["Arg", "Finding", "Memory", "Result", "answer_of", "arguments", "launch", "native"]
 
 
-class _Arg(ctypes.Structure):
+class Arg(ctypes.Structure):
+    """One kernel parameter, as the models' C interface takes it."""
+
     _fields_ = [("value", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("name", ctypes.c_char_p)]
 
 
@@ -26,7 +29,7 @@ class _Launch(ctypes.Structure):
     _fields_ = [
         ("library", ctypes.c_char_p),
         ("kernel", ctypes.c_char_p),
-        ("args", ctypes.POINTER(_Arg)),
+        ("args", ctypes.POINTER(Arg)),
         ("num_args", ctypes.c_int32),
         ("grid", ctypes.c_int32),
         ("block", ctypes.c_int32),
@@ -38,8 +41,9 @@ class _Launch(ctypes.Structure):
 
 
 @functools.cache
-def _model() -> ctypes.CDLL:
-    model = ctypes.CDLL(str(simt.library()))
+def native() -> ctypes.CDLL:
+    """The library of the models, loaded."""
+    model = ctypes.CDLL(str(library()))
     model.uir_simt_launch.argtypes = [ctypes.POINTER(_Launch), ctypes.POINTER(ctypes.c_void_p)]
     model.uir_simt_free_text.argtypes = [ctypes.c_void_p]
     model.uir_simt_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p]
@@ -58,7 +62,7 @@ class Finding:
     Attributes
     ----------
     kind : str
-        Such as ``out-of-bounds``, ``race`` or ``divergent-barrier`` (``docs/targets/cuda.md`` lists them).
+        Such as ``out-of-bounds``, ``race`` or ``divergent-barrier`` (``docs/targets`` lists them).
     what : str
         A sentence.
     kernel : str
@@ -66,10 +70,12 @@ class Finding:
     line, inner_line : int
         Lines of the text, from 1: in the kernel, and in the device function that it calls there.
     space : str
-        ``global``, ``shared``, ``register``, ``local`` or empty.
+        The memory, such as ``global``, ``shared`` or ``UB``; or empty.
     block, thread : int
         Who did it first.
-    other_line, other_block, other_thread : int
+    core, pipe : str
+        Of devices whose blocks have several cores, and cores several pipes.
+    other_line, other_block, other_thread, other_core, other_pipe
         The other side of a race or of a barrier.
     count : int
         How often it was met at this place.
@@ -79,26 +85,41 @@ class Finding:
     what: str
     kernel: str
     line: int
-    inner_line: int
     space: str
     block: int
-    thread: int
     other_line: int
     other_block: int
-    other_thread: int
     count: int
+    inner_line: int = -1
+    thread: int = -1
+    other_thread: int = -1
+    core: str = ""
+    pipe: str = ""
+    other_core: str = ""
+    other_pipe: str = ""
+
+    @property
+    def where(self) -> str:
+        """Its place, for people."""
+        who = f", thread {self.thread}" if self.thread >= 0 else f", {self.core}" if self.core else ""
+        return f"{self.kernel}, line {self.line}, block {self.block}{who}"
 
     def __str__(self) -> str:
-        return f"{self.kernel}, line {self.line}, block {self.block}, thread {self.thread}: {self.what}"
+        return f"{self.where}: {self.what}"
 
 
 @attrs.frozen
 class Result:
-    """What one launch found and counted; it took ``seconds`` on this machine."""
+    """What one launch found and counted; it took ``seconds`` on this machine.
+
+    ``modelled`` is the time on the device by the model's reckoning, where it counts one: ``seconds``, ``bound``
+    (the pipe that takes longest, or ``memory``), ``pipes``, and the ``timeline`` where it was asked for.
+    """
 
     findings: tuple[Finding, ...]
     counters: Mapping[str, int]
     seconds: float
+    modelled: Mapping[str, Any] = attrs.field(factory=dict)
 
     def check(self) -> Result:
         """Raise `DeviceModelError` unless nothing was found."""
@@ -107,7 +128,7 @@ class Result:
             raise DeviceModelError(
                 f"The host model found a fault ({first.kind}).",
                 findings=[attrs.asdict(finding) for finding in self.findings],
-                where=f"{first.kernel}, line {first.line}, block {first.block}, thread {first.thread}",
+                where=first.where,
                 need=first.what,
             )
         return self
@@ -127,7 +148,7 @@ class Memory:
     def __init__(self, shape: int | Sequence[int], dtype: np.dtype | type, label: str = "") -> None:
         dtype = np.dtype(dtype)
         self.bytes = int(np.prod(shape)) * dtype.itemsize
-        self.address = _model().uir_simt_alloc(max(self.bytes, 1), 256, label.encode())
+        self.address = native().uir_simt_alloc(max(self.bytes, 1), 256, label.encode())
         if not self.address:
             raise MemoryError(f"{self.bytes} bytes of the modelled device's memory")
         raw = memoryview((ctypes.c_uint8 * self.bytes).from_address(self.address))
@@ -137,17 +158,49 @@ class Memory:
     def fill(self, values: np.ndarray) -> Memory:
         """Copy values of the same shape and dtype from the host; they count as written."""
         values = np.ascontiguousarray(values, dtype=self.array.dtype).reshape(self.array.shape)
-        _model().uir_simt_copy(self.address, values.ctypes.data, self.bytes)
+        native().uir_simt_copy(self.address, values.ctypes.data, self.bytes)
         return self
 
     @property
     def first_unwritten(self) -> int:
         """Offset of the first byte that nothing wrote, or -1."""
-        return _model().uir_simt_first_unwritten(self.address, self.bytes)
+        return native().uir_simt_first_unwritten(self.address, self.bytes)
 
     def __del__(self) -> None:
         if getattr(self, "address", None):
-            _model().uir_simt_release(self.address)
+            native().uir_simt_release(self.address)
+
+
+def arguments(args: Sequence[np.ndarray | Memory | int], names: Sequence[str] = ()) -> Any:
+    """The arguments of a launch as the models' C interface takes them."""
+    given = (Arg * max(len(args), 1))()
+    for i, arg in enumerate(args):
+        name = (names[i] if i < len(names) else f"parameter {i}").encode()
+        if isinstance(arg, Memory):
+            given[i] = Arg(arg.address, arg.bytes, name)
+        elif isinstance(arg, np.ndarray):
+            given[i] = Arg(arg.ctypes.data, arg.nbytes, name)
+        else:
+            given[i] = Arg(int(arg), -1, name)
+    return given
+
+
+def answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> Result:
+    """The result that a model answered as JSON, whose memory is freed.
+
+    Raises
+    ------
+    DeviceModelError
+        The launch could not run.
+    """
+    answer = json.loads(ctypes.string_at(text))  # type: ignore[arg-type]
+    native().uir_simt_free_text(text)
+    if answer["error"]:
+        raise DeviceModelError(
+            f"The host model cannot run {kernel!r}.", where=str(compiled), need=answer["error"]
+        )
+    findings = tuple(Finding(**one) for one in answer["findings"])
+    return Result(findings, answer["counters"], answer["seconds"], answer.get("modelled", {}))
 
 
 def launch(
@@ -190,15 +243,7 @@ def launch(
     DeviceModelError
         The launch cannot run at all: no such kernel, or a shape that no device takes.
     """
-    given = (_Arg * max(len(args), 1))()
-    for i, arg in enumerate(args):
-        name = (names[i] if i < len(names) else f"parameter {i}").encode()
-        if isinstance(arg, Memory):
-            given[i] = _Arg(arg.address, arg.bytes, name)
-        elif isinstance(arg, np.ndarray):
-            given[i] = _Arg(arg.ctypes.data, arg.nbytes, name)
-        else:
-            given[i] = _Arg(int(arg), -1, name)
+    given = arguments(args, names)
     request = _Launch(
         str(compiled).encode(),
         kernel.encode(),
@@ -212,11 +257,5 @@ def launch(
         max_seconds,
     )
     text = ctypes.c_void_p()
-    _model().uir_simt_launch(ctypes.byref(request), ctypes.byref(text))
-    answer = json.loads(ctypes.string_at(text))  # type: ignore[arg-type]
-    _model().uir_simt_free_text(text)
-    if answer["error"]:
-        raise DeviceModelError(
-            f"The host model cannot run {kernel!r}.", where=str(compiled), need=answer["error"]
-        )
-    return Result(tuple(Finding(**one) for one in answer["findings"]), answer["counters"], answer["seconds"])
+    native().uir_simt_launch(ctypes.byref(request), ctypes.byref(text))
+    return answer_of(text, kernel, compiled)

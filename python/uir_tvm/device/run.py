@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 import numpy as np
 
 from ..errors import ShapeError
 from ..igraph.dtypes import numpy_of
-from ..target.device_kernel import DeviceKernel
-from . import simt
+from ..target.device_kernel import DeviceKernel, Launch
+from . import ascend, simt
 from .launch import Memory, Result, launch
 
 __all__ = ["Ran", "run"]
@@ -58,19 +58,22 @@ def run(
     *,
     source: str | None = None,
     max_seconds: float = 0.0,
+    timeline: bool = False,
 ) -> Ran:
     """Run a printed function on the host model.
 
     Parameters
     ----------
     kernel : DeviceKernel
-        What `uir_tvm.target.cuda.lower` gives.
+        What the lowering of a target gives, such as `uir_tvm.target.cuda.lower`.
     inputs : sequence of ndarray
         The ``in`` and ``inout`` parameters in their order, of any shape with as many elements.
     source : str, optional
         Another text of the same kernels, to be run instead of the kernel's own.
     max_seconds : float
         Ends a launch that takes longer, with a finding; 0: no limit.
+    timeline : bool
+        Whether results hold the modelled time of each instruction, where the model counts time.
 
     Raises
     ------
@@ -79,11 +82,12 @@ def run(
     ToolchainError
         The text does not compile.
     """
-    compiled = simt.compile(kernel.source if source is None else source)
+    model = MODELS[kernel.kind]
+    compiled = model.compile(kernel.source if source is None else source)
     memories = _place(kernel, inputs)
     for workspace in kernel.workspace:
         memories[workspace.name] = Memory(workspace.nbytes, np.uint8, workspace.name)
-    results = _launches(kernel, compiled, memories, max_seconds)
+    results = _launches(kernel, model, compiled, memories, max_seconds, timeline)
     outputs = [p.name for p in kernel.params if p.role != "in"]
     return Ran(
         {name: memories[name].array.copy() for name in outputs},
@@ -111,22 +115,75 @@ def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, Memo
 
 
 def _launches(
-    kernel: DeviceKernel, compiled: pathlib.Path, memories: Mapping[str, Memory], max_seconds: float
+    kernel: DeviceKernel,
+    model: _Model,
+    compiled: pathlib.Path,
+    memories: Mapping[str, Memory],
+    max_seconds: float,
+    timeline: bool,
 ) -> list[Result]:
     results = []
     for one in kernel.launches:
-        result = launch(
-            compiled,
-            one.name,
-            [memories[name] for name in one.params],
-            grid=one.grid,
-            block=one.block,
-            shared_bytes=one.shared_bytes,
-            cooperative=one.cooperative,
-            max_seconds=max_seconds,
-            names=one.params,
-        )
+        arguments = [memories[name] for name in one.params]
+        result = model.launch(kernel, one, compiled, arguments, max_seconds, timeline)
         results.append(result)
         if result.findings:
             break
     return results
+
+
+def _on_simt(
+    _kernel: DeviceKernel,
+    one: Launch,
+    compiled: pathlib.Path,
+    arguments: Sequence[Memory],
+    max_seconds: float,
+    _timeline: bool,
+) -> Result:
+    return launch(
+        compiled,
+        one.name,
+        arguments,
+        grid=one.grid,
+        block=one.block,
+        shared_bytes=one.shared_bytes,
+        cooperative=one.cooperative,
+        max_seconds=max_seconds,
+        names=one.params,
+    )
+
+
+def _on_ascend(
+    kernel: DeviceKernel,
+    one: Launch,
+    compiled: pathlib.Path,
+    arguments: Sequence[Memory],
+    max_seconds: float,
+    timeline: bool,
+) -> Result:
+    return ascend.launch(
+        compiled,
+        one.name,
+        arguments,
+        blocks=one.grid,
+        core=one.core,
+        device=kernel.device,
+        max_seconds=max_seconds,
+        names=one.params,
+        timeline=timeline,
+    )
+
+
+@attrs.frozen
+class _Model:
+    """How texts of a kind of hardware are compiled for its host model, and one of their kernels is launched."""
+
+    compile: Callable[[str], pathlib.Path]
+    launch: Callable[[DeviceKernel, Launch, pathlib.Path, Sequence[Memory], float, bool], Result]
+
+
+#: Kind of hardware -> its host model.
+MODELS: Mapping[str, _Model] = {
+    "cuda": _Model(simt.compile, _on_simt),
+    "ascend": _Model(ascend.compile, _on_ascend),
+}

@@ -26,7 +26,10 @@ typedef struct {
   const UirSimtArg* args;
   int32_t num_args;
   int32_t blocks;
-  /*! \brief "aiv": a block is a vector core; "aic": a cube core; "mix": a cube core and its two vector cores. */
+  /*!
+   * \brief "aiv": a block is a vector core; "aic": a cube core; "mix_1_1" and "mix_1_2" (or "mix"): a cube core with
+   * one or two vector cores.
+   */
   const char* core;
   /*!
    * \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
@@ -51,7 +54,8 @@ typedef struct {
  *                  "count": int}, ...],
  *    "counters": {name: int},
  *    "modelled": {"seconds": float, "bound": str, "pipes": {name: {"busy_seconds": float, "instructions": int,
- *                 "bytes": int}}, "timeline": [{"core": int, "pipe": str, "line": int, "start": float, "end": float}]}}
+ *                 "bytes": int}}, "timeline": [{"core": int, "pipe": str, "name": str, "line": int,
+ *                                             "start": float, "end": float}]}}
  *   `ok` is true where nothing was found. Numbers are -1 and texts empty where they do not apply. Modelled times are of
  *   the device, in seconds; "seconds" is what the model took on this machine.
  * \return 0: ran without a finding; 1: ran, with findings; 2: could not run.

@@ -141,8 +141,14 @@ uint64_t uir_ascendc_buffer(int memory, uint64_t bytes, int line) { return Take(
 
 int uir_ascendc_queue(int memory, int from, int to, int depth, uint64_t count, uint64_t bytes, int line) {
   Core& core = *machine.core;
-  Queue queue{static_cast<uint32_t>(memory), static_cast<uint32_t>(from), static_cast<uint32_t>(to), depth,
-              (bytes + 31) / 32 * 32, {}, {}, 0};
+  Queue queue{static_cast<uint32_t>(memory),
+              static_cast<uint32_t>(from),
+              static_cast<uint32_t>(to),
+              depth,
+              (bytes + 31) / 32 * 32,
+              {},
+              {},
+              0};
   uint64_t address = Take(memory, count, bytes, line);
   for (uint64_t i = 0; i < count; ++i) {
     queue.buffers.emplace_back();

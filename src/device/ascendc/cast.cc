@@ -248,8 +248,8 @@ void RoundLoop(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScalar&,
 Loop CastOf(uint32_t from, uint32_t to, int mode) {
   if (from == kUirFloat && to == kUirFloat) {
     // To an integer that stays a float.
-    constexpr Loop loops[] = {nullptr,           RoundLoop<kRint>,  RoundLoop<kFloor>, RoundLoop<kCeil>,
-                              RoundLoop<kRound>, RoundLoop<kTrunc>, nullptr};
+    constexpr Loop loops[] = {
+        nullptr, RoundLoop<kRint>, RoundLoop<kFloor>, RoundLoop<kCeil>, RoundLoop<kRound>, RoundLoop<kTrunc>, nullptr};
     return mode >= 0 && mode <= kOdd ? loops[mode] : nullptr;
   }
   auto found = Casts().find({from, to, mode});

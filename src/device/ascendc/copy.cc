@@ -118,8 +118,7 @@ void Accumulate(uint8_t* into, const uint8_t* from, size_t bytes, uint32_t type)
     case kUirInt32:
       return Combine<uint32_t>(into, from, bytes, [](uint32_t a, uint32_t b) { return a + b; });
     case kUirInt16:
-      return Combine<uint16_t>(into, from, bytes,
-                               [](uint16_t a, uint16_t b) { return static_cast<uint16_t>(a + b); });
+      return Combine<uint16_t>(into, from, bytes, [](uint16_t a, uint16_t b) { return static_cast<uint16_t>(a + b); });
     case kUirInt8:
       return Combine<uint8_t>(into, from, bytes, [](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a + b); });
     default:

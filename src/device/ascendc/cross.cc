@@ -103,10 +103,10 @@ extern "C" {
 void uir_ascendc_cross_set(int mode, int pipe, int id, int line) {
   Core& core = *machine.core;
   if (mode < 0 || mode > 2 || id < 0 || id > 10) {
-    Report(FindingAt("event-id",
-                     "CrossCoreSetFlag<" + std::to_string(mode) + ">(" + std::to_string(id) +
-                         "): modes are 0 to 2, flags 0 to 10",
-                     kUirMemories, static_cast<uint32_t>(pipe), line));
+    Report(FindingAt(
+        "event-id",
+        "CrossCoreSetFlag<" + std::to_string(mode) + ">(" + std::to_string(id) + "): modes are 0 to 2, flags 0 to 10",
+        kUirMemories, static_cast<uint32_t>(pipe), line));
     return;
   }
   if (mode == 2 && machine.core_kind != "mix") {

@@ -12,8 +12,8 @@ namespace {
 
 constexpr const char* kPipeNames[] = {"S", "V", "M", "MTE1", "MTE2", "MTE3", "FIX", "ALL"};
 constexpr const char* kMemoryNames[] = {"GM", "UB", "L1", "L0A", "L0B", "L0C", "BT", "FB", "none"};
-constexpr const char* kTypeNames[] = {"half",     "bfloat16_t", "float",    "int8_t",  "uint8_t",  "int16_t", "uint16_t",
-                                      "int32_t", "uint32_t",   "int64_t", "uint64_t", "double", "int4b_t"};
+constexpr const char* kTypeNames[] = {"half",    "bfloat16_t", "float",   "int8_t",   "uint8_t", "int16_t", "uint16_t",
+                                      "int32_t", "uint32_t",   "int64_t", "uint64_t", "double",  "int4b_t"};
 constexpr uint64_t kTypeBytes[] = {2, 2, 4, 1, 1, 2, 2, 4, 4, 8, 8, 8, 1};
 
 Cost CostOf(const JsonValue& value) {
@@ -25,8 +25,11 @@ void ReadFigures(const JsonValue& figures, Device* device) {
   struct {
     uint32_t memory;
     const char* name;
-  } sizes[] = {{kUirUb, "ub_bytes"},   {kUirL1, "l1_bytes"},   {kUirL0a, "l0a_bytes"},
-               {kUirL0b, "l0b_bytes"}, {kUirL0c, "l0c_bytes"}};
+  } sizes[] = {{kUirUb, "ub_bytes"},
+               {kUirL1, "l1_bytes"},
+               {kUirL0a, "l0a_bytes"},
+               {kUirL0b, "l0b_bytes"},
+               {kUirL0c, "l0c_bytes"}};
   for (const auto& size : sizes) {
     uint64_t& bytes = device->bytes[size.memory];
     bytes = static_cast<uint64_t>(figures.NumberAt(size.name, static_cast<double>(bytes)));
@@ -83,7 +86,9 @@ std::string ReadDevice(const char* json, Device* device) {
 }
 
 const char* PipeName(uint32_t pipe) { return kPipeNames[pipe <= kUirAll ? pipe : uint32_t{kUirAll}]; }
-const char* MemoryName(uint32_t memory) { return kMemoryNames[memory <= kUirMemories ? memory : uint32_t{kUirMemories}]; }
+const char* MemoryName(uint32_t memory) {
+  return kMemoryNames[memory <= kUirMemories ? memory : uint32_t{kUirMemories}];
+}
 const char* TypeName(uint32_t type) { return type < kUirTypes ? kTypeNames[type] : "?"; }
 uint64_t TypeBytes(uint32_t type) { return type < kUirTypes ? kTypeBytes[type] : 1; }
 

@@ -83,23 +83,26 @@ bool Instruction::PlaceLocal(Operand* operand, int64_t alignment) {
     return false;
   }
   if (tensor.address % static_cast<uint64_t>(alignment) != 0) {
-    Fault("misaligned", "the " + role + " begins at byte " + Hex(tensor.address) + " of the " + where + "; " +
-                            std::to_string(alignment) + " bytes of alignment are needed",
+    Fault("misaligned",
+          "the " + role + " begins at byte " + Hex(tensor.address) + " of the " + where + "; " +
+              std::to_string(alignment) + " bytes of alignment are needed",
           tensor.memory);
     return false;
   }
   int64_t end = operand->ranges.End(), begin = operand->ranges.Begin();
   if (begin < 0 || tensor.address + static_cast<uint64_t>(end) > memory.bytes) {
-    Fault("out-of-bounds", "the " + role + " reaches byte " + std::to_string(static_cast<int64_t>(tensor.address) + end) +
-                               " of the " + where + ", which has " + std::to_string(memory.bytes),
+    Fault("out-of-bounds",
+          "the " + role + " reaches byte " + std::to_string(static_cast<int64_t>(tensor.address) + end) + " of the " +
+              where + ", which has " + std::to_string(memory.bytes),
           tensor.memory);
     return false;
   }
   // A tensor owns the rest of its last block.
   int64_t owned = static_cast<int64_t>((tensor.address + tensor.bytes + 31) / 32 * 32 - tensor.address);
   if (end > owned || (tensor.bytes == 0 && end > 0)) {
-    Fault("out-of-bounds", "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
-                               std::to_string(end) + " are touched",
+    Fault("out-of-bounds",
+          "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
+              std::to_string(end) + " are touched",
           tensor.memory);
     return false;
   }
@@ -118,7 +121,8 @@ bool Instruction::PlaceGlobal(Operand* operand) {
   engine::Allocation* allocation = engine::Memory::Global().Find(address);
   if (!allocation || !allocation->Holds(address, bytes)) {
     std::string label = allocation && !allocation->label.empty() ? " near " + allocation->label : "";
-    Fault("out-of-bounds", "the " + role + " of " + std::to_string(bytes) + " bytes leaves global memory" + label, kUirGm);
+    Fault("out-of-bounds", "the " + role + " of " + std::to_string(bytes) + " bytes leaves global memory" + label,
+          kUirGm);
     return false;
   }
   if (!machine.parameters.empty()) {
@@ -129,16 +133,21 @@ bool Instruction::PlaceGlobal(Operand* operand) {
       if (tensor.address + 1 > range.begin && (!nearest || range.begin > nearest->begin)) nearest = &range;
     }
     if (!inside) {
-      std::string of = nearest ? " of `" + nearest->name + "`, which has " + std::to_string(nearest->end - nearest->begin) : "";
+      std::string of =
+          nearest ? " of `" + nearest->name + "`, which has " + std::to_string(nearest->end - nearest->begin) : "";
       int64_t at = nearest ? static_cast<int64_t>(first - nearest->begin) : 0;
-      Fault("out-of-bounds", "the " + role + " covers bytes " + std::to_string(at) + " to " +
-                                 std::to_string(at + static_cast<int64_t>(bytes)) + of, kUirGm);
+      Fault("out-of-bounds",
+            "the " + role + " covers bytes " + std::to_string(at) + " to " +
+                std::to_string(at + static_cast<int64_t>(bytes)) + of,
+            kUirGm);
       return false;
     }
   }
   if (tensor.bytes != ~uint64_t{0} && static_cast<uint64_t>(end) > tensor.bytes) {
-    Fault("out-of-bounds", "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
-                               std::to_string(end) + " are touched", kUirGm);
+    Fault("out-of-bounds",
+          "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
+              std::to_string(end) + " are touched",
+          kUirGm);
     return false;
   }
   operand->data = reinterpret_cast<uint8_t*>(tensor.address);
@@ -171,11 +180,11 @@ void Instruction::Judge(const Operand& operand) {
   }
   if (!race) return;
   bool same_pipe = Epoch::Actor(race) == Epoch::Actor(epoch_);
-  std::string what = name_ + ": the " + operand.role + " in " + MemoryName(operand.tensor.memory) + " is " +
-                     (operand.write ? "written" : "read") + " while line " + std::to_string(Epoch::Line(race)) +
-                     (same_pipe ? " on the same pipe may still run: PipeBarrier<PIPE_" + std::string(PipeName(pipe_)) +
-                                      "> is missing"
-                                : std::string(" on ") + PipeName(Epoch::Pipe(race)) + " is not ordered with it");
+  std::string what =
+      name_ + ": the " + operand.role + " in " + MemoryName(operand.tensor.memory) + " is " +
+      (operand.write ? "written" : "read") + " while line " + std::to_string(Epoch::Line(race)) +
+      (same_pipe ? " on the same pipe may still run: PipeBarrier<PIPE_" + std::string(PipeName(pipe_)) + "> is missing"
+                 : std::string(" on ") + PipeName(Epoch::Pipe(race)) + " is not ordered with it");
   Finding finding = FindingAt("race", what, operand.tensor.memory, pipe_, line_);
   SetOther(&finding, race);
   Report(finding);
@@ -222,7 +231,7 @@ void Instruction::End(double cycles, double latency, int64_t bytes) {
   use.busy += cycles;
   ++use.instructions;
   use.bytes += bytes;
-  if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, line_, start, end});
+  if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, name_, line_, start, end});
 }
 
 void Instruction::EndTransfer(const Operand& global, int64_t rows, bool write) {
@@ -234,8 +243,7 @@ void Instruction::EndTransfer(const Operand& global, int64_t rows, bool write) {
     GlobalShadow* shadow = ShadowOf(global.allocation);
     auto base = static_cast<size_t>(global.data - global.allocation->data);
     for (const Range& range : global.ranges.list()) {
-      held += TouchLines(shadow, base + static_cast<size_t>(range.begin),
-                         static_cast<size_t>(range.bytes));
+      held += TouchLines(shadow, base + static_cast<size_t>(range.begin), static_cast<size_t>(range.bytes));
     }
   }
   double start = Start(), moved = static_cast<double>(bytes - held);
@@ -252,7 +260,7 @@ void Instruction::EndTransfer(const Operand& global, int64_t rows, bool write) {
   use.busy += own;  // without the time that other transfers use the memory
   ++use.instructions;
   use.bytes += bytes;
-  if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, line_, start, end + cost.start});
+  if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, name_, line_, start, end + cost.start});
 }
 
 }  // namespace ascendc

@@ -35,9 +35,9 @@ void CheckRepeat(int64_t repeat, Instruction* instruction) {
 }
 
 void CheckStride(const UirStride& stride, int64_t most_block, int64_t most_repeat, Instruction* instruction) {
-  instruction->Need(stride.block >= 0 && stride.block <= most_block, "limit",
-                    "a block stride is " + std::to_string(stride.block) + "; 0 to " + std::to_string(most_block) +
-                        " are possible");
+  instruction->Need(
+      stride.block >= 0 && stride.block <= most_block, "limit",
+      "a block stride is " + std::to_string(stride.block) + "; 0 to " + std::to_string(most_block) + " are possible");
   instruction->Need(stride.repeat >= 0 && stride.repeat <= most_repeat, "limit",
                     "a repeat stride is " + std::to_string(stride.repeat) + "; 0 to " + std::to_string(most_repeat) +
                         " are possible");

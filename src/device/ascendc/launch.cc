@@ -59,11 +59,14 @@ std::string Prepare(const UirAscendcLaunch& launch, engine::Arguments* arguments
   std::string error = ReadDevice(launch.device, &machine.device);
   if (!error.empty()) return error;
   machine.core_kind = launch.core ? launch.core : "aiv";
-  if (machine.core_kind != "aiv" && machine.core_kind != "aic" && machine.core_kind != "mix") {
-    return "a launch on '" + machine.core_kind + "': the model has aiv, aic and mix";
+  if (machine.core_kind == "mix") machine.core_kind = "mix_1_2";
+  static const std::map<std::string, size_t> kinds = {{"aiv", 1}, {"aic", 1}, {"mix_1_1", 2}, {"mix_1_2", 3}};
+  auto kind = kinds.find(machine.core_kind);
+  if (kind == kinds.end()) {
+    return "a launch on '" + machine.core_kind + "': the model has aiv, aic, mix_1_1 and mix_1_2";
   }
   machine.blocks = launch.blocks;
-  size_t each = machine.core_kind == "mix" ? 3 : 1, cores = static_cast<size_t>(launch.blocks) * each;
+  size_t each = kind->second, cores = static_cast<size_t>(launch.blocks) * each;
   if (launch.blocks < 1 || cores >= engine::Epoch::kMaxCores) {
     return std::to_string(launch.blocks) + " blocks: the model runs 1 to " +
            std::to_string((engine::Epoch::kMaxCores - 1) / each);
@@ -99,8 +102,7 @@ void Reset(const UirAscendcLaunch& launch) {
   machine.global.clear();
   machine.touched_bytes = 0;
   machine.memory_bytes = 0;
-  machine.findings.reset(
-      new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
+  machine.findings.reset(new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
   machine.counters.clear();
   machine.moments.clear();
 }

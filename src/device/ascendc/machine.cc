@@ -110,7 +110,8 @@ void MakeCores() {
   };
   std::vector<Kind> kinds{{true, 0}};
   if (machine.core_kind == "aic") kinds = {{false, 0}};
-  if (machine.core_kind == "mix") kinds = {{false, 0}, {true, 0}, {true, 1}};
+  if (machine.core_kind == "mix_1_1") kinds = {{false, 0}, {true, 0}};
+  if (machine.core_kind == "mix_1_2") kinds = {{false, 0}, {true, 0}, {true, 1}};
   auto count = static_cast<uint32_t>(machine.blocks * static_cast<int64_t>(kinds.size()));
   for (int64_t block = 0; block < machine.blocks; ++block) {
     for (const Kind& kind : kinds) {
@@ -118,7 +119,8 @@ void MakeCores() {
       core->vector = kind.vector;
       core->block = block;
       core->sub_block = kind.sub_block;
-      core->block_index = kinds.size() > 1 && kind.vector ? block * 2 + kind.sub_block : block;
+      auto vectors = static_cast<int64_t>(kinds.size()) - 1;
+      core->block_index = vectors > 0 && kind.vector ? block * vectors + kind.sub_block : block;
       machine.cores.push_back(std::move(core));
     }
   }
@@ -145,10 +147,11 @@ void ReportStuck() {
     if (core->done) continue;
     machine.core = core.get();
     bool all = core->wait_flag < 0;
-    Report(FindingAt("deadlock",
-                     all ? "waits in SyncAll for cores that have ended or wait for something else"
-                         : "waits for flag " + std::to_string(core->wait_flag) + " of another core, which never sets it",
-                     kUirMemories, core->wait_pipe, core->wait_line));
+    Report(
+        FindingAt("deadlock",
+                  all ? "waits in SyncAll for cores that have ended or wait for something else"
+                      : "waits for flag " + std::to_string(core->wait_flag) + " of another core, which never sets it",
+                  kUirMemories, core->wait_pipe, core->wait_line));
   }
   machine.core = nullptr;
 }

@@ -87,6 +87,7 @@ struct PipeUse {
 struct Moment {
   uint32_t core;
   uint32_t pipe;
+  std::string name;
   int line;
   double start;
   double end;
@@ -96,8 +97,8 @@ struct Core {
   Core(uint32_t index, uint32_t cores) : pipes(index, cores) {}
 
   bool vector{true};
-  int64_t block{0};       // of the launch
-  int64_t sub_block{0};   // which vector core of its block
+  int64_t block{0};        // of the launch
+  int64_t sub_block{0};    // which vector core of its block
   int64_t block_index{0};  // what GetBlockIdx gives
   engine::Pipes pipes;
   std::array<LocalMemory, kUirMemories> memory;
@@ -125,6 +126,7 @@ struct Core {
   int wait_line{0};
   std::map<int, std::deque<engine::Pipes::Known>> arrived;  // flags of other cores, by id
 
+  /*! \brief Kind, as findings call it. */
   std::string Name() const { return vector ? "aiv" : "aic"; }
 };
 

@@ -63,6 +63,7 @@ std::string ModelledJson() {
       moments.push_back(JsonObject()
                             .Number("core", moment.core)
                             .Text("pipe", PipeName(moment.pipe))
+                            .Text("name", moment.name)
                             .Number("line", moment.line)
                             .Real("start", moment.start / rate)
                             .Real("end", moment.end / rate)

@@ -27,9 +27,7 @@ std::string FlagName(int from, int to, int id) {
 /*! \brief The flag, or null after a finding. */
 Flag* FlagOf(int from, int to, int id, int pipe, int line) {
   Core& core = *machine.core;
-  const char* wrong = id < 0 || id > 7               ? "event-id"
-                      : !HasPipe(core, from) || !HasPipe(core, to) ? "pipe"
-                                                                   : nullptr;
+  const char* wrong = id < 0 || id > 7 ? "event-id" : !HasPipe(core, from) || !HasPipe(core, to) ? "pipe" : nullptr;
   if (wrong) {
     std::string what = "flag " + FlagName(from, to, id);
     what += id < 0 || id > 7 ? ": ids are 0 to 7" : ": this core has no such pipe";

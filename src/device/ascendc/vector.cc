@@ -41,9 +41,10 @@ void CheckOverlap(const UirVector& vector, const Operand& dst, const Operand& sr
   auto begin = [](const Operand& o) { return static_cast<int64_t>(o.tensor.address) + o.ranges.Begin(); };
   auto end = [](const Operand& o) { return static_cast<int64_t>(o.tensor.address) + o.ranges.End(); };
   if (end(src) <= begin(dst) || end(dst) <= begin(src)) return;
-  bool same = src.tensor.address == dst.tensor.address && to.size == from.size &&
-              (vector.lanes.form == kUirCount ||
-               (to.stride.block == from.stride.block && (to.stride.repeat == from.stride.repeat || vector.lanes.repeat <= 1)));
+  bool same =
+      src.tensor.address == dst.tensor.address && to.size == from.size &&
+      (vector.lanes.form == kUirCount ||
+       (to.stride.block == from.stride.block && (to.stride.repeat == from.stride.repeat || vector.lanes.repeat <= 1)));
   if (same) return;
   // The hulls meet; the bytes may still be apart.
   int64_t shift = static_cast<int64_t>(src.tensor.address) - static_cast<int64_t>(dst.tensor.address);

@@ -15,17 +15,7 @@ extern "C" {
 #define UIR_ASCENDC_ABI __attribute__((visibility("default")))
 
 /*! \brief Memories; those of a core are addressed from 0. */
-enum UirMemory {
-  kUirGm,
-  kUirUb,
-  kUirL1,
-  kUirL0a,
-  kUirL0b,
-  kUirL0c,
-  kUirBias,
-  kUirFixbuf,
-  kUirMemories
-};
+enum UirMemory { kUirGm, kUirUb, kUirL1, kUirL0a, kUirL0b, kUirL0c, kUirBias, kUirFixbuf, kUirMemories };
 
 /*! \brief Pipes of a core. */
 enum UirPipe { kUirS, kUirV, kUirM, kUirMte1, kUirMte2, kUirMte3, kUirFix, kUirAll, kUirPipes = kUirAll };
@@ -235,7 +225,7 @@ UIR_ASCENDC_ABI int64_t uir_ascendc_block_index(void);
 UIR_ASCENDC_ABI int64_t uir_ascendc_block_count(void);
 UIR_ASCENDC_ABI int64_t uir_ascendc_sub_block(void);
 UIR_ASCENDC_ABI int uir_ascendc_is_vector_core(void);
-/*! \brief What the text says of the kernel: "aiv", "aic" or "mix". */
+/*! \brief What the text says of the kernel: as `core` of a launch. */
 UIR_ASCENDC_ABI void uir_ascendc_task_type(const char* core, int line);
 UIR_ASCENDC_ABI void uir_ascendc_fail(const char* kind, const char* what, int line);
 

@@ -75,10 +75,10 @@ class TQueBind {
 
  private:
   friend class TPipe;
-  static constexpr TPosition kPosition = uir_ascendc::MemoryOf(src) == kUirGm || dst == TPosition::A2 ||
-                                                 dst == TPosition::B2 || dst == TPosition::C2
-                                             ? dst
-                                             : src;
+  static constexpr TPosition kPosition =
+      uir_ascendc::MemoryOf(src) == kUirGm || dst == TPosition::A2 || dst == TPosition::B2 || dst == TPosition::C2
+          ? dst
+          : src;
 
   template <typename T>
   LocalTensor<T> Step(int step, Site at) {

@@ -31,7 +31,8 @@
 
 #define UIR_CORE_OF_KERNEL_TYPE_AIV_ONLY "aiv"
 #define UIR_CORE_OF_KERNEL_TYPE_AIC_ONLY "aic"
-#define UIR_CORE_OF_KERNEL_TYPE_MIX_AIC_1_2 "mix"
+#define UIR_CORE_OF_KERNEL_TYPE_MIX_AIC_1_1 "mix_1_1"
+#define UIR_CORE_OF_KERNEL_TYPE_MIX_AIC_1_2 "mix_1_2"
 #define KERNEL_TASK_TYPE_DEFAULT(type) uir_ascendc_task_type(UIR_CORE_OF_##type, __LINE__)
 
 enum pipe_t { PIPE_S, PIPE_V, PIPE_M, PIPE_MTE1, PIPE_MTE2, PIPE_MTE3, PIPE_FIX, PIPE_ALL };

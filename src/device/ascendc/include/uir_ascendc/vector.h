@@ -107,24 +107,23 @@ inline void Run(const UirVector& vector, int line) { uir_ascendc_vector(&vector,
 
 namespace AscendC {
 
-#define UIR_UNARY(Name)                                                                                          \
-  template <typename T, bool isSetMask = true>                                                                   \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[], const Given repeatTime,       \
-            const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {                                     \
-    uir_ascendc::Run(                                                                                            \
-        uir_ascendc::Unary(#Name, dst, src, uir_ascendc::Bits(mask, repeatTime, isSetMask), repeatParams),       \
-        at.line());                                                                                              \
-  }                                                                                                              \
-  template <typename T, bool isSetMask = true>                                                                   \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, const Given repeatTime,         \
-            const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {                                     \
-    uir_ascendc::Run(                                                                                            \
-        uir_ascendc::Unary(#Name, dst, src, uir_ascendc::Masked(mask, repeatTime, isSetMask), repeatParams),     \
-        at.line());                                                                                              \
-  }                                                                                                              \
-  template <typename T>                                                                                          \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, Site at = Site::Here()) { \
-    uir_ascendc::Run(uir_ascendc::Unary(#Name, dst, src, uir_ascendc::Counted(count)), at.line());               \
+#define UIR_UNARY(Name)                                                                                                \
+  template <typename T, bool isSetMask = true>                                                                         \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask[], const Given repeatTime,             \
+            const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {                                           \
+    uir_ascendc::Run(                                                                                                  \
+        uir_ascendc::Unary(#Name, dst, src, uir_ascendc::Bits(mask, repeatTime, isSetMask), repeatParams), at.line()); \
+  }                                                                                                                    \
+  template <typename T, bool isSetMask = true>                                                                         \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, uint64_t mask, const Given repeatTime,               \
+            const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {                                           \
+    uir_ascendc::Run(                                                                                                  \
+        uir_ascendc::Unary(#Name, dst, src, uir_ascendc::Masked(mask, repeatTime, isSetMask), repeatParams),           \
+        at.line());                                                                                                    \
+  }                                                                                                                    \
+  template <typename T>                                                                                                \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const int32_t& count, Site at = Site::Here()) {      \
+    uir_ascendc::Run(uir_ascendc::Unary(#Name, dst, src, uir_ascendc::Counted(count)), at.line());                     \
   }
 UIR_UNARY(Relu)
 UIR_UNARY(Exp)
@@ -166,26 +165,25 @@ UIR_BINARY(And)
 UIR_BINARY(Or)
 #undef UIR_BINARY
 
-#define UIR_SCALAR(Name)                                                                                        \
-  template <typename T, bool isSetMask = true>                                                                  \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask[],        \
-            const Given repeatTime, const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {            \
-    uir_ascendc::Run(uir_ascendc::WithScalar(#Name, dst, src, scalarValue,                                      \
-                                             uir_ascendc::Bits(mask, repeatTime, isSetMask), repeatParams),     \
-                     at.line());                                                                                \
-  }                                                                                                             \
-  template <typename T, bool isSetMask = true>                                                                  \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask,          \
-            const Given repeatTime, const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {            \
-    uir_ascendc::Run(uir_ascendc::WithScalar(#Name, dst, src, scalarValue,                                      \
-                                             uir_ascendc::Masked(mask, repeatTime, isSetMask), repeatParams),   \
-                     at.line());                                                                                \
-  }                                                                                                             \
-  template <typename T, bool isSetMask = true>                                                                  \
-  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count,   \
-            Site at = Site::Here()) {                                                                           \
-    uir_ascendc::Run(uir_ascendc::WithScalar(#Name, dst, src, scalarValue, uir_ascendc::Counted(count)),        \
-                     at.line());                                                                                \
+#define UIR_SCALAR(Name)                                                                                             \
+  template <typename T, bool isSetMask = true>                                                                       \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask[],             \
+            const Given repeatTime, const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {                 \
+    uir_ascendc::Run(uir_ascendc::WithScalar(#Name, dst, src, scalarValue,                                           \
+                                             uir_ascendc::Bits(mask, repeatTime, isSetMask), repeatParams),          \
+                     at.line());                                                                                     \
+  }                                                                                                                  \
+  template <typename T, bool isSetMask = true>                                                                       \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, uint64_t mask,               \
+            const Given repeatTime, const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {                 \
+    uir_ascendc::Run(uir_ascendc::WithScalar(#Name, dst, src, scalarValue,                                           \
+                                             uir_ascendc::Masked(mask, repeatTime, isSetMask), repeatParams),        \
+                     at.line());                                                                                     \
+  }                                                                                                                  \
+  template <typename T, bool isSetMask = true>                                                                       \
+  void Name(const LocalTensor<T>& dst, const LocalTensor<T>& src, const T& scalarValue, const int32_t& count,        \
+            Site at = Site::Here()) {                                                                                \
+    uir_ascendc::Run(uir_ascendc::WithScalar(#Name, dst, src, scalarValue, uir_ascendc::Counted(count)), at.line()); \
   }
 UIR_SCALAR(Adds)
 UIR_SCALAR(Muls)
@@ -219,9 +217,9 @@ void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const Loca
 template <typename T, typename U, bool isSetMask = true>
 void MulAddDst(const LocalTensor<T>& dst, const LocalTensor<U>& src0, const LocalTensor<U>& src1, const uint64_t mask,
                const Given repeatTime, const BinaryRepeatParams& repeatParams, Site at = Site::Here()) {
-  uir_ascendc::Run(uir_ascendc::Binary("MulAddDst", dst, src0, src1, uir_ascendc::Masked(mask, repeatTime, isSetMask),
-                                       repeatParams),
-                   at.line());
+  uir_ascendc::Run(
+      uir_ascendc::Binary("MulAddDst", dst, src0, src1, uir_ascendc::Masked(mask, repeatTime, isSetMask), repeatParams),
+      at.line());
 }
 
 template <typename T, typename U>
@@ -234,8 +232,7 @@ void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode&
 template <typename T, typename U, bool isSetMask = true>
 void Cast(const LocalTensor<T>& dst, const LocalTensor<U>& src, const RoundMode& roundMode, const uint64_t mask[],
           const Given repeatTime, const UnaryRepeatParams& repeatParams, Site at = Site::Here()) {
-  UirVector vector =
-      uir_ascendc::Unary("Cast", dst, src, uir_ascendc::Bits(mask, repeatTime, isSetMask), repeatParams);
+  UirVector vector = uir_ascendc::Unary("Cast", dst, src, uir_ascendc::Bits(mask, repeatTime, isSetMask), repeatParams);
   vector.mode = static_cast<int32_t>(roundMode);
   uir_ascendc::Run(vector, at.line());
 }

@@ -69,7 +69,8 @@ UIR_SIMT_EXPORT void uir_simt_mma(int kind, void* d, const void* a, const void* 
 UIR_SIMT_EXPORT void uir_simt_ldmatrix(int matrices, int transposed, uint32_t* r, const void* row);
 
 // Products of four warps (wgmma). `kind` is one of UirSimtMma and says the factors' type; a comes from registers, or
-// from memory where `a` is null. Of `across`, bit 0 says that a, bit 1 that b lies with its contracted side across rows.
+// from memory where `a` is null. Of `across`, bit 0 says that a, bit 1 that b lies with its contracted side across
+// rows.
 UIR_SIMT_EXPORT uint64_t uir_simt_wgmma_tile(const void* first, int leading, int stride, int chunks);
 UIR_SIMT_EXPORT void uir_simt_wgmma(int kind, int columns, int across, void* low, void* high, const uint32_t* a,
                                     uint64_t a_tile, uint64_t b_tile);

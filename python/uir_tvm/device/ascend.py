@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile Ascend C text for the host model of the Ascend 910B, and run its kernels there.
+
+The text is compiled as it is, by g++, against a header that stands for the toolkit's ``kernel_operator.h``.
+Its functions describe each instruction to the model's library, which checks and executes it and counts its time.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .launch import Arg, Memory, Result, answer_of, arguments, native
+from .text_model import TextModel
+
+__all__ = ["MODEL", "compile", "headers", "launch"]
+
+#: How Ascend C text is compiled.
+MODEL = TextModel(
+    name="ascendc",
+    header="kernel_operator.h",
+    prelude="kernel_operator.h",
+    suffix=".cpp",
+    # Instructions are calls of the library; what is left are loops around them and scalars.
+    flags=(
+        "-std=c++17",
+        "-O1",
+        "-fPIC",
+        "-fno-strict-aliasing",
+        "-fwrapv",
+        "-ffp-contract=off",
+        "-fno-exceptions",
+        "-fvisibility=hidden",
+        "-Wno-attributes",
+        "-Wno-unknown-pragmas",
+    ),
+    language="Ascend C",
+)
+compile = MODEL.compile
+headers = MODEL.headers
+
+
+class _Launch(ctypes.Structure):
+    _fields_ = [
+        ("library", ctypes.c_char_p),
+        ("kernel", ctypes.c_char_p),
+        ("args", ctypes.POINTER(Arg)),
+        ("num_args", ctypes.c_int32),
+        ("blocks", ctypes.c_int32),
+        ("core", ctypes.c_char_p),
+        ("device", ctypes.c_char_p),
+        ("max_findings", ctypes.c_int32),
+        ("max_seconds", ctypes.c_double),
+        ("timeline", ctypes.c_int32),
+    ]
+
+
+@functools.cache
+def _entry() -> Any:
+    run = native().uir_ascendc_launch
+    run.argtypes = [ctypes.POINTER(_Launch), ctypes.POINTER(ctypes.c_void_p)]
+    return run
+
+
+def launch(
+    compiled: pathlib.Path,
+    kernel: str,
+    args: Sequence[np.ndarray | Memory | int],
+    *,
+    blocks: int,
+    core: str = "aiv",
+    device: Mapping[str, Any] | None = None,
+    max_findings: int = 16,
+    max_seconds: float = 0.0,
+    names: Sequence[str] = (),
+    timeline: bool = False,
+) -> Result:
+    """Run one kernel.
+
+    Parameters
+    ----------
+    compiled : pathlib.Path
+        From `compile`.
+    args : sequence of ndarray, Memory or int
+        Arrays are copied to the device and back; all of their bytes count as written.
+    blocks : int
+        Of the launch.
+    core : str
+        What a block is: ``aiv`` a vector core, ``aic`` a cube core, ``mix_1_1`` and ``mix_1_2`` (or ``mix``) a
+        cube core with one or two vector cores.
+    device : mapping, optional
+        Sizes and costs, as `uir_tvm.target.device_kernel.describe_device` gives them; without it no time is
+        counted.
+    max_seconds : float
+        Ends a launch that takes longer, with a finding; 0: no limit.
+    names : sequence of str
+        Of the parameters, for findings.
+    timeline : bool
+        Whether the result holds each instruction with its modelled time.
+
+    Returns
+    -------
+    Result
+        With all findings; `Result.check` raises them. ``modelled`` is the modelled time.
+
+    Raises
+    ------
+    DeviceModelError
+        The launch cannot run at all: no such kernel, or a shape that no device takes.
+    """
+    given = arguments(args, names)
+    request = _Launch(
+        str(compiled).encode(),
+        kernel.encode(),
+        given,
+        len(args),
+        blocks,
+        core.encode(),
+        json.dumps(device).encode() if device is not None else None,
+        max_findings,
+        max_seconds,
+        int(timeline),
+    )
+    text = ctypes.c_void_p()
+    _entry()(ctypes.byref(request), ctypes.byref(text))
+    return answer_of(text, kernel, compiled)

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Compile a device's text for its host model: by g++, as it is, against headers that stand for the vendor's."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import attrs
+
+from .. import options
+from ..errors import EnvironmentMismatchError, ToolchainError
+
+__all__ = ["LIMIT", "TextModel", "compiler", "library"]
+
+#: How kernels are linked: the models' library is loaded already when they are.
+LINKED = "-luir_device"
+#: Seconds that one compilation may take.
+LIMIT = 600
+
+
+def library() -> pathlib.Path:
+    """The library of all host models, which compiled kernels are linked against.
+
+    Raises
+    ------
+    EnvironmentMismatchError
+        It was not built.
+    """
+    path = pathlib.Path(__file__).parent.with_name("libuir_device.so")
+    if not path.is_file():
+        raise EnvironmentMismatchError(
+            f"The native library {path.name} is missing in {path.parent}: "
+            "build it with `pip install -e .` in the source tree."
+        )
+    return path
+
+
+def compiler() -> str:
+    """The path of g++.
+
+    Raises
+    ------
+    ToolchainError
+        There is none.
+    """
+    found = shutil.which("g++")
+    if found is None:
+        raise ToolchainError(
+            "There is no g++, with which the host models of devices compile kernels.",
+            where="PATH",
+            need="GCC 11 or newer with its C++ compiler",
+            remedy="install it (Debian: apt-get install g++), or run on the device",
+        )
+    return found
+
+
+@attrs.frozen
+class TextModel:
+    """How a kind of device's text is compiled.
+
+    Parameters
+    ----------
+    name : str
+        Of the model's folder in ``src/device``, and of that in which compiled kernels are kept.
+    header : str
+        A header of the model that texts include.
+    prelude : str
+        What stands before every text, and is compiled once: reading it takes longer than most texts.
+    suffix : str
+        End of the name of a file that holds text.
+    flags : tuple of str
+        For g++.
+    language : str
+        What the text is, for errors.
+    """
+
+    name: str
+    header: str
+    prelude: str
+    suffix: str
+    flags: tuple[str, ...]
+    language: str
+
+    def headers(self) -> pathlib.Path:
+        """The folder of the model's headers: in the source tree, or beside the package in an installed wheel.
+
+        Raises
+        ------
+        EnvironmentMismatchError
+            It is in neither.
+        """
+        package = pathlib.Path(__file__).resolve().parents[1]
+        source = package.parents[1] / "src" / "device" / self.name / "include"
+        for folder in (source, package / f"{self.name}_include"):
+            if (folder / self.header).is_file():
+                return folder
+        raise EnvironmentMismatchError(
+            f"The headers of the host model are missing in {package}: install it again."
+        )
+
+    def compile(self, source: str, *, limit: float = LIMIT) -> pathlib.Path:
+        """Compile a text; the result is kept, and found again by its hash.
+
+        Parameters
+        ----------
+        source : str
+            As the printer emits it.
+        limit : float
+            Seconds that the compiler may take.
+
+        Returns
+        -------
+        pathlib.Path
+            A shared object that exports the kernels; the text lies beside it.
+
+        Raises
+        ------
+        ToolchainError
+            There is no g++, or it refuses the text; ``log`` is what it wrote.
+        EnvironmentMismatchError
+            The model's library or headers are missing.
+        """
+        gxx, include, model = compiler(), self.headers(), library()
+        surroundings = _surroundings(gxx, str(include), self.flags)
+        folder = options.cache_dir() / self.name
+        target = folder / f"{hashlib.sha256(surroundings + source.encode()).hexdigest()[:32]}.so"
+        if target.is_file():
+            return target
+        folder.mkdir(parents=True, exist_ok=True)
+        prelude = self._prelude(folder, gxx, include, surroundings, limit)
+        text = target.with_suffix(self.suffix)
+        # Under names of their own first: two processes may compile the same text.
+        with tempfile.TemporaryDirectory(dir=folder) as scratch:
+            draft, built = pathlib.Path(scratch, target.name), pathlib.Path(scratch, "kernel.o")
+            pathlib.Path(scratch, text.name).write_text(source)
+            os.replace(pathlib.Path(scratch, text.name), text)
+            flags = (*self.flags, f"-I{include}", "-include", str(prelude))
+            self._run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
+            # Without the flags: a sanitizer's own library must stay out.
+            self._run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", LINKED], text, limit)
+            os.replace(draft, target)
+        return target
+
+    def _prelude(
+        self, folder: pathlib.Path, gxx: str, include: pathlib.Path, surroundings: bytes, limit: float
+    ) -> pathlib.Path:
+        header = folder / f"prelude-{surroundings.hex()[:16]}.h"
+        compiled = header.with_name(header.name + ".gch")
+        if not compiled.is_file():
+            with tempfile.TemporaryDirectory(dir=folder) as scratch:
+                plain, draft = pathlib.Path(scratch, header.name), pathlib.Path(scratch, compiled.name)
+                plain.write_text(f'#include "{self.prelude}"\n')
+                os.replace(plain, header)
+                command = [gxx, *self.flags, f"-I{include}", "-x", "c++-header", str(header), "-o", str(draft)]
+                self._run(command, header, limit)
+                os.replace(draft, compiled)
+        return header
+
+    def _run(self, command: list[str], text: pathlib.Path, limit: float) -> None:
+        """Run the compiler; its messages come in English, so that errors are found in them."""
+        environment = {**os.environ, "LC_ALL": "C"}
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=limit, check=False, env=environment
+            )
+        except subprocess.TimeoutExpired as error:
+            raise ToolchainError(
+                f"g++ did not finish in {limit:.0f} seconds.",
+                where=str(text),
+                remedy="unroll less, or raise the limit",
+            ) from error
+        if done.returncode != 0:
+            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
+            raise ToolchainError(
+                "The text does not compile for the host model.",
+                where=lines[0] if lines else str(text),
+                need=f"{self.language} of the constructs that the printer emits",
+                remedy="see the attribute log for all that g++ wrote",
+                log=done.stderr,
+            )
+
+
+@functools.cache
+def _surroundings(compiler_path: str, headers_path: str, flags: tuple[str, ...]) -> bytes:
+    """A digest of all that a compiled kernel depends on but its text."""
+    digest = hashlib.sha256(repr((flags, LINKED)).encode())
+    version = subprocess.run([compiler_path, "--version"], capture_output=True, timeout=LIMIT, check=False)
+    digest.update(version.stdout)
+    for path in sorted(pathlib.Path(headers_path).rglob("*.h")):
+        digest.update(path.name.encode() + path.read_bytes())
+    return digest.digest()
