@@ -47,7 +47,9 @@ class CMakeBuild(build_ext):
 
 
 setup(
-    # the compiler's library, and the host models of devices
-    ext_modules=[Extension("uir_tvm.libuir_tvm", sources=[]), Extension("uir_tvm.libuir_device", sources=[])],
+    # the compiler's library, the host models of devices, and what stands for the Ascend runtime
+    ext_modules=[
+        Extension(f"uir_tvm.{name}", sources=[]) for name in ("libuir_tvm", "libuir_device", "libuir_acl")
+    ],
     cmdclass={"build_ext": CMakeBuild},
 )

@@ -110,3 +110,17 @@ def test_a_convolution() -> None:
     call = convolution(conv)
     assert call.shapes == ((2, 4, 9, 8), (6, 2, 3, 2), (6,), conv.output)
     assert (call.stride, call.padding, call.dilation, call.groups) == ((2, 1), (1, 2), (1, 2), 2)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"alpha": 0.5}, "a factor"),
+        ({"activation": "relu"}, "an activation"),
+        ({"packed": True}, "packed for the CPU"),
+        ({"bias": True, "residual": "before_activation"}, "a bias and a residual"),
+    ],
+)
+def test_what_the_library_s_table_does_not_allow(more: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        products(MatmulAttrs(**_fields(CASES["contiguous"]), **more))

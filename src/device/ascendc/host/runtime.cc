@@ -28,7 +28,8 @@ int NeedDevice(const char* call) {
 
 bool Pending() {
   const State& state = Runtime();
-  return std::any_of(state.streams.begin(), state.streams.end(), [](Stream* stream) { return !stream->tasks.empty(); });
+  const auto busy = [](const Stream* stream) { return !stream->tasks.empty(); };
+  return busy(&state.standard) || std::any_of(state.streams.begin(), state.streams.end(), busy);
 }
 
 bool OnDevice(const void* data, size_t bytes) {
@@ -40,6 +41,8 @@ bool OnDevice(const void* data, size_t bytes) {
 }
 
 Stream* StreamOf(void* handle, const char* call) {
+  // Null is the device's own stream.
+  if (handle == nullptr && NeedDevice(call) == 0) return &Runtime().standard;
   auto* stream = static_cast<Stream*>(handle);
   if (Runtime().streams.count(stream) != 0) return stream;
   Fail(kRtParamInvalid, std::string(call) + ": no stream that aclrtCreateStream made.");
@@ -201,6 +204,24 @@ aclError aclrtFree(void* devPtr) {
   uir_simt_release(devPtr);
   return 0;
 }
+
+//! Not for exported projects: what the runtime of compiled models asks for beside the functions of the headers.
+extern "C" {
+
+ACL_FUNC_VISIBILITY const char* aclrtGetSocName() { return "Ascend910B2"; }
+
+ACL_FUNC_VISIBILITY aclError aclrtMemcpyAsync(void* dst, size_t destMax, const void* src, size_t count,
+                                              aclrtMemcpyKind kind, aclrtStream stream) {
+  Stream* queue = StreamOf(stream, "aclrtMemcpyAsync");
+  if (queue == nullptr) return kRtParamInvalid;
+  if (kind != ACL_MEMCPY_DEVICE_TO_DEVICE || count > destMax || !OnDevice(dst, count) || !OnDevice(src, count)) {
+    return Fail(kRtParamInvalid, "aclrtMemcpyAsync: a copy that is not within the device's memory.");
+  }
+  queue->tasks.push_back([=](double*) { return uir_simt_copy(dst, src, count); });
+  return 0;
+}
+
+}  // extern "C"
 
 aclError aclrtMemcpy(void* dst, size_t destMax, const void* src, size_t count, aclrtMemcpyKind kind) {
   if (const int code = NeedDevice("aclrtMemcpy")) return code;

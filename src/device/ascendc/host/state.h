@@ -47,6 +47,8 @@ struct Event {
 struct State {
   bool initialized = false;
   bool device = false;
+  //! The device's own stream, and those that programs made.
+  Stream standard;
   std::set<Stream*> streams;
   std::set<Event*> events;
   std::map<void*, size_t> memory;

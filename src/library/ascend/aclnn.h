@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file aclnn.h
+ * \brief Library operators on an Ascend device: calls of aclnn on TVM's stream.
+ */
+#ifndef UIR_LIBRARY_ASCEND_ACLNN_H_
+#define UIR_LIBRARY_ASCEND_ACLNN_H_
+
+#include "library/arguments.h"
+
+namespace uir::library::ascend {
+
+/*! \brief Queues a product of tensors on a device.  \throws LibraryError aclnn is missing or refuses it. */
+void RunMatmul(const MatmulAttrs& attrs, const Arguments& in);
+
+/*! \brief Queues a convolution of tensors on a device.  \throws LibraryError aclnn is missing or refuses it. */
+void RunConv2d(const Conv2dAttrs& attrs, const Arguments& in);
+
+}  // namespace uir::library::ascend
+
+#endif  // UIR_LIBRARY_ASCEND_ACLNN_H_

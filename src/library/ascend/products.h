@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file products.h
+ * \brief A product of the kernel graph as calls of aclnn: which function, on which views.
+ *
+ *   no term to add                     aclnnMatmul, with up to three batch dimensions that broadcast
+ *   a bias or a residual, one matrix   aclnnAddmm
+ *   a bias or a residual, a batch      aclnnBaddbmm, once for each outer index where batches do not join
+ *
+ * The documents that the functions were checked in: python/uir_tvm/export/ascend_api.json.
+ */
+#ifndef UIR_LIBRARY_ASCEND_PRODUCTS_H_
+#define UIR_LIBRARY_ASCEND_PRODUCTS_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "library/attrs.h"
+
+namespace uir::library::ascend {
+
+/*! \brief Which tensor of the call an operand lies in. */
+enum class Role { kA, kB, kBias, kResidual, kOut };
+
+/*! \brief A view of a tensor, in elements.  What repeats has the extent 1. */
+struct Operand {
+  Role role;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+  int64_t offset;
+};
+
+enum class Function { kMatmul, kAddmm, kBaddbmm };
+
+/*! \brief One call: (a, b, out), or (term, a, b, out) where there is one. */
+struct Product {
+  Function function;
+  std::vector<Operand> operands;
+};
+
+/*!
+ * \brief The calls that compute a product.
+ * \throws ValueError A factor, an activation, a packed weight, or more than one term to add: the table of the target's
+ *  library (`uir_tvm.library.registry.ASCEND`) has none of these.
+ */
+std::vector<Product> Products(const MatmulAttrs& attrs);
+
+/*! \brief Throws ValueError for an epilogue that a convolution does not have: anything but a bias. */
+void CheckConvolution(const Conv2dAttrs& attrs);
+
+}  // namespace uir::library::ascend
+
+#endif  // UIR_LIBRARY_ASCEND_PRODUCTS_H_
