@@ -4,6 +4,7 @@
  * \brief Ids of flags: each its own while they last, then shared by flags that are never up together.
  */
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <utility>
 
@@ -15,29 +16,42 @@ namespace codegen {
 namespace pipes {
 
 void Placer::AllocateIds() {
-  // Each round leaves fewer flags, or one more whose waits another one's sets follow; drains come last.
-  for (size_t rounds = 4 * syncs_.size() + 4; rounds > 0; --rounds) {
-    std::vector<int64_t> needed = IdsNeeded(syncs_, -1);
-    std::map<std::pair<int, int>, std::vector<int>> pairs;
-    for (int s = 0; s < static_cast<int>(syncs_.size()); ++s) {
-      if (syncs_[s].kind != Placed::Kind::kFlag) continue;
-      syncs_[s].ids = needed[s];
-      pairs[{syncs_[s].from, syncs_[s].to}].push_back(s);
+  // Each round leaves fewer flags, or lets two share an id; drains, which need none, come last.
+  size_t rounds = 4 * syncs_.size() + 4;
+  std::vector<int> full = GiveIds();
+  for (; !full.empty(); full = GiveIds()) {
+    if (rounds-- == 0) {
+      CodegenError("the flags of this device do not suffice", where_, "",
+                   std::to_string(vocabulary_.ids) + " of a pair");
     }
-    const std::vector<int>* full = nullptr;
-    for (auto& [pair, flags] : pairs) {
-      std::stable_sort(flags.begin(), flags.end(), [this](int a, int b) {
-        return std::pair(syncs_[a].body, syncs_[a].set_gap) < std::pair(syncs_[b].body, syncs_[b].set_gap);
-      });
-      if (!Share(flags) && full == nullptr) full = &flags;
-    }
-    if (full == nullptr) return;
-    Relieve(*full);
+    Relieve(full);
     LimitSets();
     Prune(true);
   }
-  CodegenError("the flags of this device do not suffice", where_, "",
-               std::to_string(vocabulary_.ids) + " of each pair");
+  // What was added early may be needless by what came later.
+  for (size_t s = syncs_.size(); s-- > 0;) {
+    if (!syncs_[s].for_sharing) continue;
+    std::vector<Placed> before = syncs_;
+    syncs_.erase(syncs_.begin() + static_cast<std::ptrdiff_t>(s));
+    if (!Valid(syncs_, -1, true) || !GiveIds().empty()) syncs_ = std::move(before);
+  }
+}
+
+std::vector<int> Placer::GiveIds() {
+  std::vector<int64_t> needed = IdsNeeded(syncs_, -1);
+  std::map<std::pair<int, int>, std::vector<int>> pairs;
+  for (int s = 0; s < static_cast<int>(syncs_.size()); ++s) {
+    if (syncs_[s].kind != Placed::Kind::kFlag) continue;
+    syncs_[s].ids = needed[s];
+    pairs[{syncs_[s].from, syncs_[s].to}].push_back(s);
+  }
+  for (auto& [pair, flags] : pairs) {
+    std::stable_sort(flags.begin(), flags.end(), [this](int a, int b) {
+      return std::pair(syncs_[a].body, syncs_[a].set_gap) < std::pair(syncs_[b].body, syncs_[b].set_gap);
+    });
+    if (!Share(flags)) return flags;
+  }
+  return {};
 }
 
 bool Placer::Share(const std::vector<int>& flags) {
@@ -67,6 +81,13 @@ bool Placer::Share(const std::vector<int>& flags) {
 
 void Placer::Relieve(const std::vector<int>& flags) {
   if (Join(flags) || Follow(flags)) return;
+  // A flag of a shorter distance needs fewer ids: the waiter is held up earlier.
+  auto longest = std::max_element(flags.begin(), flags.end(),
+                                  [this](int a, int b) { return syncs_[a].distance < syncs_[b].distance; });
+  if (syncs_[*longest].distance > 1) {
+    --syncs_[*longest].distance;
+    return;
+  }
   const Placed& last = syncs_[flags.back()];
   Placed drain = Draining(last.from, last.body, last.wait_gap);
   syncs_[flags.back()] = drain;
@@ -78,11 +99,13 @@ bool Placer::Join(const std::vector<int>& flags) {
     for (size_t j = i + 1; j < flags.size(); ++j) {
       const Placed& a = syncs_[flags[i]];
       const Placed& b = syncs_[flags[j]];
-      if (a.body != b.body || a.distance != b.distance || a.home != b.home) continue;
+      if (a.body != b.body || a.home != b.home) continue;
       int set = std::max(a.set_gap, b.set_gap), wait = std::min(a.wait_gap, b.wait_gap);
       if (a.distance == 0 && set > wait) continue;
       // How far sets come later and waits earlier than they need to.
       int cost = set - std::min(a.set_gap, b.set_gap) + std::max(a.wait_gap, b.wait_gap) - wait;
+      int items = static_cast<int>(program_.bodies[a.body].items.size());
+      cost += static_cast<int>(std::llabs(a.distance - b.distance)) * items;
       if (first >= 0 && cost >= least) continue;
       first = flags[i];
       second = flags[j];
@@ -93,28 +116,37 @@ bool Placer::Join(const std::vector<int>& flags) {
   Placed& kept = syncs_[first];
   kept.set_gap = std::max(kept.set_gap, syncs_[second].set_gap);
   kept.wait_gap = std::min(kept.wait_gap, syncs_[second].wait_gap);
+  kept.distance = std::min(kept.distance, syncs_[second].distance);
   syncs_.erase(syncs_.begin() + second);
   return true;
 }
 
 bool Placer::Follow(const std::vector<int>& flags) {
-  size_t apart = static_cast<size_t>(vocabulary_.ids);
-  for (size_t i = 0; i + apart < flags.size(); ++i) {
-    for (size_t j = flags.size() - 1; j >= i + apart; --j) {
-      const Placed& a = syncs_[flags[i]];
-      const Placed& b = syncs_[flags[j]];
-      if (a.body != 0 || b.body != 0) continue;
+  for (size_t i = 0; i < flags.size(); ++i) {
+    for (size_t j = flags.size(); j-- > i + static_cast<size_t>(vocabulary_.ids);) {
+      const Placed a = syncs_[flags[i]], b = syncs_[flags[j]];
       if (!vocabulary_.flags.count({program_.pipes[a.to], program_.pipes[a.from]})) return false;
-      if (Apart(run_, vocabulary_, syncs_, {flags[i], flags[j]})) continue;
+      if (a.body != b.body || Apart(run_, vocabulary_, syncs_, {flags[i], flags[j]})) continue;
       Placed back;
       back.from = a.to;
       back.to = a.from;
+      back.body = a.body;
       back.set_gap = a.wait_gap + 1;
       back.wait_gap = b.set_gap - 1;
-      back.for_ids = true;
+      back.for_sharing = true;
       if (back.set_gap > back.wait_gap) continue;
+      std::vector<Placed> before = syncs_;
       syncs_.push_back(back);
-      return true;
+      if (back.body > 0) {
+        // and the first one of the next iteration follows the second one
+        back.distance = 1;
+        back.home = back.body - 1;
+        back.set_gap = b.wait_gap + 1;
+        back.wait_gap = a.set_gap - 1;
+        syncs_.push_back(back);
+      }
+      if (Apart(run_, vocabulary_, syncs_, {flags[i], flags[j]})) return true;
+      syncs_ = std::move(before);
     }
   }
   return false;

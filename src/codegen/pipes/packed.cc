@@ -52,6 +52,8 @@ std::vector<Node> ReadBody(const List& list) {
       Instruction instruction;
       instruction.pipe = Text(record, "pipe");
       instruction.comment = Text(record, "comment");
+      auto blocks = record.find("blocks");
+      instruction.blocks = blocks != record.end() && (*blocks).second.cast<bool>();
       for (const ffi::Any& region : record.at("regions").cast<List>()) {
         instruction.regions.push_back(ReadRegion(region.cast<Record>()));
       }

@@ -94,6 +94,9 @@ Placed Placer::For(const Race& race, const std::vector<Race>& races) const {
     int64_t distance = b.iterations[l] - a.iterations[l];
     if (sync.distance == 0 || distance < sync.distance) sync.distance = distance;
   }
+  // As many are up at once as the distance says, and one more where the wait is behind the set.
+  int64_t most = vocabulary_.ids - (sync.set_gap <= sync.wait_gap ? 1 : 0);
+  sync.distance = std::max<int64_t>(std::min(sync.distance, most), 1);
   return sync;
 }
 
@@ -125,7 +128,7 @@ void Placer::Prune(bool ids) {
   std::vector<int> gone;
   for (int s : order) {
     int at = s - static_cast<int>(std::count_if(gone.begin(), gone.end(), [s](int other) { return other < s; }));
-    if (!Valid(syncs_, at, ids)) continue;
+    if (syncs_[at].for_sharing || !Valid(syncs_, at, ids)) continue;
     syncs_.erase(syncs_.begin() + at);
     gone.push_back(s);
   }
@@ -159,7 +162,6 @@ Placed Placer::Limiting(const Placed& flag, int64_t distance) const {
   back.wait_gap = gap;
   back.distance = distance;
   back.home = flag.body - 1;
-  back.for_ids = true;
   return back;
 }
 

@@ -54,6 +54,8 @@ class Placer {
   Placed For(const Race& race, const std::vector<Race>& races) const;
   Placed Limiting(const Placed& flag, int64_t distance) const;
   Placed Draining(int from, int body, int gap) const;
+  /*! \brief Gives all flags their ids; answers the flags of a pair for which they do not suffice. */
+  std::vector<int> GiveIds();
   /*! \brief Gives the flags of a pair their ids; answers whether these suffice. */
   bool Share(const std::vector<int>& flags);
   /*! \brief Makes do with fewer ids: joins two flags, or lets one be set only when another is over, or drains. */

@@ -91,9 +91,12 @@ class Machine {
     return clocks_[pipe].done[other] >= run_.counts[instance];
   }
 
-  void Issue(int pipe) {
-    ++issued_[pipe];
-    if (serial_[pipe]) clocks_[pipe].done[pipe] = issued_[pipe];
+  void Issue(const Op& op) {
+    ++issued_[op.pipe];
+    if (serial_[op.pipe]) clocks_[op.pipe].done[op.pipe] = issued_[op.pipe];
+    if (!op.instruction->blocks) return;
+    Clock message = AllOf(op.pipe);
+    for (Clock& clock : clocks_) clock.Join(message);
   }
 
   void Set(int sync) {
@@ -176,7 +179,7 @@ void Drive(const Run& run, const std::vector<Placed>& syncs, int without, Machin
   for (const Run::Step& step : run.steps) {
     if (step.instance >= 0) {
       if (!at_op(step.instance)) return;
-      machine->Issue(run.program.ops[run.instances[step.instance].op].pipe);
+      machine->Issue(run.program.ops[run.instances[step.instance].op]);
       continue;
     }
     for (const Action& action : actions[step.body][step.gap]) {

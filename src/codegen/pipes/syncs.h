@@ -35,8 +35,8 @@ struct Placed {
   int wait_gap = 0;
   int64_t distance = 0;
   int home = -1;
-  /*! \brief The sync is there so that ids can be used again, not for bytes. */
-  bool for_ids = false;
+  /*! \brief It is there so that two flags can share an id: one is set when the other is over. */
+  bool for_sharing = false;
   /*! \brief Its ids: first, first + 1, ..., first + ids - 1, in turn. */
   int64_t first_id = 0;
   int64_t ids = 1;

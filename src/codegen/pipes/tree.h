@@ -51,6 +51,8 @@ struct Instruction {
   std::vector<Region> regions;
   /*! \brief Short name in reports and in the comments of syncs, e.g. "load x" or "exp t1". */
   std::string comment;
+  /*! \brief The core issues nothing before it is done: it comes before whatever is issued later, on any pipe. */
+  bool blocks = false;
 };
 
 /*! \brief One printed synchronisation. */

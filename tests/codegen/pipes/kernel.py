@@ -17,9 +17,11 @@ def at(begin: Affine | int, size: int, memory: str = "ub", dims: Sequence[Sequen
     return {"memory": memory, "begin": affine(begin), "dims": [list(d) for d in dims], "bytes": size}
 
 
-def op(pipe: str, writes: Sequence[Data] = (), reads: Sequence[Data] = (), comment: str = "") -> Data:
+def op(
+    pipe: str, writes: Sequence[Data] = (), reads: Sequence[Data] = (), comment: str = "", blocks: bool = False
+) -> Data:
     regions = [{**r, "write": True} for r in writes] + [{**r, "write": False} for r in reads]
-    return {"kind": "instruction", "pipe": pipe, "comment": comment, "regions": regions}
+    return {"kind": "instruction", "pipe": pipe, "comment": comment, "blocks": blocks, "regions": regions}
 
 
 def loop(var: str, extent: int, *body: Data) -> Data:

@@ -138,6 +138,10 @@ class _Machine:
             self.accesses.setdefault(region["memory"], []).append((bits, write, start, f"op {index} {env}"))
         pipe.before = self.ancestors[start] if op["pipe"] != SERIAL else self.ancestors[done]
         pipe.done |= self.ancestors[done]
+        if op["blocks"]:
+            self.held |= self.ancestors[done]
+            for other in self.pipes.values():
+                other.before |= self.held
 
     def set(self, node: Data, env: dict[str, int]) -> Iterator[str]:
         flag = f"{node['from']}_{node['to']}", _value(node["id"], env)
