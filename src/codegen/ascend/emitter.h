@@ -50,6 +50,8 @@ class Emitter {
   Tile As(const Tile& tile, const std::string& dtype);
   /*! \brief Whether what lies outside of the target's valid box holds values that someone reads later. */
   bool SparesOutside(const ISlice& target) const { return plan_->SparesOutside(target); }
+  /*! \brief Bytes of the largest work buffer that the current iOp could get. */
+  int64_t FreeBytes() const { return plan_->FreeAt(position_); }
 
   // ---- texts ----------------------------------------------------------------------------------------------
   /*! \brief The tensor from an element on: "x", "x[128 * k]".  `more`: further elements, as text. */

@@ -46,9 +46,10 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, Emitter* e, int* position) {
 
 std::string Declaration(const Emitter::Tensor& tensor) {
   std::string type = TypeOf(tensor.dtype).stored;
+  // whole blocks, so that the last one may be worked on as a whole
+  int64_t block = kBlockBytes / TypeOf(tensor.dtype).bytes, size = (tensor.size + block - 1) / block * block;
   return TypeName("LocalTensor", {type}) + " " + tensor.name + " = " +
-         Call("", "TBuf.GetWithOffset", "member", {type},
-              {"ub", std::to_string(tensor.size), std::to_string(tensor.begin)}) +
+         Call("", "TBuf.GetWithOffset", "member", {type}, {"ub", std::to_string(size), std::to_string(tensor.begin)}) +
          ";";
 }
 

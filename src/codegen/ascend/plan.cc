@@ -5,6 +5,8 @@
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
 #include <set>
 
 #include "../error.h"
@@ -158,29 +160,75 @@ bool Plan::SparesOutside(const ISlice& target) const {
   return !BoxText(target).empty() && it != spares_.end() && it->second;
 }
 
+std::vector<std::pair<int64_t, int64_t>> Plan::TakenAt(int position, bool pointers) const {
+  std::vector<std::pair<int64_t, int64_t>> taken;
+  auto own = work_.find(position);
+  if (own != work_.end()) {
+    for (const Place& place : own->second) taken.emplace_back(place.begin, place.begin + place.bytes);
+  }
+  for (const auto& [name, place] : places_) {
+    bool alive = place.first <= position && position <= place.last;
+    if (pointers && alive) taken.emplace_back(place.begin, RoundUp(place.begin + place.bytes, kBlockBytes));
+  }
+  std::sort(taken.begin(), taken.end());
+  return taken;
+}
+
+int64_t Plan::FreeAt(int position) const {
+  auto largest = [&](int64_t from, bool pointers) {
+    int64_t most = 0, at = from;
+    for (auto [begin, end] : TakenAt(position, pointers)) {
+      most = std::max(most, begin - at);
+      at = std::max(at, RoundUp(end, kBlockBytes));
+    }
+    return std::max(most, limit_ - at);
+  };
+  return std::max(largest(peak_, false), largest(0, true)) / kBlockBytes * kBlockBytes;
+}
+
+bool Plan::RowEndsAreFree(const ISlice& slice) const {
+  int64_t bytes = BytesOf(std::string(slice->pointer->dtype)), block = kBlockBytes / bytes;
+  int64_t gap = RoundUp(slice->cols * bytes, kBlockBytes) / bytes - slice->cols;
+  if (gap == 0) return true;
+  // elements by their number modulo what all offsets and distances of rows are multiples of
+  int64_t modulus = 0;
+  auto common = [&modulus](int64_t distance) { modulus = std::gcd(modulus, std::abs(distance)); };
+  std::vector<const ISlice*> others;
+  for (const Use& use : uses_) {
+    if (use.pointer() != std::string(slice->pointer->name)) continue;
+    const ISlice& other = use.slice;
+    if (other->cols > 1 && other->col_stride != 1) return false;
+    for (const Term& term : other->offset->terms) common(term->coeff);
+    if (other->rows > 1) common(other->row_stride);
+    others.push_back(&other);
+  }
+  if (modulus == 0) modulus = RoundUp(slice->pointer->size, block);
+  auto place = [modulus](const ISlice& one) {
+    int64_t rest = one->offset->constant % modulus;
+    return rest < 0 ? rest + modulus : rest;
+  };
+  int64_t from = place(slice) + slice->cols;
+  if (from + gap > modulus) return false;
+  for (const ISlice* other : others) {
+    int64_t begin = place(*other), end = begin + (*other)->cols;
+    if (end > modulus || (begin < from + gap && from < end)) return false;
+  }
+  return true;
+}
+
 int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
   int64_t need = RoundUp(bytes, kBlockBytes);
-  std::vector<Place>& own = work_[position];
-  std::vector<std::pair<int64_t, int64_t>> taken;
-  for (const Place& place : own) taken.emplace_back(place.begin, place.begin + place.bytes);
-  // behind everything first: what shares no bytes needs no order
-  auto first_fit = [&](int64_t from) {
-    std::sort(taken.begin(), taken.end());
+  auto first_fit = [&](int64_t from, bool pointers) {
     int64_t at = from;
-    for (auto [begin, end] : taken) {
+    for (auto [begin, end] : TakenAt(position, pointers)) {
       if (begin < at + need && end > at) at = RoundUp(end, kBlockBytes);
     }
     return at;
   };
-  int64_t at = first_fit(peak_);
-  if (at + need > limit_) {
-    for (const auto& [name, place] : places_) {
-      if (place.first <= position && position <= place.last) {
-        taken.emplace_back(place.begin, place.begin + place.bytes);
-      }
-    }
-    at = first_fit(0);
-  }
+  // behind everything first: what shares no bytes needs no order
+  int64_t at = first_fit(peak_, false);
+  if (at + need > limit_) at = first_fit(0, true);
+  std::vector<Place>& own = work_[position];
   if (at + need > limit_) {
     std::string alive;
     for (const auto& [name, place] : places_) {

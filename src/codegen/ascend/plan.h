@@ -7,8 +7,8 @@
 #define UIR_CODEGEN_ASCEND_PLAN_H_
 
 #include <map>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "../uses.h"
@@ -55,9 +55,20 @@ class Plan {
   /*! \brief What must not be larger: `reg_bytes` of the hardware. */
   int64_t limit() const { return limit_; }
 
+  /*! \brief The most bytes that `Reserve` could give at a position. */
+  int64_t FreeAt(int position) const;
+
+  /*! \brief Whether what lies outside of a target's valid box holds values that someone reads later. */
   bool SparesOutside(const ISlice& target) const;
+  /*!
+   * \brief Whether nobody's values lie between the end of any row of a reg slice and the end of the row's last
+   * block, proved: then a copy by blocks may spoil it.
+   */
+  bool RowEndsAreFree(const ISlice& slice) const;
 
  private:
+  /*! \brief [begin, end) of work buffers, and of pointers that are alive, at a position, sorted. */
+  std::vector<std::pair<int64_t, int64_t>> TakenAt(int position, bool pointers) const;
   void FindLives();
   void FindSpared();
 

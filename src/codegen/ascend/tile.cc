@@ -2,7 +2,7 @@
 #include "tile.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <utility>
 
 namespace uir {
 namespace codegen {
@@ -28,6 +28,14 @@ Tile Tile::Part(int64_t row, int64_t col, int64_t part_rows, int64_t part_cols) 
   part.cols = part_cols;
   part.box = WholeBox(part_rows, part_cols);
   return part;
+}
+
+Tile Tile::Turned() const {
+  Tile turned = *this;
+  std::swap(turned.rows, turned.cols);
+  std::swap(turned.row_stride, turned.col_stride);
+  turned.box = {box.col_begin, box.col_end, box.row_begin, box.row_end};
+  return turned;
 }
 
 Tile Tile::Flat() const {
@@ -58,6 +66,15 @@ pipes::Region Tile::Region(bool write) const {
     region.dims.insert(region.dims.begin(), {rows, row_stride * bytes});
   }
   region.bytes = run * bytes;
+  return region;
+}
+
+pipes::Region Tile::Blocks(bool write) const {
+  pipes::Region region = Region(write);
+  // of a run that starts at a block the rest of its last block; else that of the first as well
+  int64_t phase = align >= kBlockBytes ? 0 : kBlockBytes - align;
+  if (phase > 0) region.begin = region.begin - Affine::Constant(phase);
+  region.bytes = (region.bytes + phase + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   return region;
 }
 

@@ -12,6 +12,7 @@
 #include "../../igraph/nodes.h"
 #include "../pipes/tree.h"
 #include "../scope.h"
+#include "bound.h"
 
 namespace uir {
 namespace codegen {
@@ -21,16 +22,6 @@ namespace ascend {
 constexpr int64_t kBlockBytes = 32;
 /*! \brief Bytes that a repeat of a vector function works on. */
 constexpr int64_t kRepeatBytes = 256;
-
-/*! \brief A bound of a valid box: a constant, or a name of an int32_t that is defined above; clamped into the shape. */
-struct Bound {
-  std::string text;
-  /*! \brief Least and greatest value. */
-  Range range;
-
-  static Bound Of(int64_t value) { return {std::to_string(value), {value, value}}; }
-  bool Constant() const { return range.Constant(); }
-};
 
 /*! \brief The valid box of a slice: rows [row_begin, row_end), columns [col_begin, col_end). */
 struct Box {
@@ -80,8 +71,12 @@ struct Tile {
   Tile Part(int64_t row, int64_t col, int64_t rows, int64_t cols) const;
   /*! \brief The same bytes as one row of `Span()` elements. */
   Tile Flat() const;
+  /*! \brief Rows and columns exchanged. */
+  Tile Turned() const;
   /*! \brief The bytes of the whole tile, as the sync planner wants them. */
   pipes::Region Region(bool write) const;
+  /*! \brief The blocks that the rows reach into: what a copy by blocks touches. */
+  pipes::Region Blocks(bool write) const;
 };
 
 /*! \brief What a call reads, what it writes. */

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file bound.h
+ * \brief Integers that are known when the kernel is printed, or only when it runs: bounds, counts, strides.
+ */
+#ifndef UIR_CODEGEN_ASCEND_BOUND_H_
+#define UIR_CODEGEN_ASCEND_BOUND_H_
+
+#include <cstdint>
+#include <string>
+
+#include "../scope.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief A constant, or a C++ expression of type int32_t with what it may be. */
+struct Bound {
+  std::string text;
+  /*! \brief Least and greatest value. */
+  Range range;
+  /*! \brief How tightly the text binds. */
+  Precedence precedence = Precedence::kAtom;
+
+  static Bound Of(int64_t value) { return {std::to_string(value), {value, value}}; }
+  bool Constant() const { return range.Constant(); }
+  /*! \brief The text, parenthesised where it binds less tightly than `at_least`. */
+  std::string Text(Precedence at_least) const;
+};
+
+Bound operator+(const Bound& a, const Bound& b);
+Bound operator-(const Bound& a, const Bound& b);
+Bound operator*(const Bound& a, int64_t factor);
+/*! \brief a / unit rounded down; a >= 0. */
+Bound FloorDiv(const Bound& a, int64_t unit);
+/*! \brief a - a / unit * unit; a >= 0. */
+Bound Mod(const Bound& a, int64_t unit);
+/*! \brief a / unit rounded up; a >= 0. */
+Bound CeilDiv(const Bound& a, int64_t unit);
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_BOUND_H_
