@@ -147,6 +147,10 @@ std::vector<Api> Rows() {
                   "dst:LT<T> src:LT<T> mask:uint64_t[0,128] repeatTime:uint8_t[0,255] repeatParams:CopyRepeatParams",
                   kWide, "", "V", kStrided, kCopy});
 
+  rows.push_back({"Copy", "bits",
+                  "dst:LT<T> src:LT<T> mask:uint64_t[2] repeatTime:uint8_t[0,255] repeatParams:CopyRepeatParams", kWide,
+                  "", "V", kStrided, kCopy});
+
   // --- reductions ----------------------------------------------------------------------------------------------
   const std::string one =
       "src is at a multiple of 32 bytes, dst at one of its element's size; dstRepStride counts "

@@ -117,7 +117,7 @@ Tile Emitter::As(const Tile& tile, const std::string& dtype) {
     other.offset = tile.offset.Scale(tile.bytes / type.bytes);
   }
   other.box = {Bound::Of(0), Bound::Of(other.rows), Bound::Of(0), Bound::Of(other.cols)};
-  other.tensor = tile.tensor + ".ReinterpretCast<" + type.stored + ">()";
+  other.tensor = Call(where(), "LocalTensor.ReinterpretCast", "member", {type.stored}, {tile.tensor});
   return other;
 }
 

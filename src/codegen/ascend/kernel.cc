@@ -116,7 +116,7 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   Emitter e(&plan, &names);
   int position = 0;
   Walk(graph->body, &e, &position);
-  pipes::Plan planned{e.Take(), {}};
+  pipes::Plan planned = pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(graph->name));
 
   Printer out;
   std::vector<std::string> params;

@@ -12,8 +12,17 @@ namespace ascend {
 namespace {
 
 const OpRow kOps[] = {
-    {"unary", EmitUnary}, {"binary", EmitBinary}, {"compare", EmitCompare},   {"select", EmitSelect},
-    {"cast", EmitCast},   {"fill", EmitFill},     {"identity", EmitIdentity}, {"sync", EmitSync},
+    // clang-format off
+    {"move", EmitMove},
+    {"identity", EmitIdentity},
+    {"sync", EmitSync},
+    {"fill", EmitFill},
+    {"unary", EmitUnary},
+    {"binary", EmitBinary},
+    {"compare", EmitCompare},
+    {"select", EmitSelect},
+    {"cast", EmitCast},
+    // clang-format on
 };
 
 }  // namespace

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gather_rows.h"
+
+#include <optional>
+
+#include "api.h"
+#include "relayout.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+std::string Int32(int64_t value) { return IntLiteral(value, "int32_t"); }
+
+/*!
+ * \brief A table of byte offsets: element k of a row is at `max(k - lead, 0) * step`; of `halves` words each.
+ * \param bytes Of a word.
+ */
+Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halves, int64_t bytes) {
+  Tile table = e.Work("int32", 1, count * halves);
+  std::string all = std::to_string(count * halves);
+  auto make = [&](const Tile& tile, int64_t first) {
+    e.Do("V", Call(e.where(), "CreateVecIndex", "count", {"int32_t"}, {e.At(tile), Int32(first), all}) + ";",
+         {Writes(tile)});
+  };
+  auto apply = [&](const std::string& name, const Tile& tile, int64_t value) {
+    e.Do("V", Call(e.where(), name, "count", {"int32_t"}, {e.At(tile), e.At(tile), Int32(value), all}) + ";",
+         {Reads(tile), Writes(tile)});
+  };
+  auto add = [&](const Tile& more) {
+    e.Do("V", Call(e.where(), "Add", "count", {"int32_t"}, {e.At(table), e.At(table), e.At(more), all}) + ";",
+         {Reads(table), Reads(more), Writes(table)});
+  };
+  if (halves == 1) {
+    make(table, -lead);
+    if (lead > 0) apply("Maxs", table, 0);
+    apply("Muls", table, step);
+    return table;
+  }
+  // word k: (k % 2) * bytes + max(k / 2 - lead, 0) * step
+  Tile element = e.Work("int32", 1, count * halves);
+  make(table, 0);
+  make(element, 0);
+  apply("Muls", table, bytes);
+  apply("ShiftRight", element, 1);
+  apply("Muls", element, -halves * bytes);
+  add(element);
+  make(element, 0);
+  apply("ShiftRight", element, 1);
+  if (lead > 0) {
+    apply("Adds", element, -lead);
+    apply("Maxs", element, 0);
+  }
+  apply("Muls", element, step);
+  add(element);
+  return table;
+}
+
+/*! \brief The part that the instructions of a gather have in common. */
+struct Job {
+  /*! \brief Tiles of elements of 2 or 4 bytes; of `from` only start and distance of rows (in bytes) count. */
+  Tile to, from;
+  int64_t row_bytes;
+  Bound row_begin, row_end, words;
+  std::vector<pipes::Region> regions;
+};
+
+void Gather(Emitter& e, Job job, const Tile& table) {
+  std::string type = TypeOf(job.to.dtype).stored;
+  // offsets count from the tensor's own start, which is a block
+  std::string start = e.Text(job.from.offset.Scale(job.from.bytes));
+  job.from.offset = Affine::Constant(0);
+  Tile indices = e.As(table, "uint32");
+  auto call = [&](const std::string& row) {
+    std::string to_more, base = start == "0" ? "" : start;
+    if (!row.empty()) {
+      to_more = row + " * " + std::to_string(job.to.row_stride);
+      base += (base.empty() ? "" : " + ") + row + " * " + std::to_string(job.row_bytes);
+    }
+    return Call(e.where(), "Gather", "count", {type},
+                {e.At(job.to, to_more), e.At(job.from), e.At(indices), base.empty() ? "0" : base, job.words.text}) +
+           ";";
+  };
+  std::vector<std::string> lines{call("")};
+  if (job.row_begin.text != "0" || job.row_end.text != "1") {
+    std::string row = e.Fresh("row");
+    lines = {
+        "for (int32_t " + row + " = " + job.row_begin.text + "; " + row + " < " + job.row_end.text + "; ++" + row + ")",
+        "  " + call(row)};
+  }
+  job.regions.push_back(Reads(table));
+  e.Do("V", lines, job.regions);
+}
+
+/*! \brief All bytes from the first element of a tile to the last, widened to half; strides stay. */
+Tile Widened(Emitter& e, const Tile& tile) {
+  std::optional<int64_t> phase = PhaseOf(e, tile);
+  TVM_FFI_CHECK(phase, InternalError) << "the place of a tile within its block is not known";
+  Tile flat = tile.Flat();
+  flat.offset = flat.offset - Affine::Constant(*phase);
+  flat.cols += *phase;
+  Tile wide = e.Work("fp16", 1, flat.cols);
+  std::string from = TypeOf(tile.dtype).stored;
+  e.Do("V",
+       Call(e.where(), "Cast", "count", {"half", from},
+            {e.At(wide), e.At(flat), EnumValue("RoundMode", "CAST_NONE"), std::to_string(flat.cols)}) +
+           ";",
+       {Reads(flat), Writes(wide)});
+  Tile out = wide.Part(0, *phase, 1, 1);
+  out.rows = tile.rows;
+  out.cols = tile.cols;
+  out.row_stride = tile.row_stride;
+  out.col_stride = tile.col_stride;
+  return out;
+}
+
+void Narrow(Emitter& e, const Tile& to, const Tile& wide, const Box& box) {
+  std::string type = TypeOf(to.dtype).stored, row = e.Fresh("row");
+  std::string call = Call(
+      e.where(), "Cast", "count", {type, "half"},
+      {e.At(to, row + " * " + std::to_string(to.row_stride)), e.At(wide, row + " * " + std::to_string(wide.row_stride)),
+       EnumValue("RoundMode", "CAST_RINT"), box.col_end.text});
+  e.Do("V",
+       {"for (int32_t " + row + " = " + box.row_begin.text + "; " + row + " < " + box.row_end.text + "; ++" + row + ")",
+        "  " + call + ";"},
+       {Reads(wide), Writes(to)});
+}
+
+}  // namespace
+
+void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t lead) {
+  Job job{to, from, from.row_stride * from.bytes, box.row_begin, box.row_end, box.col_end, {Reads(from), Writes(to)}};
+  if (to.bytes == 1) {
+    Tile wide = Widened(e, from), gathered = e.Work("fp16", to.rows, to.cols);
+    Tile table = Offsets(e, to.cols, lead, wide.col_stride * wide.bytes, 1, wide.bytes);
+    job.to = gathered;
+    job.from = wide;
+    job.row_bytes = wide.row_stride * wide.bytes;
+    job.regions = {Reads(wide), Writes(gathered)};
+    Gather(e, job, table);
+    Narrow(e, to, gathered, box);
+    return;
+  }
+  int64_t halves = to.bytes == 8 ? 2 : 1;
+  Tile table = Offsets(e, to.cols, lead, from.col_stride * from.bytes, halves, to.bytes / halves);
+  if (halves == 2) {
+    for (Tile* tile : {&job.to, &job.from}) {
+      tile->tensor = Call(e.where(), "LocalTensor.ReinterpretCast", "member", {"int32_t"}, {tile->tensor});
+      tile->dtype = "int32";
+      tile->bytes = 4;
+      tile->offset = tile->offset.Scale(2);
+      tile->row_stride *= 2;
+    }
+    job.words = job.words * 2;
+  }
+  Gather(e, job, table);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

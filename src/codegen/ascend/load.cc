@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "load.h"
+
+#include <algorithm>
+
+#include "api.h"
+#include "fill.h"
+#include "relayout.h"
+#include "transfer.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+/*! \brief Elements up to this far apart (in bytes) come with what lies between them: a block each costs as much. */
+constexpr int64_t kCloseBytes = 32;
+
+Box WholeBox(const Tile& tile) { return {Bound::Of(0), Bound::Of(tile.rows), Bound::Of(0), Bound::Of(tile.cols)}; }
+
+Box TurnedBox(const Box& box) { return {box.col_begin, box.col_end, box.row_begin, box.row_end}; }
+
+bool SameBound(const Bound& a, const Bound& b) {
+  return a.text == b.text && a.range.low == b.range.low && a.range.high == b.range.high;
+}
+
+bool SameBox(const Box& a, const Box& b) {
+  return SameBound(a.row_begin, b.row_begin) && SameBound(a.row_end, b.row_end) &&
+         SameBound(a.col_begin, b.col_begin) && SameBound(a.col_end, b.col_end);
+}
+
+/*! \brief The condition that something of a tile lies outside of a box; empty where that is so. */
+std::string OutsideText(const Tile& tile, const Box& box) {
+  std::vector<std::string> parts;
+  auto may = [&](const Bound& bound, const std::string& relation, int64_t edge, bool always) {
+    if (!always) parts.push_back(bound.Text(Precedence::kProduct) + relation + std::to_string(edge));
+  };
+  may(box.row_begin, " > ", 0, box.row_begin.range.high <= 0);
+  may(box.row_end, " < ", tile.rows, box.row_end.range.low >= tile.rows);
+  may(box.col_begin, " > ", 0, box.col_begin.range.high <= 0);
+  may(box.col_end, " < ", tile.cols, box.col_end.range.low >= tile.cols);
+  bool always = box.row_begin.range.low > 0 || box.row_end.range.high < tile.rows || box.col_begin.range.low > 0 ||
+                box.col_end.range.high < tile.cols;
+  return always ? "" : Join(parts, " || ");
+}
+
+class Loader {
+ public:
+  Loader(Emitter* e, const std::optional<ffi::Any>& pad) : e_(*e), pad_(pad) {}
+
+  /*! \brief Rows of `to` start at blocks, and whatever `to` holds may be spoilt. */
+  void Rows(const Tile& to, const Tile& from, const Box& box) {
+    bool filled = pad_ && !box.Whole(to.rows, to.cols);
+    if (filled) FillTile(e_, to, *pad_, OutsideText(to, box));
+    Transfer(e_, to, from, box, true, filled ? PadText(to, box) : "");
+  }
+
+  /*! \brief Loads beside and moves the target's box to its place. */
+  void Beside(const Tile& to, const Tile& from, const Box& box) {
+    int64_t phase = PhaseOf(e_, to).value_or(0);
+    Tile work = e_.Work(to.dtype, to.rows, phase + to.cols);
+    Tile shifted = from;
+    shifted.offset = from.offset - Affine::Constant(phase);
+    shifted.cols += phase;
+    Box moved = box;
+    moved.col_begin = box.col_begin + Bound::Of(phase);
+    moved.col_end = box.col_end + Bound::Of(phase);
+    Rows(work, shifted, moved);
+    Relayout(e_, to, work.Part(0, phase, to.rows, to.cols), to.box);
+  }
+
+  /*! \brief `from` steps by one element along its rows. */
+  void Turned(const Tile& to, const Tile& from, const Box& box) {
+    // as many columns of `to` at a time as the UB has room for
+    int64_t row_bytes = RoundUp(to.rows * to.bytes), most = std::max<int64_t>(e_.FreeBytes() / 2 / row_bytes, 1);
+    int64_t some = std::min(to.cols, most);
+    Tile work = e_.Work(to.dtype, some, to.rows);
+    for (int64_t first = 0; first < to.cols; first += some) {
+      int64_t cols = std::min(some, to.cols - first);
+      Tile part = work.Part(0, 0, cols, to.rows);
+      Rows(part, from.Part(0, first, to.rows, cols).Turned(), TurnedBox(Clipped(box, first, cols)));
+      Relayout(e_, to.Part(0, first, to.rows, cols), part.Turned(), Clipped(to.box, first, cols));
+    }
+  }
+
+  /*! \brief Rows of the elements from the first to the last one wanted. */
+  void Span(const Tile& to, const Tile& from, const Box& box) {
+    int64_t step = from.col_stride, span = (to.cols - 1) * step + 1;
+    Tile source = from;
+    source.cols = span;
+    source.col_stride = 1;
+    Box wide = box;
+    wide.col_begin = box.col_begin * step;
+    wide.col_end = (box.col_end - Bound::Of(1)) * step + Bound::Of(1);
+    Tile work = e_.Work(to.dtype, to.rows, span);
+    Rows(work, source, wide);
+    Tile picked = work;
+    picked.cols = to.cols;
+    picked.col_stride = step;
+    Relayout(e_, to, picked, to.box);
+  }
+
+  /*! \brief A block for each element, row after row. */
+  void Scattered(const Tile& to, const Tile& from, const Box& box) {
+    int64_t block = kBlockBytes / to.bytes;
+    int64_t some = std::min(to.cols, std::max<int64_t>(e_.FreeBytes() / 2 / kBlockBytes, 1));
+    Tile work = e_.Work(to.dtype, some, 1);
+    e_.Note("loads " + std::to_string(to.rows * to.cols) + " elements into a block each");
+    for (int64_t row = 0; row < to.rows; ++row) {
+      for (int64_t first = 0; first < to.cols; first += some) {
+        int64_t cols = std::min(some, to.cols - first);
+        Tile part = work.Part(0, 0, cols, 1), column = from.Part(row, first, 1, cols).Turned();
+        Box clipped = Clipped(box, first, cols);
+        if (row < box.row_begin.range.low || row >= box.row_end.range.high) {
+          clipped.col_end = clipped.col_begin;
+        } else if (row < box.row_begin.range.high || row >= box.row_end.range.low) {
+          std::string number = std::to_string(row);
+          clipped.col_end = {"(" + box.row_begin.text + " <= " + number + " && " + number + " < " + box.row_end.text +
+                                 " ? " + clipped.col_end.text + " : " + clipped.col_begin.text + ")",
+                             {clipped.col_begin.range.low, clipped.col_end.range.high}};
+        }
+        clipped.row_begin = Bound::Of(0);
+        clipped.row_end = Bound::Of(1);
+        Rows(part, column, TurnedBox(clipped));
+        Tile picked = part.Turned();
+        picked.col_stride = block;
+        Tile target = to.Part(row, first, 1, cols);
+        Relayout(e_, target, picked, WholeBox(target));
+      }
+    }
+  }
+
+ private:
+  static int64_t RoundUp(int64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
+
+  std::string PadText(const Tile& to, const Box& box) {
+    bool whole_rows = box.AllCols(to.cols) && to.cols * to.bytes % kBlockBytes == 0;
+    if (whole_rows) return "";
+    const ScalarType& type = TypeOf(to.dtype);
+    std::string literal = e_.Literal(to.dtype, *pad_);
+    bool zero = literal == e_.Literal(to.dtype, ffi::Any(int64_t{0}));
+    if (type.bytes == 8 && !zero) {
+      e_.Refuse("A load pads elements of 8 bytes with a number that is not 0.", literal, "0 (DataCopyPad)",
+                "pad with 0, or use a dtype of 4 bytes");
+    }
+    return literal;
+  }
+
+  /*! \brief The part of a box in columns [first, first + cols), counted from there. */
+  Box Clipped(const Box& box, int64_t first, int64_t cols) {
+    if (first == 0 && box.col_end.range.high <= cols) return box;
+    Box frame = box;
+    frame.col_begin = Bound::Of(0);
+    frame.col_end = Bound::Of(cols);
+    Box moved = box;
+    moved.col_begin = box.col_begin - Bound::Of(first);
+    moved.col_end = box.col_end - Bound::Of(first);
+    return Both(e_, moved, frame);
+  }
+
+  Emitter& e_;
+  const std::optional<ffi::Any>& pad_;
+};
+
+}  // namespace
+
+void Load(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad, const Landing& landing) {
+  if (to.cols == 1 && to.rows > 1) {
+    to = to.Turned();
+    from = from.Turned();
+  }
+  if (to.cols == 1) from.col_stride = 1;
+  Box box = SameBox(to.box, from.box) ? to.box : Both(e, to.box, from.box);
+  Loader loader(&e, pad);
+  bool repeated = (from.col_stride == 0 && to.cols > 1 && box.AllCols(to.cols)) ||
+                  (from.row_stride == 0 && to.rows > 1 && box.AllRows(to.rows));
+  if (repeated) {
+    // one of what repeats, then a view that stays on it
+    Tile one = from.Part(0, 0, from.row_stride == 0 ? 1 : to.rows, from.col_stride == 0 ? 1 : to.cols);
+    if (from.row_stride != 0) one.box.row_begin = box.row_begin, one.box.row_end = box.row_end;
+    if (from.col_stride != 0) one.box.col_begin = box.col_begin, one.box.col_end = box.col_end;
+    Tile work = e.Work(to.dtype, one.rows, one.cols);
+    Load(e, work, one, pad, {});
+    Tile view = work;
+    if (one.rows < to.rows) view.row_stride = 0;
+    if (one.cols < to.cols) view.col_stride = 0;
+    view.rows = to.rows;
+    view.cols = to.cols;
+    Relayout(e, to, view, to.box);
+    return;
+  }
+  if (from.RowsDense()) {
+    int64_t block = kBlockBytes / to.bytes;
+    auto at_block = [&](const Bound& bound) { return bound.Constant() && bound.range.low % block == 0; };
+    bool exact = at_block(box.col_begin) && (at_block(box.col_end) || box.AllCols(to.cols)) &&
+                 (!pad || box.Whole(to.rows, to.cols));
+    bool direct = to.RowsDense() && to.RowsAligned() && landing.row_ends_free && (exact || !landing.spares);
+    if (direct) {
+      loader.Rows(to, from, box);
+    } else {
+      loader.Beside(to, from, box);
+    }
+  } else if (from.row_stride == 1) {
+    loader.Turned(to, from, box);
+  } else if (from.col_stride > 0 && from.col_stride * to.bytes <= kCloseBytes) {
+    loader.Span(to, from, box);
+  } else {
+    loader.Scattered(to, from, box);
+  }
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "relayout.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "api.h"
+#include "gather_rows.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+/*! \brief Repeats of one call. */
+constexpr int64_t kMostRepeats = 255;
+
+bool RowsAtBlocks(const Tile& tile) { return tile.RowsDense() && tile.RowsAligned(); }
+
+/*! \brief Blocks `[begin, end)` of every row, both tiles at the same phase; rows of the box. */
+void CopyBlocks(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t phase, int64_t begin,
+                int64_t end) {
+  int64_t block = kBlockBytes / to.bytes, length = end - begin;
+  Bound rows = box.row_end - box.row_begin;
+  auto at = [&](const Tile& tile) {
+    Bound more = box.row_begin * tile.row_stride + Bound::Of(begin * block - phase);
+    return e.At(tile, more.text);
+  };
+  auto gap = [&](const Tile& tile) { return tile.rows == 1 ? 0 : tile.row_stride / block - length; };
+  // rows without gaps are one: there may be more of them than a copy counts
+  bool one = rows.Constant() && gap(to) == 0 && gap(from) == 0;
+  std::vector<std::string> shape = {one ? "1" : rows.text, std::to_string(one ? rows.range.low * length : length),
+                                    std::to_string(one ? 0 : gap(from)), std::to_string(one ? 0 : gap(to))};
+  std::string params = Call(e.where(), "DataCopyParams", "struct", {}, shape);
+  e.Do("V", Call(e.where(), "DataCopy", "local.rows", {TypeOf(to.dtype).stored}, {at(to), at(from), params}) + ";",
+       {Reads(from), Writes(to)});
+}
+
+/*! \brief Elements `[begin, end)` of one block of every row. */
+void CopyBits(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t phase, int64_t number,
+              int64_t begin, int64_t end) {
+  int64_t block = kBlockBytes / to.bytes;
+  uint64_t bits = ((uint64_t{1} << (end - begin)) - 1) << begin;
+  std::string mask = e.Fresh("mask");
+  e.Plain("uint64_t " + mask + "[2] = {" + std::to_string(bits) + "u, 0};");
+  auto pitch = [&](const Tile& tile) { return std::to_string(tile.rows == 1 ? 0 : tile.row_stride / block); };
+  std::string params = Call(e.where(), "CopyRepeatParams", "struct", {}, {"1", "1", pitch(to), pitch(from)});
+  Bound rows = box.row_end - box.row_begin;
+  std::vector<std::string> lines;
+  for (int64_t first = 0; first < rows.range.high; first += kMostRepeats) {
+    auto at = [&](const Tile& tile) {
+      Bound more = box.row_begin * tile.row_stride + Bound::Of(first * tile.row_stride + number * block - phase);
+      return e.At(tile, more.text);
+    };
+    std::string repeats = rows.Constant() ? std::to_string(std::min(kMostRepeats, rows.range.high - first)) : rows.text;
+    TVM_FFI_CHECK(rows.Constant() || rows.range.high <= kMostRepeats, InternalError) << "too many rows";
+    lines.push_back(
+        Call(e.where(), "Copy", "bits", {TypeOf(to.dtype).stored}, {at(to), at(from), mask, repeats, params}) + ";");
+  }
+  e.Do("V", lines, {Reads(from), Writes(to)});
+}
+
+/*! \brief A tile of 8-byte or pairs of 1-byte elements as one of words that Copy knows. */
+Tile Words(Emitter& e, const Tile& tile) {
+  if (tile.bytes == 2 || tile.bytes == 4) return tile;
+  return e.As(tile, tile.bytes == 8 ? "int32" : "int16");
+}
+
+/*! \brief Columns of the box, both tiles at the same phase: blocks as they are, the rest under masks. */
+void CopyMasked(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t phase) {
+  Tile a = Words(e, to), b = Words(e, from);
+  int64_t block = kBlockBytes / a.bytes;
+  auto words = [&](int64_t elements) { return elements * to.bytes / a.bytes; };
+  phase = words(phase);
+  int64_t begin = phase + words(box.col_begin.range.low), end = phase + words(box.col_end.range.low);
+  if (begin >= end) return;
+  int64_t first = begin / block, last = end / block;
+  if (first == last) {
+    CopyBits(e, a, b, box, phase, first, begin % block, end % block);
+    return;
+  }
+  if (begin % block != 0) CopyBits(e, a, b, box, phase, first++, begin % block, block);
+  if (first < last) CopyBlocks(e, a, b, box, phase, first, last);
+  if (end % block != 0) CopyBits(e, a, b, box, phase, last, 0, end % block);
+}
+
+/*! \brief Whether `CopyMasked` can do it. */
+bool Maskable(const Tile& to, const Box& box) {
+  Bound rows = box.row_end - box.row_begin;
+  bool known = box.col_begin.Constant() && box.col_end.Constant();
+  return known && (rows.Constant() || (rows.range.low >= 0 && rows.range.high <= kMostRepeats)) && to.RowsDense();
+}
+
+bool Even(int64_t phase, const Tile& tile, const Box& box) {
+  bool rows = tile.rows == 1 || tile.row_stride % 2 == 0;
+  return phase % 2 == 0 && tile.cols % 2 == 0 && rows && box.col_begin.range.low % 2 == 0 &&
+         box.col_end.range.low % 2 == 0;
+}
+
+void OneByOne(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  std::string type = TypeOf(to.dtype).stored, row = e.Fresh("row"), col = e.Fresh("col");
+  auto index = [&](const Tile& tile) {
+    std::string text = e.Text(tile.offset);
+    return (text == "0" ? "" : text + " + ") + row + " * " + std::to_string(tile.row_stride) + " + " + col + " * " +
+           std::to_string(tile.col_stride);
+  };
+  auto loop = [](const std::string& name, const Bound& begin, const Bound& end) {
+    return "for (int32_t " + name + " = " + begin.text + "; " + name + " < " + end.text + "; ++" + name + ")";
+  };
+  std::string value = Call(e.where(), "LocalTensor.GetValue", "member", {type}, {from.tensor, index(from)});
+  std::string set = Call(e.where(), "LocalTensor.SetValue", "member", {type}, {to.tensor, index(to), value});
+  e.Do("S", {loop(row, box.row_begin, box.row_end), "  " + loop(col, box.col_begin, box.col_end), "    " + set + ";"},
+       {Reads(from), Writes(to)});
+  Bound count = (box.row_end - box.row_begin) * to.cols;
+  if (count.range.high > kBlockBytes) {
+    e.Note("up to " + std::to_string(count.range.high) + " elements are moved one by one by the scalar unit");
+  }
+}
+
+}  // namespace
+
+std::optional<int64_t> PhaseOf(const Emitter& e, const Tile& tile) {
+  int64_t constant = tile.offset->constant;
+  Affine rest = tile.offset - Affine::Constant(constant);
+  if (e.scope().PowerOfTwo(rest.Scale(tile.bytes), kBlockBytes) < kBlockBytes) return std::nullopt;
+  if (tile.rows > 1 && tile.row_stride * tile.bytes % kBlockBytes != 0) return std::nullopt;
+  int64_t block = kBlockBytes / tile.bytes;
+  return ((constant % block) + block) % block;
+}
+
+void Relayout(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  std::optional<int64_t> phase = PhaseOf(e, to), other = PhaseOf(e, from);
+  bool one_element = to.rows * to.cols == 1;
+  if (one_element) {
+    OneByOne(e, to, from, box);
+    return;
+  }
+  bool maskable = phase && Maskable(to, box) && (to.bytes > 1 || Even(*phase, to, box));
+  // bytes are widened before they are gathered, from the start of a block
+  bool gathered = to.bytes > 1 || PhaseOf(e, from.Flat());
+  if (maskable && from.RowsDense() && phase == other) {
+    CopyMasked(e, to, from, box, *phase);
+  } else if (gathered && RowsAtBlocks(to) && box.col_begin.range.high == 0) {
+    GatherRows(e, to, from, box);
+  } else if (gathered && maskable) {
+    Tile beside = e.Work(to.dtype, to.rows, *phase + to.cols);
+    Box all = box;
+    all.col_begin = Bound::Of(0);
+    all.col_end = Bound::Of(*phase + to.cols);
+    GatherRows(e, beside, from, all, *phase);
+    CopyMasked(e, to, beside.Part(0, *phase, to.rows, to.cols), box, *phase);
+  } else {
+    OneByOne(e, to, from, box);
+  }
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
