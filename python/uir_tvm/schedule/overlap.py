@@ -13,16 +13,21 @@ from .blocks import leaf_blocks, loop_extent
 
 
 def overlap(sch: Schedule, stages: int) -> None:
-    """Pipeline the innermost serial loop around every block, where that is possible.
+    """Pipeline the innermost serial loops, where that is possible.
 
     Parameters
     ----------
     stages : int
         Iterations in flight; a loop that can have none more than one stays as it is.
     """
+    inner: dict[str, Any] = {}
+    outer: set[str] = set()
     for block in leaf_blocks(sch):
-        loop = _innermost(sch, block.rv)
-        if loop is None or PIPELINE in sch.get(loop).annotations:
+        serial = [loop for loop in sch.get_loops(block.rv) if _is_serial(sch, loop)]
+        outer |= {_name(sch, loop) for loop in serial[:-1]}
+        inner |= {_name(sch, loop): loop for loop in serial[-1:]}
+    for name, loop in inner.items():
+        if name in outer or PIPELINE in sch.get(loop).annotations:
             continue
         try:
             sch.pipeline(loop, stages)
@@ -31,11 +36,11 @@ def overlap(sch: Schedule, stages: int) -> None:
             continue
 
 
-def _innermost(sch: Schedule, block: Any) -> Any:
-    """The innermost loop around a block that is serial and runs more than once."""
-    found = None
-    for loop in sch.get_loops(block):
-        annotations = sch.get(loop).annotations
-        if LOOP in annotations and PARALLEL not in annotations and loop_extent(sch, loop) > 1:
-            found = loop
-    return found
+def _name(sch: Schedule, loop: Any) -> str:
+    return str(sch.get(loop).loop_var.name)
+
+
+def _is_serial(sch: Schedule, loop: Any) -> bool:
+    """Whether a loop is a serial one of the loop tree that runs more than once."""
+    annotations = sch.get(loop).annotations
+    return LOOP in annotations and PARALLEL not in annotations and loop_extent(sch, loop) > 1

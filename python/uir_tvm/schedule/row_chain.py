@@ -55,6 +55,8 @@ def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
 
 def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     """Elements of a tile so that one slice of every buffer fits the preferred working set."""
+    if space_of(hw).stages > 1:
+        return _staged_elements(hw, blocks)
     least = space_of(hw).value_bytes
     buffers = {
         r.source.name: max(least, dtype_bytes(r.source.ty.dtype))
@@ -63,6 +65,26 @@ def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     }
     preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
     return max(1, preferred // max(1, sum(buffers.values())))
+
+
+def _staged_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
+    """Elements of a tile where what is loaded and stored has several places at once.
+
+    A buffer counts by its part of the largest one: what has one element for each row takes next to nothing.
+    Beside the buffers two values of a tile are alive between two iOps.
+    """
+    space = space_of(hw)
+    buffers = {r.source.name: r.source for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)}
+    made, used = {w for b in blocks for w in b.writes}, {r for b in blocks for r in b.reads}
+    sizes = {name: math.prod(int(extent) for extent in source.ty.shape) for name, source in buffers.items()}
+    largest = max(sizes.values(), default=1)
+    bytes_each = 2.0 * space.value_bytes
+    for name, source in buffers.items():
+        # what a block makes for another stays on chip, once
+        inner = name in made and name in used
+        width = space.value_bytes if inner else space.stages * dtype_bytes(source.ty.dtype)
+        bytes_each += width * sizes[name] / largest
+    return max(1, int(hw.figures.get("tile_bytes", hw.reg_bytes // 2) / bytes_each))
 
 
 def column_tile(hw: HardwareModel, columns: int, limit: int) -> int:

@@ -23,8 +23,8 @@ l2_bytes, dram_bytes
 line_bytes
     Where a transfer should start in global memory.
 tile_bytes
-    Preferred size of a unit's tile, over all its live slices: twice as much, since what is loaded and stored
-    has two places, leaves room for the work buffers of functions.
+    Of the UB what a tile should take, with all places of what is loaded and stored; the rest is for scalars
+    of rows and for work buffers.
 transfer_bytes
     Least size of one transfer that reaches the full bandwidth.
 clock_hz
@@ -113,7 +113,7 @@ def ascend_model(device: Device) -> HardwareModel:
         "l2_bytes": device.l2_bytes,
         "dram_bytes": device.dram_bytes,
         "line_bytes": 512,
-        "tile_bytes": 64 * KIB,
+        "tile_bytes": 160 * KIB,
         "transfer_bytes": 16 * KIB,
         "clock_hz": float(device.clock_hz),
         "dram_bytes_per_second": float(device.dram_rate),
