@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 from tvm.s_tir import Schedule
@@ -22,8 +23,10 @@ def overlap(sch: Schedule, stages: int) -> None:
     """
     inner: dict[str, Any] = {}
     outer: set[str] = set()
-    for block in leaf_blocks(sch):
-        serial = [loop for loop in sch.get_loops(block.rv) if _is_serial(sch, loop)]
+    around = [sch.get_loops(block.rv) for block in leaf_blocks(sch)]
+    count = Counter(_name(sch, loop) for loops in around for loop in loops)
+    for loops in around:
+        serial = [loop for loop in loops if _is_serial(sch, loop, count[_name(sch, loop)])]
         outer |= {_name(sch, loop) for loop in serial[:-1]}
         inner |= {_name(sch, loop): loop for loop in serial[-1:]}
     for name, loop in inner.items():
@@ -40,7 +43,7 @@ def _name(sch: Schedule, loop: Any) -> str:
     return str(sch.get(loop).loop_var.name)
 
 
-def _is_serial(sch: Schedule, loop: Any) -> bool:
-    """Whether a loop is a serial one of the loop tree that runs more than once."""
+def _is_serial(sch: Schedule, loop: Any, blocks: int) -> bool:
+    """Whether a loop runs more than once, and is no loop of a tile: asked for, or around several blocks."""
     annotations = sch.get(loop).annotations
-    return LOOP in annotations and PARALLEL not in annotations and loop_extent(sch, loop) > 1
+    return PARALLEL not in annotations and (LOOP in annotations or blocks > 1) and loop_extent(sch, loop) > 1
