@@ -10,6 +10,7 @@ const std::vector<ExecutorRow>& Executors() {
       {"cuda", "gpu", &MakeGpuExecutor},
       {"cuda", "model", &MakeSimtExecutor},
       {"ascend", "npu", &MakeNpuExecutor},
+      {"ascend", "model", &MakeAscendModelExecutor},
   };
   return rows;
 }

@@ -44,6 +44,7 @@ std::unique_ptr<Executor> MakeExecutor(const KernelSpec& spec, Binaries& binarie
 
 std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeSimtExecutor(const KernelSpec& spec, Binaries& binaries);
+std::unique_ptr<Executor> MakeAscendModelExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries);
 
 }  // namespace uir::runtime

@@ -12,7 +12,9 @@ namespace json = ffi::json;
 namespace {
 
 /*! \brief Numbers that say where a finding is, of the models that have them; -1 says nothing. */
-constexpr const char* kNumbers[] = {"line", "block", "core", "thread"};
+constexpr const char* kNumbers[] = {"line", "block", "thread"};
+/*! \brief Texts that do. */
+constexpr const char* kTexts[] = {"core", "pipe"};
 
 std::string Text(const json::Object& object, const char* name) {
   auto it = object.find(ffi::String(name));
@@ -41,7 +43,9 @@ std::string Place(const json::Object& finding, const std::string& source) {
   for (const char* name : kNumbers) {
     if (Number(finding, name) >= 0) place << ", " << name << " " << Number(finding, name);
   }
-  if (!Text(finding, "pipe").empty()) place << ", pipe " << Text(finding, "pipe");
+  for (const char* name : kTexts) {
+    if (!Text(finding, name).empty()) place << ", " << name << " " << Text(finding, name);
+  }
   std::string line = LineOf(source, Number(finding, "line"));
   if (!line.empty()) place << ": " << line;
   return place.str();
@@ -59,7 +63,9 @@ std::string Place(const json::Object& finding, const std::string& source) {
       other.Set(ffi::String(name), Number(first, (std::string("other_") + name).c_str()));
     }
     other.Set(ffi::String("kernel"), ffi::String(Text(first, "kernel")));
-    other.Set(ffi::String("pipe"), ffi::String(Text(first, "other_pipe")));
+    for (const char* name : kTexts) {
+      other.Set(ffi::String(name), ffi::String(Text(first, (std::string("other_") + name).c_str())));
+    }
     problem.need = "order with " + Place(other, source);
   }
   if (findings.size() > 1) problem.limit = std::to_string(findings.size()) + " findings in all";

@@ -21,26 +21,23 @@ def overlap(sch: Schedule, stages: int) -> None:
     stages : int
         Iterations in flight; a loop that can have none more than one stays as it is.
     """
-    inner: dict[str, Any] = {}
-    outer: set[str] = set()
     around = [sch.get_loops(block.rv) for block in leaf_blocks(sch)]
-    count = Counter(_name(sch, loop) for loops in around for loop in loops)
+    # by the statement: loops of different nests may have variables of one name
+    count = Counter(sch.get(loop) for loops in around for loop in loops)
+    inner: dict[Any, Any] = {}
+    outer: set[Any] = set()
     for loops in around:
-        serial = [loop for loop in loops if _is_serial(sch, loop, count[_name(sch, loop)])]
-        outer |= {_name(sch, loop) for loop in serial[:-1]}
-        inner |= {_name(sch, loop): loop for loop in serial[-1:]}
-    for name, loop in inner.items():
-        if name in outer or PIPELINE in sch.get(loop).annotations:
+        serial = [loop for loop in loops if _is_serial(sch, loop, count[sch.get(loop)])]
+        outer |= {sch.get(loop) for loop in serial[:-1]}
+        inner |= {sch.get(loop): loop for loop in serial[-1:]}
+    for statement, loop in inner.items():
+        if statement in outer or PIPELINE in statement.annotations:
             continue
         try:
             sch.pipeline(loop, stages)
         except ScheduleError:
             # it carries a value, loads nothing, or has too few iterations
             continue
-
-
-def _name(sch: Schedule, loop: Any) -> str:
-    return str(sch.get(loop).loop_var.name)
 
 
 def _is_serial(sch: Schedule, loop: Any, blocks: int) -> bool:
