@@ -18,7 +18,11 @@ def at(begin: Affine | int, size: int, memory: str = "ub", dims: Sequence[Sequen
 
 
 def op(
-    pipe: str, writes: Sequence[Data] = (), reads: Sequence[Data] = (), comment: str = "", blocks: bool = False
+    pipe: str,
+    writes: Sequence[Data] = (),
+    reads: Sequence[Data] = (),
+    comment: str = "",
+    blocks: bool = False,
 ) -> Data:
     regions = [{**r, "write": True} for r in writes] + [{**r, "write": False} for r in reads]
     return {"kind": "instruction", "pipe": pipe, "comment": comment, "blocks": blocks, "regions": regions}
@@ -38,7 +42,9 @@ def lines(planned: Data, depth: int = 0) -> list[str]:
     for node in planned["body"]:
         kind = str(node["kind"])
         if kind in ("loop", "group"):
-            text.append("  " * depth + (f"{node['var']} in {node['extent']}:" if kind == "loop" else "group:"))
+            text.append(
+                "  " * depth + (f"{node['var']} in {node['extent']}:" if kind == "loop" else "group:")
+            )
             text += lines(node, depth + 1)
         elif kind == "instruction":
             text.append("  " * depth + f"op {node['index']}")

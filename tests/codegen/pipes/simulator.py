@@ -1,29 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs a planned kernel and says what is wrong with its syncs, by the happens-before graph of every single event.
+"""Runs a planned kernel and says what is wrong with its syncs, by the happens-before graph of all events.
 
-It knows nothing of how the planner works: all iterations are run, bytes are bits of an integer, and what comes
-before an event is the set of all its ancestors.
+It knows nothing of how the planner works: all iterations are run, bytes are lists of intervals, and what
+comes before an event is the set of all its ancestors.
 
-    start(i) -> done(i)                            an instruction takes time
-    start(i) -> start of the pipe's next           a pipe starts what it got in order
-    done(i) -> set                                 a flag goes up when all earlier instructions of its pipe are done
-    set -> wait -> start of the pipe's next        and holds the waiting pipe; if that issues all others, these too
+    start(i) -> done(i)                        an instruction takes time
+    start(i) -> start of the pipe's next       a pipe starts what it got in order
+    done(i) -> set                             a flag goes up when all earlier ones of its pipe are done
+    set -> wait -> start of the pipe's next    and holds the waiting pipe; if that issues the others, all
     done(i) -> barrier -> start of the pipe's next
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 Data = dict[str, Any]
+Intervals = list[tuple[int, int]]
 
 IDS = 6
 SERIAL = ISSUER = "S"
 
 
-def findings(body: list[Data], planned: Data, without: int | None = None, first: bool = False) -> list[str]:
+def findings(
+    body: list[Data],
+    planned: Data,
+    without: int | None = None,
+    first: bool = False,
+    env: dict[str, int] | None = None,
+) -> list[str]:
     """Races, flags set while they may be up, waits without a set, flags left up.
 
     Parameters
@@ -36,14 +44,57 @@ def findings(body: list[Data], planned: Data, without: int | None = None, first:
         Number of a sync that is left out.
     first : bool
         Stop at the first finding.
+    env : dict, optional
+        Values of names that no loop binds.
     """
     machine = _Machine(list(_instructions(body)), without)
-    for message in machine.run(planned["body"], {}):
+    for message in machine.run(planned["body"], env or {}):
         machine.found.append(message)
         if first or message.startswith("deadlock"):
             return machine.found
-    machine.found += [f"left up: {pair} {number}" for (pair, number), up in machine.up.items() if up is not None]
+    machine.found += [
+        f"left up: {pair} {number}" for (pair, number), up in machine.up.items() if up is not None
+    ]
     return machine.found
+
+
+def ordered(
+    body: list[Data], planned: Data, env: dict[str, int]
+) -> Callable[[int, int, str | None, int], bool]:
+    """Asks whether conflicting instances of two instructions are ordered.
+
+    ``(first, second, carried, distance)``: numbers of the instructions in program order; the loop by whose
+    iterations they differ and by how many, or None and 0 for the same iteration of all common loops.
+    True only where there are such instances.
+    """
+    machine = _Machine(list(_instructions(body)), None)
+    for _ in machine.run(planned["body"], env):
+        pass
+
+    def holds(first: int, second: int, carried: str | None, distance: int) -> bool:
+        there = [
+            (a, b)
+            for a in machine.instances[first]
+            for b in machine.instances[second]
+            if a.start < b.start and _differ(a.env, b.env) == (carried, distance) and _conflict(a, b)
+        ]
+        return bool(there) and all(machine.ancestors[b.start] >> a.start + 1 & 1 for a, b in there)
+
+    return holds
+
+
+def _differ(a: dict[str, int], b: dict[str, int]) -> tuple[str | None, int]:
+    """The outermost common loop in which two instances differ, and by how much."""
+    for name in a:
+        if name not in b:
+            break
+        if a[name] != b[name]:
+            return name, b[name] - a[name]
+    return None, 0
+
+
+def _conflict(a: _Instance, b: _Instance) -> bool:
+    return any(m == n and (v or w) and _meet(x, y) for m, x, v in a.touches for n, y, w in b.touches)
 
 
 def _instructions(body: list[Data]) -> Iterator[Data]:
@@ -54,17 +105,34 @@ def _instructions(body: list[Data]) -> Iterator[Data]:
             yield from _instructions(node["body"])
 
 
-def _bits(region: Data, env: dict[str, int]) -> int:
-    begin = _value(region["begin"], env)
-    starts = [begin]
+def _bytes(region: Data, env: dict[str, int]) -> Intervals:
+    """Begins and ends of its runs, merged."""
+    starts = [_value(region["begin"], env)]
     for count, stride in region["dims"]:
         starts = [s + i * stride for s in starts for i in range(count)]
-    run = (1 << region["bytes"]) - 1
-    mask = 0
-    for start in starts:
-        assert start >= 0, "the simulator's memories begin at 0"
-        mask |= run << start
-    return mask
+    merged: Intervals = []
+    for start in sorted(set(starts)):
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], start + region["bytes"]))
+        else:
+            merged.append((start, start + region["bytes"]))
+    return merged
+
+
+def _meet(a: Intervals, b: Intervals) -> bool:
+    if a[-1][1] <= b[0][0] or b[-1][1] <= a[0][0]:
+        return False
+    if len(a) == 1 and len(b) == 1:
+        return True
+    i = j = 0
+    while i < len(a) and j < len(b):
+        if a[i][1] <= b[j][0]:
+            i += 1
+        elif b[j][1] <= a[i][0]:
+            j += 1
+        else:
+            return True
+    return False
 
 
 _compiled: dict[str, Any] = {}
@@ -76,6 +144,16 @@ def _value(expr: Any, env: dict[str, int]) -> int:
     if code is None:
         code = _compiled[text] = compile(text.replace("/", "//"), "address", "eval")
     return int(eval(code, {}, env))
+
+
+@dataclass
+class _Instance:
+    """One run of an instruction: its event, its iterations, (memory, bytes, written) of what it touches."""
+
+    index: int
+    start: int
+    env: dict[str, int]
+    touches: list[tuple[str, Intervals, bool]]
 
 
 @dataclass
@@ -94,7 +172,8 @@ class _Machine:
     up: dict[tuple[str, int], int | None] = field(default_factory=dict)
     last_wait: dict[tuple[str, int], int] = field(default_factory=dict)
     ancestors: list[int] = field(default_factory=list)
-    accesses: dict[str, list[tuple[int, int, int, str]]] = field(default_factory=dict)
+    instances: dict[int, list[_Instance]] = field(default_factory=lambda: defaultdict(list))
+    issued: list[_Instance] = field(default_factory=list)
     found: list[str] = field(default_factory=list)
 
     def event(self, before: int) -> int:
@@ -129,19 +208,21 @@ class _Machine:
         pipe = self.pipe(op["pipe"])
         start = self.event(pipe.before)
         done = self.event(self.ancestors[start])
-        for region in op["regions"]:
-            bits, write = _bits(region, env), int(region["write"])
-            for other, wrote, number, what in self.accesses.get(region["memory"], []):
-                if number != start and (write or wrote) and bits & other and not self.ancestors[start] >> number + 1 & 1:
-                    yield f"race: {what} and op {index} {env} in {region['memory']}"
-                    break
-            self.accesses.setdefault(region["memory"], []).append((bits, write, start, f"op {index} {env}"))
+        touches = [(r["memory"], _bytes(r, env), bool(r["write"])) for r in op["regions"]]
+        one = _Instance(index, start, env, touches)
+        known = self.ancestors[start]
+        for other in self.issued:
+            if not known >> other.start + 1 & 1 and _conflict(other, one):
+                yield f"race: op {other.index} {other.env} and op {index} {env}"
+                break
+        self.instances[index].append(one)
+        self.issued.append(one)
         pipe.before = self.ancestors[start] if op["pipe"] != SERIAL else self.ancestors[done]
         pipe.done |= self.ancestors[done]
         if op["blocks"]:
             self.held |= self.ancestors[done]
-            for other in self.pipes.values():
-                other.before |= self.held
+            for held in self.pipes.values():
+                held.before |= self.held
 
     def set(self, node: Data, env: dict[str, int]) -> Iterator[str]:
         flag = f"{node['from']}_{node['to']}", _value(node["id"], env)
@@ -168,7 +249,7 @@ class _Machine:
         self.last_wait[flag] = number
         pipe.before = self.ancestors[number]
         if node["to"] == ISSUER:
-            # The issuing pipe's own instructions are not known to be done by others, but what it waits for is.
+            # Others do not know that the issuing pipe's own instructions are done, only what it waits for.
             self.held |= self.ancestors[up] | 1 << number
             for other in self.pipes.values():
                 other.before |= self.held
