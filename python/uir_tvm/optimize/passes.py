@@ -108,6 +108,11 @@ PASSES: tuple[Pass, ...] = (
         "after hoist, which need not hoist from two copies of a loop; before widen, which masks would narrow",
     ),
     Pass(
+        "pitch",
+        "pitch",
+        "after tails, which makes the last slices; before widen, which would see rows without gaps as one",
+    ),
+    Pass(
         "widen",
         "widen",
         "when it is settled which moves there are",

@@ -111,12 +111,14 @@ _CPU_WITHOUT = {
     "matrix_unit": "a core multiplies in its own registers",
     "operands": "its products want operands packed in registers, at the dtype of their sums",
     "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
+    "pitch": "its vectors load and store from any address",
     "widen": "it vectorises over rows of its own choice; wider moves cost 10 to 30 % on small kernels",
     "multibuffer": "a core has no engine that loads while it computes",
     "allocate": "LLVM places its buffers",
 }
 
 _CUDA_WITHOUT = {
+    "pitch": "a tile in reg is spread over the registers of lanes: it has no rows of bytes",
     "matrix_unit": "tensor cores belong to the warp: they read registers and shared memory",
     "allocate": "registers have no addresses; the printer lays out shared memory, with swizzles and padding",
 }
