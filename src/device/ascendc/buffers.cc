@@ -186,6 +186,7 @@ int uir_ascendc_queue_count(int index, int step) {
 int64_t uir_ascendc_block_index(void) { return machine.core->block_index; }
 int64_t uir_ascendc_block_count(void) { return machine.blocks; }
 int64_t uir_ascendc_sub_block(void) { return machine.core->sub_block; }
+int64_t uir_ascendc_sub_block_count(void) { return machine.core_kind == "mix_1_2" ? 2 : 1; }
 int uir_ascendc_is_vector_core(void) { return machine.core->vector; }
 
 void uir_ascendc_task_type(const char* core, int line) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -183,6 +184,11 @@ void FillBfloat16(uint8_t* dst, const uint8_t*, const uint8_t*, const UirScalar&
   std::fill(Out<uint16_t>(dst), Out<uint16_t>(dst) + n, bits);
 }
 
+template <int kBytes>
+void CopyLoop(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScalar&, int64_t n) {
+  std::memmove(dst, a, static_cast<size_t>(n * kBytes));
+}
+
 // dst + a * b, the product and the sum rounded each.
 void MulAddLoop(uint8_t* dst, const uint8_t* a, const uint8_t* b, const UirScalar&, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
@@ -260,6 +266,8 @@ const std::map<Key, Function>& Table() {
     (*t)[{"ShiftRight", kUirUint16}] = {ScalarLoop<ShiftRightOf, uint16_t>, false};
     (*t)[{"ShiftRight", kUirInt32}] = {ScalarLoop<ShiftRightOf, int32_t>, false};
     (*t)[{"ShiftRight", kUirUint32}] = {ScalarLoop<ShiftRightOf, uint32_t>, false};
+    for (uint32_t type : {kUirInt16, kUirUint16, kUirHalf, kUirBfloat16}) (*t)[{"Copy", type}] = {CopyLoop<2>, false};
+    for (uint32_t type : {kUirInt32, kUirUint32, kUirFloat}) (*t)[{"Copy", type}] = {CopyLoop<4>, false};
     (*t)[{"Axpy", kUirFloat}] = {AxpyLoop, true};
     (*t)[{"MulAddDst", kUirFloat}] = {MulAddLoop, true};
     (*t)[{"Duplicate", kUirFloat}] = {FillLoop<float>, false};

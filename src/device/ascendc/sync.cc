@@ -44,6 +44,23 @@ void CountSync() {
   core.pipes.Occupy(Pipes::kScalar, core.pipes.Ready(Pipes::kScalar) + machine.device.issue_cycles, 0);
 }
 
+void Wait(int from, int to, int id, bool orders, int line) {
+  Flag* flag = FlagOf(from, to, id, to, line);
+  if (!flag) return;
+  CountSync();
+  Core& core = *machine.core;
+  auto pipe = static_cast<uint32_t>(to);
+  if (!flag->up) {
+    Report(FindingAt("flag-not-set", "waits for flag " + FlagName(from, to, id) + ", which nothing has set",
+                     kUirMemories, pipe, line));
+    return;
+  }
+  flag->up = false;
+  if (orders) core.pipes.Acquire(pipe, flag->carried);
+  uint32_t number = core.pipes.Issue(pipe);
+  flag->waited = Epoch::Pack(core.pipes.core(), pipe, number, static_cast<uint32_t>(line));
+}
+
 }  // namespace
 
 extern "C" {
@@ -78,22 +95,9 @@ void uir_ascendc_set_flag(int from, int to, int id, int line) {
   flag->carried.time += machine.device.sync_cycles;
 }
 
-void uir_ascendc_wait_flag(int from, int to, int id, int line) {
-  Flag* flag = FlagOf(from, to, id, to, line);
-  if (!flag) return;
-  CountSync();
-  Core& core = *machine.core;
-  auto pipe = static_cast<uint32_t>(to);
-  if (!flag->up) {
-    Report(FindingAt("flag-not-set", "waits for flag " + FlagName(from, to, id) + ", which nothing has set",
-                     kUirMemories, pipe, line));
-    return;
-  }
-  flag->up = false;
-  core.pipes.Acquire(pipe, flag->carried);
-  uint32_t number = core.pipes.Issue(pipe);
-  flag->waited = Epoch::Pack(core.pipes.core(), pipe, number, static_cast<uint32_t>(line));
-}
+void uir_ascendc_wait_flag(int from, int to, int id, int line) { Wait(from, to, id, true, line); }
+
+void uir_ascendc_take_flag(int from, int to, int id, int line) { Wait(from, to, id, false, line); }
 
 void uir_ascendc_pipe_barrier(int pipe, int line) {
   Core& core = *machine.core;

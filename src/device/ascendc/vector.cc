@@ -5,6 +5,7 @@
  */
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <string>
 
 #include "known.h"
@@ -35,8 +36,8 @@ void PropagateKnown(const Run& run, Operand* dst, Operand* const* sources, const
 }
 
 /*! \brief Source and target are the same elements or share no byte, and no repeat reads what another writes. */
-void CheckOverlap(const UirVector& vector, const Operand& dst, const Operand& src, const Side& to, const Side& from,
-                  Instruction* instruction) {
+void CheckOverlap(const UirVector& vector, int source, const Operand& dst, const Operand& src, const Side& to,
+                  const Side& from, Instruction* instruction) {
   if (src.tensor.memory != dst.tensor.memory) return;
   auto begin = [](const Operand& o) { return static_cast<int64_t>(o.tensor.address) + o.ranges.Begin(); };
   auto end = [](const Operand& o) { return static_cast<int64_t>(o.tensor.address) + o.ranges.End(); };
@@ -45,6 +46,13 @@ void CheckOverlap(const UirVector& vector, const Operand& dst, const Operand& sr
       src.tensor.address == dst.tensor.address && to.size == from.size &&
       (vector.lanes.form == kUirCount ||
        (to.stride.block == from.stride.block && (to.stride.repeat == from.stride.repeat || vector.lanes.repeat <= 1)));
+  if (same && vector.lanes.form != kUirCount && vector.lanes.repeat > 1 && to.stride.repeat == 0) {
+    // Every repeat reads what the one before wrote; these functions do so when it is their second source.
+    static const std::set<std::string> kAccumulate = {"Add", "Sub", "Mul", "Max", "Min"};
+    instruction->Need(source == 1 && kAccumulate.count(vector.name) && vector.dst.type != kUirInt16, "overlap",
+                      "a repeat reads what the one before it wrote");
+    return;
+  }
   if (same) return;
   // The hulls meet; the bytes may still be apart.
   int64_t shift = static_cast<int64_t>(src.tensor.address) - static_cast<int64_t>(dst.tensor.address);
@@ -114,7 +122,7 @@ void RunVector(const UirVector& vector, int line) {
     for (int i = 0; i < reads; ++i) sources[i]->ranges.Add(run.at[i + 1], run.count * known_sides[i + 1].size);
   }
   for (int i = 0; i < vector.sources; ++i) {
-    CheckOverlap(vector, dst, *sources[i], sides[0], sides[i + 1], &instruction);
+    CheckOverlap(vector, i, dst, *sources[i], sides[0], sides[i + 1], &instruction);
   }
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
   for (const Run& run : lanes.runs) {

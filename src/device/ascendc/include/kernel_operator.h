@@ -9,8 +9,11 @@
 #ifndef UIR_ASCENDC_KERNEL_OPERATOR_H_
 #define UIR_ASCENDC_KERNEL_OPERATOR_H_
 
+#include "uir_ascendc/compare.h"
 #include "uir_ascendc/copy.h"
+#include "uir_ascendc/layout.h"
 #include "uir_ascendc/pipe.h"
+#include "uir_ascendc/reduce.h"
 #include "uir_ascendc/sync.h"
 #include "uir_ascendc/tensor.h"
 #include "uir_ascendc/types.h"

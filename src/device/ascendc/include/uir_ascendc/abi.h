@@ -85,22 +85,17 @@ typedef struct {
   UirLanes lanes;
   UirStride dst_stride;
   UirStride src_stride[2];
-  /*! \brief What else the function takes: a rounding mode, a comparison. */
+  /*! \brief What else the function takes: a rounding mode, a comparison, how a selection reads its mask. */
   int32_t mode;
   /*! \brief A tensor for the function's own use; bytes is 0 where it takes none. */
   UirTensor work;
 } UirVector;
 UIR_ASCENDC_ABI void uir_ascendc_vector(const UirVector* instruction, int line);
 
-/*! \brief dst = mask ? src0 : src1; the second may be the scalar. */
-typedef struct {
-  UirVector base;
-  UirTensor select;
-} UirSelect;
-UIR_ASCENDC_ABI void uir_ascendc_select(const UirSelect* instruction, int line);
-
-/*! \brief The mask register of compare and select. */
-UIR_ASCENDC_ABI void uir_ascendc_compare_mask(const UirTensor* tensor, int write, int line);
+/*! \brief One bit for each element: src0 `mode` src1 or the scalar. */
+UIR_ASCENDC_ABI void uir_ascendc_compare(const UirVector* instruction, int line);
+/*! \brief dst = bit of `select` ? src0 : src1 or the scalar. */
+UIR_ASCENDC_ABI void uir_ascendc_select(const UirVector* instruction, const UirTensor* select, int line);
 
 /*! \brief Reductions of each repeat ("Whole..."), of each block ("Block..."), of pairs, of all ("Reduce..."). */
 typedef struct {
@@ -124,9 +119,6 @@ typedef struct {
   uint32_t base;
   UirLanes lanes;
   int64_t dst_repeat_stride;
-  /*! \brief Whole blocks of 32 bytes, one for each offset. */
-  int32_t blocks;
-  UirStride dst_stride;
 } UirGather;
 UIR_ASCENDC_ABI void uir_ascendc_gather(const UirGather* instruction, int line);
 
@@ -150,6 +142,9 @@ typedef struct {
   uint32_t src_shape[2];
 } UirBroadcast;
 UIR_ASCENDC_ABI void uir_ascendc_broadcast(const UirBroadcast* instruction, int line);
+
+/*! \brief first, first + 1, ... */
+UIR_ASCENDC_ABI void uir_ascendc_index(const UirVector* instruction, int line);
 
 /*! \brief Transpose of 16 x 16 elements of two bytes, and of lists of 16 rows. */
 UIR_ASCENDC_ABI void uir_ascendc_transpose(const UirTensor* dst, const UirTensor* src, int line);
@@ -202,6 +197,7 @@ UIR_ASCENDC_ABI void uir_ascendc_mask_counts(int counts);
 /*! \brief Flags between pipes, barriers within one, and between cores. */
 UIR_ASCENDC_ABI void uir_ascendc_set_flag(int from, int to, int id, int line);
 UIR_ASCENDC_ABI void uir_ascendc_wait_flag(int from, int to, int id, int line);
+UIR_ASCENDC_ABI void uir_ascendc_take_flag(int from, int to, int id, int line);
 UIR_ASCENDC_ABI void uir_ascendc_pipe_barrier(int pipe, int line);
 UIR_ASCENDC_ABI int uir_ascendc_event(int from, int to, int take, int line);
 UIR_ASCENDC_ABI void uir_ascendc_release_event(int from, int to, int id, int line);
@@ -224,6 +220,7 @@ UIR_ASCENDC_ABI int uir_ascendc_queue_count(int queue, int step);
 UIR_ASCENDC_ABI int64_t uir_ascendc_block_index(void);
 UIR_ASCENDC_ABI int64_t uir_ascendc_block_count(void);
 UIR_ASCENDC_ABI int64_t uir_ascendc_sub_block(void);
+UIR_ASCENDC_ABI int64_t uir_ascendc_sub_block_count(void);
 UIR_ASCENDC_ABI int uir_ascendc_is_vector_core(void);
 /*! \brief What the text says of the kernel: as `core` of a launch. */
 UIR_ASCENDC_ABI void uir_ascendc_task_type(const char* core, int line);

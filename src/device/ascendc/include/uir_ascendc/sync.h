@@ -29,6 +29,17 @@ constexpr Ends EndsOf(AscendC::HardEvent event) {
   return ends[static_cast<int>(event)];
 }
 
+/*!
+ * \brief Take a flag as WaitFlag does, but order nothing by it.
+ *
+ * No function of the toolkit: tests put it in the place of a wait, to see whether somebody misses what the wait orders.
+ */
+template <AscendC::HardEvent event>
+void take_flag(int32_t id, Site at = Site::Here()) {
+  constexpr Ends ends = EndsOf(event);
+  uir_ascendc_take_flag(ends.from, ends.to, id, at.line());
+}
+
 }  // namespace uir_ascendc
 
 namespace AscendC {
@@ -60,6 +71,8 @@ void CrossCoreWaitFlag(uint16_t flagId, Site at = Site::Here()) {
   uir_ascendc_cross_wait(pipe, flagId, at.line());
 }
 
+/*! \brief Cores of the other kind in the block: vector cores of a cube core. */
+inline int64_t GetSubBlockNum() { return uir_ascendc_sub_block_count(); }
 inline int64_t GetBlockNum() { return uir_ascendc_block_count(); }
 inline int64_t GetBlockIdx() { return uir_ascendc_block_index(); }
 inline int64_t GetSubBlockIdx() { return uir_ascendc_sub_block(); }

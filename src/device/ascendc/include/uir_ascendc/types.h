@@ -80,6 +80,10 @@ using bfloat16_t = uir_ascendc::Narrow<kUirBfloat16>;
 
 namespace AscendC {
 
+/*! \brief A float rounded to bfloat16, ties to even. */
+inline bfloat16_t ToBfloat16(const float& fVal) { return bfloat16_t(fVal); }
+inline float ToFloat(const bfloat16_t& bVal) { return bVal; }
+
 using TEventID = int8_t;
 
 enum class TPosition : uint8_t {

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file reduce.cc
+ * \brief Reductions.
+ *
+ * Within a repeat, and within a block, neighbours are combined first, as a binary tree whose leaves are the lanes;
+ * lanes without their bit in the mask stand aside. `ReduceSum` of a number of elements adds the sums of its repeats one
+ * after the other, that of repeats as a tree again (documentation of ReduceDataBlock, ReduceRepeat and ReduceSum for
+ * Atlas A2).
+ */
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "known.h"
+#include "lanes.h"
+#include "numbers.h"
+
+namespace uir {
+namespace ascendc {
+
+namespace {
+
+enum class Kind { kSum, kMax, kMin };
+
+struct Shape {
+  Kind kind;
+  enum { kWhole, kBlock, kPair, kAll } of;
+};
+
+bool ShapeOf(const std::string& name, Shape* shape) {
+  shape->kind = name.find("Max") != std::string::npos   ? Kind::kMax
+                : name.find("Min") != std::string::npos ? Kind::kMin
+                                                        : Kind::kSum;
+  shape->of = name.rfind("Whole", 0) == 0   ? Shape::kWhole
+              : name.rfind("Block", 0) == 0 ? Shape::kBlock
+              : name.rfind("Pair", 0) == 0  ? Shape::kPair
+                                            : Shape::kAll;
+  return true;
+}
+
+/*! \brief One element on its way to a result: its value, its lane, and whether there is one. */
+struct Part {
+  float value{0};
+  int64_t lane{0};
+  bool there{false};
+};
+
+class Reducer {
+ public:
+  Reducer(Kind kind, uint32_t type) : kind_(kind), type_(type) {}
+
+  Part Combine(const Part& a, const Part& b) const {
+    if (!a.there) return b;
+    if (!b.there) return a;
+    if (kind_ == Kind::kSum) return {Round(a.value + b.value), a.lane, true};
+    // The first of equals; a NaN stays.
+    bool take = kind_ == Kind::kMax ? b.value > a.value : b.value < a.value;
+    if (std::isnan(b.value) && !std::isnan(a.value)) take = true;
+    if (std::isnan(a.value)) take = false;
+    return take ? b : a;
+  }
+
+  /*! \brief Neighbours first. */
+  Part Tree(std::vector<Part> parts) const {
+    while (parts.size() > 1) {
+      size_t half = (parts.size() + 1) / 2;
+      for (size_t i = 0; i < half; ++i) {
+        parts[i] = 2 * i + 1 < parts.size() ? Combine(parts[2 * i], parts[2 * i + 1]) : parts[2 * i];
+      }
+      parts.resize(half);
+    }
+    return parts.empty() ? Part() : parts[0];
+  }
+
+  float Load(const uint8_t* at) const {
+    if (type_ == kUirFloat) {
+      float value;
+      std::memcpy(&value, at, 4);
+      return value;
+    }
+    uint16_t bits;
+    float value;
+    std::memcpy(&bits, at, 2);
+    FloatOfHalf(&value, &bits, 1);
+    return value;
+  }
+  void Store(uint8_t* at, float value) const {
+    if (type_ == kUirFloat) {
+      std::memcpy(at, &value, 4);
+      return;
+    }
+    uint16_t bits;
+    HalfOfFloat(&bits, &value, 1);
+    std::memcpy(at, &bits, 2);
+  }
+
+ private:
+  /*! \brief Sums of half are half. */
+  float Round(float value) const {
+    if (type_ == kUirFloat) return value;
+    uint16_t bits;
+    HalfOfFloat(&bits, &value, 1);
+    FloatOfHalf(&value, &bits, 1);
+    return value;
+  }
+  Kind kind_;
+  uint32_t type_;
+};
+
+// In the order of ReduceOrder.
+enum Order { kValueIndex, kIndexValue, kOnlyValue, kOnlyIndex };
+
+/*! \brief Bytes of one result. */
+int64_t ResultBytes(int order, int64_t size) {
+  if (order == kValueIndex || order == kIndexValue) return 2 * size;
+  return order == kOnlyIndex ? 4 : size;
+}
+
+void StoreResult(const Reducer& reducer, uint8_t* at, const Part& part, int order, int64_t size) {
+  auto index = static_cast<uint32_t>(part.lane);
+  switch (order) {
+    case kValueIndex:
+      reducer.Store(at, part.value);
+      std::memcpy(at + size, &index, static_cast<size_t>(size));
+      break;
+    case kIndexValue:
+      std::memcpy(at, &index, static_cast<size_t>(size));
+      reducer.Store(at + size, part.value);
+      break;
+    case kOnlyIndex:
+      std::memcpy(at, &index, 4);
+      break;
+    default:
+      reducer.Store(at, part.value);
+  }
+}
+
+/*! \brief The elements of each repeat, by lane. */
+class Source {
+ public:
+  Source(const UirReduce& reduce, const Lanes& lanes, const Operand& operand, const Reducer& reducer, int64_t size)
+      : parts_(static_cast<size_t>(lanes.repeats), std::vector<Part>(static_cast<size_t>(lanes.per_repeat))) {
+    for (const Run& run : lanes.runs) {
+      for (int64_t e = 0; e < run.count; ++e) {
+        int64_t place = run.lane + e;
+        int64_t repeat = run.repeat + place / lanes.per_repeat, lane = place % lanes.per_repeat;
+        int64_t at = run.at[0] + e * size;
+        parts_[static_cast<size_t>(repeat)][static_cast<size_t>(lane)] = {reducer.Load(operand.data + at), lane, true};
+      }
+      known_ = known_ && AllKnown(operand.known + run.at[0], run.count * size);
+    }
+    (void)reduce;
+  }
+  const std::vector<Part>& Repeat(int64_t repeat) const { return parts_[static_cast<size_t>(repeat)]; }
+  std::vector<Part> Some(int64_t repeat, int64_t first, int64_t count) const {
+    const std::vector<Part>& all = Repeat(repeat);
+    return {all.begin() + first, all.begin() + first + count};
+  }
+  bool known() const { return known_; }
+
+ private:
+  std::vector<std::vector<Part>> parts_;
+  bool known_{true};
+};
+
+/*! \brief Elements that the function's own tensor must have. */
+int64_t WorkElements(const Shape& shape, const UirReduce& reduce, int64_t repeats, int64_t size) {
+  bool counted = reduce.lanes.form == kUirCount;
+  if (shape.kind == Kind::kSum && counted) return 0;
+  int64_t block = kBlockBytes / size, repeat = kRepeatBytes / size;
+  auto up = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
+  if (counted) repeats = std::max<int64_t>(reduce.lanes.count / repeat, 1);
+  if (shape.kind == Kind::kSum) return up(repeats, block);
+  int64_t first = up(repeats * 2, block);
+  if (!reduce.index) return first;
+  int64_t second = (repeats * 2 + repeat - 1) / repeat * 2, total = first + up(second, block);
+  if (second > 2) total += up((second + repeat - 1) / repeat * 2, block);
+  return total;
+}
+
+}  // namespace
+
+void RunReduce(const UirReduce& reduce, int line) {
+  Instruction instruction(reduce.name, kUirV, line);
+  Shape shape;
+  ShapeOf(reduce.name, &shape);
+  uint32_t type = reduce.src.type;
+  auto size = static_cast<int64_t>(TypeBytes(type));
+  instruction.Need((type == kUirFloat || type == kUirHalf) && reduce.dst.type == type, "dtype",
+                   std::string("the vector core does not reduce ") + TypeName(type));
+  Side side{size, reduce.src_stride};
+  if (reduce.lanes.form != kUirCount) CheckStride(side.stride, 65535, 65535, &instruction);
+  if (reduce.lanes.form == kUirMasked && (reduce.lanes.mask[0] == 0 || reduce.lanes.repeat == 0)) return;
+  UirLanes given = reduce.lanes;
+  bool many = shape.of == Shape::kAll && given.form != kUirCount;  // these may have more repeats than others
+  int64_t repeats = given.repeat;
+  if (many) given.repeat = std::min<int64_t>(repeats, kMostRepeats);
+  Lanes lanes = LanesOf(given, &side, 1, &instruction);
+  if (instruction.faulty() || lanes.runs.empty()) return;
+  if (many && repeats > kMostRepeats) {
+    instruction.Fault("repeat", "the model runs this function with at most 255 repeats");
+    return;
+  }
+
+  bool parts = shape.of == Shape::kBlock || shape.of == Shape::kPair;
+  int64_t per_result = shape.of == Shape::kBlock ? kBlockBytes / size : shape.of == Shape::kPair ? 2 : lanes.per_repeat;
+  int64_t results = lanes.per_repeat / per_result;
+  int order = shape.of == Shape::kAll             ? (reduce.index ? kValueIndex : kOnlyValue)
+              : shape.kind == Kind::kSum || parts ? kOnlyValue
+                                                  : reduce.order;
+  int64_t bytes = ResultBytes(order, size), step = parts ? results * size : bytes;
+
+  Operand& src = instruction.Reads(reduce.src, "source");
+  for (const Run& run : lanes.runs) src.ranges.Add(run.at[0], run.count * size);
+  int64_t work = shape.of == Shape::kAll ? WorkElements(shape, reduce, lanes.repeats, size) * size : 0;
+  Reducer reducer(shape.kind, type);
+  Operand* scratch = nullptr;
+  if (work) {
+    scratch = &instruction.Writes(reduce.work, "work buffer");
+    scratch->ranges.Add(0, work);
+  }
+  Operand& dst = instruction.Writes(reduce.dst, "target");
+  // A block without an element under the mask leaves its place in the target as it is.
+  std::vector<bool> there(static_cast<size_t>(lanes.repeats * results), false);
+  for (const Run& run : lanes.runs) {
+    for (int64_t e = 0; e < run.count; ++e) {
+      int64_t place = run.repeat * lanes.per_repeat + run.lane + e;
+      there[static_cast<size_t>(place / per_result)] = true;
+    }
+  }
+  auto at = [&](int64_t repeat, int64_t result) {
+    if (shape.of == Shape::kAll) return int64_t{0};
+    return repeat * reduce.dst_repeat_stride * step + result * size;
+  };
+  for (int64_t i = 0; i < lanes.repeats * results; ++i) {
+    if (there[static_cast<size_t>(i)]) dst.ranges.Add(at(i / results, i % results), parts ? size : bytes);
+  }
+  int64_t alignment = parts ? results * size : bytes;
+  instruction.Need(reduce.dst.address % static_cast<uint64_t>(alignment) == 0, "misaligned",
+                   "the target needs an alignment of " + std::to_string(alignment) + " bytes");
+  instruction.Need(reduce.src.address % kBlockBytes == 0, "misaligned",
+                   "the source begins at byte " + std::to_string(reduce.src.address) +
+                       " of the UB; 32 bytes of alignment are needed");
+  if (instruction.faulty() || !instruction.Begin(1)) return;
+
+  Source source(reduce, lanes, src, reducer, size);
+  if (!source.known()) instruction.Fault("unwritten", "reduces elements that nobody wrote", kUirUb);
+  if (scratch) SetKnown(scratch->known, work, false);
+  if (shape.of == Shape::kAll) {
+    std::vector<Part> of_repeats;
+    for (int64_t r = 0; r < lanes.repeats; ++r) {
+      Part part = reducer.Tree(source.Repeat(r));
+      part.lane += r * lanes.per_repeat;
+      of_repeats.push_back(part);
+    }
+    Part total;
+    if (shape.kind == Kind::kSum && reduce.lanes.form == kUirCount) {
+      for (const Part& part : of_repeats) total = reducer.Combine(total, part);
+    } else {
+      total = reducer.Tree(of_repeats);
+    }
+    StoreResult(reducer, dst.data, total, order, size);
+    SetKnown(dst.known, bytes);
+  } else {
+    for (int64_t r = 0; r < lanes.repeats; ++r) {
+      for (int64_t i = 0; i < results; ++i) {
+        if (!there[static_cast<size_t>(r * results + i)]) continue;
+        Part part = reducer.Tree(source.Some(r, i * per_result, per_result));
+        StoreResult(reducer, dst.data + at(r, i), part, parts ? int{kOnlyValue} : order, size);
+        SetKnown(dst.known + at(r, i), parts ? size : bytes);
+      }
+    }
+  }
+  std::string function = shape.of == Shape::kAll ? "Whole" + std::string(reduce.name) : std::string(reduce.name);
+  Cost cost = machine.device.Of(function, static_cast<uint64_t>(size));
+  instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
+}
+
+}  // namespace ascendc
+}  // namespace uir
+
+extern "C" void uir_ascendc_reduce(const UirReduce* reduce, int line) { uir::ascendc::RunReduce(*reduce, line); }
