@@ -22,6 +22,7 @@ const OpRow kOps[] = {
     {"compare", EmitCompare},
     {"select", EmitSelect},
     {"cast", EmitCast},
+    {"reduce", EmitReduce},
     // clang-format on
 };
 

@@ -31,6 +31,8 @@ void EmitBinary(Emitter& e, const IOp& iop);
 void EmitCompare(Emitter& e, const IOp& iop);
 void EmitSelect(Emitter& e, const IOp& iop);
 void EmitFill(Emitter& e, const IOp& iop);
+// reduce.cc
+void EmitReduce(Emitter& e, const IOp& iop);
 // casts.cc
 void EmitCast(Emitter& e, const IOp& iop);
 // simple.cc

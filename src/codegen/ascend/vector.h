@@ -15,6 +15,7 @@
 
 #include "api.h"
 #include "emitter.h"
+#include "vector_run.h"
 
 namespace uir {
 namespace codegen {
@@ -114,6 +115,17 @@ class Program {
  */
 void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
                 const std::vector<ISlice>& sources);
+
+/*!
+ * \brief Prints a program over windows that lie as they are: the target's first, then the operands'.
+ *
+ * Rows of windows start at 32-byte blocks; a window's row stride may be 0, which repeats its row.
+ */
+void RunOnWindows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows,
+                  const Extent& rows, const Extent& cols);
+
+/*! \brief Bytes that work buffers of an iOp may take: what is free, but no more than helps. */
+int64_t WorkBytes(const Emitter& e);
 
 }  // namespace ascend
 }  // namespace codegen

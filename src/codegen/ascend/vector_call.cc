@@ -95,6 +95,10 @@ void CallCount(Emitter& e, const VectorCall& call, const Extent& count, const st
 }
 
 void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Extent& cols) {
+  if (rows.Constant() && rows.most == 1) {
+    CallCount(e, call, cols);
+    return;
+  }
   int64_t widest = 1;
   for (const Tile& tile : call.tensors) widest = std::max(widest, tile.bytes);
   int64_t step = kRepeatBytes / widest;

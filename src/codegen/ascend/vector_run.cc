@@ -83,7 +83,8 @@ class Ready {
         for (int& arg : step.args) {
           if (steps[RootOf(arg)].form != Step::Form::kInput) continue;
           // views of a copy rather than copies of a view
-          arg = ViewOf(copied(RootOf(arg)), steps[arg]);
+          const Step like = steps[arg];
+          arg = ViewOf(copied(RootOf(arg)), like);
         }
       }
       now[k] = append(step);
@@ -105,6 +106,7 @@ class Ready {
   }
 
  private:
+  /*! \brief A step's bytes as another step of the same root shows them. */
   int ViewOf(int id, const Step& like) {
     if (steps_[id].dtype == like.dtype) return id;
     Step view = like;
@@ -334,10 +336,6 @@ Tile Moved(Tile tile, const Affine& by, int64_t rows, int64_t cols, int64_t alig
   return tile;
 }
 
-int64_t WorkBytes(const Emitter& e) {
-  return std::clamp<int64_t>(e.plan().limit() - e.plan().total(), 8 * 1024, kMostWork);
-}
-
 /*! \brief Consecutive elements of all windows (one row each), in chunks where there are work buffers. */
 void RunFlat(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& count) {
   bool whole = count.Constant() && count.most % 128 == 0;
@@ -429,19 +427,28 @@ void RunEachRow(Emitter& e, const Program& program, Value result, const std::vec
 
 }  // namespace
 
+int64_t WorkBytes(const Emitter& e) {
+  return std::clamp<int64_t>(e.plan().limit() - e.plan().total(), 8 * 1024, kMostWork);
+}
+
+void RunOnWindows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows,
+                  const Extent& rows, const Extent& cols) {
+  if (rows.most == 0 || cols.most == 0) return;
+  if (rows.Constant() && rows.most == 1) {
+    RunFlat(e, program, result, windows, cols);
+  } else if (cols.most >= kLongRow || !RowsReachable(windows)) {
+    RunEachRow(e, program, result, windows, rows, cols);
+  } else {
+    RunRows(e, program, result, windows, rows, cols);
+  }
+}
+
 void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
                 const std::vector<ISlice>& sources) {
   std::vector<ISlice> slices = {target};
   slices.insert(slices.end(), sources.begin(), sources.end());
   Span span = SpanOf(e, slices);
-  if (span.rows.most == 0 || span.cols.most == 0) return;
-  if (span.flat) {
-    RunFlat(e, program, result, span.windows, span.cols);
-  } else if (span.cols.most >= kLongRow || !RowsReachable(span.windows)) {
-    RunEachRow(e, program, result, span.windows, span.rows, span.cols);
-  } else {
-    RunRows(e, program, result, span.windows, span.rows, span.cols);
-  }
+  RunOnWindows(e, program, result, span.windows, span.rows, span.cols);
 }
 
 }  // namespace ascend

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file reduce.cc
+ * \brief Reductions: their functions and dtypes, and over columns.
+ *
+ * Order of a sum over rows (columns of the tile): halves are added onto each other until one row is left, so that the
+ * depth is the logarithm of the length, as in a pairwise sum.
+ */
+#include "reduce.h"
+
+#include <limits>
+#include <map>
+
+#include "../number.h"
+#include "api.h"
+#include "functions.h"
+#include "ops.h"
+#include "spans.h"
+#include "vector.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+namespace {
+
+struct Row {
+  const char* name;
+  const char* pair;
+  const char* across;
+};
+const Row kRows[] = {{"add", "Add", "Sum"}, {"max", "Max", "Max"}, {"min", "Min", "Min"}, {"mul", "Mul", ""}};
+
+/*! \brief The dtype in which sums and products, and greatest and least values, are computed; empty: none. */
+std::string ComputedIn(const std::string& dtype, bool picks) {
+  static const std::map<std::string, std::pair<std::string, std::string>> table = {
+      {"fp32", {"fp32", "fp32"}},    {"fp16", {"fp32", "fp16"}},   {"bf16", {"fp32", "fp32"}},
+      {"int8", {"int16", "fp16"}},   {"uint8", {"int16", "fp16"}}, {"bool", {"", "fp16"}},
+      {"int16", {"int16", "int16"}}, {"int32", {"int32", "int32"}}};
+  auto row = table.find(dtype);
+  if (row == table.end()) return "";
+  return picks ? row->second.second : row->second.first;
+}
+
+std::string IdentityOf(const std::string& name, const std::string& stored, const std::string& dtype) {
+  std::string type = ElementType(dtype);
+  if (name == "add" || name == "mul") return Literal(name == "mul", type);
+  double infinity = std::numeric_limits<double>::infinity();
+  bool most = name == "min";
+  if (dtype == "fp32" || dtype == "fp16") {
+    double value = most ? infinity : -infinity;
+    if (stored == "bool") value = most;
+    if (stored == "int8") value = most ? 127 : -128;
+    if (stored == "uint8") value = most ? 255 : 0;
+    return Literal(value, type);
+  }
+  int64_t low = LowestInt(Kind::kInt, static_cast<int>(BytesOf(dtype)));
+  return IntLiteral(most ? -(low + 1) : low, type);
+}
+
+/*! \brief The largest power of two that fits twice into a number. */
+int64_t HalfPower(int64_t number) {
+  int64_t power = 1;
+  while (power * 4 <= number) power *= 2;
+  return power;
+}
+
+}  // namespace
+
+Folding FoldingOf(Emitter& e, const IOp& iop) {
+  std::string name(iop->name), dtype(iop->dtype);
+  for (const Row& row : kRows) {
+    if (name != row.name) continue;
+    bool picks = name == "max" || name == "min";
+    Folding folding;
+    folding.stored = dtype;
+    folding.dtype = ComputedIn(dtype, picks);
+    if (folding.dtype.empty()) break;
+    folding.pair = row.pair;
+    bool across = folding.dtype == "fp32" || folding.dtype == "fp16";
+    folding.across = across ? row.across : "";
+    folding.identity = IdentityOf(name, dtype, folding.dtype);
+    return folding;
+  }
+  std::string reason =
+      BytesOf(dtype) == 8 ? "the vector core has no 64-bit arithmetic" : "there is no vector function for it";
+  e.Refuse("The vector core cannot reduce " + dtype + " by " + name + ": " + reason + ".", "", "",
+           "run this operator on the host");
+}
+
+void Fold(Emitter& e, const Folding& folding, const Tile& target, const Tile& a, const Tile& b, const Extent& rows,
+          const Extent& cols) {
+  CallRows(e, {folding.pair, {ElementType(folding.dtype)}, {target, a, b}, {}}, rows, cols);
+}
+
+void FillIdentity(Emitter& e, const Folding& folding, const Tile& target, const Extent& rows, const Extent& cols) {
+  CallRows(e, {"Duplicate", {ElementType(folding.dtype)}, {target}, {folding.identity}}, rows, cols);
+}
+
+void Convert(Emitter& e, const Tile& target, const Tile& source, const Extent& rows, const Extent& cols) {
+  Program p;
+  Value x = p.Input(0, source.dtype), made;
+  if (target.dtype == "int16" && source.bytes == 1) {
+    made = Widen8(p, x);
+  } else if (target.bytes == 1 && source.dtype == "int16") {
+    made = Narrow8(p, x, target.dtype, false);
+  } else if (target.bytes == 1 && source.dtype == "fp16") {
+    made = p.Cast(x, target.dtype == "int8" ? "int8" : "uint8", "RINT");
+  } else {
+    made = CastValue(p, x, target.dtype, "", e.where());
+  }
+  RunOnWindows(e, p, made, {target, source}, rows, cols);
+}
+
+Tile FromRow(Tile tile, const std::string& row) {
+  // the tensor starts later, the offset stays: regions are those of the whole tile
+  if (row != "0") tile.tensor += "[" + TimesText(row, tile.row_stride) + "]";
+  return tile;
+}
+
+void ReduceCol(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source) {
+  Tile s = e.TileOf(source), t = e.TileOf(target);
+  if (!s.RowsAligned() || !s.RowsDense() || !t.RowsDense() || t.align < kBlockBytes) {
+    e.Refuse("A reduction over columns needs rows that start at blocks of the unified buffer.",
+             "offsets and row pitches that are multiples of 32 bytes", "", "the pass pitch");
+  }
+  if (e.SparesOutside(target))
+    e.Refuse("Elements outside of the valid box of a reduction's target must keep their values.");
+  int64_t cols = s.cols;
+  bool converts = folding.dtype != folding.stored;
+  Extent rows = Extent::Of(s.box.row_end);
+  const Bound& begin = s.box.row_begin;
+  bool whole = rows.Constant() && begin.Constant();
+  int64_t first = begin.Constant() ? begin.range.low : 0;
+  int64_t count = whole ? rows.most - first : s.rows;
+  Tile result = converts ? e.Work(folding.dtype, 1, cols) : t;
+  if (count <= 0) {
+    FillIdentity(e, folding, result, Extent::Of(1), Extent::Of(cols));
+    if (converts) Convert(e, t, result, Extent::Of(1), Extent::Of(cols));
+    return;
+  }
+  // the rows in the dtype of the computation, next to each other where they are folded
+  int64_t pitch =
+      (cols * BytesOf(folding.dtype) + kBlockBytes - 1) / kBlockBytes * kBlockBytes / BytesOf(folding.dtype);
+  Tile wide = s.Part(first, 0, s.rows - first, cols);
+  if (whole && converts) {
+    Tile made = e.Work(folding.dtype, count, cols, pitch);
+    Convert(e, made, wide, Extent::Of(count), Extent::Of(cols));
+    wide = made;
+  }
+  auto rows_of = [&](const Tile& tile, int64_t row, int64_t n) { return tile.Part(row, 0, n, cols); };
+  // rows that follow each other in all operands are one run
+  auto fold = [&](const Tile& to, const Tile& a, const Tile& b, int64_t n) {
+    bool alike = a.row_stride == to.row_stride && b.row_stride == to.row_stride;
+    if (alike && n > 1) {
+      auto flat = [](Tile tile) {
+        tile.cols = tile.Span();
+        tile.rows = 1;
+        return tile;
+      };
+      Tile x = flat(to), y = flat(a), z = flat(b);
+      CallCount(e, {folding.pair, {ElementType(folding.dtype)}, {x, y, z}, {}}, Extent::Of(x.cols));
+    } else {
+      Fold(e, folding, to, a, b, Extent::Of(n), Extent::Of(cols));
+    }
+  };
+  if (whole) {
+    if (count == 1) {
+      Convert(e, t, rows_of(wide, 0, 1), Extent::Of(1), Extent::Of(cols));
+      return;
+    }
+    int64_t half = HalfPower(count), row_bytes = wide.row_stride * wide.bytes;
+    while (half > 1 && half * row_bytes > WorkBytes(e)) half /= 2;
+    Tile work = half == 1 ? result : e.Work(folding.dtype, half, cols, wide.row_stride);
+    fold(rows_of(work, 0, half), rows_of(wide, 0, half), rows_of(wide, half, half), half);
+    for (int64_t row = 2 * half; row < count; row += half) {
+      int64_t n = std::min(half, count - row);
+      fold(rows_of(work, 0, n), rows_of(work, 0, n), rows_of(wide, row, n), n);
+    }
+    for (int64_t n = half / 2; n >= 1; n /= 2) {
+      Tile to = n == 1 ? result : rows_of(work, 0, n);
+      fold(n == 1 ? rows_of(to, 0, 1) : to, rows_of(work, 0, n), rows_of(work, n, n), n);
+    }
+  } else {
+    // an unknown number of rows: onto the identity, as many at a time as fit
+    int64_t half = HalfPower(s.rows), row_bytes = (pitch + (converts ? pitch : 0)) * BytesOf(folding.dtype);
+    while (half > 1 && half * row_bytes > WorkBytes(e)) half /= 2;
+    Tile work = e.Work(folding.dtype, half, cols, pitch);
+    FillIdentity(e, folding, work, Extent::Of(half), Extent::Of(cols));
+    Tile from = FromRow(s, begin.text);
+    std::string number = rows.text + " - " + begin.text;
+    Extent all = {begin.text == "0" ? rows.text : number, s.rows, 0};
+    Tile made = converts ? e.Work(folding.dtype, half, cols, pitch) : from;
+    for (int64_t row = 0; row < s.rows; row += half) {
+      Extent n = PartOf(e, all, std::to_string(row), std::min(half, s.rows - row));
+      Tile part = rows_of(from, row, std::min(half, s.rows - row));
+      if (converts) {
+        Tile own = rows_of(made, 0, std::min(half, s.rows - row));
+        Convert(e, own, part, n, Extent::Of(cols));
+        part = own;
+      }
+      Fold(e, folding, work, work, part, n, Extent::Of(cols));
+    }
+    for (int64_t n = half / 2; n >= 1; n /= 2) {
+      fold(rows_of(work, 0, n), rows_of(work, 0, n), rows_of(work, n, n), n);
+    }
+    Tile last = rows_of(work, 0, 1);
+    Convert(e, t, last, Extent::Of(1), Extent::Of(cols));
+    return;
+  }
+  if (converts) Convert(e, t, result, Extent::Of(1), Extent::Of(cols));
+}
+
+void EmitReduce(Emitter& e, const IOp& iop) {
+  if (std::string(iop->attrs.at("scope").cast<ffi::String>()) != "unit") {
+    e.Refuse("A vector core shares nothing with others that it could reduce with.", "scope unit");
+  }
+  Folding folding = FoldingOf(e, iop);
+  bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
+  (row ? ReduceRow : ReduceCol)(e, folding, iop->targets[0], iop->sources[0]);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
