@@ -81,7 +81,12 @@ Placed Placer::For(const Race& race, const std::vector<Race>& races) const {
     return sync;
   }
   if (!vocabulary_.flags.count({program_.pipes[sync.from], program_.pipes[sync.to]})) {
-    return Draining(sync.from, sync.body, sync.wait_gap);
+    // What is issued between the two keeps running while the core waits, but more work of the pipe would be waited
+    // for as well: between iterations, the place before it.
+    int gap = 0;
+    const std::vector<Item>& items = program_.bodies[sync.body].items;
+    while (gap < sync.wait_gap && !(carried && program_.Uses(items[gap], sync.from))) ++gap;
+    return Draining(sync.from, sync.body, gap);
   }
   if (!carried) return sync;
   sync.home = first.loops[l];

@@ -35,10 +35,27 @@ Vocabulary Ascend() {
   return v;
 }
 
+/*!
+ * \brief Cambricon MLU, one core.
+ *
+ * BANG C has no flags: the core waits for a pipe (`__sync_io`, `__sync_move`, `__sync_compute`) or for all (`__sync`).
+ * Each pipe runs what it got one after the other.
+ */
+Vocabulary Bang() {
+  Vocabulary v;
+  v.name = "bang";
+  v.pipes = {"IO", "MOVE", "COMPUTE"};
+  v.drains = {"IO", "MOVE", "COMPUTE"};
+  v.drain_all = true;
+  v.serial = {"IO", "MOVE", "COMPUTE"};
+  return v;
+}
+
 }  // namespace
 
 const Vocabulary& VocabularyOf(const std::string& name) {
-  static const std::map<std::string, Vocabulary>* table = new std::map<std::string, Vocabulary>{{"ascend", Ascend()}};
+  static const std::map<std::string, Vocabulary>* table =
+      new std::map<std::string, Vocabulary>{{"ascend", Ascend()}, {"bang", Bang()}};
   auto found = table->find(name);
   if (found == table->end()) CodegenError("no device has the syncs named " + name, "planning syncs");
   return found->second;

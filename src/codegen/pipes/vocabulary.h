@@ -37,7 +37,7 @@ struct Vocabulary {
 
 /*!
  * \brief The vocabulary of a device.
- * \param name "ascend" (vector and cube cores of dav-2201).
+ * \param name "ascend" (vector and cube cores of dav-2201), "bang" (a core of an MLU).
  * \note Throws CodegenError for a name that the table lacks.
  */
 const Vocabulary& VocabularyOf(const std::string& name);

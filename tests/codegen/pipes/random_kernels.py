@@ -8,13 +8,14 @@ from uir_tvm.igraph import Affine, affine, var
 
 from .kernel import Data, at, loop, op
 
-PIPES = ["MTE2", "V", "V", "MTE3", "S"]
+#: Pipes by vocabulary; those that are used more stand there more often.
+PIPES = {"ascend": ["MTE2", "V", "V", "MTE3", "S"], "bang": ["IO", "IO", "MOVE", "COMPUTE"]}
 #: A kernel runs at most so many iterations of its innermost loops, all counted.
 MOST = 120
 
 
 @st.composite
-def kernels(draw: st.DrawFn, periodic: bool = True) -> list[Data]:
+def kernels(draw: st.DrawFn, periodic: bool = True, vocabulary: str = "ascend") -> list[Data]:
     """Loops and instructions.
 
     Parameters
@@ -65,7 +66,7 @@ def kernels(draw: st.DrawFn, periodic: bool = True) -> list[Data]:
                 continue
             writes = [region(around) for _ in range(draw(st.integers(0, 1)))]
             reads = [region(around) for _ in range(draw(st.integers(0, 2)))]
-            pipe = draw(st.sampled_from(PIPES))
+            pipe = draw(st.sampled_from(PIPES[vocabulary]))
             nodes.append(op(pipe, writes, reads, blocks=pipe == "S" and draw(st.booleans())))
         return nodes
 

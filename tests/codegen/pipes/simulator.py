@@ -22,7 +22,9 @@ Data = dict[str, Any]
 Intervals = list[tuple[int, int]]
 
 IDS = 6
-SERIAL = ISSUER = "S"
+ISSUER = "S"
+#: Pipes that run what they got one after the other.
+SERIAL = {"S", "IO", "MOVE", "COMPUTE"}
 
 
 def findings(
@@ -217,7 +219,7 @@ class _Machine:
                 break
         self.instances[index].append(one)
         self.issued.append(one)
-        pipe.before = self.ancestors[start] if op["pipe"] != SERIAL else self.ancestors[done]
+        pipe.before = self.ancestors[start] if op["pipe"] not in SERIAL else self.ancestors[done]
         pipe.done |= self.ancestors[done]
         if op["blocks"]:
             self.held |= self.ancestors[done]

@@ -25,9 +25,9 @@ def compute(place: Data, *sources: Data) -> Data:
     return op("V", [place], sources, "compute")
 
 
-def exact(*body: Data) -> list[str]:
+def exact(*body: Data, vocabulary: str = "ascend") -> list[str]:
     """The plan as text, in which nothing races and without any sync of which something does."""
-    planned = plan(*body)
+    planned = plan(*body, vocabulary=vocabulary)
     assert findings(list(body), planned) == []
     for sync in planned["report"]:
         assert findings(list(body), planned, without=int(sync["number"]), first=True), (sync, lines(planned))
@@ -255,6 +255,31 @@ def test_deep_buffers_of_many_streams_share_the_ids():
         a = at(512 * s + 32 * (K % 3), 32)
         body += [load(a, at(32 * K, 32, f"x{s}")), compute(at(512 * s + 256, 8), a)]
     exact(loop("k", 20, *body))
+
+
+def test_a_core_without_flags_waits_for_its_pipes():
+    """The load ahead runs while the core computes; both are over before the buffers are swapped."""
+    text = exact(
+        op("IO", [at(0, 32)], [at(0, 32, "x")]),
+        loop(
+            "k",
+            10,
+            op("IO", [at(32 * ((K + 1) % 2), 32)], [at(32 * K + 32, 32, "x")]),
+            op("COMPUTE", [at(64, 32)], [at(64, 32), at(32 * (K % 2), 32)]),
+        ),
+        op("IO", [at(0, 32, "y")], [at(64, 32)]),
+        vocabulary="bang",
+    )
+    assert text == [
+        "op 0",
+        "k in 10:",
+        "  barrier COMPUTE #1",
+        "  barrier IO #2",
+        "  op 1",
+        "  op 2",
+        "barrier COMPUTE #3",
+        "op 3",
+    ]
 
 
 def test_reports_tell_what_each_sync_orders():

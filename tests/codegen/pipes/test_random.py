@@ -25,7 +25,17 @@ def test_syncs_are_enough_and_none_is_too_many(body):
         assert findings(body, planned, without=int(sync["number"]), first=True), (sync, lines(planned))
 
 
-@seeded(5)
+@seeded(6)
+@_SETTINGS
+@given(kernels(vocabulary="bang"))
+def test_cores_without_flags_wait_no_more_than_they_must(body):
+    planned = plan(*body, vocabulary="bang")
+    assert findings(body, planned, first=True) == [], lines(planned)
+    for sync in planned["report"]:
+        assert findings(body, planned, without=int(sync["number"]), first=True), (sync, lines(planned))
+
+
+@seeded(7)
 @_SETTINGS
 @given(kernels(periodic=False))
 def test_syncs_are_enough_where_addresses_move_on(body):
