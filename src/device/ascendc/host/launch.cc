@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch.h"
+#include "uir_acl/launch.h"
 
 #include <cstdlib>
 #include <cstring>

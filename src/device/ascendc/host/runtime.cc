@@ -146,25 +146,25 @@ aclError aclrtSynchronizeStream(aclrtStream stream) {
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
   if (const int code = NeedDevice("aclrtCreateEvent")) return code;
-  auto* made = new Event();
-  Runtime().events.insert(made);
-  *event = made;
+  auto made = std::make_shared<Event>();
+  *event = made.get();
+  Runtime().events[*event] = std::move(made);
   return 0;
 }
 
 aclError aclrtDestroyEvent(aclrtEvent event) {
-  auto* found = static_cast<Event*>(event);
-  if (Runtime().events.erase(found) == 0) return Fail(kRtParamInvalid, "aclrtDestroyEvent: no event.");
-  const bool busy = found->recorded && !found->reached;
-  delete found;
+  const auto found = Runtime().events.find(event);
+  if (found == Runtime().events.end()) return Fail(kRtParamInvalid, "aclrtDestroyEvent: no event.");
+  const bool busy = found->second->recorded && !found->second->reached;
+  Runtime().events.erase(found);
   return busy ? Fail(kRtParamInvalid, "aclrtDestroyEvent: a stream has not reached it yet.") : 0;
 }
 
 aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
-  auto* found = static_cast<Event*>(event);
   Stream* queue = StreamOf(stream, "aclrtRecordEvent");
   if (queue == nullptr) return kRtParamInvalid;
-  if (Runtime().events.count(found) == 0) return Fail(kRtParamInvalid, "aclrtRecordEvent: no event.");
+  if (Runtime().events.count(event) == 0) return Fail(kRtParamInvalid, "aclrtRecordEvent: no event.");
+  const std::shared_ptr<Event> found = Runtime().events[event];
   found->recorded = true;
   found->reached = false;
   queue->tasks.push_back([found, queue](double*) {
@@ -176,12 +176,13 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
 }
 
 aclError aclrtEventElapsedTime(float* ms, aclrtEvent startEvent, aclrtEvent endEvent) {
-  auto *start = static_cast<Event*>(startEvent), *end = static_cast<Event*>(endEvent);
-  for (Event* event : {start, end}) {
-    if (Runtime().events.count(event) == 0) return Fail(kRtParamInvalid, "aclrtEventElapsedTime: no event.");
-    if (!event->reached) return Fail(kRtParamInvalid, "aclrtEventElapsedTime: the stream has not reached an event.");
+  const auto& events = Runtime().events;
+  for (void* event : {startEvent, endEvent}) {
+    if (events.count(event) == 0) return Fail(kRtParamInvalid, "aclrtEventElapsedTime: no event.");
+    if (!events.at(event)->reached)
+      return Fail(kRtParamInvalid, "aclrtEventElapsedTime: the stream has not reached an event.");
   }
-  *ms = static_cast<float>((end->seconds - start->seconds) * 1e3);
+  *ms = static_cast<float>((events.at(endEvent)->seconds - events.at(startEvent)->seconds) * 1e3);
   return 0;
 }
 

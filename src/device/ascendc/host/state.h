@@ -14,6 +14,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 
@@ -50,7 +51,8 @@ struct State {
   //! The device's own stream, and those that programs made.
   Stream standard;
   std::set<Stream*> streams;
-  std::set<Event*> events;
+  //! Queued work keeps the events that it reaches.
+  std::map<void*, std::shared_ptr<Event>> events;
   std::map<void*, size_t> memory;
   //! Tensors, scalars, arrays and executors that live, by kind: leaks are said when the runtime ends.
   std::map<std::string, std::set<const void*>> handles;

@@ -49,7 +49,6 @@ Device::Device(int id) : id_(id) {
 }
 
 Device::~Device() {
-  RELEASE(aclrtSynchronizeStream(stream_));
   if (workspace_ != nullptr) RELEASE(aclrtFree(workspace_));
   RELEASE(aclrtDestroyStream(stream_));
   RELEASE(aclrtResetDevice(id_));
@@ -71,6 +70,8 @@ void* Device::Workspace(uint64_t bytes) {
   }
   return workspace_;
 }
+
+Drained::~Drained() { RELEASE(aclrtSynchronizeStream(stream_)); }
 
 Memory::Memory(size_t bytes) {
   if (bytes != 0) CHECK_ACL(aclrtMalloc(&data_, bytes, ACL_MEM_MALLOC_HUGE_FIRST));

@@ -49,6 +49,18 @@ class Device {
   uint64_t workspace_bytes_ = 0;
 };
 
+/*! Waits for all queued work when it goes out of scope: before what the work uses does, also where something failed. */
+class Drained {
+ public:
+  explicit Drained(const Device& device) : stream_(device.stream()) {}
+  ~Drained();
+  Drained(const Drained&) = delete;
+  Drained& operator=(const Drained&) = delete;
+
+ private:
+  aclrtStream stream_;
+};
+
 /*! Device memory. */
 class Memory {
  public:

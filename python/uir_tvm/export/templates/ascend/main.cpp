@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -209,6 +208,8 @@ int Main(int argc, char** argv) {
   const std::string root = options.root + "/";
   Device device(options.device);
   const Storage storage;
+  Timer timer;
+  const Drained drained(device);
   for (const Tensor& tensor : Weights()) {
     CopyToDevice(storage.At(tensor), ReadFile(root + tensor.file, tensor.bytes));
   }
@@ -219,15 +220,12 @@ int Main(int argc, char** argv) {
   }
 
   std::vector<float> times;
-  {
-    const auto timer = std::make_unique<Timer>();
-    for (int run = 0; run < options.warmup + options.repeat; ++run) {
-      timer->Start(device);
-      Run(device, storage);
-      timer->Stop(device);
-      device.Synchronize();
-      if (run >= options.warmup) times.push_back(timer->Milliseconds());
-    }
+  for (int run = 0; run < options.warmup + options.repeat; ++run) {
+    timer.Start(device);
+    Run(device, storage);
+    timer.Stop(device);
+    device.Synchronize();
+    if (run >= options.warmup) times.push_back(timer.Milliseconds());
   }
 
   bool good = true;

@@ -3,8 +3,8 @@
  * \file launch.h
  * \brief What stands behind the generated `aclrtlaunch_NAME.h`: a launch of a kernel on the host model.
  */
-#ifndef UIR_DEVICE_ASCENDC_HOST_LAUNCH_H_
-#define UIR_DEVICE_ASCENDC_HOST_LAUNCH_H_
+#ifndef UIR_DEVICE_ASCENDC_UIR_ACL_LAUNCH_H_
+#define UIR_DEVICE_ASCENDC_UIR_ACL_LAUNCH_H_
 
 #include <stdint.h>
 
@@ -35,4 +35,4 @@ ACL_FUNC_VISIBILITY uint32_t uir_acl_launch(const UirAclKernel* kernel, uint32_t
 }
 #endif
 
-#endif  // UIR_DEVICE_ASCENDC_HOST_LAUNCH_H_
+#endif  // UIR_DEVICE_ASCENDC_UIR_ACL_LAUNCH_H_

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Build an exported Ascend project here, without a toolkit: its files as they are, for the host model.
+
+The kernels are compiled as the host model compiles them; for each, the header is written that the toolkit's
+CMake would generate (``aclrtlaunch_NAME.h``), with a launch on the model behind it. The host program is
+compiled against stand-ins of the vendor's headers (src/device/ascendc/include), and linked with stand-ins of
+the runtime and of the operator library (``libuir_acl.so``), which check what they are called with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+import re
+import subprocess
+from collections.abc import Sequence
+
+import attrs
+
+from .. import hardware
+from ..device import ascend
+from ..device.text_model import compiler
+from ..device.text_model import library as model_library
+from ..errors import ToolchainError
+from ..target.device_kernel import describe_device
+from .render import render, template
+
+#: What a block is, by the vendor's name of the kernel's type.
+CORES = {
+    "AIV_ONLY": "aiv",
+    "AIC_ONLY": "aic",
+    "MIX_AIC_1_1": "mix_1_1",
+    "MIX_AIC_1_2": "mix_1_2",
+}
+FLAGS = ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror")
+#: Seconds that a compilation may take.
+LIMIT = 600
+
+
+@attrs.frozen
+class Kernel:
+    """What a kernel's file says of it: function, parameters, cores."""
+
+    name: str
+    params: tuple[str, ...]
+    core: str
+
+    @staticmethod
+    def of(text: str) -> Kernel:
+        """The kernel of a file."""
+        found = re.search(r'extern "C" __global__ __aicore__ void (\w+)\(([^)]*)\)', text)
+        assert found, text[:200]
+        params = tuple(param.split()[-1] for param in found[2].split(",") if param.strip())
+        kind = re.search(r"KERNEL_TASK_TYPE_DEFAULT\(KERNEL_TYPE_(\w+)\)", text)
+        return Kernel(found[1], params, CORES[kind[1]] if kind else "aiv")
+
+
+def build(
+    project: str | pathlib.Path, folder: str | pathlib.Path, *, objects: str | pathlib.Path | None = None
+) -> pathlib.Path:
+    """Build a project on the host model.
+
+    Parameters
+    ----------
+    project : str or Path
+        What `write_project` wrote.
+    folder : str or Path
+        Where generated files and the program go; it is made.
+    objects : str or Path, optional
+        Where compiled files are kept, and found by a hash of what they depend on. Default: `folder`.
+
+    Returns
+    -------
+    Path
+        The program; run it with ``--project PROJECT``.
+
+    Raises
+    ------
+    ToolchainError
+        There is no C++ compiler, or it refuses a file.
+    """
+    project, folder = pathlib.Path(project), pathlib.Path(folder)
+    kept = folder if objects is None else pathlib.Path(objects)
+    for needed in (folder, kept):
+        needed.mkdir(parents=True, exist_ok=True)
+    device = _device((project / "CMakeLists.txt").read_text())
+    sources = sorted(project.glob("*.cpp"))
+    for file in sorted((project / "kernels").glob("*.cpp")):
+        text = file.read_text()
+        sources.append(_stub(folder, Kernel.of(text), ascend.compile(text), device))
+    headers = sorted((*project.glob("*.h"), *folder.glob("*.h")))
+    includes = [f"-I{path}" for path in (project, folder, ascend.headers())]
+    made = []
+    for source in sources:
+        text = "".join(file.read_text() for file in (source, *headers))
+        key = hashlib.sha256(text.encode()).hexdigest()[:32]
+        made.append(kept / f"{source.stem}-{key}.o")
+        if not made[-1].is_file():
+            partial = made[-1].with_suffix(f".{os.getpid()}.o")
+            _run([compiler(), *FLAGS, *includes, "-c", "-o", partial, source])
+            partial.rename(made[-1])
+    libraries = model_library().parent
+    program = folder / "model"
+    _run(
+        [
+            *(compiler(), "-o", program, *made),
+            *(f"-L{libraries}", "-luir_acl", "-luir_device", f"-Wl,-rpath,{libraries}"),
+        ]
+    )
+    return program
+
+
+def _device(cmake: str) -> str:
+    """The device that a project is for, as the host model is told."""
+    found = re.search(r'set\(SOC_VERSION "Ascend(\w+)"', cmake)
+    assert found, cmake[:200]
+    return json.dumps(describe_device(hardware.get(found[1].lower(), "ascend")))
+
+
+def _stub(folder: pathlib.Path, kernel: Kernel, compiled: pathlib.Path, device: str) -> pathlib.Path:
+    """The header that the toolkit generates for a kernel, and the source of the launch behind it."""
+    typed = "".join(f", void* {name}" for name in kernel.params)
+    fields = {
+        "name": kernel.name,
+        "params": typed,
+        "guard": f"UIR_ACLRTLAUNCH_{kernel.name.upper()}_H_",
+    }
+    (folder / f"aclrtlaunch_{kernel.name}.h").write_text(
+        render(template("ascend_host", "launch.h.in"), fields)
+    )
+    source = folder / f"aclrtlaunch_{kernel.name}.cpp"
+    names = ", ".join(f'"{name}"' for name in kernel.params)
+    source.write_text(
+        render(
+            template("ascend_host", "launch.cpp.in"),
+            {
+                "name": kernel.name,
+                "params": typed,
+                "args": ", ".join(kernel.params),
+                "names": names,
+                "count": str(len(kernel.params)),
+                "library": json.dumps(str(compiled)),
+                "core": json.dumps(kernel.core),
+                "device": json.dumps(device),
+            },
+        )
+    )
+    return source
+
+
+def _run(command: Sequence[str | pathlib.Path]) -> None:
+    try:
+        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=LIMIT)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise ToolchainError(
+            "The project cannot be compiled for the host model.",
+            need="a C++17 compiler",
+            limit=str(error),
+            remedy="install g++, or set CXX",
+        ) from error
+    if done.returncode:
+        raise ToolchainError(
+            "The compiler refuses a file of the project.",
+            limit=f"{command[0]} ended with {done.returncode}",
+            log=done.stderr,
+        )

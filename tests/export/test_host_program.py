@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a project's host program does, from what an executable says of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from uir_tvm.errors import ExportError
+from uir_tvm.export.host_program import KernelStep, LibraryStep, host_program
+
+from .ascend_program import ByHand
+
+
+def test_steps_are_those_of_the_kernel_graph() -> None:
+    """In its order; a kernel's launches hand over what only they know."""
+    exe: Any = ByHand()
+    program = host_program(exe)
+    product, first, second = program.steps()
+    assert isinstance(product, LibraryStep) and product.buffers == ("x", "weight", "bias", "y")
+    assert first == KernelStep("scale_0", 2, ("y", "workspace_1_half"))
+    assert second == KernelStep("scale_1", 2, ("x", "workspace_1_half", "out"))
+    assert [group.title for group in program.groups] == ["matmul + add", "add: scale"]
+    assert (program.name, program.hardware) == ("by hand", "910b2")
+
+
+def test_memory() -> None:
+    """Inputs and what is computed in one allocation, weights in another; what is not needed together shares."""
+    exe: Any = ByHand()
+    program = host_program(exe)
+    assert [buffer.name for buffer in program.weights] == ["weight", "bias"]
+    assert set(program.constants.offsets) == {"weight", "bias"}
+    assert set(program.arena.offsets) == {"x", "y", "workspace_1_half", "out"}
+    assert len(set(program.arena.offsets.values())) == 4, "the second node needs all four"
+
+
+def test_an_input_may_be_an_output() -> None:
+    exe: Any = ByHand()
+    assert [buffer for _, buffer in host_program(exe).outputs] == ["out", "x"]
+
+
+def test_kernels_of_the_host_are_refused_by_name_and_reason() -> None:
+    exe: Any = ByHand(fallback="CodegenError: the vector core has no fp64\nmore")
+    with pytest.raises(ExportError, match="scale: CodegenError: the vector core has no fp64") as caught:
+        host_program(exe)
+    assert caught.value.remedy
+
+
+def test_a_single_kernel_is_no_model() -> None:
+    exe: Any = ByHand()
+    exe.kernel_graph = None
+    with pytest.raises(ExportError, match="is one kernel"):
+        host_program(exe)
