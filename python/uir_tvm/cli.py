@@ -13,7 +13,7 @@ import click
 from .cli_base import OUT, Commands, emit, global_options, state_of
 from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
-from .cli_run import random_inputs, run_command
+from .cli_run import run_command
 from .cli_verify import verify_command
 from .errors import CodegenError
 from .options import EQUIVALENCE
@@ -205,7 +205,9 @@ def inspect(
         emit_explanation(ctx, explained(exe, kernel))
         return
     if modelled:
-        times = exe.modelled(*random_inputs(exe))
+        from .runtime.tensors import random_inputs
+
+        times = exe.modelled(*random_inputs(exe.info.inputs))
         emit(ctx, times.to_json(), lambda: print_times(times))
         return
     if stage == "relax":

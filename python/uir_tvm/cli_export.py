@@ -50,14 +50,14 @@ def export_command(
     uir compile model.onnx --target uir-ascend -o model.uir
     uir export model.uir --project model-910b
     """
-    from .cli import _load_array
+    from .cli_run import load_array
     from .export.write import write_project
     from .runtime import load
 
     if inputs and not check:
         raise click.UsageError("--input and --no-check exclude each other.")
     exe = load(file)
-    arrays = [_load_array(path) for path in inputs] or None
+    arrays = [load_array(path) for path in inputs] or None
     project = write_project(exe, directory, inputs=arrays, check=check)
     data = {
         "project": str(project.path),
@@ -70,7 +70,8 @@ def export_command(
     def human() -> None:
         OUT.print(
             f"{project.path}: {len(project.files)} files, {data['bytes']:,} bytes; a run has "
-            f"{project.launches} launches and {project.library_calls} library calls. README.md says how to build it."
+            f"{project.launches} launches and {project.library_calls} library calls. "
+            "README.md says how to build it."
         )
 
     emit(ctx, data, human)

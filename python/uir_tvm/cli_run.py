@@ -62,11 +62,12 @@ def run_command(
 
     from .runtime import load
     from .runtime.modelled import recording
+    from .runtime.tensors import random_inputs
 
     if inputs and use_random:
         raise click.UsageError("--input and --random exclude each other.")
     exe = load(file)
-    arrays = random_inputs(exe) if use_random else [_load_array(p) for p in inputs]
+    arrays = random_inputs(exe.info.inputs) if use_random else [load_array(p) for p in inputs]
     with recording(timeline is not None) as found:
         result = exe(*arrays)
     results = result if isinstance(result, tuple) else (result,)
@@ -103,7 +104,8 @@ def run_command(
     emit(ctx, data, human)
 
 
-def _load_array(path: pathlib.Path) -> Any:
+def load_array(path: pathlib.Path) -> Any:
+    """The array of an .npy file."""
     import numpy as np
 
     from .errors import ShapeError
@@ -134,16 +136,3 @@ def _write_arrays(path: pathlib.Path, arrays: dict[str, Any]) -> pathlib.Path:
     finally:
         partial.unlink(missing_ok=True)
     return path
-
-
-def random_inputs(exe: Any) -> list[Any]:
-    """Inputs of a compiled model: floats of a normal distribution, integers that are 0 or 1."""
-    import numpy as np
-
-    rng = np.random.default_rng(0)
-    return [
-        rng.standard_normal(s.shape).astype(s.dtype)
-        if "float" in s.dtype
-        else rng.integers(0, 2, s.shape).astype(s.dtype)
-        for s in exe.info.inputs
-    ]

@@ -25,7 +25,7 @@ def test_steps_are_those_of_the_kernel_graph() -> None:
 
 
 def test_memory() -> None:
-    """Inputs and what is computed in one allocation, weights in another; what is not needed together shares."""
+    """Inputs and what is computed in one allocation, weights in another; apart where needed together."""
     exe: Any = ByHand()
     program = host_program(exe)
     assert [buffer.name for buffer in program.weights] == ["weight", "bias"]

@@ -13,8 +13,7 @@ from uir_tvm import compile as uir_compile
 from uir_tvm import load
 from uir_tvm.errors import ArtifactError, ExportError, ShapeError
 from uir_tvm.export import ascend_host
-from uir_tvm.export.write import Project, random_inputs, weights_of, write_project
-from uir_tvm.runtime.tensors import TensorSpec
+from uir_tvm.export.write import Project, weights_of, write_project
 
 from ..kernel_graph.programs import constant, module
 
@@ -115,11 +114,3 @@ def test_inputs_that_the_model_does_not_take(saved: Any, tmp_path: pathlib.Path)
     with pytest.raises(ShapeError):
         write_project(saved, tmp_path / "p", inputs=[np.zeros((4, 9), "float32")])
     assert not (tmp_path / "p").exists()
-
-
-def test_random_inputs_are_the_same_every_time() -> None:
-    specs = [TensorSpec("a", (3,), "float16"), TensorSpec("b", (4,), "int64"), TensorSpec("c", (2,), "bool")]
-    first, second = random_inputs(specs), random_inputs(specs)
-    for one, other, spec in zip(first, second, specs, strict=True):
-        assert one.dtype == spec.dtype and one.shape == spec.shape
-        np.testing.assert_array_equal(one, other)

@@ -10,7 +10,7 @@ import torch
 import tvm
 import uir_tvm
 from tvm import relax
-from uir_tvm.runtime.tensors import ALIGNMENT, Likeness, from_tvm, is_torch, to_tvm
+from uir_tvm.runtime.tensors import ALIGNMENT, Likeness, TensorSpec, from_tvm, is_torch, random_inputs, to_tvm
 
 from tests import tiny
 
@@ -79,3 +79,11 @@ def test_bool_results(like: str) -> None:
     assert is_torch(got) == (like == "torch")
     assert np.asarray(got).dtype == np.bool_
     np.testing.assert_array_equal(np.asarray(got), a < b)
+
+
+def test_random_inputs_are_the_same_every_time() -> None:
+    specs = [TensorSpec("a", (3,), "float16"), TensorSpec("b", (4,), "int64"), TensorSpec("c", (2,), "bool")]
+    first, second = random_inputs(specs), random_inputs(specs)
+    for one, other, spec in zip(first, second, specs, strict=True):
+        assert one.dtype == spec.dtype and one.shape == spec.shape
+        np.testing.assert_array_equal(one, other)

@@ -103,12 +103,8 @@ def build(
             partial.rename(made[-1])
     libraries = model_library().parent
     program = folder / "model"
-    _run(
-        [
-            *(compiler(), "-o", program, *made),
-            *(f"-L{libraries}", "-luir_acl", "-luir_device", f"-Wl,-rpath,{libraries}"),
-        ]
-    )
+    links = [f"-L{libraries}", "-luir_acl", "-luir_device", f"-Wl,-rpath,{libraries}"]
+    _run([compiler(), "-o", program, *made, *links])
     return program
 
 

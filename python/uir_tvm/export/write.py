@@ -18,7 +18,7 @@ from tvm.runtime.vm import VirtualMachine
 from ..errors import ArtifactError, ExportError
 from ..kernel_graph.to_relax import WEIGHTS
 from ..runtime.executable import Executable
-from ..runtime.tensors import TensorSpec, check_inputs
+from ..runtime.tensors import check_inputs, random_inputs
 from ..target import registry
 from .files import input_files, output_files, weight_files
 from .host_program import HostProgram, host_program
@@ -132,17 +132,6 @@ def kind_of(exe: Executable) -> ProjectKind:
     return PROJECTS[spec.kind]
 
 
-def random_inputs(specs: Sequence[TensorSpec]) -> list[np.ndarray]:
-    """Inputs that are the same every time: normal floats, integers and bools of 0 and 1."""
-    rng = np.random.default_rng(0)
-    return [
-        rng.standard_normal(spec.shape).astype(_numpy(spec.dtype))
-        if "float" in spec.dtype
-        else rng.integers(0, 2, spec.shape).astype(_numpy(spec.dtype))
-        for spec in specs
-    ]
-
-
 def weights_of(exe: Executable) -> list[np.ndarray]:
     """The constants of an executable, in the order of `kernel_graph.to_relax.graph_constants`.
 
@@ -168,12 +157,6 @@ def _plain(tensor: tvm.runtime.Tensor) -> Any:
     bits = tvm.DataType(tensor.dtype).bits
     narrow = str(tensor.dtype).startswith(("bfloat", "float8")) or str(tensor.dtype) == "bool"
     return tensor._create_view(tensor.shape, dtype=f"uint{max(bits, 8)}") if narrow else tensor
-
-
-def _numpy(dtype: str) -> np.dtype:
-    import ml_dtypes  # noqa: F401  (NumPy then knows bfloat16 by its name)
-
-    return np.dtype(dtype)
 
 
 def _check_directory(directory: pathlib.Path) -> None:

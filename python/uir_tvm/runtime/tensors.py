@@ -146,3 +146,16 @@ def from_tvm(value: tvm.runtime.Tensor, like: Likeness) -> Any:
 
     stays = value.device.type == "cpu" or (value.device.type == "cuda" and like.gpu)
     return torch.from_dlpack(value if stays else value.copyto(tvm.cpu()))
+
+
+def random_inputs(specs: Sequence[TensorSpec]) -> list[np.ndarray]:
+    """Inputs that are the same every time: floats of a normal distribution, integers and bools of 0 and 1."""
+    import ml_dtypes  # noqa: F401  (NumPy then knows bfloat16 by its name)
+
+    rng = np.random.default_rng(0)
+    return [
+        rng.standard_normal(spec.shape).astype(np.dtype(spec.dtype))
+        if "float" in spec.dtype
+        else rng.integers(0, 2, spec.shape).astype(np.dtype(spec.dtype))
+        for spec in specs
+    ]
