@@ -34,6 +34,7 @@ from tvm import tirx
 from .errors import ArtifactError, ScheduleError, UirError
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
+from .igraph.text import HARDWARE_FIELDS
 from .options import CompileOptions
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+#: The figure of a hardware model by which recipes choose tiles, and how many times smaller it is tried.
+TILE, SHRINKS = "tile_bytes", (2, 4, 8)
+#: The remedy that an error names where a kernel's tiles lack room on chip.
+ROOM = "smaller tiles"
 #: Characters of a kernel's name that its files keep: file systems allow 255 with the suffix.
 STEM_LENGTH = 120
 
@@ -61,6 +66,10 @@ class KernelRecord:
     fallback: str = ""
     #: Stages whose product came from the user's override folder.
     overridden: tuple[str, ...] = ()
+    #: By how much its tiles are smaller than the hardware prefers (`_attempts`).
+    shrink: int = 1
+    #: Whether a stage lacked room for its tiles.
+    crowded: bool = False
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
     equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
 
@@ -122,9 +131,18 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     if _given(func) is not None:
         record.recipe = "given iGraph"
         return func
-    scheduled = apply_default(func, context.hardware)
+    scheduled = apply_default(func, _with_tiles(context.hardware, record.shrink))
     record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
     return scheduled
+
+
+def _with_tiles(hardware: HardwareModel, shrink: int) -> HardwareModel:
+    """The model with a smaller preferred tile, for recipes to read."""
+    if shrink == 1:
+        return hardware
+    figures = {**dict(hardware.figures), TILE: int(hardware.figures[TILE]) // shrink}
+    fields = (getattr(hardware, name) for name in HARDWARE_FIELDS)
+    return HardwareModel(hardware.name, *fields, figures)
 
 
 def _extract(record: KernelRecord, context: Context) -> IGraph:
@@ -203,7 +221,10 @@ def _optimize(record: KernelRecord, context: Context) -> Optimized:
     comparer = Comparer(options.equivalence, record.equivalence)
     valid = still_splits(graph, verify if options.verify else None)
     check = comparer.after_passes(graph, valid, options.fast_math)
-    return optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
+    made = optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
+    # without its buffers a loop waits for its loads: smaller tiles do better
+    record.crowded = any(step.rule == "capacity" for step in made.faults)
+    return made
 
 
 def _emit(record: KernelRecord, context: Context) -> Any:
@@ -322,10 +343,43 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     """
     from .schedule.hardware_of import model_of_target
 
-    attributes = func.attrs or {}
-    label = name or str(attributes.get("global_symbol", "main"))
-    record = KernelRecord(label, hero=str(attributes.get("uir.hero", "")), products={"prim_func": func})
+    label = name or str((func.attrs or {}).get("global_symbol", "main"))
     context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
+    record = _best(func, label, context)
+    if record.fallback:
+        reason = record.fallback.partition(": ")[2].splitlines()[0]
+        log.warning("kernel %s is left to TVM's own lowering (%s)", label, reason)
+    records, progress = _RECORDS.get(), _PROGRESS.get()
+    if records is not None:
+        records[label] = record
+    if progress is not None:
+        progress(record)
+    return record
+
+
+def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
+    """The record of the largest tiles for which every stage has room, if there are such; else of the first.
+
+    What a tile takes is known when its kernel is printed, with all temporaries and work buffers.
+    """
+    from .schedule.default import is_scheduled
+
+    first = _through(func, label, context, 1)
+    if not first.crowded or TILE not in context.hardware.figures or is_scheduled(func):
+        return first
+    found = [first]
+    for shrink in SHRINKS:
+        record = _through(func, label, context, shrink)
+        if not record.crowded:
+            return record
+        found.append(record)
+    return next((record for record in found if not record.fallback), first)
+
+
+def _through(func: tirx.PrimFunc, label: str, context: Context, shrink: int) -> KernelRecord:
+    """One PrimFunc through the stages, with tiles so many times smaller."""
+    hero = str((func.attrs or {}).get("uir.hero", ""))
+    record = KernelRecord(label, hero=hero, products={"prim_func": func}, shrink=shrink)
     for stage in STAGES:
         start = time.perf_counter()
         product = _override(stage, record, context)
@@ -339,17 +393,12 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
             if record.overridden or _given(func) is not None:
                 raise _leaving(error) from error
             record.fallback = f"{stage.name}: {_said(error)}"
-            log.warning("kernel %s is left to TVM's own lowering (%s)", label, _first_line(error))
+            record.crowded = getattr(error, "remedy", "") == ROOM
             log.debug("kernel %s, stage %s", label, stage.name, exc_info=error)
             break
         finally:
             record.seconds[stage.name] = time.perf_counter() - start
         _dump(stage, record, context)
-    records, progress = _RECORDS.get(), _PROGRESS.get()
-    if records is not None:
-        records[label] = record
-    if progress is not None:
-        progress(record)
     return record
 
 

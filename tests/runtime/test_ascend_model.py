@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A module of Ascend C on ``ext_dev``: it runs on the host model, which checks it and says what it would take."""
+"""A module of Ascend C on ``ext_dev`` runs on the host model, which checks it and counts its time."""
 
 from __future__ import annotations
 

@@ -40,6 +40,8 @@ class Step:
         Of the pass and of the check of its result.
     fault : str
         Why its result was refused, if it was.
+    rule : str
+        The rule of the verifier that refused it, if one did.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Step:
     graph_after: IGraph = attrs.field(repr=False)
     seconds: float
     fault: str = ""
+    rule: str = ""
 
     @property
     def changed(self) -> bool:
@@ -132,15 +135,16 @@ def optimize(
     steps: list[Step] = []
     for row in select(passes):
         start = time.perf_counter()
-        fault, made = "", graph
+        fault, rule, made = "", "", graph
         try:
             made = _ran(row, graph, fast_math, check)
         except PassError as error:
             if not keep_going:
                 raise
             fault = str(error.__cause__ or error)
+            rule = getattr(error.__cause__, "rule", "")
             log.warning("%s: the pass %s is left out (%s)", graph.name, row.name, fault.splitlines()[0])
-        steps.append(Step(row.name, graph, made, time.perf_counter() - start, fault))
+        steps.append(Step(row.name, graph, made, time.perf_counter() - start, fault, rule))
         graph = made
     return Optimized(graph, tuple(steps))
 

@@ -124,6 +124,10 @@ def space_of(hw: HardwareModel) -> TileSpace:
     return SPACES.get(str(hw.kind), CPU)
 
 
+#: What a run with masks costs of one without: scalar work of their bounds.
+MASK_COST = 1.05
+
+
 def even_tile(hw: HardwareModel, elements: int, limit: int, width: int) -> int:
     """Elements of a tile of a flat run so that all units get as many tiles, each a multiple of a line.
 
@@ -137,12 +141,22 @@ def even_tile(hw: HardwareModel, elements: int, limit: int, width: int) -> int:
         Bytes of an element.
     """
     space, units = space_of(hw), busy_units(hw)
+    if elements <= 1:
+        return 1
     line = max(1, int(hw.figures.get("line_bytes", hw.vector_bytes)) // width)
     least = max(line, int(hw.figures.get("transfer_bytes", 0)) // width)
     share = math.ceil(elements / units)
     count = max(math.ceil(share / limit), min(space.tiles_per_unit, share // least), 1)
-    tile = math.ceil(math.ceil(share / count) / line) * line
-    return max(1, min(tile, limit // line * line or limit, elements))
+    tile = max(1, min(math.ceil(share / count / line) * line, limit // line * line or limit, elements))
+    # one that divides the run needs no mask: worth it where units that wait for the last ones lose less
+    whole = [c for c in range(line, limit + 1, line) if elements % c == 0 and 4 * c >= tile]
+    best = min(whole, key=lambda c: (_longest(elements, c, units), -c), default=tile)
+    return best if _longest(elements, best, units) <= MASK_COST * _longest(elements, tile, units) else tile
+
+
+def _longest(elements: int, tile: int, units: int) -> int:
+    """Elements of the unit that has most."""
+    return math.ceil(math.ceil(elements / tile) / units) * tile
 
 
 def units_of(hw: HardwareModel) -> int:
