@@ -36,12 +36,15 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from .definitions import UNBOUNDED, valid
 from .edit import fresh_name
+from .multibuffer import PIPELINE
 from .rewrite import FreshNames
 
 #: Dtype of the sums by that of the factors.
 SUMS: Mapping[str, str] = {"fp32": "fp32", "fp16": "fp32", "bf16": "fp32", "int8": "int32"}
 #: Rows and columns of the smallest tile, bytes of a row of it; rows of memory that one transfer may skip.
 TILE, ROW_BYTES, LONGEST_ROW = 16, 32, 65535
+#: Attribute of a loop: names of the products that it accumulates, and that were cleared before it.
+CARRIES = "carries"
 #: Bytes of zeros that a unit keeps to clear its tiles with.
 ZERO_BYTES = 4096
 
@@ -166,6 +169,9 @@ class _Around:
 
     before: list[Any] = attrs.field(factory=list)
     behind: list[Any] = attrs.field(factory=list)
+    #: Whether products are accumulated over it; those of which it is the outermost such loop.
+    carries: bool = False
+    cleared: list[str] = attrs.field(factory=list)
 
 
 class _Walk:
@@ -187,7 +193,12 @@ class _Walk:
             if isinstance(node, Loop):
                 around = _Around()
                 inner = self.body(node.body, (*loops, (node, around)))
-                made += [*around.before, Loop(node.var, node.extent, inner, node.attrs), *around.behind]
+                dropped = {PIPELINE} if around.carries else set()
+                kept = {key: value for key, value in node.attrs.items() if key not in dropped}
+                if around.cleared:
+                    kept[CARRIES] = " ".join(around.cleared)
+                loop = Loop(node.var, node.extent, inner, kept)
+                made += [*around.before, loop, *around.behind]
             elif _takes(node):
                 made += self._product(node, loops)
             else:
@@ -220,6 +231,9 @@ class _Walk:
         outside = loops[around][1]
         outside.before += self._clear(sums)
         outside.behind += back
+        for _, inside in loops[around:]:
+            inside.carries = True  # the matrix unit keeps the sums: a loop cut into pieces would lose them
+        outside.cleared.append(str(sums.pointer.name))
         return here
 
     def _back(self, iop: IOp, product: ISlice, accumulate: bool) -> list[Any]:

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "handshake.h"
+
+#include "api.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+/*!
+ * \brief Lines on the scalar pipe; `blocks`: the core issues nothing before they are done.
+ *
+ * The vector core sets flags on MTE2, behind the loads that it was given: what it has stored is waited for by a flag
+ * of its own, which the planner of syncs sets.
+ */
+void Signal(Emitter& e, const std::vector<std::string>& lines, const std::vector<pipes::Region>& reads, bool blocks) {
+  e.Do("S", lines, reads, blocks);
+}
+
+}  // namespace
+
+std::string SetLine(const std::string& pipe, Handshake flag) {
+  return Call("", "CrossCoreSetFlag", "plain", {}, {pipe, std::to_string(flag)}) + ";";
+}
+
+std::string WaitLine(Handshake flag) {
+  return Call("", "CrossCoreWaitFlag", "plain", {}, {std::to_string(flag)}) + ";";
+}
+
+void HandOver(Emitter& e, const Product& product) {
+  std::vector<pipes::Region> reads;
+  for (const ISlice& factor : product.iop->sources) {
+    if (factor->pointer->role != "in") reads.push_back(Reads(e.TileOf(factor)));
+  }
+  if (product.carrying.empty()) {
+    Signal(e, {SetLine("MTE2", kReady), WaitLine(kDone)}, reads, true);
+  } else if (product.staged) {
+    Signal(e, {SetLine("MTE2", kReady), WaitLine(kTaken)}, reads, true);
+  }
+}
+
+void OpenProduct(Emitter& e, const Product& product) {
+  Signal(e, {SetLine("MTE2", kFree)}, {Reads(e.TileOf(product.iop->targets[0]))}, false);
+}
+
+void CloseProduct(Emitter& e, const Product& product) { Signal(e, {WaitLine(kDone)}, {}, true); }
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

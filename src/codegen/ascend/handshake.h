@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file handshake.h
+ * \brief How the vector core and the cube core of a block take turns at a product.
+ *
+ *     flag      set by                                 waited for by
+ *     kReady    vector: the operands are stored        cube, before it reads them
+ *     kTaken    cube: the operands are in L1           vector, before it stores others
+ *     kFree     vector: the result may be overwritten  cube, before it stores it
+ *     kDone     cube: the result is stored             vector, before it reads it
+ *
+ * A product that no loop carries needs kReady and kDone alone: ready means free as well, done means taken.
+ */
+#ifndef UIR_CODEGEN_ASCEND_HANDSHAKE_H_
+#define UIR_CODEGEN_ASCEND_HANDSHAKE_H_
+
+#include <string>
+
+#include "emitter.h"
+#include "products.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief Flags between the cores of a block (the hardware has 16, of which SyncAll takes 11 to 14). */
+enum Handshake { kReady = 0, kTaken = 1, kFree = 2, kDone = 3 };
+
+/*! \brief The line that sets a flag when all that a pipe was given is done. */
+std::string SetLine(const std::string& pipe, Handshake flag);
+/*! \brief The line that holds the core until a flag is up, and takes it down. */
+std::string WaitLine(Handshake flag);
+
+/*! \brief The vector core's part of a contraction: hands the operands over, and where no loop carries it, waits. */
+void HandOver(Emitter& e, const Product& product);
+/*! \brief Before the outermost loop that carries a product, and behind it. */
+void OpenProduct(Emitter& e, const Product& product);
+void CloseProduct(Emitter& e, const Product& product);
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_HANDSHAKE_H_

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "products.h"
+
+#include <tvm/ffi/any.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "../error.h"
+#include "../uses.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+bool Names(const Affine& expr, const ffi::String& variable) {
+  const ffi::Array<ffi::String> names = expr.Variables();
+  return std::find(names.begin(), names.end(), variable) != names.end();
+}
+
+bool WholeBox(const ISlice& slice) {
+  return !slice->row_begin && !slice->row_end && !slice->col_begin && !slice->col_end;
+}
+
+void Check(const IGraph& graph, const IOp& iop) {
+  std::string where = std::string(graph->name) + ": " + Describe(iop);
+  const ISlice &target = iop->targets[0], &left = iop->sources[0], &right = iop->sources[1];
+  bool in_dram = target->pointer->level == "dram" && left->pointer->level == "dram" && right->pointer->level == "dram";
+  if (!in_dram || !WholeBox(target) || !WholeBox(left) || !WholeBox(right)) {
+    CodegenError("The cube core cannot compute this product.", where,
+                 "factors of one dtype, fp32, fp16 or bf16 for sums of fp32, int8 for sums of int32", "",
+                 "cast the factors, let the pass matrix_unit run, or compute the product on another target");
+  }
+}
+
+/*! \brief Sums in L0C begin as zero: the loop that carries them must say that the result was cleared before it. */
+void CheckCleared(const IGraph& graph, const Product& product) {
+  std::string cleared;
+  if (!product.carrying.empty()) {
+    const Loop& loop = product.carrying.front();
+    auto carries = loop->attrs.find("carries");
+    if (carries != loop->attrs.end()) cleared = " " + std::string((*carries).second.cast<ffi::String>()) + " ";
+  }
+  if (cleared.find(" " + std::string(product.iop->targets[0]->pointer->name) + " ") == std::string::npos) {
+    CodegenError("The cube core cannot add to what lies in global memory.",
+                 std::string(graph->name) + ": " + Describe(product.iop), "a result that was cleared before its loop", "",
+                 "let the pass matrix_unit bring products to the cube core");
+  }
+}
+
+}  // namespace
+
+Products::Products(const IGraph& graph) {
+  std::vector<Loop> loops;
+  int position = 0;
+  Walk(graph->body, graph, &loops, &position);
+}
+
+void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops,
+                    int* position) {
+  for (const ffi::ObjectRef& node : body) {
+    if (auto loop = node.as<Loop>()) {
+      loops->push_back(*loop);
+      Walk((*loop)->body, graph, loops, position);
+      loops->pop_back();
+      continue;
+    }
+    IOp iop = node.as_or_throw<IOp>();
+    int at = (*position)++;
+    if (iop->op != "contract") continue;
+    Check(graph, iop);
+    Product product{iop, {}, false};
+    for (const ISlice& factor : iop->sources) product.staged |= factor->pointer->role != "in";
+    auto accumulate = iop->attrs.find("accumulate");
+    bool accumulates = accumulate != iop->attrs.end() && (*accumulate).second.cast<bool>();
+    if (accumulates) {
+      for (auto loop = loops->rbegin(); loop != loops->rend(); ++loop) {
+        if (Names(iop->targets[0]->offset, (*loop)->var)) break;
+        product.carrying.insert(product.carrying.begin(), *loop);
+      }
+    }
+    if (accumulates) CheckCleared(graph, product);
+    by_position_.emplace(at, std::move(product));
+  }
+}
+
+const Product* Products::At(int position) const {
+  auto found = by_position_.find(position);
+  return found == by_position_.end() ? nullptr : &found->second;
+}
+
+std::vector<const Product*> Products::CarriedBy(const Loop& loop) const {
+  std::vector<const Product*> found;
+  for (const auto& [position, product] : by_position_) {
+    if (!product.carrying.empty() && product.carrying.front().same_as(loop)) found.push_back(&product);
+  }
+  return found;
+}
+
+bool Products::Within(const Loop& loop) const {
+  std::function<bool(const ffi::Array<ffi::ObjectRef>&)> has = [&has](const ffi::Array<ffi::ObjectRef>& body) {
+    for (const ffi::ObjectRef& node : body) {
+      if (auto inner = node.as<Loop>()) {
+        if (has((*inner)->body)) return true;
+      } else if (node.as_or_throw<IOp>()->op == "contract") {
+        return true;
+      }
+    }
+    return false;
+  };
+  return has(loop->body);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir

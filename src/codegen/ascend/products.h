@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file products.h
+ * \brief The contractions of a graph, which the cube core computes, and the loops over which it keeps their sums.
+ *
+ * The pass `matrix_unit` has brought them into the only form there is here: operands and result in global memory, in
+ * whole tiles.  A contraction that accumulates adds over the loops around it whose variables its result does not
+ * depend on; the pass has cleared the result before the outermost of them.
+ */
+#ifndef UIR_CODEGEN_ASCEND_PRODUCTS_H_
+#define UIR_CODEGEN_ASCEND_PRODUCTS_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../../igraph/nodes.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+/*! \brief One contraction. */
+struct Product {
+  IOp iop;
+  /*! \brief Loops over whose iterations the sums stay in L0C, outermost first. */
+  std::vector<Loop> carrying;
+  /*! \brief Whether the vector core of the block writes an operand. */
+  bool staged = false;
+};
+
+/*! \brief All contractions of a graph. */
+class Products {
+ public:
+  /*! \note CodegenError for a contraction in another form. */
+  explicit Products(const IGraph& graph);
+
+  bool empty() const { return by_position_.empty(); }
+  /*! \brief The contraction at a position in program order, or nullptr. */
+  const Product* At(int position) const;
+  /*! \brief Those whose outermost carrying loop this is. */
+  std::vector<const Product*> CarriedBy(const Loop& loop) const;
+  /*! \brief Whether there is a contraction in the loop. */
+  bool Within(const Loop& loop) const;
+
+ private:
+  void Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops, int* position);
+
+  std::map<int, Product> by_position_;
+};
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_ASCEND_PRODUCTS_H_
