@@ -165,8 +165,10 @@ Box Emitter::BoxOf(const ISlice& slice) {
 }
 
 void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
-                 const std::vector<pipes::Region>& regions) {
-  bodies_.back().push_back(pipes::Node::Of(pipes::Instruction{pipe, lines, regions, where_iop_}));
+                 const std::vector<pipes::Region>& regions, bool blocks) {
+  pipes::Instruction instruction{pipe, lines, regions, where_iop_};
+  instruction.blocks = blocks;
+  bodies_.back().push_back(pipes::Node::Of(std::move(instruction)));
 }
 
 void Emitter::Plain(const std::string& line) { bodies_.back().push_back(pipes::Node::Plain({line})); }

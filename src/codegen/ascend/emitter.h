@@ -69,8 +69,10 @@ class Emitter {
    * \param pipe "V", "MTE2", "MTE3" or "S".
    * \param lines Its text; several lines must not depend on each other.
    * \param regions All that it reads and writes (`Reads(tile)`, `Writes(tile)`).
+   * \param blocks Whether the core issues nothing before it is done.
    */
-  void Do(const std::string& pipe, const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions);
+  void Do(const std::string& pipe, const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions,
+          bool blocks = false);
   void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
     Do(pipe, std::vector<std::string>{line}, regions);
   }
