@@ -11,6 +11,9 @@
 namespace uir {
 namespace codegen {
 namespace ascend {
+/*! \brief Rows of the cube core (api_table_cube.cc). */
+std::vector<Api> CubeRows();
+
 namespace {
 
 // element types that recur
@@ -239,17 +242,18 @@ std::vector<Api> Rows() {
   rows.push_back(
       {"SELMODE", "enum", "VSEL_CMPMASK_SPR VSEL_TENSOR_SCALAR_MODE VSEL_TENSOR_TENSOR_MODE", "", "", "", "", kSelect});
   rows.push_back({"ReduceOrder", "enum", "ORDER_ONLY_VALUE", "", "", "", "", kReduce});
-  rows.push_back({"TPosition", "enum", "VECCALC VECIN VECOUT", "", "", "", "", kPipe});
+  rows.push_back({"TPosition", "enum", "VECCALC VECIN VECOUT A1 A2 B2 CO1", "", "", "", "", kPipe});
   rows.push_back({"HardEvent", "enum",
-                  "MTE2_V V_MTE2 MTE3_V V_MTE3 MTE3_MTE2 MTE2_MTE3 S_V V_S S_MTE2 MTE2_S S_MTE3 MTE3_S", "", "", "", "",
-                  kSync});
+                  "MTE2_V V_MTE2 MTE3_V V_MTE3 MTE3_MTE2 MTE2_MTE3 S_V V_S S_MTE2 MTE2_S S_MTE3 MTE3_S "
+                  "MTE2_MTE1 MTE1_MTE2 MTE1_M M_MTE1 M_FIX FIX_M",
+                  "", "", "", "", kSync});
 
   // --- members and types ---------------------------------------------------------------------------------------
   rows.push_back({"TPipe", "type", "", "", "", "", "", kPipe});
-  rows.push_back({"TBuf", "type", "", "", "<TPosition::VECCALC>", "", "", kPipe});
+  rows.push_back({"TBuf", "type", "", "VECCALC; A1; A2; B2; CO1", "<TPosition::{T}>", "", "", kPipe});
   rows.push_back({"LocalTensor", "type", "", kAny, "<{T}>", "", "", kTensor});
   rows.push_back({"GlobalTensor", "type", "", kAny, "<{T}>", "", "", kTensor});
-  rows.push_back({"TPipe.InitBuffer", "member", "buffer:TBuf bytes:uint32_t[32,196608]", "", "", "",
+  rows.push_back({"TPipe.InitBuffer", "member", "buffer:TBuf bytes:uint32_t[32,524288]", "", "", "",
                   "rounded up to 32 bytes", kPipe});
   rows.push_back({"TBuf.GetWithOffset", "member", "size:uint32_t bufOffset:uint32_t", kAny, "<{T}>", "",
                   "size in elements, offset in bytes", kPipe});
@@ -265,14 +269,16 @@ std::vector<Api> Rows() {
   // --- synchronisation, system ---------------------------------------------------------------------------------
   rows.push_back({"SetFlag", "plain", "eventID:int32_t[0,7]", "", "<HardEvent::{mode}>", "", "", kSync});
   rows.push_back({"WaitFlag", "plain", "eventID:int32_t[0,7]", "", "<HardEvent::{mode}>", "", "", kSync});
-  rows.push_back({"PipeBarrier", "plain", "", "", "<PIPE_{mode}>", "", "modes V, MTE2, MTE3, ALL", kSync});
+  rows.push_back(
+      {"PipeBarrier", "plain", "", "", "<PIPE_{mode}>", "", "modes V, MTE2, MTE3, MTE1, M, FIX, ALL", kSync});
   rows.push_back({"SyncAll", "plain", "", "", "<true>", "", "all vector cores", kSync});
   rows.push_back({"ToBfloat16", "plain", "value:float", "", "", "", "rounds as CAST_RINT",
                   "basic_api/kernel_operator_scalar_intf.h | scalar / Cast (float to bfloat16_t)"});
   rows.push_back({"GetBlockIdx", "plain", "", "", "", "", "", kSystem});
   rows.push_back({"GetBlockNum", "plain", "", "", "", "", "", kSystem});
-  rows.push_back({"KERNEL_TASK_TYPE_DEFAULT", "macro", "type:name", "", "", "", "KERNEL_TYPE_AIV_ONLY",
-                  "kernel_operator.h | setting the kernel type"});
+  rows.push_back({"KERNEL_TASK_TYPE_DEFAULT", "macro", "type:name", "", "", "",
+                  "KERNEL_TYPE_AIV_ONLY, KERNEL_TYPE_MIX_AIC_1_1", "kernel_operator.h | setting the kernel type"});
+  for (const Api& row : CubeRows()) rows.push_back(row);
   return rows;
 }
 

@@ -18,7 +18,8 @@ constexpr int64_t kFractalRows = 16, kFractalBytes = 512;
 /*! \brief Limits of one instruction: repeats of a load; strides and sizes of an ND2NZ copy, in elements. */
 constexpr int64_t kMostRepeats = 255, kLongestStride = 65535, kLongestMatrix = 16384, kMostMatrices = 4095;
 
-/*! \brief Memories of the cube core: where tensors lie, what the planner of syncs calls it, its size in the hardware. */
+/*! \brief Memories of the cube core: where tensors lie, what the planner of syncs calls it, its size in the hardware.
+ */
 struct Memory {
   const char* position;
   const char* region;
@@ -237,8 +238,8 @@ void Cube::Fetch(const Factor& factor, const Sizes& sizes, int64_t at, int64_t l
   int64_t skipped = factor.turned ? at * factor.pitch : at, group = factor.Group(), groups = rows / group;
   auto params = [&](int64_t matrices, int64_t source, int64_t target) {
     return Call(e_->where(), "Nd2NzParams", "struct", {},
-                {Number(matrices), Number(group), Number(cols), Number(source), Number(factor.pitch), Number(group), "1",
-                 Number(target)});
+                {Number(matrices), Number(group), Number(cols), Number(source), Number(factor.pitch), Number(group),
+                 "1", Number(target)});
   };
   auto copy = [&](const std::string& to, const std::string& from, const std::string& how) {
     return Call(e_->where(), "DataCopy", "load.nz", {sizes.type}, {to, from, how}) + ";";
@@ -265,9 +266,8 @@ void Cube::Load(const Factor& factor, const Sizes& sizes, int64_t length, const 
   bool narrow = sizes.bytes == 1;
   std::string source = InL1(factor, sizes, place);
   auto plain = [&](const std::string& to, const std::string& start, int64_t repeats, int64_t stride, bool turn) {
-    std::string params =
-        Call(e_->where(), "LoadData2DParams", "struct", {},
-             {start, Number(repeats), Number(stride), "0", "0", turn ? "true" : "false", "0"});
+    std::string params = Call(e_->where(), "LoadData2DParams", "struct", {},
+                              {start, Number(repeats), Number(stride), "0", "0", turn ? "true" : "false", "0"});
     return Call(e_->where(), "LoadData", "2d", {sizes.type}, {Operand(factor, sizes, place, to), source, params}) + ";";
   };
   auto square = [&](const std::string& to, const std::string& start, int64_t repeats, int64_t stride, int64_t gap,
@@ -282,14 +282,14 @@ void Cube::Load(const Factor& factor, const Sizes& sizes, int64_t length, const 
   int64_t edge = narrow ? 32 : 16, squares_across = factor.side / edge, squares_along = length / edge;
   std::vector<std::string> lines;
   if (factor.left && factor.turned) {
-    lines = sizes.bytes == 2 ? ForEach(across, "i",
-                                       [&](const std::string& i) {
-                                         return plain(Times(i, along * one), i, length / 16, across, true);
-                                       })
-                             : ForEach(squares_across, "i", [&](const std::string& i) {
-                                 return square(Times(i, (narrow ? 2 : 1) * along * one), i, squares_along,
-                                               squares_across, narrow ? 0 : 1, narrow ? along - 1 : 0);
-                               });
+    lines =
+        sizes.bytes == 2
+            ? ForEach(across, "i",
+                      [&](const std::string& i) { return plain(Times(i, along * one), i, length / 16, across, true); })
+            : ForEach(squares_across, "i", [&](const std::string& i) {
+                return square(Times(i, (narrow ? 2 : 1) * along * one), i, squares_along, squares_across,
+                              narrow ? 0 : 1, narrow ? along - 1 : 0);
+              });
   } else if (!factor.left && factor.turned && sizes.bytes != 2) {
     lines = ForEach(squares_along, "i", [&](const std::string& i) {
       return square(Times(i, (narrow ? 1 : 2) * across * one), Times(i, squares_across), squares_across, 1,

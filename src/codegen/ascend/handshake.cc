@@ -41,11 +41,17 @@ void HandOver(Emitter& e, const Product& product) {
   }
 }
 
-void OpenProduct(Emitter& e, const Product& product) {
+void OpenProduct(Emitter& e, const Product& product, int position) {
+  e.Begin(product.iop, position);
   Signal(e, {SetLine("MTE2", kFree)}, {Reads(e.TileOf(product.iop->targets[0]))}, false);
+  e.End();
 }
 
-void CloseProduct(Emitter& e, const Product& product) { Signal(e, {WaitLine(kDone)}, {}, true); }
+void CloseProduct(Emitter& e, const Product& product, int position) {
+  e.Begin(product.iop, position);
+  Signal(e, {WaitLine(kDone)}, {}, true);
+  e.End();
+}
 
 }  // namespace ascend
 }  // namespace codegen

@@ -34,8 +34,8 @@ std::string WaitLine(Handshake flag);
 /*! \brief The vector core's part of a contraction: hands the operands over, and where no loop carries it, waits. */
 void HandOver(Emitter& e, const Product& product);
 /*! \brief Before the outermost loop that carries a product, and behind it. */
-void OpenProduct(Emitter& e, const Product& product);
-void CloseProduct(Emitter& e, const Product& product);
+void OpenProduct(Emitter& e, const Product& product, int position);
+void CloseProduct(Emitter& e, const Product& product, int position);
 
 }  // namespace ascend
 }  // namespace codegen

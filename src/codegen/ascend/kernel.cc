@@ -3,14 +3,18 @@
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include "../pipes/plan.h"
 #include "../printer.h"
 #include "api.h"
+#include "cube_part.h"
 #include "emitter.h"
+#include "handshake.h"
 #include "ops.h"
 #include "print_tree.h"
+#include "products.h"
 
 namespace uir {
 namespace codegen {
@@ -29,17 +33,25 @@ const char* const kReserved =
     "virtual void volatile wchar_t while xor xor_eq AscendC";
 
 /*! \brief The iOps in order; gives every one its number. */
-void Walk(const ffi::Array<ffi::ObjectRef>& body, Emitter* e, int* position) {
+void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, int* position) {
   for (const ffi::ObjectRef& node : body) {
     if (auto loop = node.as<Loop>()) {
+      std::vector<const Product*> carried = products.CarriedBy(*loop);
+      for (const Product* product : carried) OpenProduct(*e, *product, *position);
       e->Enter(*loop);
-      Walk((*loop)->body, e, position);
+      Walk((*loop)->body, products, e, position);
       e->Leave(*loop);
+      for (const Product* product : carried) CloseProduct(*e, *product, *position);
       continue;
     }
     IOp iop = node.as_or_throw<IOp>();
+    const Product* product = products.At(*position);
     e->Begin(iop, (*position)++);
-    OpRowOf(iop, e->where()).emit(*e, iop);
+    if (product != nullptr) {
+      HandOver(*e, *product);
+    } else {
+      OpRowOf(iop, e->where()).emit(*e, iop);
+    }
     e->End();
   }
 }
@@ -53,10 +65,14 @@ std::string Declaration(const Emitter::Tensor& tensor) {
          ";";
 }
 
-/*! \brief GlobalTensors over the parameters, pid, the UB and its tensors. */
+/*! \brief The kinds of cores that run a kernel, as the toolkit names them. */
+const std::map<std::string, std::string> kTaskTypes = {{"aiv", "KERNEL_TYPE_AIV_ONLY"},
+                                                       {"mix_1_1", "KERNEL_TYPE_MIX_AIC_1_1"}};
+
+/*! \brief GlobalTensors over the parameters, and pid. */
 void Prologue(const Emitter& e, const Kernel& kernel, Printer* out) {
   const IGraph& graph = e.plan().graph();
-  out->Line(Call("", "KERNEL_TASK_TYPE_DEFAULT", "macro", {}, {"KERNEL_TYPE_AIV_ONLY"}) + ";");
+  out->Line(Call("", "KERNEL_TASK_TYPE_DEFAULT", "macro", {}, {kTaskTypes.at(kernel.core)}) + ";");
   for (const IPointer& pointer : graph->pointers) {
     std::string name(pointer->name);
     if (std::find(kernel.params.begin(), kernel.params.end(), name) == kernel.params.end()) continue;
@@ -66,13 +82,18 @@ void Prologue(const Emitter& e, const Kernel& kernel, Printer* out) {
                    {tensor, "(__gm__ " + type + "*)" + e.ParameterOf(name), std::to_string(pointer->size)}) +
               ";");
   }
+  out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
+}
+
+/*! \brief The UB, its tensors, and what a vector core does. */
+void VectorPart(const Emitter& e, const pipes::Plan& planned, Printer* out) {
   if (!e.tensors().empty()) {
     out->Line(TypeName("TPipe") + " pipe;");
-    out->Line(TypeName("TBuf") + " ub;");
+    out->Line(TypeName("TBuf", {"VECCALC"}) + " ub;");
     out->Line(Call("", "TPipe.InitBuffer", "member", {}, {"pipe", "ub", std::to_string(e.plan().total())}) + ";");
     for (const Emitter::Tensor& tensor : e.tensors()) out->Line(Declaration(tensor));
   }
-  out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
+  PrintTree(planned.body, e.every_scope(), out);
 }
 
 void Notes(const Emitter& e, const pipes::Plan& plan, Kernel* kernel) {
@@ -115,15 +136,26 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   Names names(Reserved());
   Emitter e(&plan, &names);
   int position = 0;
-  Walk(graph->body, &e, &position);
+  Products products(graph);
+  Walk(graph->body, products, &e, &position);
   pipes::Plan planned = pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(graph->name));
 
   Printer out;
   std::vector<std::string> params;
   for (const std::string& pointer : kernel.params) params.push_back("GM_ADDR " + e.ParameterOf(pointer));
   out.Open("extern \"C\" __global__ __aicore__ void " + name + "(" + Join(params) + ")");
+  if (!products.empty()) kernel.core = "mix_1_1";
   Prologue(e, kernel, &out);
-  PrintTree(planned.body, e.every_scope(), &out);
+  if (products.empty()) {
+    VectorPart(e, planned, &out);
+  } else {
+    out.Open("if " + Call("", "ASCEND_IS_AIV", "macro", {}, {}));
+    VectorPart(e, planned, &out);
+    out.Close();
+    out.Open("if " + Call("", "ASCEND_IS_AIC", "macro", {}, {}));
+    PrintCubePart(&plan, products, &out);
+    out.Close();
+  }
   out.Close();
   kernel.text = out.Text();
   Notes(e, planned, &kernel);

@@ -22,7 +22,7 @@ struct Kernel {
   std::string text;
   /*! \brief Cores that run it. */
   int64_t blocks = 1;
-  /*! \brief "aiv", "aic" or "mix". */
+  /*! \brief "aiv", or "mix_1_1" (one vector core and one cube core to a block). */
   std::string core = "aiv";
   /*! \brief Names of the graph's dram pointers, in the order of the kernel's parameters. */
   std::vector<std::string> params;

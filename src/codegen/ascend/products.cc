@@ -4,7 +4,6 @@
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
-#include <functional>
 
 #include "../error.h"
 #include "../uses.h"
@@ -45,8 +44,8 @@ void CheckCleared(const IGraph& graph, const Product& product) {
   }
   if (cleared.find(" " + std::string(product.iop->targets[0]->pointer->name) + " ") == std::string::npos) {
     CodegenError("The cube core cannot add to what lies in global memory.",
-                 std::string(graph->name) + ": " + Describe(product.iop), "a result that was cleared before its loop", "",
-                 "let the pass matrix_unit bring products to the cube core");
+                 std::string(graph->name) + ": " + Describe(product.iop), "a result that was cleared before its loop",
+                 "", "let the pass matrix_unit bring products to the cube core");
   }
 }
 
@@ -99,18 +98,30 @@ std::vector<const Product*> Products::CarriedBy(const Loop& loop) const {
   return found;
 }
 
-bool Products::Within(const Loop& loop) const {
-  std::function<bool(const ffi::Array<ffi::ObjectRef>&)> has = [&has](const ffi::Array<ffi::ObjectRef>& body) {
-    for (const ffi::ObjectRef& node : body) {
-      if (auto inner = node.as<Loop>()) {
-        if (has((*inner)->body)) return true;
-      } else if (node.as_or_throw<IOp>()->op == "contract") {
-        return true;
-      }
+namespace {
+
+/*! \brief Iops in a body of which something holds. */
+template <typename Holds>
+int Count(const ffi::Array<ffi::ObjectRef>& body, const Holds& holds) {
+  int count = 0;
+  for (const ffi::ObjectRef& node : body) {
+    if (auto loop = node.as<Loop>()) {
+      count += Count((*loop)->body, holds);
+    } else {
+      count += holds(node.as_or_throw<IOp>());
     }
-    return false;
-  };
-  return has(loop->body);
+  }
+  return count;
+}
+
+}  // namespace
+
+bool Products::Within(const Loop& loop) const {
+  return Count(loop->body, [](const IOp& iop) { return iop->op == "contract"; }) > 0;
+}
+
+int Products::CountIn(const Loop& loop) const {
+  return Count(loop->body, [](const IOp&) { return true; });
 }
 
 }  // namespace ascend

@@ -42,6 +42,8 @@ class Products {
   std::vector<const Product*> CarriedBy(const Loop& loop) const;
   /*! \brief Whether there is a contraction in the loop. */
   bool Within(const Loop& loop) const;
+  /*! \brief How many iOps there are in the loop. */
+  int CountIn(const Loop& loop) const;
 
  private:
   void Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops, int* position);

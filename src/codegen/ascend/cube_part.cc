@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cube_part.h"
+
+#include "../pipes/plan.h"
+#include "api.h"
+#include "cube.h"
+#include "emitter.h"
+#include "kernel.h"
+#include "print_tree.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+
+namespace {
+
+/*! \brief The iOps in order, as the vector core counts them; loops without a contraction are left out. */
+void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, Cube* cube, int* position) {
+  for (const ffi::ObjectRef& node : body) {
+    if (auto loop = node.as<Loop>()) {
+      if (!products.Within(*loop)) {
+        *position += products.CountIn(*loop);
+        continue;
+      }
+      e->Enter(*loop);
+      Walk((*loop)->body, products, e, cube, position);
+      e->Leave(*loop);
+      for (const Product* product : products.CarriedBy(*loop)) {
+        e->Begin(product->iop, *position);
+        cube->Store(*product);
+        e->End();
+      }
+      continue;
+    }
+    const Product* product = products.At(*position);
+    if (product != nullptr) {
+      e->Begin(product->iop, *position);
+      cube->Multiply(*product);
+      e->End();
+    }
+    ++*position;
+  }
+}
+
+}  // namespace
+
+void PrintCubePart(Plan* plan, const Products& products, Printer* out) {
+  // the same names as in the vector core's part, which is a scope of its own
+  Names names(Reserved());
+  Emitter e(plan, &names);
+  Cube cube(&e);
+  int position = 0;
+  Walk(plan->graph()->body, products, &e, &cube, &position);
+  pipes::Plan planned =
+      pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(plan->graph()->name) + ", cube core");
+  out->Line(TypeName("TPipe") + " pipe;");
+  for (const CubeBuffer& buffer : cube.Buffers()) {
+    out->Line(TypeName("TBuf", {buffer.position}) + " " + buffer.name + ";");
+    out->Line(Call("", "TPipe.InitBuffer", "member", {}, {"pipe", buffer.name, std::to_string(buffer.bytes)}) + ";");
+  }
+  for (const CubeTensor& tensor : cube.tensors()) {
+    out->Line(TypeName("LocalTensor", {tensor.type}) + " " + tensor.name + " = " +
+              Call("", "TBuf.GetWithOffset", "member", {tensor.type},
+                   {tensor.buffer, std::to_string(tensor.size), std::to_string(tensor.begin)}) +
+              ";");
+  }
+  PrintTree(planned.body, e.every_scope(), out);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
