@@ -135,6 +135,8 @@ std::string Call(const std::string& where, const std::string& name, const std::s
   return head + TemplateArguments(api, types, moded ? args[0] : "") + "(" + Joined(given, ", ") + ")";
 }
 
+std::string Macro(const std::string& name) { return FindApi(name, "macro").name; }
+
 std::string EnumValue(const std::string& name, const std::string& value) {
   for (const std::string& known : Split(FindApi(name, "enum").params, ' ')) {
     if (known == value) return name + "::" + value;

@@ -67,6 +67,9 @@ bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::
 std::string Call(const std::string& where, const std::string& name, const std::string& form,
                  const std::vector<std::string>& types, const std::vector<std::string>& args);
 
+/*! \brief A macro of the table that takes no arguments; throws an InternalError where there is none. */
+std::string Macro(const std::string& name);
+
 /*! \brief A value of an enumeration of the table: `CMPMODE::LT`; throws an InternalError where it has none. */
 std::string EnumValue(const std::string& name, const std::string& value);
 

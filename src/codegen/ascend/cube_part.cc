@@ -3,6 +3,7 @@
 
 #include "../pipes/plan.h"
 #include "api.h"
+#include "count.h"
 #include "cube.h"
 #include "emitter.h"
 #include "kernel.h"
@@ -18,8 +19,8 @@ namespace {
 void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, Cube* cube, int* position) {
   for (const ffi::ObjectRef& node : body) {
     if (auto loop = node.as<Loop>()) {
-      if (!products.Within(*loop)) {
-        *position += products.CountIn(*loop);
+      if (CountIOps((*loop)->body, [](const IOp& iop) { return iop->op == "contract"; }) == 0) {
+        *position += CountIOps((*loop)->body, [](const IOp&) { return true; });
         continue;
       }
       e->Enter(*loop);

@@ -43,13 +43,13 @@ void HandOver(Emitter& e, const Product& product) {
 
 void OpenProduct(Emitter& e, const Product& product, int position) {
   e.Begin(product.iop, position);
-  Signal(e, {SetLine("MTE2", kFree)}, {Reads(e.TileOf(product.iop->targets[0]))}, false);
+  Signal(e, {SetLine("MTE2", kFree) + "  // the cube core may store its result"}, {}, false);
   e.End();
 }
 
 void CloseProduct(Emitter& e, const Product& product, int position) {
   e.Begin(product.iop, position);
-  Signal(e, {WaitLine(kDone)}, {}, true);
+  Signal(e, {WaitLine(kDone) + "  // it has"}, {}, true);
   e.End();
 }
 

@@ -9,6 +9,7 @@
 #include "../pipes/plan.h"
 #include "../printer.h"
 #include "api.h"
+#include "count.h"
 #include "cube_part.h"
 #include "emitter.h"
 #include "handshake.h"
@@ -38,14 +39,22 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emit
     if (auto loop = node.as<Loop>()) {
       std::vector<const Product*> carried = products.CarriedBy(*loop);
       for (const Product* product : carried) OpenProduct(*e, *product, *position);
-      e->Enter(*loop);
-      Walk((*loop)->body, products, e, position);
-      e->Leave(*loop);
+      if (CountIOps((*loop)->body, [&](const IOp& iop) { return !products.Silent(iop); }) == 0) {
+        *position += CountIOps((*loop)->body, [](const IOp&) { return true; });
+      } else {
+        e->Enter(*loop);
+        Walk((*loop)->body, products, e, position);
+        e->Leave(*loop);
+      }
       for (const Product* product : carried) CloseProduct(*e, *product, *position);
       continue;
     }
     IOp iop = node.as_or_throw<IOp>();
     const Product* product = products.At(*position);
+    if (products.Silent(iop)) {
+      ++*position;
+      continue;
+    }
     e->Begin(iop, (*position)++);
     if (product != nullptr) {
       HandOver(*e, *product);
@@ -149,10 +158,10 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   if (products.empty()) {
     VectorPart(e, planned, &out);
   } else {
-    out.Open("if " + Call("", "ASCEND_IS_AIV", "macro", {}, {}));
+    out.Open("if " + Macro("ASCEND_IS_AIV"));
     VectorPart(e, planned, &out);
     out.Close();
-    out.Open("if " + Call("", "ASCEND_IS_AIC", "macro", {}, {}));
+    out.Open("if " + Macro("ASCEND_IS_AIC"));
     PrintCubePart(&plan, products, &out);
     out.Close();
   }

@@ -55,6 +55,13 @@ Products::Products(const IGraph& graph) {
   std::vector<Loop> loops;
   int position = 0;
   Walk(graph->body, graph, &loops, &position);
+  std::set<std::string> read;
+  for (const Use& use : UsesOf(graph)) {
+    if (use.write && !use.reads_too) continue;
+    bool clears = use.iop->op == "move" && carried_.count(std::string(use.iop->targets[0]->pointer->name)) > 0;
+    (clears ? zeros_ : read).insert(use.pointer());
+  }
+  for (const std::string& name : read) zeros_.erase(name);
 }
 
 void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops,
@@ -80,7 +87,10 @@ void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph,
         product.carrying.insert(product.carrying.begin(), *loop);
       }
     }
-    if (accumulates) CheckCleared(graph, product);
+    if (accumulates) {
+      CheckCleared(graph, product);
+      carried_.insert(std::string(iop->targets[0]->pointer->name));
+    }
     by_position_.emplace(at, std::move(product));
   }
 }
@@ -98,30 +108,16 @@ std::vector<const Product*> Products::CarriedBy(const Loop& loop) const {
   return found;
 }
 
-namespace {
-
-/*! \brief Iops in a body of which something holds. */
-template <typename Holds>
-int Count(const ffi::Array<ffi::ObjectRef>& body, const Holds& holds) {
-  int count = 0;
-  for (const ffi::ObjectRef& node : body) {
-    if (auto loop = node.as<Loop>()) {
-      count += Count((*loop)->body, holds);
-    } else {
-      count += holds(node.as_or_throw<IOp>());
-    }
+bool Products::Silent(const IOp& iop) const {
+  if (iop->targets.empty()) return false;
+  std::string target(iop->targets[0]->pointer->name);
+  if (iop->op == "fill" && zeros_.count(target)) return true;
+  if (!carried_.count(target)) return false;
+  if (iop->op == "move") return true;
+  for (const auto& [position, product] : by_position_) {
+    if (product.iop.same_as(iop)) return !product.staged;
   }
-  return count;
-}
-
-}  // namespace
-
-bool Products::Within(const Loop& loop) const {
-  return Count(loop->body, [](const IOp& iop) { return iop->op == "contract"; }) > 0;
-}
-
-int Products::CountIn(const Loop& loop) const {
-  return Count(loop->body, [](const IOp&) { return true; });
+  return false;
 }
 
 }  // namespace ascend

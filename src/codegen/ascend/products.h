@@ -11,6 +11,7 @@
 #define UIR_CODEGEN_ASCEND_PRODUCTS_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,15 +41,18 @@ class Products {
   const Product* At(int position) const;
   /*! \brief Those whose outermost carrying loop this is. */
   std::vector<const Product*> CarriedBy(const Loop& loop) const;
-  /*! \brief Whether there is a contraction in the loop. */
-  bool Within(const Loop& loop) const;
-  /*! \brief How many iOps there are in the loop. */
-  int CountIn(const Loop& loop) const;
+  /*!
+   * \brief Whether the vector core does nothing for an iOp: a product that a loop carries and whose operands it does
+   * not store; a move that clears a result, which the cube core does itself.
+   */
+  bool Silent(const IOp& iop) const;
 
  private:
   void Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops, int* position);
 
   std::map<int, Product> by_position_;
+  /*! \brief Names of the results that loops carry; of pointers that only moves into these read. */
+  std::set<std::string> carried_, zeros_;
 };
 
 }  // namespace ascend
