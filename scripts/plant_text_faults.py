@@ -36,7 +36,7 @@ from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
-from tests.device import cuda_faults
+from tests.device import cuda_faults, fault_graphs
 from tests.device.judge_text import FINDING, NEEDLESS, VERDICTS, Judge, Verdict
 from tests.device.text_faults import FaultTable
 
@@ -44,6 +44,8 @@ from tests.device.text_faults import FaultTable
 QUICK = ("product 33x65 65x17 17", "column mean 4x32x96", "layer norm 2x13x37 37 37", "transpose 3x33x65")
 MODELS = ("minilm",)
 TABLES: dict[str, FaultTable] = {"uir-cuda": cuda_faults.TABLE}
+#: Kernels beyond the recipes', for kinds of fault that those have no place for.
+MORE = {"uir-cuda": fault_graphs.cuda_kernels}
 QUICK_COUNT, FULL_COUNT = 1, 3
 
 
@@ -120,6 +122,9 @@ def _texts(args: argparse.Namespace, tally: Tally) -> Iterator[tuple[str, Device
             tally.refused.append((name, record.fallback))
             continue
         yield name, record.lowered, inputs if inputs is not None else _inputs(record.lowered, args.seed)
+    for name, kernel, inputs in MORE.get(args.target, lambda seed: iter(()))(args.seed):
+        if args.kernels in name and not args.quick:
+            yield name, kernel, inputs
 
 
 def _functions(args: argparse.Namespace, target: object) -> Iterator[tuple]:

@@ -16,6 +16,7 @@ _BARRIERS: dict[str, tuple[str, Edit]] = {
     "drop cp_async_commit": (r"cp_async_commit\(\);", drop),
     "drop mbarrier_wait": (r"mbarrier_wait\([^;]*\);", drop),
     "drop mbarrier_expect_tx": (r"mbarrier_expect_tx\([^;]*\);", drop),
+    "drop mbarrier_init": (r"mbarrier_init\([^;]*\);", drop),
     "weaken __syncthreads": (r"__syncthreads\(\);", replace("__syncwarp();")),
 }
 
@@ -38,6 +39,24 @@ _VALUES: dict[str, tuple[str, Edit]] = {
     "bytes of a copy": (
         r"(cp_async_\d+_zfill\([^;]*?[^,(]), ([^,;]*(?:\([^;]*\))?[^,;]*)\);",
         replace(r"\1, (\2) / 2);"),
+    ),
+    "bytes of a barrier object": (
+        r"mbarrier_expect_tx\([^;]*, (\d+)\);",
+        number(1, lambda n: n + 16, lambda n: n - 16),
+    ),
+    "parity of a barrier object": (r"(mbarrier_wait\([^;]*, )([^,;]*?)(?: % 2)?\);", replace(r"\1(\2 + 1) % 2);")),
+    "arrivals of a barrier object": (
+        r"mbarrier_init\([^;]*, (\d+)\);",
+        number(1, lambda n: n + 1, lambda n: max(n - 1, 1)),
+    ),
+    # One barrier for every warp, and one for all sets.
+    "number of a named barrier": (
+        r"named_barrier\((\d+) \+ unit / \d+,",
+        replace(r"named_barrier(\1 + unit,", r"named_barrier(\1,"),
+    ),
+    "threads of a named barrier": (
+        r"named_barrier\([^;]*, (\d+)\);",
+        number(1, lambda n: 2 * n, lambda n: n // 2, lambda n: n - 1),
     ),
     "shrunk shared range": (r"shared_at<\w+, (\d+)>", number(1, lambda n: n - 1, lambda n: n // 2)),
     "moved shared range": (

@@ -10,6 +10,7 @@ from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
 from tests.device.cuda_faults import TABLE
+from tests.device.fault_graphs import cuda_kernels
 from tests.device.judge_text import FINDING, RESULT, Judge
 
 #: Kinds that change every run of any kernel: each of them is caught wherever it is planted.
@@ -38,6 +39,19 @@ def test_faults_are_caught(case: str) -> None:
     assert by[FINDING] >= 2
 
 
+@pytest.mark.parametrize("name", ["named barriers", "barriers of the grid", "bulk copies of a warp"])
+def test_every_fault_of_a_barrier_is_caught(name: str) -> None:
+    """Barrier objects, those of a part of the block and of the grid: dropped, or with any number wrong."""
+    kernels = {about: (kernel, inputs) for about, kernel, inputs in cuda_kernels()}
+    kernel, inputs = kernels[name]
+    judge = Judge(name, kernel, inputs)
+    kinds = [k for k in TABLE.kinds if any(part in k for part in ("mbarrier", "barrier object", "named", "grid"))]
+    found = [fault for kind in kinds for fault in TABLE.faults(kernel.source, kind)]
+    for fault in random.Random(name).sample(found, min(len(found), 8)):
+        assert judge(fault).by in (FINDING, RESULT), (fault.kind, fault.line, fault.what)
+    assert found
+
+
 def test_every_kind_finds_its_place() -> None:
     """A kind whose pattern fits nothing would plant nothing, and be reported as caught."""
     text = """// __syncthreads();
@@ -53,7 +67,8 @@ extern "C" __global__ void k(const float* x, float* y) {
   mbarrier_wait(bar, 0);
   __syncwarp();
   __syncthreads();
-  named_barrier(1 + unit, 64);
+  named_barrier(1 + unit / 2, 64);
+  mbarrier_init(bar, 2);
   cooperative_groups::this_grid().sync();
   for (int r = 0; r < 8; ++r) {
     t[r] = __shfl_xor_sync(0xffffffffu, t[r], 4);

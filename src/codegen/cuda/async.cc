@@ -4,6 +4,7 @@
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
+#include <cstddef>
 
 #include "emitter.h"
 
@@ -129,6 +130,8 @@ class StagedLoop {
     for (auto& [path, step] : *made) {
       if (step.wait || step.commit) step.rings.push_back({ring, step.wait, 0, step.commit});
       if (step.copy) step.ring = ring;
+      // a barrier object has every lane see the bytes for which it waits
+      if (step.wait && step.barrier == AsyncStep::Barrier::kWarp) step.barrier = AsyncStep::Barrier::kNone;
       step.wait.reset();
       step.commit = false;
     }
@@ -271,10 +274,19 @@ class StagedLoop {
     step.barrier = AsyncStep::Barrier::kWarp;
     // no lane still reads what is overwritten, in the iteration before or in a turn of a loop around this one
     (*made)[Joined(own_, first_load)].barrier = AsyncStep::Barrier::kWarp;
-    (*made)[Joined(path_, *before_.begin())].barrier = AsyncStep::Barrier::kWarp;
+    if (IsRepeated()) (*made)[Joined(path_, *before_.begin())].barrier = AsyncStep::Barrier::kWarp;
     arrived_ = 0;
     alone_ = true;
     return true;
+  }
+
+  /*! \brief Whether a loop around this one has several turns. */
+  bool IsRepeated() const {
+    return std::any_of(all_.uses_.begin(), all_.uses_.end(), [this](const Use& use) {
+      if (!Under(use.path, own_)) return false;
+      const auto around = use.loops.begin() + static_cast<std::ptrdiff_t>(path_.size());
+      return std::any_of(use.loops.begin(), around, [](const Loop& loop) { return loop->extent > 1; });
+    });
   }
 
   /*! \brief The last groups, which the iterations after the loop read. */

@@ -19,13 +19,10 @@ namespace {
 void Publish(Emitter& e, const IOp& iop, const Layout& layout, const Group& group, bool by_row) {
   const ISlice source = iop->sources[0];
   Box box = e.BoxOf(source);
-  // a barrier within the branch would be none for the other warps
-  bool home = e.plan.HomeOf(source).registers() &&
-              SameHolding(e.plan.HomeOf(source).fragment, Fragment(layout, source->rows, source->cols));
-  if (!home) e.WarpBarrier();
   Loops loops(&e);
   loops.OpenBlock("if (" + group.Member() + " == 0)");
-  Regs x = e.Source(source, layout);
+  Regs x;
+  e.OnlySome([&] { x = e.Source(source, layout); });
   Place none;
   none.coordinate = "0";
   Place at = loops.Side(x.fragment, by_row, true);

@@ -145,7 +145,7 @@ class FmaPrinter {
     const int64_t bytes = CopyBytes(a_) + CopyBytes(b_);
     if (bytes == 0) return;
     std::string place = e_.TemporaryScratch(bytes);
-    e_.WarpBarrier();
+    e_.WritesTemporary(bytes);
     for (const Readable* r : {&a_, &b_}) {
       if (r->copy.empty()) continue;
       const std::string at = r == &b_ && CopyBytes(a_) > 0 ? " + " + std::to_string(CopyBytes(a_)) : "";
@@ -155,8 +155,7 @@ class FmaPrinter {
       Regs held = e_.Source(r->slice, e_.plan.HomeOf(r->slice).fragment.layout);
       e_.Each(held, {}, [&](const Cell& at_cell) { Copy(*r, held, at_cell); }, Coordinates{true, true});
     }
-    e_.out.Line("__syncwarp();");
-    e_.Met();
+    e_.ReadsTemporary(bytes);
   }
 
   void Copy(const Readable& r, const Regs& held, const Cell& at) {

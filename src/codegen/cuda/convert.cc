@@ -179,12 +179,12 @@ class Conversion {
     e_.out.Comment("to " + to_.fragment.layout.ToString() + " from " + from_.fragment.layout.ToString() +
                    ", through scratch");
     std::string at = e_.TemporaryScratch(count * type_.bytes);
-    e_.WarpBarrier();
+    e_.WritesTemporary(count * type_.bytes);
     e_.out.Open("");
     e_.needs.Core("shared_at");
     e_.out.Line(std::string("auto tile = shared_at<") + type_.stored + ", " + Text(count) + ">(smem, " + at + ");");
     Pass(from_, tile, tile.width_in, true);
-    e_.WarpBarrier();
+    e_.ReadsTemporary(count * type_.bytes);
     Pass(to_, tile, tile.width_out, false);
     e_.out.Close();
   }

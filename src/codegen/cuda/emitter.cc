@@ -2,6 +2,7 @@
 #include "emitter.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace uir {
 namespace codegen {
@@ -13,8 +14,15 @@ std::string Text(int64_t value) { return std::to_string(value); }
 
 }  // namespace
 
-Emitter::Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs)
-    : plan(plan), out(out), names(names), needs(needs), scope(plan.scope()), uses_(uses) {
+Emitter::Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs,
+                 Carried carried)
+    : plan(plan),
+      out(out),
+      names(names),
+      needs(needs),
+      scope(plan.scope()),
+      uses_(uses),
+      hazards_(scope, std::move(carried)) {
   std::map<std::string, int> writers, readers;
   for (const Use& use : uses) {
     ++(use.write ? writers : readers)[use.pointer()];

@@ -23,11 +23,12 @@
 
 #include "../error.h"
 #include "../printer.h"
+#include "../uses.h"
 #include "choose.h"
+#include "hazards.h"
 #include "plan.h"
 #include "prelude.h"
 #include "scalar.h"
-#include "../uses.h"
 
 namespace uir {
 namespace codegen {
@@ -99,7 +100,8 @@ struct Transfer {
 /*! \brief Prints one kernel; the emitters of iOps get it. */
 class Emitter {
  public:
-  Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs);
+  /*! \param carried What iterations of loops are expected to leave unordered, see hazards.h. */
+  Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs, Carried carried);
 
   const Plan& plan;
   Printer& out;
@@ -166,16 +168,24 @@ class Emitter {
   int64_t AllocateShared(int64_t bytes, int64_t align);
   /*!
    * \brief Scratch of the warp for use within one iOp; the text of its first byte's place in `smem`.
-   * What the previous iOp left there may still be read: call `WarpBarrier()` before writing.
+   * Lanes read what others wrote there, and other iOps use it too: say so by `WritesTemporary` and `ReadsTemporary`.
    */
   std::string TemporaryScratch(int64_t bytes);
 
   // ---- barriers -------------------------------------------------------------------------------------------
   /*! \brief Prints `__syncwarp();`. */
   void WarpBarrier();
-  /*! \brief Says that lanes read or write a memory pointer here; prints `__syncwarp();` where lanes may meet. */
-  void Reads(const ISlice& slice);
-  void Writes(const ISlice& slice);
+  /*!
+   * \brief Says that lanes read or write a memory pointer here; prints `__syncwarp();` where lanes may meet.
+   * \param lanes Which lane has which element, where that is known: a lane does not wait for itself.
+   */
+  void Reads(const ISlice& slice, std::optional<Fragment> lanes = {});
+  void Writes(const ISlice& slice, std::optional<Fragment> lanes = {});
+  /*! \brief The same of so many bytes of `TemporaryScratch`. */
+  void ReadsTemporary(int64_t bytes);
+  void WritesTemporary(int64_t bytes);
+  /*! \brief Prints what only some of the block's warps execute: the others have met at no barrier in it. */
+  void OnlySome(const std::function<void()>& body);
   /*! \brief Says that somebody else orders the accesses to a pointer: its reads and writes print no barriers. */
   void Untrack(const std::string& pointer) { tracked_.erase(pointer); }
   /*! \brief Says that a barrier of the warp or more has just been printed. */
@@ -200,6 +210,7 @@ class Emitter {
   /*! \brief All slices of the graph. */
   const std::vector<Use>& uses() const { return uses_; }
   const std::vector<std::string>& prologue() const { return prologue_; }
+  const Hazards& hazards() const { return hazards_; }
   int64_t extra_shared_bytes() const { return extra_shared_bytes_; }
   int64_t temporary_scratch_bytes() const { return temporary_scratch_bytes_; }
 
@@ -212,7 +223,7 @@ class Emitter {
   void Move(const Regs& regs, const ISlice& slice, bool load, const std::string& outside, const Transfer& how);
   void Accesses(const Regs& regs, const ISlice& slice, const Box& box, Width width, bool load,
                 const std::string& outside, bool stream);
-  bool Tracked(const ISlice& slice) const;
+  void Touches(Touch touch);
 
   const std::vector<Use>& uses_;
   std::map<std::string, std::string> texts_;
@@ -220,7 +231,8 @@ class Emitter {
   std::vector<std::map<std::string, std::string>> bounds_{1};
   int64_t extra_shared_bytes_ = 0;
   int64_t temporary_scratch_bytes_ = 0;
-  std::set<std::string> tracked_, read_, written_;
+  std::set<std::string> tracked_;
+  Hazards hazards_;
 };
 
 using EmitFn = void (*)(Emitter& e, const IOp& iop);

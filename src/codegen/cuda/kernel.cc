@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cctype>
 #include <iterator>
+#include <memory>
 #include <sstream>
+#include <utility>
 
 #include "../error.h"
 #include "async.h"
@@ -130,6 +132,41 @@ class Walk {
   std::map<std::vector<int>, std::vector<std::string>> declarations_;
 };
 
+/*! \brief A kernel's body with what printed it. */
+struct Body {
+  Names names{Reserved()};
+  Printer out{1};
+  Emitter e;
+  Walk walk;
+
+  Body(const IGraph& graph, const Plan& plan, const std::vector<Use>& uses, Needs* needs, Carried carried)
+      : e(plan, uses, out, names, *needs, std::move(carried)), walk(&e, uses) {
+    walk.Body(graph->body, {});
+  }
+};
+
+/*!
+ * \brief Prints the body with just the barriers that it needs.
+ *
+ * The first time shows which accesses the loops have; all of them may be unordered where an iteration begins.  What the
+ * iterations of that body leave is less, and so on; a body stands when its iterations leave no more than it expects.
+ */
+std::unique_ptr<Body> PrintBody(const IGraph& graph, const Plan& plan, const std::vector<Use>& uses, Needs* needs) {
+  constexpr int kTries = 4;
+  auto print = [&](const Carried& carried) { return std::make_unique<Body>(graph, plan, uses, needs, carried); };
+  std::unique_ptr<Body> body = print({});
+  if (IsWithin(body->e.hazards().touched(), {})) return body;
+  std::unique_ptr<Body> sure = print(body->e.hazards().touched());
+  Carried expected = sure->e.hazards().left();
+  for (int n = 0; n < kTries; ++n) {
+    body = print(expected);
+    const Carried& left = body->e.hazards().left();
+    if (IsWithin(left, expected)) return body;
+    expected = Joined(expected, left);
+  }
+  return sure;
+}
+
 std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& e, Needs* needs) {
   std::vector<std::string> params;
   std::map<std::string, bool> written;
@@ -211,11 +248,9 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
       kernel.params.emplace_back(pointer->name);
     }
   }
-  Names names(Reserved());
-  Printer body(1);
-  Emitter e(plan, uses, body, names, *needs);
-  Walk walk(&e, uses);
-  walk.Body(graph->body, {});
+  const std::unique_ptr<Body> printed = PrintBody(graph, plan, uses, needs);
+  Emitter& e = printed->e;
+  const Printer& body = printed->out;
 
   int64_t sram = plan.sram_bytes() + e.extra_shared_bytes();
   int64_t scratch = (plan.scratch_bytes() + e.temporary_scratch_bytes() + 127) / 128 * 128;
@@ -244,7 +279,7 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   out.Append(body);
   out.Close();
   kernel.text = out.Text();
-  kernel.notes = walk.notes();
+  kernel.notes = printed->walk.notes();
   for (const IPointer& pointer : graph->pointers) {
     std::string pointer_name(pointer->name);
     const Home& home = plan.HomeOf(pointer_name);

@@ -143,7 +143,7 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
     access.row_bounds = std::min(access.row_bounds, other.row_bounds);
     access.col_bounds = std::min(access.col_bounds, other.col_bounds);
   }
-  load ? Reads(slice) : Writes(slice);
+  load ? Reads(slice, f) : Writes(slice, f);
   Width exact = WidthOf(access, f.layout), wide = WidthOf(inner, f.layout);
   out.Open("");
   std::string type = TypeOf(regs.dtype).stored;
@@ -277,51 +277,68 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
   for (; opened > 0; --opened) out.Close();
 }
 
-bool Emitter::Tracked(const ISlice& slice) const { return tracked_.count(std::string(slice->pointer->name)) > 0; }
+namespace {
 
-void Emitter::Met() {
-  read_.clear();
-  written_.clear();
+/*! \brief The name under which the scratch of iOps is told apart from pointers. */
+constexpr const char* kTemporary = "temporary scratch";
+
+/*! \brief What lies behind the greatest end of the valid box is not touched. */
+Touch TouchOf(const ISlice& slice, bool write, std::optional<Fragment> lanes, const Scope& scope) {
+  Touch touch(slice, write, lanes);
+  if (slice->row_end) touch.rows = std::clamp<int64_t>(scope.Of(slice->row_end.value()).high, 1, touch.rows);
+  if (slice->col_end) touch.cols = std::clamp<int64_t>(scope.Of(slice->col_end.value()).high, 1, touch.cols);
+  return touch;
 }
+
+Touch TemporaryTouch(int64_t bytes, bool write) {
+  Touch touch;
+  touch.pointer = kTemporary;
+  touch.write = write;
+  touch.cols = bytes;
+  return touch;
+}
+
+}  // namespace
+
+void Emitter::Met() { hazards_.Clear(); }
 
 void Emitter::WarpBarrier() {
   out.Line("__syncwarp();");
   Met();
 }
 
-void Emitter::Reads(const ISlice& slice) {
-  if (!Tracked(slice)) return;
-  std::string name(slice->pointer->name);
-  if (written_.count(name)) WarpBarrier();
-  read_.insert(name);
+void Emitter::Touches(Touch touch) {
+  if (hazards_.Meets(touch)) WarpBarrier();
+  hazards_.Note(std::move(touch));
 }
 
-void Emitter::Writes(const ISlice& slice) {
-  if (!Tracked(slice)) return;
-  std::string name(slice->pointer->name);
-  if (written_.count(name) || read_.count(name)) WarpBarrier();
-  written_.insert(name);
+void Emitter::Reads(const ISlice& slice, std::optional<Fragment> lanes) {
+  if (tracked_.count(std::string(slice->pointer->name))) Touches(TouchOf(slice, false, lanes, scope));
+}
+
+void Emitter::Writes(const ISlice& slice, std::optional<Fragment> lanes) {
+  if (tracked_.count(std::string(slice->pointer->name))) Touches(TouchOf(slice, true, lanes, scope));
+}
+
+void Emitter::ReadsTemporary(int64_t bytes) { Touches(TemporaryTouch(bytes, false)); }
+
+void Emitter::WritesTemporary(int64_t bytes) { Touches(TemporaryTouch(bytes, true)); }
+
+void Emitter::OnlySome(const std::function<void()>& body) {
+  const std::vector<Touch> before = hazards_.pending();
+  body();
+  hazards_.Add(before);
 }
 
 void Emitter::Enter(const Loop& loop) {
   bounds_.emplace_back();
-  // what an iteration leaves behind its last barrier, the next one finds
-  std::set<std::string> read, written;
-  for (const Use& use : uses_) {
-    bool inside = std::any_of(use.loops.begin(), use.loops.end(), [&](const Loop& one) { return one.same_as(loop); });
-    if (!inside) continue;
-    if (use.iop->op == "sync") {
-      read.clear();
-      written.clear();
-    } else if (Tracked(use.slice)) {
-      (use.write ? written : read).insert(use.pointer());
-    }
-  }
-  read_.insert(read.begin(), read.end());
-  written_.insert(written.begin(), written.end());
+  hazards_.Enter(loop);
 }
 
-void Emitter::Leave(const Loop& loop) { bounds_.pop_back(); }
+void Emitter::Leave(const Loop& loop) {
+  hazards_.Leave(loop);
+  bounds_.pop_back();
+}
 
 }  // namespace cuda
 }  // namespace codegen

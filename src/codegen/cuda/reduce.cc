@@ -68,9 +68,8 @@ class Reduce {
     if (home) return;
     // only the first warp has something to bring home
     e_.BoxOf(written);
-    e_.WarpBarrier();
     e_.out.Open("if (" + group->Member() + " == 0)");
-    e_.Commit(written, target);
+    e_.OnlySome([&] { e_.Commit(written, target); });
     e_.out.Close();
   }
 

@@ -56,7 +56,6 @@ extern "C" __global__ void __launch_bounds__(128)
 
     // reduce.max.row.group.fp32 m(2,1), t(2,16)  [group_size=4]
     auto slots = up;
-    __syncwarp();
     {
       const int row = lane_div16;
       float sum = -__int_as_float(0x7f800000);

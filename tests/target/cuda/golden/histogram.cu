@@ -176,7 +176,6 @@ extern "C" __global__ void __launch_bounds__(128)
     for (int n = 0; n < 4; ++n) tables_in_by_line[n] = v.v[n];
   }
   // to lanes (1, 32), vec (16, 1) from lanes (4, 8), vec (1, 4), through scratch
-  __syncwarp();
   {
     auto tile = shared_at<int32_t, 16>(smem, temporary_at);
     #pragma unroll
