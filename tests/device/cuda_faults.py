@@ -44,7 +44,10 @@ _VALUES: dict[str, tuple[str, Edit]] = {
         r"mbarrier_expect_tx\([^;]*, (\d+)\);",
         number(1, lambda n: n + 16, lambda n: n - 16),
     ),
-    "parity of a barrier object": (r"(mbarrier_wait\([^;]*, )([^,;]*?)(?: % 2)?\);", replace(r"\1(\2 + 1) % 2);")),
+    "parity of a barrier object": (
+        r"(mbarrier_wait\([^;]*, )([^,;]*?)(?: % 2)?\);",
+        replace(r"\1(\2 + 1) % 2);"),
+    ),
     "arrivals of a barrier object": (
         r"mbarrier_init\([^;]*, (\d+)\);",
         number(1, lambda n: n + 1, lambda n: max(n - 1, 1)),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for faults that the recipes' kernels have no place for: barriers of parts of a block, of the grid, of copies."""
+"""Kernels for faults that the recipes' have no place for: barriers of a part of the block, the grid, copies."""
 
 from __future__ import annotations
 
@@ -34,5 +34,6 @@ def cuda_kernels(seed: int = 0) -> Iterator[tuple[str, DeviceKernel, list[np.nda
     """The printed kernels with inputs."""
     rng = np.random.default_rng(seed)
     for name, graph in cuda_graphs():
-        inputs = [rng.standard_normal(int(p.size)).astype(np.float32) for p in graph.params if p.role != "out"]
+        sizes = [int(p.size) for p in graph.params if p.role != "out"]
+        inputs = [rng.standard_normal(size).astype(np.float32) for size in sizes]
         yield name, lower(graph), inputs

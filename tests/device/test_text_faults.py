@@ -45,7 +45,8 @@ def test_every_fault_of_a_barrier_is_caught(name: str) -> None:
     kernels = {about: (kernel, inputs) for about, kernel, inputs in cuda_kernels()}
     kernel, inputs = kernels[name]
     judge = Judge(name, kernel, inputs)
-    kinds = [k for k in TABLE.kinds if any(part in k for part in ("mbarrier", "barrier object", "named", "grid"))]
+    about = ("mbarrier", "barrier object", "named", "grid")
+    kinds = [kind for kind in TABLE.kinds if any(part in kind for part in about)]
     found = [fault for kind in kinds for fault in TABLE.faults(kernel.source, kind)]
     for fault in random.Random(name).sample(found, min(len(found), 8)):
         assert judge(fault).by in (FINDING, RESULT), (fault.kind, fault.line, fault.what)

@@ -51,7 +51,7 @@ TURNED = [(False, False), (False, True), (True, False), (True, True)]
 @pytest.mark.parametrize("a_transposed, b_transposed", TURNED)
 @pytest.mark.parametrize("dtype", [*sorted(SUMS), "tf32"])
 def test_every_dtype_runs_on_its_instruction(dtype: str, a_transposed: bool, b_transposed: bool) -> None:
-    """Whole tiles, either operand transposed: staged and read without a bank conflict, bytes by whole matrices."""
+    """Whole tiles, either operand transposed: no bank conflicts, and bytes come by whole matrices."""
     fast = dtype == "tf32"
     product = Product(32, 32, 128, "float32" if fast else dtype, a_transposed, b_transposed)
     text, counters = check(product, fast_math=fast)
