@@ -14,6 +14,7 @@ using namespace uir::ascendc;
 namespace {
 
 constexpr int kMostBuffers = 64;
+constexpr int kOwnFlags = 3;
 
 uint64_t Usable(uint32_t memory) {
   return memory == kUirUb ? machine.device.usable_ub : machine.core->memory[memory].bytes;
@@ -127,11 +128,21 @@ void uir_ascendc_pipe_begin(int line) {
     Report(FindingAt("buffer", "a second TPipe while the first is alive", kUirMemories, kUirMemories, line));
   }
   machine.core->pipe_object = true;
+  // On a cube core of this chip the object has set three flags for the vendor's own matrix functions, and waits for
+  // them when it ends.
+  for (int id = 0; id < kOwnFlags && !machine.core->vector; ++id) {
+    uir_ascendc_event(kUirM, kUirMte1, 1, line);
+    uir_ascendc_set_flag(kUirM, kUirMte1, id, line);
+  }
 }
 
-void uir_ascendc_pipe_end(int) {
+void uir_ascendc_pipe_end(int line) {
   Core& core = *machine.core;
   core.pipe_object = false;
+  for (int id = 0; id < kOwnFlags && !core.vector; ++id) {
+    uir_ascendc_wait_flag(kUirM, kUirMte1, id, line);
+    uir_ascendc_release_event(kUirM, kUirMte1, id, line);
+  }
   core.pipes.BarrierAll();
   core.buffers = 0;
   for (LocalMemory& memory : core.memory) memory.taken = 0;

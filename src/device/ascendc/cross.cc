@@ -109,7 +109,7 @@ void uir_ascendc_cross_set(int mode, int pipe, int id, int line) {
         kUirMemories, static_cast<uint32_t>(pipe), line));
     return;
   }
-  if (mode == 2 && machine.core_kind != "mix") {
+  if (mode == 2 && machine.core_kind.rfind("mix", 0) != 0) {
     Report(FindingAt("event-id", "a flag between cube and vector cores in a kernel that has one kind of them",
                      kUirMemories, static_cast<uint32_t>(pipe), line));
     return;

@@ -183,6 +183,71 @@ typedef struct {
 } UirCopy;
 UIR_ASCENDC_ABI void uir_ascendc_copy(const UirCopy* instruction, int line);
 
+/*! \brief Matrices of global memory to fractals of the L1 buffer; numbers as Nd2NzParams has them. */
+typedef struct {
+  UirTensor dst;
+  UirTensor src;
+  int64_t matrices;
+  int64_t rows;
+  int64_t columns;
+  int64_t src_matrix;
+  int64_t src_row;
+  int64_t dst_block;
+  int64_t dst_row;
+  int64_t dst_matrix;
+} UirNd2Nz;
+UIR_ASCENDC_ABI void uir_ascendc_nd2nz(const UirNd2Nz* copy, int line);
+
+/*! \brief Fractals of 512 bytes to the operands of the cube; with `square`, square matrices of several fractals. */
+typedef struct {
+  UirTensor dst;
+  UirTensor src;
+  int64_t start;
+  int64_t repeat;
+  int64_t src_stride;
+  int64_t dst_gap;
+  int64_t dst_fractal_gap;
+  int32_t transpose;
+  int32_t square;
+  int32_t backwards;
+} UirLoad;
+UIR_ASCENDC_ABI void uir_ascendc_load(const UirLoad* load, int line);
+
+/*! \brief c = [c or bias +] a b. */
+typedef struct {
+  UirTensor c;
+  UirTensor a;
+  UirTensor b;
+  UirTensor bias;
+  int64_t m;
+  int64_t n;
+  int64_t k;
+  int64_t unit_flag;
+  int32_t from_zero;
+  int32_t from_bias;
+  int32_t align_k;
+} UirMmad;
+UIR_ASCENDC_ABI void uir_ascendc_mmad(const UirMmad* mmad, int line);
+
+/*! \brief A product to global memory; numbers as FixpipeParamsV220 has them. */
+typedef struct {
+  UirTensor dst;
+  UirTensor src;
+  int64_t n;
+  int64_t m;
+  int64_t src_stride;
+  int64_t dst_stride;
+  int64_t matrices;
+  int64_t src_matrix;
+  int64_t dst_matrix;
+  int64_t unit_flag;
+  int32_t rows;
+  int32_t quant;
+  int32_t relu;
+  int32_t split;
+} UirFixpipe;
+UIR_ASCENDC_ABI void uir_ascendc_fixpipe(const UirFixpipe* fixpipe, int line);
+
 /*! \brief What stores to global memory do: 0 write, 1 add, 2 max, 3 min. */
 UIR_ASCENDC_ABI void uir_ascendc_atomic(int operation, int type, int line);
 
