@@ -16,10 +16,18 @@ namespace {
 constexpr int64_t kSlack = 4;
 constexpr int64_t kMostInstances = 3000;
 
-std::vector<int64_t> ExtentsFor(const Program& program, int64_t more) {
+std::vector<int64_t> ExtentsFor(const Program& program) {
   int64_t slack = kSlack;
   while (slack > 0 && program.Instances(program.Shortened(slack)) > kMostInstances) --slack;
-  return program.Shortened(slack + more);
+  return program.Shortened(slack);
+}
+
+/*! \brief One period more of each shortened loop. */
+std::vector<int64_t> Longer(const Program& program, std::vector<int64_t> extents) {
+  for (size_t l = 0; l < extents.size(); ++l) {
+    if (extents[l] < program.loops[l].extent) extents[l] += program.loops[l].period;
+  }
+  return extents;
 }
 
 }  // namespace
@@ -28,8 +36,8 @@ Placer::Placer(const Program& program, const Vocabulary& vocabulary, const std::
     : program_(program),
       vocabulary_(vocabulary),
       where_(where),
-      run_(program, ExtentsFor(program, 0)),
-      longer_(program, ExtentsFor(program, 3)),
+      run_(program, ExtentsFor(program)),
+      longer_(program, Longer(program, run_.extents)),
       conflicts_(program, run_.extents) {
   run_.FindNeeds(&conflicts_);
 }
