@@ -23,6 +23,11 @@ const OpRow kOps[] = {
     {"select", EmitSelect},
     {"cast", EmitCast},
     {"reduce", EmitReduce},
+    {"broadcast", EmitBroadcast},
+    {"transpose", EmitTranspose},
+    {"iota", EmitIota},
+    {"gather", EmitGather},
+    {"scatter", EmitScatter},
     // clang-format on
 };
 

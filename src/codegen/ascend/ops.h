@@ -33,6 +33,14 @@ void EmitSelect(Emitter& e, const IOp& iop);
 void EmitFill(Emitter& e, const IOp& iop);
 // reduce.cc
 void EmitReduce(Emitter& e, const IOp& iop);
+// broadcast.cc
+void EmitBroadcast(Emitter& e, const IOp& iop);
+void EmitTranspose(Emitter& e, const IOp& iop);
+// iota.cc
+void EmitIota(Emitter& e, const IOp& iop);
+// indexed.cc
+void EmitGather(Emitter& e, const IOp& iop);
+void EmitScatter(Emitter& e, const IOp& iop);
 // casts.cc
 void EmitCast(Emitter& e, const IOp& iop);
 // simple.cc

@@ -29,15 +29,6 @@ std::vector<pipes::Region> RegionsOf(const VectorCall& call, int64_t rows, int64
   return regions;
 }
 
-/*! \brief `total - done`, held to [0, most]. */
-std::string Rest(const Extent& total, int64_t done, int64_t most) {
-  if (total.Constant()) return std::to_string(std::clamp<int64_t>(total.most - done, 0, most));
-  std::string rest = done == 0 ? total.text : total.text + " - " + std::to_string(done);
-  std::string text = done == 0 ? rest : "(" + rest + ")";
-  if (total.least - done < 0) text = "(" + text + " < 0 ? 0 : " + text + ")";
-  return total.most - done > most ? MinText(text, std::to_string(most)) : text;
-}
-
 std::string Repeated(Emitter& e, const VectorCall& call, const std::vector<std::string>& tensors,
                      const std::string& mask, const std::string& repeats) {
   std::vector<std::string> args = tensors, strides;
@@ -59,6 +50,14 @@ std::string Repeated(Emitter& e, const VectorCall& call, const std::vector<std::
 }
 
 }  // namespace
+
+std::string RestText(const Extent& total, int64_t done, int64_t most) {
+  if (total.Constant()) return std::to_string(std::clamp<int64_t>(total.most - done, 0, most));
+  std::string rest = done == 0 ? total.text : total.text + " - " + std::to_string(done);
+  std::string text = done == 0 ? rest : "(" + rest + ")";
+  if (total.least - done < 0) text = "(" + text + " < 0 ? 0 : " + text + ")";
+  return total.most - done > most ? MinText(text, std::to_string(most)) : text;
+}
 
 bool NumberOf(const std::string& text, int64_t* value) {
   char* end = nullptr;
@@ -111,7 +110,7 @@ void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Exte
         for (const Tile& tile : call.tensors) {
           tensors.push_back(e.At(tile.Part(row, col, 1, 1)));
         }
-        lines.push_back(Repeated(e, call, tensors, Rest(cols, col, step), Rest(rows, row, kMostRepeats)));
+        lines.push_back(Repeated(e, call, tensors, RestText(cols, col, step), RestText(rows, row, kMostRepeats)));
       }
     }
   } else {

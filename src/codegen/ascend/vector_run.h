@@ -55,6 +55,8 @@ bool RowsReachable(const std::vector<Tile>& tensors);
 
 /*! \brief `a < b ? a : b`, worked out where both are numbers. */
 std::string MinText(const std::string& a, const std::string& b);
+/*! \brief `total - done`, held to [0, most]. */
+std::string RestText(const Extent& total, int64_t done, int64_t most);
 /*! \brief `(text) * factor`, worked out where it is a number. */
 std::string TimesText(const std::string& text, int64_t factor);
 /*! \brief The text as a number; false where it is none. */

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file broadcast.cc
+ * \brief One column over all columns, one row over all rows; a transposition.
+ */
+#include <algorithm>
+
+#include "api.h"
+#include "ops.h"
+#include "relayout.h"
+#include "spans.h"
+#include "vector.h"
+
+namespace uir {
+namespace codegen {
+namespace ascend {
+namespace {
+
+constexpr int64_t kMostRepeats = 255;
+/*! \brief Blocks from a repeat to the next that Copy can step over. */
+constexpr int64_t kMostCopyStep = 4095;
+/*! \brief Elements that a repeat of Brcb reads, one block each. */
+constexpr int64_t kBrcbElements = 8;
+
+int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/*! \brief Every row's block over its columns: by columns where rows are many, else by rows. */
+void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Extent& rows) {
+  int64_t each = kRepeatBytes / target.bytes, cols = target.cols, per = kBlockBytes / target.bytes;
+  std::string type = ElementType(target.dtype), where = e.where();
+  auto copy = [&](const std::string& to, const std::string& from, int64_t mask, const std::string& repeats,
+                  int64_t to_step, int64_t from_step) {
+    std::string params =
+        Call(where, "CopyRepeatParams", "struct", {}, {"1", "0", std::to_string(to_step), std::to_string(from_step)});
+    return Call(where, "Copy", "repeat", {type}, {to, from, std::to_string(mask), repeats, params}) + ";";
+  };
+  std::vector<std::string> lines;
+  int64_t by_cols = (cols + each - 1) / each * ((rows.most + kMostRepeats - 1) / kMostRepeats);
+  if (rows.most > 1 && by_cols <= rows.most && target.RowBlocks() <= kMostCopyStep) {
+    for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
+      for (int64_t col = 0; col < cols; col += each) {
+        lines.push_back(copy(e.At(target.Part(row, col, 1, 1)), e.At(blocks.Part(0, row * per, 1, 1)),
+                             std::min(each, cols - col), RestText(rows, row, kMostRepeats), target.RowBlocks(), 1));
+      }
+    }
+  } else {
+    std::string row = e.Fresh("r");
+    lines.push_back("for (int32_t " + row + " = 0; " + row + " < " + rows.text + "; ++" + row + ") {");
+    std::string from = e.At(blocks, TimesText(row, per)), step = TimesText(row, target.row_stride);
+    for (int64_t col = 0; col < cols;) {
+      int64_t repeats = std::min(kMostRepeats, (cols - col) / each), mask = each;
+      if (repeats == 0) {
+        repeats = 1;
+        mask = cols - col;
+      }
+      lines.push_back("  " + copy(e.At(target.Part(0, col, 1, 1), step), from, mask, std::to_string(repeats), 8, 0));
+      col += repeats * mask;
+    }
+    lines.emplace_back("}");
+  }
+  Tile read = blocks, written = target;
+  read.cols = rows.most * per;
+  written.rows = rows.most;
+  e.Do("V", lines, {Reads(read), Writes(written)});
+}
+
+void BroadcastRow(Emitter& e, const Tile& target, const Tile& source) {
+  Tile column = AsRow(source);
+  Extent rows = Extent::Of(target.box.row_end);
+  if (column.rows > 1 || column.align < kBlockBytes) {
+    Tile dense = e.Work(source.dtype, 1, source.rows);
+    Tile turned = source;
+    std::swap(turned.rows, turned.cols);
+    std::swap(turned.row_stride, turned.col_stride);
+    Relayout(e, dense, turned, {Bound::Of(0), Bound::Of(1), source.box.row_begin, source.box.row_end});
+    column = dense;
+  }
+  int64_t per = kBlockBytes / target.bytes;
+  // a chunk reads whole repeats of Brcb, and starts at a block
+  int64_t unit = std::max(kBrcbElements, per);
+  int64_t chunk = std::min(RoundUp(rows.most, unit), std::max(unit, WorkBytes(e) / kBlockBytes / unit * unit));
+  chunk = std::min(chunk, kMostRepeats / unit * unit * kBrcbElements);
+  Tile blocks = e.Work(target.dtype, 1, chunk * per);
+  std::string type = ElementType(target.dtype);
+  for (int64_t row = 0; row < rows.most; row += chunk) {
+    int64_t most = std::min(chunk, rows.most - row);
+    Tile from = column.Part(0, row, 1, most), made = blocks;
+    made.cols = RoundUp(most, kBrcbElements) * per;
+    from.cols = RoundUp(most, kBrcbElements);
+    std::vector<std::string> args = {e.At(made), e.At(from),
+                                     std::to_string(RoundUp(most, kBrcbElements) / kBrcbElements),
+                                     Call(e.where(), "BrcbRepeatParams", "struct", {}, {"1", "8"})};
+    e.Do("V", Call(e.where(), "Brcb", "repeat", {type}, args) + ";", {Reads(from), Writes(made)});
+    Extent n = rows.Constant()     ? Extent::Of(most)
+               : rows.most == most ? rows
+                                   : PartOf(e, rows, std::to_string(row), most);
+    SpreadBlocks(e, target.Part(row, 0, most, target.cols), blocks, n);
+  }
+}
+
+void BroadcastCol(Emitter& e, const Tile& target, const Tile& source) {
+  Program p;
+  Value made = p.Copy(p.Input(0, target.dtype));
+  Tile row = source;
+  row.rows = target.rows;
+  row.row_stride = 0;
+  RunOnWindows(e, p, made, {target, row}, Extent::Of(target.box.row_end), Extent::Of(target.cols));
+}
+
+}  // namespace
+
+void EmitBroadcast(Emitter& e, const IOp& iop) {
+  if (std::string(iop->attrs.at("scope").cast<ffi::String>()) != "unit") {
+    e.Refuse("A vector core shares nothing with others that it could broadcast to.", "scope unit");
+  }
+  bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
+  Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
+  bool words = t.bytes == 2 || t.bytes == 4;
+  bool aligned = t.RowsAligned() && t.RowsDense() && (row || (s.align >= kBlockBytes && s.RowsDense()));
+  if (words && aligned && !e.SparesOutside(iop->targets[0])) {
+    (row ? BroadcastRow : BroadcastCol)(e, t, s);
+    return;
+  }
+  // the same element or row again and again, as a layout
+  Tile repeated = s;
+  repeated.rows = t.rows;
+  repeated.cols = t.cols;
+  (row ? repeated.col_stride : repeated.row_stride) = 0;
+  Relayout(e, t, repeated, t.box);
+}
+
+void EmitTranspose(Emitter& e, const IOp& iop) {
+  Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
+  std::swap(s.rows, s.cols);
+  std::swap(s.row_stride, s.col_stride);
+  Relayout(e, t, s, t.box);
+}
+
+}  // namespace ascend
+}  // namespace codegen
+}  // namespace uir
