@@ -15,7 +15,8 @@ After, for a unit that multiplies tiles of 16 rows and columns::
 
 The tiles are whole, and zero where an operand ends.  An operand that lies in dram as whole tiles is read
 where it is.  A result that a loop accumulates stays with the matrix unit: it begins as zero before the loop,
-and comes back behind it.  What was there is added, and a narrower dtype is rounded to, when it is back.
+and comes back behind it.  When it is back, what was there before is added, unless that is zero, and the sum
+is rounded where its dtype is narrower.
 
 Where sums are accumulated, the product of each loop (each contraction, where there is no such loop) is
 rounded to the dtype of its sums before it is added: one rounding more than the interpreter's.
@@ -34,7 +35,7 @@ from ..igraph import make
 from ..igraph.affine import affine, var
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, walk_body
-from .definitions import UNBOUNDED, valid
+from .definitions import UNBOUNDED, place, valid
 from .edit import fresh_name
 from .multibuffer import PIPELINE
 from .rewrite import FreshNames
@@ -165,13 +166,12 @@ class _Tile:
 
 @attrs.define
 class _Around:
-    """What stands before and behind a loop for the contractions in it."""
+    """What a loop is for the contractions in it."""
 
-    before: list[Any] = attrs.field(factory=list)
-    behind: list[Any] = attrs.field(factory=list)
-    #: Whether products are accumulated over it; those of which it is the outermost such loop.
+    #: Whether products are accumulated over it.
     carries: bool = False
-    cleared: list[str] = attrs.field(factory=list)
+    #: Those of which it is the outermost such loop, with the tile of the product that is theirs.
+    carried: list[tuple[IOp, ISlice, ISlice]] = attrs.field(factory=list)
 
 
 class _Walk:
@@ -195,10 +195,14 @@ class _Walk:
                 inner = self.body(node.body, (*loops, (node, around)))
                 dropped = {PIPELINE} if around.carries else set()
                 kept = {key: value for key, value in node.attrs.items() if key not in dropped}
-                if around.cleared:
-                    kept[CARRIES] = " ".join(around.cleared)
-                loop = Loop(node.var, node.extent, inner, kept)
-                made += [*around.before, loop, *around.behind]
+                behind: list[Any] = []
+                for iop, part, tile in around.carried:
+                    zero = _take_zero(made, iop.target)
+                    made += self._clear(tile)
+                    behind += self._back(iop, part, accumulate=not zero)
+                if around.carried:
+                    kept[CARRIES] = " ".join(str(tile.pointer.name) for _, _, tile in around.carried)
+                made += [Loop(node.var, node.extent, inner, kept), *behind]
             elif _takes(node):
                 made += self._product(node, loops)
             else:
@@ -222,18 +226,14 @@ class _Walk:
             sums.pointer, sums.offset, shape, (cols, 1), rows=iop.target.valid[:2], cols=iop.target.valid[2:]
         )
         accumulate = bool(iop.attrs.get("accumulate", False))
-        back = self._back(iop, kept, accumulate)
-        around = _carrying(iop, [loop for loop, _ in loops]) if accumulate else None
-        product = make.contract(sums, left.piece, right.piece, accumulate=around is not None)
+        number = _carrying(iop, [loop for loop, _ in loops]) if accumulate else None
+        product = make.contract(sums, left.piece, right.piece, accumulate=number is not None)
         here = [*left.staging, *right.staging, product]
-        if around is None:
-            return [*here, *back]
-        outside = loops[around][1]
-        outside.before += self._clear(sums)
-        outside.behind += back
-        for _, inside in loops[around:]:
+        if number is None:
+            return [*here, *self._back(iop, kept, accumulate)]
+        for _, inside in loops[number:]:
             inside.carries = True  # the matrix unit keeps the sums: a loop cut into pieces would lose them
-        outside.cleared.append(str(sums.pointer.name))
+        loops[number][1].carried.append((iop, kept, sums))
         return here
 
     def _back(self, iop: IOp, product: ISlice, accumulate: bool) -> list[Any]:
@@ -321,6 +321,27 @@ def _lying(piece: ISlice) -> ISlice:
     """The same elements with rows and columns exchanged."""
     (rows, cols), (row, col) = piece.shape, piece.stride
     return piece.replace(shape=(cols, rows), stride=(col, row), rows=piece.valid[2:], cols=piece.valid[:2])
+
+
+def _take_zero(nodes: list[Any], target: ISlice) -> bool:
+    """Whether the last thing that nodes did to a target was to clear it; then that goes."""
+    for number in reversed(range(len(nodes))):
+        users = [
+            iop
+            for iop, _ in walk_body([nodes[number]])
+            if any(piece.pointer.name == target.pointer.name for piece in iop.slices())
+        ]
+        if not users:
+            continue
+        (first, *more) = users
+        clears = nodes[number] is first and first.op == "fill" and float(first.attrs["value"]) == 0
+        if more or not clears or place(first.target) != place(target):
+            return False
+        if valid(first.target) not in (UNBOUNDED, valid(target)):
+            return False
+        del nodes[number]
+        return True
+    return False
 
 
 def _carrying(iop: IOp, loops: Sequence[Loop]) -> int | None:
