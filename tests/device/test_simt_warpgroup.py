@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of four warps on the host model: tiles where descriptors say, sums in flight, fences, missing warps."""
+"""Products of four warps on the host model: where tiles lie, sums in flight, fences, missing warps."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -69,13 +71,12 @@ def fragment(a: np.ndarray) -> np.ndarray:
         ("e4m3", ml_dtypes.float8_e4m3fn, 8, False, 8),
     ],
 )
-def test_products(name: str, dtype: type, chunks: int, across: bool, columns: int, tiles: bool) -> None:
+def test_products(name: str, dtype: Any, chunks: int, across: bool, columns: int, tiles: bool) -> None:
     """Every way in which a factor may lie in memory, and a in registers; sums begin with 1."""
     size = np.dtype(dtype).itemsize
     depth = 32 // size
     rng = np.random.default_rng(1)
-    a = rng.integers(-4, 5, (64, depth)).astype(dtype)
-    b = rng.integers(-4, 5, (columns, depth)).astype(dtype)
+    a, b = [rng.integers(-4, 5, (rows, depth)).astype(dtype) for rows in (64, columns)]
     width = chunks * 16 // size
     # across: atoms of one row of atoms follow each other; along: one atom's width is all that is read
     leading = 128 * chunks if across else 16
@@ -117,158 +118,97 @@ def test_products(name: str, dtype: type, chunks: int, across: bool, columns: in
 
 BEGIN = """
   unsigned char* tile = shared_at<unsigned char, 2048>(smem, 0);
-  for (int i = 0; i < 4; ++i) store_vec<float, 1>((float*)(tile + 4 * (thread + 128 * i)), vec<float, 1>{0.0f});
-"""
-SUMS = """
+  for (int i = 0; i < 4; ++i) *(float*)(tile + 4 * (thread + 128 * i)) = 0;
   reg<float, 32> sums;
   for (int i = 0; i < 32; ++i) sums[i] = 0;
+  reg<uint32_t, 4> a;
+  for (int i = 0; i < 4; ++i) a[i] = 0;
 """
-PRODUCT = "wgmma_m64n64k16_f16<0>(&sums[0], &sums[16], &a[0], wgmma_tile<2>(smem, 16, 256));"
-FACTOR = "  reg<uint32_t, 4> a;\n  for (int i = 0; i < 4; ++i) a[i] = 0;\n"
-WRITE = "  for (int i = 0; i < 32; ++i) if (thread == 0) y[i] = sums[i];"
+PRODUCT = "  wgmma_m64n64k16_f16<0>(&sums[0], &sums[16], &a[0], wgmma_tile<2>(smem, 16, 256));"
+READY = "  fence_async();\n  __syncthreads();\n  wgmma_fence();\n"
+DONE = "\n  wgmma_commit();\n  wgmma_wait<0>();\n"
+WRITE = "  if (thread == 0) y[0] = sums[0];"
+
+
+def twins(kind: str, body: str, bad: str, good: str, thread: int | None = None) -> Twins:
+    """A kernel of four warps that fill a tile and a's registers, then do what the body says."""
+    return Twins(kind, BEGIN + body + WRITE, bad, good, thread, block=128, shared_bytes=2048)
+
 
 CASES = {
-    "bytes without a fence between the proxies": Twins(
+    "bytes without a fence between the proxies": twins(
         "proxy",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  @;\n  __syncthreads();\n  wgmma_fence();\n  {PRODUCT}  //!\n  wgmma_commit();\n  wgmma_wait<0>();\n"
-        + WRITE,
-        bad="",
-        good="fence_async()",
-        block=128,
-        shared_bytes=2048,
+        "  @;\n  __syncthreads();\n  wgmma_fence();\n" + PRODUCT + "  //!" + DONE,
+        "",
+        "fence_async()",
     ),
-    "bytes that others write, without a barrier": Twins(
-        "race",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  fence_async();\n  @;\n  wgmma_fence();\n  {PRODUCT}  //!\n  wgmma_commit();\n  wgmma_wait<0>();\n"
-        + WRITE,
-        bad="",
-        good="__syncthreads()",
-        block=128,
-        shared_bytes=2048,
+    "bytes that others write, without a barrier": twins(
+        "race", "  fence_async();\n  @;\n  wgmma_fence();\n" + PRODUCT + "  //!" + DONE, "", "__syncthreads()"
     ),
-    "no wgmma_fence": Twins(
+    "no wgmma_fence": twins(
         "wgmma-fence",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  fence_async();\n  __syncthreads();\n  @;\n  {PRODUCT}  //!\n  wgmma_commit();\n  wgmma_wait<0>();\n"
-        + WRITE,
-        bad="",
-        good="wgmma_fence()",
-        block=128,
-        shared_bytes=2048,
+        "  fence_async();\n  __syncthreads();\n  @;\n" + PRODUCT + "  //!" + DONE,
+        "",
+        "wgmma_fence()",
     ),
-    "factors loaded after the wgmma_fence": Twins(
-        "wgmma-fence",
-        BEGIN
-        + SUMS
-        + "  reg<uint32_t, 4> a;\n  fence_async();\n  __syncthreads();\n  wgmma_fence();\n"
-        + "  for (int i = 0; i < 4; ++i) a[i] = 0;\n  @;\n"
-        + f"  {PRODUCT}  //!\n  wgmma_commit();\n  wgmma_wait<0>();\n"
-        + WRITE,
-        bad="",
-        good="wgmma_fence()",
-        block=128,
-        shared_bytes=2048,
+    "factors loaded after the wgmma_fence": twins(
+        "wgmma-fence", READY + "  a[3] = 0;\n  @;\n" + PRODUCT + "  //!" + DONE, "", "wgmma_fence()"
     ),
-    "sums read before the wait": Twins(
+    "factors changed before the wait": twins(
         "wgmma-in-flight",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  fence_async();\n  __syncthreads();\n  wgmma_fence();\n  {PRODUCT}\n  wgmma_commit();\n  @;\n"
-        + "  y[thread] = sums[3];  //!\n  wgmma_wait<0>();\n",
-        bad="",
-        good="wgmma_wait<0>()",
-        block=128,
-        shared_bytes=2048,
+        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  a[2] = 1;  //!\n  wgmma_wait<0>();\n",
+        "",
+        "wgmma_wait<0>()",
         thread=0,
     ),
-    "sums of a product that was not committed": Twins(
+    "sums read before the wait": twins(
         "wgmma-in-flight",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  fence_async();\n  __syncthreads();\n  wgmma_fence();\n  {PRODUCT}\n  @;\n  wgmma_wait<0>();\n"
-        + "  y[thread] = sums[3];  //!\n",
-        bad="",
-        good="wgmma_commit()",
-        block=128,
-        shared_bytes=2048,
+        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  y[thread] = sums[3];  //!\n  wgmma_wait<0>();\n",
+        "",
+        "wgmma_wait<0>()",
         thread=0,
     ),
-    "a tile overwritten while it is read": Twins(
+    "sums of a product that was not committed": twins(
         "wgmma-in-flight",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  fence_async();\n  __syncthreads();\n  wgmma_fence();\n  {PRODUCT}\n  wgmma_commit();\n"
-        + "  @;\n  __syncthreads();\n  tile[4 * thread] = 1;  //!\n  wgmma_wait<0>();\n"
-        + WRITE,
-        bad="",
-        good="wgmma_wait<0>()",
-        block=128,
-        shared_bytes=2048,
+        READY + PRODUCT + "\n  @;\n  wgmma_wait<0>();\n  y[thread] = sums[3];  //!\n",
+        "",
+        "wgmma_commit()",
+        thread=0,
     ),
-    "a tile overwritten by a warp that did not wait for the others": Twins(
+    "a tile overwritten while it is read": twins(
+        "wgmma-in-flight",
+        READY
+        + PRODUCT
+        + "\n  wgmma_commit();\n  @;\n  __syncthreads();\n  tile[4 * thread] = 1;  //!\n  wgmma_wait<0>();\n",
+        "",
+        "wgmma_wait<0>()",
+    ),
+    "a tile overwritten by a warp that did not wait for the others": twins(
         "race",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + f"  fence_async();\n  __syncthreads();\n  wgmma_fence();\n  {PRODUCT}\n  wgmma_commit();\n"
-        + "  wgmma_wait<0>();  //!\n  @;\n  tile[4 * thread] = 1;  //!\n"
-        + WRITE,
-        bad="__syncwarp()",
-        good="__syncthreads()",
-        block=128,
-        shared_bytes=2048,
+        READY + PRODUCT + DONE.rstrip() + "  //!\n  @;\n  tile[4 * thread] = 1;  //!\n",
+        "__syncwarp()",
+        "__syncthreads()",
     ),
-    "a warp that is missing": Twins(
+    "a warp that is missing": twins(
         "divergent-warp",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + "  fence_async();\n  __syncthreads();\n"
-        + f"  if (@) {{\n    wgmma_fence();\n    {PRODUCT}  //!\n    wgmma_commit();\n    wgmma_wait<0>();\n  }}\n"
-        + WRITE,
-        bad="unit != 2",
-        good="unit < 4",
-        block=128,
-        shared_bytes=2048,
+        "  fence_async();\n  __syncthreads();\n  if (@) {\n    wgmma_fence();\n"
+        + PRODUCT
+        + "  //!"
+        + DONE
+        + "  }\n",
+        "unit != 2",
+        "unit < 4",
     ),
-    "tiles that differ between warps": Twins(
+    "tiles that differ between warps": twins(
         "wgmma-operands",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + "  fence_async();\n  __syncthreads();\n  wgmma_fence();\n"
-        + "  wgmma_m64n32k16_f16<0>(&sums[0], &sums[16], &a[0], wgmma_tile<2>(smem + @, 16, 256));  //!\n"
-        + "  wgmma_commit();\n  wgmma_wait<0>();\n"
-        + "  if (thread == 0) y[0] = sums[0];\n",
-        bad="unit / 2 * 1024",
-        good="unit / 4 * 1024",
-        block=128,
-        shared_bytes=2048,
+        READY
+        + "  wgmma_m64n32k16_f16<0>(&sums[0], &sums[16], &a[0], wgmma_tile<2>(smem + @, 16, 256));  //!"
+        + DONE,
+        "unit / 2 * 1024",
+        "unit / 4 * 1024",
     ),
-    "a stride that leaves what was written": Twins(
-        "out-of-bounds",
-        BEGIN
-        + SUMS
-        + FACTOR
-        + "  fence_async();\n  __syncthreads();\n  wgmma_fence();\n"
-        + "  wgmma_m64n64k16_f16<0>(&sums[0], &sums[16], &a[0], wgmma_tile<2>(smem, 16, @));  //!\n"
-        + "  wgmma_commit();\n  wgmma_wait<0>();\n"
-        + WRITE,
-        bad="512",
-        good="256",
-        block=128,
-        shared_bytes=2048,
+    "a stride that leaves what was written": twins(
+        "out-of-bounds", READY + PRODUCT.replace("256", "@") + "  //!" + DONE, "512", "256"
     ),
 }
 

@@ -346,8 +346,7 @@ void EmitBefore(Emitter& e, const AsyncPlan& plan, const AsyncStep& step) {
   }
   for (const RingStep& one : step.rings) EmitRingWait(e, one, plan.rings()[one.ring]);
   if (step.barrier == AsyncStep::Barrier::kBlock && e.plan.graph()->num_units > 1) {
-    e.out.Line("__syncthreads();");
-    e.Met();
+    e.BlockBarrier();
   } else if (step.barrier != AsyncStep::Barrier::kNone) {
     e.WarpBarrier();
   }

@@ -66,7 +66,7 @@ std::string WhyNotBulk(const Plan& plan, const std::vector<Use>& uses, const IOp
   const std::string name(source->pointer->name);
   if (!StagedCopiesOf(plan.arch()).bulk) return plan.arch().Name() + " has no bulk copies";
   if (!BoxText(source).empty()) return name + " has a ragged end";
-  if (!plan.HomeOf(target).swizzle.none()) return std::string(target->pointer->name) + " is swizzled";
+  if (plan.HomeOf(target).permuted()) return std::string(target->pointer->name) + " is swizzled";
   if (!IsAligned(plan, move)) {
     return "the rows of " + name + " are not proved to have, and to begin at, multiples of 16 bytes";
   }

@@ -89,7 +89,10 @@ std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch
 
 void EmitContract(Emitter& e, const IOp& iop) {
   const MmaRow* row = MmaOf(iop, e.plan.graph(), e.plan.arch());
-  if (row != nullptr) {
+  const WgmmaChoice* together = e.plan.WgmmaOf(iop);
+  if (row != nullptr && together != nullptr && together->row != nullptr) {
+    EmitWgmma(e, iop, *row, *together);
+  } else if (row != nullptr) {
     EmitMma(e, iop, *row);
   } else {
     EmitFma(e, iop);
@@ -105,7 +108,7 @@ Box ReadableBox(Emitter& e, const IOp& iop, int source) {
   const ISlice slice = iop->sources[source], target = iop->targets[0];
   Box box = e.BoxOf(slice);
   const bool bounded = source == 0 ? target->row_begin || target->row_end : target->col_begin || target->col_end;
-  if (!bounded || (source == 0 ? box.rows() : box.cols()) || IsFilled(e, slice)) return box;
+  if (!bounded || (source == 0 ? box.rows() : box.cols()) || IsFilled(e.uses(), e.plan.scope(), slice)) return box;
   const Box whole = e.BoxOf(target);
   if (source == 0) {
     box.row_begin = whole.row_begin;

@@ -8,6 +8,7 @@
 
 #include "contract.h"
 #include "fragments.h"
+#include "sums.h"
 
 namespace uir {
 namespace codegen {
@@ -18,10 +19,9 @@ namespace {
 class MmaPrinter {
  public:
   MmaPrinter(Emitter& e, const IOp& iop, const MmaRow& row)
-      : e_(e), iop_(iop), row_(row), layout_(SumsLayout(iop)), fragments_(e, iop, row) {
+      : e_(e), row_(row), fragments_(e, iop, row), sums_(e, iop, row) {
     type_ = &TypeOf(std::string(iop->sources[0]->pointer->dtype));
     wide_ = type_->bytes == 8;
-    accumulate_ = iop->attrs.count("accumulate") != 0 && iop->attrs["accumulate"].cast<bool>();
     blocks_m_ = Blocks(fragments_.a().major, 8);
     blocks_n_ = Blocks(fragments_.b().major, kMmaColumns);
     steps_ = Blocks(fragments_.a().depth, row.k);
@@ -30,9 +30,7 @@ class MmaPrinter {
   void Print() {
     e_.needs.Intrinsic(row_.intrinsic);
     e_.needs.Dtype(type_->name);
-    e_.needs.Dtype(std::string(iop_->targets[0]->pointer->dtype));
     e_.needs.Core("reg");
-    Sums();
     e_.out.Open("");
     if (blocks_m_ % 2 != 0 && row_.m == 16) {
       rest_ = e_.names.Fresh("rest");
@@ -43,7 +41,7 @@ class MmaPrinter {
     }
     Step();
     e_.out.Close();
-    Finish();
+    sums_.Finish();
   }
 
  private:
@@ -51,47 +49,6 @@ class MmaPrinter {
   int per_tile() const { return row_.m / 8; }
   /*! \brief Registers from a column of the sums of one instruction to its neighbour: of pairs it has every second. */
   int column_step() const { return fragments_.b().paired ? 2 : 1; }
-
-  // ---- sums -------------------------------------------------------------------------------------------------
-  void Sums() {
-    const ISlice& target = iop_->targets[0];
-    const Home& home = e_.plan.HomeOf(target);
-    const Fragment fragment(layout_, target->rows, target->cols);
-    const bool same = home.registers() && home.fragment.layout == layout_;
-    direct_ = same && std::string(target->pointer->dtype) == row_.sum && !e_.plan.SparesOutside(target);
-    if (direct_) {
-      sums_ = e_.Target(target, layout_);
-      if (!accumulate_) Zero();
-      return;
-    }
-    std::optional<Regs> old;
-    if (accumulate_) old = e_.Source(target, layout_);
-    sums_ = e_.Temporary("sums", row_.sum, fragment);
-    if (!old) {
-      Zero();
-      return;
-    }
-    const ScalarType& type = TypeOf(old->dtype);
-    e_.Each(sums_, {&*old}, [&](const Cell& at) { e_.Assign(sums_, at, Widen(type, (*old)[at])); });
-  }
-
-  void Zero() {
-    e_.Each(sums_, {}, [&](const Cell& at) { e_.Assign(sums_, at, StoredLiteral(TypeOf(row_.sum), 0.0)); });
-  }
-
-  void Finish() {
-    const ISlice& target = iop_->targets[0];
-    if (!direct_) {
-      const ScalarType& type = TypeOf(std::string(target->pointer->dtype));
-      Regs out = e_.Target(target, layout_);
-      Coordinates need;
-      if (out.spare) need = e_.InsideNeeds(out.fragment, *out.spare);
-      e_.Each(out, {&sums_}, [&](const Cell& at) { e_.Assign(out, at, Narrow(type, sums_[at])); }, need);
-      e_.Commit(target, out);
-    } else {
-      e_.Commit(target, sums_);
-    }
-  }
 
   // ---- one step along the contracted side -------------------------------------------------------------------
   void Step() {
@@ -142,8 +99,8 @@ class MmaPrinter {
     auto sums = [&](int above) {
       const std::string block_r = paired_a ? i : Plus({{per_tile(), i}, {1, std::to_string(above)}});
       const std::string block_c = paired_b ? pair : Plus({{2, pair}, {1, std::to_string(column)}});
-      return "&" + sums_.At(Grouped(block_r), Grouped(block_c), paired_a ? std::to_string(above) : "0",
-                            paired_b ? std::to_string(column) : "0");
+      return "&" + sums_.regs().At(Grouped(block_r), Grouped(block_c), paired_a ? std::to_string(above) : "0",
+                                   paired_b ? std::to_string(column) : "0");
     };
     if (wide_) {
       for (int part = 0; part < 2; ++part) {
@@ -160,14 +117,12 @@ class MmaPrinter {
   }
 
   Emitter& e_;
-  const IOp& iop_;
   const MmaRow& row_;
-  Layout layout_;
   FragmentPrinter fragments_;
+  ProductSums sums_;
   const ScalarType* type_;
-  bool wide_ = false, accumulate_ = false, direct_ = false;
+  bool wide_ = false;
   int64_t blocks_m_ = 0, blocks_n_ = 0, steps_ = 0;
-  Regs sums_;
   std::string rest_;
 };
 

@@ -173,6 +173,9 @@ class Emitter {
   std::string TemporaryScratch(int64_t bytes);
 
   // ---- barriers -------------------------------------------------------------------------------------------
+  /*! \brief Prints a barrier of the block, before it what lets products of four warps see the tiles that lanes wrote.
+   */
+  void BlockBarrier();
   /*! \brief Prints `__syncwarp();`. */
   void WarpBarrier();
   /*!

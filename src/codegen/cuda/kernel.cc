@@ -280,6 +280,13 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   out.Close();
   kernel.text = out.Text();
   kernel.notes = printed->walk.notes();
+  for (const Use& use : uses) {
+    const WgmmaChoice* choice = use.write && use.operand == 0 ? plan.WgmmaOf(use.iop) : nullptr;
+    if (choice == nullptr) continue;
+    std::string note = "product " + use.pointer() + ": " + (choice->row != nullptr ? "wgmma" : "mma.sync") +
+                       ", since " + choice->reason;
+    if (std::find(kernel.notes.begin(), kernel.notes.end(), note) == kernel.notes.end()) kernel.notes.push_back(note);
+  }
   for (const IPointer& pointer : graph->pointers) {
     std::string pointer_name(pointer->name);
     const Home& home = plan.HomeOf(pointer_name);

@@ -96,6 +96,11 @@ Address Emitter::AddressOf(const ISlice& slice) {
 
 std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
   const ScalarType& type = TypeOf(std::string(slice->pointer->dtype));
+  if (const int64_t pitch = plan.HomeOf(slice).atoms_pitch) {
+    needs.Core("in_atoms");
+    return TextOf(std::string(slice->pointer->name)) + " + in_atoms<" + Text(pitch) + ", " + Text(type.bytes) + ">(" +
+           index + ")";
+  }
   needs.Core("swizzled");
   const Swizzle& swizzle = plan.HomeOf(slice).swizzle;
   return TextOf(std::string(slice->pointer->name)) + " + swizzled<" + Text(swizzle.line) + ", " + Text(swizzle.places) +
@@ -104,7 +109,7 @@ std::string Emitter::Swizzled(const ISlice& slice, const std::string& index) {
 
 std::string Emitter::Element(const ISlice& slice, const std::string& row, const std::string& col) {
   const Home& home = plan.HomeOf(slice);
-  if (!home.swizzle.none()) {
+  if (home.permuted()) {
     return Swizzled(slice, scope.Text(slice->offset) + Term(row, slice->row_stride, slice->rows) +
                                Term(col, slice->col_stride, slice->cols));
   }
@@ -151,7 +156,7 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
   const Layout& l = f.layout;
   std::string lane = f.replicated_r() ? "" : Term(LaneRow(l), l.vec_r * slice->row_stride, f.rows);
   lane += f.replicated_c() ? "" : Term(LaneCol(l), l.vec_c * slice->col_stride, f.cols);
-  if (!plan.HomeOf(slice).swizzle.none()) {
+  if (plan.HomeOf(slice).permuted()) {
     // the permutation acts on the whole index, so only the index is common to the accesses
     out.Line("const int first = " + scope.Text(slice->offset) + lane + ";");
   } else {
@@ -229,7 +234,7 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
   std::string copies = load ? "" : OneOfCopies(f);
   if (!copies.empty()) condition += (condition.empty() ? "" : " && ") + copies;
   std::string type = TypeOf(regs.dtype).stored, pointer = load ? "from" : "to";
-  if (!plan.HomeOf(slice).swizzle.none()) {
+  if (plan.HomeOf(slice).permuted()) {
     pointer = "(" + Swizzled(slice, "first" + offset) + ")";
     offset.clear();
   }
@@ -301,6 +306,16 @@ Touch TemporaryTouch(int64_t bytes, bool write) {
 }  // namespace
 
 void Emitter::Met() { hazards_.Clear(); }
+
+void Emitter::BlockBarrier() {
+  if (plan.has_atoms()) {
+    // what lanes wrote, products of four warps read in another way
+    needs.Intrinsic("fence_async");
+    out.Line("fence_async();");
+  }
+  out.Line("__syncthreads();");
+  Met();
+}
 
 void Emitter::WarpBarrier() {
   out.Line("__syncwarp();");

@@ -23,6 +23,7 @@ Plan::Plan(const IGraph& graph) : graph_(graph), arch_(ArchOf(graph->hardware)),
   Planner planner(this);
   planner.ChooseHomes();
   planner.ChooseLayouts();
+  planner.ChooseWarpgroups();
   planner.ChooseSwizzles();
   planner.FindSpared();
   planner.Place();
@@ -32,6 +33,11 @@ const Home& Plan::HomeOf(const std::string& pointer) const {
   auto it = homes_.find(pointer);
   TVM_FFI_CHECK(it != homes_.end(), InternalError) << "the graph has no pointer '" << pointer << "'";
   return it->second;
+}
+
+const WgmmaChoice* Plan::WgmmaOf(const IOp& iop) const {
+  auto it = wgmma_.find(iop.get());
+  return it == wgmma_.end() ? nullptr : &it->second;
 }
 
 Layout Plan::WorkLayout(const IOp& iop) const {

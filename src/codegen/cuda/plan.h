@@ -22,6 +22,7 @@
 #include "layout.h"
 #include "piece.h"
 #include "swizzle.h"
+#include "wgmma.h"
 
 namespace uir {
 namespace codegen {
@@ -46,10 +47,16 @@ struct Home {
   int64_t at = 0;
   /*! \brief kScratch, kSram: how chunks of a tile that products read change places. */
   Swizzle swizzle;
+  /*! \brief kSram: whether products of four warps read it, as atoms (wgmma.h), and where lines are longer than those of
+   * an atom: bytes of a line. */
+  bool atoms = false;
+  int64_t atoms_pitch = 0;
   /*! \brief Why a reg pointer is not in registers, for the report. */
   std::string reason;
 
   bool registers() const { return kind == Kind::kRegisters; }
+  /*! \brief Whether elements are not where their index says. */
+  bool permuted() const { return !swizzle.none() || atoms_pitch != 0; }
 };
 
 /*! \brief A layout that an operand of an iOp asks for; operand 0 is the first target, 1.. are the sources. */
@@ -81,6 +88,11 @@ class Plan {
    */
   bool SparesOutside(const ISlice& target) const;
 
+  /*! \brief How four warps make a product together, or why not; nullptr where the architecture has no such products. */
+  const WgmmaChoice* WgmmaOf(const IOp& iop) const;
+  /*! \brief Whether products of four warps read any tile. */
+  bool has_atoms() const { return has_atoms_; }
+
   /*! \brief Bytes of all sram pointers, and of one warp's scratch. */
   int64_t sram_bytes() const { return sram_bytes_; }
   int64_t scratch_bytes() const { return scratch_bytes_; }
@@ -92,6 +104,8 @@ class Plan {
   Scope scope_;
   std::map<std::string, Home> homes_;
   std::map<std::string, bool> spares_;
+  std::map<const IOpNode*, WgmmaChoice> wgmma_;
+  bool has_atoms_ = false;
   int64_t sram_bytes_ = 0;
   int64_t scratch_bytes_ = 0;
 };

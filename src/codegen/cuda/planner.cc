@@ -16,7 +16,8 @@ namespace cuda {
 
 namespace {
 
-constexpr int64_t kSharedAlign = 128;
+/*! \brief Where homes begin; atoms change places by the address, so theirs begin with a whole one. */
+constexpr int64_t kSharedAlign = 128, kAtomAlign = 1024;
 
 int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
@@ -215,6 +216,7 @@ void Planner::Place() {
   for (const IPointer& pointer : plan_->graph_->pointers) {
     Home& home = plan_->homes_[std::string(pointer->name)];
     if (home.kind == Home::Kind::kSram) {
+      if (home.atoms) sram = RoundUp(sram, kAtomAlign);
       home.at = sram;
       sram = RoundUp(sram + BytesOf(pointer), kSharedAlign);
     } else if (home.kind == Home::Kind::kScratch && !by_pointer_[std::string(pointer->name)].empty()) {

@@ -10,9 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "../uses.h"
 #include "choose.h"
 #include "plan.h"
-#include "../uses.h"
 
 namespace uir {
 namespace codegen {
@@ -27,6 +27,8 @@ class Planner {
   void ChooseHomes();
   /*! \brief Joins reg pointers that iOps work on element by element, and gives each class its layout. */
   void ChooseLayouts();
+  /*! \brief Which products four warps make together, and the tiles that these read (wgmma_plan.cc). */
+  void ChooseWarpgroups();
   /*! \brief Swizzles the tiles in shared memory that products read (swizzle.cc). */
   void ChooseSwizzles();
   /*! \brief Whether writes to registers must spare what is outside of their box. */
@@ -43,6 +45,7 @@ class Planner {
   };
   std::string Root(const std::string& pointer);
   void Join(const std::string& a, const std::string& b);
+  void UseAtoms(const ISlice& slice, const WgmmaTile& tile);
   void HomeInRegisters(const std::string& pointer, const std::vector<const Use*>& uses);
 
   Plan* plan_;

@@ -95,6 +95,18 @@ const std::vector<Item>& Items() {
        "  return (byte ^ (byte / LINE % PLACES * STEP)) / BYTES;\n"
        "}\n",
        true},
+      {"in_atoms",
+       {},
+       "// The same of a tile with longer lines whose products four warps make together: every 8 lines are atoms of "
+       "128 "
+       "bytes a\n"
+       "// line, one after the other, in which the 16-byte chunks change places from line to line.\n"
+       "template <int PITCH, int BYTES>\n"
+       "__device__ __forceinline__ int in_atoms(int index) {\n"
+       "  const int byte = index * BYTES, line = byte / PITCH % 8, at = byte % PITCH;\n"
+       "  return (byte / (8 * PITCH) * (8 * PITCH) + at / 128 * 1024 + line * 128 + (at % 128 ^ line * 16)) / BYTES;\n"
+       "}\n",
+       true},
   };
   return items;
 }

@@ -35,7 +35,7 @@ void EmitSync(Emitter& e, const IOp& iop) {
     e.needs.Include("cooperative_groups.h");
     e.out.Line("cooperative_groups::this_grid().sync();");
   } else if (scope == "sram" && graph->num_units > 1) {
-    e.out.Line("__syncthreads();");
+    e.BlockBarrier();
   } else {
     e.out.Line("__syncwarp();");
   }

@@ -58,16 +58,16 @@ bool KeepsToLines(const ISlice& slice, const Scope& scope) {
 
 }  // namespace
 
-bool IsFilled(const Emitter& e, const ISlice& slice) {
+bool IsFilled(const std::vector<Use>& uses, const Scope& scope, const ISlice& slice) {
   const std::string pointer(slice->pointer->name);
-  const int64_t step = StepOf(e.uses(), pointer);
+  const int64_t step = StepOf(uses, pointer);
   int64_t filled = -1;
-  for (const Use& use : e.uses()) {
+  for (const Use& use : uses) {
     if (use.pointer() != pointer || !use.write) continue;
     if (use.iop->op != "move" || !BoxText(use.slice).empty()) return false;
-    filled = std::max(filled, LastOf(use.slice, step, e.plan.scope()));
+    filled = std::max(filled, LastOf(use.slice, step, scope));
   }
-  return KeepsToLines(slice, e.plan.scope()) && LastOf(slice, step, e.plan.scope()) <= filled;
+  return KeepsToLines(slice, scope) && LastOf(slice, step, scope) <= filled;
 }
 
 }  // namespace cuda

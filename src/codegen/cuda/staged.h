@@ -16,7 +16,7 @@ namespace cuda {
  * \brief Whether every element of a slice, its bounds and those of other operands left aside, is one that whole
  * moves into the tile filled: each row of the slice ends within a row of the tile, its last row within those filled.
  */
-bool IsFilled(const Emitter& e, const ISlice& slice);
+bool IsFilled(const std::vector<Use>& uses, const Scope& scope, const ISlice& slice);
 
 }  // namespace cuda
 }  // namespace codegen

@@ -88,7 +88,7 @@ std::set<int64_t> OffsetsOf(const ISlice& slice, int64_t units, int64_t period) 
 
 void Planner::ChooseSwizzles() {
   for (auto& [name, home] : plan_->homes_) {
-    if (home.kind != Home::Kind::kSram && home.kind != Home::Kind::kScratch) continue;
+    if ((home.kind != Home::Kind::kSram && home.kind != Home::Kind::kScratch) || home.atoms) continue;
     const std::vector<const Use*>& uses = by_pointer_[name];
     const bool multiplied =
         std::any_of(uses.begin(), uses.end(), [](const Use* use) { return use->iop->op == "contract" && !use->write; });

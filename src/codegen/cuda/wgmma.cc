@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file wgmma.cc
+ * \brief Prints products of four warps: fences, one instruction for each step, 64 rows and piece of the columns, a
+ * wait.
+ */
+#include "wgmma.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "contract.h"
+#include "emitter.h"
+#include "fragments.h"
+#include "sums.h"
+
+namespace uir {
+namespace codegen {
+namespace cuda {
+
+namespace {
+
+constexpr int64_t kAtomRows = 8, kAtomLine = 128;
+
+std::string Text(int64_t value) { return std::to_string(value); }
+
+/*! \brief `4 * k + 8`; a constant where k is one. */
+std::string Step(int64_t each, const std::string& k, int64_t more) {
+  if (k == "0") return Text(more);
+  return Text(each) + " * " + k + (more == 0 ? "" : " + " + Text(more));
+}
+
+/*! \brief The descriptor of a factor's part from `major` on, in step k. */
+std::string Descriptor(Emitter& e, const ISlice& slice, const WgmmaTile& tile, bool is_a, int64_t major, int depth,
+                       const std::string& k) {
+  auto node = ffi::make_object<ISliceNode>(*slice.get());
+  node->offset = tile.offset;
+  const ISlice first(node);
+  const std::string along = Step(depth, k, 0), side = Text(major);
+  const std::string element = is_a ? e.Element(first, side, Grouped(along)) : e.Element(first, Grouped(along), side);
+  // atoms of one line of atoms follow each other; a single one has no next
+  const int64_t leading = tile.across ? kAtomRows * std::min(tile.pitch, kAtomLine) : 16;
+  return "wgmma_tile<" + Text(tile.chunks) + ">(" + element + ", " + Text(leading) + ", " +
+         Text(kAtomRows * tile.pitch) + ")";
+}
+
+}  // namespace
+
+void EmitWgmma(Emitter& e, const IOp& iop, const MmaRow& mma, const WgmmaChoice& choice) {
+  const ISlice a = iop->sources[0], b = iop->sources[1];
+  const int64_t steps = a->cols / mma.k, groups = iop->targets[0]->rows / kWarpRows;
+  const bool tiles = choice.a.has_value();
+  for (const char* name : {"wgmma_fence", "wgmma_commit", "wgmma_wait", "wgmma_tile"}) e.needs.Intrinsic(name);
+  e.needs.Dtype(std::string(b->pointer->dtype));
+  ProductSums sums(e, iop, mma);
+  e.Reads(b);
+  e.out.Open("");
+  std::string fragments;
+  if (tiles) {
+    e.Reads(a);
+  } else {
+    std::optional<FragmentPrinter> printer;
+    if (mma.k != kTf32Depth) printer.emplace(e, iop, mma);
+    fragments = e.names.Fresh("a_parts");
+    e.needs.Core("reg");
+    e.out.Line("reg<uint32_t, " + Text(4 * groups) + "> " + fragments + "[" + Text(steps) + "];");
+    const std::string k = OpenUnrolled(e, "k", steps), i = OpenUnrolled(e, "i", groups);
+    const std::string part = fragments + "[" + k + "]";
+    if (printer) {
+      printer->FetchA(part, i, k, false);
+    } else {
+      e.Reads(a);
+      e.needs.Intrinsic("ldmatrix_x4");
+      e.out.Line("ldmatrix_x4(&" + part + "[" + Step(4, i, 0) + "], " +
+                 e.Element(a, Grouped(Plus({{kWarpRows, i}, {1, "lane % 16"}})),
+                           Grouped(Plus({{kTf32Depth, k}, {4, "(lane / 16)"}}))) +
+                 ");");
+    }
+    CloseUnrolled(e, groups);
+    CloseUnrolled(e, steps);
+  }
+  e.out.Line("wgmma_fence();");
+  const std::string k = OpenUnrolled(e, "k", steps);
+  const std::string group = OpenUnrolled(e, "i", groups);
+  for (const auto& [first, columns] : choice.pieces) {
+    const std::string name = WgmmaName(*choice.row, columns, tiles);
+    e.needs.Intrinsic(name);
+    std::string flags;
+    if (choice.row->either_way) {
+      flags = "<" + (tiles ? Text(choice.a->across) + ", " : "") + Text(choice.b.across) + ">";
+    }
+    auto rows = [&](int above) {
+      return "&" + sums.regs().At(Grouped(Step(2, group, above)), Text(first / kMmaColumns), "0", "0");
+    };
+    const std::string factor = tiles ? Descriptor(e, a, *choice.a, true, 0, mma.k, k)
+                                     : "&" + fragments + "[" + k + "][" + Step(4, group, 0) + "]";
+    e.out.Line(name + flags + "(" + rows(0) + ", " + rows(1) + ", " + factor + ", " +
+               Descriptor(e, b, choice.b, false, first, mma.k, k) + ");");
+  }
+  CloseUnrolled(e, groups);
+  CloseUnrolled(e, steps);
+  e.out.Line("wgmma_commit();");
+  e.out.Line("wgmma_wait<0>();");
+  e.out.Close();
+  sums.Finish();
+}
+
+}  // namespace cuda
+}  // namespace codegen
+}  // namespace uir
