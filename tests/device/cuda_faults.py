@@ -17,6 +17,10 @@ _BARRIERS: dict[str, tuple[str, Edit]] = {
     "drop mbarrier_wait": (r"mbarrier_wait\([^;]*\);", drop),
     "drop mbarrier_expect_tx": (r"mbarrier_expect_tx\([^;]*\);", drop),
     "drop mbarrier_init": (r"mbarrier_init\([^;]*\);", drop),
+    "drop wgmma_wait": (r"wgmma_wait<\d+>\(\);", drop),
+    "drop wgmma_commit": (r"wgmma_commit\(\);", drop),
+    "drop wgmma_fence": (r"wgmma_fence\(\);", drop),
+    "drop fence_async": (r"^ *fence_async\(\);", drop),
     "weaken __syncthreads": (r"__syncthreads\(\);", replace("__syncwarp();")),
 }
 
@@ -65,6 +69,10 @@ _VALUES: dict[str, tuple[str, Edit]] = {
     "moved shared range": (
         r"shared_at<\w+, \d+>\(smem, (\d+)\)",
         number(1, lambda n: n - 16 if n >= 16 else n + 16),
+    ),
+    "stride of atoms": (
+        r"(wgmma_tile<\d+>\(.*?), (\d+), (\d+)\)(?=[,)])",
+        replace(r"\1, \2, \3 / 2)", r"\1, \2, \3 * 2)"),
     ),
     "row pitch": (r"(?<=[\w)] \* )(\d{2,})\b", number(1, lambda n: n + 1)),
     "off by one store": (r"^(\s*(?:if \([^;]*\) )?\w+)\[([^;\]]+)\](?= = )", replace(r"\1[(\2) + 1]")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.schedule.shared_product import HELD, SPACES, choose, space_for
+from uir_tvm.schedule.shared_product import HELD, SPACES, choose, space_for, with_joint
 
 H200 = hardware.get("h200", "cuda")
 
@@ -40,3 +40,24 @@ def test_every_tile_can_be_printed() -> None:
 
 def test_a_cpu_shares_no_tiles() -> None:
     assert space_for(hardware.get(None, "cpu")) is None
+
+
+@pytest.mark.parametrize(
+    "model, dtype, along, joint",
+    [
+        ("h200", "float16", False, True),
+        ("h200", "bfloat16", True, True),
+        ("h200", "int8", True, True),
+        ("h200", "int8", False, False),  # bytes must lie along the contracted dimension
+        ("h200", "float32", True, False),  # rounded only where the graph allows it
+        ("a100", "float16", True, False),  # has no such instruction
+    ],
+)
+def test_units_that_make_products_together_share_all_columns(
+    model: str, dtype: str, along: bool, joint: bool
+) -> None:
+    """Fours of warps with 16 rows each, where the architecture multiplies them together."""
+    space = with_joint(SPACES["cuda"], hardware.get(model, "cuda"), dtype, along)
+    found = choose(space, hardware.get(model, "cuda"), 1, 4096, 4096)
+    assert (found.rows, found.cols) == (128, 128)
+    assert (found.col_units == 1 and found.rows // found.row_units == 16 and found.units % 4 == 0) == joint

@@ -29,7 +29,16 @@ from tvm.s_tir import Schedule
 
 from ..igraph import HardwareModel
 from .annotations import CONTRACT, GROUP, LOOP, PARALLEL, parallel_value
-from .blocks import BlockInfo, dtype_bytes, leaf_blocks, loop_extent, reduction_loops
+from .blocks import (
+    REDUCTION,
+    SPATIAL,
+    BlockInfo,
+    dtype_bytes,
+    leaf_blocks,
+    loop_extent,
+    reduction_loops,
+    uses,
+)
 
 
 @attrs.frozen
@@ -48,6 +57,25 @@ class ProductTile:
 
 
 @attrs.frozen
+class JointUnits:
+    """Products that neighbouring units make by one instruction, on an architecture that has such.
+
+    Parameters
+    ----------
+    units : Mapping[tuple[int, int], int]
+        Rows and columns of a tile -> units, each of which has some rows and all columns.
+    either_way : frozenset of str
+        dtypes whose second factor may lie in memory with its contracted dimension last or not.
+    along : frozenset of str
+        dtypes for which that dimension is the last one.
+    """
+
+    units: Mapping[tuple[int, int], int]
+    either_way: frozenset[str]
+    along: frozenset[str]
+
+
+@attrs.frozen
 class ProductSpace:
     """The products of one kind of hardware.
 
@@ -62,12 +90,15 @@ class ProductSpace:
         Bytes of the contracted dimension that one matrix instruction takes.
     stages : int
         Iterations in flight.
+    joint : Mapping[str, JointUnits]
+        By architecture: how other units share a tile where neighbours make its product together.
     """
 
     tiles: tuple[ProductTile, ...]
     depth: Mapping[int, int]
     least_depth_bytes: int
     stages: int
+    joint: Mapping[str, JointUnits] = attrs.field(factory=dict)
 
 
 #: A warp's part is 64 x 32 sums: 64 registers of a lane, which leaves as many for operands and the epilogue.
@@ -83,6 +114,15 @@ _CUDA = ProductSpace(
     depth={1: 64, 2: 64, 4: 16, 8: 8},
     least_depth_bytes=32,
     stages=3,
+    # wgmma: 16 rows a warp, 64 of four warps that share b.  128 x 128 x 64 of fp16 takes 512 cycles by it,
+    # and 814 as parts of 64 x 32 by mma.sync (src/codegen/cuda/wgmma_cost.cc)
+    joint={
+        "sm_90a": JointUnits(
+            units={(128, 128): 8, (128, 64): 8, (64, 64): 4},
+            either_way=frozenset({"float16", "bfloat16"}),
+            along=frozenset({"int8", "uint8"}),
+        )
+    },
 )
 SPACES: Mapping[str, ProductSpace] = {"cuda": _CUDA}
 
@@ -120,6 +160,23 @@ def choose(
     return (fitting or possible)[-1]
 
 
+def with_joint(space: ProductSpace, hw: HardwareModel, dtype: str, along: bool) -> ProductSpace:
+    """The space for factors of a dtype; ``along``: the contracted dimension is the second one's last.
+
+    Tiles whose product neighbouring units can make together are shared out as that needs it.
+    """
+    joint = space.joint.get(str(hw.figures.get("arch", "")))
+    if joint is None or not (dtype in joint.either_way or (along and dtype in joint.along)):
+        return space
+    tiles = tuple(
+        ProductTile(tile.rows, tile.cols, units, 1)
+        if (units := joint.units.get((tile.rows, tile.cols))) is not None
+        else tile
+        for tile in space.tiles
+    )
+    return attrs.evolve(space, tiles=tiles)
+
+
 def share_product(
     sch: Schedule, hw: HardwareModel, root: BlockInfo, product: BlockInfo, space: ProductSpace
 ) -> None:
@@ -127,6 +184,7 @@ def share_product(
     *_, rows, cols = root.spatial
     outer = math.prod(root.spatial[:-2])
     written = sch.get(product.rv).writes[0].source
+    space = with_joint(space, hw, *_second_factor(sch, product))
     tile = choose(space, hw, outer, rows, cols, dtype_bytes(written.ty.dtype))
     parallel = _share_result(sch, root, tile)
     sch.compute_at(product.rv, parallel, preserve_unit_loops=True)
@@ -148,6 +206,18 @@ def is_alone(sch: Schedule, root: BlockInfo, product: BlockInfo) -> bool:
     """Whether the function is a product of the result's shape and an epilogue, nothing else."""
     names = {block.name for block in leaf_blocks(sch)}
     return names == {root.name, product.name} and root.spatial == product.spatial and len(root.spatial) >= 2
+
+
+def _second_factor(sch: Schedule, product: BlockInfo) -> tuple[str, bool]:
+    """Its dtype (empty where factors differ), and whether its last dimension is the contracted one."""
+    block = sch.get(product.rv)
+    reduced = [iv.var for iv in block.iter_vars if int(iv.iter_type) == REDUCTION]
+    column = [iv.var for iv in block.iter_vars if int(iv.iter_type) == SPATIAL][-1:]
+    dtypes = {str(region.source.ty.dtype) for region in block.reads}
+    second = [r for r in block.reads if any(uses(side.min, column) for side in r.region)]
+    if len(dtypes) != 1 or len(second) != 1:
+        return "", False
+    return dtypes.pop(), uses(second[0].region[-1].min, reduced)
 
 
 def _share_result(sch: Schedule, root: BlockInfo, tile: ProductTile) -> Any:
