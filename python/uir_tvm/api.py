@@ -111,12 +111,15 @@ def compile(
 
     with pipeline.recording(options, kernel_done) as records:
         library = timed("kernels", lambda: _build(lowered, spec.target))
+    kernels = tuple(_info_of(r) for r in records.values())
+    if spec.spec.kind in export.PROJECTS:
+        kernels = tuple(_with_host_code(kernel, lowered) for kernel in kernels)
     info = ModelInfo(
         name=label,
         target=spec.name,
         inputs=inputs,
         outputs=outputs,
-        kernels=tuple(_info_of(r) for r in records.values()),
+        kernels=kernels,
         graph=graph.summary() if graph is not None else {},
         seconds=seconds,
         relax=text,
@@ -305,6 +308,15 @@ def _info_of(record: pipeline.KernelRecord) -> KernelInfo:
     return KernelInfo(
         name, record.hero, record.recipe, why, texts, seconds, record.num_phases, steps, _code_of(record)
     )
+
+
+def _with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:
+    """A kernel that the device does not take, with the C of its function for projects."""
+    from .export.host_code import host_code
+
+    if not kernel.fallback:
+        return kernel
+    return attrs.evolve(kernel, code={**kernel.code, "host": host_code(mod[kernel.name], kernel.name)})
 
 
 def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:

@@ -65,13 +65,15 @@ def export_command(
         "bytes": sum(project.files.values()),
         "launches": project.launches,
         "library_calls": project.library_calls,
+        "on_host": project.on_host,
     }
 
     def human() -> None:
         OUT.print(
             f"{project.path}: {len(project.files)} files, {data['bytes']:,} bytes; a run has "
-            f"{project.launches} launches and {project.library_calls} library calls. "
-            "README.md says how to build it."
+            f"{project.launches} launches and {project.library_calls} library calls"
+            + (f", and {project.on_host} functions on the host. " if project.on_host else ". ")
+            + "README.md says how to build it."
         )
 
     emit(ctx, data, human)

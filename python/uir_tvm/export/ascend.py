@@ -12,12 +12,13 @@ from ..library.attrs import Conv2dAttrs, MatmulAttrs
 from . import ascend_api
 from .aclnn import Operand, convolution, products
 from .files import identifiers, input_files, output_files, weight_files
-from .host_program import WEIGHT, Buffer, Group, HostProgram, KernelStep, LibraryStep
+from .host_program import WEIGHT, Buffer, Group, HostProgram, HostStep, KernelStep, LibraryStep, Step
 from .render import render, template
 
 KIND = "ascend"
-#: Files that are the same in every project; those of the library are there where it is called.
+#: Files that are the same in every project; those of the library and of the host where they are needed.
 SAME, LIBRARY = ("main.cpp", "device.h", "device.cpp", "model.h"), ("library.h", "library.cpp")
+HOST = ("host.h", "host.cpp", "tvm_c.h")
 #: Element types: of files and of aclnn.
 ELEMENTS = {
     "float32": ("kFloat32", "ACL_FLOAT"),
@@ -28,6 +29,20 @@ ELEMENTS = {
     "bool": ("kBool", "ACL_BOOL"),
     "int32": ("kInt32", "ACL_INT32"),
     "int64": ("kInt64", "ACL_INT64"),
+}
+#: Code and bits of element types, as DLPack numbers them.
+HOST_TYPES = {
+    "float32": (2, 32),
+    "float64": (2, 64),
+    "int8": (0, 8),
+    "int16": (0, 16),
+    "int32": (0, 32),
+    "int64": (0, 64),
+    "uint8": (1, 8),
+    "uint16": (1, 16),
+    "uint32": (1, 32),
+    "uint64": (1, 64),
+    "bool": (6, 8),
 }
 #: Names that a buffer cannot have in the program's text.
 RESERVED = frozenset(
@@ -49,11 +64,12 @@ def texts(program: HostProgram) -> Iterator[tuple[str, str]]:
         A dtype that no file of the project can hold.
     """
     library = any(isinstance(step, LibraryStep) for step in program.steps())
-    for name in (*SAME, *(LIBRARY if library else ())):
+    for name in (*SAME, *(LIBRARY if library else ()), *(HOST if program.host else ())):
         yield name, ascend_api.check(template(KIND, name), name)
     yield "model.cpp", ascend_api.check(_model(program), "model.cpp")
     kernels = dict(_kernels(program))
     yield from ((f"kernels/{name}.cpp", text) for name, text in kernels.items())
+    yield from ((f"host/{name}.c", function.source) for name, function in program.host.items())
     yield "CMakeLists.txt", _cmake(program, sorted(kernels), library)
     yield "run.sh", render(template(KIND, "run.sh.in"), {"soc": soc(program.hardware)})
     yield "README.md", _readme(program, sorted(kernels))
@@ -103,7 +119,9 @@ def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
     fields = {
         "project": identifiers([program.name])[program.name],
         "soc": soc(program.hardware),
-        "library_source": " library.cpp" if library else "",
+        "more_sources": (" library.cpp" if library else "")
+        + "".join(f"\n               {file}" for file in (["host.cpp"] if program.host else []))
+        + "".join(f"\n               host/{name}.c" for name in program.host),
         "kernels": f"ascendc_library(kernels STATIC{listed})\ntarget_link_libraries(model PRIVATE kernels)"
         if kernels
         else "# The model has no kernels of its own.",
@@ -126,12 +144,25 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
         "outputs": rows(zip((spec for spec, _ in program.outputs), output_files(program), strict=True)),
         "launches": str(len(launches)),
         "kernels": str(len(kernels)),
-        "library_calls": str(len(steps) - len(launches)),
+        "library_calls": str(sum(isinstance(step, LibraryStep) for step in steps)),
         "arena": f"{program.arena.nbytes / 2**20:.2f}",
         "weights": f"{program.constants.nbytes / 2**20:.2f}",
+        "host": _host_section(program),
         "blocks": ", ".join(map(str, sorted({step.blocks for step in launches}))) or "none",
     }
     return render(template(KIND, "README.md.in"), fields)
+
+
+def _host_section(program: HostProgram) -> str:
+    """What the README says of functions that run on the host."""
+    if not program.host:
+        return ""
+    rows = "\n".join(f"- `{name}`: {function.reason}" for name, function in program.host.items())
+    return (
+        "\n## On the host\n\n"
+        "These functions are not taken by the device. They are C (`host/*.c`): a run waits for the device and\n"
+        "copies their tensors to the host and back. Each costs far more than a launch.\n\n" + rows + "\n"
+    )
 
 
 def _model(program: HostProgram) -> str:
@@ -141,18 +172,23 @@ def _model(program: HostProgram) -> str:
     files = weight_files(program)
     launches = sorted({step.function for step in program.steps() if isinstance(step, KernelStep)})
     steps = list(program.steps())
-    library = len(steps) - sum(isinstance(step, KernelStep) for step in steps)
+    library = sum(isinstance(step, LibraryStep) for step in steps)
     parts = [program.groups[i : i + PART] for i in range(0, len(program.groups), PART)]
     fields = {
         "name": program.name,
         "hardware": program.hardware,
         "version": __version__,
-        "kernel_launches": str(len(steps) - library),
+        "kernel_launches": str(sum(isinstance(step, KernelStep) for step in steps)),
         "kernel_count": str(len(launches)),
         "library_calls": str(library),
         "includes": "\n".join(
             [f'#include "aclrtlaunch_{name}.h"' for name in launches]
+            + ['#include "host.h"'] * bool(program.host)
             + ['#include "library.h"'] * bool(library)
+        ),
+        "host_functions": "".join(
+            f'extern "C" int32_t __tvm_ffi_{name}(void* self, void* args, int32_t count, void* result);\n'
+            for name in program.host
         ),
         "arena_bytes": str(program.arena.nbytes),
         "weight_bytes": str(program.constants.nbytes),
@@ -224,9 +260,27 @@ def _part(number: int, groups: Sequence[Group], program: HostProgram, names: dic
     for group in groups:
         body.append("  // " + " ".join(group.title.encode("ascii", "replace").decode().split()))
         for step in group.steps:
-            body.extend(_launch(step, names) if isinstance(step, KernelStep) else _call(step, program, names))
+            body.extend(_step(step, program, names))
     text = "\n".join(body)
     return f"void Part{number}(Device& device, const Storage& storage) {{\n{text}\n}}\n\n"
+
+
+def _step(step: Step, program: HostProgram, names: dict[str, str]) -> list[str]:
+    if isinstance(step, KernelStep):
+        return _launch(step, names)
+    return _on_host(step, names) if isinstance(step, HostStep) else _call(step, program, names)
+
+
+def _on_host(step: HostStep, names: dict[str, str]) -> list[str]:
+    tensors = []
+    for name, (dtype, shape) in zip(step.operands, step.params, strict=True):
+        code, bits = HOST_TYPES[dtype]
+        dims = ", ".join(map(str, shape))
+        tensors.append(f"{{storage.At(at::{names[name]}), {{{code}, {bits}, 1}}, {{{dims}}}}}")
+    tensors[0] = "{" + tensors[0]
+    tensors[-1] += "}"
+    args = [f"__tvm_ffi_{step.function}", *tensors, str(step.inputs)]
+    return _wrapped("  RunOnHost(device, ", args, ");")
 
 
 def _launch(step: KernelStep, names: dict[str, str]) -> list[str]:

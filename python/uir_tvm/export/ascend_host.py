@@ -34,7 +34,8 @@ CORES = {
     "MIX_AIC_1_1": "mix_1_1",
     "MIX_AIC_1_2": "mix_1_2",
 }
-FLAGS = ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror")
+#: How files are compiled, by the end of their names; C of the host is TVM's, with warnings.
+FLAGS = {".cpp": ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"), ".c": ("-x", "c", "-std=c11", "-O1")}
 #: Seconds that a compilation may take.
 LIMIT = 600
 
@@ -86,7 +87,7 @@ def build(
     for needed in (folder, kept):
         needed.mkdir(parents=True, exist_ok=True)
     device = _device((project / "CMakeLists.txt").read_text())
-    sources = sorted(project.glob("*.cpp"))
+    sources = sorted((*project.glob("*.cpp"), *project.glob("host/*.c")))
     for file in sorted((project / "kernels").glob("*.cpp")):
         text = file.read_text()
         sources.append(_stub(folder, Kernel.of(text), ascend.compile(text), device))
@@ -99,7 +100,7 @@ def build(
         made.append(kept / f"{source.stem}-{key}.o")
         if not made[-1].is_file():
             partial = made[-1].with_suffix(f".{os.getpid()}.o")
-            _run([compiler(), *FLAGS, *includes, "-c", "-o", partial, source])
+            _run([compiler(), *FLAGS[source.suffix], *includes, "-c", "-o", partial, source])
             partial.rename(made[-1])
     libraries = model_library().parent
     program = folder / "model"

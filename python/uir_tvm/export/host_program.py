@@ -69,7 +69,33 @@ class LibraryStep:
         return (*self.operands, self.result)
 
 
-Step = KernelStep | LibraryStep
+@attrs.frozen
+class HostStep:
+    """A function of the host: its name, the buffers of its parameters, and how many of them it only reads.
+
+    ``params`` has the dtype and the shape of each parameter.
+    """
+
+    function: str
+    operands: tuple[str, ...]
+    inputs: int
+    params: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def buffers(self) -> tuple[str, ...]:
+        """All that it touches."""
+        return self.operands
+
+
+Step = KernelStep | LibraryStep | HostStep
+
+
+@attrs.frozen
+class HostFunction:
+    """What the device does not take: its C, and why."""
+
+    source: str
+    reason: str
 
 
 @attrs.frozen
@@ -103,6 +129,8 @@ class HostProgram:
         Where inputs and working buffers lie in one allocation.
     constants : Arena
         Where weights lie in another.
+    host : mapping of str to HostFunction
+        What runs on the host, by the kernel's name.
     """
 
     name: str
@@ -114,6 +142,7 @@ class HostProgram:
     sources: Mapping[str, str]
     arena: Arena
     constants: Arena
+    host: Mapping[str, HostFunction] = attrs.field(factory=dict)
 
     @property
     def weights(self) -> tuple[Buffer, ...]:
@@ -127,12 +156,12 @@ class HostProgram:
 
 
 def host_program(exe: Executable) -> HostProgram:
-    """The program of an executable whose every kernel is source text for the device.
+    """The program of an executable: kernels are source text for the device, or C for the host.
 
     Raises
     ------
     ExportError
-        Kernels that TVM lowers for the host, or an executable without a kernel graph.
+        A kernel that is neither, or an executable without a kernel graph.
     """
     if exe.kernel_graph is None:
         raise ExportError(
@@ -140,7 +169,7 @@ def host_program(exe: Executable) -> HostProgram:
             need="an executable with a kernel graph",
             remedy="compile a model that calls it",
         )
-    _refuse_host_kernels(exe)
+    host = _host_functions(exe)
     graph = json.loads(exe.kernel_graph.to_json())
     kernels = {kernel.name: kernel for kernel in exe.info.kernels}
     tensors = {tensor["name"]: tensor for tensor in graph["tensors"]}
@@ -153,6 +182,9 @@ def host_program(exe: Executable) -> HostProgram:
                 node["kind"], json.dumps(node["attrs"]), tuple(node["inputs"]), *node["outputs"]
             )
             groups.append(Group(title, (step,)))
+            continue
+        if node["kernel"] in host:
+            groups.append(Group(f"{title}: {node['kernel']}", (_host_step(kernels[node["kernel"]], node),)))
             continue
         steps, workspace = _launches(kernels[node["kernel"]], node, number)
         buffers.update({buffer.name: buffer for buffer in workspace})
@@ -168,24 +200,34 @@ def host_program(exe: Executable) -> HostProgram:
         groups=tuple(groups),
         inputs=inputs,
         outputs=outputs,
-        sources={name: str(kernel.texts["source"]) for name, kernel in kernels.items()},
+        sources={name: str(k.texts["source"]) for name, k in kernels.items() if name not in host},
         arena=plan(_lifetimes(buffers, groups, [name for _, name in outputs])),
         constants=plan([Lifetime(b.name, b.nbytes, 0, 0) for b in buffers.values() if b.role == WEIGHT]),
+        host=host,
     )
 
 
-def _refuse_host_kernels(exe: Executable) -> None:
-    on_host = [kernel for kernel in exe.info.kernels if kernel.fallback]
-    if on_host:
-        listed = "\n".join(f"    {kernel.name}: {_first_line(kernel.fallback)}" for kernel in on_host)
+def _host_functions(exe: Executable) -> dict[str, HostFunction]:
+    """The kernels that the device does not take, as C."""
+    found, refused = {}, []
+    for kernel in exe.info.kernels:
+        if not kernel.fallback:
+            continue
+        code = kernel.code.get("host", {"refused": "the executable has no C of it: compile the model again"})
+        reason = _first_line(kernel.fallback)
+        if "refused" in code:
+            refused.append(f"    {kernel.name}: {reason} (and {_first_line(code['refused'])})")
+        else:
+            found[kernel.name] = HostFunction(code["source"], reason)
+    if refused:
         raise ExportError(
-            f"{len(on_host)} of {len(exe.info.kernels)} kernels of `{exe.info.name}` run on the host, by "
-            f"code that TVM generates:\n{listed}",
-            need="source text of the device for every kernel",
-            limit="a project holds no code of TVM",
+            f"{len(refused)} of {len(exe.info.kernels)} kernels of `{exe.info.name}` run on the host, and "
+            "cannot be written as C:\n" + "\n".join(refused),
+            need="source text of the device for every kernel, or C of it",
             remedy="change what the reasons name (its dtype, shape or operator), or run the executable, "
             "which has these kernels for the host: uir run FILE",
         )
+    return found
 
 
 def _first_line(text: str) -> str:
@@ -214,6 +256,14 @@ def _buffers(graph: Mapping[str, Any], tensors: Mapping[str, Any]) -> dict[str, 
         role = WEIGHT if row["constant"] else INPUT if name in graph["inputs"] else WORKING
         buffers[name] = Buffer(name, row["dtype"], tuple(row["shape"]), int(row["bytes"]), role)
     return buffers
+
+
+def _host_step(kernel: KernelInfo, node: Mapping[str, Any]) -> HostStep:
+    """A function of the host on the tensors of a node."""
+    params = tuple((row["dtype"], tuple(row["shape"])) for row in kernel.code["host"]["params"])
+    operands = (*node["inputs"], *node["outputs"])
+    assert len(params) == len(operands), (kernel.name, params, operands)
+    return HostStep(kernel.name, operands, len(node["inputs"]), params)
 
 
 def _launches(

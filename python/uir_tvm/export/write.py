@@ -21,7 +21,7 @@ from ..runtime.executable import Executable
 from ..runtime.tensors import check_inputs, random_inputs
 from ..target import registry
 from .files import input_files, output_files, weight_files
-from .host_program import HostProgram, host_program
+from .host_program import HostProgram, HostStep, KernelStep, LibraryStep, host_program
 from .kinds import PROJECTS, ProjectKind
 
 #: Folders of a project.
@@ -38,14 +38,15 @@ class Project:
         Its folder.
     files : mapping of str to int
         Bytes of every file, by its name in the folder.
-    launches, library_calls : int
-        Of one run.
+    launches, library_calls, on_host : int
+        Of one run: launches of kernels, calls of the library, functions of the host.
     """
 
     path: pathlib.Path
     files: Mapping[str, int]
     launches: int
     library_calls: int
+    on_host: int
 
 
 def write_project(
@@ -109,8 +110,9 @@ def write_project(
         for path in sorted(directory.rglob("*"))
         if path.is_file()
     }
-    launches = sum(hasattr(step, "function") for step in program.steps())
-    return Project(directory, files, launches, len(list(program.steps())) - launches)
+    steps = list(program.steps())
+    counts = [sum(isinstance(step, kind) for step in steps) for kind in (KernelStep, LibraryStep, HostStep)]
+    return Project(directory, files, *counts)
 
 
 def kind_of(exe: Executable) -> ProjectKind:

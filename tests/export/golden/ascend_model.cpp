@@ -7,6 +7,7 @@
 #include "aclrtlaunch_scale_1.h"
 #include "library.h"
 
+
 namespace project {
 
 const size_t kArenaBytes = 4096;
