@@ -108,14 +108,20 @@ CODE = {
 }
 
 
+#: The kernel as a function of the host, as `export.host_code` describes it.
+HOST = {"source": "// C\n", "params": [{"dtype": "float32", "shape": [8, 16]}] * 3}
+
+
 class ByHand:
     """What the writer asks of an executable."""
 
-    def __init__(self, fallback: str = "") -> None:
+    def __init__(self, fallback: str = "", host: dict[str, Any] | None = None) -> None:
         spec = TensorSpec("x", (8, 16), "float32")
-        kernel = KernelInfo("scale", "elementwise", "elementwise", fallback, {"source": SOURCE}, code=CODE)
+        code: dict[str, Any] = ({"host": host} if host else {}) if fallback else CODE
+        texts = {} if fallback else {"source": SOURCE}
+        kernel = KernelInfo("scale", "elementwise", "elementwise", fallback, texts, code=code)
         outputs = (TensorSpec("output0", (8, 16), "float32"), TensorSpec("output1", (8, 16), "float32"))
-        self.info = ModelInfo("by hand", "uir-ascend", (spec,), outputs, (kernel,), {})
+        self.info = ModelInfo("by hand", "uir-ascend", (spec,), outputs, (kernel,), {}, device="model")
         self.kernel_graph = SavedGraph(json.dumps(GRAPH))
         rng = np.random.default_rng(7)
         self.weight = rng.standard_normal((16, 16)).astype("float32")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from uir_tvm.errors import ExportError
-from uir_tvm.export.host_program import KernelStep, LibraryStep, host_program
+from uir_tvm.export.host_program import HostStep, KernelStep, LibraryStep, host_program
 
-from .ascend_program import ByHand
+from .ascend_program import HOST, ByHand
 
 
 def test_steps_are_those_of_the_kernel_graph() -> None:
@@ -39,11 +39,24 @@ def test_an_input_may_be_an_output() -> None:
     assert [buffer for _, buffer in host_program(exe).outputs] == ["out", "x"]
 
 
-def test_kernels_of_the_host_are_refused_by_name_and_reason() -> None:
-    exe: Any = ByHand(fallback="CodegenError: the vector core has no fp64\nmore")
+def test_a_kernel_of_the_host_is_a_step_of_its_own() -> None:
+    """With what it only reads in front; it has no launches and no workspace."""
+    exe: Any = ByHand(fallback="CodegenError: the vector core has no fp64\nmore", host=HOST)
+    program = host_program(exe)
+    step = list(program.steps())[-1]
+    assert step == HostStep("scale", ("y", "x", "out"), 2, (("float32", (8, 16)),) * 3)
+    assert program.host["scale"].reason == "CodegenError: the vector core has no fp64"
+    assert set(program.arena.offsets) == {"x", "y", "out"} and program.sources == {}
+
+
+@pytest.mark.parametrize("host", [{"refused": "C that TVM prints does not have half"}, None])
+def test_kernels_that_are_neither_are_refused_by_name_and_reason(host: Any) -> None:
+    exe: Any = ByHand(fallback="CodegenError: the vector core has no fp64", host=host)
     with pytest.raises(ExportError, match="scale: CodegenError: the vector core has no fp64") as caught:
         host_program(exe)
-    assert caught.value.remedy
+    assert caught.value.remedy and (
+        "half" in str(caught.value) if host else "compile the model again" in str(caught.value)
+    )
 
 
 def test_a_single_kernel_is_no_model() -> None:

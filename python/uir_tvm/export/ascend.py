@@ -160,7 +160,7 @@ def _host_section(program: HostProgram) -> str:
     rows = "\n".join(f"- `{name}`: {function.reason}" for name, function in program.host.items())
     return (
         "\n## On the host\n\n"
-        "These functions are not taken by the device. They are C (`host/*.c`): a run waits for the device and\n"
+        "The device does not take these functions. They are C (`host/*.c`): a run waits for the device and\n"
         "copies their tensors to the host and back. Each costs far more than a launch.\n\n" + rows + "\n"
     )
 
