@@ -26,6 +26,18 @@ std::string ClampText(const std::string& text, Range range, int64_t length) {
   return below + above + text;
 }
 
+/*! \brief An iOp in a few words: "load t", "exp t", "store y". */
+std::string BriefOf(const IOp& iop) {
+  std::string target(iop->targets[0]->pointer->name), what(iop->name.empty() ? iop->op : iop->name);
+  if (iop->op == "move") {
+    bool store = iop->targets[0]->pointer->level == "dram", load = iop->sources[0]->pointer->level == "dram";
+    what = store ? "store" : load ? "load" : "copy";
+  } else if (iop->op != "unary" && iop->op != "binary" && !iop->name.empty()) {
+    what = std::string(iop->op) + " " + what;
+  }
+  return what + " " + target;
+}
+
 }  // namespace
 
 Emitter::Emitter(Plan* plan, Names* names) : plan_(plan), names_(names) {
@@ -98,8 +110,9 @@ Tile Emitter::As(const Tile& tile, const std::string& dtype) {
   const ScalarType& type = TypeOf(dtype, where());
   if (dtype == tile.dtype) return tile;
   Tile other = tile;
-  auto scaled = [&](int64_t elements) {
+  auto scaled = [&](int64_t elements, bool counts = true) {
     int64_t size = elements * tile.bytes;
+    if (!counts) return size / type.bytes;
     TVM_FFI_CHECK(size % type.bytes == 0, InternalError) << "a tile of " << tile.dtype << " is no tile of " << dtype;
     return size / type.bytes;
   };
@@ -107,7 +120,7 @@ Tile Emitter::As(const Tile& tile, const std::string& dtype) {
   other.dtype = dtype;
   other.bytes = type.bytes;
   other.cols = scaled(tile.cols);
-  other.row_stride = scaled(tile.row_stride);
+  other.row_stride = scaled(tile.row_stride, tile.rows > 1);
   other.size = tile.size * tile.bytes / type.bytes;
   if (type.bytes > tile.bytes) {
     int64_t ratio = type.bytes / tile.bytes;
@@ -126,6 +139,13 @@ std::string Emitter::At(const Tile& tile, const std::string& more) const {
   if (offset == "0") offset.clear();
   if (!more.empty() && more != "0") offset += (offset.empty() ? "" : " + ") + more;
   return offset.empty() ? tile.tensor : tile.tensor + "[" + offset + "]";
+}
+
+std::string Emitter::At(const Tile& tile, const Bound& from, const std::string& more) const {
+  if (!from.Constant()) return At(tile, more.empty() ? from.text : from.text + " + " + more);
+  Tile there = tile;
+  there.offset = tile.offset + Affine::Constant(from.range.low);
+  return At(there, more);
 }
 
 std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) const {
@@ -166,7 +186,7 @@ Box Emitter::BoxOf(const ISlice& slice) {
 
 void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
                  const std::vector<pipes::Region>& regions, bool blocks) {
-  pipes::Instruction instruction{pipe, lines, regions, where_iop_};
+  pipes::Instruction instruction{pipe, lines, regions, brief_};
   instruction.blocks = blocks;
   bodies_.back().push_back(pipes::Node::Of(std::move(instruction)));
 }
@@ -175,6 +195,7 @@ void Emitter::Plain(const std::string& line) { bodies_.back().push_back(pipes::N
 
 void Emitter::Begin(const IOp& iop, int position) {
   where_iop_ = Describe(iop);
+  brief_ = BriefOf(iop);
   position_ = position;
   bodies_.emplace_back();
 }

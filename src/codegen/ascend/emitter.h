@@ -56,6 +56,8 @@ class Emitter {
   // ---- texts ----------------------------------------------------------------------------------------------
   /*! \brief The tensor from an element on: "x", "x[128 * k]".  `more`: further elements, as text. */
   std::string At(const Tile& tile, const std::string& more = "") const;
+  /*! \brief The tensor from `from` elements after the tile's first, and `more`, on. */
+  std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
   /*! \brief The text of an expression over pid and open loops. */
   std::string Text(const Affine& expr) const { return scope_.Text(expr); }
   /*! \brief A constant of the graph (int, bool or float) as a literal of the stored type of a dtype. */
@@ -132,7 +134,7 @@ class Emitter {
   std::vector<std::map<std::string, std::string>> bounds_{1};
   std::vector<std::string> headers_;
   std::vector<std::string> notes_;
-  std::string where_iop_;
+  std::string where_iop_, brief_;
   int position_ = 0;
 };
 

@@ -96,7 +96,7 @@ void Gather(Emitter& e, Job job, const Tile& table) {
 
 /*! \brief All bytes from the first element of a tile to the last, widened to half; strides stay. */
 Tile Widened(Emitter& e, const Tile& tile) {
-  std::optional<int64_t> phase = PhaseOf(e, tile);
+  std::optional<int64_t> phase = PhaseOf(e, tile.Flat());
   TVM_FFI_CHECK(phase, InternalError) << "the place of a tile within its block is not known";
   Tile flat = tile.Flat();
   flat.offset = flat.offset - Affine::Constant(*phase);
@@ -125,20 +125,21 @@ void Narrow(Emitter& e, const Tile& to, const Tile& wide, const Box& box) {
   e.Do("V",
        {"for (int32_t " + row + " = " + box.row_begin.text + "; " + row + " < " + box.row_end.text + "; ++" + row + ")",
         "  " + call + ";"},
-       {Reads(wide), Writes(to)});
+       {Reads(wide.Around(box)), Writes(to.Around(box))});
 }
 
 }  // namespace
 
 void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t lead) {
-  Job job{to, from, from.row_stride * from.bytes, box.row_begin, box.row_end, box.col_end, {Reads(from), Writes(to)}};
+  Job job{to,          from,        from.row_stride * from.bytes,         box.row_begin,
+          box.row_end, box.col_end, {Reads(from), Writes(to.Around(box))}};
   if (to.bytes == 1) {
     Tile wide = Widened(e, from), gathered = e.Work("fp16", to.rows, to.cols);
     Tile table = Offsets(e, to.cols, lead, wide.col_stride * wide.bytes, 1, wide.bytes);
     job.to = gathered;
     job.from = wide;
     job.row_bytes = wide.row_stride * wide.bytes;
-    job.regions = {Reads(wide), Writes(gathered)};
+    job.regions = {Reads(wide), Writes(gathered.Around(box))};
     Gather(e, job, table);
     Narrow(e, to, gathered, box);
     return;

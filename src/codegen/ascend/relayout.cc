@@ -23,10 +23,9 @@ void CopyBlocks(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
                 int64_t end) {
   int64_t block = kBlockBytes / to.bytes, length = end - begin;
   Bound rows = box.row_end - box.row_begin;
-  auto at = [&](const Tile& tile) {
-    Bound more = box.row_begin * tile.row_stride + Bound::Of(begin * block - phase);
-    return e.At(tile, more.text);
-  };
+  int64_t first = begin * block - phase;
+  auto at = [&](const Tile& tile) { return e.At(tile, box.row_begin * tile.row_stride + Bound::Of(first)); };
+  auto part = [&](const Tile& tile) { return tile.Part(0, first, tile.rows, length * block); };
   auto gap = [&](const Tile& tile) { return tile.rows == 1 ? 0 : tile.row_stride / block - length; };
   // rows without gaps are one: there may be more of them than a copy counts
   bool one = rows.Constant() && gap(to) == 0 && gap(from) == 0;
@@ -34,7 +33,7 @@ void CopyBlocks(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
                                     std::to_string(one ? 0 : gap(from)), std::to_string(one ? 0 : gap(to))};
   std::string params = Call(e.where(), "DataCopyParams", "struct", {}, shape);
   e.Do("V", Call(e.where(), "DataCopy", "local.rows", {TypeOf(to.dtype).stored}, {at(to), at(from), params}) + ";",
-       {Reads(from), Writes(to)});
+       {Reads(part(from)), Writes(part(to))});
 }
 
 /*! \brief Elements `[begin, end)` of one block of every row. */
@@ -50,15 +49,15 @@ void CopyBits(Emitter& e, const Tile& to, const Tile& from, const Box& box, int6
   std::vector<std::string> lines;
   for (int64_t first = 0; first < rows.range.high; first += kMostRepeats) {
     auto at = [&](const Tile& tile) {
-      Bound more = box.row_begin * tile.row_stride + Bound::Of(first * tile.row_stride + number * block - phase);
-      return e.At(tile, more.text);
+      return e.At(tile, box.row_begin * tile.row_stride + Bound::Of(first * tile.row_stride + number * block - phase));
     };
     std::string repeats = rows.Constant() ? std::to_string(std::min(kMostRepeats, rows.range.high - first)) : rows.text;
     TVM_FFI_CHECK(rows.Constant() || rows.range.high <= kMostRepeats, InternalError) << "too many rows";
     lines.push_back(
         Call(e.where(), "Copy", "bits", {TypeOf(to.dtype).stored}, {at(to), at(from), mask, repeats, params}) + ";");
   }
-  e.Do("V", lines, {Reads(from), Writes(to)});
+  auto part = [&](const Tile& tile) { return tile.Part(0, number * block - phase + begin, tile.rows, end - begin); };
+  e.Do("V", lines, {Reads(part(from)), Writes(part(to))});
 }
 
 /*! \brief A tile of 8-byte or pairs of 1-byte elements as one of words that Copy knows. */
@@ -111,7 +110,7 @@ void OneByOne(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   std::string value = Call(e.where(), "LocalTensor.GetValue", "member", {type}, {from.tensor, index(from)});
   std::string set = Call(e.where(), "LocalTensor.SetValue", "member", {type}, {to.tensor, index(to), value});
   e.Do("S", {loop(row, box.row_begin, box.row_end), "  " + loop(col, box.col_begin, box.col_end), "    " + set + ";"},
-       {Reads(from), Writes(to)});
+       {Reads(from.Around(box)), Writes(to.Around(box))});
   Bound count = (box.row_end - box.row_begin) * to.cols;
   if (count.range.high > kBlockBytes) {
     e.Note("up to " + std::to_string(count.range.high) + " elements are moved one by one by the scalar unit");

@@ -30,6 +30,14 @@ Tile Tile::Part(int64_t row, int64_t col, int64_t part_rows, int64_t part_cols) 
   return part;
 }
 
+Tile Tile::Around(const Box& box) const {
+  int64_t top = std::clamp<int64_t>(box.row_begin.range.low, 0, rows), left = box.col_begin.range.low;
+  left = std::clamp<int64_t>(left, 0, cols);
+  int64_t bottom = std::clamp<int64_t>(box.row_end.range.high, top, rows);
+  int64_t right = std::clamp<int64_t>(box.col_end.range.high, left, cols);
+  return Part(top, left, bottom - top, right - left);
+}
+
 Tile Tile::Turned() const {
   Tile turned = *this;
   std::swap(turned.rows, turned.cols);

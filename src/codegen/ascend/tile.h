@@ -71,6 +71,8 @@ struct Tile {
   Tile Part(int64_t row, int64_t col, int64_t rows, int64_t cols) const;
   /*! \brief The same bytes as one row of `Span()` elements. */
   Tile Flat() const;
+  /*! \brief The smallest piece of which it is known that it holds a box. */
+  Tile Around(const Box& box) const;
   /*! \brief Rows and columns exchanged. */
   Tile Turned() const;
   /*! \brief The bytes of the whole tile, as the sync planner wants them. */

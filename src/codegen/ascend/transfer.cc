@@ -47,7 +47,7 @@ class Copier {
 
   /*! \brief The call for a piece, without a semicolon. */
   std::string Text(const Piece& piece, const std::string& ub_more = "", const std::string& gm_more = "") const {
-    std::string ub = e_.At(ub_, Sum(piece.ub_at, ub_more)), gm = e_.At(gm_, Sum(piece.gm_at, gm_more));
+    std::string ub = e_.At(ub_, piece.ub_at, ub_more), gm = e_.At(gm_, piece.gm_at, gm_more);
     std::string form = load_ ? "load" : "store";
     std::vector<std::string> operands = load_ ? std::vector<std::string>{ub, gm} : std::vector<std::string>{gm, ub};
     auto call = [&](const std::string& name, const std::string& which, const std::vector<std::string>& more) {
@@ -95,11 +95,6 @@ class Copier {
   }
 
  private:
-  static std::string Sum(const Bound& at, const std::string& more) {
-    std::string text = at.Constant() && at.range.low == 0 ? "" : at.text;
-    return text.empty() ? more : more.empty() ? text : text + " + " + more;
-  }
-
   std::string Params(const std::string& name, const std::vector<std::string>& args) const {
     return Call(e_.where(), name, "struct", {}, args);
   }
@@ -184,8 +179,8 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
       lines.push_back(copier.Text(some) + ";");
     }
   }
-  pipes::Region there = gm.Region(!load), here = load ? ub.Blocks(true) : ub.Region(false);
-  e.Do(load ? "MTE2" : "MTE3", lines, {there, here});
+  Tile there = gm.Around(box), here = ub.Around(box);
+  e.Do(load ? "MTE2" : "MTE3", lines, {there.Region(!load), load ? here.Blocks(true) : here.Region(false)});
 }
 
 }  // namespace ascend

@@ -9,7 +9,7 @@ from uir_tvm import hardware
 from uir_tvm.igraph import interpreter
 from uir_tvm.runtime.kernel import run_igraph
 
-from . import random_moves
+from .. import random_moves
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import numpy as np
@@ -23,6 +25,8 @@ class RandomMoves:
     seed: int
     groups: int = 2
     units: int = 2
+    dtypes: Sequence[str] = DTYPES
+    paths: Sequence[str] = PATHS
     rng: random.Random = attrs.field(init=False)
     pointers: list[IPointer] = attrs.field(factory=list)
     arrays: list[np.ndarray] = attrs.field(factory=list)
@@ -50,7 +54,7 @@ class RandomMoves:
 
     def _chain(self, number: int) -> list:
         rng = self.rng
-        dtype, path = rng.choice(DTYPES), rng.choice(PATHS)
+        dtype, path = rng.choice(self.dtypes), rng.choice(self.paths)
         rows, cols = rng.choice([1, 1, 2, 3, 4, 8, 16]), rng.choice([1, 3, 8, 16, 20, 24, 32, 50, 64, 128])
         if rng.random() < 0.2:
             rows, cols = cols, rows
@@ -118,6 +122,8 @@ class RandomMoves:
         return side(rows), side(cols)
 
 
-def build(seed: int, hardware: HardwareModel, chains: int = 4) -> tuple[IGraph, list[np.ndarray]]:
-    """The graph of a seed, and its arguments."""
-    return RandomMoves(seed).build(hardware, chains)
+def build(
+    seed: int, hardware: HardwareModel, chains: int = 4, **options: Any
+) -> tuple[IGraph, list[np.ndarray]]:
+    """The graph of a seed, and its arguments; ``options`` are fields of `RandomMoves`."""
+    return RandomMoves(seed, **options).build(hardware, chains)
