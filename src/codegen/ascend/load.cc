@@ -112,14 +112,7 @@ class Loader {
         int64_t cols = std::min(some, to.cols - first);
         Tile part = work.Part(0, 0, cols, 1), column = from.Part(row, first, 1, cols).Turned();
         Box clipped = Clipped(box, first, cols);
-        if (row < box.row_begin.range.low || row >= box.row_end.range.high) {
-          clipped.col_end = clipped.col_begin;
-        } else if (row < box.row_begin.range.high || row >= box.row_end.range.low) {
-          std::string number = std::to_string(row);
-          clipped.col_end = {"(" + box.row_begin.text + " <= " + number + " && " + number + " < " + box.row_end.text +
-                                 " ? " + clipped.col_end.text + " : " + clipped.col_begin.text + ")",
-                             {clipped.col_begin.range.low, clipped.col_end.range.high}};
-        }
+        clipped.col_end = EndInRow(clipped, row);
         clipped.row_begin = Bound::Of(0);
         clipped.row_end = Bound::Of(1);
         Rows(part, column, TurnedBox(clipped));
@@ -137,14 +130,7 @@ class Loader {
   std::string PadText(const Tile& to, const Box& box) {
     bool whole_rows = box.AllCols(to.cols) && to.cols * to.bytes % kBlockBytes == 0;
     if (whole_rows) return "";
-    const ScalarType& type = TypeOf(to.dtype);
-    std::string literal = e_.Literal(to.dtype, *pad_);
-    bool zero = literal == e_.Literal(to.dtype, ffi::Any(int64_t{0}));
-    if (type.bytes == 8 && !zero) {
-      e_.Refuse("A load pads elements of 8 bytes with a number that is not 0.", literal, "0 (DataCopyPad)",
-                "pad with 0, or use a dtype of 4 bytes");
-    }
-    return literal;
+    return e_.Literal(to.dtype, *pad_);
   }
 
   /*! \brief The part of a box in columns [first, first + cols), counted from there. */
@@ -188,6 +174,18 @@ void Load(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad, co
     view.rows = to.rows;
     view.cols = to.cols;
     Relayout(e, to, view, to.box);
+    return;
+  }
+  bool padded = pad && !box.Whole(to.rows, to.cols);
+  if (padded && to.bytes == 8 && e.Literal(to.dtype, *pad) != e.Literal(to.dtype, ffi::Any(int64_t{0}))) {
+    // DataCopyPad pads elements of 8 bytes with 0 alone
+    Tile loaded = e.Work(to.dtype, to.rows, to.cols), all = e.Work(to.dtype, to.rows, to.cols);
+    from.box = box;
+    loaded.box = box;
+    Load(e, loaded, from, std::nullopt, {});
+    FillTile(e, all, *pad);
+    Relayout(e, all, loaded, box);
+    Relayout(e, to, all, to.box);
     return;
   }
   if (from.RowsDense()) {

@@ -20,11 +20,25 @@ namespace {
 
 bool InGlobal(const ISlice& slice) { return slice->pointer->level == "dram"; }
 
+/*! \brief Whether the pointers of two tiles of the UB share bytes. */
+bool Share(const Tile& a, const Tile& b) {
+  return a.base < b.base + b.size * b.bytes && b.base < a.base + a.size * a.bytes;
+}
+
+/*! \brief Whether element (i, j) of both has the same address. */
+bool SameBytes(const Tile& a, const Tile& b) {
+  bool rows = a.rows == 1 || a.row_stride == b.row_stride, cols = a.cols == 1 || a.col_stride == b.col_stride;
+  return a.base == b.base && (a.offset - b.offset)->terms.empty() && a.offset->constant == b.offset->constant && rows &&
+         cols;
+}
+
 /*! \brief Within the UB. */
-void Copy(Emitter& e, const Tile& to, const Tile& from, const std::optional<ffi::Any>& pad, bool apart) {
+void Copy(Emitter& e, const Tile& to, const Tile& from, const std::optional<ffi::Any>& pad) {
   Box box = Both(e, to.box, from.box);
   bool padded = pad && !from.box.Whole(from.rows, from.cols);
-  if (apart && !padded) {
+  // the source may have lent its bytes to the target
+  if (!padded && SameBytes(to, from)) return;
+  if (!padded && !Share(to, from)) {
     Relayout(e, to, from, box);
     return;
   }
@@ -72,7 +86,7 @@ void EmitMove(Emitter& e, const IOp& iop) {
       Through(e, to, from, pad);
     } else if (pad && !from.box.Whole(from.rows, from.cols)) {
       Tile work = e.Work(to.dtype, to.rows, to.cols);
-      Copy(e, work, from, pad, true);
+      Copy(e, work, from, pad);
       Store(e, to, work);
     } else {
       Store(e, to, from);
@@ -80,7 +94,7 @@ void EmitMove(Emitter& e, const IOp& iop) {
   } else if (InGlobal(source)) {
     Load(e, to, from, pad, {e.SparesOutside(target), e.plan().RowEndsAreFree(target)});
   } else {
-    Copy(e, to, from, pad, target->pointer->name != source->pointer->name);
+    Copy(e, to, from, pad);
   }
 }
 

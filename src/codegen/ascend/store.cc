@@ -26,15 +26,7 @@ void Scattered(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
       frame.col_begin = box.col_begin - Bound::Of(first);
       frame.col_end = box.col_end - Bound::Of(first);
       frame = Both(e, frame, {box.row_begin, box.row_end, Bound::Of(0), Bound::Of(cols)});
-      Bound end = frame.col_end;
-      if (row < box.row_begin.range.low || row >= box.row_end.range.high) {
-        end = frame.col_begin;
-      } else if (row < box.row_begin.range.high || row >= box.row_end.range.low) {
-        std::string number = std::to_string(row);
-        end = {"(" + box.row_begin.text + " <= " + number + " && " + number + " < " + box.row_end.text + " ? " +
-                   frame.col_end.text + " : " + frame.col_begin.text + ")",
-               {frame.col_begin.range.low, frame.col_end.range.high}};
-      }
+      Bound end = EndInRow(frame, row);
       Tile placed = part.Turned();
       placed.col_stride = block;
       Relayout(e, placed, from.Part(row, first, 1, cols), {Bound::Of(0), Bound::Of(1), frame.col_begin, end});

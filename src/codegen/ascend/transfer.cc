@@ -16,11 +16,9 @@ constexpr int64_t kMostRows = 4095, kMostBlocks = 65535, kMostGapBytes = UINT32_
 
 /*! \brief The smaller or the greater of two bounds, named where only the run knows. */
 Bound Extreme(Emitter& e, const Bound& a, const Bound& b, bool smaller, const std::string& hint) {
-  const Bound& low = smaller ? a : b;
-  const Bound& high = smaller ? b : a;
-  // `low` wins where it is never beyond the other
-  if (low.range.high <= high.range.low || a.text == b.text) return smaller ? a : b;
-  if (high.range.high <= low.range.low) return smaller ? b : a;
+  if (a.text == b.text) return a;
+  if (a.range.high <= b.range.low) return smaller ? a : b;
+  if (b.range.high <= a.range.low) return smaller ? b : a;
   Range range = smaller ? Range{std::min(a.range.low, b.range.low), std::min(a.range.high, b.range.high)}
                         : Range{std::max(a.range.low, b.range.low), std::max(a.range.high, b.range.high)};
   std::string name = e.Fresh(hint);
@@ -73,7 +71,7 @@ class Copier {
     Bound bytes = piece.cols * ub_.bytes;
     Bound gm_gap = Bound::Of(gm_.row_stride * gm_.bytes) - bytes;
     Bound ub_gap = Bound::Of(ub_.row_stride / block_) - CeilDiv(piece.phase + piece.cols, block_);
-    if (piece.rows.Constant() && piece.rows.range.low <= 1) gm_gap = ub_gap = Bound::Of(0);
+    if (piece.rows.range.high <= 1) gm_gap = ub_gap = Bound::Of(0);
     std::vector<std::string> more = {
         Params("DataCopyExtParams",
                {piece.rows.text, bytes.text, (load_ ? gm_gap : ub_gap).text, (load_ ? ub_gap : gm_gap).text, "0"})};
@@ -133,6 +131,18 @@ class Copier {
 Bound AtLeastZero(Emitter& e, const Bound& count, const std::string& hint) {
   if (count.range.low >= 0 || count.Constant()) return count.range.high < 0 ? Bound::Of(0) : count;
   return Extreme(e, count, Bound::Of(0), false, hint);
+}
+
+Bound EndInRow(const Box& box, int64_t row) {
+  if (row < box.row_begin.range.low || row >= box.row_end.range.high) return box.col_begin;
+  std::vector<std::string> conditions;
+  std::string number = std::to_string(row);
+  if (row < box.row_begin.range.high) conditions.push_back(box.row_begin.Text(Precedence::kProduct) + " <= " + number);
+  if (row >= box.row_end.range.low) conditions.push_back(number + " < " + box.row_end.Text(Precedence::kProduct));
+  if (conditions.empty()) return box.col_end;
+  return {"(" + Join(conditions, " && ") + " ? " + box.col_end.text + " : " + box.col_begin.text + ")",
+          {std::min(box.col_begin.range.low, box.col_end.range.low),
+           std::max(box.col_begin.range.high, box.col_end.range.high)}};
 }
 
 Box Both(Emitter& e, const Box& a, const Box& b) {
