@@ -119,7 +119,8 @@ class Loader {
         Tile picked = part.Turned();
         picked.col_stride = block;
         Tile target = to.Part(row, first, 1, cols);
-        Relayout(e_, target, picked, WholeBox(target));
+        // without a pad there is nothing outside of the box
+        Relayout(e_, target, picked, pad_ ? WholeBox(target) : clipped);
       }
     }
   }

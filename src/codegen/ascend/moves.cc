@@ -49,7 +49,11 @@ void Copy(Emitter& e, const Tile& to, const Tile& from, const std::optional<ffi:
 }
 
 /*! \brief Within global memory: by way of the UB, as many rows at a time as it has room for. */
-void Through(Emitter& e, const Tile& to, const Tile& from, const std::optional<ffi::Any>& pad) {
+void Through(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad) {
+  if (to.cols == 1) {
+    to = to.Turned();
+    from = from.Turned();
+  }
   int64_t row_bytes = (to.cols * to.bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
   int64_t some = std::min(to.rows, std::max<int64_t>(e.FreeBytes() / 2 / row_bytes, 1));
   Tile work = e.Work(to.dtype, some, to.cols);
@@ -64,10 +68,9 @@ void Through(Emitter& e, const Tile& to, const Tile& from, const std::optional<f
                                   : Both(e, moved, {Bound::Of(0), Bound::Of(rows), Bound::Of(0), Bound::Of(to.cols)});
       return piece;
     };
-    Tile piece = work.Part(0, 0, rows, to.cols);
-    Load(e, piece, part(from), pad, {});
-    Tile target = part(to);
-    if (!pad) piece.box = Both(e, target.box, part(from).box);
+    Tile piece = work.Part(0, 0, rows, to.cols), source = part(from), target = part(to);
+    piece.box = pad ? target.box : Both(e, target.box, source.box);
+    Load(e, piece, source, pad, {});
     Store(e, target, piece);
   }
 }
