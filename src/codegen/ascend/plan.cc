@@ -49,6 +49,28 @@ bool StretchesAreApart(const std::vector<const Use*>& uses) {
   return true;
 }
 
+/*! \brief A move from global memory. */
+bool IsLoad(const Use& use) {
+  return use.write && use.iop->op == "move" && use.iop->sources[0]->pointer->level == "dram";
+}
+
+/*! \brief Whether the target of a load in a loop of several stages is at the place of a later iteration. */
+bool RunsAhead(const Use& use) {
+  if (use.loops.empty()) return false;
+  const Loop& loop = use.loops.back();
+  auto stages = loop->attrs.find("stages");
+  if (stages == loop->attrs.end()) return false;
+  int64_t count = (*stages).second.cast<int64_t>();
+  for (const Term& term : use.slice->offset->terms) {
+    if (term->kind != "mod" || term->divisor != count || !term->inner) continue;
+    Affine inner = term->inner.value().as_or_throw<Affine>();
+    if (inner->constant % count != count - 1 || inner->terms.size() != 1) continue;
+    const Term& variable = inner->terms[0];
+    if (variable->kind == "var" && variable->var == loop->var && variable->coeff == 1) return true;
+  }
+  return false;
+}
+
 std::map<std::string, std::vector<const Use*>> ByPointer(const std::vector<Use>& uses) {
   std::map<std::string, std::vector<const Use*>> by_pointer;
   for (const Use& use : uses) by_pointer[use.pointer()].push_back(&use);
@@ -95,6 +117,7 @@ Plan::Plan(const IGraph& graph) : graph_(graph), uses_(UsesOf(graph)), limit_(gr
   }
   FindLives();
   FindSpared();
+  FindAhead();
 }
 
 const Place& Plan::PlaceOf(const std::string& pointer) const {
@@ -155,7 +178,31 @@ void Plan::FindSpared() {
   }
 }
 
+/*
+ * A loop of several stages loads into places that hold nothing from one iteration to the next, and a load that runs
+ * ahead is the first of its iteration to touch its place (`optimize.staging` proves both; such a pointer is used
+ * nowhere else). Its places before the loop are filled by the same loads.
+ */
+void Plan::FindAhead() {
+  std::map<std::string, std::vector<int>> loops;
+  for (const Use& use : uses_) {
+    if (IsLoad(use) && RunsAhead(use)) {
+      ahead_.insert(use.slice.get());
+      loops[use.pointer()] = std::vector<int>(use.path.begin(), use.path.end() - 1);
+    }
+  }
+  for (const Use& use : uses_) {
+    auto loop = loops.find(use.pointer());
+    // before the loop, in the same body
+    if (loop != loops.end() && IsLoad(use) && use.path.size() >= loop->second.size() && use.path < loop->second &&
+        std::equal(loop->second.begin(), loop->second.end() - 1, use.path.begin())) {
+      ahead_.insert(use.slice.get());
+    }
+  }
+}
+
 bool Plan::SparesOutside(const ISlice& target) const {
+  if (ahead_.count(target.get())) return false;
   auto it = spares_.find(std::string(target->pointer->name));
   return !BoxText(target).empty() && it != spares_.end() && it->second;
 }

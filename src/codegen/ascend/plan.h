@@ -7,6 +7,7 @@
 #define UIR_CODEGEN_ASCEND_PLAN_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -71,11 +72,14 @@ class Plan {
   std::vector<std::pair<int64_t, int64_t>> TakenAt(int position, bool pointers) const;
   void FindLives();
   void FindSpared();
+  void FindAhead();
 
   IGraph graph_;
   std::vector<Use> uses_;
   std::map<std::string, Place> places_;
   std::map<std::string, bool> spares_;
+  /*! \brief Targets of loads that run ahead into a place of their own, where nothing is that is still read. */
+  std::set<const ffi::Object*> ahead_;
   /*! \brief Work buffers of a position. */
   std::map<int, std::vector<Place>> work_;
   int64_t peak_ = 0;
