@@ -191,6 +191,7 @@ void Instruction::Judge(const Operand& operand) {
 }
 
 bool Instruction::Begin(int64_t alignment) {
+  CheckDeadline(line_);
   for (Operand& operand : operands_) {
     if (!Place(&operand, alignment)) return false;
   }

@@ -105,6 +105,7 @@ void Reset(const UirAscendcLaunch& launch) {
   machine.findings.reset(new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
   machine.counters.clear();
   machine.moments.clear();
+  machine.until_deadline_check = 0;
 }
 
 }  // namespace

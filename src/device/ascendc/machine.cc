@@ -52,6 +52,13 @@ void Fail(Finding finding) {
   __builtin_unreachable();
 }
 
+void CheckDeadline(int line) {
+  if (!machine.has_deadline || machine.until_deadline_check-- > 0) return;
+  machine.until_deadline_check = 4096;
+  if (std::chrono::steady_clock::now() < machine.deadline) return;
+  Fail(FindingAt("time-limit", "the launch exceeds its time limit", kUirMemories, kUirMemories, line));
+}
+
 void WaitForOthers() {
   machine.core->waiting = true;
   SwitchFiber(&machine.core->fiber, &machine.scheduler);

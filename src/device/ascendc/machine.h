@@ -177,6 +177,9 @@ void SetOther(engine::Finding* finding, uint64_t epoch);
 /*! \brief Report and end the launch: the running core never goes on. */
 [[noreturn]] void Fail(engine::Finding finding);
 
+/*! \brief End a launch that takes too long; asked for by all that a kernel can do without end. */
+void CheckDeadline(int line);
+
 /*! \brief Run all cores; findings and counts are in `machine`. */
 void RunCores();
 /*! \brief The running core sleeps until what its wait_* members say is there. */

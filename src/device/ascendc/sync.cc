@@ -38,7 +38,8 @@ Flag* FlagOf(int from, int to, int id, int pipe, int line) {
 }
 
 /*! \brief Flags and barriers take their time on the scalar unit, which issues them. */
-void CountSync() {
+void CountSync(int line) {
+  CheckDeadline(line);
   Core& core = *machine.core;
   using uir::engine::Pipes;
   core.pipes.Occupy(Pipes::kScalar, core.pipes.Ready(Pipes::kScalar) + machine.device.issue_cycles, 0);
@@ -47,7 +48,7 @@ void CountSync() {
 void Wait(int from, int to, int id, bool orders, int line) {
   Flag* flag = FlagOf(from, to, id, to, line);
   if (!flag) return;
-  CountSync();
+  CountSync(line);
   Core& core = *machine.core;
   auto pipe = static_cast<uint32_t>(to);
   if (!flag->up) {
@@ -68,7 +69,7 @@ extern "C" {
 void uir_ascendc_set_flag(int from, int to, int id, int line) {
   Flag* flag = FlagOf(from, to, id, from, line);
   if (!flag) return;
-  CountSync();
+  CountSync(line);
   Core& core = *machine.core;
   auto pipe = static_cast<uint32_t>(from);
   ++machine.counters["flags"];
@@ -101,7 +102,7 @@ void uir_ascendc_take_flag(int from, int to, int id, int line) { Wait(from, to, 
 
 void uir_ascendc_pipe_barrier(int pipe, int line) {
   Core& core = *machine.core;
-  CountSync();
+  CountSync(line);
   ++machine.counters["barriers"];
   if (pipe == kUirAll) {
     core.pipes.BarrierAll();

@@ -84,13 +84,14 @@ uint64_t PipeShadow::Write(const Pipes& pipes, uint64_t epoch, size_t offset, si
   uint64_t race = 0, last_write = 0, last_reads = 0;
   for (size_t i = offset >> shift_, end = (offset + count - 1) >> shift_; i <= end; ++i) {
     Cell& cell = cells_[i];
-    if (cell.write != last_write) {
-      last_write = cell.write;
-      if (!race && last_write && !pipes.Ordered(pipe, last_write)) race = last_write;
-    }
+    // Reads first: they came after the write.
     if (cell.read != last_reads) {
       last_reads = cell.read;
       if (!race) race = Unordered(pipes, pipe, last_reads);
+    }
+    if (cell.write != last_write) {
+      last_write = cell.write;
+      if (!race && last_write && !pipes.Ordered(pipe, last_write)) race = last_write;
     }
     cell.read = 0;
     cell.write = epoch;
