@@ -35,9 +35,7 @@ def tile(line: str) -> str:
 
 CASES = {
     # --- addresses ---
-    "vector function at an odd address": Case(
-        "misaligned", tile("  Adds(u[@], t, 1.0f, 8);"), "4", "8"
-    ),
+    "vector function at an odd address": Case("misaligned", tile("  Adds(u[@], t, 1.0f, 8);"), "4", "8"),
     "copy to an odd address": Case("misaligned", tile("  DataCopy(t[@], gx, 8);"), "4", "8", "MTE2"),
     "target of a maximum with its place": Case(
         "misaligned", tile("  WholeReduceMax(u[@], t, 64, 1, 1, 1, 8);"), "1", "2"
@@ -46,7 +44,9 @@ CASES = {
     "vector function beyond its tensor": Case("out-of-bounds", tile("  Adds(u, t, 1.0f, @);"), "72", "64"),
     "repeats beyond the source": Case(
         "out-of-bounds",
-        tile("  LocalTensor<float> w = ub.GetWithOffset<float>(256, 4096); Adds(w, t, 1.0f, 64, 2, {1, 1, 8, @});"),
+        tile(
+            "  auto w = ub.GetWithOffset<float>(256, 4096); Adds(w, t, 1.0f, 64, 2, {1, 1, 8, @});"
+        ),
         "8",
         "0",
     ),
@@ -77,7 +77,9 @@ CASES = {
     # --- numbers of the instructions ---
     "repeats": Case(
         "repeat",
-        tile("  LocalTensor<float> w = ub.GetWithOffset<float>(64, 4096); Adds(w, t, 1.0f, 8, @, {1, 1, 0, 0});"),
+        tile(
+            "  auto w = ub.GetWithOffset<float>(64, 4096); Adds(w, t, 1.0f, 8, @, {1, 1, 0, 0});"
+        ),
         "256",
         "1",
     ),
@@ -115,7 +117,9 @@ CASES = {
     # --- types ---
     "arithmetic that the vector core lacks": Case(
         "dtype",
-        "  LocalTensor<@> t = ub.GetWithOffset<@>(64, 0); Duplicate(t, (@)1, 64); " + ALL + " Add(t, t, t, 64);",
+        "  LocalTensor<@> t = ub.GetWithOffset<@>(64, 0); Duplicate(t, (@)1, 64); "
+        + ALL
+        + " Add(t, t, t, 64);",
         "bfloat16_t",
         "half",
     ),
@@ -129,7 +133,9 @@ CASES = {
     "store of what nobody wrote": Case("unwritten", tile("  DataCopy(gz, @, 64);"), "u", "t", "MTE3"),
     "poison that goes through arithmetic": Case(
         "unwritten",
-        tile(f"  LocalTensor<float> w = ub.GetWithOffset<float>(64, 4096); Add(w, t, @, 64); {ALL} DataCopy(gz, w, 64);"),
+        tile(
+            f"  auto w = ub.GetWithOffset<float>(64, 4096); Add(w, t, @, 64); {ALL} DataCopy(gz, w, 64);"
+        ),
         "u",
         "t",
         "MTE3",
@@ -181,12 +187,16 @@ CASES = {
     "buffers beyond the usable UB": Case(
         "capacity", "  TBuf<TPosition::VECCALC> more; pipe.InitBuffer(more, @);", "122912", "122880", ""
     ),
-    "tensor without a buffer": Case("no-memory", tile("  LocalTensor<float> n; Adds(u, @, 1.0f, 64);"), "n", "t"),
+    "tensor without a buffer": Case(
+        "no-memory", tile("  LocalTensor<float> n; Adds(u, @, 1.0f, 64);"), "n", "t"
+    ),
     "buffer that a vector core does not have": Case(
         "no-memory", "  TBuf<TPosition::@> b; pipe.InitBuffer(b, 64);", "A1", "VECIN", ""
     ),
     # --- flags ---
-    "event id": Case("event-id", "  SetFlag<HardEvent::MTE2_V>(@); WaitFlag<HardEvent::MTE2_V>(@);", "8", "7", "MTE2"),
+    "event id": Case(
+        "event-id", "  SetFlag<HardEvent::MTE2_V>(@); WaitFlag<HardEvent::MTE2_V>(@);", "8", "7", "MTE2"
+    ),
     "wait for a flag that nothing set": Case(
         "flag-not-set", "  SetFlag<HardEvent::MTE2_V>(1); WaitFlag<HardEvent::MTE2_V>(@);", "2", "1"
     ),
@@ -212,7 +222,9 @@ CASES = {
     ),
     "pipe that a vector core does not have": Case("pipe", "  PipeBarrier<PIPE_@>();", "M", "V", "M"),
     "barrier of the scalar unit": Case("pipe", "  PipeBarrier<PIPE_@>();", "S", "V", "S"),
-    "kernel of another kind": Case("task-type", "@", "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "", ""),
+    "kernel of another kind": Case(
+        "task-type", "@", "KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIC_ONLY);", "", ""
+    ),
 }
 
 

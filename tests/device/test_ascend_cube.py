@@ -27,6 +27,7 @@ PRODUCT = """  TPipe pipe;
   gb.SetGlobalBuffer((__gm__ T*)y, K * N);
   gc.SetGlobalBuffer((__gm__ O*)z, M * N);
   constexpr int C0 = 32 / sizeof(T), MA = (M + 15) / 16 * 16, KA = (K + 15) / 16 * 16, KB = (K + C0 - 1) / C0;
+  constexpr int NB = (N + 15) / 16, F = 512 / sizeof(T);  // elements of a fractal
   LocalTensor<T> a1 = l1a.Get<T>(), b1 = l1b.Get<T>(), a2 = l0a.Get<T>(), b2 = l0b.Get<T>();
   LocalTensor<S> c = l0c.Get<S>();
   DataCopy(a1, ga, Nd2NzParams(1, M, K, 0, K, MA, 1, 0));
@@ -34,7 +35,7 @@ PRODUCT = """  TPipe pipe;
   SetFlag<HardEvent::MTE2_MTE1>(0);
   WaitFlag<HardEvent::MTE2_MTE1>(0);
   for (int i = 0; i < MA / 16; ++i) {
-    LoadData(a2[i * KB * 512 / sizeof(T)], a1[i * 512 / sizeof(T)], LoadData2DParams(0, KB, MA / 16, 0, 0, false, 0));
+    LoadData(a2[i * KB * F], a1[i * F], LoadData2DParams(0, KB, MA / 16, 0, 0, false, 0));
   }
 %s
   SetFlag<HardEvent::MTE1_M>(0);
@@ -47,7 +48,7 @@ PRODUCT = """  TPipe pipe;
 
 #: B from NZ to Zn: fractals of two bytes are turned one by one, those of four by squares of two.
 HALF_B = """  for (int i = 0; i < KA / 16; ++i) {
-    LoadData(b2[i * ((N + 15) / 16) * 256], b1[i * 256], LoadData2DParams(0, (N + 15) / 16, KA / 16, 0, 0, true, 0));
+    LoadData(b2[i * NB * F], b1[i * F], LoadData2DParams(0, NB, KA / 16, 0, 0, true, 0));
   }"""
 
 
@@ -73,14 +74,15 @@ def test_product_of_halfs(shape: tuple[int, int, int], out: str) -> None:
     if m == 1:
         # One row is read as a plain vector: K elements one after the other.
         source = source.replace(
-            "    LoadData(a2[i * KB * 512 / sizeof(T)], a1[i * 512 / sizeof(T)],"
-            " LoadData2DParams(0, KB, MA / 16, 0, 0, false, 0));",
+            "    LoadData(a2[i * KB * F], a1[i * F], LoadData2DParams(0, KB, MA / 16, 0, 0, false, 0));",
             "    LoadData(a2, a1, LoadData2DParams(0, 1, 1, 0, 0, false, 0));",
         ).replace("DataCopy(a1, ga, Nd2NzParams(1, M, K, 0, K, MA, 1, 0));", "DataCopy(a1, ga, K);")
     result = texts.run(source, [a, b, z], core="aic", timed=True).check()
     expected = a.astype(np.float64) @ b.astype(np.float64)
     # Sums of k products of fp16, added up in fp32, then one rounding to the output.
-    np.testing.assert_allclose(z, expected, rtol=1e-6 if out == "float" else 1e-3, atol=2e-5 if out == "float" else 1e-3)
+    np.testing.assert_allclose(
+        z, expected, rtol=1e-6 if out == "float" else 1e-3, atol=2e-5 if out == "float" else 1e-3
+    )
     assert result.modelled["pipes"]["M"]["instructions"] == 1
 
 
@@ -97,7 +99,7 @@ def test_product_of_floats_turns_squares() -> None:
         "float32",
         "float",
         """  for (int i = 0; i < K / 16; ++i) {
-    // Fractals 2i, 2i + 1 of the target's k are the halves of the turned square; its columns are N / 16 apart.
+    // Fractals 2i and 2i + 1 along k are the halves of the turned square; they are N / 16 apart.
     LoadDataWithTranspose(b2[i * 2 * N / 16 * 128], b1[i * N / 16 * 256],
                           LoadData2dTransposeParams(0, N / 16, 1, 0, N / 16 - 1));
   }""",
@@ -115,7 +117,9 @@ def test_product_of_floats_turns_squares() -> None:
 
 
 @pytest.mark.parametrize(
-    "dropped", ["MTE2_MTE1", "MTE1_M", "M_FIX"], ids=["load before copy", "product before load", "store before product"]
+    "dropped",
+    ["MTE2_MTE1", "MTE1_M", "M_FIX"],
+    ids=["load before copy", "product before load", "store before product"],
 )
 def test_a_missing_flag_is_a_race(dropped: str) -> None:
     a, z = np.ones((16, 16), np.float16), np.zeros((16, 16), np.float32)
@@ -124,7 +128,11 @@ def test_a_missing_flag_is_a_race(dropped: str) -> None:
     assert len(lines) == len(source.splitlines()) - 2
     result = texts.run("\n".join(lines), [a, a.copy(), z], core="aic")
     race = next(finding for finding in result.findings if finding.kind == "race")
-    assert race.other_line > 0 and race.pipe == dropped.split("_")[1] and race.other_pipe == dropped.split("_")[0]
+    assert (
+        race.other_line > 0
+        and race.pipe == dropped.split("_")[1]
+        and race.other_pipe == dropped.split("_")[0]
+    )
 
 
 def test_operands_that_the_cube_does_not_take() -> None:
@@ -174,7 +182,7 @@ MIX = """  if ASCEND_IS_AIC {
 
 
 def test_cube_and_vector_cores_of_a_block() -> None:
-    """The cube core writes, both vector cores read their half: with the flags in order, without them a race."""
+    """The cube core writes, both vector cores read their half: without the flags that is a race."""
     x, y, z = np.arange(256, dtype=np.float32), np.zeros(256, np.float32), np.zeros(256, np.float32)
     source = texts.text(MIX, task="MIX_AIC_1_2", frame=False)
     texts.run(source, [x, y, z], core="mix_1_2").check()
@@ -186,7 +194,9 @@ def test_cube_and_vector_cores_of_a_block() -> None:
 
 
 def test_a_flag_that_no_core_sets() -> None:
-    source = texts.text(MIX, task="MIX_AIC_1_2", frame=False).replace("CrossCoreSetFlag<2, PIPE_MTE3>(3);", "")
+    source = texts.text(MIX, task="MIX_AIC_1_2", frame=False).replace(
+        "CrossCoreSetFlag<2, PIPE_MTE3>(3);", ""
+    )
     x = np.arange(256, dtype=np.float32)
     result = texts.run(source, [x, x.copy(), x.copy()], core="mix_1_2")
     assert texts.kinds(result) == ["deadlock"] and result.findings[0].count == 2

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Order on the modelled 910B: every flag and barrier of a kernel is missed when it is left out, and none too many."""
+"""Order on the modelled 910B: each flag and barrier of a kernel is missed when it is left out."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import ascend_texts as texts
 import numpy as np
 import pytest
 
-#: Two tiles through two places of the UB: loads run ahead of the vector unit, stores behind it. Each line of an order
-#: is needed by exactly one pair of the lines that it stands between.
+#: Two tiles through two places of the UB: loads run ahead of the vector unit, stores behind it.
 PIPELINE = """  LocalTensor<float> t[2] = {ub.GetWithOffset<float>(64, 0), ub.GetWithOffset<float>(64, 256)};
   LocalTensor<float> u[2] = {ub.GetWithOffset<float>(64, 512), ub.GetWithOffset<float>(64, 768)};
   for (int i = 0; i < 2; ++i) {
@@ -81,7 +80,8 @@ def test_a_missing_barrier_is_found() -> None:
 
 
 @pytest.mark.parametrize(
-    "event", ["MTE2_V>(p);  // t is there", "MTE3_V>(p);  // u is free", "V_MTE3>(p);", "V_MTE2>(p);  // t is free"]
+    "event",
+    ["MTE2_V>(p);  // t is there", "MTE3_V>(p);  // u is free", "V_MTE3>(p);", "V_MTE2>(p);  // t is free"],
 )
 def test_a_wait_that_orders_nothing_is_missed(event: str) -> None:
     """A wait is needed when somebody misses its order: this is how tests show that none is too many."""

@@ -2,7 +2,8 @@
 """Compile Ascend C text for the host model of the Ascend 910B, and run its kernels there.
 
 The text is compiled as it is, by g++, against a header that stands for the toolkit's ``kernel_operator.h``.
-Its functions describe each instruction to the model's library, which checks and executes it and counts its time.
+Its functions describe each instruction to the model's library, which checks and executes it and counts its
+time.
 """
 
 from __future__ import annotations
@@ -92,8 +93,8 @@ def launch(
     blocks : int
         Of the launch.
     core : str
-        What a block is: ``aiv`` a vector core, ``aic`` a cube core, ``mix_1_1`` and ``mix_1_2`` (or ``mix``) a
-        cube core with one or two vector cores.
+        What a block is: ``aiv`` a vector core, ``aic`` a cube core, ``mix_1_1`` and ``mix_1_2`` (or ``mix``)
+        a cube core with one or two vector cores.
     device : mapping, optional
         Sizes and costs, as `uir_tvm.target.device_kernel.describe_device` gives them; without it no time is
         counted.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run compiled kernels on the host model of CUDA devices; what all models share: arguments, memory, findings."""
+"""Launches on the host model of CUDA devices, and what all models share: arguments, memory, findings."""
 
 from __future__ import annotations
 
@@ -112,8 +112,9 @@ class Finding:
 class Result:
     """What one launch found and counted; it took ``seconds`` on this machine.
 
-    ``modelled`` is the time on the device by the model's reckoning, where it counts one: ``seconds``, ``bound``
-    (the pipe that takes longest, or ``memory``), ``pipes``, and the ``timeline`` where it was asked for.
+    ``modelled`` is the time on the device by the model's reckoning, where it counts one: ``seconds``,
+    ``bound`` (the pipe that takes longest, or ``memory``), ``pipes``, and the ``timeline`` where it was asked
+    for.
     """
 
     findings: tuple[Finding, ...]

@@ -176,7 +176,7 @@ def _on_ascend(
 
 @attrs.frozen
 class _Model:
-    """How texts of a kind of hardware are compiled for its host model, and one of their kernels is launched."""
+    """How texts of a kind of hardware are compiled for its host model, and how a kernel is launched."""
 
     compile: Callable[[str], pathlib.Path]
     launch: Callable[[DeviceKernel, Launch, pathlib.Path, Sequence[Memory], float, bool], Result]

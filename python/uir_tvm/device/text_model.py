@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile a device's text for its host model: by g++, as it is, against headers that stand for the vendor's."""
+"""Compile a device's text for its host model: by g++, as it is, with headers that stand for the vendor's."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ class TextModel:
             flags = (*self.flags, f"-I{include}", "-include", str(prelude))
             self._run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
             # Without the flags: a sanitizer's own library must stay out.
-            self._run([gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", LINKED], text, limit)
+            self._run(
+                [gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", LINKED], text, limit
+            )
             os.replace(draft, target)
         return target
 
@@ -157,7 +159,16 @@ class TextModel:
                 plain, draft = pathlib.Path(scratch, header.name), pathlib.Path(scratch, compiled.name)
                 plain.write_text(f'#include "{self.prelude}"\n')
                 os.replace(plain, header)
-                command = [gxx, *self.flags, f"-I{include}", "-x", "c++-header", str(header), "-o", str(draft)]
+                command = [
+                    gxx,
+                    *self.flags,
+                    f"-I{include}",
+                    "-x",
+                    "c++-header",
+                    str(header),
+                    "-o",
+                    str(draft),
+                ]
                 self._run(command, header, limit)
                 os.replace(draft, compiled)
         return header

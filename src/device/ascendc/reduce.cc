@@ -30,7 +30,7 @@ struct Shape {
   enum { kWhole, kBlock, kPair, kAll } of;
 };
 
-bool ShapeOf(const std::string& name, Shape* shape) {
+void ShapeOf(const std::string& name, Shape* shape) {
   shape->kind = name.find("Max") != std::string::npos   ? Kind::kMax
                 : name.find("Min") != std::string::npos ? Kind::kMin
                                                         : Kind::kSum;
@@ -38,7 +38,6 @@ bool ShapeOf(const std::string& name, Shape* shape) {
               : name.rfind("Block", 0) == 0 ? Shape::kBlock
               : name.rfind("Pair", 0) == 0  ? Shape::kPair
                                             : Shape::kAll;
-  return true;
 }
 
 /*! \brief One element on its way to a result: its value, its lane, and whether there is one. */
@@ -63,16 +62,16 @@ class Reducer {
     return take ? b : a;
   }
 
-  /*! \brief Neighbours first. */
-  Part Tree(std::vector<Part> parts) const {
-    while (parts.size() > 1) {
-      size_t half = (parts.size() + 1) / 2;
-      for (size_t i = 0; i < half; ++i) {
-        parts[i] = 2 * i + 1 < parts.size() ? Combine(parts[2 * i], parts[2 * i + 1]) : parts[2 * i];
+  /*! \brief Neighbours first; the parts are used up. */
+  Part Tree(Part* parts, int64_t count) const {
+    while (count > 1) {
+      int64_t half = (count + 1) / 2;
+      for (int64_t i = 0; i < half; ++i) {
+        parts[i] = 2 * i + 1 < count ? Combine(parts[2 * i], parts[2 * i + 1]) : parts[2 * i];
       }
-      parts.resize(half);
+      count = half;
     }
-    return parts.empty() ? Part() : parts[0];
+    return count ? parts[0] : Part();
   }
 
   float Load(const uint8_t* at) const {
@@ -138,31 +137,26 @@ void StoreResult(const Reducer& reducer, uint8_t* at, const Part& part, int orde
   }
 }
 
-/*! \brief The elements of each repeat, by lane. */
+/*! \brief The elements of all repeats, by lane. */
 class Source {
  public:
-  Source(const UirReduce& reduce, const Lanes& lanes, const Operand& operand, const Reducer& reducer, int64_t size)
-      : parts_(static_cast<size_t>(lanes.repeats), std::vector<Part>(static_cast<size_t>(lanes.per_repeat))) {
+  Source(const Lanes& lanes, const Operand& operand, const Reducer& reducer, int64_t size)
+      : per_repeat_(lanes.per_repeat), parts_(static_cast<size_t>(lanes.repeats * lanes.per_repeat)) {
     for (const Run& run : lanes.runs) {
       for (int64_t e = 0; e < run.count; ++e) {
-        int64_t place = run.lane + e;
-        int64_t repeat = run.repeat + place / lanes.per_repeat, lane = place % lanes.per_repeat;
-        int64_t at = run.at[0] + e * size;
-        parts_[static_cast<size_t>(repeat)][static_cast<size_t>(lane)] = {reducer.Load(operand.data + at), lane, true};
+        int64_t place = run.repeat * per_repeat_ + run.lane + e;
+        parts_[static_cast<size_t>(place)] = {reducer.Load(operand.data + run.at[0] + e * size), place % per_repeat_,
+                                              true};
       }
       known_ = known_ && AllKnown(operand.known + run.at[0], run.count * size);
     }
-    (void)reduce;
   }
-  const std::vector<Part>& Repeat(int64_t repeat) const { return parts_[static_cast<size_t>(repeat)]; }
-  std::vector<Part> Some(int64_t repeat, int64_t first, int64_t count) const {
-    const std::vector<Part>& all = Repeat(repeat);
-    return {all.begin() + first, all.begin() + first + count};
-  }
+  Part* At(int64_t repeat, int64_t lane) { return parts_.data() + repeat * per_repeat_ + lane; }
   bool known() const { return known_; }
 
  private:
-  std::vector<std::vector<Part>> parts_;
+  int64_t per_repeat_;
+  std::vector<Part> parts_;
   bool known_{true};
 };
 
@@ -246,13 +240,13 @@ void RunReduce(const UirReduce& reduce, int line) {
                        " of the UB; 32 bytes of alignment are needed");
   if (instruction.faulty() || !instruction.Begin(1)) return;
 
-  Source source(reduce, lanes, src, reducer, size);
+  Source source(lanes, src, reducer, size);
   if (!source.known()) instruction.Fault("unwritten", "reduces elements that nobody wrote", kUirUb);
   if (scratch) SetKnown(scratch->known, work, false);
   if (shape.of == Shape::kAll) {
     std::vector<Part> of_repeats;
     for (int64_t r = 0; r < lanes.repeats; ++r) {
-      Part part = reducer.Tree(source.Repeat(r));
+      Part part = reducer.Tree(source.At(r, 0), lanes.per_repeat);
       part.lane += r * lanes.per_repeat;
       of_repeats.push_back(part);
     }
@@ -260,7 +254,7 @@ void RunReduce(const UirReduce& reduce, int line) {
     if (shape.kind == Kind::kSum && reduce.lanes.form == kUirCount) {
       for (const Part& part : of_repeats) total = reducer.Combine(total, part);
     } else {
-      total = reducer.Tree(of_repeats);
+      total = reducer.Tree(of_repeats.data(), static_cast<int64_t>(of_repeats.size()));
     }
     StoreResult(reducer, dst.data, total, order, size);
     SetKnown(dst.known, bytes);
@@ -268,7 +262,7 @@ void RunReduce(const UirReduce& reduce, int line) {
     for (int64_t r = 0; r < lanes.repeats; ++r) {
       for (int64_t i = 0; i < results; ++i) {
         if (!there[static_cast<size_t>(r * results + i)]) continue;
-        Part part = reducer.Tree(source.Some(r, i * per_result, per_result));
+        Part part = reducer.Tree(source.At(r, i * per_result), per_result);
         StoreResult(reducer, dst.data + at(r, i), part, parts ? int{kOnlyValue} : order, size);
         SetKnown(dst.known + at(r, i), parts ? size : bytes);
       }
