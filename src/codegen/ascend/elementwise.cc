@@ -15,6 +15,7 @@
 #include "api.h"
 #include "functions.h"
 #include "ops.h"
+#include "spans.h"
 
 namespace uir {
 namespace codegen {
@@ -50,18 +51,39 @@ double ParamOf(const IOp& iop) {
   return list[0].cast<double>();
 }
 
-/*! \brief A bool, or pairs of bytes of 8-bit numbers, as bits: no byte carries into the other. */
-Value ByteBits(Program& p, const std::string& name, const std::string& dtype, Value x, Value y) {
-  Value a = p.View(x, "int16");
-  if (name == "not") {
-    Value made = dtype == "bool" ? p.ScalarInt("Adds", p.ScalarInt("Muls", a, -1), 0x101) : p.Apply("Not", a);
-    return p.View(made, dtype);
+/*!
+ * \brief Whether bytes can be worked on in pairs: then every pair holds two elements of the box, and no byte that
+ * nobody wrote comes into the word of one that counts.
+ */
+bool InPairs(Emitter& e, const std::vector<ISlice>& slices) {
+  for (const ISlice& slice : slices) {
+    Tile tile = AsRow(e.TileOf(slice));
+    if (tile.cols % 2 != 0 || !tile.box.AllCols(tile.cols)) return false;
   }
-  Value b = p.View(y, "int16");
+  return true;
+}
+
+/*! \brief The same value in another place. */
+Value Copied(Program& p, Value x, bool pairs) {
+  const std::string dtype = p.DtypeOf(x);
+  if (!IsByte(dtype) || pairs) return p.Copy(x);
+  return p.Cast(p.Cast(x, "fp16", "NONE"), dtype == "int8" ? "int8" : "uint8", "RINT");
+}
+
+/*! \brief A bool, or pairs of bytes of 8-bit numbers, as bits: no byte carries into the other. */
+Value ByteBits(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, bool pairs) {
+  auto seen = [&](Value v) { return pairs ? p.View(v, "int16") : Widen8(p, v); };
+  auto stored = [&](Value v) { return pairs ? p.View(v, dtype) : Narrow8(p, v, dtype, name != "not"); };
+  Value a = seen(x);
+  if (name == "not") {
+    if (dtype != "bool") return stored(p.Apply("Not", a));
+    return stored(p.ScalarInt("Adds", p.ScalarInt("Muls", a, -1), pairs ? 0x101 : 1));
+  }
+  Value b = seen(y);
   Value made = name == "and"  ? p.Apply("And", a, b)
                : name == "or" ? p.Apply("Or", a, b)
                               : p.Apply("Sub", p.Apply("Or", a, b), p.Apply("And", a, b));
-  return p.View(made, dtype);
+  return stored(made);
 }
 
 /*! \brief Which functions of 8-bit integers stay in range. */
@@ -75,9 +97,10 @@ Value FloatOf(Program& p, const std::string& name, Value x, Value y, double para
 }
 
 /*! \brief One scalar function of stored values; id -1 where the dtype has none. */
-Value Computed(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, double param) {
+Value Computed(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, double param,
+               bool pairs) {
   bool unary = y.id < 0;
-  if (unary && name == "copy") return p.Copy(x);
+  if (unary && name == "copy") return Copied(p, x, pairs);
   if (IsFloat(dtype)) {
     double held = RoundFloat(dtype, param);
     if (!(unary ? HasFloatUnary(name) : HasFloatBinary(name))) return {-1};
@@ -91,7 +114,7 @@ Value Computed(Program& p, const std::string& name, const std::string& dtype, Va
   }
   int64_t whole = static_cast<int64_t>(param);
   if (IsByte(dtype)) {
-    if (name == "not" || name == "and" || name == "or" || name == "xor") return ByteBits(p, name, dtype, x, y);
+    if (name == "not" || name == "and" || name == "or" || name == "xor") return ByteBits(p, name, dtype, x, y, pairs);
     if (dtype == "bool") return {-1};
     Value made = unary ? IntUnary(p, name, Widen8(p, x), whole) : IntBinary(p, name, Widen8(p, x), Widen8(p, y));
     if (made.id < 0) return made;
@@ -138,7 +161,8 @@ Value Chosen(Program& p, const std::string& dtype, Value flag, Value a, Value b)
 void EmitUnary(Emitter& e, const IOp& iop) {
   Program p;
   std::string dtype(iop->dtype);
-  Value made = Computed(p, std::string(iop->name), dtype, p.Input(0, dtype), {-1}, ParamOf(iop));
+  Value made = Computed(p, std::string(iop->name), dtype, p.Input(0, dtype), {-1}, ParamOf(iop),
+                        InPairs(e, {iop->targets[0], iop->sources[0]}));
   if (made.id < 0) RefuseDtype(e, iop);
   RunProgram(e, p, made, iop->targets[0], {iop->sources[0]});
 }
@@ -150,7 +174,8 @@ void EmitBinary(Emitter& e, const IOp& iop) {
     e.Refuse("The vector core raises integers to constant powers only.", "unary.pows", "",
              "run this operator on the host");
   }
-  Value made = Computed(p, name, dtype, p.Input(0, dtype), p.Input(1, dtype), 0);
+  Value made = Computed(p, name, dtype, p.Input(0, dtype), p.Input(1, dtype), 0,
+                        InPairs(e, {iop->targets[0], iop->sources[0], iop->sources[1]}));
   if (made.id < 0) RefuseDtype(e, iop);
   RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1]});
 }
@@ -173,7 +198,8 @@ void EmitSelect(Emitter& e, const IOp& iop) {
 
 void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source) {
   Program p;
-  RunProgram(e, p, p.Copy(p.Input(0, std::string(target->pointer->dtype))), target, {source});
+  Value x = p.Input(0, std::string(target->pointer->dtype));
+  RunProgram(e, p, Copied(p, x, InPairs(e, {target, source})), target, {source});
 }
 
 void EmitFill(Emitter& e, const IOp& iop) { FillSlice(e, iop->targets[0], (*iop->attrs.find("value")).second); }
