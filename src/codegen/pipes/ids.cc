@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "codegen/error.h"
@@ -18,6 +19,7 @@ namespace pipes {
 void Placer::AllocateIds() {
   // Each round leaves fewer flags, or lets two share an id; drains, which need none, come last.
   size_t rounds = 4 * syncs_.size() + 4;
+  bool relieved = false;
   std::vector<int> full = GiveIds();
   for (; !full.empty(); full = GiveIds()) {
     if (rounds-- == 0) {
@@ -26,14 +28,14 @@ void Placer::AllocateIds() {
     }
     Relieve(full);
     LimitSets();
-    Prune(true);
+    relieved = true;
   }
-  // What was added early may be needless by what came later.
-  for (size_t s = syncs_.size(); s-- > 0;) {
-    if (!syncs_[s].for_sharing) continue;
+  // What came late may make needless what was there before.
+  for (size_t s = relieved ? syncs_.size() : 0; s-- > 0;) {
+    if (!Valid(syncs_, Arrange(program_, syncs_), static_cast<int>(s), true)) continue;
     std::vector<Placed> before = syncs_;
     syncs_.erase(syncs_.begin() + static_cast<std::ptrdiff_t>(s));
-    if (!Valid(syncs_, -1, true) || !GiveIds().empty()) syncs_ = std::move(before);
+    if (!GiveIds().empty()) syncs_ = std::move(before);
   }
 }
 
@@ -59,6 +61,8 @@ bool Placer::Share(const std::vector<int>& flags) {
   for (int s : flags) next += syncs_[s].ids;
   bool enough = next <= vocabulary_.ids;
   next = 0;
+  std::set<std::pair<int, int>> together;
+  if (!enough) together = Together(run_, vocabulary_, syncs_, flags);
   std::vector<int> placed;
   for (int s : flags) {
     Placed& flag = syncs_[s];
@@ -70,7 +74,7 @@ bool Placer::Share(const std::vector<int>& flags) {
       fits = std::all_of(placed.begin(), placed.end(), [&](int other) {
         const Placed& there = syncs_[other];
         bool overlap = first < there.first_id + there.ids && there.first_id < first + flag.ids;
-        return !overlap || Apart(run_, vocabulary_, syncs_, {s, other});
+        return !overlap || together.count(std::minmax(s, other)) == 0;
       });
     }
     if (!fits) return false;
@@ -122,11 +126,12 @@ bool Placer::Join(const std::vector<int>& flags) {
 }
 
 bool Placer::Follow(const std::vector<int>& flags) {
+  std::set<std::pair<int, int>> together = Together(run_, vocabulary_, syncs_, flags);
   for (size_t i = 0; i < flags.size(); ++i) {
     for (size_t j = flags.size(); j-- > i + static_cast<size_t>(vocabulary_.ids);) {
       const Placed a = syncs_[flags[i]], b = syncs_[flags[j]];
       if (!vocabulary_.flags.count({program_.pipes[a.to], program_.pipes[a.from]})) return false;
-      if (a.body != b.body || Apart(run_, vocabulary_, syncs_, {flags[i], flags[j]})) continue;
+      if (a.body != b.body || together.count(std::minmax(flags[i], flags[j])) == 0) continue;
       Placed back;
       back.from = a.to;
       back.to = a.from;
@@ -145,7 +150,7 @@ bool Placer::Follow(const std::vector<int>& flags) {
         back.wait_gap = a.set_gap - 1;
         syncs_.push_back(back);
       }
-      if (Apart(run_, vocabulary_, syncs_, {flags[i], flags[j]})) return true;
+      if (Together(run_, vocabulary_, syncs_, {flags[i], flags[j]}).empty()) return true;
       syncs_ = std::move(before);
     }
   }

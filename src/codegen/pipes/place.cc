@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/pipes/place.h"
 
+#include <tvm/ffi/error.h>
+
 #include <algorithm>
 #include <numeric>
 
@@ -44,9 +46,18 @@ Placer::Placer(const Program& program, const Vocabulary& vocabulary, const std::
 
 void Placer::CoverRaces() {
   while (true) {
-    Outcome outcome = Check(run_, vocabulary_, syncs_);
-    if (outcome.races.empty()) return;
-    syncs_.push_back(For(outcome.races.front(), outcome.races));
+    std::vector<Race> races = Missing(run_, vocabulary_, syncs_);
+    if (races.empty()) return;
+    size_t before = syncs_.size();
+    for (const Race& race : races) {
+      Placed sync = For(race, races);
+      bool there = std::any_of(syncs_.begin(), syncs_.end(), [&](const Placed& other) {
+        return sync.kind == other.kind && sync.from == other.from && sync.to == other.to && sync.body == other.body &&
+               sync.set_gap == other.set_gap && sync.wait_gap == other.wait_gap && sync.distance == other.distance;
+      });
+      if (!there) syncs_.push_back(sync);
+    }
+    if (syncs_.size() == before) TVM_FFI_THROW(InternalError) << where_ << ": a race that no sync orders";
   }
 }
 
@@ -114,16 +125,17 @@ Placed Placer::For(const Race& race, const std::vector<Race>& races) const {
 }
 
 std::vector<int64_t> Placer::IdsNeeded(const std::vector<Placed>& syncs, int without) const {
-  std::vector<int64_t> ids = Check(run_, vocabulary_, syncs, without).ids;
-  std::vector<int64_t> more = Check(longer_, vocabulary_, syncs, without).ids;
+  Actions actions = Arrange(program_, syncs);
+  std::vector<int64_t> ids = Check(run_, vocabulary_, syncs, actions, without, false).ids;
+  std::vector<int64_t> more = Check(longer_, vocabulary_, syncs, actions, without, false).ids;
   for (size_t s = 0; s < ids.size(); ++s) {
     if (ids[s] != more[s]) ids[s] = 0;
   }
   return ids;
 }
 
-bool Placer::Valid(const std::vector<Placed>& syncs, int without, bool ids) const {
-  if (!Check(run_, vocabulary_, syncs, without, true).races.empty()) return false;
+bool Placer::Valid(const std::vector<Placed>& syncs, const Actions& actions, int without, bool ids) const {
+  if (!Check(run_, vocabulary_, syncs, actions, without, true).races.empty()) return false;
   if (!ids) return true;
   std::vector<int64_t> needed = IdsNeeded(syncs, without);
   for (size_t s = 0; s < syncs.size(); ++s) {
@@ -139,10 +151,12 @@ void Placer::Prune(bool ids) {
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return depth[a] > depth[b]; });
   std::vector<int> gone;
+  Actions actions = Arrange(program_, syncs_);
   for (int s : order) {
     int at = s - static_cast<int>(std::count_if(gone.begin(), gone.end(), [s](int other) { return other < s; }));
-    if (syncs_[at].for_sharing || !Valid(syncs_, at, ids)) continue;
+    if (syncs_[at].for_sharing || !Valid(syncs_, actions, at, ids)) continue;
     syncs_.erase(syncs_.begin() + at);
+    actions = Arrange(program_, syncs_);
     gone.push_back(s);
   }
 }
@@ -155,7 +169,7 @@ void Placer::Hoist(bool ids) {
     for (int home : around) {
       if (home == own) break;
       syncs_[s].home = home;
-      if (Valid(syncs_, -1, ids)) break;
+      if (Valid(syncs_, Arrange(program_, syncs_), -1, ids)) break;
       syncs_[s].home = own;
     }
   }

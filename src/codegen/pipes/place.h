@@ -48,7 +48,7 @@ class Placer {
   Conflicts* conflicts() { return &conflicts_; }
 
  private:
-  bool Valid(const std::vector<Placed>& syncs, int without, bool ids) const;
+  bool Valid(const std::vector<Placed>& syncs, const Actions& actions, int without, bool ids) const;
   /*! \brief Ids that each flag needs in turn; 0 where no number suffices. */
   std::vector<int64_t> IdsNeeded(const std::vector<Placed>& syncs, int without) const;
   Placed For(const Race& race, const std::vector<Race>& races) const;

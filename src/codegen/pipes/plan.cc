@@ -36,7 +36,8 @@ std::string Describe(const Program& program, const Race& race, Placer* placer) {
 }
 
 /*! \brief What would race without the sync; each once. */
-SyncReport ReportOf(const Program& program, const Vocabulary& vocabulary, Placer* placer, int s) {
+SyncReport ReportOf(const Program& program, const Vocabulary& vocabulary, const Actions& actions, Placer* placer,
+                    int s) {
   const Placed& placed = placer->syncs()[s];
   const std::string& from = program.pipes[placed.from];
   SyncReport report;
@@ -55,7 +56,7 @@ SyncReport ReportOf(const Program& program, const Vocabulary& vocabulary, Placer
       report.what = "barrier all";
       break;
   }
-  for (const Race& race : Check(placer->run(), vocabulary, placer->syncs(), s).races) {
+  for (const Race& race : Check(placer->run(), vocabulary, placer->syncs(), actions, s, false).races) {
     std::string text = Describe(program, race, placer);
     if (std::find(report.serves.begin(), report.serves.end(), text) == report.serves.end()) {
       report.serves.push_back(text);
@@ -79,13 +80,14 @@ Plan PlanSyncs(const std::vector<Node>& body, const Vocabulary& vocabulary, cons
   placer.Hoist(true);
   placer.Prune(true);
   placer.AllocateIds();
-  if (!Check(placer.run(), vocabulary, placer.syncs()).races.empty()) {
+  Actions actions = Arrange(program, placer.syncs());
+  if (!Check(placer.run(), vocabulary, placer.syncs(), actions, -1, true).races.empty()) {
     TVM_FFI_THROW(InternalError) << where << ": the planned syncs leave a race";
   }
   Plan plan;
   std::vector<std::string> comments;
   for (int s = 0; s < static_cast<int>(placer.syncs().size()); ++s) {
-    plan.report.push_back(ReportOf(program, vocabulary, &placer, s));
+    plan.report.push_back(ReportOf(program, vocabulary, actions, &placer, s));
     comments.push_back(plan.report.back().serves.front());
   }
   plan.body = Insert(body, program, placer.syncs(), comments);

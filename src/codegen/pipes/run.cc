@@ -2,7 +2,7 @@
 #include "codegen/pipes/run.h"
 
 #include <algorithm>
-#include <deque>
+#include <array>
 #include <functional>
 
 namespace uir {
@@ -49,7 +49,10 @@ void Run::FindNeeds(Conflicts* conflicts) {
   std::vector<int> latest(program.pipes.size());
   for (int j = 0; j < static_cast<int>(instances.size()); ++j) {
     latest.assign(latest.size(), -1);
-    for (int op : possible[instances[j].op]) {
+    // The ops that stand last first: they are likely to be the latest.
+    const std::vector<int>& others = possible[instances[j].op];
+    for (size_t o = others.size(); o-- > 0;) {
+      int op = others[o];
       int& best = latest[program.ops[op].pipe];
       const std::vector<int>& earlier = so_far[op];
       for (size_t n = earlier.size(); n-- > 0 && earlier[n] > best;) {
@@ -67,16 +70,29 @@ void Run::FindNeeds(Conflicts* conflicts) {
 
 namespace {
 
+constexpr size_t kMostPipes = 8;
+
+struct Clock {
+  std::array<int64_t, kMostPipes> done{}, over{};
+  void Join(const Clock& other) {
+    for (size_t p = 0; p < kMostPipes; ++p) {
+      done[p] = std::max(done[p], other.done[p]);
+      over[p] = std::max(over[p], other.over[p]);
+    }
+  }
+};
+
 class Machine {
  public:
   Machine(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs)
       : run_(run),
         syncs_(syncs),
         pipes_(run.program.pipes.size()),
-        clocks_(pipes_, Clock(pipes_)),
+        clocks_(pipes_),
         issued_(pipes_, 0),
         waited_(pipes_, 0),
         sent_(syncs.size()),
+        taken_(syncs.size(), 0),
         waits_(syncs.size()),
         sets_(syncs.size(), 0) {
     for (size_t p = 0; p < pipes_; ++p) {
@@ -90,6 +106,16 @@ class Machine {
     int other = run_.program.ops[run_.instances[instance].op].pipe;
     return clocks_[pipe].done[other] >= run_.counts[instance];
   }
+
+  /*! \brief As if a sync had ordered the instance before what `pipe` starts next; `then` is what its pipe knew. */
+  void Learn(int pipe, int instance, const Clock& then) {
+    int other = run_.program.ops[run_.instances[instance].op].pipe;
+    clocks_[pipe].Join(then);
+    int64_t count = pipe == other ? issued_[pipe] : run_.counts[instance];
+    clocks_[pipe].done[other] = std::max(clocks_[pipe].done[other], count);
+  }
+
+  const Clock& Of(int pipe) const { return clocks_[pipe]; }
 
   void Issue(const Op& op) {
     ++issued_[op.pipe];
@@ -107,8 +133,7 @@ class Machine {
 
   void Wait(int sync) {
     const Placed& flag = syncs_[sync];
-    Clock message = std::move(sent_[sync].front());
-    sent_[sync].pop_front();
+    Clock message = sent_[sync][taken_[sync]++];
     waits_[sync].push_back(++waited_[flag.to]);
     clocks_[flag.to].over[flag.to] = waited_[flag.to];
     clocks_[flag.to].Join(message);
@@ -123,7 +148,7 @@ class Machine {
       clocks_[barrier.from].done[barrier.from] = issued_[barrier.from];
       return;
     }
-    Clock message(pipes_);
+    Clock message;
     for (size_t p = 0; p < pipes_; ++p) {
       if (barrier.kind == Placed::Kind::kDrainAll || static_cast<int>(p) == barrier.from) {
         message.Join(AllOf(static_cast<int>(p)));
@@ -142,17 +167,6 @@ class Machine {
   }
 
  private:
-  struct Clock {
-    explicit Clock(size_t pipes) : done(pipes, 0), over(pipes, 0) {}
-    void Join(const Clock& other) {
-      for (size_t p = 0; p < done.size(); ++p) {
-        done[p] = std::max(done[p], other.done[p]);
-        over[p] = std::max(over[p], other.over[p]);
-      }
-    }
-    std::vector<int64_t> done, over;
-  };
-
   Clock AllOf(int pipe) const {
     Clock clock = clocks_[pipe];
     clock.done[pipe] = issued_[pipe];
@@ -165,7 +179,9 @@ class Machine {
   size_t pipes_;
   std::vector<Clock> clocks_;
   std::vector<int64_t> issued_, waited_;
-  std::vector<std::deque<Clock>> sent_;
+  /*! \brief By sync: what its sets carried, and how many of these were taken. */
+  std::vector<std::vector<Clock>> sent_;
+  std::vector<size_t> taken_;
   std::vector<std::vector<int64_t>> waits_;
   std::vector<int64_t> sets_;
   std::vector<bool> serial_;
@@ -173,9 +189,8 @@ class Machine {
 };
 
 /*! \brief Runs everything; `at_op` and `before_set` look at the machine and may end it by answering false. */
-void Drive(const Run& run, const std::vector<Placed>& syncs, int without, Machine* machine,
+void Drive(const Run& run, const std::vector<Placed>& syncs, const Actions& actions, int without, Machine* machine,
            const std::function<bool(int)>& at_op, const std::function<bool(int)>& before_set) {
-  Actions actions = Arrange(run.program, syncs, without);
   for (const Run::Step& step : run.steps) {
     if (step.instance >= 0) {
       if (!at_op(step.instance)) return;
@@ -183,6 +198,7 @@ void Drive(const Run& run, const std::vector<Placed>& syncs, int without, Machin
       continue;
     }
     for (const Action& action : actions[step.body][step.gap]) {
+      if (action.sync == without) continue;
       bool many = action.kind == Action::Kind::kPrologue || action.kind == Action::Kind::kEpilogue;
       for (int64_t n = many ? syncs[action.sync].distance : 1; n > 0; --n) {
         switch (action.kind) {
@@ -206,8 +222,8 @@ void Drive(const Run& run, const std::vector<Placed>& syncs, int without, Machin
 
 }  // namespace
 
-Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs, int without,
-              bool stop_at_first) {
+Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs, const Actions& actions,
+              int without, bool stop_at_first) {
   Machine machine(run, vocabulary, syncs);
   Outcome outcome;
   outcome.ids.assign(syncs.size(), 1);
@@ -223,23 +239,41 @@ Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Pl
     outcome.ids[sync] = std::max(outcome.ids[sync], machine.Outstanding(sync));
     return true;
   };
-  Drive(run, syncs, without, &machine, at_op, before_set);
+  Drive(run, syncs, actions, without, &machine, at_op, before_set);
   return outcome;
 }
 
-bool Apart(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs,
-           const std::vector<int>& sharing) {
+std::vector<Race> Missing(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs) {
   Machine machine(run, vocabulary, syncs);
-  bool apart = true;
-  auto before_set = [&](int sync) {
-    if (std::find(sharing.begin(), sharing.end(), sync) == sharing.end()) return true;
-    for (int other : sharing) {
-      if (other != sync && machine.Outstanding(other) != 1) apart = false;
+  std::vector<Race> races;
+  std::vector<Clock> then(run.instances.size());
+  auto at_op = [&](int instance) {
+    int pipe = run.program.ops[run.instances[instance].op].pipe;
+    for (int other : run.needs[instance]) {
+      if (machine.Knows(pipe, other)) continue;
+      races.push_back({other, instance});
+      machine.Learn(pipe, other, then[other]);
     }
-    return apart;
+    then[instance] = machine.Of(pipe);
+    return true;
   };
-  Drive(run, syncs, -1, &machine, [](int) { return true; }, before_set);
-  return apart;
+  Drive(run, syncs, Arrange(run.program, syncs), -1, &machine, at_op, [](int) { return true; });
+  return races;
+}
+
+std::set<std::pair<int, int>> Together(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs,
+                                       const std::vector<int>& flags) {
+  Machine machine(run, vocabulary, syncs);
+  std::set<std::pair<int, int>> together;
+  auto before_set = [&](int sync) {
+    if (std::find(flags.begin(), flags.end(), sync) == flags.end()) return true;
+    for (int other : flags) {
+      if (other != sync && machine.Outstanding(other) != 1) together.insert(std::minmax(sync, other));
+    }
+    return true;
+  };
+  Drive(run, syncs, Arrange(run.program, syncs), -1, &machine, [](int) { return true; }, before_set);
+  return together;
 }
 
 }  // namespace pipes

@@ -11,6 +11,7 @@
 #ifndef UIR_CODEGEN_PIPES_RUN_H_
 #define UIR_CODEGEN_PIPES_RUN_H_
 
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -63,14 +64,23 @@ struct Outcome {
 
 /*!
  * \brief Runs the kernel with its syncs.
+ * \param actions `Arrange` of the syncs.
+ * \param without A sync that is left out; -1 for none.
  * \param stop_at_first Give up at the first instance that races.
  */
-Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs, int without = -1,
-              bool stop_at_first = false);
+Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs, const Actions& actions,
+              int without, bool stop_at_first);
 
-/*! \brief Whether flags that share ids never meet: one of them is set only where the waits of all others are over. */
-bool Apart(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs,
-           const std::vector<int>& sharing);
+/*! \brief The races of a run in which each that is found is taken as ordered from then on. */
+std::vector<Race> Missing(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs);
+
+/*!
+ * \brief Pairs of flags (the lesser number first) that must not share an id.
+ *
+ * One of the two is set where the waits for the other are not known to be over.
+ */
+std::set<std::pair<int, int>> Together(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs,
+                                       const std::vector<int>& flags);
 
 }  // namespace pipes
 }  // namespace codegen

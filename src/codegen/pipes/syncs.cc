@@ -7,11 +7,10 @@ namespace uir {
 namespace codegen {
 namespace pipes {
 
-Actions Arrange(const Program& program, const std::vector<Placed>& syncs, int without) {
+Actions Arrange(const Program& program, const std::vector<Placed>& syncs) {
   Actions actions(program.bodies.size());
   for (size_t b = 0; b < actions.size(); ++b) actions[b].resize(program.bodies[b].items.size() + 1);
   for (int s = 0; s < static_cast<int>(syncs.size()); ++s) {
-    if (s == without) continue;
     const Placed& sync = syncs[s];
     if (sync.kind != Placed::Kind::kFlag) {
       actions[sync.body][sync.wait_gap].push_back({Action::Kind::kBarrier, s});

@@ -53,8 +53,8 @@ struct Action {
 /*! \brief Actions by body and gap, in the order in which they are printed: sets, barriers, waits. */
 using Actions = std::vector<std::vector<std::vector<Action>>>;
 
-/*! \brief Where everything stands; `without` (a sync's number, or -1) is left out. */
-Actions Arrange(const Program& program, const std::vector<Placed>& syncs, int without = -1);
+/*! \brief Where everything stands. */
+Actions Arrange(const Program& program, const std::vector<Placed>& syncs);
 
 }  // namespace pipes
 }  // namespace codegen
