@@ -118,8 +118,9 @@ float Timer::Milliseconds() const {
 
 View::View(void* data, int64_t elements, aclDataType type, const std::vector<int64_t>& shape,
            const std::vector<int64_t>& strides, int64_t offset, aclFormat format)
-    : tensor_(Made(aclCreateTensor(shape.data(), shape.size(), type, strides.data(), offset, format, &elements, 1, data),
-                   "aclCreateTensor")) {}
+    : tensor_(
+          Made(aclCreateTensor(shape.data(), shape.size(), type, strides.data(), offset, format, &elements, 1, data),
+               "aclCreateTensor")) {}
 
 View::~View() { RELEASE(aclDestroyTensor(tensor_)); }
 

@@ -46,8 +46,13 @@ void RunOnHost(const Device& device, HostFunction function, const std::vector<Ho
     size_t bytes = (tensor.type.bits + 7) / 8;
     for (int64_t extent : tensor.shape) bytes *= static_cast<size_t>(extent);
     copies.push_back(i < inputs ? CopyToHost(tensor.address, bytes) : std::vector<char>(bytes));
-    described.push_back({copies.back().data(), {kCpu, 0}, static_cast<int32_t>(tensor.shape.size()), tensor.type,
-                         const_cast<int64_t*>(tensor.shape.data()), nullptr, 0});
+    described.push_back({copies.back().data(),
+                         {kCpu, 0},
+                         static_cast<int32_t>(tensor.shape.size()),
+                         tensor.type,
+                         const_cast<int64_t*>(tensor.shape.data()),
+                         nullptr,
+                         0});
   }
   std::vector<TVMFFIAny> args(tensors.size());
   for (size_t i = 0; i < args.size(); ++i) {

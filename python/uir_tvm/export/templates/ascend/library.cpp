@@ -49,10 +49,9 @@ void Convolution(Device& device, const View& x, const View& weight, const View* 
   const Numbers output_padding({0, 0});
   uint64_t bytes = 0;
   aclOpExecutor* executor = nullptr;
-  CHECK_ACL(aclnnConvolutionGetWorkspaceSize(x.get(), weight.get(), bias != nullptr ? bias->get() : nullptr,
-                                             stride.get(), padding.get(), dilation.get(), /*transposed=*/false,
-                                             output_padding.get(), window.groups, out.get(), kKeepDtype, &bytes,
-                                             &executor));
+  CHECK_ACL(aclnnConvolutionGetWorkspaceSize(
+      x.get(), weight.get(), bias != nullptr ? bias->get() : nullptr, stride.get(), padding.get(), dilation.get(),
+      /*transposed=*/false, output_padding.get(), window.groups, out.get(), kKeepDtype, &bytes, &executor));
   CHECK_ACL(aclnnConvolution(device.Workspace(bytes), bytes, executor, device.stream()));
 }
 
