@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/pipes/run.h"
 
+#include <tvm/ffi/error.h>
+
 #include <algorithm>
 #include <array>
 #include <functional>
@@ -95,6 +97,7 @@ class Machine {
         taken_(syncs.size(), 0),
         waits_(syncs.size()),
         sets_(syncs.size(), 0) {
+    if (pipes_ > kMostPipes) TVM_FFI_THROW(InternalError) << vocabulary.name << " has more pipes than a clock holds";
     for (size_t p = 0; p < pipes_; ++p) {
       const std::string& name = run.program.pipes[p];
       serial_.push_back(vocabulary.serial.count(name) != 0);

@@ -282,6 +282,16 @@ def test_a_core_without_flags_waits_for_its_pipes():
     ]
 
 
+def test_long_kernels_share_few_ids():
+    """Two hundred and eighty instructions without a loop in eight places: forty flags of a pair, six ids."""
+    body = []
+    for i in range(40):
+        a, b = at(32 * (i % 8), 32), at(32 * ((i + 5) % 8), 32)
+        chain = [compute(at(32 * ((i + j + 1) % 8), 32), at(32 * ((i + j) % 8), 32)) for j in range(5)]
+        body += [load(a, at(32 * i, 32, "x")), *chain, store(at(32 * i, 32, "y"), b)]
+    assert findings(body, plan(*body)) == []
+
+
 def test_reports_tell_what_each_sync_orders():
     report = plan(stream(10, 2))["report"]
     assert {str(r["what"]): list(r["serves"])[0] for r in report} == {
