@@ -9,13 +9,14 @@ namespace ascendc {
 
 namespace {
 
-/*! \brief Add neighbouring elements, joined with the last run where they follow it on all sides. */
+/*! \brief Add neighbouring elements, joined with the last run where they follow it on all sides and in the lanes. */
 void AddRun(Lanes* lanes, const Side* sides, int count, int64_t repeat, int64_t lane, int64_t n) {
   Run run{repeat, lane, n, {}};
   for (int side = 0; side < count; ++side) run.at[side] = sides[side].At(repeat, lane);
   if (!lanes->runs.empty()) {
     Run& last = lanes->runs.back();
-    bool follows = true;
+    // with part of a repeat under the mask, what follows in memory need not be the next lane
+    bool follows = last.repeat * lanes->per_repeat + last.lane + last.count == repeat * lanes->per_repeat + lane;
     for (int side = 0; side < count; ++side) {
       follows = follows && run.at[side] == last.at[side] + last.count * sides[side].size;
     }
