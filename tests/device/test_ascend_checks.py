@@ -44,9 +44,7 @@ CASES = {
     "vector function beyond its tensor": Case("out-of-bounds", tile("  Adds(u, t, 1.0f, @);"), "72", "64"),
     "repeats beyond the source": Case(
         "out-of-bounds",
-        tile(
-            "  auto w = ub.GetWithOffset<float>(256, 4096); Adds(w, t, 1.0f, 64, 2, {1, 1, 8, @});"
-        ),
+        tile("  auto w = ub.GetWithOffset<float>(256, 4096); Adds(w, t, 1.0f, 64, 2, {1, 1, 8, @});"),
         "8",
         "0",
     ),
@@ -77,9 +75,7 @@ CASES = {
     # --- numbers of the instructions ---
     "repeats": Case(
         "repeat",
-        tile(
-            "  auto w = ub.GetWithOffset<float>(64, 4096); Adds(w, t, 1.0f, 8, @, {1, 1, 0, 0});"
-        ),
+        tile("  auto w = ub.GetWithOffset<float>(64, 4096); Adds(w, t, 1.0f, 8, @, {1, 1, 0, 0});"),
         "256",
         "1",
     ),
@@ -133,9 +129,7 @@ CASES = {
     "store of what nobody wrote": Case("unwritten", tile("  DataCopy(gz, @, 64);"), "u", "t", "MTE3"),
     "poison that goes through arithmetic": Case(
         "unwritten",
-        tile(
-            f"  auto w = ub.GetWithOffset<float>(64, 4096); Add(w, t, @, 64); {ALL} DataCopy(gz, w, 64);"
-        ),
+        tile(f"  auto w = ub.GetWithOffset<float>(64, 4096); Add(w, t, @, 64); {ALL} DataCopy(gz, w, 64);"),
         "u",
         "t",
         "MTE3",

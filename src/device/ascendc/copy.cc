@@ -7,6 +7,7 @@
 #include <string>
 
 #include "instruction.h"
+#include "known.h"
 
 namespace uir {
 namespace ascendc {
@@ -100,46 +101,13 @@ void Load(const UirCopy& copy, const Operand& source, const Operand& target) {
   }
 }
 
-template <typename T, typename F>
-void Combine(uint8_t* into, const uint8_t* from, size_t bytes, F combine) {
-  for (size_t i = 0; i + sizeof(T) <= bytes; i += sizeof(T)) {
-    T a, b;
-    std::memcpy(&a, into + i, sizeof(T));
-    std::memcpy(&b, from + i, sizeof(T));
-    a = combine(a, b);
-    std::memcpy(into + i, &a, sizeof(T));
-  }
-}
-
-void Accumulate(uint8_t* into, const uint8_t* from, size_t bytes, uint32_t type) {
-  switch (type) {
-    case kUirFloat:
-      return Combine<float>(into, from, bytes, [](float a, float b) { return a + b; });
-    case kUirInt32:
-      return Combine<uint32_t>(into, from, bytes, [](uint32_t a, uint32_t b) { return a + b; });
-    case kUirInt16:
-      return Combine<uint16_t>(into, from, bytes, [](uint16_t a, uint16_t b) { return static_cast<uint16_t>(a + b); });
-    case kUirInt8:
-      return Combine<uint8_t>(into, from, bytes, [](uint8_t a, uint8_t b) { return static_cast<uint8_t>(a + b); });
-    default:
-      return Combine<uint16_t>(into, from, bytes, [type](uint16_t a, uint16_t b) {
-        auto t = static_cast<int>(type);
-        return uir_ascendc_bits_of(uir_ascendc_float_of(a, t) + uir_ascendc_float_of(b, t), t);
-      });
-  }
-}
-
 void Store(const UirCopy& copy, const Operand& source, const Operand& target, Instruction* instruction) {
   auto bytes = static_cast<size_t>(copy.row_bytes);
-  bool add = machine.core->atomic != 0, unknown = false;
+  bool unknown = false;
   for (int64_t row = 0; row < copy.rows; ++row) {
     int64_t from = row * copy.src_pitch, to = row * copy.dst_pitch;
-    for (size_t i = 0; i < bytes && !unknown; ++i) unknown = source.known[from + static_cast<int64_t>(i)] != 0xFF;
-    if (add) {
-      Accumulate(target.data + to, source.data + from, bytes, copy.dst.type);
-    } else {
-      std::memcpy(target.data + to, source.data + from, bytes);
-    }
+    unknown = unknown || !AllKnown(source.known + from, copy.row_bytes);
+    std::memcpy(target.data + to, source.data + from, bytes);
     target.allocation->written.Insert(static_cast<size_t>(target.data + to - target.allocation->data), bytes);
   }
   if (unknown) instruction->Fault("unwritten", "stores bytes that hold no value that somebody wrote", copy.src.memory);
@@ -189,10 +157,4 @@ void RunCopy(const UirCopy& copy, int line) {
 }  // namespace ascendc
 }  // namespace uir
 
-extern "C" {
-
-void uir_ascendc_copy(const UirCopy* copy, int line) { uir::ascendc::RunCopy(*copy, line); }
-
-void uir_ascendc_atomic(int operation, int, int) { uir::ascendc::machine.core->atomic = operation; }
-
-}  // extern "C"
+extern "C" void uir_ascendc_copy(const UirCopy* copy, int line) { uir::ascendc::RunCopy(*copy, line); }

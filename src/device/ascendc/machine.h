@@ -109,10 +109,6 @@ struct Core {
   bool pipe_object{false};
   uint64_t mask[2]{~uint64_t{0}, ~uint64_t{0}};  // low, high
   bool mask_counts{false};
-  /*! \brief The register that a compare without a target writes, and its known bits. */
-  std::array<uint8_t, 16> compare_mask{};
-  std::array<uint8_t, 16> compare_known{};
-  int atomic{0};
   std::array<PipeUse, kUirPipes> use{};
   Bandwidth bandwidth;
 

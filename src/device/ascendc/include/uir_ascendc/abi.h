@@ -44,8 +44,6 @@ typedef struct {
   uint64_t bytes;
   uint32_t memory;
   uint32_t type;
-  /*! \brief Identity of the queue's buffer that it stands for, or -1. */
-  int32_t buffer;
 } UirTensor;
 
 /*! \brief Which elements of its operands a vector instruction works on. */
@@ -142,6 +140,9 @@ typedef struct {
   uint32_t src_shape[2];
 } UirBroadcast;
 UIR_ASCENDC_ABI void uir_ascendc_broadcast(const UirBroadcast* instruction, int line);
+
+/*! \brief Functions of several instructions: dst = f(src0) by means of the work tensor. */
+UIR_ASCENDC_ABI void uir_ascendc_function(const UirVector* instruction, int line);
 
 /*! \brief first, first + 1, ... */
 UIR_ASCENDC_ABI void uir_ascendc_index(const UirVector* instruction, int line);
@@ -247,9 +248,6 @@ typedef struct {
   int32_t split;
 } UirFixpipe;
 UIR_ASCENDC_ABI void uir_ascendc_fixpipe(const UirFixpipe* fixpipe, int line);
-
-/*! \brief What stores to global memory do: 0 write, 1 add, 2 max, 3 min. */
-UIR_ASCENDC_ABI void uir_ascendc_atomic(int operation, int type, int line);
 
 /*! \brief One element between a tensor and the scalar unit. */
 UIR_ASCENDC_ABI uint64_t uir_ascendc_get(const UirTensor* tensor, uint64_t offset, int line);

@@ -78,6 +78,19 @@ void Brcb(const LocalTensor<T>& dst, const LocalTensor<T>& src, const Given repe
   uir_ascendc_brcb(&brcb, at.line());
 }
 
+/*! \brief A shape of one or two axes from one in which the axis has the extent 1. */
+template <typename T, int32_t dim, int32_t axis>
+void BroadCast(const LocalTensor<T>& dst, const LocalTensor<T>& src, const uint32_t dstShape[dim],
+               const uint32_t srcShape[dim], LocalTensor<uint8_t>& sharedTmpBuffer, Site at = Site::Here()) {
+  static_assert((dim == 1 || dim == 2) && axis >= 0 && axis < dim, "shapes have one or two axes");
+  UirBroadcast broadcast{dst.uir_tensor(), src.uir_tensor(), sharedTmpBuffer.uir_tensor(), dim, axis, {1, 1}, {1, 1}};
+  for (int i = 0; i < dim; ++i) {
+    broadcast.dst_shape[2 - dim + i] = dstShape[i];
+    broadcast.src_shape[2 - dim + i] = srcShape[i];
+  }
+  uir_ascendc_broadcast(&broadcast, at.line());
+}
+
 // --- gathers ---
 template <typename T>
 void Gather(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LocalTensor<uint32_t>& srcOffset,
@@ -133,8 +146,8 @@ void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE], uint64_t srcList
   UirTransData trans{};
   for (int i = 0; i < NCHW_CONV_ADDR_LIST_SIZE; ++i) {
     constexpr uint64_t whole = 192 * 1024;
-    trans.dst[i] = {dstList[i], whole - dstList[i], kUirUb, uir_ascendc::TypeOf<T>::value, -1};
-    trans.src[i] = {srcList[i], whole - srcList[i], kUirUb, uir_ascendc::TypeOf<T>::value, -1};
+    trans.dst[i] = {dstList[i], whole - dstList[i], kUirUb, uir_ascendc::TypeOf<T>::value};
+    trans.src[i] = {srcList[i], whole - srcList[i], kUirUb, uir_ascendc::TypeOf<T>::value};
   }
   trans.dst_high = nchwconvParams.dstHighHalf;
   trans.src_high = nchwconvParams.srcHighHalf;

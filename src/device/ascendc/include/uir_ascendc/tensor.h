@@ -19,11 +19,11 @@ class LocalTensor {
  public:
   using PrimType = T;
 
-  LocalTensor() : tensor_{0, 0, kUirMemories, uir_ascendc::TypeOf<T>::value, -1} {}
+  LocalTensor() : tensor_{0, 0, kUirMemories, uir_ascendc::TypeOf<T>::value} {}
   /*! \brief `tileSize` elements from a byte address of the position's memory. */
   LocalTensor(TPosition pos, uint32_t addr, uint32_t tileSize)
       : tensor_{addr, uint64_t{tileSize} * sizeof(T), static_cast<uint32_t>(uir_ascendc::MemoryOf(pos)),
-                uir_ascendc::TypeOf<T>::value, -1},
+                uir_ascendc::TypeOf<T>::value},
         position_(pos) {}
 
   T GetValue(const uint32_t index, Site at = Site::Here()) const {
@@ -81,7 +81,7 @@ class GlobalTensor {
  public:
   using PrimType = T;
 
-  GlobalTensor() : tensor_{0, 0, kUirGm, uir_ascendc::TypeOf<T>::value, -1} {}
+  GlobalTensor() : tensor_{0, 0, kUirGm, uir_ascendc::TypeOf<T>::value} {}
   void SetGlobalBuffer(__gm__ T* buffer, uint64_t bufferSize) {
     tensor_.address = reinterpret_cast<uint64_t>(buffer);
     tensor_.bytes = bufferSize * sizeof(T);
