@@ -138,7 +138,8 @@ void Relayout(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   bool maskable = phase && Maskable(to, box) && (to.bytes > 1 || Even(*phase, to, box));
   // bytes are widened before they are gathered, from the start of a block
   bool gathered = to.bytes > 1 || PhaseOf(e, from.Flat());
-  if (maskable && from.RowsDense() && phase == other) {
+  bool apart = from.rows == 1 || from.row_stride >= from.cols;
+  if (maskable && from.RowsDense() && apart && phase == other) {
     CopyMasked(e, to, from, box, *phase);
   } else if (gathered && RowsAtBlocks(to) && box.col_begin.range.high == 0) {
     GatherRows(e, to, from, box);

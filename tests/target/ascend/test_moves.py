@@ -169,5 +169,5 @@ def test_loads_ahead_land_in_places_of_their_own() -> None:
     )
     kernel = check(graph, [np.random.default_rng(1).random(8000, dtype=np.float32)], PASSES)
     loop = kernel.source[kernel.source.index("for (int32_t k") :]
-    assert loop.index("Pad(t") < loop.index("Muls(")
+    assert loop.index("DataCopy(t") < loop.index("Muls(")
     assert "(k + 1)" in loop[: loop.index("Muls(")]
