@@ -37,6 +37,13 @@ CASES = {
     # --- addresses ---
     "vector function at an odd address": Case("misaligned", tile("  Adds(u[@], t, 1.0f, 8);"), "4", "8"),
     "copy to an odd address": Case("misaligned", tile("  DataCopy(t[@], gx, 8);"), "4", "8", "MTE2"),
+    "copy from global memory between elements": Case(
+        "misaligned",
+        tile("  gy.SetGlobalBuffer((__gm__ float*)(x + @), 8); DataCopy(u, gy, 8);"),
+        "2",
+        "4",
+        "MTE2",
+    ),
     "target of a maximum with its place": Case(
         "misaligned", tile("  WholeReduceMax(u[@], t, 64, 1, 1, 1, 8);"), "1", "2"
     ),

@@ -14,7 +14,7 @@ ROWS, N = 16, 8192
 
 
 def stream(passes: int) -> str:
-    """Each core loads rows of 32 KiB, adds to them `passes` times and stores them, with two places for each."""
+    """Each core loads rows of 32 KiB, adds to them `passes` times and stores them; two places each."""
     work = "    PipeBarrier<PIPE_V>(); Adds(u[p], u[p], 1.0f, N);\n" * (passes - 1)
     body = f"""  constexpr int N = {N};
   TPipe pipe;

@@ -221,6 +221,36 @@ def test_casts_to_half(mode: str) -> None:
     np.testing.assert_array_equal(z, expected)
 
 
+@pytest.mark.parametrize("mode", ["RINT", "FLOOR", "CEIL", "TRUNC", "ROUND"])
+def test_casts_of_wide_integers(mode: str) -> None:
+    """Integers that double cannot hold, and halfway cases between two floats."""
+    x = np.array([2**60 + 1, -(2**60) - 1, 2**24 + 1, -(2**24) - 1, 2**25 + 3, 2**63 - 1, 5, -(2**63)] * 4)
+    z = np.zeros(32, np.float32)
+    source = texts.text(
+        f"""  LocalTensor<int64_t> a = ub.GetWithOffset<int64_t>(32, 0);
+  LocalTensor<float> c = ub.GetWithOffset<float>(32, 1024);
+  GlobalTensor<float> out;
+  out.SetGlobalBuffer((__gm__ float*)z);
+  DataCopy(a, gx, 32);
+  {ALL}
+  Cast(c, a, RoundMode::CAST_{mode}, 32);
+  {ALL}
+  DataCopy(out, c, 32);""",
+        dtype="int64_t",
+    )
+    texts.run(source, [x, x.copy(), z]).check()
+    for value, got in zip(x.tolist()[:5] + x.tolist()[6:8], [*z[:5], *z[6:8]], strict=True):
+        candidates = [int(np.nextafter(got, np.float32(s))) for s in (-np.inf, np.inf)]
+        below = max((c for c in [*candidates, int(got)] if c <= value), default=int(got))
+        above = min((c for c in [*candidates, int(got)] if c >= value), default=int(got))
+        away = above if value > 0 else below
+        nearest = below if value - below < above - value else above
+        if value - below == above - value:
+            nearest = away if mode == "ROUND" else int(np.float32(value))
+        expected = {"FLOOR": below, "CEIL": above, "TRUNC": below if value > 0 else above}.get(mode, nearest)
+        assert int(got) == expected, value
+
+
 def test_casts_between_other_types() -> None:
     """Chains that end where they began: int32 over int64, bfloat16 over float."""
     x = numbers("int32", 64)

@@ -183,6 +183,29 @@ void Int64ToInt32(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScala
   }
 }
 
+/*! \brief Not over double, which has too few bits. */
+template <int kMode>
+void Int64ToFloat(uint8_t* dst, const uint8_t* a, const uint8_t*, const UirScalar&, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    int64_t from;
+    std::memcpy(&from, a + i * 8, 8);
+    auto near = static_cast<float>(from);
+    if (kMode != kRint && near < 0x1p63f && static_cast<int64_t>(near) != from) {
+      float below = static_cast<int64_t>(near) < from ? near : std::nextafter(near, -INFINITY);
+      float above = static_cast<int64_t>(near) < from ? std::nextafter(near, INFINITY) : near;
+      bool up = kMode == kCeil || (kMode == kTrunc && from < 0);
+      if (kMode == kRound) {
+        auto down = static_cast<int64_t>(below);
+        // Above the largest float below 2^63 the distance is that between the two.
+        double gap = static_cast<double>(above) - below, part = static_cast<double>(from - down);
+        up = part * 2 == gap ? from > 0 : part * 2 > gap;
+      }
+      near = up ? above : below;
+    }
+    std::memcpy(dst + i * 4, &near, 4);
+  }
+}
+
 using Key = std::tuple<uint32_t, uint32_t, int>;
 using Table = std::map<Key, Loop>;
 
@@ -229,7 +252,11 @@ const Table& Casts() {
     (*t)[{kUirFloat, kUirBfloat16, kRint}] = FloatToBfloat16;
     AddRounded<kUirFloat, kUirInt32>(t);
     AddRounded<kUirFloat, kUirInt64>(t);
-    AddRounded<kUirInt64, kUirFloat>(t);
+    (*t)[{kUirInt64, kUirFloat, kRint}] = Int64ToFloat<kRint>;
+    (*t)[{kUirInt64, kUirFloat, kFloor}] = Int64ToFloat<kFloor>;
+    (*t)[{kUirInt64, kUirFloat, kCeil}] = Int64ToFloat<kCeil>;
+    (*t)[{kUirInt64, kUirFloat, kRound}] = Int64ToFloat<kRound>;
+    (*t)[{kUirInt64, kUirFloat, kTrunc}] = Int64ToFloat<kTrunc>;
     (*t)[{kUirInt64, kUirInt32, kNone}] = Int64ToInt32;
     return t;
   }();

@@ -134,6 +134,11 @@ void RunCopy(const UirCopy& copy, int line) {
   }
   CheckLimits(copy, &instruction);
   if (instruction.faulty()) return;
+  const UirTensor& global = copy.src.memory == kUirGm ? copy.src : copy.dst;
+  if (!copy.any_bytes && global.memory == kUirGm && global.address % TypeBytes(global.type) != 0) {
+    instruction.Fault("misaligned", "the address in global memory is no multiple of the element", kUirGm);
+    return;
+  }
   Operand& source = instruction.Reads(copy.src, "source");
   Operand& target = instruction.Writes(copy.dst, "target");
   bool load = copy.src.memory == kUirGm, store = copy.dst.memory == kUirGm;
