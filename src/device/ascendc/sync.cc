@@ -78,8 +78,8 @@ void uir_ascendc_set_flag(int from, int to, int id, int line) {
                                 kUirMemories, pipe, line);
     finding.other_site = static_cast<uint64_t>(flag->set_line);
     Report(finding);
-  } else if (flag->waited) {
-    // The pipe must know that the last wait has taken the flag.
+  } else if (flag->waited && Epoch::Pipe(flag->waited) != uir::engine::Pipes::kScalar) {
+    // The pipe must know that the last wait has taken the flag. A wait of the scalar unit held up the issue of this.
     core.pipes.Issue(pipe);
     if (!core.pipes.Ordered(pipe, flag->waited)) {
       Finding finding = FindingAt(

@@ -7,12 +7,16 @@ from tvm import tirx
 
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
+from ...optimize import select
 from ...optimize.split import phases
+from ...verify.addresses import ADDRESSES
 from ..device_kernel import DeviceKernel
 from ..source import check_kind, print_kernels
 
 #: The printer, in src/codegen/ascend.cc.
 PRINTER = "uir.codegen.ascend"
+#: The passes without which nothing can be printed.
+NEEDED = ("matrix_unit", "pitch", "allocate")
 
 
 def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel:
@@ -21,7 +25,8 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
     Parameters
     ----------
     graph : IGraph
-        A verified graph, for hardware of the kind ``ascend``, with addresses of its UB (pass ``allocate``).
+        A verified graph, for hardware of the kind ``ascend``.  One without addresses in the UB, which no pass
+        or not all of them went over, goes through those of `NEEDED` first.
     prim_func : PrimFunc, optional
         The function that it was extracted from; not needed.
 
@@ -38,6 +43,9 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
     """
     check_kind(graph, "ascend", "910b2")
     _check_blocks(graph)
+    if ADDRESSES not in graph.attrs:
+        for row in select(NEEDED):
+            graph = row.run(graph)
     return print_kernels(graph, phases(graph), PRINTER)
 
 
