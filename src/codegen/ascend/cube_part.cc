@@ -53,7 +53,7 @@ void PrintCubePart(Plan* plan, const Products& products, Printer* out) {
   int position = 0;
   Walk(plan->graph()->body, products, &e, &cube, &position);
   pipes::Plan planned =
-      pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(plan->graph()->name) + ", cube core");
+      pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend cube"), std::string(plan->graph()->name) + ", cube core");
   out->Line(TypeName("TPipe") + " pipe;");
   for (const CubeBuffer& buffer : cube.Buffers()) {
     out->Line(TypeName("TBuf", {buffer.position}) + " " + buffer.name + ";");

@@ -51,6 +51,15 @@ Vocabulary Bang() {
   return v;
 }
 
+/*! \brief The same for cube cores, where a TPipe holds the ids 0 to 2 of M_MTE1 as long as it lives. */
+Vocabulary AscendCube() {
+  Vocabulary v = Ascend();
+  v.name = "ascend cube";
+  v.first = 3;
+  v.ids -= v.first;
+  return v;
+}
+
 }  // namespace
 
 const Vocabulary& VocabularyOf(const std::string& name) {

@@ -21,8 +21,9 @@ struct Vocabulary {
   std::vector<std::string> pipes;
   /*! \brief (from, to) for which flags can be set and waited for. */
   std::set<std::pair<std::string, std::string>> flags;
-  /*! \brief Flags of each pair: ids 0 .. ids - 1. */
+  /*! \brief Flags of each pair: ids first .. first + ids - 1. */
   int ids = 0;
+  int first = 0;
   /*! \brief Pipes with a barrier of their own: their later instructions wait for their earlier ones. */
   std::set<std::string> barriers;
   /*! \brief Pipes for which the core itself can wait: everything issued later, on any pipe, starts after. */
