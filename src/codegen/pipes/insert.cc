@@ -67,7 +67,7 @@ class Inserter {
     sync.kind = set ? Sync::Kind::kSet : Sync::Kind::kWait;
     sync.from = program_.pipes[placed.from];
     sync.to = program_.pipes[placed.to];
-    sync.id = Turn(placed, action.kind, n).Mod(placed.ids) + Affine::Constant(vocabulary_.first + placed.first_id);
+    sync.id = Turn(placed, action.kind, n).Mod(placed.ids) + Affine::Constant(placed.first_id);
     return sync;
   }
 

@@ -90,7 +90,9 @@ Plan PlanSyncs(const std::vector<Node>& body, const Vocabulary& vocabulary, cons
     plan.report.push_back(ReportOf(program, vocabulary, actions, &placer, s));
     comments.push_back(plan.report.back().serves.front());
   }
-  plan.body = Insert(body, program, placer.syncs(), comments);
+  std::vector<Placed> syncs = placer.syncs();
+  for (Placed& sync : syncs) sync.first_id += vocabulary.first;
+  plan.body = Insert(body, program, syncs, comments);
   return plan;
 }
 

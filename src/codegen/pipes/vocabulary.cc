@@ -64,7 +64,7 @@ Vocabulary AscendCube() {
 
 const Vocabulary& VocabularyOf(const std::string& name) {
   static const std::map<std::string, Vocabulary>* table =
-      new std::map<std::string, Vocabulary>{{"ascend", Ascend()}, {"bang", Bang()}};
+      new std::map<std::string, Vocabulary>{{"ascend", Ascend()}, {"ascend cube", AscendCube()}, {"bang", Bang()}};
   auto found = table->find(name);
   if (found == table->end()) CodegenError("no device has the syncs named " + name, "planning syncs");
   return found->second;
