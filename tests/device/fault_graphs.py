@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels for faults that the recipes' have no place for: barriers of a part of the block, the grid, copies."""
+"""Kernels for faults that the recipes' have no place for: barriers of a part of a block, the grid, copies."""
 
 from __future__ import annotations
 

@@ -18,6 +18,8 @@ from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
 from uir_tvm.schedule.annotations import GROUP
 
+from tests.target.cuda.products import Product
+
 from .compare import TOLERANCE, check, random_inputs, run_tvm
 from .schedules import prim
 from .shared_work import (
@@ -212,6 +214,14 @@ def test_units_stage_an_operand_together() -> None:
     (staged,) = [p for p in graph.pointers if p.level == "sram"]
     assert staged.size == 8 * 16
     assert ops(graph).count("sync.sram") == 2
+
+
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_staged_tile_is_what_the_units_touch(transposed: bool) -> None:
+    """Units in rows and columns (pid / 2 % 2, pid % 2) touch 128 rows of a and 64 columns of b a stage."""
+    graph = Product(512, 4096, 64, "float32", a_transposed=transposed).graph("h200")
+    staged = {p.name: p.size for p in graph.pointers if p.level == "sram"}
+    assert staged == {"a0_shared": 3 * 128 * 16, "a1_shared": 3 * 64 * 16}
 
 
 @pytest.mark.parametrize("shape", [(16, 64, 24), (14, 60, 20)])

@@ -304,8 +304,10 @@ def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]
         else:
             extra, low, high = _spread(part, fixed, space)
             base, lo, hi = base + extra, lo + low, hi + high
-    # floor((b + x)/k) for x in [lo, hi] lies in floor((b + lo)/k) + [0, ceil((hi - lo)/k)]
-    ends = (0, c * -((lo - hi) // k))
+    # b is a multiple of g, which divides k: floor((b + x)/k) = floor((b/g + floor(x/g)) / (k/g)), which for
+    # x in [lo, hi] lies in floor((b + lo)/k) + [0, ceil((floor(hi/g) - floor(lo/g)) / (k/g))]
+    g = math.gcd(k, *(part.coeff for part in base.terms))
+    ends = (0, c * -((lo // g - hi // g) // (k // g)))
     return space.floordiv(base + lo, k) * c, min(ends), max(ends)
 
 

@@ -5,13 +5,17 @@
  *
  * Each lane has a tile of the sums in registers.  A step along the contracted side loads what the lane's rows need
  * of a and its columns of b, 16 bytes at a time where that is proved: of a along the contracted side, of b along its
- * rows or, where it is transposed, along the contracted side as well.  Lanes that need the same elements read the
- * same address, which costs one access.  An operand that lies in registers goes through the warp's scratch first.
+ * rows or, where it is transposed, along the contracted side as well.  Such a deep access serves several steps; the
+ * factor of which a lane needs more is then streamed: a piece of it is read, used and forgotten, while the other one
+ * is held.  Lanes that need the same elements read the same address, which costs one access.  An operand that lies in
+ * registers goes through the warp's scratch first.
  */
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "contract.h"
+#include "fma_steps.h"
 
 namespace uir {
 namespace codegen {
@@ -19,41 +23,13 @@ namespace cuda {
 
 namespace {
 
-/*! \brief Elements of one access to a factor, and whether they follow each other along the contracted side. */
-struct Reach {
-  int64_t elements = 1;
-  bool deep = false;
-};
-
-/*! \brief The layout of the sums: they stay where they are, the factors are read from memory whatever their layout. */
-Layout SumsOf(const Plan& plan, const IOp& iop) {
-  const Home& home = plan.HomeOf(iop->targets[0]);
-  return home.registers() ? home.class_layout : plan.WorkLayout(iop);
-}
-
-/*! \brief Whether neighbours in memory are neighbours along the contracted side, and along the other one. */
-struct Neighbours {
-  bool deep = false, along = false;
-};
-
-/*! \brief The widest access to a factor whose lines begin at multiples of `align` bytes. */
-Reach WidestOf(const ISlice& slice, bool is_a, Neighbours are, int64_t align, const Fragment& sums) {
-  const int bytes = TypeOf(std::string(slice->pointer->dtype)).bytes;
-  const int64_t widest = std::max<int64_t>(1, kLaneBytes / bytes), depth = is_a ? slice->cols : slice->rows;
-  if (are.deep) return widest > 1 && depth % widest == 0 && align >= kLaneBytes ? Reach{widest, true} : Reach{};
-  const int64_t n = std::min<int64_t>(widest, sums.layout.vec_c);
-  return !is_a && are.along && n > 1 && sums.exact_c() && align >= n * bytes ? Reach{n, false} : Reach{};
-}
-
-/*! \brief The same of a slice in memory. */
-Reach WidestOf(const Plan& plan, const ISlice& slice, bool is_a, const Fragment& sums) {
-  const bool by_rows = slice->col_stride == 1, by_cols = !by_rows && slice->row_stride == 1;
-  const Access access = AccessOf(slice, plan.scope());
-  int64_t align = access.align;
-  const int64_t pitch = (by_rows ? slice->row_stride : slice->col_stride) * access.bytes;
-  while (align > 1 && pitch % align != 0) align /= 2;
-  return WidestOf(slice, is_a, is_a ? Neighbours{by_rows, by_cols} : Neighbours{by_cols, by_rows}, align, sums);
-}
+/*!
+ * \brief Multiply-adds that stand one after the other, without a jump between them.
+ *
+ * They hide the way of a load from shared memory.  Of longer runs the compiler loads what all of them need before the
+ * first, into more registers than there are: of 512, with 64 sums, it spills.
+ */
+constexpr int64_t kUnrolled = 256;
 
 /*! \brief An operand that every lane can read. */
 struct Readable {
@@ -64,6 +40,8 @@ struct Readable {
   std::string copy;
   int64_t pitch = 0;
   Reach reach;
+  /*! \brief The registers that hold it. */
+  std::string part;
 };
 
 class FmaPrinter {
@@ -71,7 +49,7 @@ class FmaPrinter {
   FmaPrinter(Emitter& e, const IOp& iop) : e_(e), iop_(iop), target_(iop->targets[0]) {
     accumulate_ = iop->attrs.count("accumulate") != 0 && iop->attrs["accumulate"].cast<bool>();
     type_ = &TypeOf(std::string(target_->pointer->dtype));
-    layout_ = SumsOf(e.plan, iop);
+    layout_ = FmaSums(e.plan, iop);
     depth_ = iop->sources[0]->cols;
   }
 
@@ -176,11 +154,11 @@ class FmaPrinter {
       const bool bounded = r->reach.deep ? a_.box.cols() || b_.box.rows() : r->box.cols();
       if (bounded) r->reach = Reach();
     }
-    // both go down the contracted side in the same steps
-    step_ = std::max(a_.reach.deep ? a_.reach.elements : 1, b_.reach.deep ? b_.reach.elements : 1);
-    for (Readable* r : {&a_, &b_}) {
-      if (r->reach.deep && step_ % r->reach.elements != 0) r->reach = Reach();
-    }
+    const Steps steps = StepsOf(a_.reach, b_.reach, fragment_, a_.type->bytes, TypeOf(sums_.dtype).bytes);
+    a_.reach = steps.a;
+    b_.reach = steps.b;
+    step_ = steps.length;
+    if (steps.streamed != Streamed::kNone) streamed_ = steps.streamed == Streamed::kA ? &a_ : &b_;
   }
 
   std::string Pointer(const Readable& r, const std::string& row, const std::string& col) {
@@ -191,31 +169,97 @@ class FmaPrinter {
   void Loop() {
     std::string k = e_.names.Fresh("k");
     std::string begin = a_.box.col_begin.value_or("0"), end = a_.box.col_end.value_or(std::to_string(depth_));
-    if (depth_ / step_ > 1) e_.out.Line(step_ > 1 ? "#pragma unroll 2" : "#pragma unroll 4");
+    const int64_t turns = std::min(step_ > 1 ? int64_t{2} : int64_t{4}, kUnrolled / (fragment_.size() * step_));
+    if (depth_ / step_ > 1) e_.out.Line("#pragma unroll " + std::to_string(std::max<int64_t>(1, turns)));
     e_.out.Open("for (int " + k + " = " + begin + "; " + k + " < " + end + "; " +
                 (step_ > 1 ? k + " += " + std::to_string(step_) : "++" + k) + ")");
-    std::string a = e_.names.Fresh("a_part"), b = e_.names.Fresh("b_part");
-    // what is read along the contracted side serves the whole step
-    if (a_.reach.deep) Factor(a_, a, k);
-    if (b_.reach.deep) Factor(b_, b, k);
-    std::string q = OpenUnrolled(e_, "q", step_);
-    if (step_ == 1) e_.out.Open("");
-    const std::string now = step_ == 1 ? k : k + " + " + q;
-    if (!a_.reach.deep) Factor(a_, a, now);
-    if (!b_.reach.deep) Factor(b_, b, now);
-    Multiply(a, b, q);
-    e_.out.Close();
+    a_.part = e_.names.Fresh("a_part");
+    b_.part = e_.names.Fresh("b_part");
+    streamed_ != nullptr ? Stream(k) : Hold(k);
     e_.out.Close();
   }
 
+  /*! \brief Both factors are held: those of deep accesses for all of the step, others one element deep. */
+  void Hold(const std::string& k) {
+    for (const Readable* r : {&a_, &b_}) {
+      if (r->reach.deep) Factor(*r, k);
+    }
+    const std::string q = OpenUnrolled(e_, "q", step_);
+    if (step_ == 1) e_.out.Open("");
+    for (const Readable* r : {&a_, &b_}) {
+      if (!r->reach.deep) Factor(*r, step_ == 1 ? k : k + " + " + q);
+    }
+    const auto [i, r] = OpenSide(a_);
+    const auto [j, c] = OpenSide(b_);
+    Multiply(i, r, j, c, q);
+    CloseSide(b_);
+    CloseSide(a_);
+    e_.out.Close();
+  }
+
+  /*! \brief One factor is held for all of the step, of the other one a piece at a time. */
+  void Stream(const std::string& k) {
+    const Readable &one = *streamed_, &other = streamed_ == &a_ ? b_ : a_;
+    Factor(other, k);
+    const auto [block, n] = OpenSide(one);
+    if (RegistersOf(one) == 1) e_.out.Open("");
+    Declare(one, one.reach.elements);
+    Access(one, block, n, k, "0");
+    const std::string q = OpenUnrolled(e_, "q", step_);
+    const auto [along, m] = OpenSide(other);
+    &one == &a_ ? Multiply(block, n, along, m, q) : Multiply(along, m, block, n, q);
+    CloseSide(other);
+    CloseUnrolled(e_, step_);
+    if (RegistersOf(one) == 1) e_.out.Close();
+    CloseSide(one);
+  }
+
+  /*! \brief The blocks of a lane along the side of a factor that is not contracted, and the elements of a block. */
+  std::pair<int64_t, int64_t> SideOf(const Readable& r) const {
+    const Layout& l = fragment_.layout;
+    return &r == &a_ ? std::pair<int64_t, int64_t>{fragment_.blocks_r(), l.vec_r}
+                     : std::pair<int64_t, int64_t>{fragment_.blocks_c(), l.vec_c};
+  }
+  int64_t RegistersOf(const Readable& r) const { return SideOf(r).first * SideOf(r).second; }
+
+  std::pair<std::string, std::string> OpenSide(const Readable& r) {
+    const auto [blocks, vec] = SideOf(r);
+    std::string block = OpenUnrolled(e_, &r == &a_ ? "i" : "j", blocks);
+    return {block, OpenUnrolled(e_, &r == &a_ ? "r" : "c", vec)};
+  }
+  void CloseSide(const Readable& r) {
+    CloseUnrolled(e_, SideOf(r).second);
+    CloseUnrolled(e_, SideOf(r).first);
+  }
+
+  void Declare(const Readable& r, int64_t registers) {
+    e_.out.Line("reg<" + std::string(type_->compute) + ", " + std::to_string(registers) + "> " + r.part + ";");
+  }
+
+  /*! \brief Whether a factor of shallow accesses is held for all of a step: step by step, one after the other. */
+  bool Repeated(const Readable& r) const { return streamed_ != nullptr && !r.reach.deep && step_ > 1; }
+
   /*! \brief Registers of a factor, and what fills them at `k`. */
-  void Factor(const Readable& r, const std::string& name, const std::string& k) {
-    const bool is_a = &r == &a_;
-    const int64_t count =
-        is_a ? fragment_.blocks_r() * fragment_.layout.vec_r : fragment_.blocks_c() * fragment_.layout.vec_c;
-    e_.out.Line("reg<" + std::string(type_->compute) + ", " +
-                std::to_string(count * (r.reach.deep ? r.reach.elements : 1)) + "> " + name + ";");
-    is_a ? RowsOfA(name, k) : ColumnsOfB(name, k);
+  void Factor(const Readable& r, const std::string& k) {
+    const auto [blocks, vec] = SideOf(r);
+    const bool repeated = Repeated(r);
+    Declare(r, RegistersOf(r) * (repeated ? step_ : r.reach.depth()));
+    const std::string q = repeated ? OpenUnrolled(e_, "q", step_) : "";
+    const std::string block = OpenUnrolled(e_, &r == &a_ ? "i" : "j", blocks);
+    const int64_t along = r.reach.deep ? 1 : r.reach.elements, turns = vec / along;
+    const std::string c = OpenUnrolled(e_, &r == &a_ ? "r" : "c", turns);
+    const std::string first = turns == 1 ? "0" : along == 1 ? c : std::to_string(along) + " * " + c;
+    Access(r, block, first, repeated ? k + " + " + q : k, Register(r, Number(block, vec, first), repeated ? q : "0"));
+    CloseUnrolled(e_, turns);
+    CloseUnrolled(e_, blocks);
+    if (repeated) CloseUnrolled(e_, step_);
+  }
+
+  /*! \brief The register of a held factor for a number along its side and a step. */
+  std::string Register(const Readable& r, const std::string& number, const std::string& q) const {
+    const std::string step = q == "0" ? "" : " + " + q;
+    if (r.reach.deep) return Grouped(number) + " * " + std::to_string(r.reach.elements) + step;
+    return Repeated(r) ? Grouped(q) + " * " + std::to_string(RegistersOf(r)) + " + " + number : number;
   }
 
   /*! \brief Coordinates of the registers along one side. */
@@ -251,42 +295,20 @@ class FmaPrinter {
     return Join(out, " && ");
   }
 
-  void RowsOfA(const std::string& a, const std::string& k) {
-    std::string block = OpenUnrolled(e_, "i", fragment_.blocks_r());
-    std::string r = OpenUnrolled(e_, "r", fragment_.layout.vec_r);
-    std::string row = Index(true, block, r), number = Number(block, fragment_.layout.vec_r, r);
-    std::string where = Where(row, fragment_.exact_r(), a_.slice->rows, a_.box.row_begin, a_.box.row_end);
-    if (!a_.reach.deep) {
-      std::string value = Converted(a_, "*(" + Pointer(a_, row, k) + ")");
-      e_.out.Line(a + "[" + number + "] = " + (where.empty() ? value : where + " ? " + value + " : 0") + ";");
-    } else {
-      Wide(a_, a, Grouped(number) + " * " + std::to_string(a_.reach.elements), Pointer(a_, row, k), where);
-    }
-    CloseUnrolled(e_, fragment_.layout.vec_r);
-    CloseUnrolled(e_, fragment_.blocks_r());
-  }
-
-  void ColumnsOfB(const std::string& b, const std::string& k) {
-    std::string block = OpenUnrolled(e_, "j", fragment_.blocks_c());
-    const int64_t along = b_.reach.deep ? 1 : b_.reach.elements, turns = fragment_.layout.vec_c / along;
-    std::string c = OpenUnrolled(e_, "c", turns);
-    std::string first = turns == 1 ? "0" : along == 1 ? c : std::to_string(along) + " * " + c;
-    std::string col = Index(false, block, first), number = Number(block, fragment_.layout.vec_c, first);
-    std::string where = Where(col, fragment_.exact_c(), b_.slice->cols, b_.box.col_begin, b_.box.col_end);
-    if (b_.reach.elements == 1) {
-      std::string value = Converted(b_, "*(" + Pointer(b_, k, col) + ")");
-      e_.out.Line(b + "[" + number + "] = " + (where.empty() ? value : where + " ? " + value + " : 0") + ";");
-    } else {
-      const std::string to = b_.reach.deep ? Grouped(number) + " * " + std::to_string(b_.reach.elements) : number;
-      Wide(b_, b, to, Pointer(b_, k, col), where);
-    }
-    CloseUnrolled(e_, turns);
-    CloseUnrolled(e_, fragment_.blocks_c());
+  /*! \brief One access to a factor at step `k`, into its registers from `to` on. */
+  void Access(const Readable& r, const std::string& block, const std::string& n, const std::string& k,
+              const std::string& to) {
+    const bool is_a = &r == &a_;
+    const std::string index = Index(is_a, block, n), pointer = is_a ? Pointer(r, index, k) : Pointer(r, k, index);
+    const std::string where = is_a ? Where(index, fragment_.exact_r(), r.slice->rows, r.box.row_begin, r.box.row_end)
+                                   : Where(index, fragment_.exact_c(), r.slice->cols, r.box.col_begin, r.box.col_end);
+    if (r.reach.elements > 1) return Wide(r, to, pointer, where);
+    const std::string value = Converted(r, "*(" + pointer + ")");
+    e_.out.Line(r.part + "[" + to + "] = " + (where.empty() ? value : where + " ? " + value + " : 0") + ";");
   }
 
   /*! \brief One access of several elements into consecutive registers. */
-  void Wide(const Readable& r, const std::string& to, const std::string& from, const std::string& pointer,
-            const std::string& where) {
+  void Wide(const Readable& r, const std::string& to, const std::string& pointer, const std::string& where) {
     e_.needs.Core("vec");
     e_.needs.Core("load_vec");
     const std::string type = std::string(r.type->stored), n = std::to_string(r.reach.elements);
@@ -295,31 +317,25 @@ class FmaPrinter {
     e_.out.Line("const vec<" + type + ", " + n + "> " + piece + " = load_vec<" + type + ", " + n + ">(" + pointer +
                 ");");
     e_.out.Line("#pragma unroll");
-    e_.out.Line("for (int " + c + " = 0; " + c + " < " + n + "; ++" + c + ") " + to + "[" + from + " + " + c +
-                "] = " + Converted(r, piece + ".v[" + c + "]") + ";");
+    const std::string each = "for (int " + c + " = 0; " + c + " < " + n + "; ++" + c + ") " + r.part + "[" +
+                             (to == "0" ? "" : to + " + ") + c + "] = ";
+    e_.out.Line(each + Converted(r, piece + ".v[" + c + "]") + ";");
     e_.out.Close();
     if (where.empty()) return;
     e_.out.Open("else");
     e_.out.Line("#pragma unroll");
-    e_.out.Line("for (int " + c + " = 0; " + c + " < " + n + "; ++" + c + ") " + to + "[" + from + " + " + c +
-                "] = 0;");
+    e_.out.Line(each + "0;");
     e_.out.Close();
   }
 
-  void Multiply(const std::string& a, const std::string& b, const std::string& q) {
-    std::string i = OpenUnrolled(e_, "i", fragment_.blocks_r()), r = OpenUnrolled(e_, "r", fragment_.layout.vec_r);
-    std::string j = OpenUnrolled(e_, "j", fragment_.blocks_c()), c = OpenUnrolled(e_, "c", fragment_.layout.vec_c);
-    std::string row = Number(i, fragment_.layout.vec_r, r);
-    auto at = [&q](const Readable& r, const std::string& number) {
-      return r.reach.deep ? Grouped(number) + " * " + std::to_string(r.reach.elements) + " + " + q : number;
+  /*! \brief The sum of register (i, r) of the rows and (j, c) of the columns goes on by step `q`. */
+  void Multiply(const std::string& i, const std::string& r, const std::string& j, const std::string& c,
+                const std::string& q) {
+    auto factor = [&](const Readable& f, const std::string& block, const std::string& n) {
+      return f.part + "[" + (&f == streamed_ ? q : Register(f, Number(block, SideOf(f).second, n), q)) + "]";
     };
-    std::string x = a + "[" + at(a_, row) + "]", y = b + "[" + at(b_, Number(j, fragment_.layout.vec_c, c)) + "]";
-    std::string sum = sums_.At(i, j, r, c);
-    e_.out.Line(sum + " = " + Sum(x, y, sum) + ";");
-    CloseUnrolled(e_, fragment_.layout.vec_c);
-    CloseUnrolled(e_, fragment_.blocks_c());
-    CloseUnrolled(e_, fragment_.layout.vec_r);
-    CloseUnrolled(e_, fragment_.blocks_r());
+    const std::string sum = sums_.At(i, j, r, c);
+    e_.out.Line(sum + " = " + Sum(factor(a_, i, r), factor(b_, j, c), sum) + ";");
   }
 
   std::string Sum(const std::string& x, const std::string& y, const std::string& sum) {
@@ -340,30 +356,14 @@ class FmaPrinter {
   Layout layout_;
   Fragment fragment_;
   Readable a_, b_;
+  /*! \brief The factor of which a piece at a time is in registers, if any. */
+  const Readable* streamed_ = nullptr;
   Regs sums_;
   int64_t depth_, step_ = 1;
   bool accumulate_ = false, direct_ = false;
 };
 
 }  // namespace
-
-std::vector<TileAccess> FmaReads(const Plan& plan, const IOp& iop, int source) {
-  const ISlice slice = iop->sources[source], target = iop->targets[0];
-  const bool is_a = source == 0;
-  const Fragment sums(SumsOf(plan, iop), target->rows, target->cols);
-  const Reach reach = WidestOf(plan, slice, is_a, sums);
-  // the lanes' places along the side that the factor shares with the result; the other side is the step
-  const Fragment own = is_a ? Fragment(sums.layout, sums.rows, 1) : Fragment(sums.layout, 1, sums.cols);
-  std::vector<TileAccess> out;
-  for (const TileAccess& one : AccessesOf(own, reach.deep ? 1 : reach.elements, is_a)) {
-    for (int64_t k = 0; k < (is_a ? slice->cols : slice->rows); k += reach.deep ? reach.elements : 1) {
-      out.push_back(one);
-      out.back().elements = reach.elements;
-      for (auto& [row, col] : out.back().at) (is_a ? col : row) = k;
-    }
-  }
-  return out;
-}
 
 void EmitFma(Emitter& e, const IOp& iop) { FmaPrinter(e, iop).Print(); }
 

@@ -102,6 +102,15 @@ def test_fp32_is_rounded_only_where_the_graph_allows_it() -> None:
     assert "mma" not in text.split("extern")[-1]
 
 
+def test_deep_reads_leave_registers_for_the_sums() -> None:
+    """Of 16 rows and 4 columns in a lane, 4 elements deep, b is held and a streamed: 16 + 4, not 80."""
+    text = str(lower(Product(4096, 4096, 64, "float32", b_transposed=True).graph()))
+    assert "reg<float, 64> product_local;" in text
+    assert "reg<float, 4> a_part;" in text and "reg<float, 16> b_part;" in text
+    # 64 sums and 4 elements: a turn has all the multiply-adds that may stand one after the other
+    assert "#pragma unroll 1\n" in text
+
+
 def test_an_instruction_that_the_architecture_lacks_is_not_printed() -> None:
     """fp8 on an A100 runs on fused multiply-adds."""
     text, _ = check(Product(32, 32, 32, "float8_e4m3fn"), "a100")
