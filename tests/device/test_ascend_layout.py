@@ -51,6 +51,13 @@ def test_sums_of_a_tail_skip_what_the_mask_leaves_out() -> None:
     np.testing.assert_array_equal(got[:3], [x[:8].max(), x[8:12].max(), 9])
 
 
+def test_rows_that_follow_each_other_in_memory_stay_apart() -> None:
+    """Repeats of 16 lanes, two blocks apart: memory goes on without a gap, the lanes do not."""
+    x = numbers("float32", 256)
+    got = computed(f"  Duplicate(c, 0.0f, 64); {ALL} WholeReduceSum(c, a, 16, 16, 1, 1, 2);", x, x, out=64)
+    np.testing.assert_array_equal(got[:16], tree(x.reshape(16, 16)))
+
+
 def test_maximum_with_its_place() -> None:
     x = numbers("float32", 128)
     x[17] = x[40] = 77
