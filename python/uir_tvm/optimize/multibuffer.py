@@ -124,7 +124,7 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
     body = _with(graph.body, str(loop.var), replaced)
     result = graph.replace(body=body, pointers=_pointers(graph, body, buffers))
     if graph.hardware.sram_bytes > 0:  # where reg is scarce, the copies of the body shall not share it
-        from ..target.webs import rename
+        from .webs import rename
 
         result = rename(result)
     units = int(graph.num_units)

@@ -19,7 +19,8 @@ apart to the next block; every slice keeps its elements.
 
 Exact: each slice is a set of whole strides of P plus a place within a row, proved for all units and
 iterations, so that no two elements meet.  An elementwise iOp over several rows as one takes them as rows, and
-its bounds on columns, if they cut between rows, become bounds on rows.  Left alone: a pointer with a slice
+its bounds on columns, if they cut between rows, become bounds on rows.  Where a pointer holds values with
+rows of different lengths in turn, each value gets a pointer of its own.  Left alone: a pointer with a slice
 that is neither; single columns, which stay dense; everything, if the tiles would not fit.
 """
 
@@ -34,6 +35,7 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..verify.expr import expr
 from .edit import edited, with_slices
 from .figures import fits
+from .webs import rename
 
 #: iOps whose operands may be seen as one row or as several: each element is computed by itself.
 ELEMENTWISE = frozenset(("move", "fill", "unary", "binary", "compare", "select", "cast"))
@@ -44,6 +46,27 @@ def run(graph: IGraph) -> IGraph:
     block = int(graph.hardware.figures.get("row_align_bytes", 0))
     if block == 0:
         return graph
+    best = _apart_where_it_fits(graph, block)
+    if _left(best, block) == 0:
+        return best
+    # values that one pointer holds in turn may have rows of different lengths
+    parted = _apart_where_it_fits(rename(graph), block)
+    return parted if _left(parted, block) < _left(best, block) and fits(parted) else best
+
+
+def _left(graph: IGraph, block: int) -> int:
+    """How many pointers have rows that do not start at blocks."""
+    pieces: dict[str, list[ISlice]] = {}
+    for iop, _ in graph.walk():
+        for piece in iop.slices():
+            if piece.pointer.level == "reg":
+                pieces.setdefault(str(piece.pointer.name), []).append(piece)
+    rows = {name: _row_of(some) for name, some in pieces.items()}
+    widths = {str(p.name): bytes_of(str(p.dtype)) for p in graph.pointers}
+    return sum(row is not None and row * widths[name] % block != 0 for name, row in rows.items())
+
+
+def _apart_where_it_fits(graph: IGraph, block: int) -> IGraph:
     candidates = [str(p.name) for p in graph.pointers if p.level == "reg"]
     every = _pitched_all(graph, candidates, block)
     if every is graph or fits(every):

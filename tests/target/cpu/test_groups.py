@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from uir_tvm.igraph import IGraph
+from uir_tvm.optimize.webs import rename
 from uir_tvm.target.cpu.actions import action_of
 from uir_tvm.target.cpu.groups import Nest, plan
 from uir_tvm.target.cpu.views import read_through
-from uir_tvm.target.webs import rename
 
 from .support import parsed
 from .test_lower import softmax

@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from uir_tvm.igraph.text import print_iop
+from uir_tvm.optimize.webs import rename
 from uir_tvm.target.cpu.views import read_through
-from uir_tvm.target.webs import rename
 
 from .support import parsed
 

@@ -13,7 +13,7 @@ from ...errors import CodegenError
 from ...igraph.iops import mnemonic
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
 from ...optimize.split import phases
-from ..webs import rename
+from ...optimize.webs import rename
 from .actions import OPAQUE, action_of
 from .address import INDEX, Scope, index
 from .code import KIND, Code

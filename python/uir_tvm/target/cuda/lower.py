@@ -10,9 +10,9 @@ from tvm import tirx
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
 from ...optimize.split import is_barrier, phases
+from ...optimize.webs import rename
 from ..device_kernel import DeviceKernel
 from ..source import check_kind, print_kernels
-from ..webs import rename
 
 #: The printer, in src/codegen/cuda.cc.
 PRINTER = "uir.codegen.cuda"
