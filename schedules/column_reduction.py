@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP
-from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, own_loops, reduction_loops
+from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
@@ -66,13 +66,26 @@ def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
         if not block.is_reduction:
             continue
         reduced = reduction_loops(sch, block.rv)
+        if kept == 1 and space_of(hw).stages > 1:
+            reduced = _rows_at_once(sch, reduced, max(1, elements // columns))
         names = {sch.get(lp).loop_var.name for lp in reduced}
         spatial = [lp for lp in own_loops(sch, block.rv) if sch.get(lp).loop_var.name not in names]
         sch.reorder(*reduced, *spatial)
         if kept == 1:
-            for loop in reduced:
+            serial = reduced[:-1] if space_of(hw).stages > 1 else reduced
+            for loop in serial:
                 sch.annotate(loop, LOOP, 1)
     return sch
+
+
+def _rows_at_once(sch: Schedule, reduced: list[Any], rows: int) -> list[Any]:
+    """The reduced loops with the last one in tiles of so many rows, which one transfer brings."""
+    *outer, last = reduced
+    extent = loop_extent(sch, last)
+    if extent <= rows:
+        return list(reduced)
+    divisor = next((r for r in range(rows, rows // 2, -1) if extent % r == 0), rows)
+    return [*outer, *sch.split(last, [None, divisor])]
 
 
 def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups: int) -> int:

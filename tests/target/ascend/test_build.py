@@ -36,6 +36,12 @@ EXAMPLES = {
     "flat": lambda: from_relax(lambda x, y: op.add(x, y), [(64, 96), (64, 96)], lambda x, y: x + y),
     "tail": lambda: from_relax(lambda x: op.multiply(x, x), [(1000, 777)], lambda x: x * x),
     "row": lambda: from_relax(lambda x, y: op.multiply(x, y), [(300, 256), (256,)], lambda x, y: x * y),
+    "columns": lambda: from_relax(lambda x: op.sum(x, axis=0), [(512, 300)], lambda x: x.sum(0)),
+    "norm": lambda: from_relax(
+        lambda x: op.nn.layer_norm(x, op.ones((256,), "float32"), op.zeros((256,), "float32"), axes=[-1]),
+        [(200, 256)],
+        lambda x: (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5),
+    ),
     "sum": lambda: from_relax(lambda x: op.sum(x, axis=-1), [(200, 512)], lambda x: x.sum(-1)),
 }
 
