@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "api.h"
+#include "elementwise.h"
 #include "ops.h"
 #include "relayout.h"
 #include "spans.h"
@@ -100,7 +101,7 @@ void BroadcastRow(Emitter& e, const Tile& target, const Tile& source) {
 
 void BroadcastCol(Emitter& e, const Tile& target, const Tile& source) {
   Program p;
-  Value made = p.Copy(p.Input(0, target.dtype));
+  Value made = CopyOf(p, p.Input(0, target.dtype), false);
   Tile row = source;
   row.rows = target.rows;
   row.row_stride = 0;
@@ -117,7 +118,7 @@ void EmitBroadcast(Emitter& e, const IOp& iop) {
   Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
   bool words = t.bytes == 2 || t.bytes == 4;
   bool aligned = t.RowsAligned() && t.RowsDense() && (row || (s.align >= kBlockBytes && s.RowsDense()));
-  if (words && aligned && !e.SparesOutside(iop->targets[0])) {
+  if ((words || !row) && aligned && !e.SparesOutside(iop->targets[0])) {
     (row ? BroadcastRow : BroadcastCol)(e, t, s);
     return;
   }

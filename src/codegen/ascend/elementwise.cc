@@ -63,13 +63,6 @@ bool InPairs(Emitter& e, const std::vector<ISlice>& slices) {
   return true;
 }
 
-/*! \brief The same value in another place. */
-Value Copied(Program& p, Value x, bool pairs) {
-  const std::string dtype = p.DtypeOf(x);
-  if (!IsByte(dtype) || pairs) return p.Copy(x);
-  return p.Cast(p.Cast(x, "fp16", "NONE"), dtype == "int8" ? "int8" : "uint8", "RINT");
-}
-
 /*! \brief A bool, or pairs of bytes of 8-bit numbers, as bits: no byte carries into the other. */
 Value ByteBits(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, bool pairs) {
   auto seen = [&](Value v) { return pairs ? p.View(v, "int16") : Widen8(p, v); };
@@ -100,7 +93,7 @@ Value FloatOf(Program& p, const std::string& name, Value x, Value y, double para
 Value Computed(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, double param,
                bool pairs) {
   bool unary = y.id < 0;
-  if (unary && name == "copy") return Copied(p, x, pairs);
+  if (unary && name == "copy") return CopyOf(p, x, pairs);
   if (IsFloat(dtype)) {
     double held = RoundFloat(dtype, param);
     if (!(unary ? HasFloatUnary(name) : HasFloatBinary(name))) return {-1};
@@ -158,6 +151,12 @@ Value Chosen(Program& p, const std::string& dtype, Value flag, Value a, Value b)
 
 }  // namespace
 
+Value CopyOf(Program& p, Value x, bool pairs) {
+  const std::string dtype = p.DtypeOf(x);
+  if (!IsByte(dtype) || pairs) return p.Copy(x);
+  return p.Cast(p.Cast(x, "fp16", "NONE"), dtype == "int8" ? "int8" : "uint8", "RINT");
+}
+
 void EmitUnary(Emitter& e, const IOp& iop) {
   Program p;
   std::string dtype(iop->dtype);
@@ -199,7 +198,7 @@ void EmitSelect(Emitter& e, const IOp& iop) {
 void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source) {
   Program p;
   Value x = p.Input(0, std::string(target->pointer->dtype));
-  RunProgram(e, p, Copied(p, x, InPairs(e, {target, source})), target, {source});
+  RunProgram(e, p, CopyOf(p, x, InPairs(e, {target, source})), target, {source});
 }
 
 void EmitFill(Emitter& e, const IOp& iop) { FillSlice(e, iop->targets[0], (*iop->attrs.find("value")).second); }

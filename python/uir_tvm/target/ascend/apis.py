@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the printer may print of Ascend C: its table (src/codegen/ascend/api_table.cc) as Python data and as text.
+"""What the printer may print of Ascend C: its table (src/codegen/ascend/api_table.cc) as data and as text.
 
-The printer prints nothing that has no row there; each row says where the vendor's public headers and documentation
-have it for dav-2201 (Ascend 910B).
+The printer prints nothing that has no row there; each row says where the vendor's public headers and
+documentation have it for dav-2201 (Ascend 910B).
 """
 
 from __future__ import annotations
@@ -15,10 +15,11 @@ __all__ = ["Api", "markdown", "table"]
 _HEAD = """\
 # Ascend C that the printer prints
 
-Every vendor function, type and enumeration that `uir-ascend` may print, with the element types that it takes on
-dav-2201 (Ascend 910B). The printer reads this table (`src/codegen/ascend/api_table.cc`) and can print nothing else: a
-dtype that a row lacks is a `CodegenError`. `T`, `U` are element types, `LT` and `GT` local and global tensors; a
-range behind a parameter's type is what an integer literal is held to; modes stand behind the types they go with.
+Every vendor function, type and enumeration that `uir-ascend` may print, with the element types that it takes
+on dav-2201 (Ascend 910B). The printer reads this table (`src/codegen/ascend/api_table.cc`) and can print
+nothing else: a dtype that a row lacks is a `CodegenError`. `T`, `U` are element types, `LT` and `GT` local
+and global tensors; a range behind a parameter's type is what an integer literal is held to; modes stand
+behind the types they go with.
 
 This page is made by `python -m uir_tvm.target.ascend.apis`.
 """
@@ -62,7 +63,8 @@ def table() -> list[Api]:
 
 def markdown() -> str:
     """The table as a page of documentation."""
-    lines = [_HEAD, "| name | form | parameters | types | pipe | rules | checked in |", "|---|---|---|---|---|---|---|"]
+    head = "| name | form | parameters | types | pipe | rules | checked in |"
+    lines = [_HEAD, head, "|---|---|---|---|---|---|---|"]
     for row in table():
         cells = (
             f"`{row.name}{row.templates}`",
