@@ -142,7 +142,7 @@ def _with_tiles(hardware: HardwareModel, shrink: int) -> HardwareModel:
         return hardware
     figures = {**dict(hardware.figures), TILE: int(hardware.figures[TILE]) // shrink}
     fields = (getattr(hardware, name) for name in HARDWARE_FIELDS)
-    return HardwareModel(hardware.name, *fields, figures)
+    return HardwareModel(hardware.name, *fields, figures)  # type: ignore[call-arg]
 
 
 def _extract(record: KernelRecord, context: Context) -> IGraph:
