@@ -30,6 +30,8 @@ from .groups import GROUP_FORMS
 RULES = tuple(rule for rule in ALL if rule != "coverage")
 #: Chains of fp32 functions a few ULP apart, and sums of some thousand terms in another order.
 RECIPE_TOLERANCE = 2e-5
+#: Recipes whose example a target refuses, with its reason.
+REFUSED_RECIPES = {"concat": {"uir-ascend": "no 64-bit arithmetic"}}
 #: Targets whose refusals the tables list: they refuse nothing else.
 LISTED = {target for case in CASES.values() for target in case.refused}
 
@@ -99,7 +101,11 @@ def test_recipe(recipe: Any, target: str) -> None:
     hw = hardware.get(None, TARGETS[target].kind)
     graph: IGraph = extract(apply_default(example.func, hw), hw)
     verify(graph)
-    outputs = run_igraph(graph, target, *example.inputs)
+    outputs = refused(
+        lambda: run_igraph(graph, target, *example.inputs), target, REFUSED_RECIPES.get(recipe.HERO, {})
+    )
+    if outputs is None:
+        return
     reference = interpreter.run(graph, *example.inputs)
     for got, same, want in zip(outputs, reference, example.expected, strict=True):
         limit = RECIPE_TOLERANCE * max(1.0, float(np.abs(want).max(initial=0)))

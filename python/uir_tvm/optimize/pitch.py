@@ -50,7 +50,7 @@ def run(graph: IGraph) -> IGraph:
     if _left(best, block) == 0:
         return best
     # values that one pointer holds in turn may have rows of different lengths
-    parted = _apart_where_it_fits(rename(graph), block)
+    parted = _apart_where_it_fits(rename(graph, boxes=True), block)
     return parted if _left(parted, block) < _left(best, block) and fits(parted) else best
 
 
@@ -61,9 +61,8 @@ def _left(graph: IGraph, block: int) -> int:
         for piece in iop.slices():
             if piece.pointer.level == "reg":
                 pieces.setdefault(str(piece.pointer.name), []).append(piece)
-    rows = {name: _row_of(some) for name, some in pieces.items()}
     widths = {str(p.name): bytes_of(str(p.dtype)) for p in graph.pointers}
-    return sum(row is not None and row * widths[name] % block != 0 for name, row in rows.items())
+    return sum(any(step * widths[name] % block for step in _steps(some)) for name, some in pieces.items())
 
 
 def _apart_where_it_fits(graph: IGraph, block: int) -> IGraph:
@@ -111,12 +110,17 @@ def _pitched(graph: IGraph, name: str, block: int) -> IGraph | None:
 
 def _row_of(pieces: Sequence[ISlice]) -> int | None:
     """Elements of a row: the least distance at which a slice has several rows of several elements."""
+    return min(_steps(pieces), default=None)
+
+
+def _steps(pieces: Sequence[ISlice]) -> list[int]:
+    """The distances at which slices have several rows of several elements."""
     steps = [
         max(int(p.row_stride), int(p.col_stride))
         for p in pieces
         if p.rows > 1 and p.cols > 1 and min(p.row_stride, p.col_stride) == 1
     ]
-    return min((step for step in steps if step > 1), default=None)
+    return [step for step in steps if step > 1]
 
 
 def _moved(iop: IOp, new: IPointer, row: int, pitch: int, extents: Mapping[str, int]) -> IOp | None:

@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from .definitions import place, valid
 
 
 @attrs.define
@@ -29,8 +30,11 @@ class _Use:
     body: int
 
 
-def rename(graph: IGraph) -> IGraph:
-    """The graph with a pointer for every value that does not depend on what its pointer held before."""
+def rename(graph: IGraph, boxes: bool = False) -> IGraph:
+    """The graph with a pointer for every value that does not depend on what its pointer held before.
+
+    ``boxes`` also takes a first value of which only a valid box is written, if nothing but that box is read.
+    """
     uses: dict[str, list[_Use]] = {}
     blocked: set[str] = set()
     iops: list[IOp] = []
@@ -49,7 +53,7 @@ def rename(graph: IGraph) -> IGraph:
     for pointer in graph.pointers:
         if pointer.level != "reg" or pointer.name in blocked or pointer.name not in uses:
             continue
-        for number, web in enumerate(_webs(uses[pointer.name], iops)):
+        for number, web in enumerate(_webs(uses[pointer.name], iops, boxes)):
             if number == 0:
                 continue
             fresh = IPointer(
@@ -79,22 +83,23 @@ def _in_order(body: Sequence[Any], number: Iterator[int] | None = None) -> Itera
             yield node, run
 
 
-def _webs(uses: list[_Use], iops: list[IOp]) -> list[list[_Use]]:
+def _webs(uses: list[_Use], iops: list[IOp], boxes: bool) -> list[list[_Use]]:
     """The uses in groups that share no value; one group where that cannot be told."""
     bodies = list(dict.fromkeys(use.body for use in uses))
     if len(bodies) > 1:
         runs = [[use for use in uses if use.body == body] for body in bodies]
         if not all(_makes_its_own(run, iops) for run in runs):
             return [uses]
-        return [web for run in runs for web in _webs(run, iops)]
+        return [web for run in runs for web in _webs(run, iops, boxes)]
     spans = [_span(use.piece) for use in uses]
     if any(span is None for span in spans):
         return [uses]
     webs: list[list[_Use]] = []
     extents: list[tuple[int, int]] = []
-    for use, span in zip(uses, spans, strict=True):
+    for number, (use, span) in enumerate(zip(uses, spans, strict=True)):
         assert span is not None
         fresh = use.side == "target" and _overwrites(use, iops[use.position])
+        fresh = fresh or (boxes and number == 0 and _fills_a_box(uses, iops))
         if fresh:
             webs.append([use])
             extents.append(span)
@@ -126,6 +131,20 @@ def _span(piece: ISlice) -> tuple[int, int] | None:
     steps = [(piece.rows - 1) * piece.row_stride, (piece.cols - 1) * piece.col_stride]
     start = piece.offset.constant
     return start + sum(min(s, 0) for s in steps), start + sum(max(s, 0) for s in steps)
+
+
+def _fills_a_box(uses: list[_Use], iops: list[IOp]) -> bool:
+    """Whether the first use writes a valid box, and all until the next value use that box alone."""
+    first, *others = uses
+    iop = iops[first.position]
+    if first.side != "target" or iop.op == "scatter" or iop.attrs.get("accumulate"):
+        return False
+    for use in others:
+        if use.side == "target" and _overwrites(use, iops[use.position]):
+            return True
+        if (place(use.piece), valid(use.piece)) != (place(first.piece), valid(first.piece)):
+            return False
+    return True
 
 
 def _overwrites(use: _Use, iop: IOp) -> bool:
