@@ -177,9 +177,11 @@ def _inside(piece: ISlice, pointer: IPointer, row: int, extents: Mapping[str, in
         return True
     place = piece.offset - _rows(piece.offset, row) * row
     low, high = expr(place).interval(extents)
-    for count, step in ((piece.rows, piece.row_stride), (piece.cols, piece.col_stride)):
+    sides = ((piece.rows, piece.row_stride, piece.row_end), (piece.cols, piece.col_stride, piece.col_end))
+    for count, step, end in sides:
         if step % row != 0:
-            reach = (int(count) - 1) * int(step)
+            present = int(count) if end is None or not end.is_constant else min(int(count), int(end.constant))
+            reach = max(present - 1, 0) * int(step)
             low, high = low + min(reach, 0), high + max(reach, 0)
     return low >= 0 and high < row
 

@@ -13,9 +13,11 @@
 
 #include "../number.h"
 #include "api.h"
+#include "fill.h"
 #include "functions.h"
 #include "ops.h"
 #include "spans.h"
+#include "store.h"
 
 namespace uir {
 namespace codegen {
@@ -201,7 +203,17 @@ void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source) {
   RunProgram(e, p, CopyOf(p, x, InPairs(e, {target, source})), target, {source});
 }
 
-void EmitFill(Emitter& e, const IOp& iop) { FillSlice(e, iop->targets[0], (*iop->attrs.find("value")).second); }
+void EmitFill(Emitter& e, const IOp& iop) {
+  const ISlice& target = iop->targets[0];
+  const ffi::Any value = (*iop->attrs.find("value")).second;
+  if (target->pointer->level != "dram") {
+    FillSlice(e, target, value);
+    return;
+  }
+  Tile to = e.TileOf(target), work = e.Work(to.dtype, to.rows, to.cols);
+  FillTile(e, work, value);
+  Store(e, to, work);
+}
 
 void FillSlice(Emitter& e, const ISlice& target, const ffi::Any& value) {
   Program p;
