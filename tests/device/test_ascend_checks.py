@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import attrs
 import numpy as np
 import pytest
+
+from tests.device import ascend_texts as texts
 
 ALL = texts.ALL
 #: A tile of 64 floats, loaded.

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import numpy as np
 import pytest
+
+from tests.device import ascend_texts as texts
 
 C = {"float16": "half", "float32": "float", "int8": "int8_t"}
 

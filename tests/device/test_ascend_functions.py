@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import numpy as np
 import pytest
 import scipy.special
-from test_ascend_vector import C, computed
+
+from tests.device import ascend_texts as texts
+from tests.device.test_ascend_vector import C, computed
 
 FUNCTIONS = {"Tanh": np.tanh, "Sin": np.sin, "Cos": np.cos, "Erf": scipy.special.erf}
 WORK = "  LocalTensor<uint8_t> w = ub.GetWithOffset<uint8_t>({}, 49152);\n"

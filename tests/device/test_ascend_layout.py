@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import numpy as np
 import pytest
-from test_ascend_vector import C, computed, numbers
+
+from tests.device import ascend_texts as texts
+from tests.device.test_ascend_vector import C, computed, numbers
 
 ALL = texts.ALL
 

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import tvm_ffi
 import uir_tvm  # noqa: F401  (loads the printer)
 from uir_tvm.device import ascend
+
+from tests.device import ascend_texts as texts
 
 
 def test_every_name_of_the_printers_table_is_declared() -> None:

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import numpy as np
 import pytest
+
+from tests.device import ascend_texts as texts
 
 #: Two tiles through two places of the UB: loads run ahead of the vector unit, stores behind it.
 PIPELINE = """  LocalTensor<float> t[2] = {ub.GetWithOffset<float>(64, 0), ub.GetWithOffset<float>(64, 256)};

@@ -3,10 +3,11 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import numpy as np
 import pytest
 from uir_tvm.hardware import ascend_costs
+
+from tests.device import ascend_texts as texts
 
 CLOCK = texts.DEVICE["figures"]["clock_hz"]
 HBM = texts.DEVICE["figures"]["dram_bytes_per_second"]

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
-import ascend_texts as texts
 import numpy as np
 import pytest
+
+from tests.device import ascend_texts as texts
 
 ALL = texts.ALL
 C = {"float32": "float", "float16": "half", "int32": "int32_t", "int16": "int16_t", "uint16": "uint16_t"}

@@ -18,9 +18,9 @@
 #include <string>
 #include <vector>
 
+#include "../uses.h"
 #include "bulk.h"
 #include "plan.h"
-#include "../uses.h"
 
 namespace uir {
 namespace codegen {

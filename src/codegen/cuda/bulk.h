@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "plan.h"
 #include "../uses.h"
+#include "plan.h"
 
 namespace uir {
 namespace codegen {

@@ -75,11 +75,13 @@ Intrinsic LdMatrix(int count, bool transposed) {
  */
 Intrinsic Mma(const std::string& name, int arch, const std::string& instruction, const std::string& sum) {
   const std::string c = sum == "float" ? "\"+f\"" : "\"+r\"";
-  return {name,
-          arch,
-          false,
-          {},
-          "template <int STEP = 1>\n" + Wrapper("void " + name + "(" + sum + "* low, " + sum + "* high, const uint32_t* a, const uint32_t* b)",
+  return {
+      name,
+      arch,
+      false,
+      {},
+      "template <int STEP = 1>\n" +
+          Wrapper("void " + name + "(" + sum + "* low, " + sum + "* high, const uint32_t* a, const uint32_t* b)",
                   "  asm volatile(\"" + instruction +
                       " \"\n               \"{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\"\n"
                       "               : " +

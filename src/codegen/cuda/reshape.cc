@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "piece.h"
 #include "../uses.h"
+#include "piece.h"
 
 namespace uir {
 namespace codegen {

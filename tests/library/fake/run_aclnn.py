@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs library operators on what stands for an Ascend NPU, in a process of its own: a runtime is loaded once.
 
-``run_aclnn.py`` reads cases as JSON from standard input, and writes their results to the folder of its argument:
-``.npy`` files, or the error of a case as ``.txt``.
+``run_aclnn.py`` reads cases as JSON from standard input, and writes their results to the folder of its
+argument: ``.npy`` files, or the error of a case as ``.txt``.
 """
 
 from __future__ import annotations
