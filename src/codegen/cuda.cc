@@ -8,32 +8,14 @@
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
-#include <algorithm>
-
 #include "cuda/kernel.h"
+#include "printed.h"
 
 namespace uir {
 namespace codegen {
 namespace cuda {
 
 namespace {
-
-using Record = ffi::Map<ffi::String, ffi::Any>;
-
-ffi::Array<ffi::String> Strings(const std::vector<std::string>& texts) {
-  ffi::Array<ffi::String> out;
-  for (const std::string& text : texts) out.push_back(text);
-  return out;
-}
-
-Record LaunchOf(const Kernel& kernel) {
-  return {{"name", ffi::String(kernel.name)},
-          {"grid", kernel.grid},
-          {"block", kernel.block},
-          {"shared_bytes", kernel.shared_bytes},
-          {"cooperative", kernel.cooperative},
-          {"params", Strings(kernel.params)}};
-}
 
 /*!
  * \brief The whole source of an operator.
@@ -44,25 +26,18 @@ Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
   Needs needs;
   Names names(Reserved());
   std::string body;
-  ffi::Array<ffi::Any> kernels, workspace;
-  Record report, workspaces;
+  Printed printed;
   for (const IGraph& graph : graphs) {
     Kernel kernel = PrintKernel(graph, names.Fresh(std::string(name)), &needs);
     body += "\n" + kernel.text;
-    kernels.push_back(LaunchOf(kernel));
-    report.Set(kernel.name, Strings(kernel.notes));
-    for (const IPointer& pointer : graph->pointers) {
-      bool owned = pointer->level == "dram" && pointer->role == "tmp";
-      bool used =
-          std::find(kernel.params.begin(), kernel.params.end(), std::string(pointer->name)) != kernel.params.end();
-      if (!owned || !used || workspaces.count(pointer->name)) continue;
-      int64_t bytes = pointer->size * TypeOf(std::string(pointer->dtype)).bytes;
-      workspaces.Set(pointer->name, bytes);
-      workspace.push_back(Record{{"name", pointer->name}, {"bytes", bytes}});
-    }
+    Record launch{{"grid", kernel.grid},
+                  {"block", kernel.block},
+                  {"shared_bytes", kernel.shared_bytes},
+                  {"cooperative", kernel.cooperative}};
+    printed.Add(graph, kernel.name, kernel.params, launch, kernel.notes,
+                [](const std::string& dtype) -> int64_t { return TypeOf(dtype).bytes; });
   }
-  return {
-      {"source", ffi::String(needs.Text() + body)}, {"kernels", kernels}, {"workspace", workspace}, {"report", report}};
+  return printed.Take(needs.Text() + body);
 }
 
 }  // namespace

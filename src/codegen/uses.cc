@@ -145,5 +145,21 @@ std::string Describe(const IOp& iop) {
   return text + (extra.empty() ? "" : "  [" + extra + "]");
 }
 
+bool StretchesAreApart(const std::vector<const Use*>& uses) {
+  int stretch = -2;
+  std::string box;
+  for (const Use* use : uses) {
+    int now = use->loops.empty() ? -1 : use->path[0];
+    std::string own = BoxText(use->slice);
+    if (now != stretch) {
+      if (!use->write || use->reads_too) return false;
+      stretch = now;
+      box = own;
+    }
+    if (own != box) return false;
+  }
+  return true;
+}
+
 }  // namespace codegen
 }  // namespace uir

@@ -41,6 +41,12 @@ struct Use {
 /*! \brief All slices in program order, sources before targets. */
 std::vector<Use> UsesOf(const IGraph& graph);
 
+/*!
+ * \brief Whether every stretch of the graph (a loop, or what stands between two) that uses a pointer writes it first
+ * and uses it in one box throughout: then no stretch sees what another left, and may spoil what it does not use.
+ */
+bool StretchesAreApart(const std::vector<const Use*>& uses);
+
 /*! \brief The variables of a graph (pid and every loop) with their ranges; texts are their names. */
 Scope ScopeOf(const IGraph& graph);
 

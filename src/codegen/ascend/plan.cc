@@ -29,26 +29,6 @@ bool WritesAll(const Use& use) {
          use.slice->rows * use.slice->cols == use.slice->pointer->size;
 }
 
-/*!
- * \brief Whether every stretch of the graph (a loop, or what stands between two) that uses a pointer writes it first
- * and uses it in one box throughout: then no stretch sees what another left, and may spoil what it does not use.
- */
-bool StretchesAreApart(const std::vector<const Use*>& uses) {
-  int stretch = -2;
-  std::string box;
-  for (const Use* use : uses) {
-    int now = use->loops.empty() ? -1 : use->path[0];
-    std::string own = BoxText(use->slice);
-    if (now != stretch) {
-      if (!use->write || use->reads_too) return false;
-      stretch = now;
-      box = own;
-    }
-    if (own != box) return false;
-  }
-  return true;
-}
-
 /*! \brief A move from global memory. */
 bool IsLoad(const Use& use) {
   return use.write && use.iop->op == "move" && use.iop->sources[0]->pointer->level == "dram";

@@ -178,35 +178,29 @@ void DataCopy(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const Nd2Nz
   uir_ascendc_nd2nz(&copy, at.line());
 }
 
+/*! \brief LoadData of fractals, from L1 or from global memory. */
+inline void uir_load_2d(const UirTensor& dst, const UirTensor& src, const LoadData2DParams& params, Site at) {
+  UirLoad load{dst,
+               src,
+               params.startIndex,
+               params.repeatTimes,
+               params.srcStride,
+               params.dstGap,
+               0,
+               params.ifTranspose,
+               0,
+               static_cast<int32_t>(params.addrMode)};
+  uir_ascendc_load(&load, at.line());
+}
 template <typename T>
 void LoadData(const LocalTensor<T>& dst, const LocalTensor<T>& src, const LoadData2DParams& loadDataParams,
               Site at = Site::Here()) {
-  UirLoad load{dst.uir_tensor(),
-               src.uir_tensor(),
-               loadDataParams.startIndex,
-               loadDataParams.repeatTimes,
-               loadDataParams.srcStride,
-               loadDataParams.dstGap,
-               0,
-               loadDataParams.ifTranspose,
-               0,
-               static_cast<int32_t>(loadDataParams.addrMode)};
-  uir_ascendc_load(&load, at.line());
+  uir_load_2d(dst.uir_tensor(), src.uir_tensor(), loadDataParams, at);
 }
 template <typename T>
 void LoadData(const LocalTensor<T>& dst, const GlobalTensor<T>& src, const LoadData2DParams& loadDataParams,
               Site at = Site::Here()) {
-  UirLoad load{dst.uir_tensor(),
-               src.uir_tensor(),
-               loadDataParams.startIndex,
-               loadDataParams.repeatTimes,
-               loadDataParams.srcStride,
-               loadDataParams.dstGap,
-               0,
-               loadDataParams.ifTranspose,
-               0,
-               static_cast<int32_t>(loadDataParams.addrMode)};
-  uir_ascendc_load(&load, at.line());
+  uir_load_2d(dst.uir_tensor(), src.uir_tensor(), loadDataParams, at);
 }
 template <typename T>
 void LoadDataWithTranspose(const LocalTensor<T>& dst, const LocalTensor<T>& src,
