@@ -163,7 +163,7 @@ def test_override_changes_the_result(tmp_path: pathlib.Path) -> None:
 
 def test_targets_and_doctor() -> None:
     rows = json.loads(ok("targets", "--json").stdout)
-    models = {"uir-cpu": "host", "uir-cuda": "h200", "uir-ascend": "910b2"}
+    models = {"uir-cpu": "host", "uir-cuda": "h200", "uir-ascend": "910b2", "uir-bang": "mlu370-x8"}
     assert [row["target"] for row in rows] == list(models)
     assert all(models[row["target"]] in row["hardware models"] for row in rows)
     assert all(row["state"].startswith("ready (") for row in rows[1:])

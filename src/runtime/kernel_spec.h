@@ -48,7 +48,7 @@ struct LaunchSpec {
 struct KernelSpec {
   /*! \brief The function's name. */
   std::string entry;
-  /*! \brief Kind of the hardware: "cuda", "ascend". */
+  /*! \brief Kind of the hardware: "cuda", "ascend", "bang". */
   std::string kind;
   /*! \brief What the source is printed for: "sm_90a". */
   std::string arch;

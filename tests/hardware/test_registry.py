@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from uir_tvm import hardware
 from uir_tvm.errors import TargetError
+from uir_tvm.hardware.rates import rates_of
 from uir_tvm.igraph import from_json
 
 
@@ -60,6 +61,27 @@ def test_ascend_limits_hold_together(name: str) -> None:
     assert model.reg_bytes % f["reg_align"] == 0 and f["row_align_bytes"] == f["reg_align"] == 32
     assert f["transfer_bytes"] % f["line_bytes"] == 0 and f["transfer_bytes"] < f["tile_bytes"]
     assert f["arch"] == "dav-2201"
+
+
+@pytest.mark.parametrize("name", hardware.names("bang"))
+def test_bang_limits_hold_together(name: str) -> None:
+    """Kernels leave the compiler its part of NRAM and SRAM, tiles leave room for work buffers."""
+    model = hardware.get(name, "bang")
+    f = model.figures
+    assert (model.num_groups, model.num_units) == (f["clusters"], f["cores_per_cluster"])
+    assert model.reg_bytes == f["nram_bytes"] - f["reserve_bytes"] > f["tile_bytes"]
+    assert model.sram_bytes == f["sram_bytes"] - f["reserve_bytes"]
+    assert model.reg_bytes % f["reg_align"] == 0 and f["line_bytes"] == model.vector_bytes == 128
+    assert f["transfer_bytes"] < f["tile_bytes"] and f["sram_units"] == model.num_units
+    assert set(f["unknown"]) <= set(f), "what is unknown has a default"
+
+
+def test_what_is_not_published_is_marked() -> None:
+    """A guess never passes for a figure: the model says which they are, and its rates repeat it."""
+    assert {"clusters", "clock_hz"} <= set(hardware.get("mlu590", "bang").figures["unknown"])
+    assert "clusters" not in hardware.get("mlu370-x8", "bang").figures["unknown"]
+    rates = rates_of(hardware.get("mlu590", "bang"))
+    assert "assumed" in rates.operations.source and "assumed" in rates.contract.source
 
 
 def test_unknown_model_lists_the_known_ones():

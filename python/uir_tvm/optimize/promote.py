@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..verify import initialised
 from ..verify.access import Access, Program
+from ..verify.placement import sram_bytes
 from . import dead
 from .edit import edited, with_slices
 from .examples import HARDWARE
@@ -111,8 +112,9 @@ def _promoted(graph: IGraph, name: str) -> IGraph:
 def _levels(graph: IGraph, level: str) -> Iterator[tuple[str, int, int]]:
     """(level, owners, units of an owner) that are closer than ``level``, closest first."""
     yield "reg", int(graph.num_parallel), 1
-    if level == "dram" and graph.hardware.sram_bytes and graph.num_units <= graph.hardware.num_units:
-        yield "sram", int(graph.num_groups), int(graph.num_units)
+    units = int(graph.num_units)
+    if level == "dram" and sram_bytes(graph.hardware, units) and units <= graph.hardware.num_units:
+        yield "sram", int(graph.num_groups), units
 
 
 def _is_viewed(program: Program, name: str) -> bool:

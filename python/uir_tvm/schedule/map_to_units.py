@@ -25,7 +25,7 @@ from .blocks import (
     reduction_loops,
 )
 from .hardware_of import check_group, hardware_for
-from .space import units_of
+from .space import groups_at_once, units_of
 from .transaction import primitive
 
 
@@ -164,8 +164,8 @@ def _split_roles(
 
 
 def _units(hw: HardwareModel, num_groups: int | None, num_units: int | None) -> tuple[int, int]:
-    groups = hw.num_groups if num_groups is None else int(num_groups)
     units = units_of(hw) if num_units is None else int(num_units)
+    groups = groups_at_once(hw, max(1, units)) if num_groups is None else int(num_groups)
     if groups < 1 or units < 1:
         raise ScheduleError(
             f"({groups}, {units}) units are not possible.",

@@ -17,7 +17,7 @@ from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
 from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
 from .map_to_units import map_to_units
-from .space import space_of
+from .space import groups_at_once, space_of
 
 #: What a transcendental function counts for in that sum.
 EXPENSIVE_WORK = 8
@@ -45,12 +45,12 @@ def total_work(blocks: Sequence[BlockInfo]) -> int:
     )
 
 
-def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
-    """How many groups are worth waking; a schedule takes no more than its tiles fill."""
+def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo], units: int | None = None) -> int:
+    """How many groups of ``units`` are worth waking; a schedule takes no more than its tiles fill."""
     space = space_of(hw)
     if total_work(blocks) < space.serial_work:
         return 1
-    return hw.num_groups if space.groups is None else space.groups
+    return groups_at_once(hw, units) if space.groups is None else space.groups
 
 
 def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:

@@ -82,13 +82,14 @@ def schedule_columns(sch: Schedule, hw: HardwareModel, tiles: int, columns: int)
     inner = {
         _share(sch, block, loop, sharing, partials) for block, loop in zip(reductions, longest, strict=True)
     }
+    units = max(units_of(hw), sharing.size)
     nest = map_chain(
         sch,
         hw,
         tiles,
         (1, sharing.columns),
-        num_groups=groups_for(hw, leaf_blocks(sch)),
-        num_units=max(units_of(hw), sharing.size),
+        num_groups=groups_for(hw, leaf_blocks(sch), units),
+        num_units=units,
         split_columns=True,
         group_size=sharing.size,
         share=0,

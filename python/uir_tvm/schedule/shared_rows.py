@@ -98,13 +98,14 @@ def schedule_shared(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharin
         staged = _stage_operands(sch, hw, rows, sharing)
     for block in reductions:
         _share_reduction(sch, block, sharing, partials)
+    units = max(units_of(hw), sharing.size)
     nest = map_chain(
         sch,
         hw,
         rows,
         (1, sharing.columns),
-        num_groups=groups_for(hw, leaf_blocks(sch)),
-        num_units=max(units_of(hw), sharing.size),
+        num_groups=groups_for(hw, leaf_blocks(sch), units),
+        num_units=units,
         group_size=sharing.size,
         share=sharing.part,
     )

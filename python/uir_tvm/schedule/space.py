@@ -116,7 +116,24 @@ ASCEND = TileSpace(
     stages=2,
     even=True,
 )
-SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND}
+#: A core with a software-managed memory that loads and stores while it computes.  A transposed tile has
+#: transfers of 128 bytes or more on both sides.
+BANG = TileSpace(
+    serial_work=0,
+    groups=None,
+    tiles_per_unit=4,
+    flat_tile=1 << 20,
+    wide_values=True,
+    value_bytes=4,
+    least_columns=128,
+    least_tile=0,
+    row_values=0,
+    sets=(1,),
+    transposed={1: (128, 256), 2: (128, 128), 4: (128, 128), 8: (64, 64)},
+    stages=2,
+    even=True,
+)
+SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "bang": BANG}
 
 
 def space_of(hw: HardwareModel) -> TileSpace:
@@ -164,7 +181,16 @@ def units_of(hw: HardwareModel) -> int:
     return int(hw.figures.get("group_units", hw.num_units))
 
 
+def groups_at_once(hw: HardwareModel, units: int | None = None) -> int:
+    """Groups of so many units (default: `units_of`) that run at the same time.
+
+    A model that prefers groups of fewer units than a processor has (`group_units`) takes several to each; one
+    that counts the processors that do so (``sms``) says how many.
+    """
+    held = hw.num_units // (units_of(hw) if units is None else units) if "group_units" in hw.figures else 1
+    return int(hw.figures.get("sms", hw.num_groups * max(1, int(held))))
+
+
 def busy_units(hw: HardwareModel) -> int:
     """Units that run at the same time: those that the processors hold, or all of the groups."""
-    processors = int(hw.figures.get("sms", hw.num_groups))
-    return processors * units_of(hw)
+    return groups_at_once(hw) * units_of(hw)

@@ -8,14 +8,17 @@ from typing import Any
 
 import attrs
 
-from ..hardware import ascend_costs
+from ..hardware import ascend_costs, bang_costs
 from ..igraph.dtypes import dtype_of
 from ..igraph.nodes import HardwareModel, IGraph, IPointer
 
 #: Kind of hardware -> end of the name of a file that holds text for it.
-SUFFIXES: Mapping[str, str] = {"cuda": ".cu", "ascend": ".cpp"}
+SUFFIXES: Mapping[str, str] = {"cuda": ".cu", "ascend": ".cpp", "bang": ".mlu"}
 #: Kind of hardware -> what its instructions cost, where its host model counts time.
-COSTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {"ascend": ascend_costs.as_data}
+COSTS: Mapping[str, Callable[[], Mapping[str, Any]]] = {
+    "ascend": ascend_costs.as_data,
+    "bang": bang_costs.as_data,
+}
 
 
 @attrs.frozen

@@ -127,12 +127,18 @@ _ASCEND_WITHOUT = {
     "pad": "there is no sram in which units would stage tiles",
 }
 
+_BANG_WITHOUT = {
+    "matrix_unit": "a core multiplies what lies in its own memories; the printer stages right operands",
+    "pitch": "vector functions and copies take rows from any address",
+}
+
 TARGETS: Mapping[str, TargetSpec] = {
     spec.name: spec
     for spec in (
         TargetSpec("uir-cpu", "cpu", "cpu", (Place("cpu", "llvm", "cpu", _cpu_config),), _CPU_WITHOUT),
         TargetSpec("uir-cuda", "cuda", "cuda", "cuda.places", _CUDA_WITHOUT),
         TargetSpec("uir-ascend", "ascend", "ascend", "ascend.places", _ASCEND_WITHOUT),
+        TargetSpec("uir-bang", "bang", "bang", "bang.places", _BANG_WITHOUT),
     )
 }
 
@@ -220,10 +226,23 @@ def describe() -> list[dict[str, str]]:
                 "hardware models": ", ".join(hardware.names(spec.kind)),
                 "default": f"{hw.name}: {hw.num_groups} groups x {hw.num_units} units, "
                 f"{int(hw.reg_bytes) >> 10} KiB reg, {int(hw.sram_bytes) >> 10} KiB sram",
+                "unknown figures": _unknown(spec),
                 "state": _state(spec),
             }
         )
     return rows
+
+
+def _unknown(spec: TargetSpec) -> str:
+    """Figures of its hardware models that nobody publishes, by the first models that have them."""
+    rows: dict[str, list[str]] = {}
+    for name in hardware.names(spec.kind):
+        for figure in hardware.get(name, spec.kind).figures.get("unknown", ()):
+            rows.setdefault(str(figure), []).append(name)
+    grouped: dict[str, list[str]] = {}
+    for figure, models in rows.items():
+        grouped.setdefault(", ".join(models), []).append(figure)
+    return "; ".join(f"{models}: {', '.join(figures)}" for models, figures in grouped.items())
 
 
 def _state(spec: TargetSpec) -> str:

@@ -15,6 +15,7 @@ from ..igraph.iops import LEVELS
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
 from .access import UNTOUCHED, Program, Step
+from .placement import sram_bytes
 from .region import PID
 
 #: Tells where a fault is; a call, since the text of an iOp costs more than its check.
@@ -99,6 +100,14 @@ def _pointer(graph: IGraph, p: IPointer) -> Iterator[VerifyError]:
             where=where,
             limit=f"sram_bytes = 0 on {graph.hardware.name}",
             remedy="keep it in reg, or choose a hardware model whose units share sram",
+        )
+    elif p.level == "sram" and not sram_bytes(graph.hardware, int(graph.num_units)):
+        units = graph.hardware.figures["sram_units"]
+        yield _fault(
+            f"The pointer '{p.name}' lies in sram, which a group of {graph.num_units} has not.",
+            where=where,
+            limit=f"groups of {units} units or more on {graph.hardware.name}",
+            remedy=f"schedule it with num_units={units}, or keep it in reg",
         )
     if p.level == "sram" and graph.num_units > graph.hardware.num_units:
         yield _fault(

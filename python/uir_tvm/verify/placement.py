@@ -59,6 +59,12 @@ def alignment(hardware: HardwareModel, level: str) -> int:
     return max(1, int(hardware.figures[figure] if figure in hardware.figures else hardware.vector_bytes))
 
 
+def sram_bytes(hardware: HardwareModel, num_units: int) -> int:
+    """Bytes of sram of a group of so many units; 0 where groups of fewer than ``sram_units`` have none."""
+    enough = num_units >= int(hardware.figures.get("sram_units", 1))
+    return int(hardware.sram_bytes) if enough else 0
+
+
 @attrs.frozen(eq=False)
 class Memory:
     """The live ranges of one level, and which of them may meet.

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""iGraph to BANG C: phases are cut, and the printer writes one text."""
+
+from __future__ import annotations
+
+from tvm import tirx
+
+from ...errors import CodegenError
+from ...igraph.nodes import IGraph
+from ...optimize import select
+from ...optimize.split import phases
+from ...verify.addresses import ADDRESSES
+from ..device_kernel import DeviceKernel
+from ..source import check_kind, print_kernels
+
+#: The printer, in src/codegen/bang.cc.
+PRINTER = "uir.codegen.bang"
+#: The passes without which nothing can be printed.
+NEEDED = ("allocate",)
+
+
+def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel:
+    """The iGraph as BANG C.
+
+    Parameters
+    ----------
+    graph : IGraph
+        A verified graph, for hardware of the kind ``bang``.  One without addresses in NRAM and SRAM goes
+        through the passes of `NEEDED` first.
+    prim_func : PrimFunc, optional
+        The function that it was extracted from; not needed.
+
+    Returns
+    -------
+    DeviceKernel
+        One kernel for each phase of the graph (see `uir_tvm.optimize.split`), in one source text.
+
+    Raises
+    ------
+    CodegenError
+        What the printer refuses; hardware of another kind; groups of other than one unit or a whole cluster,
+        or more units than the device has cores; a ``sync.dram`` where no kernel can end.
+    """
+    check_kind(graph, "bang", "mlu370-x8")
+    _check_units(graph)
+    if ADDRESSES not in graph.attrs:
+        for row in select(NEEDED):
+            graph = row.run(graph)
+    return print_kernels(graph, phases(graph), PRINTER)
+
+
+def _check_units(graph: IGraph) -> None:
+    """Groups are cores (a Block launch) or clusters (Union1); more than there are would wait their turn."""
+    groups, units = int(graph.num_groups), int(graph.num_units)
+    cluster = int(graph.hardware.num_units)
+    clusters = int(graph.hardware.num_groups)
+    limit = clusters if units == cluster else clusters * cluster
+    if units in (1, cluster) and 1 <= groups <= limit:
+        return
+    raise CodegenError(
+        f"`{graph.name}` runs on ({groups}, {units}) units.",
+        need=f"groups of one unit, a core each, or of {cluster}, a cluster each",
+        limit=f"{clusters} clusters of {cluster} cores of {graph.hardware.name}",
+        remedy=f"schedule it with map_to_units(..., num_groups={clusters * cluster}, num_units=1), or "
+        f"num_groups={clusters}, num_units={cluster}",
+    )
