@@ -14,8 +14,8 @@
 #include <tuple>
 
 #include "../simt/include/uir_simt/narrow.h"
+#include "engine.h"
 #include "loops.h"
-#include "numbers.h"
 
 namespace uir {
 namespace ascendc {

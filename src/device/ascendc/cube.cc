@@ -12,9 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "engine.h"
 #include "instruction.h"
-#include "known.h"
-#include "numbers.h"
 
 namespace uir {
 namespace ascendc {

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <string>
 
+#include "engine.h"
 #include "instruction.h"
-#include "known.h"
 
 namespace uir {
 namespace ascendc {

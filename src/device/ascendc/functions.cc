@@ -11,9 +11,8 @@
 #include <map>
 #include <string>
 
-#include "known.h"
+#include "engine.h"
 #include "lanes.h"
-#include "numbers.h"
 
 namespace uir {
 namespace ascendc {

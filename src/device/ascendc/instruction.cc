@@ -46,24 +46,6 @@ GlobalShadow* ShadowOf(engine::Allocation* allocation) {
 
 }  // namespace
 
-int64_t Ranges::End() const {
-  int64_t end = 0;
-  for (const Range& range : list_) end = std::max(end, range.begin + range.bytes);
-  return end;
-}
-
-int64_t Ranges::Begin() const {
-  int64_t begin = list_.empty() ? 0 : list_.front().begin;
-  for (const Range& range : list_) begin = std::min(begin, range.begin);
-  return begin;
-}
-
-int64_t Ranges::Bytes() const {
-  int64_t bytes = 0;
-  for (const Range& range : list_) bytes += range.bytes;
-  return bytes;
-}
-
 Operand& Instruction::Add(const UirTensor& tensor, const char* role, bool write) {
   operands_.push_back({tensor, role, write, {}, nullptr, nullptr, nullptr});
   return operands_.back();

@@ -18,36 +18,6 @@
 namespace uir {
 namespace ascendc {
 
-/*! \brief Bytes from a tensor's beginning on. */
-struct Range {
-  int64_t begin;
-  int64_t bytes;
-};
-
-/*! \brief Ranges in the order in which they are touched; neighbours are joined. */
-class Ranges {
- public:
-  void Add(int64_t begin, int64_t bytes) {
-    if (bytes <= 0) return;
-    if (!list_.empty()) {
-      Range& last = list_.back();
-      if (begin == last.begin + last.bytes) {
-        last.bytes += bytes;
-        return;
-      }
-      if (begin >= last.begin && begin + bytes <= last.begin + last.bytes) return;
-    }
-    list_.push_back({begin, bytes});
-  }
-  const std::vector<Range>& list() const { return list_; }
-  int64_t End() const;
-  int64_t Begin() const;
-  int64_t Bytes() const;
-
- private:
-  std::vector<Range> list_;
-};
-
 /*! \brief A tensor that an instruction reads or writes. */
 struct Operand {
   UirTensor tensor;

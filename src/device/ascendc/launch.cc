@@ -14,45 +14,7 @@
 namespace uir {
 namespace ascendc {
 
-using engine::Finding;
-using engine::JsonObject;
-
 namespace {
-
-std::string FindingJson(const Finding& finding) {
-  auto line = [](uint64_t site) { return site ? static_cast<int64_t>(site) : -1; };
-  return JsonObject()
-      .Text("kind", finding.kind)
-      .Text("what", finding.what)
-      .Text("kernel", machine.kernel_name)
-      .Number("line", line(finding.site))
-      .Text("space", finding.space)
-      .Number("block", finding.block)
-      .Text("core", finding.core)
-      .Text("pipe", finding.pipe)
-      .Number("other_line", line(finding.other_site))
-      .Number("other_block", finding.other_block)
-      .Text("other_core", finding.other_core)
-      .Text("other_pipe", finding.other_pipe)
-      .Number("count", finding.count)
-      .Done();
-}
-
-std::string ResultJson(const std::string& error, double seconds) {
-  std::vector<std::string> findings;
-  for (const Finding& finding : machine.findings->list()) findings.push_back(FindingJson(finding));
-  JsonObject counters;
-  for (const auto& counter : machine.counters) counters.Number(counter.first, counter.second);
-  return JsonObject()
-      .Bool("ok", error.empty() && findings.empty())
-      .Text("error", error)
-      .Text("kernel", machine.kernel_name)
-      .Real("seconds", seconds)
-      .Raw("findings", engine::JsonList(findings))
-      .Raw("counters", counters.Done())
-      .Raw("modelled", ModelledJson())
-      .Done();
-}
 
 /*! \brief Everything up to the first core; what went wrong, or empty. */
 std::string Prepare(const UirAscendcLaunch& launch, engine::Arguments* arguments) {
@@ -123,7 +85,8 @@ extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result)
   if (error.empty()) RunCores();
   arguments.Return();
   double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::string json = ResultJson(error, seconds);
+  std::string json =
+      uir::engine::ResultJson(error, machine.kernel_name, seconds, *machine.findings, machine.counters, ModelledJson());
   bool found = !machine.findings->empty();
   if (result) *result = strdup(json.c_str());
   return !error.empty() ? 2 : found ? 1 : 0;

@@ -6,9 +6,8 @@
 #include <cstring>
 #include <string>
 
-#include "known.h"
+#include "engine.h"
 #include "lanes.h"
-#include "numbers.h"
 
 namespace uir {
 namespace ascendc {

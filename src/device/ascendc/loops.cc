@@ -7,7 +7,7 @@
 #include <map>
 #include <utility>
 
-#include "numbers.h"
+#include "engine.h"
 
 namespace uir {
 namespace ascendc {

@@ -28,8 +28,8 @@
 #include "../engine/memory.h"
 #include "../engine/pipe_race.h"
 #include "../engine/pipes.h"
-#include "bandwidth.h"
 #include "device.h"
+#include "engine.h"
 #include "include/uir_ascendc/abi.h"
 
 namespace uir {
@@ -74,23 +74,6 @@ struct Queue {
   std::vector<Buffer> buffers;
   std::deque<size_t> queued;
   size_t next{0};
-};
-
-/*! \brief What a pipe of a core did. */
-struct PipeUse {
-  double busy{0};
-  int64_t instructions{0};
-  int64_t bytes{0};
-};
-
-/*! \brief One instruction on the timeline, in cycles. */
-struct Moment {
-  uint32_t core;
-  uint32_t pipe;
-  std::string name;
-  int line;
-  double start;
-  double end;
 };
 
 struct Core {

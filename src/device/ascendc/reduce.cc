@@ -14,9 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "known.h"
+#include "engine.h"
 #include "lanes.h"
-#include "numbers.h"
 
 namespace uir {
 namespace ascendc {

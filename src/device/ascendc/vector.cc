@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "known.h"
+#include "engine.h"
 #include "lanes.h"
 #include "loops.h"
 

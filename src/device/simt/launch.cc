@@ -16,6 +16,8 @@ namespace simt {
 
 using engine::Finding;
 using engine::JsonObject;
+using engine::Line;
+using engine::LineOf;
 
 namespace {
 
@@ -80,7 +82,7 @@ std::string Prepare(const UirSimtLaunch& launch, engine::Arguments* arguments) {
   machine.module_begin = module->begin;
   machine.module_end = module->end;
   machine.trace.Reset(module->end - module->begin);
-  SetLineSource(launch.library, module->begin);
+  engine::SetLineSource(launch.library, module->begin, ".cu");
   machine.grid = static_cast<uint32_t>(launch.grid);
   machine.threads = static_cast<uint32_t>(launch.block);
   machine.shared_bytes = static_cast<size_t>(launch.shared_bytes);

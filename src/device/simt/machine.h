@@ -21,6 +21,7 @@
 #include "../engine/fiber.h"
 #include "../engine/findings.h"
 #include "../engine/kernel_call.h"
+#include "../engine/lines.h"
 #include "../engine/memory.h"
 #include "counters.h"
 #include "warp_trace.h"
@@ -212,16 +213,6 @@ double FactorAt(int kind, uint32_t reg, int element);
 bool MeetInWarpgroup(Block* block);
 /*! \brief Check an access of the running lane to its own registers against products in flight. */
 void CheckRegisters(uintptr_t at, uint32_t bytes, bool write, uint64_t site);
-
-/*! \brief Line of an address in the text: of the kernel itself, and of the innermost function (lines.cc). */
-struct Line {
-  int kernel{-1};
-  int inner{-1};
-  std::string function;
-};
-Line LineOf(uint64_t site);
-/*! \brief Forget the lines of another library. */
-void SetLineSource(const std::string& library, uintptr_t base);
 
 }  // namespace simt
 }  // namespace uir

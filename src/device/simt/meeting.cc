@@ -217,7 +217,7 @@ void CheckSamePlace(const Block& block, const std::vector<uint32_t>& threads) {
   for (uint32_t thread : threads) {
     uint64_t other = block.lanes[thread].arrival.site;
     if (other == site) continue;
-    Line a = LineOf(site), b = LineOf(other);
+    engine::Line a = engine::LineOf(site), b = engine::LineOf(other);
     if (a.kernel == b.kernel && a.inner == b.inner) continue;  // one place that the compiler copied
     Finding finding = FindingOf(block, block.lanes[thread], "divergent-barrier",
                                 "threads of a block meet in different __syncthreads");

@@ -3,14 +3,14 @@
  * \file known.h
  * \brief The known bits of a core's memory: all ones in each byte that holds a value that somebody wrote.
  */
-#ifndef UIR_DEVICE_ASCENDC_KNOWN_H_
-#define UIR_DEVICE_ASCENDC_KNOWN_H_
+#ifndef UIR_DEVICE_ENGINE_KNOWN_H_
+#define UIR_DEVICE_ENGINE_KNOWN_H_
 
 #include <cstdint>
 #include <cstring>
 
 namespace uir {
-namespace ascendc {
+namespace engine {
 
 /*! \brief Whether all of the bytes are known. */
 inline bool AllKnown(const uint8_t* known, int64_t bytes) {
@@ -23,7 +23,7 @@ inline void SetKnown(uint8_t* known, int64_t bytes, bool value = true) {
   std::memset(known, value ? 0xFF : 0, static_cast<size_t>(bytes));
 }
 
-}  // namespace ascendc
+}  // namespace engine
 }  // namespace uir
 
-#endif  // UIR_DEVICE_ASCENDC_KNOWN_H_
+#endif  // UIR_DEVICE_ENGINE_KNOWN_H_

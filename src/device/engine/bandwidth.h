@@ -3,8 +3,8 @@
  * \file bandwidth.h
  * \brief A core's share of the bandwidth of global memory, which its loads and stores divide between them.
  */
-#ifndef UIR_DEVICE_ASCENDC_BANDWIDTH_H_
-#define UIR_DEVICE_ASCENDC_BANDWIDTH_H_
+#ifndef UIR_DEVICE_ENGINE_BANDWIDTH_H_
+#define UIR_DEVICE_ENGINE_BANDWIDTH_H_
 
 #include <algorithm>
 #include <cstddef>
@@ -12,7 +12,7 @@
 #include <vector>
 
 namespace uir {
-namespace ascendc {
+namespace engine {
 
 /*!
  * \brief When the share is in use.
@@ -56,7 +56,7 @@ class Bandwidth {
   std::vector<Use> used_;
 };
 
-}  // namespace ascendc
+}  // namespace engine
 }  // namespace uir
 
-#endif  // UIR_DEVICE_ASCENDC_BANDWIDTH_H_
+#endif  // UIR_DEVICE_ENGINE_BANDWIDTH_H_

@@ -3,6 +3,8 @@
  * \file lines.cc
  * \brief From an address of compiled code to the line of the text, by binutils' addr2line. Without it lines are -1.
  */
+#include "lines.h"
+
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -12,18 +14,18 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
-
-#include "machine.h"
+#include <vector>
 
 extern char** environ;
 
 namespace uir {
-namespace simt {
+namespace engine {
 
 namespace {
 
 struct Source {
   std::string library;
+  std::string text;
   uintptr_t base{0};
   std::unordered_map<uint64_t, Line> known;
 };
@@ -60,9 +62,10 @@ std::string Output(const std::vector<std::string>& command) {
 
 }  // namespace
 
-void SetLineSource(const std::string& library, uintptr_t base) {
+void SetLineSource(const std::string& library, uintptr_t base, const std::string& suffix) {
   Source& source = Current();
   if (source.library == library && source.base == base) return;
+  source.text = suffix + ":";
   source.library = library;
   source.base = base;
   source.known.clear();
@@ -85,8 +88,8 @@ Line LineOf(uint64_t site) {
     if (end == std::string::npos || stop == std::string::npos) break;
     std::string function = out.substr(at, end - at), place = out.substr(end + 1, stop - end - 1);
     at = stop + 1;
-    size_t colon = place.rfind(".cu:");
-    int number = colon == std::string::npos ? 0 : std::atoi(place.c_str() + colon + 4);
+    size_t colon = place.rfind(source.text);
+    int number = colon == std::string::npos ? 0 : std::atoi(place.c_str() + colon + source.text.size());
     if (number <= 0) continue;  // one of our headers
     if (line.inner < 0) line.inner = number;
     line.kernel = number;
@@ -96,5 +99,5 @@ Line LineOf(uint64_t site) {
   return line;
 }
 
-}  // namespace simt
+}  // namespace engine
 }  // namespace uir

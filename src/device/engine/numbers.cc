@@ -8,10 +8,9 @@
 #endif
 
 #include "../simt/include/uir_simt/narrow.h"
-#include "include/uir_ascendc/abi.h"
 
 namespace uir {
-namespace ascendc {
+namespace engine {
 
 namespace {
 
@@ -72,21 +71,5 @@ void Bfloat16OfFloat(uint16_t* out, const float* in, int64_t n) {
   }
 }
 
-}  // namespace ascendc
+}  // namespace engine
 }  // namespace uir
-
-extern "C" {
-
-float uir_ascendc_float_of(uint16_t bits, int type) {
-  float value;
-  (type == kUirHalf ? uir::ascendc::FloatOfHalf : uir::ascendc::FloatOfBfloat16)(&value, &bits, 1);
-  return value;
-}
-
-uint16_t uir_ascendc_bits_of(float value, int type) {
-  uint16_t bits;
-  (type == kUirHalf ? uir::ascendc::HalfOfFloat : uir::ascendc::Bfloat16OfFloat)(&bits, &value, 1);
-  return bits;
-}
-
-}  // extern "C"

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file result.h
+ * \brief What a launch on a device with pipes found, counted and would have taken there, as JSON.
+ */
+#ifndef UIR_DEVICE_ENGINE_RESULT_H_
+#define UIR_DEVICE_ENGINE_RESULT_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "findings.h"
+
+namespace uir {
+namespace engine {
+
+/*! \brief What a pipe of a core did. */
+struct PipeUse {
+  double busy{0};
+  int64_t instructions{0};
+  int64_t bytes{0};
+};
+
+/*! \brief One instruction on the timeline, in cycles. */
+struct Moment {
+  uint32_t core;
+  uint32_t pipe;
+  std::string name;
+  int line;
+  double start;
+  double end;
+};
+
+/*! \brief What the cores of a launch spent, in cycles. */
+struct Spent {
+  /*! \brief 0: the launch counts no time. */
+  double clock_hz{0};
+  uint32_t pipes{0};
+  const char* (*pipe_name)(uint32_t pipe){nullptr};
+  /*! \brief Of each core, an element for each pipe. */
+  std::vector<const PipeUse*> cores;
+  /*! \brief When the last core ends. */
+  double end{0};
+  /*! \brief What the bytes that all cores moved take of the memory's whole bandwidth. */
+  double memory{0};
+  double memory_bytes{0};
+  /*! \brief What a launch costs before its first instruction. */
+  double start{0};
+  /*! \brief Null: without the timeline. */
+  const std::vector<Moment>* timeline{nullptr};
+};
+
+/*! \brief Modelled time and use of the pipes. */
+std::string ModelledJson(const Spent& spent);
+
+/*! \brief One finding of a device whose sites are lines of the text; its kernel's name beside it. */
+std::string FindingJson(const Finding& finding, const std::string& kernel);
+
+/*! \brief All that a launch answers; `modelled` is JSON. */
+std::string ResultJson(const std::string& error, const std::string& kernel, double seconds, const Findings& findings,
+                       const std::map<std::string, int64_t>& counters, const std::string& modelled);
+
+}  // namespace engine
+}  // namespace uir
+
+#endif  // UIR_DEVICE_ENGINE_RESULT_H_
