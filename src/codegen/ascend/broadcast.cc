@@ -37,11 +37,11 @@ void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Exte
   };
   std::vector<std::string> lines;
   int64_t by_cols = (cols + each - 1) / each * ((rows.most + kMostRepeats - 1) / kMostRepeats);
-  if (rows.most > 1 && by_cols <= rows.most && target.RowBlocks() <= kMostCopyStep) {
+  if (rows.most > 1 && by_cols <= rows.most && RowBlocks(target) <= kMostCopyStep) {
     for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
       for (int64_t col = 0; col < cols; col += each) {
         lines.push_back(copy(e.At(target.Part(row, col, 1, 1)), e.At(blocks.Part(0, row * per, 1, 1)),
-                             std::min(each, cols - col), RestText(rows, row, kMostRepeats), target.RowBlocks(), 1));
+                             std::min(each, cols - col), RestText(rows, row, kMostRepeats), RowBlocks(target), 1));
       }
     }
   } else {
@@ -117,7 +117,7 @@ void EmitBroadcast(Emitter& e, const IOp& iop) {
   bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
   Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
   bool words = t.bytes == 2 || t.bytes == 4;
-  bool aligned = t.RowsAligned() && t.RowsDense() && (row || (s.align >= kBlockBytes && s.RowsDense()));
+  bool aligned = RowsAligned(t) && t.RowsDense() && (row || (s.align >= kBlockBytes && s.RowsDense()));
   if ((words || !row) && aligned && !e.SparesOutside(iop->targets[0])) {
     (row ? BroadcastRow : BroadcastCol)(e, t, s);
     return;

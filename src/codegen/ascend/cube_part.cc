@@ -2,12 +2,12 @@
 #include "cube_part.h"
 
 #include "../pipes/plan.h"
+#include "../tiles/count.h"
 #include "api.h"
-#include "count.h"
 #include "cube.h"
 #include "emitter.h"
 #include "kernel.h"
-#include "print_tree.h"
+#include "sync_text.h"
 
 namespace uir {
 namespace codegen {
@@ -19,8 +19,8 @@ namespace {
 void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, Cube* cube, int* position) {
   for (const ffi::ObjectRef& node : body) {
     if (auto loop = node.as<Loop>()) {
-      if (CountIOps((*loop)->body, [](const IOp& iop) { return iop->op == "contract"; }) == 0) {
-        *position += CountIOps((*loop)->body, [](const IOp&) { return true; });
+      if (tiles::CountIOps((*loop)->body, [](const IOp& iop) { return iop->op == "contract"; }) == 0) {
+        *position += tiles::CountIOps((*loop)->body, [](const IOp&) { return true; });
         continue;
       }
       e->Enter(*loop);

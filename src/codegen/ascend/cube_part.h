@@ -7,7 +7,7 @@
 #define UIR_CODEGEN_ASCEND_CUBE_PART_H_
 
 #include "../printer.h"
-#include "plan.h"
+#include "emitter.h"
 #include "products.h"
 
 namespace uir {

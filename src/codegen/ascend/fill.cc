@@ -74,7 +74,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
     for (std::string& line : lines) line = "  " + line;
     lines.insert(lines.begin(), "if (" + condition + ")");
   }
-  e.Do(pipe, lines, {tile.Blocks(true)});
+  e.Do(pipe, lines, {BlocksOf(tile, true)});
 }
 
 }  // namespace ascend

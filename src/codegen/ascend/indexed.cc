@@ -83,7 +83,7 @@ std::string InRange(const std::string& number, const Box& box) {
 /*! \brief Whether the rows of the table can be copied whole, from or to the start of the tile's rows. */
 bool RowsCopied(const Indexed& job, int64_t first) {
   bool table = job.table.memory != "ub" && job.table.RowsDense();
-  return job.by_row && table && job.tile.RowsAligned() && job.tile.RowsDense() &&
+  return job.by_row && table && RowsAligned(job.tile) && job.tile.RowsDense() &&
          first * job.tile.bytes % kBlockBytes == 0;
 }
 

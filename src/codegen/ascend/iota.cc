@@ -40,7 +40,7 @@ void EmitIota(Emitter& e, const IOp& iop) {
     t = AsRow(t);
     std::swap(row_step, col_step);
   }
-  if (!t.RowsAligned() || !t.RowsDense()) {
+  if (!RowsAligned(t) || !t.RowsDense()) {
     e.Refuse("An iota needs rows that start at blocks of the unified buffer.", "the pass pitch");
   }
   std::string base = BaseText(e, iop), count = std::to_string(t.cols);

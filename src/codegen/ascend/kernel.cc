@@ -8,14 +8,14 @@
 
 #include "../pipes/plan.h"
 #include "../printer.h"
+#include "../tiles/count.h"
 #include "api.h"
-#include "count.h"
 #include "cube_part.h"
 #include "emitter.h"
 #include "handshake.h"
 #include "ops.h"
-#include "print_tree.h"
 #include "products.h"
+#include "sync_text.h"
 
 namespace uir {
 namespace codegen {
@@ -39,8 +39,8 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emit
     if (auto loop = node.as<Loop>()) {
       std::vector<const Product*> carried = products.CarriedBy(*loop);
       for (const Product* product : carried) OpenProduct(*e, *product, *position);
-      if (CountIOps((*loop)->body, [&](const IOp& iop) { return !products.Silent(iop); }) == 0) {
-        *position += CountIOps((*loop)->body, [](const IOp&) { return true; });
+      if (tiles::CountIOps((*loop)->body, [&](const IOp& iop) { return !products.Silent(iop); }) == 0) {
+        *position += tiles::CountIOps((*loop)->body, [](const IOp&) { return true; });
       } else {
         e->Enter(*loop);
         Walk((*loop)->body, products, e, position);
@@ -136,7 +136,7 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   Kernel kernel;
   kernel.name = name;
   kernel.blocks = graph->num_groups * graph->num_units;
-  Plan plan(graph);
+  Plan plan(graph, kUnifiedBuffer);
   std::set<std::string> used;
   for (const Use& use : plan.uses()) used.insert(use.pointer());
   for (const IPointer& pointer : graph->pointers) {

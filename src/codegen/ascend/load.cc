@@ -17,34 +17,6 @@ namespace {
 /*! \brief Elements up to this far apart (in bytes) come with what lies between them: a block each costs as much. */
 constexpr int64_t kCloseBytes = 32;
 
-Box WholeBox(const Tile& tile) { return {Bound::Of(0), Bound::Of(tile.rows), Bound::Of(0), Bound::Of(tile.cols)}; }
-
-Box TurnedBox(const Box& box) { return {box.col_begin, box.col_end, box.row_begin, box.row_end}; }
-
-bool SameBound(const Bound& a, const Bound& b) {
-  return a.text == b.text && a.range.low == b.range.low && a.range.high == b.range.high;
-}
-
-bool SameBox(const Box& a, const Box& b) {
-  return SameBound(a.row_begin, b.row_begin) && SameBound(a.row_end, b.row_end) &&
-         SameBound(a.col_begin, b.col_begin) && SameBound(a.col_end, b.col_end);
-}
-
-/*! \brief The condition that something of a tile lies outside of a box; empty where that is so. */
-std::string OutsideText(const Tile& tile, const Box& box) {
-  std::vector<std::string> parts;
-  auto may = [&](const Bound& bound, const std::string& relation, int64_t edge, bool always) {
-    if (!always) parts.push_back(bound.Text(Precedence::kProduct) + relation + std::to_string(edge));
-  };
-  may(box.row_begin, " > ", 0, box.row_begin.range.high <= 0);
-  may(box.row_end, " < ", tile.rows, box.row_end.range.low >= tile.rows);
-  may(box.col_begin, " > ", 0, box.col_begin.range.high <= 0);
-  may(box.col_end, " < ", tile.cols, box.col_end.range.low >= tile.cols);
-  bool always = box.row_begin.range.low > 0 || box.row_end.range.high < tile.rows || box.col_begin.range.low > 0 ||
-                box.col_end.range.high < tile.cols;
-  return always ? "" : Join(parts, " || ");
-}
-
 class Loader {
  public:
   Loader(Emitter* e, const std::optional<ffi::Any>& pad) : e_(*e), pad_(pad) {}
@@ -71,7 +43,7 @@ class Loader {
   }
 
   /*! \brief `from` steps by one element along its rows. */
-  void Turned(const Tile& to, const Tile& from, const Box& box) {
+  void ByColumns(const Tile& to, const Tile& from, const Box& box) {
     // as many columns of `to` at a time as the UB has room for
     int64_t row_bytes = RoundUp(to.rows * to.bytes), most = std::max<int64_t>(e_.FreeBytes() / 2 / row_bytes, 1);
     int64_t some = std::min(to.cols, most);
@@ -79,7 +51,7 @@ class Loader {
     for (int64_t first = 0; first < to.cols; first += some) {
       int64_t cols = std::min(some, to.cols - first);
       Tile part = work.Part(0, 0, cols, to.rows);
-      Rows(part, from.Part(0, first, to.rows, cols).Turned(), TurnedBox(Clipped(box, first, cols)));
+      Rows(part, from.Part(0, first, to.rows, cols).Turned(), Turned(Clipped(box, first, cols)));
       Relayout(e_, to.Part(0, first, to.rows, cols), part.Turned(), Clipped(to.box, first, cols));
     }
   }
@@ -115,12 +87,12 @@ class Loader {
         clipped.col_end = EndInRow(clipped, row);
         clipped.row_begin = Bound::Of(0);
         clipped.row_end = Bound::Of(1);
-        Rows(part, column, TurnedBox(clipped));
+        Rows(part, column, Turned(clipped));
         Tile picked = part.Turned();
         picked.col_stride = block;
         Tile target = to.Part(row, first, 1, cols);
         // without a pad there is nothing outside of the box
-        Relayout(e_, target, picked, pad_ ? WholeBox(target) : clipped);
+        Relayout(e_, target, picked, pad_ ? Box::Of(target.rows, target.cols) : clipped);
       }
     }
   }
@@ -194,14 +166,14 @@ void Load(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad, co
     auto at_block = [&](const Bound& bound) { return bound.Constant() && bound.range.low % block == 0; };
     bool exact = at_block(box.col_begin) && (at_block(box.col_end) || box.AllCols(to.cols)) &&
                  (!pad || box.Whole(to.rows, to.cols));
-    bool direct = to.RowsDense() && to.RowsAligned() && landing.row_ends_free && (exact || !landing.spares);
+    bool direct = to.RowsDense() && RowsAligned(to) && landing.row_ends_free && (exact || !landing.spares);
     if (direct) {
       loader.Rows(to, from, box);
     } else {
       loader.Beside(to, from, box);
     }
   } else if (from.row_stride == 1) {
-    loader.Turned(to, from, box);
+    loader.ByColumns(to, from, box);
   } else if (from.col_stride > 0 && from.col_stride * to.bytes <= kCloseBytes) {
     loader.Span(to, from, box);
   } else {

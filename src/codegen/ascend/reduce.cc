@@ -119,7 +119,7 @@ Tile FromRow(Tile tile, const std::string& row) {
 
 void ReduceCol(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source) {
   Tile s = e.TileOf(source), t = e.TileOf(target);
-  if (!s.RowsAligned() || !s.RowsDense() || !t.RowsDense() || t.align < kBlockBytes) {
+  if (!RowsAligned(s) || !s.RowsDense() || !t.RowsDense() || t.align < kBlockBytes) {
     e.Refuse("A reduction over columns needs rows that start at blocks of the unified buffer.",
              "offsets and row pitches that are multiples of 32 bytes", "", "the pass pitch");
   }

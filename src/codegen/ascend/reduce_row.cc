@@ -131,7 +131,7 @@ class RowReduction {
     if (width_.least < 1)
       CallRows(e_, {"Duplicate", {ElementType(f_.dtype)}, {AsRow(result)}, {f_.identity}}, Extent::Of(1), rows_);
     std::vector<std::string> lines;
-    std::string stride = std::to_string(rows_.most == 1 ? 8 : current_.RowBlocks());
+    std::string stride = std::to_string(rows_.most == 1 ? 8 : RowBlocks(current_));
     for (int64_t row = 0; row < rows_.most; row += kMostRepeats) {
       int64_t most = std::min(kMostRepeats, rows_.most - row);
       std::string count = std::to_string(most);
@@ -218,7 +218,7 @@ void GatherStrided(Emitter& e, const Tile& target, const Tile& source, const Til
 
 void ReduceRow(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source) {
   Tile s = e.TileOf(source), t = e.TileOf(target);
-  if (!s.RowsAligned() || !s.RowsDense()) {
+  if (!RowsAligned(s) || !s.RowsDense()) {
     e.Refuse("A reduction over rows needs rows that start at blocks of the unified buffer.",
              "an offset and a row pitch that are multiples of 32 bytes",
              std::to_string(s.row_stride * s.bytes) + " bytes from row to row", "the pass pitch");

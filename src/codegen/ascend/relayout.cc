@@ -16,7 +16,7 @@ namespace {
 /*! \brief Repeats of one call. */
 constexpr int64_t kMostRepeats = 255;
 
-bool RowsAtBlocks(const Tile& tile) { return tile.RowsDense() && tile.RowsAligned(); }
+bool RowsAtBlocks(const Tile& tile) { return tile.RowsDense() && RowsAligned(tile); }
 
 /*! \brief Blocks `[begin, end)` of every row, both tiles at the same phase; rows of the box. */
 void CopyBlocks(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t phase, int64_t begin,

@@ -9,11 +9,15 @@
 #include <string>
 #include <vector>
 
+#include "../tiles/gaps.h"
 #include "vector_run.h"
 
 namespace uir {
 namespace codegen {
 namespace ascend {
+
+using tiles::AsRow;
+using tiles::GapsFree;
 
 /*! \brief What is worked on: of every operand the same rows and columns. */
 struct Span {
@@ -33,12 +37,6 @@ struct Span {
  * \note CodegenError where rows do not start at blocks of 32 bytes.
  */
 Span SpanOf(Emitter& e, const std::vector<ISlice>& slices);
-
-/*! \brief A column whose elements follow each other, as a row; others as they are. */
-Tile AsRow(Tile tile);
-
-/*! \brief Whether no slice of the pointer uses the elements between the rows of this one. */
-bool GapsFree(const Emitter& e, const ISlice& slice);
 
 /*! \brief A named count of `count - done`, held to [0, most]. */
 Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most);

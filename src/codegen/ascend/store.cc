@@ -45,7 +45,7 @@ void Store(Emitter& e, Tile to, Tile from) {
   if (to.cols == 1) to.col_stride = from.col_stride = 1;
   Box box = Both(e, to.box, from.box);
   bool at_block = box.col_begin.Constant() && box.col_begin.range.low % (kBlockBytes / to.bytes) == 0;
-  if (to.RowsDense() && from.RowsDense() && from.RowsAligned() && at_block) {
+  if (to.RowsDense() && from.RowsDense() && RowsAligned(from) && at_block) {
     Transfer(e, from, to, box, false);
   } else if (to.RowsDense() && box.col_begin.Constant()) {
     // what comes before the first column stays behind

@@ -1,89 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file tile.h
- * \brief A slice in the unified buffer (UB) or in global memory (GM), as the emitters of iOps see it.
+ * \brief Tiles in the unified buffer (UB) and in global memory (GM), and the blocks that they reach into.
  */
 #ifndef UIR_CODEGEN_ASCEND_TILE_H_
 #define UIR_CODEGEN_ASCEND_TILE_H_
 
-#include <optional>
-#include <string>
-
-#include "../../igraph/nodes.h"
-#include "../pipes/tree.h"
-#include "../scope.h"
-#include "bound.h"
+#include "../tiles/box.h"
+#include "../tiles/tile.h"
 
 namespace uir {
 namespace codegen {
 namespace ascend {
+
+using tiles::AtLeastZero;
+using tiles::Both;
+using tiles::Bound;
+using tiles::Box;
+using tiles::EndInRow;
+using tiles::OutsideText;
+using tiles::Reads;
+using tiles::SameBox;
+using tiles::Smaller;
+using tiles::Tile;
+using tiles::Turned;
+using tiles::Writes;
 
 /*! \brief Bytes of a block, the unit in which the UB is addressed by vector functions and copies. */
 constexpr int64_t kBlockBytes = 32;
 /*! \brief Bytes that a repeat of a vector function works on. */
 constexpr int64_t kRepeatBytes = 256;
 
-/*! \brief The valid box of a slice: rows [row_begin, row_end), columns [col_begin, col_end). */
-struct Box {
-  Bound row_begin, row_end, col_begin, col_end;
-
-  /*! \brief Whether it is the whole shape, proved. */
-  bool Whole(int64_t rows, int64_t cols) const { return AllRows(rows) && AllCols(cols); }
-  bool AllRows(int64_t rows) const { return row_begin.range.high <= 0 && row_end.range.low >= rows; }
-  bool AllCols(int64_t cols) const { return col_begin.range.high <= 0 && col_end.range.low >= cols; }
-};
-
-/*! \brief A 2-D strided piece of memory: element (i, j) is at `offset + i*row_stride + j*col_stride`, in elements. */
-struct Tile {
-  /*! \brief Text of the LocalTensor (UB) or GlobalTensor (GM) that `offset` counts from. */
-  std::string tensor;
-  /*! \brief The dtype in the graph ("fp32", "bool"). */
-  std::string dtype;
-  /*! \brief "ub", or the name of the dram pointer. */
-  std::string memory = "ub";
-  /*! \brief Byte of `memory` at which `tensor` begins. */
-  int64_t base = 0;
-  /*! \brief Elements of `tensor`. */
-  int64_t size = 0;
-  Affine offset = Affine::Constant(0);
-  int64_t rows = 1;
-  int64_t cols = 1;
-  int64_t row_stride = 0;
-  int64_t col_stride = 1;
-  /*! \brief Bytes of an element. */
-  int64_t bytes = 4;
-  /*! \brief Power of two (up to 512) that the byte address of element (0, 0) is proved to be a multiple of. */
-  int64_t align = 1;
-  Box box;
-
-  /*! \brief Whether the columns of a row follow each other without a gap. */
-  bool RowsDense() const { return col_stride == 1 || cols == 1; }
-  /*! \brief Whether all elements follow each other without a gap, row by row. */
-  bool Dense() const { return RowsDense() && (rows == 1 || row_stride == cols); }
-  /*! \brief Whether every row starts at a 32-byte block, proved. */
-  bool RowsAligned() const { return align >= kBlockBytes && (rows == 1 || row_stride * bytes % kBlockBytes == 0); }
-  /*! \brief Distance of the rows in blocks, where they are aligned. */
-  int64_t RowBlocks() const { return row_stride * bytes / kBlockBytes; }
-  /*! \brief Elements from element (0, 0) to the last one, gaps included. */
-  int64_t Span() const { return (rows - 1) * row_stride + (cols - 1) * col_stride + 1; }
-
-  /*! \brief The piece of `rows` x `cols` at (row, col); its box is whole. */
-  Tile Part(int64_t row, int64_t col, int64_t rows, int64_t cols) const;
-  /*! \brief The same bytes as one row of `Span()` elements. */
-  Tile Flat() const;
-  /*! \brief The smallest piece of which it is known that it holds a box. */
-  Tile Around(const Box& box) const;
-  /*! \brief Rows and columns exchanged. */
-  Tile Turned() const;
-  /*! \brief The bytes of the whole tile, as the sync planner wants them. */
-  pipes::Region Region(bool write) const;
-  /*! \brief The blocks that the rows reach into: what a copy by blocks touches. */
-  pipes::Region Blocks(bool write) const;
-};
-
-/*! \brief What a call reads, what it writes. */
-inline pipes::Region Reads(const Tile& tile) { return tile.Region(false); }
-inline pipes::Region Writes(const Tile& tile) { return tile.Region(true); }
+/*! \brief Whether every row starts at a 32-byte block, proved. */
+inline bool RowsAligned(const Tile& tile) {
+  return tile.align >= kBlockBytes && (tile.rows == 1 || tile.row_stride * tile.bytes % kBlockBytes == 0);
+}
+/*! \brief Distance of the rows in blocks, where they are aligned. */
+inline int64_t RowBlocks(const Tile& tile) { return tile.row_stride * tile.bytes / kBlockBytes; }
+/*! \brief The blocks that the rows reach into: what a copy by blocks touches. */
+pipes::Region BlocksOf(const Tile& tile, bool write);
 
 }  // namespace ascend
 }  // namespace codegen

@@ -14,19 +14,6 @@ namespace {
 /*! \brief Limits of DataCopyParams and DataCopyExtParams. */
 constexpr int64_t kMostRows = 4095, kMostBlocks = 65535, kMostGapBytes = UINT32_MAX;
 
-/*! \brief The smaller or the greater of two bounds, named where only the run knows. */
-Bound Extreme(Emitter& e, const Bound& a, const Bound& b, bool smaller, const std::string& hint) {
-  if (a.text == b.text) return a;
-  if (a.range.high <= b.range.low) return smaller ? a : b;
-  if (b.range.high <= a.range.low) return smaller ? b : a;
-  Range range = smaller ? Range{std::min(a.range.low, b.range.low), std::min(a.range.high, b.range.high)}
-                        : Range{std::max(a.range.low, b.range.low), std::max(a.range.high, b.range.high)};
-  std::string name = e.Fresh(hint);
-  e.Plain("const int32_t " + name + " = " + a.text + (smaller ? " < " : " > ") + b.text + " ? " + a.text + " : " +
-          b.text + ";");
-  return {name, range};
-}
-
 /*! \brief What one call copies. */
 struct Piece {
   Bound rows, cols;
@@ -128,28 +115,6 @@ class Copier {
 
 }  // namespace
 
-Bound AtLeastZero(Emitter& e, const Bound& count, const std::string& hint) {
-  if (count.range.low >= 0 || count.Constant()) return count.range.high < 0 ? Bound::Of(0) : count;
-  return Extreme(e, count, Bound::Of(0), false, hint);
-}
-
-Bound EndInRow(const Box& box, int64_t row) {
-  if (row < box.row_begin.range.low || row >= box.row_end.range.high) return box.col_begin;
-  std::vector<std::string> conditions;
-  std::string number = std::to_string(row);
-  if (row < box.row_begin.range.high) conditions.push_back(box.row_begin.Text(Precedence::kProduct) + " <= " + number);
-  if (row >= box.row_end.range.low) conditions.push_back(number + " < " + box.row_end.Text(Precedence::kProduct));
-  if (conditions.empty()) return box.col_end;
-  return {"(" + Join(conditions, " && ") + " ? " + box.col_end.text + " : " + box.col_begin.text + ")",
-          {std::min(box.col_begin.range.low, box.col_end.range.low),
-           std::max(box.col_begin.range.high, box.col_end.range.high)}};
-}
-
-Box Both(Emitter& e, const Box& a, const Box& b) {
-  return {Extreme(e, a.row_begin, b.row_begin, false, "row_begin"), Extreme(e, a.row_end, b.row_end, true, "row_end"),
-          Extreme(e, a.col_begin, b.col_begin, false, "col_begin"), Extreme(e, a.col_end, b.col_end, true, "col_end")};
-}
-
 void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool load, const std::string& pad) {
   Copier copier(&e, ub, gm, load, pad);
   Piece piece;
@@ -180,17 +145,17 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
     for (int64_t first = 0; first < piece.rows.range.high; first += kMostRows) {
       Piece some = piece;
       int64_t most = std::min(kMostRows, piece.rows.range.high - first);
-      some.rows = piece.rows.Constant()
-                      ? Bound::Of(most)
-                      : AtLeastZero(e, Extreme(e, piece.rows - Bound::Of(first), Bound::Of(most), true, "row_count"),
-                                    "row_count");
+      some.rows =
+          piece.rows.Constant()
+              ? Bound::Of(most)
+              : AtLeastZero(e, Smaller(e, piece.rows - Bound::Of(first), Bound::Of(most), "row_count"), "row_count");
       some.ub_at = piece.ub_at + Bound::Of(first * ub.row_stride);
       some.gm_at = piece.gm_at + Bound::Of(first * gm.row_stride);
       lines.push_back(copier.Text(some) + ";");
     }
   }
   Tile there = gm.Around(box), here = ub.Around(box);
-  e.Do(load ? "MTE2" : "MTE3", lines, {there.Region(!load), load ? here.Blocks(true) : here.Region(false)});
+  e.Do(load ? "MTE2" : "MTE3", lines, {there.Region(!load), load ? BlocksOf(here, true) : here.Region(false)});
 }
 
 }  // namespace ascend

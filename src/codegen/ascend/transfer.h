@@ -25,15 +25,6 @@ namespace ascend {
  */
 void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool load, const std::string& pad = "");
 
-/*! \brief What lies in both boxes; bounds that only the run can compare become names. */
-Box Both(Emitter& e, const Box& a, const Box& b);
-
-/*! \brief Where the columns of a box end in one row: where they begin, in a row that is not in the box. */
-Bound EndInRow(const Box& box, int64_t row);
-
-/*! \brief A count that is not negative: itself, or a name. */
-Bound AtLeastZero(Emitter& e, const Bound& count, const std::string& hint);
-
 }  // namespace ascend
 }  // namespace codegen
 }  // namespace uir

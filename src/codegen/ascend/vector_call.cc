@@ -34,7 +34,7 @@ std::string Repeated(Emitter& e, const VectorCall& call, const std::vector<std::
   std::vector<std::string> args = tensors, strides;
   args.insert(args.end(), call.arguments.begin(), call.arguments.end());
   args.insert(args.end(), {mask, repeats});
-  for (const Tile& tile : call.tensors) strides.push_back(std::to_string(tile.RowBlocks()));
+  for (const Tile& tile : call.tensors) strides.push_back(std::to_string(RowBlocks(tile)));
   std::string where = e.where();
   if (call.tensors.size() == 1) {
     args.insert(args.end(), {"1", strides[0]});
@@ -81,7 +81,7 @@ std::string TimesText(const std::string& text, int64_t factor) {
 
 bool RowsReachable(const std::vector<Tile>& tensors) {
   return std::all_of(tensors.begin(), tensors.end(), [](const Tile& tile) {
-    return tile.RowsAligned() && tile.RowsDense() && tile.RowBlocks() <= kMostRepeats;
+    return RowsAligned(tile) && tile.RowsDense() && RowBlocks(tile) <= kMostRepeats;
   });
 }
 

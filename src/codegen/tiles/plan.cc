@@ -8,14 +8,13 @@
 #include <cstdlib>
 #include <numeric>
 #include <set>
+#include <string>
 
 #include "../error.h"
-#include "scalar.h"
-#include "tile.h"
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 
 namespace {
 
@@ -59,7 +58,8 @@ std::map<std::string, std::vector<const Use*>> ByPointer(const std::vector<Use>&
 
 }  // namespace
 
-Plan::Plan(const IGraph& graph) : graph_(graph), uses_(UsesOf(graph)), limit_(graph->hardware->reg_bytes) {
+Plan::Plan(const IGraph& graph, const CoreMemory& memory)
+    : graph_(graph), memory_(memory), uses_(UsesOf(graph)), limit_(graph->hardware->reg_bytes) {
   std::string name(graph->name);
   std::set<std::string> used;
   for (const Use& use : uses_) used.insert(use.pointer());
@@ -67,43 +67,55 @@ Plan::Plan(const IGraph& graph) : graph_(graph), uses_(UsesOf(graph)), limit_(gr
   auto given = graph->attrs.find("addresses");
   if (given != graph->attrs.end()) addresses = (*given).second.cast<ffi::Map<ffi::String, ffi::Any>>();
   for (const IPointer& pointer : graph->pointers) {
-    std::string own(pointer->name);
-    if (pointer->level == "dram" || !used.count(own)) continue;
-    if (pointer->level == "sram") {
-      CodegenError("A vector core shares no memory with others.", name + ": " + own, "sram", "",
-                   "keep the slice in reg, or in dram");
-    }
-    auto at = addresses.find(pointer->name);
-    if (at == addresses.end()) {
-      CodegenError("A slice has no address in the unified buffer.", name + ": " + own, "", "",
-                   "run the pass allocate before printing");
-    }
-    Place place;
-    place.name = own;
-    place.dtype = std::string(pointer->dtype);
-    place.begin = (*at).second.cast<int64_t>();
-    place.bytes = pointer->size * TypeOf(place.dtype, name + ": " + own).bytes;
-    if (place.begin % kBlockBytes != 0) {
-      CodegenError("A slice does not start at a block of the unified buffer.", name + ": " + own,
-                   "an address that is a multiple of " + std::to_string(kBlockBytes), std::to_string(place.begin),
-                   "set the hardware's figure reg_align to 32");
-    }
-    peak_ = std::max(peak_, RoundUp(place.begin + place.bytes, kBlockBytes));
-    places_[own] = place;
+    if (pointer->level != "dram" && used.count(std::string(pointer->name))) Take(pointer, addresses);
   }
   total_ = peak_;
-  if (peak_ > limit_) {
-    CodegenError("The unified buffer of a core overflows.", name, KiloText(peak_), KiloText(limit_), "smaller tiles");
-  }
+  auto fits = [&](const std::string& what, int64_t need, int64_t limit) {
+    if (need > limit) {
+      CodegenError("The " + what + " overflows.", name, KiloText(need), KiloText(limit), "smaller tiles");
+    }
+  };
+  fits(std::string(memory_.name) + " of a core", peak_, limit_);
+  fits("sram of a group", shared_total_, graph->hardware->sram_bytes);
   FindLives();
   FindSpared();
   FindAhead();
 }
 
+void Plan::Take(const IPointer& pointer, const ffi::Map<ffi::String, ffi::Any>& addresses) {
+  std::string own(pointer->name), where = std::string(graph_->name) + ": " + own;
+  bool shared = pointer->level == "sram";
+  std::string memory = shared ? "sram" : memory_.name;
+  if (shared && !memory_.shares) {
+    CodegenError("A " + std::string(memory_.core) + " shares no memory with others.", where, "sram", "",
+                 "keep the slice in reg, or in dram");
+  }
+  auto at = addresses.find(pointer->name);
+  if (at == addresses.end()) {
+    CodegenError("A slice has no address in the " + memory + ".", where, "", "",
+                 "run the pass allocate before printing");
+  }
+  Place place;
+  place.name = own;
+  place.dtype = std::string(pointer->dtype);
+  place.begin = (*at).second.cast<int64_t>();
+  place.bytes = pointer->size * memory_.bytes_of(place.dtype, where);
+  if (place.begin % memory_.block != 0) {
+    CodegenError("A slice does not start at a block of the " + memory + ".", where,
+                 "an address that is a multiple of " + std::to_string(memory_.block), std::to_string(place.begin),
+                 "set the hardware's figure reg_align to " + std::to_string(memory_.block));
+  }
+  int64_t& end = shared ? shared_total_ : peak_;
+  end = std::max(end, RoundUp(place.begin + place.bytes, memory_.block));
+  (shared ? shared_ : places_)[own] = place;
+}
+
 const Place& Plan::PlaceOf(const std::string& pointer) const {
   auto it = places_.find(pointer);
-  TVM_FFI_CHECK(it != places_.end(), InternalError) << "no reg pointer '" << pointer << "' is in use";
-  return it->second;
+  if (it != places_.end()) return it->second;
+  auto shared = shared_.find(pointer);
+  TVM_FFI_CHECK(shared != shared_.end(), InternalError) << "no pointer '" << pointer << "' is in use";
+  return shared->second;
 }
 
 void Plan::FindLives() {
@@ -195,7 +207,7 @@ std::vector<std::pair<int64_t, int64_t>> Plan::TakenAt(int position, bool pointe
   }
   for (const auto& [name, place] : places_) {
     bool alive = place.first <= position && position <= place.last;
-    if (pointers && alive) taken.emplace_back(place.begin, RoundUp(place.begin + place.bytes, kBlockBytes));
+    if (pointers && alive) taken.emplace_back(place.begin, RoundUp(place.begin + place.bytes, memory_.block));
   }
   std::sort(taken.begin(), taken.end());
   return taken;
@@ -206,16 +218,16 @@ int64_t Plan::FreeAt(int position) const {
     int64_t most = 0, at = from;
     for (auto [begin, end] : TakenAt(position, pointers)) {
       most = std::max(most, begin - at);
-      at = std::max(at, RoundUp(end, kBlockBytes));
+      at = std::max(at, RoundUp(end, memory_.block));
     }
     return std::max(most, limit_ - at);
   };
-  return std::max(largest(peak_, false), largest(0, true)) / kBlockBytes * kBlockBytes;
+  return std::max(largest(peak_, false), largest(0, true)) / memory_.block * memory_.block;
 }
 
 bool Plan::RowEndsAreFree(const ISlice& slice) const {
-  int64_t bytes = BytesOf(std::string(slice->pointer->dtype)), block = kBlockBytes / bytes;
-  int64_t gap = RoundUp(slice->cols * bytes, kBlockBytes) / bytes - slice->cols;
+  int64_t bytes = memory_.bytes_of(std::string(slice->pointer->dtype), ""), block = memory_.block / bytes;
+  int64_t gap = RoundUp(slice->cols * bytes, memory_.block) / bytes - slice->cols;
   if (gap == 0) return true;
   // elements by their number modulo what all offsets and distances of rows are multiples of
   int64_t modulus = 0;
@@ -244,11 +256,11 @@ bool Plan::RowEndsAreFree(const ISlice& slice) const {
 }
 
 int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
-  int64_t need = RoundUp(bytes, kBlockBytes);
+  int64_t need = RoundUp(bytes, memory_.block);
   auto first_fit = [&](int64_t from, bool pointers) {
     int64_t at = from;
     for (auto [begin, end] : TakenAt(position, pointers)) {
-      if (begin < at + need && end > at) at = RoundUp(end, kBlockBytes);
+      if (begin < at + need && end > at) at = RoundUp(end, memory_.block);
     }
     return at;
   };
@@ -262,7 +274,7 @@ int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
       if (place.first <= position && position <= place.last) alive += ", " + name + " " + KiloText(place.bytes);
     }
     for (const Place& place : own) alive += ", work " + KiloText(place.bytes);
-    CodegenError("The unified buffer has no room for a work buffer.", where,
+    CodegenError("The " + std::string(memory_.name) + " has no room for a work buffer.", where,
                  KiloText(need) + " beside what is alive there" + (alive.empty() ? "" : ": " + alive.substr(2)),
                  KiloText(limit_) + " on " + std::string(graph_->hardware->name), "smaller tiles");
   }
@@ -271,6 +283,6 @@ int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
   return at;
 }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

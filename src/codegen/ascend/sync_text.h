@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
- * \file print_tree.h
- * \brief The tree of a kernel, syncs included, as lines of Ascend C.
+ * \file sync_text.h
+ * \brief A kernel's tree with its flags and barriers as Ascend C.
  */
-#ifndef UIR_CODEGEN_ASCEND_PRINT_TREE_H_
-#define UIR_CODEGEN_ASCEND_PRINT_TREE_H_
+#ifndef UIR_CODEGEN_ASCEND_SYNC_TEXT_H_
+#define UIR_CODEGEN_ASCEND_SYNC_TEXT_H_
 
 #include <vector>
 
-#include "../pipes/tree.h"
-#include "../printer.h"
 #include "../scope.h"
+#include "../tiles/print_tree.h"
 
 namespace uir {
 namespace codegen {
@@ -26,4 +25,4 @@ void PrintTree(const std::vector<pipes::Node>& body, const Scope& scope, Printer
 }  // namespace codegen
 }  // namespace uir
 
-#endif  // UIR_CODEGEN_ASCEND_PRINT_TREE_H_
+#endif  // UIR_CODEGEN_ASCEND_SYNC_TEXT_H_

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file plan.h
- * \brief Where everything lies in the unified buffer: the graph's reg pointers, and work buffers beside them.
+ * \brief Where everything lies in the memory of a core: the graph's reg pointers, and work buffers beside them.
  */
-#ifndef UIR_CODEGEN_ASCEND_PLAN_H_
-#define UIR_CODEGEN_ASCEND_PLAN_H_
+#ifndef UIR_CODEGEN_TILES_PLAN_H_
+#define UIR_CODEGEN_TILES_PLAN_H_
 
 #include <map>
 #include <set>
@@ -16,13 +16,27 @@
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 
-/*! \brief A tensor of the UB: a reg pointer, or the work buffer of an iOp. */
+/*! \brief The memory that reg pointers lie in. */
+struct CoreMemory {
+  /*! \brief In messages: "unified buffer". */
+  const char* name;
+  /*! \brief In messages: "vector core". */
+  const char* core;
+  /*! \brief Tensors start at multiples of this, in bytes. */
+  int64_t block;
+  /*! \brief Bytes of an element; refuses a dtype that a core cannot hold (`where`: for the error). */
+  int64_t (*bytes_of)(const std::string& dtype, const std::string& where);
+  /*! \brief Whether the cores of a group share an sram. */
+  bool shares = false;
+};
+
+/*! \brief A tensor in a memory: a pointer, or the work buffer of an iOp. */
 struct Place {
   std::string name;
   std::string dtype;
-  /*! \brief Bytes from the start of the UB, a multiple of 32. */
+  /*! \brief Bytes from the start of the memory, a multiple of its block. */
   int64_t begin = 0;
   int64_t bytes = 0;
   /*! \brief Program positions (`Use::position`) from the first to the last at which it holds something. */
@@ -35,24 +49,31 @@ class Plan {
  public:
   /*!
    * \brief Takes the addresses that the pass `allocate` gave.
-   * \note CodegenError for a graph without addresses, with sram, or with more than the hardware's `reg_bytes`.
+   * \note CodegenError for a graph without addresses, with sram that the cores do not share, or with more than the
+   * hardware's `reg_bytes` or `sram_bytes`.
    */
-  explicit Plan(const IGraph& graph);
+  Plan(const IGraph& graph, const CoreMemory& memory);
 
   const IGraph& graph() const { return graph_; }
   const std::vector<Use>& uses() const { return uses_; }
   /*! \brief Places of the reg pointers in use, by name. */
   const std::map<std::string, Place>& places() const { return places_; }
+  /*! \brief Places of the sram pointers in use, by name. */
+  const std::map<std::string, Place>& shared() const { return shared_; }
+  /*! \brief The place of a reg or sram pointer. */
   const Place& PlaceOf(const std::string& pointer) const;
 
   /*!
    * \brief Room for a work buffer at one position: behind all pointers if there is room, else where no pointer is
    * alive at that position.  Buffers of one position are apart; those of different positions may share bytes.
-   * \return Byte in the UB.
+   * \return Byte in the memory.
    */
   int64_t Reserve(int position, int64_t bytes, const std::string& where);
   /*! \brief The bytes that pointers and work buffers reach up to. */
   int64_t total() const { return total_; }
+  /*! \brief The bytes that sram pointers reach up to. */
+  int64_t shared_total() const { return shared_total_; }
+  const CoreMemory& memory() const { return memory_; }
   /*! \brief What must not be larger: `reg_bytes` of the hardware. */
   int64_t limit() const { return limit_; }
 
@@ -68,6 +89,7 @@ class Plan {
   bool RowEndsAreFree(const ISlice& slice) const;
 
  private:
+  void Take(const IPointer& pointer, const ffi::Map<ffi::String, ffi::Any>& addresses);
   /*! \brief [begin, end) of work buffers, and of pointers that are alive, at a position, sorted. */
   std::vector<std::pair<int64_t, int64_t>> TakenAt(int position, bool pointers) const;
   void FindLives();
@@ -75,8 +97,9 @@ class Plan {
   void FindAhead();
 
   IGraph graph_;
+  CoreMemory memory_;
   std::vector<Use> uses_;
-  std::map<std::string, Place> places_;
+  std::map<std::string, Place> places_, shared_;
   std::map<std::string, bool> spares_;
   /*! \brief Targets of loads that run ahead into a place of their own, where nothing is that is still read. */
   std::set<const ffi::Object*> ahead_;
@@ -84,11 +107,12 @@ class Plan {
   std::map<int, std::vector<Place>> work_;
   int64_t peak_ = 0;
   int64_t total_ = 0;
+  int64_t shared_total_ = 0;
   int64_t limit_ = 0;
 };
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir
 
-#endif  // UIR_CODEGEN_ASCEND_PLAN_H_
+#endif  // UIR_CODEGEN_TILES_PLAN_H_

@@ -3,8 +3,8 @@
  * \file count.h
  * \brief Counting the iOps of a body.
  */
-#ifndef UIR_CODEGEN_ASCEND_COUNT_H_
-#define UIR_CODEGEN_ASCEND_COUNT_H_
+#ifndef UIR_CODEGEN_TILES_COUNT_H_
+#define UIR_CODEGEN_TILES_COUNT_H_
 
 #include <tvm/ffi/any.h>
 
@@ -12,7 +12,7 @@
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 
 /*! \brief How many iOps in a body, those of inner loops included, something holds of. */
 template <typename Holds>
@@ -28,8 +28,8 @@ int CountIOps(const ffi::Array<ffi::ObjectRef>& body, const Holds& holds) {
   return count;
 }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir
 
-#endif  // UIR_CODEGEN_ASCEND_COUNT_H_
+#endif  // UIR_CODEGEN_TILES_COUNT_H_

@@ -3,8 +3,8 @@
  * \file bound.h
  * \brief Integers that are known when the kernel is printed, or only when it runs: bounds, counts, strides.
  */
-#ifndef UIR_CODEGEN_ASCEND_BOUND_H_
-#define UIR_CODEGEN_ASCEND_BOUND_H_
+#ifndef UIR_CODEGEN_TILES_BOUND_H_
+#define UIR_CODEGEN_TILES_BOUND_H_
 
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 
 /*! \brief A constant, or a C++ expression of type int32_t with what it may be. */
 struct Bound {
@@ -39,8 +39,8 @@ Bound Mod(const Bound& a, int64_t unit);
 /*! \brief a / unit rounded up; a >= 0. */
 Bound CeilDiv(const Bound& a, int64_t unit);
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir
 
-#endif  // UIR_CODEGEN_ASCEND_BOUND_H_
+#endif  // UIR_CODEGEN_TILES_BOUND_H_

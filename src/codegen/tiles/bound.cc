@@ -5,7 +5,7 @@
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 
 std::string Bound::Text(Precedence at_least) const {
   bool loose = static_cast<int>(precedence) < static_cast<int>(at_least);
@@ -53,6 +53,6 @@ Bound Mod(const Bound& a, int64_t unit) {
 
 Bound CeilDiv(const Bound& a, int64_t unit) { return FloorDiv(a + Bound::Of(unit - 1), unit); }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

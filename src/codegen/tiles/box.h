@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file box.h
+ * \brief Valid boxes of tiles: what two have in common, what lies outside; names for what only the run can compare.
+ */
+#ifndef UIR_CODEGEN_TILES_BOX_H_
+#define UIR_CODEGEN_TILES_BOX_H_
+
+#include <string>
+
+#include "tile.h"
+
+namespace uir {
+namespace codegen {
+namespace tiles {
+
+class Emitter;
+
+/*! \brief The smaller of two bounds, named where only the run knows. */
+Bound Smaller(Emitter& e, const Bound& a, const Bound& b, const std::string& hint);
+/*! \brief The greater of two bounds, named where only the run knows. */
+Bound Greater(Emitter& e, const Bound& a, const Bound& b, const std::string& hint);
+/*! \brief A count that is not negative: itself, or a name. */
+Bound AtLeastZero(Emitter& e, const Bound& count, const std::string& hint);
+
+/*! \brief What lies in both boxes; bounds that only the run can compare become names. */
+Box Both(Emitter& e, const Box& a, const Box& b);
+/*! \brief Whether two boxes have the same texts and ranges. */
+bool SameBox(const Box& a, const Box& b);
+/*! \brief Rows and columns exchanged. */
+Box Turned(const Box& box);
+/*! \brief Where the columns of a box end in one row: where they begin, in a row that is not in the box. */
+Bound EndInRow(const Box& box, int64_t row);
+/*! \brief C++ text of the condition that something of a tile lies outside of a box; empty where that is so. */
+std::string OutsideText(const Tile& tile, const Box& box);
+
+}  // namespace tiles
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_TILES_BOX_H_

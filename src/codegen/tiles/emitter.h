@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file emitter.h
+ * \brief What the emitters of iOps of every device with tiles have in common: the tree of a kernel as it grows, names,
+ * bounds, refusals.
+ */
+#ifndef UIR_CODEGEN_TILES_EMITTER_H_
+#define UIR_CODEGEN_TILES_EMITTER_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "../error.h"
+#include "../pipes/tree.h"
+#include "../printer.h"
+#include "../scope.h"
+#include "plan.h"
+#include "tile.h"
+
+namespace uir {
+namespace codegen {
+namespace tiles {
+
+/*! \brief Builds the tree of one kernel; a device's emitter adds its tensors to it. */
+class Emitter {
+ public:
+  Emitter(Plan* plan, Names* names);
+
+  // ---- operands -------------------------------------------------------------------------------------------
+  /*! \brief Whether what lies outside of the target's valid box holds values that someone reads later. */
+  bool SparesOutside(const ISlice& target) const { return plan_->SparesOutside(target); }
+  /*! \brief Bytes of the largest work buffer that the current iOp could get. */
+  int64_t FreeBytes() const { return plan_->FreeAt(position_); }
+
+  // ---- texts ----------------------------------------------------------------------------------------------
+  /*! \brief The text of an expression over pid and open loops. */
+  std::string Text(const Affine& expr) const { return scope_.Text(expr); }
+  /*! \brief A local name that is not taken. */
+  std::string Fresh(const std::string& hint) { return names_->Fresh(hint); }
+
+  // ---- instructions of the current paragraph ---------------------------------------------------------------
+  /*!
+   * \brief One instruction.
+   * \param pipe A pipe of the device's vocabulary (pipes/vocabulary.h).
+   * \param lines Its text; several lines must not depend on each other.
+   * \param regions All that it reads and writes (`Reads(tile)`, `Writes(tile)`).
+   * \param blocks Whether the core issues nothing before it is done.
+   */
+  void Do(const std::string& pipe, const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions,
+          bool blocks = false);
+  void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
+    Do(pipe, std::vector<std::string>{line}, regions);
+  }
+  /*! \brief A declaration or a comment: a line that touches no memory. */
+  void Plain(const std::string& line);
+  /*! \brief A line for people in the report of the kernel, e.g. the cost of a move. */
+  void Note(const std::string& text) { notes_.push_back(where_iop_ + ": " + text); }
+
+  // ---- refusals -------------------------------------------------------------------------------------------
+  /*! \brief Graph and iOp. */
+  std::string where() const { return std::string(plan_->graph()->name) + ": " + where_iop_; }
+  [[noreturn]] void Refuse(const std::string& what, const std::string& need = "", const std::string& limit = "",
+                           const std::string& remedy = "") const {
+    CodegenError(what, where(), need, limit, remedy);
+  }
+
+  const Plan& plan() const { return *plan_; }
+  const Scope& scope() const { return scope_; }
+  /*! \brief pid and all loops of the kernel, those that are closed included. */
+  const Scope& every_scope() const { return every_scope_; }
+
+  // ---- for the walk over the loop tree ----------------------------------------------------------------------
+  /*! \brief Starts the paragraph of an iOp; its number is that of `Use::position`. */
+  void Begin(const IOp& iop, int position);
+  void End();
+  void Enter(const Loop& loop);
+  void Leave(const Loop& loop);
+  std::vector<pipes::Node> Take() { return std::move(bodies_.front()); }
+  const std::vector<std::string>& notes() const { return notes_; }
+
+ protected:
+  Bound BoundOf(const ffi::Optional<Affine>& bound, int64_t length, bool end, const std::string& hint);
+  Box BoxOf(const ISlice& slice);
+
+  Plan* plan_;
+  Names* names_;
+  Scope scope_, every_scope_;
+  std::string where_iop_, brief_;
+  int position_ = 0;
+
+ private:
+  /*! \brief The body that grows and those around it; the paragraph is the last. */
+  std::vector<std::vector<pipes::Node>> bodies_{1};
+  /*! \brief Names of bounds by their text, for every open body. */
+  std::vector<std::map<std::string, std::string>> bounds_{1};
+  std::vector<std::string> headers_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace tiles
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_TILES_EMITTER_H_

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "gaps.h"
+
+#include <utility>
+
+namespace uir {
+namespace codegen {
+namespace tiles {
+
+namespace {
+
+/*! \brief Whether every value of an expression is `unit * n + rest` for the same rest. */
+bool Congruent(const Affine& expr, int64_t unit, int64_t* rest) {
+  for (const Term& term : expr->terms) {
+    if (term->coeff % unit != 0) return false;
+  }
+  *rest = ((expr->constant % unit) + unit) % unit;
+  return true;
+}
+
+}  // namespace
+
+Tile AsRow(Tile tile) {
+  if (tile.rows == 1) return tile;
+  if (tile.cols != 1 || tile.row_stride != 1) return tile;
+  std::swap(tile.rows, tile.cols);
+  tile.row_stride = tile.cols;
+  tile.col_stride = 1;
+  std::swap(tile.box.row_begin, tile.box.col_begin);
+  std::swap(tile.box.row_end, tile.box.col_end);
+  return tile;
+}
+
+bool GapsFree(const Emitter& e, const ISlice& slice) {
+  if (slice->rows == 1 || slice->row_stride == slice->cols) return true;
+  int64_t own = 0;
+  if (!Congruent(slice->offset, slice->row_stride, &own)) return false;
+  for (const Use& use : e.plan().uses()) {
+    if (use.pointer() != std::string(slice->pointer->name)) continue;
+    const ISlice& other = use.slice;
+    int64_t at = 0;
+    bool inside = other->rows == 1 || other->row_stride % slice->row_stride == 0;
+    if (!inside || !Congruent(other->offset, slice->row_stride, &at)) return false;
+    int64_t last = at + (other->cols - 1) * other->col_stride;
+    if (at < own || last >= own + slice->cols) return false;
+  }
+  return true;
+}
+
+}  // namespace tiles
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tile.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace uir {
+namespace codegen {
+namespace tiles {
+
+namespace {
+
+/*! \brief The greatest power of two that divides both. */
+int64_t CommonAlign(int64_t align, int64_t distance) {
+  return distance == 0 ? align : std::min(align, distance & -distance);
+}
+
+}  // namespace
+
+Tile Tile::Part(int64_t row, int64_t col, int64_t part_rows, int64_t part_cols) const {
+  Tile part = *this;
+  int64_t distance = row * row_stride + col * col_stride;
+  part.offset = offset + Affine::Constant(distance);
+  part.align = CommonAlign(align, distance * bytes);
+  part.rows = part_rows;
+  part.cols = part_cols;
+  part.box = Box::Of(part_rows, part_cols);
+  return part;
+}
+
+Tile Tile::Around(const Box& box) const {
+  int64_t top = std::clamp<int64_t>(box.row_begin.range.low, 0, rows), left = box.col_begin.range.low;
+  left = std::clamp<int64_t>(left, 0, cols);
+  int64_t bottom = std::clamp<int64_t>(box.row_end.range.high, top, rows);
+  int64_t right = std::clamp<int64_t>(box.col_end.range.high, left, cols);
+  return Part(top, left, bottom - top, right - left);
+}
+
+Tile Tile::Turned() const {
+  Tile turned = *this;
+  std::swap(turned.rows, turned.cols);
+  std::swap(turned.row_stride, turned.col_stride);
+  turned.box = {box.col_begin, box.col_end, box.row_begin, box.row_end};
+  return turned;
+}
+
+Tile Tile::Flat() const {
+  Tile flat = *this;
+  flat.rows = 1;
+  flat.cols = Span();
+  flat.row_stride = flat.cols;
+  flat.col_stride = 1;
+  flat.box = Box::Of(1, flat.cols);
+  return flat;
+}
+
+pipes::Region Tile::Region(bool write) const {
+  pipes::Region region;
+  region.memory = memory;
+  region.begin = offset.Scale(bytes) + Affine::Constant(base);
+  region.write = write;
+  region.bytes = bytes;
+  int64_t run = 1;
+  if (RowsDense()) {
+    run = cols;
+  } else {
+    region.dims.emplace_back(cols, col_stride * bytes);
+  }
+  if (rows > 1 && RowsDense() && row_stride == cols) {
+    run *= rows;
+  } else if (rows > 1) {
+    region.dims.insert(region.dims.begin(), {rows, row_stride * bytes});
+  }
+  region.bytes = run * bytes;
+  return region;
+}
+
+}  // namespace tiles
+}  // namespace codegen
+}  // namespace uir
