@@ -6,56 +6,33 @@
 #include <memory>
 
 #include "device/ascendc/ascendc.h"
-#include "runtime/executor.h"
-#include "runtime/model_result.h"
-#include "runtime/modelled.h"
+#include "runtime/timed_model.h"
 
 namespace uir::runtime {
-
-namespace json = ffi::json;
 
 namespace {
 
 /*! \brief The architecture of code for this model. */
 constexpr const char* kArch = "ascendc";
 
-class AscendModelExecutor final : public Executor {
+class AscendModelExecutor final : public TimedModelExecutor {
  public:
-  AscendModelExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
+  AscendModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kArch) {}
 
-  void Launch(int, const std::vector<void*>& pointers) final {
-    bool timeline = false;
-    bool wanted = modelled::Wanted(&timeline);
-    for (const LaunchSpec& launch : spec_.launches) {
-      json::Object result = Run(launch, pointers, timeline);
-      auto times = result.find(ffi::String("modelled"));
-      if (wanted && times != result.end()) {
-        modelled::Note(spec_.entry, launch.name, (*times).second.cast<json::Object>());
-      }
-    }
-  }
-
- private:
-  json::Object Run(const LaunchSpec& launch, const std::vector<void*>& pointers, bool timeline) {
-    std::vector<UirSimtArg> arguments = ModelArguments<UirSimtArg>(spec_, launch, pointers);
-    const std::string& library = binaries_.FileOf(kArch);
+ protected:
+  int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments, const char* device,
+          bool timeline, char** text) final {
     UirAscendcLaunch request{};
-    request.library = library.c_str();
+    request.library = library;
     request.kernel = launch.name.c_str();
     request.args = arguments.data();
     request.num_args = static_cast<int32_t>(arguments.size());
     request.blocks = static_cast<int32_t>(launch.grid);
     request.core = launch.core.c_str();
-    request.device = spec_.device.c_str();
+    request.device = device;
     request.timeline = timeline;
-    char* text = nullptr;
-    int status = uir_ascendc_launch(&request, &text);
-    std::unique_ptr<char, decltype(&uir_simt_free_text)> owned(text, uir_simt_free_text);
-    return ModelResult(status, launch, text ? text : "{}", binaries_.source());
+    return uir_ascendc_launch(&request, text);
   }
-
-  const KernelSpec& spec_;
-  Binaries& binaries_;
 };
 
 }  // namespace

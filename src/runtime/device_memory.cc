@@ -21,7 +21,7 @@ struct Row {
   DeviceMemory* (*find)();
 };
 
-constexpr Row kRows[] = {{"npu", &NpuMemory}, {"model", &ModelMemory}};
+constexpr Row kRows[] = {{"npu", &NpuMemory}, {"mlu", &MluMemory}, {"model", &ModelMemory}};
 
 /*! \brief The choice, and what is to be chosen where nothing else is asked for. */
 struct Choice {

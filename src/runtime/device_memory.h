@@ -45,11 +45,13 @@ class DeviceMemory {
 DeviceMemory* ModelMemory();
 /*! \brief The memory of Ascend NPUs by ACL, or nullptr where there is no NPU. */
 DeviceMemory* NpuMemory();
+/*! \brief The memory of Cambricon MLUs by CNRT, or nullptr where there is no MLU. */
+DeviceMemory* MluMemory();
 
 /*! \brief The memory of `ext_dev`, settled by this call if it was not: the device that there is, else the model. */
 DeviceMemory& ExtDevMemory();
 
-/*! \brief Where tensors of a device lie: "gpu", "model", "npu", or "cpu" and other names of no place of ours. */
+/*! \brief Where tensors of a device lie: "gpu", "model", "npu", "mlu", or "cpu" and other names of no place of ours. */
 std::string PlaceOf(DLDevice device);
 
 }  // namespace uir::runtime

@@ -7,10 +7,9 @@ namespace uir::runtime {
 
 const std::vector<ExecutorRow>& Executors() {
   static const std::vector<ExecutorRow> rows = {
-      {"cuda", "gpu", &MakeGpuExecutor},
-      {"cuda", "model", &MakeSimtExecutor},
-      {"ascend", "npu", &MakeNpuExecutor},
-      {"ascend", "model", &MakeAscendModelExecutor},
+      {"cuda", "gpu", &MakeGpuExecutor},   {"cuda", "model", &MakeSimtExecutor},
+      {"ascend", "npu", &MakeNpuExecutor}, {"ascend", "model", &MakeAscendModelExecutor},
+      {"bang", "mlu", &MakeMluExecutor},
   };
   return rows;
 }

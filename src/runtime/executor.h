@@ -30,7 +30,7 @@ class Executor {
 struct ExecutorRow {
   /*! \brief Of the hardware that the source is for (`KernelSpec::kind`). */
   const char* kind;
-  /*! \brief Where the tensors lie: "gpu", "model" or "npu" (`PlaceOf`). */
+  /*! \brief Where the tensors lie: "gpu", "model", "npu" or "mlu" (`PlaceOf`). */
   const char* place;
   std::unique_ptr<Executor> (*make)(const KernelSpec& spec, Binaries& binaries);
 };
@@ -46,6 +46,7 @@ std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& bina
 std::unique_ptr<Executor> MakeSimtExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeAscendModelExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries);
+std::unique_ptr<Executor> MakeMluExecutor(const KernelSpec& spec, Binaries& binaries);
 
 }  // namespace uir::runtime
 

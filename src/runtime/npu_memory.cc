@@ -3,11 +3,10 @@
  * \file npu_memory.cc
  * \brief `ext_dev` as the memory of Ascend NPUs.
  */
-#include <vector>
-
 #include "runtime/acl_api.h"
 #include "runtime/device_memory.h"
 #include "runtime/error.h"
+#include "runtime/workspace_pool.h"
 
 namespace uir::runtime {
 
@@ -16,18 +15,8 @@ namespace {
 /*! \brief Memory behind a tensor that wide transfers may read and write: they move whole blocks of 32 bytes. */
 constexpr size_t kBlock = 32;
 
-/*! \brief Memory that a thread's calls take and give back. */
-struct Workspace {
-  int device;
-  size_t bytes;
-  bool taken;
-  void* data;
-};
-
-/*! \brief The workspaces of the calling thread, kept to the end of the process: launches of its next calls are
- *  ordered after those of earlier ones by the stream, so that they may reuse the memory at once. */
-std::vector<Workspace>& Pool() {
-  static thread_local std::vector<Workspace>* pool = new std::vector<Workspace>();
+WorkspacePool& Pool() {
+  static thread_local WorkspacePool* pool = new WorkspacePool();
   return *pool;
 }
 
@@ -64,22 +53,11 @@ class Npu final : public DeviceMemory {
   }
 
   void* TakeWorkspace(int device, size_t bytes) final {
-    std::vector<Workspace>& pool = Pool();
-    for (Workspace& one : pool) {
-      if (!one.taken && one.device == device && one.bytes == bytes) {
-        one.taken = true;
-        return one.data;
-      }
-    }
-    pool.push_back({device, bytes, true, Allocate(device, bytes, kBlock)});
-    return pool.back().data;
+    void* free = Pool().Take(device, bytes);
+    return free ? free : Pool().Add(device, bytes, Allocate(device, bytes, kBlock));
   }
 
-  void GiveWorkspace(int, void* data) final {
-    for (Workspace& one : Pool()) {
-      if (one.data == data) one.taken = false;
-    }
-  }
+  void GiveWorkspace(int, void* data) final { Pool().Give(data); }
 
   void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes, void* stream) final {
     bool reads = from_device.device_type == kDLExtDev, writes = to_device.device_type == kDLExtDev;

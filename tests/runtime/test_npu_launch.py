@@ -16,7 +16,7 @@ from uir_tvm._native import library_path
 
 FAKE = pathlib.Path(__file__).with_name("fake")
 
-#: What is run, by name; see `fake/run_npu.py`.
+#: What is run, by name; see `fake/run_device.py`.
 CASES: dict[str, dict[str, Any]] = {
     "plain": {},
     "second device": {"device": 1},
@@ -30,6 +30,8 @@ CASES: dict[str, dict[str, Any]] = {
     "nothing compiled": {"compiled": False},
     "for a GPU": {"kind": "cuda"},
 }
+#: What is the same in all of them.
+COMMON = {"kind": "ascend", "arch": "dav-2201", "describe": "uir.runtime.acl.describe"}
 
 
 @pytest.fixture(scope="module")
@@ -40,10 +42,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     runtime, kernels = folder / "libacl_rt.so", folder / "kernels.so"
     subprocess.run([*flags, "-o", str(runtime), str(FAKE / "acl.c")], check=True)
     subprocess.run([*flags, "-o", str(kernels), str(FAKE / "npu_kernels.c"), str(runtime)], check=True)
-    arguments = [FAKE / "run_npu.py", libinfo.find_libtvm_runtime(), library_path(), runtime, kernels]
+    arguments = [FAKE / "run_device.py", libinfo.find_libtvm_runtime(), library_path(), runtime, kernels]
     done = subprocess.run(
         [sys.executable, *map(str, arguments)],
-        input=json.dumps(CASES),
+        input=json.dumps(COMMON | {"cases": CASES}),
         env={**os.environ, "LD_LIBRARY_PATH": str(folder)},
         check=True,
         capture_output=True,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs kernels on the stand-in for the Ascend runtime, in a process of its own: a runtime is loaded once.
+"""Runs kernels on the stand-in for a vendor's runtime, in a process of its own: a runtime is loaded once.
 
-``run_npu.py`` reads cases as JSON from standard input and writes what became of each, as JSON.  It loads
-TVM's runtime library and ours, and neither of the Python packages.
+``run_device.py`` reads {"kind", "arch", "describe", "cases"} as JSON from standard input and writes what became
+of each case, as JSON.  It loads TVM's runtime library and ours, and neither of the Python packages.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class Memory:
         return out
 
 
-def metadata(case: dict[str, Any]) -> str:
-    both = {"grid": 2, "block": 1, "shared_bytes": 0, "cooperative": False, "core": "aiv"}
+def metadata(case: dict[str, Any], kind: str, arch: str) -> str:
+    both = {"grid": 2, "block": 1, "shared_bytes": 0, "cooperative": False, "core": ""}
     launches = [
         {**both, "name": "twice", "params": ["x", "half"]},
         {**both, "name": case.get("second", "plus_one"), "params": ["half", "y"]},
@@ -49,8 +49,8 @@ def metadata(case: dict[str, Any]) -> str:
     params = [{"name": name, "bytes": 4 * SIZE, "role": "inout"} for name in ("x", "y")]
     kernel = {
         "entry": "affine",
-        "kind": case.get("kind", "ascend"),
-        "arch": "dav-2201",
+        "kind": case.get("kind", kind),
+        "arch": arch,
         "saved": [],
         "params": params,
         "workspace": [{"name": "half", "bytes": 4 * SIZE}],
@@ -58,14 +58,17 @@ def metadata(case: dict[str, Any]) -> str:
     return json.dumps({"kernels": [{**kernel, "launches": launches}]})
 
 
-def run(case: dict[str, Any], runtime: ctypes.CDLL, memory: Memory, code: bytes) -> dict[str, Any]:
+def run(
+    case: dict[str, Any], common: dict[str, Any], runtime: ctypes.CDLL, memory: Memory, code: bytes
+) -> dict[str, Any]:
     """One call of a module: what the runtime was asked, and whether 2 x + 1 came out; or the error."""
     runtime.fake_reset(case.get("failing", "").encode(), case.get("code", 0))
-    binaries = {"dav-2201": code} if case.get("compiled", True) else {}
+    binaries = {common["arch"]: code} if case.get("compiled", True) else {}
+    described = metadata(case, common["kind"], common["arch"])
     device = case.get("device", 0)
     out: dict[str, Any] = {}
     try:
-        module = tvm_ffi.get_global_func("uir.runtime.device_module")(metadata(case), ["// text"], [binaries])
+        module = tvm_ffi.get_global_func("uir.runtime.device_module")(described, ["// text"], [binaries])
         x = np.arange(SIZE, dtype="float32")
         tensors = [memory.tensor(array, device) for array in (x, np.zeros(SIZE, "float32"))]
         with tvm_ffi.use_raw_stream(tvm_ffi.device("ext_dev", device), case.get("stream", 0)):
@@ -83,9 +86,12 @@ def main() -> None:
     tvm_ffi.load_module(ours)
     runtime = ctypes.CDLL(fake, ctypes.RTLD_GLOBAL)
     runtime.fake_log.restype = ctypes.c_char_p
-    described = dict(tvm_ffi.get_global_func("uir.runtime.acl.describe")())
+    common = json.load(sys.stdin)
+    described = dict(tvm_ffi.get_global_func(common["describe"])())
     memory, code = Memory(runtime), pathlib.Path(kernels).read_bytes()
-    outcomes = {name: run(case, runtime, memory, code) for name, case in json.load(sys.stdin).items()}
+    outcomes = {
+        name: run(case, common, runtime, memory, code) for name, case in common["cases"].items()
+    }
     described = {str(key): str(value) for key, value in described.items()}
     chosen = str(tvm_ffi.get_global_func("uir.runtime.ext_dev.chosen")())
     try:

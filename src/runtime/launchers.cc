@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/launchers.h"
+
+#include <dlfcn.h>
+
+#include <string>
+
+#include "runtime/error.h"
+
+namespace uir::runtime {
+
+const std::vector<void*>& Launchers::Get() {
+  std::lock_guard<std::mutex> guard(lock_);
+  if (!found_.empty()) return found_;
+  const std::string& file = binaries_.FileOf(spec_.arch);
+  // never closed: launches may still be on their way
+  void* library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    DeviceError({"The code of a kernel cannot be loaded.", spec_.entry, "a shared object of the vendor's compiler",
+                 dlerror(), "compile it again with the toolkit of this machine"});
+  }
+  std::vector<void*> found;
+  for (const LaunchSpec& launch : spec_.launches) {
+    std::string name = launch.name + "_launch";
+    found.push_back(dlsym(library, name.c_str()));
+    if (!found.back()) {
+      DeviceError({"The code of a kernel has not its launcher.", spec_.entry, name, "",
+                   "compile it again: it was made by another version"});
+    }
+  }
+  found_ = std::move(found);
+  return found_;
+}
+
+}  // namespace uir::runtime

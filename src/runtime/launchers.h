@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file launchers.h
+ * \brief Functions of the host that launch a function's kernels, in what a vendor's compiler made.
+ */
+#ifndef UIR_RUNTIME_LAUNCHERS_H_
+#define UIR_RUNTIME_LAUNCHERS_H_
+
+#include <mutex>
+#include <vector>
+
+#include "runtime/binaries.h"
+#include "runtime/kernel_spec.h"
+
+namespace uir::runtime {
+
+/*!
+ * \brief The functions NAME_launch of a shared object that holds the device's code beside them.
+ *
+ * Loading the object makes the kernels known to the vendor's runtime, on the calling thread's device.
+ */
+class Launchers {
+ public:
+  /*! \brief Both must outlive this. */
+  Launchers(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
+
+  /*! \brief The launcher of every launch in order; loaded at the first call, for the architecture of the function.
+   *  \throws DeviceError The object cannot be loaded, or has not a launcher. */
+  const std::vector<void*>& Get();
+
+ private:
+  const KernelSpec& spec_;
+  Binaries& binaries_;
+  std::mutex lock_;
+  std::vector<void*> found_;
+};
+
+}  // namespace uir::runtime
+
+#endif  // UIR_RUNTIME_LAUNCHERS_H_

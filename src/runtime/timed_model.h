@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file timed_model.h
+ * \brief Runs kernels on a host model that counts time.
+ */
+#ifndef UIR_RUNTIME_TIMED_MODEL_H_
+#define UIR_RUNTIME_TIMED_MODEL_H_
+
+#include <vector>
+
+#include "device/simt/simt.h"
+#include "runtime/executor.h"
+
+namespace uir::runtime {
+
+/*! \brief An executor of a host model; what is the model's own is how one launch is asked for. */
+class TimedModelExecutor : public Executor {
+ public:
+  /*! \param arch The architecture of code for the model. */
+  TimedModelExecutor(const KernelSpec& spec, Binaries& binaries, const char* arch)
+      : spec_(spec), binaries_(binaries), arch_(arch) {}
+
+  void Launch(int device, const std::vector<void*>& pointers) final;
+
+ protected:
+  /*!
+   * \brief Runs one launch.
+   * \param library Path of the shared object with the kernel.
+   * \param device JSON of the device.
+   * \param text Receives the answer, to be freed with `uir_simt_free_text`.
+   * \return 0 without, 1 with findings, 2 where it could not run.
+   */
+  virtual int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments,
+                  const char* device, bool timeline, char** text) = 0;
+
+ private:
+  const KernelSpec& spec_;
+  Binaries& binaries_;
+  const char* arch_;
+};
+
+}  // namespace uir::runtime
+
+#endif  // UIR_RUNTIME_TIMED_MODEL_H_
