@@ -17,11 +17,12 @@ VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
-    "UIR_DEVICE": "auto, gpu, npu or model: where kernels of a device run (default: auto)",
+    "UIR_DEVICE": "auto, gpu, npu, mlu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
     "ASCEND_HOME_PATH": "the CANN toolkit to take bisheng from, before PATH (ASCEND_TOOLKIT_HOME likewise)",
     "CUDA_HOME": "a CUDA toolkit to take nvcc or NVRTC from, before PATH (CUDA_PATH likewise)",
+    "NEUWARE_HOME": "the Cambricon toolkit to take cncc from, before PATH",
 }
 
 
@@ -134,3 +135,8 @@ def ascend_homes() -> tuple[pathlib.Path, ...]:
 def cuda_homes() -> tuple[pathlib.Path, ...]:
     """CUDA toolkits that the environment names, first choice first."""
     return tuple(folder for folder in map(_folder, ("CUDA_HOME", "CUDA_PATH")) if folder is not None)
+
+
+def neuware_homes() -> tuple[pathlib.Path, ...]:
+    """Cambricon toolkits that the environment names, first choice first."""
+    return tuple(folder for folder in map(_folder, ("NEUWARE_HOME",)) if folder is not None)

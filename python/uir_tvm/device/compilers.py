@@ -10,7 +10,7 @@ import tvm_ffi
 #: Name under which the native code finds `compile_source`.
 FUNCTION = "uir.device.compile"
 #: Kind of hardware -> the architecture of code for its host model.
-MODELS: Mapping[str, str] = {"cuda": "simt", "ascend": "ascendc"}
+MODELS: Mapping[str, str] = {"cuda": "simt", "ascend": "ascendc", "bang": "bang-model"}
 
 
 def _for_simt(source: str, _arch: str) -> bytes:
@@ -37,12 +37,20 @@ def _for_npu(source: str, arch: str) -> bytes:
     return toolchain.compile(source, arch)
 
 
+def _for_mlu(source: str, arch: str) -> bytes:
+    from ..target.bang import toolchain
+
+    return toolchain.compile(source, arch)
+
+
 #: Start of an architecture's name -> its compiler.
 COMPILERS: Mapping[str, Callable[[str, str], bytes]] = {
     MODELS["cuda"]: _for_simt,
     "sm_": _for_gpu,
     MODELS["ascend"]: _for_ascend_model,
     "dav-": _for_npu,
+    "372": _for_mlu,
+    "592": _for_mlu,
 }
 
 

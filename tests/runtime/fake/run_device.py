@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs kernels on the stand-in for a vendor's runtime, in a process of its own: a runtime is loaded once.
 
-``run_device.py`` reads {"kind", "arch", "describe", "cases"} as JSON from standard input and writes what became
-of each case, as JSON.  It loads TVM's runtime library and ours, and neither of the Python packages.
+``run_device.py`` reads {"kind", "arch", "describe", "cases"} as JSON from standard input and writes what
+became of each case, as JSON.  It loads TVM's runtime library and ours, and neither of the Python packages.
 """
 
 from __future__ import annotations
