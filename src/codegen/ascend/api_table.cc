@@ -284,10 +284,7 @@ std::vector<Api> Rows() {
 
 }  // namespace
 
-const std::vector<Api>& ApiTable() {
-  static const std::vector<Api> rows = Rows();
-  return rows;
-}
+std::vector<Api> ApiRows() { return Rows(); }
 
 }  // namespace ascend
 }  // namespace codegen

@@ -128,7 +128,7 @@ std::set<std::string> Reserved() {
   std::istringstream words(kReserved);
   std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
   // the text is in the vendor's namespace: a local name must not hide what it calls
-  for (const Api& api : ApiTable()) reserved.insert(api.name.substr(0, api.name.find('.')));
+  for (const Api& api : Table().rows()) reserved.insert(api.name.substr(0, api.name.find('.')));
   return reserved;
 }
 

@@ -7,8 +7,7 @@ documentation have it for dav-2201 (Ascend 910B).
 
 from __future__ import annotations
 
-import attrs
-import tvm
+from ..apis import Api, page, rows
 
 __all__ = ["Api", "markdown", "table"]
 
@@ -25,58 +24,14 @@ This page is made by `python -m uir_tvm.target.ascend.apis`.
 """
 
 
-@attrs.frozen
-class Api:
-    """One row.
-
-    Attributes
-    ----------
-    name, form : str
-        `Add` and `count`: overloads have a form each (`count`, `repeat`, `load`, `member`, `struct`, ...).
-    params : str
-        `name:type`, separated by blanks; of an enumeration its values.
-    types : str
-        Combinations of element types, separated by `;`, each with its modes behind `:`.
-    templates : str
-        Template arguments as they are printed; empty where they are deduced.
-    pipe : str
-        The pipe that runs it, or empty.
-    limits, source : str
-        Further rules; header and page where the row was checked.
-    """
-
-    name: str
-    form: str
-    params: str
-    types: str
-    templates: str
-    pipe: str
-    limits: str
-    source: str
-
-
 def table() -> list[Api]:
     """All rows, in the order of the table."""
-    rows = tvm.get_global_func("uir.codegen.ascend.apis")()
-    return [Api(**{str(key): str(value) for key, value in row.items()}) for row in rows]
+    return rows("uir.codegen.ascend.apis")
 
 
 def markdown() -> str:
     """The table as a page of documentation."""
-    head = "| name | form | parameters | types | pipe | rules | checked in |"
-    lines = [_HEAD, head, "|---|---|---|---|---|---|---|"]
-    for row in table():
-        cells = (
-            f"`{row.name}{row.templates}`",
-            row.form,
-            f"`{row.params}`" if row.params else "",
-            row.types,
-            row.pipe,
-            row.limits,
-            row.source,
-        )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    return page(_HEAD, table())
 
 
 if __name__ == "__main__":

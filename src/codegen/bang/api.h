@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file api.h
+ * \brief Everything of BANG C that the printer may print, and the one way to print it.
+ *
+ * The table (api_table.cc) holds facts that were looked up in the vendor's public header and in its public kernels,
+ * with the architectures that have each function.  What has no row there cannot be printed.
+ */
+#ifndef UIR_CODEGEN_BANG_API_H_
+#define UIR_CODEGEN_BANG_API_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "../api.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+/*! \brief The table over all rows; architectures are "372", "592". */
+const ApiTable& Table();
+
+/*! \brief The element type that stands for a dtype of the iGraph ("fp32" -> "float"); empty where there is none. */
+std::string ElementType(const std::string& dtype);
+
+/*! \brief A number as a literal of an element type: `1.5f`, `half(1.5f)`, `static_cast<int16_t>(3)`. */
+inline std::string Literal(double value, const std::string& type) { return ElementLiteral(value, type); }
+/*! \brief An integer as a literal of an element type. */
+inline std::string IntLiteral(int64_t value, const std::string& type) { return ElementIntLiteral(value, type); }
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_API_H_

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file api_table.cc
+ * \brief What the printer may print of BANG C: kernels, copies, synchronisation, products.
+ *
+ * Checked in the vendor's public device header (zhourunyu/llvm-mlu, clang/lib/Headers, BANG 300: architectures up to
+ * 3xx) and, behind `|`, in its public kernels (Cambricon/mlu-ops, architectures 592 and later).
+ */
+#include "api_table.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+namespace {
+
+// where
+const char kGrid[] = "__clang_bang_builtin_vars.h | kernels/*/*.mlu";
+const char kTypes[] = "bang_device_types.h, mlu.h | kernels/*/*.mlu";
+const char kDecls[] = "bang_device_functions_decls.h | kernels/*/*.mlu";
+const char kLaunch[] = "bang_runtime.h | kernels/*/*.mlu";
+const char kOps[] = "| kernels/fft/fft_optm_device/fft_generic_butterfly.h";
+const char kPipes[] = "| kernels/unary_op/unary_op_5pipeline.h, binary_op_5pipeline.h";
+
+// rules
+const char kDirections[] =
+    "dir: GDRAM, NRAM, WRAM, SRAM on both sides, not WRAM2WRAM; no alignment on 3xx and later but 8 bytes in WRAM and "
+    "64 bytes NRAM2NRAM without strides; size above 0";
+
+}  // namespace
+
+std::vector<Api> ApiRows() {
+  std::vector<Api> rows = {
+      // --- kernels -----------------------------------------------------------------------------------------------
+      {"bang.h", "header", "", "", "", "", "", "bang.h | kernels/*/*.mlu"},
+      {"__mlu_entry__", "macro", "", "", "", "", "a kernel", kTypes},
+      {"__nram__", "macro", "", "", "", "", "memory of the core", kTypes},
+      {"__wram__", "macro", "", "", "", "", "right operands of products", kTypes},
+      {"__mlu_shared__", "macro", "", "", "", "", "SRAM of the cluster; not of a Block launch", kTypes},
+      {"taskId", "macro", "", "", "", "S", "", kGrid},
+      {"coreId", "macro", "", "", "", "S", "0x80 on the cluster's memory core", kGrid},
+      {"clusterId", "macro", "", "", "", "S", "", kGrid},
+      {"__is_mpu", "plain", "", "", "", "S", "whether this is the cluster's memory core", kDecls},
+      {"__is_ipu", "plain", "", "", "", "S", "", kDecls},
+      {"half", "type", "", "", "", "", "", kTypes},
+      {"bfloat16_t", "type", "", "", "", "", "", kTypes},
+      // --- launches ----------------------------------------------------------------------------------------------
+      {"cnrtDim3_t", "type", "", "", "", "", "x * y * z tasks; x a multiple of 4 for Union1", kLaunch},
+      {"cnrtQueue_t", "type", "", "", "", "", "", kLaunch},
+      {"cnrtFunctionType_t", "enum", "cnrtFuncTypeBlock cnrtFuncTypeUnion1", "", "", "", "", kLaunch},
+      // --- copies ------------------------------------------------------------------------------------------------
+      {"mluMemcpyDirection_t", "enum",
+       "GDRAM2NRAM NRAM2GDRAM GDRAM2SRAM SRAM2GDRAM NRAM2SRAM SRAM2NRAM NRAM2NRAM NRAM2WRAM GDRAM2WRAM SRAM2WRAM "
+       "GDRAM2GDRAM",
+       "", "", "", "", kTypes},
+      {"__memcpy", "plain", "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t", "", "", "IO, MOVE",
+       std::string(kDirections) + "; waits for all work before it, done when it returns", kDecls},
+      {"__memcpy", "strided",
+       "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride:int src_stride:int "
+       "segnum:int[0,2147483647]",
+       "", "", "IO, MOVE", std::string(kDirections) + "; strides in bytes, segnum is segments - 1", kDecls},
+      {"__memcpy_async", "plain", "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t", "", "",
+       "IO, MOVE", kDirections, kDecls},
+      {"__memcpy_async", "strided",
+       "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride:int src_stride:int "
+       "segnum:int[0,2147483647]",
+       "", "", "IO, MOVE",
+       std::string(kDirections) +
+           "; strides in bytes, segnum is segments - 1; a stride of 0 repeats the source; no stride is below size else",
+       kDecls},
+      {"__memcpy_async", "3d",
+       "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride0:int "
+       "dst_segnum1:int[0,2147483647] dst_stride1:int dst_segnum2:int[0,2147483647] src_stride0:int "
+       "src_segnum1:int[0,2147483647] src_stride1:int src_segnum2:int[0,2147483647]",
+       "", "", "IO, MOVE", std::string(kDirections) + "; both sides have as many segments in all", kDecls},
+      // --- synchronisation ---------------------------------------------------------------------------------------
+      {"__sync", "plain", "", "", "", "S", "all of the core's pipes", kDecls},
+      {"__sync_compute", "plain", "", "", "", "S", "COMPUTE alone, no copies", kDecls},
+      {"__sync_io", "plain", "", "", "", "S", "copies from and to GDRAM", kPipes},
+      {"__sync_move", "plain", "", "", "", "S", "copies on chip", kPipes},
+      {"__sync_io_move_compute", "plain", "", "", "", "S", "all of the core's pipes", kPipes},
+      {"__sync_cluster", "plain", "", "", "", "S",
+       "the cluster's four cores and its memory core; Union launches only; the core's pipes are drained first", kDecls},
+      {"__sync_all_ipu", "plain", "", "", "", "S", "all cores of the task but memory cores; Union launches only",
+       kDecls},
+      // --- products ----------------------------------------------------------------------------------------------
+      {"__bang_reshape_filter", "plain", "dst:T* src:T* n:int[1,65535] h:int[1,65535] w:int[1,65535] c:int[1,65535]",
+       "float; half; int8_t", "", "COMPUTE", "n a multiple of 64, h * w * c * sizeof(T) of 128; dst is not src",
+       kDecls},
+      {"__bang_matmul", "plain",
+       "dst:float* src:T* weight:T* height:int[1,65535] inner:int[1,65535] width:int[1,65535]", "float; half", "",
+       "COMPUTE",
+       "dst[height][width] = src[height][inner] * weight; weight in WRAM, [width][inner] through "
+       "__bang_reshape_filter; inner * sizeof(T) a multiple of 64, width of 64",
+       kOps},
+  };
+  for (const Api& row : VectorRows()) rows.push_back(row);
+  for (const Api& row : CastRows()) rows.push_back(row);
+  return rows;
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file api_table_vector.cc
+ * \brief Vector functions of BANG C.
+ *
+ * All operands lie in NRAM; counts are elements.  From architecture 3xx on, neither addresses nor counts need be
+ * aligned.
+ */
+#include <string>
+
+#include "api_table.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+namespace {
+
+const char kFloats[] = "float; half";
+const char kFloat[] = "float";
+const char kWords[] = "int32_t; int16_t";
+const char kMoved[] = "float; half; int32_t; int16_t; int8_t";
+
+const char kBinary[] = "dst:T* src0:T* src1:T* elem_count:int[1,2147483647]";
+const char kUnary[] = "dst:T* src:T* elem_count:int[1,2147483647]";
+const char kScalar[] = "dst:T* src:T* value:T elem_count:int[1,2147483647]";
+const char kCycle[] = "dst:T* src:T* seg:T* src_elem_count:int[1,2147483647] seg_elem_count:int[1,2147483647]";
+const char kPool[] =
+    "dst:T* src:T* channel:int[1,65535] height:int[1,65535] width:int[1,65535] kernel_height:int[1,65535] "
+    "kernel_width:int[1,65535] stride_width:int[1,65535] stride_height:int[1,65535]";
+
+const char kDecls[] = "bang_device_functions_decls.h";
+const char kBoth[] = "bang_device_functions_decls.h | kernels/*/*.mlu";
+const char kPlace[] = "dst may be a source";
+const char kApart[] = "dst is not src";
+
+}  // namespace
+
+std::vector<Api> VectorRows() {
+  std::vector<Api> rows;
+  auto add = [&rows](const std::string& name, const char* form, const char* params, const char* types,
+                     const char* limits, const char* source, const char* archs = "") {
+    rows.push_back({"__bang_" + name, form, params, types, "", "COMPUTE", limits, source, archs});
+  };
+  for (const char* name : {"add", "sub", "mul"}) {
+    add(name, "count", kBinary, kFloats, kPlace, kBoth);
+    add(std::string(name) + "_scalar", "count", kScalar, kFloats, kPlace, kBoth);
+    add(std::string("cycle_") + name, "count", kCycle, kFloats, "src_elem_count is a multiple of seg_elem_count",
+        kBoth);
+  }
+  add("div", "count", kBinary, kFloats, "architectures 3xx other than 372, and later",
+      "bang_device_functions_decls.h | kernels/div/div_union1.mlu", "592");
+  for (const char* name : {"nan_maximum", "nan_minimum"}) {
+    add(name, "count", kBinary, kFloats, "a NaN of either source is the result; dst may be a source",
+        "bang_device_functions_decls.h | kernels/mutual_information");
+  }
+  for (const char* name : {"eq", "ne", "gt", "ge", "lt", "le"}) {
+    const char* truth = "1 where it holds, else 0, in the operands' type";
+    add(name, "count", kBinary, kFloats, truth, kBoth);
+    add(std::string(name) + "_scalar", "count", kScalar, kFloats, truth, kBoth);
+  }
+  for (const char* name : {"sqrt", "rsqrt", "recip", "pow2", "sin", "cos"}) {
+    add(name, "count", kUnary, kFloat,
+        "of the functions that compute all of float's range, not of the approximate __bang_active_*; taken as within "
+        "1 ULP",
+        kBoth);
+  }
+  add("log2", "count", kUnary, kFloat, "__bang_log of BANG 300; taken as within 1 ULP",
+      "bang_device_functions_decls.h (__bang_log) | kernels/log/log_union1.mlu");
+  // --- bits -----------------------------------------------------------------------------------------------------
+  for (const char* name : {"band", "bor", "bxor"}) {
+    add(name, "count", kBinary, kWords, "counts are elements of the type; dst may be a source", kDecls);
+  }
+  add("bnot", "count", kUnary, kWords, "counts are elements of the type; dst may be src", kDecls);
+  for (const char* name : {"band_scalar", "bor_scalar", "bxor_scalar"}) {
+    add(name, "count", kScalar, kWords, kPlace, kBoth);
+  }
+  // --- places ---------------------------------------------------------------------------------------------------
+  add("write_value", "count", "dst:void* elem_count:int[1,2147483647] value:T",
+      "float; half; int32_t; int16_t; uint16_t; int8_t; uint8_t", "the value's type says how wide an element is",
+      kBoth);
+  add("transpose", "count", "dst:T* src:T* height:int[1,2147483647] width:int[1,2147483647]", kMoved,
+      "dst[width][height] of src[height][width]; dst is not src", kBoth);
+  // --- reductions -----------------------------------------------------------------------------------------------
+  for (const char* name : {"sumpool", "maxpool", "minpool"}) {
+    add(name, "count", kPool, kFloats,
+        "src[height][width][channel]; channel * sizeof(T) is a multiple of 128; dst is not src", kBoth);
+  }
+  add("reduce_sum", "count", kUnary, kFloat,
+      "each 128 bytes are added up, to the first element of as many in dst; the others stay; dst may be src", kDecls);
+  return rows;
+}
+
+std::vector<Api> CastRows() {
+  std::vector<Api> rows;
+  auto add = [&rows](const std::string& name, const std::string& to, const std::string& from, bool fixed,
+                     const char* limits, const std::string& source, const char* archs = "") {
+    std::string params = "dst:" + to + "* src:" + from + "* src_count:int[1,2147483647]";
+    if (fixed) params += " fix_position:int[0,0]";
+    rows.push_back({"__bang_" + name, "count", params, "", "", "COMPUTE", limits, source, archs});
+  };
+  const std::string whole = "bang_device_functions_decls.h (__bang_float2int";
+  struct {
+    const char* mode;
+    const char* what;
+  } modes[] = {{"rn", "to the nearest, halves to even"},
+               {"rd", "to the nearest, halves away from zero"},
+               {"tz", "towards zero"},
+               {"dn", "down"},
+               {"up", "up"}};
+  for (const auto& row : modes) {
+    std::string mode = row.mode;
+    add("float2half_" + mode, "half", "float", false, row.what, std::string(kBoth));
+    add("float2bfloat16_" + mode, "bfloat16_t", "float", false, row.what, std::string(kBoth));
+    add("float2int32_" + mode, "int32_t", "float", true, row.what, whole + "_" + mode + ") | kernels/*/*.mlu");
+  }
+  add("half2float", "float", "half", false, kApart, kBoth);
+  add("bfloat162float", "float", "bfloat16_t", false, kApart,
+      "bang_device_functions_decls.h (__bang_bfloat162float_rn) | kernels/*/*.mlu");
+  add("int322float_rn", "float", "int32_t", true, "to the nearest, halves to even",
+      "bang_device_functions_decls.h (__bang_int2float) | kernels/sparse_conv/get_indice_pairs");
+  add("int82float", "float", "int8_t", true, kApart, kBoth);
+  add("int162float", "float", "int16_t", true, kApart, kDecls);
+  add("float2int8_tz", "int8_t", "float", true, "towards zero; the value is in range", kDecls);
+  add("float2int16_tz", "int16_t", "float", true, "towards zero; the value is in range", kDecls);
+  return rows;
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
