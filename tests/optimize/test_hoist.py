@@ -144,3 +144,26 @@ def test_a_value_that_is_read_before_it_is_made() -> None:
             (2, 2),
         ),
     )
+
+
+BOX = "; cols :-k - 4*pid + 31"
+
+
+def bounded(*lines: str) -> object:
+    return graph(*(line.replace("(16,1)", f"(16,1){BOX}") for line in lines))
+
+
+def test_the_last_iterations_bounds_do_not_hold_an_operand_back() -> None:
+    """What bounds say of the tile is no reason to load an operand of all tiles in each of them."""
+    made = applied(hoist, bounded(LOAD, WEIGHT.replace("16*pid", "0"), MUL, STORE))
+    load = made.body[0]
+    assert isinstance(made.body[1], Loop) and load.target.valid == (None,) * 4
+    assert any(bound is not None for iop, _ in made.walk() for s in iop.sources for bound in s.valid)
+
+
+def test_not_past_the_end_of_its_memory() -> None:
+    """Where the bounds may be all that keeps a load within its parameter, they stay."""
+    left_alone(hoist, bounded(LOAD, WEIGHT, MUL, STORE))
+    tail = WEIGHT.replace("x[16*pid", "x[250").replace("(16,1)", "(16,1); cols :-k + 5")
+    few = MUL.replace("(16,1)", "(16,1); cols :-k + 5")
+    left_alone(hoist, graph(LOAD, tail, few, STORE))

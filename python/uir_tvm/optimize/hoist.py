@@ -11,9 +11,11 @@ After::
 
 An iOp is invariant in a loop when none of its slices depends on the loop variable, nothing in the loop writes
 what it reads, and it writes reg memory whose readers see it alone, in the very iteration.  Its value gets a
-pointer of its own where others use the same one.  Exact: every iteration would make the same value again (a
-loop runs at least once), and no reader can tell which of them made it.  Memory that someone writes is loaded
-earlier only past a body without barriers: else the load might come before the write that it waited for.
+pointer of its own where others use the same one.  Bounds of the last iteration's box are no hindrance: where
+all of the source is there, the whole shape is made, and every reader keeps to its own box.  Exact: every
+iteration would make the same value again (a loop runs at least once), and no reader can tell which of them
+made it.  Memory that someone writes is loaded earlier only past a body without barriers: else the load might
+come before the write that it waited for.
 What is hoisted lives for the whole loop; where that does not fit, the loop stays as it is.
 """
 
@@ -23,12 +25,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..igraph.affine import Affine
-from ..igraph.nodes import IGraph, IOp, IPointer, Loop, walk_body
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from ..verify.access import Program
+from .definitions import UNBOUNDED, span
 from .edit import edited, fresh_name, with_slices
 from .examples import HARDWARE
 from .figures import fits
-from .flow import Flow
+from .flow import Flow, covers
 from .program import flow_of, program_of
 
 #: What may be hoisted: iOps that only bring or make operands; what computes stays where its result is used.
@@ -89,7 +92,7 @@ def _one(graph: IGraph, refused: set[str]) -> IGraph | None:
     for position, loop in _direct(graph.body, 0):
         if _key(program, position) in refused or not _is_invariant(program, flow, position, loop):
             continue
-        made = _hoisted(graph, program, flow, position, loop)
+        made = _hoisted(graph, program, flow, position, loop, _whole(program, position))
         if fits(made):
             return made
         refused.add(_key(program, position))
@@ -123,7 +126,11 @@ def _is_invariant(program: Program, flow: Flow, position: int, loop: Loop) -> bo
     iop = step.iop
     if iop.op not in HOISTED or iop.attrs.get("scope", "unit") != "unit":
         return False
-    if iop.target.pointer.level != "reg" or loop.extent < 2 or _depends(iop, str(loop.var)):
+    if (
+        iop.target.pointer.level != "reg"
+        or loop.extent < 2
+        or _depends(_whole(program, position), str(loop.var))
+    ):
         return False
     uses = flow.uses.get(position, [])
     if not uses or not all(use.sole and use.access.operand != "target" for use in uses):
@@ -140,15 +147,46 @@ def _is_invariant(program: Program, flow: Flow, position: int, loop: Loop) -> bo
     return True
 
 
+def _whole(program: Program, position: int) -> IOp:
+    """The iOp over the whole shapes of its slices where all of its sources is there; else itself."""
+    iop = program.steps[position].iop
+    pieces = {"target": iop.target} | {f"source{k}": s for k, s in enumerate(iop.sources)}
+    if all(piece.valid == UNBOUNDED for piece in pieces.values()):
+        return iop
+    whole = {key: piece.replace(rows=(None, None), cols=(None, None)) for key, piece in pieces.items()}
+    if not all(_is_inside(piece) for piece in whole.values()):
+        return iop
+    for source in iop.sources:
+        if source.pointer.level == "reg" and not _made_whole(program, source):
+            return iop
+    return with_slices(iop, whole)
+
+
+def _is_inside(piece: ISlice) -> bool:
+    """Whether a slice is at one place, within its pointer."""
+    low, high = span(piece)
+    if not piece.offset.is_constant:
+        return False
+    start = int(piece.offset.constant)
+    return start + low >= 0 and start + high < int(piece.pointer.size)
+
+
+def _made_whole(program: Program, source: ISlice) -> bool:
+    """Whether the one write of a reg pointer makes all of a slice, before all else."""
+    writes = [a for a in program.by_pointer[str(source.pointer.name)] if a.kind == "write"]
+    if len(writes) != 1 or not writes[0].certain or writes[0].loops:
+        return False
+    return covers(writes[0].slice, source.replace(rows=(None, None), cols=(None, None)))
+
+
 def _depends(iop: IOp, variable: str) -> bool:
     values = [v for piece in iop.slices() for v in (piece.offset, *piece.valid) if v is not None]
     values += [v for v in iop.attrs.values() if isinstance(v, Affine)]
     return any(variable in value.variables() for value in values)
 
 
-def _hoisted(graph: IGraph, program: Program, flow: Flow, position: int, loop: Loop) -> IGraph:
+def _hoisted(graph: IGraph, program: Program, flow: Flow, position: int, loop: Loop, iop: IOp) -> IGraph:
     """The iOp before its loop, writing a pointer of its own unless it already has one."""
-    iop = program.steps[position].iop
     pointer = iop.target.pointer
     uses = flow.uses.get(position, [])
     changes: dict[int, Any] = {}

@@ -123,6 +123,11 @@ PASSES: tuple[Pass, ...] = (
         "after operands and tails, which settle what products read; before multibuffer, which may load ahead",
     ),
     Pass(
+        "separate",
+        "separate",
+        "before multibuffer, which loads ahead what has memory of its own; after all that may share operands",
+    ),
+    Pass(
         "multibuffer",
         "multibuffer",
         "last to change which memory there is: its buffers take what room the others left",

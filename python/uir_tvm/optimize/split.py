@@ -97,9 +97,7 @@ def num_phases(graph: IGraph) -> int:
     return max(1, len(_bodies(graph)))
 
 
-def still_splits(
-    graph: IGraph, check: Callable[[IGraph], None] | None
-) -> Callable[[IGraph], None] | None:
+def still_splits(graph: IGraph, check: Callable[[IGraph], None] | None) -> Callable[[IGraph], None] | None:
     """A check of what passes make: ``check``, and that what could be split at its barriers still can.
 
     A pass may keep a value in reg across a barrier, which is right but leaves no place where a kernel ends.
