@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of conformance cases: every iOp, dtype and shape class, and what a target may refuse.
+"""The table of conformance cases: every iOp, dtype and shape class.
 
 A case is one graph with an output per scalar function of its class, each computed from operands that were
-moved on chip.  `CASES` holds all of them by name, ``CLASS-DTYPE-SHAPE``.
+moved on chip.  `CASES` holds all of them by name, ``CLASS-DTYPE-SHAPE``.  What a target refuses is listed by
+operation (`refusals.py`), so that it computes the others of the case.
 """
 
 from __future__ import annotations
@@ -15,12 +16,11 @@ from uir_tvm.igraph import HardwareModel, IGraph, IOp, IPointer, ISlice, make, v
 from uir_tvm.igraph.dtypes import DTYPES, numpy_of
 from uir_tvm.igraph.iops import BINARY, COMPARE, IOPS, REDUCE, UNARY
 
+from .refusals import FP8_NAMES, Refusal, Subject, refusal_of
 from .shapes import SHAPES, TABLE_ROWS, ShapeClass
 
 #: Representative dtypes: every kind, and every width of float.
 DTYPE_NAMES = ("fp64", "fp32", "fp16", "bf16", "int8", "int32", "int64", "uint8", "bool")
-#: Floats of a byte, which not every target computes with.
-FP8_NAMES = ("fp8e4m3", "fp8e5m2")
 #: Relative (and, below one, absolute) error allowed to a target: functions of fp32 may be 4 ULP off (docs of
 #: vector functions), narrow floats round once, where a value near a tie may fall on the other side.
 TOLERANCE = {"fp64": 1e-13, "fp32": 6e-7, "fp16": 2e-3, "bf16": 1.6e-2, "fp8e4m3": 0.13, "fp8e5m2": 0.26}
@@ -53,6 +53,11 @@ class Operation:
     #: Whether the target is written where it lies in dram, keeping what it held (scatter).
     in_place: bool = False
 
+    def subject(self, kind: str) -> Subject:
+        """What the tables of refusals go by."""
+        dtypes = (self.target.dtype, *(source.dtype for source in self.sources))
+        return Subject(kind, self.name, self.target.dtype, dtypes)
+
 
 @attrs.frozen
 class Case:
@@ -61,8 +66,25 @@ class Case:
     name: str
     shape: ShapeClass
     operations: tuple[Operation, ...]
-    #: Part of the message with which a target refuses, by target.
-    refused: dict[str, str] = attrs.field(factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """Its class."""
+        return self.name.partition("-")[0]
+
+    def kept(self, target: str) -> Case:
+        """The case with those operations that a target must compute."""
+        refused = [operation for operation, _ in self.refused(target)]
+        return attrs.evolve(self, operations=tuple(o for o in self.operations if o not in refused))
+
+    def refused(self, target: str) -> list[tuple[Operation, Refusal]]:
+        """The operations that a target must refuse, and why."""
+        reasons = [(o, refusal_of(target, o.subject(self.kind))) for o in self.operations]
+        return [(operation, reason) for operation, reason in reasons if reason is not None]
+
+    def only(self, operation: Operation) -> Case:
+        """The case with one of its operations."""
+        return attrs.evolve(self, operations=(operation,))
 
     def build(self, hardware: HardwareModel) -> tuple[IGraph, list[np.ndarray]]:
         """The graph for some hardware, and inputs in the order of its signature."""
@@ -273,21 +295,21 @@ CLASSES: dict[str, Callable[[str], Iterator[Operation]]] = {
     "cast": _cast,
 }
 
-_FP8 = {"uir-cpu": "no arithmetic on fp8"}
 
-
-def _refusals() -> Iterator[Case]:
-    """What a target says it cannot do, rather than doing it wrongly."""
+def _others() -> Iterator[Case]:
+    """What many targets say they cannot do, rather than doing it wrongly."""
     one, row = SHAPES["one"], SHAPES["row"]
     for dtype in FP8_NAMES:
         widen = Operation("cast", Operand("fp32"), (Operand(dtype),), make.cast)
-        yield Case(f"widen-{dtype}-row", row, (widen,), _FP8)
+        yield Case(f"widen-{dtype}-row", row, (widen,))
     power = Operation(
         "pow", Operand("int32"), (Operand("int32"),) * 2, lambda t, a, b: make.binary("pow", t, a, b)
     )
-    yield Case("power-int32-one", one, (power,), {"uir-cpu": "raises integers to constant powers"})
-    directed = Operation("cast", Operand("fp16"), (Operand("fp32"),), lambda t, s: make.cast(t, s, "floor"))
-    yield Case("cast_floor-fp16-row", row, (directed,), {"uir-cpu": "to the nearest only"})
+    yield Case("power-int32-one", one, (power,))
+    directed = Operation(
+        "cast_floor", Operand("fp16"), (Operand("fp32"),), lambda t, s: make.cast(t, s, "floor")
+    )
+    yield Case("cast_floor-fp16-row", row, (directed,))
 
 
 def _cases() -> Iterator[Case]:
@@ -296,9 +318,8 @@ def _cases() -> Iterator[Case]:
             made = tuple(operations(dtype))
             for shape in SHAPES.values():
                 if made:
-                    refused = _FP8 if dtype in FP8_NAMES else {}
-                    yield Case(f"{kind}-{dtype}-{shape.name}", shape, made, refused)
-    yield from _refusals()
+                    yield Case(f"{kind}-{dtype}-{shape.name}", shape, made)
+    yield from _others()
 
 
 CASES: dict[str, Case] = {case.name: case for case in _cases()}

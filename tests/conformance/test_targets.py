@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every case on every target gives what the interpreter gives, or is refused with the reason that is listed.
 
-A target is covered by its row in the registry alone; what it refuses it must say in a CodegenError.
-``UIR_TEST_ALL=1`` runs the whole matrix of classes, dtypes and shapes.
+A target is covered by its row in the registry; what it refuses is listed in `refusals.py`, and must be
+refused in a CodegenError.  ``UIR_TEST_ALL=1`` runs the whole matrix of classes, dtypes and shapes.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,16 +26,14 @@ from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import ALL, verify
 
 from .cases import CASES, QUICK, covered
-from .groups import GROUP_FORMS
+from .groups import GROUP_FORMS, QUICK_FORMS
+from .refusals import REFUSALS, Refusal, Subject, refusal_of
 
 #: The cases leave elements of their outputs out, around strides and boxes; they stay zero everywhere.
 RULES = tuple(rule for rule in ALL if rule != "coverage")
 #: Chains of fp32 functions a few ULP apart, and sums of some thousand terms in another order.
 RECIPE_TOLERANCE = 2e-5
-#: Recipes whose example a target refuses, with its reason.
-REFUSED_RECIPES = {"concat": {"uir-ascend": "no 64-bit arithmetic"}}
-#: Targets whose refusals the tables list: they refuse nothing else.
-LISTED = {target for case in CASES.values() for target in case.refused}
+ALL_CASES = bool(os.environ.get("UIR_TEST_ALL"))
 
 
 def check(
@@ -50,47 +50,45 @@ def check(
             np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-def refused(call: Any, target: str, refusals: dict[str, str]) -> list[np.ndarray] | None:
-    """The result, or None where the target refuses; a listed target must refuse for the listed reason.
-
-    A target that the tables of cases do not know may refuse anything, in a CodegenError.
-    """
-    if target in refusals:
-        with pytest.raises(CodegenError, match=refusals[target]):
-            call()
-        return None
-    if target in LISTED:
-        return call()
-    try:
-        return call()
-    except CodegenError as error:
-        pytest.skip(f"{target} says: {error}")
+def must_refuse(call: Callable[[], Any], reason: Refusal) -> None:
+    """A listed refusal occurs, with the reason that is listed."""
+    with pytest.raises(CodegenError, match=reason.says):
+        call()
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", CASES if os.environ.get("UIR_TEST_ALL") else QUICK)
+@pytest.mark.parametrize("name", CASES if ALL_CASES else QUICK)
 def test_case(name: str, target: str) -> None:
-    case = CASES[name]
-    graph, inputs = case.build(hardware.get(None, TARGETS[target].kind))
+    hw = hardware.get(None, TARGETS[target].kind)
+    for operation, reason in CASES[name].refused(target):
+        graph, inputs = CASES[name].only(operation).build(hw)
+        verify(graph, RULES)
+        must_refuse(partial(run_igraph, graph, target, *inputs), reason)
+    case = CASES[name].kept(target)
+    if not case.operations:
+        return
+    graph, inputs = case.build(hw)
     verify(graph, RULES)
-    found = refused(lambda: run_igraph(graph, target, *inputs), target, case.refused)
-    if found is not None:
-        wanted = interpreter.run(graph, *inputs, allow_unwritten=True)
-        tolerances = [case.tolerance(n) for n in range(len(case.operations))]
-        check(found, wanted, tolerances, [o.name for o in case.operations])
-        live = sum(bool(np.count_nonzero(w)) for w in wanted)
-        assert 2 * live >= len(wanted), "a case that writes nothing shows nothing"
+    found = run_igraph(graph, target, *inputs)
+    wanted = interpreter.run(graph, *inputs, allow_unwritten=True)
+    tolerances = [case.tolerance(n) for n in range(len(case.operations))]
+    check(found, wanted, tolerances, [o.name for o in case.operations])
+    live = sum(bool(np.count_nonzero(w)) for w in wanted)
+    assert 2 * live >= len(wanted), "a case that writes nothing shows nothing"
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", GROUP_FORMS)
+@pytest.mark.parametrize("name", GROUP_FORMS if ALL_CASES else QUICK_FORMS)
 def test_group_form(name: str, target: str) -> None:
     form = GROUP_FORMS[name]
     graph, inputs = form.build(hardware.get(None, TARGETS[target].kind))
-    found = refused(lambda: run_igraph(graph, target, *inputs), target, form.refused)
-    if found is not None:
-        wanted = interpreter.run(graph, *inputs)
-        check(found, wanted, [1e-6] * len(wanted), [name] * len(wanted))
+    if reason := form.refusal(target):
+        must_refuse(partial(run_igraph, graph, target, *inputs), reason)
+        return
+    verify(graph)
+    found = run_igraph(graph, target, *inputs)
+    wanted = interpreter.run(graph, *inputs)
+    check(found, wanted, [form.tolerance] * len(wanted), [name] * len(wanted))
 
 
 @pytest.mark.parametrize("target", TARGETS)
@@ -101,16 +99,26 @@ def test_recipe(recipe: Any, target: str) -> None:
     hw = hardware.get(None, TARGETS[target].kind)
     graph: IGraph = extract(apply_default(example.func, hw), hw)
     verify(graph)
-    outputs = refused(
-        lambda: run_igraph(graph, target, *example.inputs), target, REFUSED_RECIPES.get(recipe.HERO, {})
-    )
-    if outputs is None:
+    if reason := refusal_of(target, Subject("recipe", recipe.HERO)):
+        must_refuse(partial(run_igraph, graph, target, *example.inputs), reason)
         return
+    outputs = run_igraph(graph, target, *example.inputs)
     reference = interpreter.run(graph, *example.inputs)
     for got, same, want in zip(outputs, reference, example.expected, strict=True):
         limit = RECIPE_TOLERANCE * max(1.0, float(np.abs(want).max(initial=0)))
         np.testing.assert_allclose(got, want.reshape(-1), rtol=0, atol=limit)
         np.testing.assert_allclose(same.reshape(-1), want.reshape(-1), rtol=0, atol=limit)
+
+
+def test_every_target_has_a_table() -> None:
+    """Of every target it is known what it refuses, and every reason covers something."""
+    assert set(REFUSALS) == set(TARGETS)
+    subjects = [o.subject(case.kind) for case in CASES.values() for o in case.operations]
+    subjects += [form.subject for form in GROUP_FORMS.values()]
+    subjects += [Subject("recipe", recipe.HERO) for recipe in RECIPES]
+    for target, rows in REFUSALS.items():
+        given = {id(refusal_of(target, subject)) for subject in subjects}
+        assert [row for row in rows if id(row) not in given] == []
 
 
 def test_every_iop_is_covered() -> None:

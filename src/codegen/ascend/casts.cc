@@ -78,7 +78,8 @@ Value FromInt(Program& p, Value x, const std::string& to, const std::string& rou
   Value word = x;
   if (IsByte(from)) word = p.Cast(p.Cast(x, "fp16", "NONE"), "int32", "RINT");
   if (from == "int16") word = p.Cast(p.Cast(x, "fp32", "NONE"), "int32", "RINT");
-  if (from == "int64") word = p.Cast(x, "int32", "NONE");
+  // the low word: a cast would take the nearest int32
+  if (from == "int64") word = LowWord(p, x);
   if (to == "int32") return word;
   if (to == "int64") return p.Cast(word, to, "NONE");
   bool fits = from == "uint8" || from == "bool" ? to != "int8" || from == "bool" : from == "int8" && to == "int16";

@@ -4,7 +4,8 @@
  * \brief unary, binary, compare, select and fill: which steps an element takes in its dtype.
  *
  * fp32 is computed as it is; fp16 too where the vector core's half function rounds once, else through fp32; bf16
- * through fp32 always, rounded after every iOp.  8-bit integers are computed in int16, int16 and int32 as they are.
+ * through fp32 always, rounded after every iOp.  8-bit integers are computed in int16, int16 and int32 as they are,
+ * int64 by its words; its quotients are the scalar unit's.
  */
 #include "elementwise.h"
 
@@ -16,6 +17,7 @@
 #include "fill.h"
 #include "functions.h"
 #include "ops.h"
+#include "scalar_unit.h"
 #include "spans.h"
 #include "store.h"
 
@@ -37,7 +39,6 @@ bool IsWord(const std::string& dtype) { return dtype == "int16" || dtype == "int
 
 [[noreturn]] void RefuseDtype(const Emitter& e, const IOp& iop) {
   std::string dtype(iop->dtype), reason = "there is no vector function for it";
-  if (dtype == "int64" || dtype == "uint64") reason = "the vector core has no 64-bit arithmetic";
   if (dtype == "fp64") reason = "the vector core has no fp64";
   e.Refuse("The vector core cannot compute " + std::string(iop->op) + "." + std::string(iop->name) + " of " + dtype +
                ": " + reason + ".",
@@ -115,6 +116,7 @@ Value Computed(Program& p, const std::string& name, const std::string& dtype, Va
     if (made.id < 0) return made;
     return Narrow8(p, made, dtype, StaysInRange(name));
   }
+  if (dtype == "int64") return unary ? WideUnary(p, name, x, whole) : WideBinary(p, name, x, y);
   if (!IsWord(dtype)) return {-1};
   return unary ? IntUnary(p, name, x, whole) : IntBinary(p, name, x, y);
 }
@@ -122,6 +124,7 @@ Value Computed(Program& p, const std::string& name, const std::string& dtype, Va
 /*! \brief Bits of a comparison; `inverted`: a bit is 1 where it does not hold. */
 Value Compared(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, bool* inverted) {
   *inverted = false;
+  if (dtype == "int64") return WideCompare(p, name, x, y, inverted);
   if (dtype == "int32") return IntCompare(p, name, x, y, inverted);
   if (IsByte(dtype)) {
     x = p.Cast(x, "fp16", "NONE");
@@ -169,8 +172,12 @@ void EmitUnary(Emitter& e, const IOp& iop) {
 }
 
 void EmitBinary(Emitter& e, const IOp& iop) {
-  Program p;
   std::string dtype(iop->dtype), name(iop->name);
+  if (HasScalarQuotient(dtype, name)) {
+    EmitScalarQuotient(e, iop);
+    return;
+  }
+  Program p;
   if (name == "pow" && !IsFloat(dtype)) {
     e.Refuse("The vector core raises integers to constant powers only.", "unary.pows", "",
              "run this operator on the host");
@@ -184,7 +191,7 @@ void EmitBinary(Emitter& e, const IOp& iop) {
 void EmitCompare(Emitter& e, const IOp& iop) {
   Program p;
   std::string dtype(iop->dtype);
-  if (!IsFloat(dtype) && !IsByte(dtype) && !IsWord(dtype)) RefuseDtype(e, iop);
+  if (!IsFloat(dtype) && !IsByte(dtype) && !IsWord(dtype) && dtype != "int64") RefuseDtype(e, iop);
   bool inverted = false;
   Value bits = Compared(p, std::string(iop->name), dtype, p.Input(0, dtype), p.Input(1, dtype), &inverted);
   RunProgram(e, p, BoolOf(p, bits, inverted), iop->targets[0], {iop->sources[0], iop->sources[1]});
@@ -225,12 +232,7 @@ void FillSlice(Emitter& e, const ISlice& target, const ffi::Any& value) {
     return;
   }
   if (BytesOf(dtype) == 8) {
-    int64_t whole = value.cast<int64_t>();
-    if (whole != static_cast<int32_t>(whole)) {
-      e.Refuse("The vector core fills 64-bit slices with 32-bit numbers only.", "", std::to_string(whole),
-               "run this operator on the host");
-    }
-    RunProgram(e, p, p.Cast(p.Fill("int32", IntLiteral(whole, "int32_t")), "int64", "NONE"), target, {});
+    RunProgram(e, p, WideConstant(p, value.cast<int64_t>()), target, {});
     return;
   }
   RunProgram(e, p, p.Fill(dtype, e.Literal(dtype, value)), target, {});

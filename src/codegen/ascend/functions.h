@@ -34,6 +34,18 @@ Value IntBinary(Program& p, const std::string& name, Value x, Value y);
 /*! \brief Bits of a comparison (eq ne lt le gt ge) of int32, which the vector core only compares for equality. */
 Value IntCompare(Program& p, const std::string& name, Value x, Value y, bool* inverted);
 
+// int64, exact and wrapping (functions_wide.cc)
+/*! \brief The low, and the high 32 bits of an int64 as int32. */
+Value LowWord(Program& p, Value x);
+Value HighWord(Program& p, Value x);
+/*! \brief The same int64 everywhere. */
+Value WideConstant(Program& p, int64_t number);
+/*! \brief A unary, a binary function of int64; id -1 where there is none. */
+Value WideUnary(Program& p, const std::string& name, Value x, int64_t param);
+Value WideBinary(Program& p, const std::string& name, Value x, Value y);
+/*! \brief Bits of a comparison of int64. */
+Value WideCompare(Program& p, const std::string& name, Value x, Value y, bool* inverted);
+
 /*! \brief Bits as a bool: a byte that is 1 where the bit is (where it is not: `inverted`). */
 Value BoolOf(Program& p, Value bits, bool inverted = false);
 /*! \brief A bool as bits. */

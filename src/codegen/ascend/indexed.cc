@@ -12,34 +12,13 @@
 #include "elementwise.h"
 #include "ops.h"
 #include "relayout.h"
+#include "scalar_unit.h"
 #include "spans.h"
 
 namespace uir {
 namespace codegen {
 namespace ascend {
 namespace {
-
-std::string Loop(const std::string& var, const Bound& begin, const Bound& end) {
-  return "for (int32_t " + var + " = " + begin.text + "; " + var + " < " + end.text + "; ++" + var + ") {";
-}
-
-/*! \brief The offset of element (row, col) within a tile's tensor, as text. */
-std::string OffsetText(const Emitter& e, const Tile& tile, const std::string& row, const std::string& col) {
-  std::string text = e.Text(tile.offset);
-  auto add = [&text](const std::string& index, int64_t stride) {
-    if (index == "0" || stride == 0) return;
-    text = (text == "0" ? "" : text + " + ") + TimesText(index, stride);
-  };
-  add(row, tile.row_stride);
-  add(col, tile.col_stride);
-  return text;
-}
-
-std::string Member(const Emitter& e, const Tile& tile, const std::string& member, std::vector<std::string> args) {
-  args.insert(args.begin(), tile.tensor);
-  std::string of = tile.memory == "ub" ? "LocalTensor." : "GlobalTensor.";
-  return Call(e.where(), of + member, "member", {ElementType(tile.dtype)}, args);
-}
 
 /*! \brief `row * stride + col`, with what is 0 left out. */
 std::string OffsetOf(const std::string& row, int64_t stride, const Bound& col) {
@@ -69,7 +48,7 @@ std::string RowIndices(Emitter& e, const Indexed& job, const Box& box) {
   std::string name = e.Fresh("index"), row = e.Fresh("r");
   e.Plain("int64_t " + name + "[" + std::to_string(job.tile.rows) + "];");
   e.Do("S",
-       {Loop(row, box.row_begin, box.row_end),
+       {ForText(row, box.row_begin, box.row_end),
         "  " + name + "[" + row + "] = " + Member(e, job.index, "GetValue", {OffsetText(e, job.index, row, "0")}) + ";",
         "}"},
        {Reads(job.index)});
@@ -108,7 +87,7 @@ void GatherByRows(Emitter& e, const Indexed& job) {
   const Box& box = job.tile.box;
   std::string name = RowIndices(e, job, box), row = e.Fresh("r"), number = name + "[" + row + "]";
   e.Do("MTE2",
-       {Loop(row, box.row_begin, box.row_end), "  if (" + InRange(number, job.table.box) + ") {",
+       {ForText(row, box.row_begin, box.row_end), "  if (" + InRange(number, job.table.box) + ") {",
         "    " + RowCopy(e, job, row, number, box.col_begin, box.col_end, true), "  }", "}"},
        {Reads(job.table), Writes(job.tile)});
 }
@@ -120,7 +99,7 @@ void GatherByElements(Emitter& e, const Indexed& job, const ffi::Any& pad) {
   std::string value = Member(e, job.table, "GetValue", {OffsetText(e, job.table, number, job.by_row ? col : "0")});
   std::string chosen = InRange(number, job.table.box) + " ? " + value + " : " + e.Literal(job.tile.dtype, pad);
   e.Do("S",
-       {Loop(row, box.row_begin, box.row_end), "  " + Loop(col, box.col_begin, box.col_end),
+       {ForText(row, box.row_begin, box.row_end), "  " + ForText(col, box.col_begin, box.col_end),
         "    const int64_t " + number + " = " + index + ";",
         "    " + Member(e, job.tile, "SetValue", {OffsetText(e, job.tile, row, col), chosen}) + ";", "  }", "}"},
        {Reads(job.index), Reads(job.table), Writes(job.tile)});
@@ -137,7 +116,7 @@ std::vector<std::string> WaitForEqual(Emitter& e, const std::string& name, const
 
 void ScatterByRows(Emitter& e, const Indexed& job, const Box& box, const Bound& begin, const Bound& end) {
   std::string name = RowIndices(e, job, box), row = e.Fresh("r"), number = name + "[" + row + "]";
-  std::vector<std::string> lines = {Loop(row, box.row_begin, box.row_end),
+  std::vector<std::string> lines = {ForText(row, box.row_begin, box.row_end),
                                     "  if (!(" + InRange(number, job.table.box) + ")) continue;"};
   for (const std::string& line : WaitForEqual(e, name, row, box.row_begin)) lines.push_back(line);
   lines.push_back("  " + RowCopy(e, job, row, number, begin, end, false));
@@ -160,7 +139,7 @@ void ScatterByElements(Emitter& e, const Indexed& job, const Box& box) {
           box.row_end.text + ";");
   std::string own = Member(e, index, "GetValue", {OffsetText(e, index, "0", job.by_row ? "0" : col)});
   e.Do("S",
-       {Loop(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;",
+       {ForText(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;",
         "  " + name + "[" + col + "] = " + own + ";",
         "  " +
             Member(e, blocks, "SetValue",
@@ -171,7 +150,7 @@ void ScatterByElements(Emitter& e, const Indexed& job, const Box& box) {
   std::string to = e.At(job.table, OffsetText(e, Zero(job.table), name + "[" + col + "]", job.by_row ? col : "0"));
   std::string params =
       Call(where, "DataCopyExtParams", "struct", {}, {"1", std::to_string(job.tile.bytes), "0", "0", "0"});
-  std::vector<std::string> lines = {Loop(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;"};
+  std::vector<std::string> lines = {ForText(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;"};
   std::string inside = InRange(name + "[" + col + "]", job.table.box);
   if (job.by_row) {
     inside += " && " + col + " >= " + job.table.box.col_begin.text + " && " + col + " < " + job.table.box.col_end.text;
@@ -196,7 +175,7 @@ void ScatterLocally(Emitter& e, const Indexed& job, const Box& box) {
     inside += " && " + col + " >= " + job.table.box.col_begin.text + " && " + col + " < " + job.table.box.col_end.text;
   }
   e.Do("S",
-       {Loop(row, box.row_begin, box.row_end), "  " + Loop(col, box.col_begin, box.col_end),
+       {ForText(row, box.row_begin, box.row_end), "  " + ForText(col, box.col_begin, box.col_end),
         "    const int64_t " + number + " = " + index + ";", "    if (!(" + inside + ")) continue;",
         "    " +
             Member(e, job.table, "SetValue",

@@ -10,11 +10,14 @@
 
 #include <limits>
 #include <map>
+#include <utility>
 
 #include "../number.h"
 #include "api.h"
+#include "elementwise.h"
 #include "functions.h"
 #include "ops.h"
+#include "scalar_unit.h"
 #include "spans.h"
 #include "vector.h"
 
@@ -57,6 +60,16 @@ std::string IdentityOf(const std::string& name, const std::string& stored, const
   return IntLiteral(most ? -(low + 1) : low, type);
 }
 
+/*! \brief The slice with rows and columns exchanged. */
+ISlice Turned(const ISlice& slice) {
+  auto node = ffi::make_object<ISliceNode>(*slice.get());
+  std::swap(node->rows, node->cols);
+  std::swap(node->row_stride, node->col_stride);
+  std::swap(node->row_begin, node->col_begin);
+  std::swap(node->row_end, node->col_end);
+  return ISlice(node);
+}
+
 /*! \brief The largest power of two that fits twice into a number. */
 int64_t HalfPower(int64_t number) {
   int64_t power = 1;
@@ -81,9 +94,7 @@ Folding FoldingOf(Emitter& e, const IOp& iop) {
     folding.identity = IdentityOf(name, dtype, folding.dtype);
     return folding;
   }
-  std::string reason =
-      BytesOf(dtype) == 8 ? "the vector core has no 64-bit arithmetic" : "there is no vector function for it";
-  e.Refuse("The vector core cannot reduce " + dtype + " by " + name + ": " + reason + ".", "", "",
+  e.Refuse("The vector core cannot reduce " + dtype + " by " + name + ": there is no vector function for it.", "", "",
            "run this operator on the host");
 }
 
@@ -214,9 +225,29 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   if (std::string(iop->attrs.at("scope").cast<ffi::String>()) != "unit") {
     e.Refuse("A vector core shares nothing with others that it could reduce with.", "scope unit");
   }
+  if (std::string(iop->dtype) == "int64") {
+    EmitScalarReduce(e, iop);
+    return;
+  }
   Folding folding = FoldingOf(e, iop);
   bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
-  (row ? ReduceRow : ReduceCol)(e, folding, iop->targets[0], iop->sources[0]);
+  const ISlice &target = iop->targets[0], &source = iop->sources[0];
+  Tile tile = e.TileOf(source);
+  if (tile.rows > 1 && tile.cols == 1 && tile.row_stride == 1 && tile.box.AllCols(1)) {
+    // a column whose elements follow each other: each row is its own result, the whole is one row
+    Tile result = e.TileOf(target);
+    bool alike =
+        result.box.row_begin.text == tile.box.row_begin.text && result.box.row_end.text == tile.box.row_end.text;
+    if (row && alike) {
+      EmitCopy(e, target, source);
+      return;
+    }
+    if (!row) {
+      ReduceRow(e, folding, target, Turned(source));
+      return;
+    }
+  }
+  (row ? ReduceRow : ReduceCol)(e, folding, target, source);
 }
 
 }  // namespace ascend

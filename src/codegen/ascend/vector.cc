@@ -13,7 +13,19 @@
 namespace uir {
 namespace codegen {
 namespace ascend {
+bool Program::IsConstant(const Step& step) const {
+  if (step.form == Step::Form::kFill) return true;
+  return !step.args.empty() &&
+         std::all_of(step.args.begin(), step.args.end(), [&](int arg) { return IsConstant(steps_[arg]); });
+}
+
 Value Program::Add(Step step) {
+  // constants are made once
+  if (IsConstant(step)) {
+    for (size_t k = 0; k < steps_.size(); ++k) {
+      if (steps_[k].Same(step)) return {static_cast<int>(k)};
+    }
+  }
   steps_.push_back(std::move(step));
   return {static_cast<int>(steps_.size()) - 1};
 }
@@ -40,18 +52,30 @@ Value Program::View(Value x, const std::string& dtype) {
   return Add(step);
 }
 
-Value Program::Fill(const std::string& dtype, const std::string& literal) {
-  for (size_t k = 0; k < steps_.size(); ++k) {
-    const Step& known = steps_[k];
-    if (known.form == Step::Form::kFill && known.dtype == dtype && known.literal == literal) {
-      return {static_cast<int>(k)};
-    }
-  }
+Value Program::Filled(const std::string& api, const std::string& dtype, const std::string& literal, int per) {
   Step step;
   step.form = Step::Form::kFill;
-  step.api = "Duplicate";
+  step.api = api;
   step.dtype = dtype;
   step.literal = literal;
+  step.per = per;
+  return Add(step);
+}
+
+Value Program::Fill(const std::string& dtype, const std::string& literal, int per) {
+  return Filled("Duplicate", dtype, literal, per);
+}
+
+Value Program::Index(int per) { return Filled("CreateVecIndex", "int32", "0", per); }
+
+Value Program::Gather(Value words, Value offsets, int64_t base) {
+  Step step;
+  step.form = Step::Form::kGather;
+  step.api = "Gather";
+  step.dtype = DtypeOf(words);
+  step.args = {words.id, offsets.id};
+  step.literal = std::to_string(base);
+  step.per = steps_[offsets.id].per;
   return Add(step);
 }
 
@@ -90,9 +114,15 @@ Value Program::Scalar(const std::string& api, Value x, double number) {
 }
 
 Value Program::ScalarInt(const std::string& api, Value x, int64_t number) {
-  Value made = Scalar(api, x, 0);
-  steps_[made.id].literal = IntLiteral(number, ElementType(DtypeOf(x)));
-  return made;
+  Step step;
+  step.form = Step::Form::kScalar;
+  step.api = api;
+  step.dtype = DtypeOf(x);
+  step.args = {x.id};
+  step.per = steps_[x.id].per;
+  step.pack = steps_[x.id].pack;
+  step.literal = IntLiteral(number, ElementType(step.dtype));
+  return Add(step);
 }
 
 Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) {
@@ -111,6 +141,7 @@ Value Program::Compare(const std::string& mode, Value x, Value y) {
   step.api = "Compare";
   step.dtype = "bits";
   step.args = {x.id, y.id};
+  step.per = steps_[x.id].per;
   step.mode = mode;
   return Add(step);
 }
@@ -134,6 +165,7 @@ Value Program::Select(Value bits, Value x, Value y) {
   step.api = "Select";
   step.dtype = seen;
   step.args = {bits.id, View(x, seen).id, View(y, seen).id};
+  step.per = steps_[step.args[1]].per;
   step.mode = "VSEL_TENSOR_TENSOR_MODE";
   return View(Add(step), own);
 }

@@ -31,12 +31,13 @@ struct Step {
   enum class Form {
     kInput,    // an operand of the iOp
     kView,     // the same bytes as another dtype
-    kFill,     // Duplicate(dst, literal)
+    kFill,     // Duplicate(dst, literal), or CreateVecIndex(dst, literal), which counts up
     kPlain,    // api(dst, args...)
     kScalar,   // api(dst, arg, literal)
     kCast,     // Cast(dst, arg, mode)
     kCompare,  // Compare(bits, a, b, mode) or CompareScalar(bits, a, literal, mode)
     kSelect,   // Select(dst, bits, a, b) or Select(dst, bits, a, literal)
+    kGather,   // Gather(dst, words, offsets, literal)
   };
   Form form = Form::kPlain;
   std::string api;
@@ -51,6 +52,13 @@ struct Step {
   int pack = 1;
   /*! \brief Of an input: which operand. */
   int operand = 0;
+
+  /*! \brief Whether it does the same to the same arguments. */
+  bool Same(const Step& other) const {
+    return form == other.form && api == other.api && dtype == other.dtype && args == other.args &&
+           literal == other.literal && mode == other.mode && per == other.per && pack == other.pack &&
+           operand == other.operand;
+  }
 };
 
 /*! \brief Builds a program; values are made in the order in which they are computed. */
@@ -61,7 +69,12 @@ class Program {
 
   /*! \brief The same bits as another dtype (fp32 as int32, or as int16 words). */
   Value View(Value x, const std::string& dtype);
-  Value Fill(const std::string& dtype, const std::string& literal);
+  /*! \brief The same number everywhere; `per`: how many to an element of the iOp. */
+  Value Fill(const std::string& dtype, const std::string& literal, int per = 1);
+  /*! \brief 0, 1, 2, ... from the start of what a chunk of the iOp works on, `per` of them to an element; int32. */
+  Value Index(int per);
+  /*! \brief From where a chunk of `words` begins, the word at byte `base` + offset; as many as there are offsets. */
+  Value Gather(Value words, Value offsets, int64_t base);
   Value Fill(double value) { return Fill("fp32", Literal(value, "float")); }
   Value Apply(const std::string& api, Value x);
   Value Apply(const std::string& api, Value x, Value y);
@@ -104,6 +117,8 @@ class Program {
 
  private:
   Value Add(Step step);
+  Value Filled(const std::string& api, const std::string& dtype, const std::string& literal, int per);
+  bool IsConstant(const Step& step) const;
 
   std::vector<Step> steps_;
 };

@@ -34,7 +34,9 @@ bool CountOnly(const Step& step) {
 bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
 
 /*! \brief Bits that an element of the iOp takes in a step's result. */
-int64_t BitsOf(const Step& step) { return step.dtype == "bits" ? 1 : BytesOf(step.dtype) * 8 * step.per / step.pack; }
+int64_t BitsOf(const Step& step) {
+  return step.dtype == "bits" ? step.per : BytesOf(step.dtype) * 8 * step.per / step.pack;
+}
 
 /*! \brief A program made ready for a layout: dead steps gone, copies where a step needs consecutive operands. */
 class Ready {
@@ -99,6 +101,15 @@ class Ready {
 
   const std::vector<Step>& steps() const { return steps_; }
   int result() const { return result_; }
+  /*! \brief Whether a step's values do not depend on the operands. */
+  bool IsConstant(int id) const {
+    const Step& step = steps_[id];
+    if (step.form == Step::Form::kFill) return true;
+    return !step.args.empty() &&
+           std::all_of(step.args.begin(), step.args.end(), [&](int arg) { return IsConstant(arg); });
+  }
+  /*! \brief Whether a step is computed once, before the chunks: a constant in a buffer of its own. */
+  bool IsPrepared(int id) const { return Computes(steps_[id]) && IsConstant(id) && id != RootOf(result_); }
   /*! \brief The step whose bytes a step shows. */
   int RootOf(int id) const {
     while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
@@ -135,40 +146,53 @@ struct Buffers {
   }
 };
 
-Buffers PlaceSteps(const Ready& ready) {
-  const std::vector<Step>& steps = ready.steps();
-  int count = static_cast<int>(steps.size()), result = ready.RootOf(ready.result());
-  std::vector<int> last(count, -1);
-  for (int k = 0; k < count; ++k) {
-    if (!Computes(steps[k])) continue;
-    for (int arg : steps[k].args) last[ready.RootOf(arg)] = k;
+/*! \brief Gives steps their buffers, in the order in which they are computed. */
+class Placer {
+ public:
+  explicit Placer(const Ready& ready) : ready_(ready), steps_(ready.steps()) {
+    int count = static_cast<int>(steps_.size());
+    last_.assign(count, -1);
+    kept_.assign(count, false);
+    out_.of.assign(count, -1);
+    for (int k = 0; k < count; ++k) {
+      if (!Computes(steps_[k])) continue;
+      for (int arg : steps_[k].args) {
+        int root = ready_.RootOf(arg);
+        last_[root] = k;
+        // constants that chunks read keep their buffers
+        if (ready_.IsPrepared(root) && !ready_.IsPrepared(k)) kept_[root] = true;
+      }
+    }
+    for (int k = 0; k < count; ++k) {
+      if (ready_.IsPrepared(k)) Place(k);
+    }
+    for (int k = 0; k < count; ++k) {
+      if (Computes(steps_[k]) && !ready_.IsPrepared(k)) Place(k);
+    }
   }
-  Buffers out;
-  out.of.assign(count, -1);
-  std::multimap<int64_t, int> free;
-  auto own = [&](int64_t bits, const std::string& dtype) {
-    auto at = free.find(bits);
-    if (at != free.end()) {
+
+  Buffers Take() { return std::move(out_); }
+
+ private:
+  int Own(int64_t bits, const std::string& dtype) {
+    auto at = free_.find(bits);
+    if (at != free_.end()) {
       int buffer = at->second;
-      free.erase(at);
+      free_.erase(at);
       return buffer;
     }
-    out.bits.push_back(bits);
-    out.dtypes.push_back(dtype == "bits" ? "uint8" : dtype);
-    return static_cast<int>(out.bits.size()) - 1;
-  };
-  // constants first: they are filled once, before the chunks, and keep their buffers
-  for (int k = 0; k < count; ++k) {
-    if (steps[k].form == Step::Form::kFill && k != result) out.of[k] = own(BitsOf(steps[k]), steps[k].dtype);
+    out_.bits.push_back(bits);
+    out_.dtypes.push_back(dtype == "bits" ? "uint8" : dtype);
+    return static_cast<int>(out_.bits.size()) - 1;
   }
-  for (int k = 0; k < count; ++k) {
-    const Step& step = steps[k];
-    if (!Computes(step) || step.form == Step::Form::kFill) continue;
+
+  void Place(int k) {
+    const Step& step = steps_[k];
+    int result = ready_.RootOf(ready_.result());
     std::vector<int> dying;
     for (int arg : step.args) {
-      int root = ready.RootOf(arg);
-      bool constant = steps[root].form == Step::Form::kFill;
-      if (last[root] == k && out.of[root] >= 0 && !constant &&
+      int root = ready_.RootOf(arg);
+      if (last_[root] == k && out_.of[root] >= 0 && !kept_[root] &&
           std::find(dying.begin(), dying.end(), root) == dying.end()) {
         dying.push_back(root);
       }
@@ -176,24 +200,30 @@ Buffers PlaceSteps(const Ready& ready) {
     // in place where source and target are the same bytes; a mask never is
     bool reuses = step.form == Step::Form::kPlain || step.form == Step::Form::kScalar ||
                   step.form == Step::Form::kSelect ||
-                  (step.form == Step::Form::kCast && BitsOf(step) == BitsOf(steps[ready.RootOf(step.args[0])]));
+                  (step.form == Step::Form::kCast && BitsOf(step) == BitsOf(steps_[ready_.RootOf(step.args[0])]));
     int taken = -1;
     if (k != result && reuses) {
       for (int root : dying) {
-        if (steps[root].dtype != "bits" && BitsOf(steps[root]) == BitsOf(step)) taken = root;
+        if (steps_[root].dtype != "bits" && BitsOf(steps_[root]) == BitsOf(step)) taken = root;
       }
     }
     if (taken >= 0) {
-      out.of[k] = out.of[taken];
+      out_.of[k] = out_.of[taken];
     } else if (k != result) {
-      out.of[k] = own(BitsOf(step), step.dtype);
+      out_.of[k] = Own(BitsOf(step), step.dtype);
     }
     for (int root : dying) {
-      if (root != taken) free.emplace(BitsOf(steps[root]), out.of[root]);
+      if (root != taken) free_.emplace(BitsOf(steps_[root]), out_.of[root]);
     }
   }
-  return out;
-}
+
+  const Ready& ready_;
+  const std::vector<Step>& steps_;
+  std::vector<int> last_;
+  std::vector<bool> kept_;
+  std::multimap<int64_t, int> free_;
+  Buffers out_;
+};
 
 /*! \brief Prints a ready program over windows of the operands. */
 class Runner {
@@ -212,7 +242,7 @@ class Runner {
   /*! \brief The constants, over all that a chunk may need. */
   void Constants(int64_t elements) {
     for (size_t k = 0; k < ready_.steps().size(); ++k) {
-      if (ready_.steps()[k].form == Step::Form::kFill && buffers_.of[k] >= 0) {
+      if (ready_.IsPrepared(static_cast<int>(k))) {
         Print(static_cast<int>(k), {}, Extent::Of(1), Extent::Of(elements), 0);
       }
     }
@@ -224,8 +254,7 @@ class Runner {
    */
   void Steps(const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
     for (size_t k = 0; k < ready_.steps().size(); ++k) {
-      const Step& step = ready_.steps()[k];
-      if (!Computes(step) || (step.form == Step::Form::kFill && buffers_.of[k] >= 0)) continue;
+      if (!Computes(ready_.steps()[k]) || ready_.IsPrepared(static_cast<int>(k))) continue;
       Print(static_cast<int>(k), windows, rows, cols, pitch);
     }
   }
@@ -302,6 +331,10 @@ class Runner {
       default:
         break;
     }
+    if (step.form == Step::Form::kGather) {
+      PrintGather(step, call, pitch > 0 ? Extent{TimesText(rows.text, pitch), rows.most * pitch, 0} : cols);
+      return;
+    }
     if (pitch > 0 && !buffers_only) {
       CallRows(e_, call, rows, Stored(cols, counted));
       return;
@@ -313,6 +346,23 @@ class Runner {
     // a mask has a byte for eight elements
     for (Tile& tile : call.tensors) tile.rows = 1;
     CallCount(e_, call, count, form);
+  }
+
+  /*! \brief Words by their offsets: source and target are of different lengths. */
+  void PrintGather(const Step& step, const VectorCall& call, const Extent& elements) {
+    Extent count = Stored(elements, step);
+    std::vector<std::string> args;
+    std::vector<pipes::Region> regions;
+    for (size_t k = 0; k < call.tensors.size(); ++k) {
+      Tile tile = call.tensors[k];
+      const Step& own = k == 0 ? step : ready_.steps()[step.args[k - 1]];
+      tile.rows = 1;
+      tile.cols = Stored(elements, own).most;
+      args.push_back(e_.At(tile));
+      regions.push_back(tile.Region(k == 0));
+    }
+    args.insert(args.end(), {step.literal, count.text});
+    e_.Do("V", Call(e_.where(), call.api, "count", call.types, args) + ";", regions);
   }
 
   static Extent WholeRepeats(const Extent& count, int64_t unit) {
@@ -340,7 +390,7 @@ Tile Moved(Tile tile, const Affine& by, int64_t rows, int64_t cols, int64_t alig
 void RunFlat(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& count) {
   bool whole = count.Constant() && count.most % 128 == 0;
   Ready ready(program, result, false, whole);
-  Buffers buffers = PlaceSteps(ready);
+  Buffers buffers = Placer(ready).Take();
   Runner runner(e, ready, buffers);
   if (buffers.Bits() == 0) {
     runner.Steps(windows, Extent::Of(1), NotNegative(count), 0);
@@ -377,7 +427,7 @@ void RunFlat(Emitter& e, const Program& program, Value result, const std::vector
 void RunRows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& rows,
              const Extent& cols) {
   Ready ready(program, result, true, false);
-  Buffers buffers = PlaceSteps(ready);
+  Buffers buffers = Placer(ready).Take();
   Runner runner(e, ready, buffers);
   int64_t pitch = RoundUp(cols.most, 32);
   if (buffers.Bits() == 0) {

@@ -77,7 +77,7 @@ def test_imprecise_functions_of_the_chip_are_not_printed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "dtype", "why"), [("binary", "int64", "64-bit"), ("compare", "int64", "64-bit")]
+    ("kind", "dtype", "why"), [("binary", "fp64", "no fp64"), ("compare", "fp8e4m3", "no fp8")]
 )
 def test_what_the_vector_core_lacks_is_refused(kind: str, dtype: str, why: str) -> None:
     graph, _ = case_of(kind, dtype, "row").build(HARDWARE)
