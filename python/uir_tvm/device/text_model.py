@@ -10,6 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Callable
 
 import attrs
 
@@ -78,6 +79,8 @@ class TextModel:
         For g++.
     language : str
         What the text is, for errors.
+    rewrite : callable, optional
+        Makes of a text what g++ takes, line by line; for syntax that no header can stand for.
     """
 
     name: str
@@ -86,6 +89,7 @@ class TextModel:
     suffix: str
     flags: tuple[str, ...]
     language: str
+    rewrite: Callable[[str], str] | None = None
 
     def headers(self) -> pathlib.Path:
         """The folder of the model's headers: in the source tree, or beside the package in an installed wheel.
@@ -138,7 +142,7 @@ class TextModel:
         # Under names of their own first: two processes may compile the same text.
         with tempfile.TemporaryDirectory(dir=folder) as scratch:
             draft, built = pathlib.Path(scratch, target.name), pathlib.Path(scratch, "kernel.o")
-            pathlib.Path(scratch, text.name).write_text(source)
+            pathlib.Path(scratch, text.name).write_text(self.rewrite(source) if self.rewrite else source)
             os.replace(pathlib.Path(scratch, text.name), text)
             flags = (*self.flags, f"-I{include}", "-include", str(prelude))
             self._run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "../engine/global_range.h"
+
 namespace uir {
 namespace ascendc {
 
@@ -97,33 +99,12 @@ bool Instruction::PlaceGlobal(Operand* operand) {
   const UirTensor& tensor = operand->tensor;
   int64_t begin = operand->ranges.Begin(), end = operand->ranges.End();
   if (end == begin) return true;
-  uint64_t first = tensor.address + static_cast<uint64_t>(begin), bytes = static_cast<uint64_t>(end - begin);
-  auto* address = reinterpret_cast<uint8_t*>(first);
   std::string role = operand->role;
-  engine::Allocation* allocation = engine::Memory::Global().Find(address);
-  if (!allocation || !allocation->Holds(address, bytes)) {
-    std::string label = allocation && !allocation->label.empty() ? " near " + allocation->label : "";
-    Fault("out-of-bounds", "the " + role + " of " + std::to_string(bytes) + " bytes leaves global memory" + label,
-          kUirGm);
+  engine::Allocation* allocation = nullptr;
+  std::string why = engine::WhyOutside(machine.parameters, tensor.address, begin, end, role, &allocation);
+  if (!why.empty()) {
+    Fault("out-of-bounds", why, kUirGm);
     return false;
-  }
-  if (!machine.parameters.empty()) {
-    bool inside = false;
-    const engine::ParameterRange* nearest = nullptr;
-    for (const engine::ParameterRange& range : machine.parameters) {
-      inside = inside || (first >= range.begin && first + bytes <= range.end);
-      if (tensor.address + 1 > range.begin && (!nearest || range.begin > nearest->begin)) nearest = &range;
-    }
-    if (!inside) {
-      std::string of =
-          nearest ? " of `" + nearest->name + "`, which has " + std::to_string(nearest->end - nearest->begin) : "";
-      int64_t at = nearest ? static_cast<int64_t>(first - nearest->begin) : 0;
-      Fault("out-of-bounds",
-            "the " + role + " covers bytes " + std::to_string(at) + " to " +
-                std::to_string(at + static_cast<int64_t>(bytes)) + of,
-            kUirGm);
-      return false;
-    }
   }
   if (tensor.bytes != ~uint64_t{0} && static_cast<uint64_t>(end) > tensor.bytes) {
     Fault("out-of-bounds",
@@ -152,14 +133,7 @@ void Instruction::Judge(const Operand& operand) {
   bool global = operand.tensor.memory == kUirGm;
   engine::PipeShadow* shadow = global ? &ShadowOf(operand.allocation)->race : &core.memory[operand.tensor.memory].race;
   uint64_t base = global ? static_cast<uint64_t>(operand.data - operand.allocation->data) : operand.tensor.address;
-  uint64_t race = 0;
-  for (const Range& range : operand.ranges.list()) {
-    size_t begin = base + static_cast<uint64_t>(range.begin), bytes = static_cast<size_t>(range.bytes);
-    uint64_t found = operand.write ? shadow->Write(core.pipes, epoch_, begin, bytes)
-                                   : shadow->Read(core.pipes, epoch_, begin, bytes);
-    // Not a race: the operands of one instruction.
-    if (!race && found && found != epoch_) race = found;
-  }
+  uint64_t race = engine::NoteAccess(shadow, core.pipes, epoch_, base, operand.ranges, operand.write);
   if (!race) return;
   bool same_pipe = Epoch::Actor(race) == Epoch::Actor(epoch_);
   std::string what =

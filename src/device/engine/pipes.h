@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "clocks.h"
@@ -78,11 +79,19 @@ class Pipes {
   Known Publish(uint32_t pipe) const;
   /*! \brief The pipe waits for what was published. */
   void Acquire(uint32_t pipe, const Known& published);
+  /*! \brief What a pipe knows, and make it know that again (but not an earlier time). */
+  Known Knowledge(uint32_t pipe) const { return pipes_[pipe]; }
+  void Forget(uint32_t pipe, Known known) {
+    known.time = pipes_[pipe].time;
+    pipes_[pipe] = std::move(known);
+  }
   /*! \brief What was issued to the pipe ends before what is issued to it from here on. */
   void Barrier(uint32_t pipe) {
     pipes_[pipe].near[pipe] = issued_[pipe];
     pipes_[pipe].time = std::max(pipes_[pipe].time, ended_[pipe]);
   }
+  /*! \brief As `Barrier`, of a pipe that works off its instructions one by one: without any time. */
+  void OrderWithin(uint32_t pipe) { pipes_[pipe].near[pipe] = issued_[pipe]; }
   /*! \brief All pipes wait for all. */
   void BarrierAll();
   /*! \brief As a record of all cores, for another core to acquire. */

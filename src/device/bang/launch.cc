@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file launch.cc
+ * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
+ */
+#include <dlfcn.h>
+
+#include <cstring>
+#include <mutex>
+
+#include "bang.h"
+#include "machine.h"
+
+namespace uir {
+namespace bang {
+
+namespace {
+
+constexpr const char* kSections[] = {"", "uir_nram", "uir_wram", "uir_sram", "uir_ldram"};
+constexpr int kBlock = 1, kUnion1 = 4;
+
+/*! \brief Take a launch's shape; what is wrong with it, or empty. */
+std::string TakeShape(int64_t x, int64_t y, int64_t z, int64_t units) {
+  if (x < 1 || y < 1 || z < 1) {
+    return "a launch of " + std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) + " tasks";
+  }
+  int64_t tasks = x * y * z;
+  if (units > 1 && x % units != 0) {
+    return "a Union1 launch with dim.x " + std::to_string(x) + ": it must be a multiple of 4";
+  }
+  machine.dim = {x, y, z};
+  machine.units = units;
+  machine.groups = tasks / units;
+  if (machine.groups * (units + 1) >= engine::Epoch::kMaxCores) {
+    return std::to_string(tasks) + " tasks are more than the model runs";
+  }
+  return "";
+}
+
+/*! \brief The text may not declare more of a memory than the device has. */
+bool CheckCapacity() {
+  bool fits = true;
+  for (uint32_t memory = kBangNram; memory < kBangMemories; ++memory) {
+    uint64_t bytes = machine.sections[memory].bytes, most = machine.device.bytes[memory];
+    if (bytes <= most) continue;
+    fits = false;
+    Report(FindingAt("capacity",
+                     "the text declares " + std::to_string(bytes) + " bytes of " + MemoryName(memory) +
+                         ", of which there are " + std::to_string(most),
+                     memory, kBangPipes, 0));
+  }
+  return fits;
+}
+
+/*! \brief Everything up to the first core; what went wrong, or empty. */
+std::string Prepare(const UirBangLaunch& launch, engine::Arguments* arguments) {
+  std::string error = ReadDevice(launch.device, &machine.device);
+  if (!error.empty()) return error;
+  if (launch.units != 0 && launch.units != 1 && launch.units != machine.device.cores_per_cluster) {
+    return "groups of " + std::to_string(launch.units) + " cores: a launch has groups of 1 (Block) or " +
+           std::to_string(machine.device.cores_per_cluster) + " (Union1)";
+  }
+  machine.module = engine::LoadModule(launch.library, &error);
+  if (!machine.module) return error;
+  machine.kernel = dlsym(machine.module->handle, launch.kernel);
+  if (!machine.kernel) return "no kernel '" + machine.kernel_name + "' in " + launch.library;
+  for (uint32_t memory = kBangNram; memory < kBangMemories; ++memory) {
+    machine.sections[memory] = engine::FindSection(launch.library, machine.module->begin, kSections[memory]);
+  }
+  engine::SetLineSource(launch.library, machine.module->begin, ".mlu");
+  if (!machine.stacks.Reserve(static_cast<size_t>(machine.device.cores_per_cluster) + 1)) {
+    return "no memory for the stacks of the cores";
+  }
+  for (int i = 0; i < launch.num_args; ++i) {
+    const UirSimtArg& arg = launch.args[i];
+    if (!arguments->Add({arg.value, arg.bytes, arg.name}, &error)) return error;
+  }
+  machine.args = arguments->values;
+  machine.parameters = arguments->Ranges();
+  machine.timeline = launch.timeline != 0;
+  machine.has_deadline = launch.max_seconds > 0;
+  if (machine.has_deadline) {
+    machine.deadline =
+        std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<int64_t>(launch.max_seconds * 1e6));
+  }
+  return "";
+}
+
+/*! \brief Leave nothing of the launch before. */
+void Reset(const UirBangLaunch& launch) {
+  machine.device = Device();
+  machine.kernel_name = launch.kernel ? launch.kernel : "";
+  machine.cores.clear();
+  machine.clusters.clear();
+  machine.core = nullptr;
+  machine.aborted = false;
+  machine.launched = false;
+  machine.global.clear();
+  machine.memory_bytes = 0;
+  machine.end = 0;
+  machine.use.clear();
+  machine.findings.reset(new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
+  machine.counters.clear();
+  machine.moments.clear();
+  machine.until_deadline_check = 0;
+}
+
+std::string Run(const UirBangLaunch& launch) {
+  if (!CheckCapacity()) return "";
+  if (launch.units == 0) {
+    // Its parameters are the queue, then those of the kernel.
+    std::vector<uint64_t> arguments = machine.args;
+    arguments.insert(arguments.begin(), 0);
+    arguments.pop_back();
+    engine::CallKernel(machine.kernel, arguments.data(), arguments.size());
+    return machine.launched ? "" : "the function '" + machine.kernel_name + "' launches no kernel";
+  }
+  int64_t groups = launch.groups;
+  std::string error = launch.units == 1 ? TakeShape(groups, 1, 1, 1) : TakeShape(launch.units, groups, 1, launch.units);
+  if (error.empty()) RunCores();
+  return error;
+}
+
+}  // namespace
+}  // namespace bang
+}  // namespace uir
+
+extern "C" {
+
+int uir_bang_launch(const UirBangLaunch* launch, char** result) {
+  using namespace uir::bang;
+  static std::mutex running;
+  std::lock_guard<std::mutex> lock(running);
+  Reset(*launch);
+  auto begin = std::chrono::steady_clock::now();
+  uir::engine::Arguments arguments;
+  std::string error = Prepare(*launch, &arguments);
+  if (error.empty()) error = Run(*launch);
+  arguments.Return();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  std::string json =
+      uir::engine::ResultJson(error, machine.kernel_name, seconds, *machine.findings, machine.counters, ModelledJson());
+  bool found = !machine.findings->empty();
+  machine.cores.clear();
+  machine.clusters.clear();
+  machine.global.clear();
+  if (result) *result = strdup(json.c_str());
+  return !error.empty() ? 2 : found ? 1 : 0;
+}
+
+void uir_bang_enqueue(const char* name, void* kernel, const uint32_t* dim, int type, void*, const uint64_t* args,
+                      size_t count, int line) {
+  using namespace uir::bang;
+  machine.launched = true;
+  if (machine.aborted) return;
+  auto report = [&](const std::string& what) {
+    machine.core = nullptr;
+    Report(FindingAt("launch", std::string(name) + ": " + what, kBangMemories, kBangPipes, line));
+  };
+  if (type != kBlock && type != kUnion1)
+    return report("type " + std::to_string(type) + ": the model runs Block and Union1");
+  std::string error = TakeShape(dim[0], dim[1], dim[2], type == kBlock ? 1 : machine.device.cores_per_cluster);
+  if (!error.empty()) return report(error);
+  machine.kernel = kernel;
+  machine.args.assign(uir::engine::Arguments::kMost, 0);
+  std::copy(args, args + count, machine.args.begin());
+  machine.global.clear();  // kernels of a queue follow each other
+  RunCores();
+}
+
+}  // extern "C"
