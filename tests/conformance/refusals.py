@@ -90,6 +90,11 @@ REFUSALS: Mapping[str, tuple[Refusal, ...]] = {
         Refusal("cannot compute this product", kinds=("contract",), results=("int8", "uint8", "int64")),
         Refusal("cannot compute this product", kinds=("contract",), names=("contract_int32",)),
     ),
+    "uir-bang": (
+        Refusal("no fp64", dtypes=("fp64",)),
+        Refusal("no fp8", dtypes=FP8_NAMES),
+        Refusal("raises integers to constant powers", names=("pow",), results=("int32",)),
+    ),
 }
 
 
