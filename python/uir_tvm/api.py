@@ -96,7 +96,7 @@ def compile(
         if options.dump_dir is not None:
             pipeline.write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
             pipeline.write_dump(options.dump_dir, label, ".relax.txt", mod.script())
-        graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target))
+        graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target, fuse=options.fuse))
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
     text = mod["main"].script()
     with kernel_graph.cuda_graph.asking(options.cuda_graph):

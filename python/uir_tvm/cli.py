@@ -84,6 +84,12 @@ def main() -> None:
     "Default: UIR_DEVICE, else auto: the device where there is one.",
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
+@click.option(
+    "--fuse/--no-fuse",
+    default=True,
+    show_default=True,
+    help="Let operators share kernels; without, each is a kernel of its own, to compare with.",
+)
 @global_options
 @click.pass_context
 def compile_command(
@@ -99,6 +105,7 @@ def compile_command(
     passes: str | None,
     device: str | None,
     fast_math: bool,
+    fuse: bool,
 ) -> None:
     """Compile MODEL into one file that `uir run` and uir_tvm.load take.
 
@@ -131,6 +138,7 @@ def compile_command(
         override_dir=override or defaults.override_dir,
         passes=None if passes is None else _names(passes),
         fast_math=fast_math,
+        fuse=fuse,
         device=device or defaults.device,
     )
     start = time.perf_counter()

@@ -68,7 +68,7 @@ def run_command(
         raise click.UsageError("--input and --random exclude each other.")
     exe = load(file)
     arrays = random_inputs(exe.info.inputs) if use_random else [load_array(p) for p in inputs]
-    with recording(timeline is not None) as found:
+    with recording(timeline is not None, exe.hardware) as found:
         result = exe(*arrays)
     results = result if isinstance(result, tuple) else (result,)
     times = []

@@ -85,6 +85,9 @@ class CompileOptions:
         Where the kernels of a device run: ``gpu`` or ``npu``, or ``model`` (the device's host model, which
         checks every access and is slow), or ``auto``: the device where there is one; default: ``UIR_DEVICE``,
         else auto.  With ``gpu`` or ``npu`` a model can be compiled and saved on a machine that has none.
+    fuse : bool
+        Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
+        its own, to compare with (`uir_tvm.kernel_graph.build`).
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
@@ -105,6 +108,7 @@ class CompileOptions:
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
     device: str = attrs.field(factory=lambda: device())
     cuda_graph: bool = False
+    fuse: bool = True
 
 
 def num_threads() -> int:

@@ -15,6 +15,7 @@ struct Notes {
   std::mutex lock;
   bool wanted = false;
   bool timeline = false;
+  bool library_computes = true;
   json::Array launches;
 };
 
@@ -24,11 +25,12 @@ Notes& Global() {
 }
 
 /*! \brief Notes are taken from here on. */
-void Begin(bool timeline) {
+void Begin(bool timeline, bool library_computes) {
   Notes& notes = Global();
   std::lock_guard<std::mutex> guard(notes.lock);
   notes.wanted = true;
   notes.timeline = timeline;
+  notes.library_computes = library_computes;
   notes.launches = json::Array();
 }
 
@@ -37,6 +39,7 @@ ffi::String End() {
   Notes& notes = Global();
   std::lock_guard<std::mutex> guard(notes.lock);
   notes.wanted = false;
+  notes.library_computes = true;
   ffi::String text = json::Stringify(notes.launches);
   notes.launches = json::Array();
   return text;
@@ -49,6 +52,12 @@ bool Wanted(bool* timeline) {
   std::lock_guard<std::mutex> guard(notes.lock);
   *timeline = notes.wanted && notes.timeline;
   return notes.wanted;
+}
+
+bool LibraryComputes() {
+  Notes& notes = Global();
+  std::lock_guard<std::mutex> guard(notes.lock);
+  return notes.library_computes;
 }
 
 void Note(const std::string& entry, const std::string& kernel, const json::Object& what) {

@@ -6,9 +6,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from uir_tvm.explain.library import KINDS, library_work
+from uir_tvm.explain.library import library_work
 from uir_tvm.hardware.rates import Rates, rates_of
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs
+from uir_tvm.library.work import WORK
 
 from . import graphs
 
@@ -56,4 +57,4 @@ def test_a_convolution() -> None:
 def test_every_kind_of_library_operator_is_known() -> None:
     from uir_tvm.kernel_graph.library_match import MATCHERS
 
-    assert {name.removeprefix("nn.") for name in MATCHERS} == set(KINDS)
+    assert {name.removeprefix("nn.") for name in MATCHERS} == set(WORK)

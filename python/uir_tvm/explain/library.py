@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
 from ..hardware.rates import Rates
 from ..igraph.dtypes import bytes_of, from_tvm
-from ..library.attrs import Conv2dAttrs, MatmulAttrs
+from ..library.work import work_of
 from .roofline import seconds_of
 
 
@@ -43,24 +42,6 @@ class LibraryWork:
     limit: str
 
 
-def _matmul(attributes: Any) -> tuple[str, int]:
-    sizes = "x".join(map(str, (*attributes.batch, attributes.m, attributes.k, attributes.n)))
-    return sizes, 2 * math.prod((*attributes.batch, attributes.m, attributes.k, attributes.n))
-
-
-def _conv2d(attributes: Any) -> tuple[str, int]:
-    o, i, kh, kw = attributes.weight
-    sizes = f"{'x'.join(map(str, attributes.input))} by {o}x{i}x{kh}x{kw}"
-    return sizes, 2 * math.prod(attributes.output) * i * kh * kw
-
-
-#: Kind -> its attributes' class, and (sizes as text, operations) of them.
-KINDS: Mapping[str, tuple[Any, Callable[[Any], tuple[str, int]]]] = {
-    "matmul": (MatmulAttrs, _matmul),
-    "conv2d": (Conv2dAttrs, _conv2d),
-}
-
-
 def library_work(graph: Mapping[str, Any], rates: Rates) -> tuple[LibraryWork, ...]:
     """The library operators of a kernel graph's JSON, equal ones together."""
     tensors = {tensor["name"]: tensor for tensor in graph["tensors"]}
@@ -77,9 +58,8 @@ def library_work(graph: Mapping[str, Any], rates: Rates) -> tuple[LibraryWork, .
 
 
 def _work(node: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], rates: Rates) -> LibraryWork:
-    kind, measure = KINDS[node["kind"]]
-    attributes = kind.from_json(json.dumps(node["attrs"]))
-    sizes, flops = measure(attributes)
+    work = work_of(node["kind"], json.dumps(node["attrs"]))
+    flops = work.operations
     inputs = sum(tensors[name]["bytes"] for name in node["inputs"])
     outputs = sum(tensors[name]["bytes"] for name in node["outputs"])
     moved = node.get("bytes_read", inputs) + outputs
@@ -91,5 +71,5 @@ def _work(node: Mapping[str, Any], tensors: Mapping[str, Mapping[str, Any]], rat
     known = {name: seconds for name, seconds in times.items() if seconds is not None}
     limit = max(known, key=lambda name: known[name]) if len(known) == len(times) else ""
     steps = [step for step in node["ops"][1:]]
-    name = " + ".join([f"library {node['kind']} {sizes}", *steps])
+    name = " + ".join([f"library {node['kind']} {work.sizes}", *steps])
     return LibraryWork(name, 1, moved, flops, known[limit] if limit else None, limit)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import attrs
 import tvm
 
 from ..errors import UnsupportedOperatorError
@@ -30,7 +31,7 @@ from .traffic import kernel_reads
 REWRITES: tuple[Callable[[Program], None], ...] = (drop_neutral, recognise_functions, safe_softmax)
 
 
-def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm") -> KernelGraph:
+def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: bool = True) -> KernelGraph:
     """Map a model to kernels.
 
     Parameters
@@ -39,6 +40,9 @@ def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm") -> Kernel
         A Relax function ``main``, straight-line, static shapes; constants bound.
     target : str or Target
         Its keys choose the library (`uir_tvm.library.registry`).
+    fuse : bool
+        Whether operators share kernels.  Without, every operator that the model is written in is a kernel of
+        its own, but for the bias of a product, which libraries add; views are free.
 
     Returns
     -------
@@ -52,20 +56,20 @@ def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm") -> Kernel
         For a dimension that is not a number.
     """
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
-    return build_with(mod, library_of(list(target.keys)))
+    return build_with(mod, library_of(list(target.keys)), fuse=fuse)
 
 
-def build_with(mod: tvm.IRModule, table: LibraryTable) -> KernelGraph:
+def build_with(mod: tvm.IRModule, table: LibraryTable, *, fuse: bool = True) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)
     program = from_relax(normalize(mod))
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
-    for rewrite in REWRITES:
+    for rewrite in REWRITES if fuse else (drop_neutral,):
         rewrite(program)
-    decisions = fuse_attention(program, table)
-    match_library(program, table)
+    decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None))
+    match_library(program, table, join=fuse)
     place(program)
-    fusion = Fusion(program)
+    fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
     return _Assembly(program, table, decisions).graph(groups, fusion, op_count, unfused)
 

@@ -39,6 +39,8 @@ class Fusion:
     ----------
     program : Program
         Its operators are changed to run in the space of their group.
+    enabled : bool
+        Without, every operator keeps a group of its own.
 
     Attributes
     ----------
@@ -46,8 +48,9 @@ class Fusion:
         The group of every operator.
     """
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, *, enabled: bool = True) -> None:
         self.program = program
+        self.enabled = enabled
         self.counts = reading_counts(program)
         self.outputs = program.output_bases()
         self.users = program.users()
@@ -62,7 +65,7 @@ class Fusion:
         list of Group
             In an order in which they can run.
         """
-        for hero in HERO_ORDER:
+        for hero in HERO_ORDER if self.enabled else ():
             heroes = [op for op in self.program.ops if op.kind.kind == hero]
             if hero in PROLOGUE:
                 for op in reversed(heroes):  # the last of a chain takes all of it

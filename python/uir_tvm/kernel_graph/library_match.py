@@ -15,7 +15,7 @@ from .scales import fold_scales
 from .views import Layout
 
 
-def match_library(program: Program, table: LibraryTable) -> None:
+def match_library(program: Program, table: LibraryTable, *, join: bool = True) -> None:
     """Turn matmul and conv2d into library operators and give them their epilogues.
 
     Parameters
@@ -24,6 +24,8 @@ def match_library(program: Program, table: LibraryTable) -> None:
         Changed in place.
     table : LibraryTable
         What the target's library can do.
+    join : bool
+        Whether products may take more than a bias, and products of one matrix become one.
 
     Notes
     -----
@@ -37,11 +39,12 @@ def match_library(program: Program, table: LibraryTable) -> None:
         if new is not None:
             program.ops[index] = new
             op.result.producer = new
-    if table.scales:
+    if table.scales and join:
         fold_scales(program)
     _absorb(program, table, only_bias=True)
-    combine(program)
-    _absorb(program, table, only_bias=False)
+    if join:
+        combine(program)
+        _absorb(program, table, only_bias=False)
 
 
 def _matmul(op: Op, table: LibraryTable) -> Op | None:

@@ -35,9 +35,15 @@ def commuted(op: Op) -> Iterator[tuple[View, View]]:
     yield b, a
 
 
+#: Relative distance of a number from its nearest one of a type: half a unit in the last place; of wider types
+#: what writing the number out may have lost.
+ROUNDED = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+
+
 def _is(view: View, number: float) -> bool:
-    found = view.scalar
-    return isinstance(found, int | float) and math.isclose(found, number, rel_tol=1e-6, abs_tol=0.0)
+    """Whether a view is this number everywhere, as its type has it."""
+    found, near = view.scalar, ROUNDED.get(view.base.dtype, 1e-6)
+    return isinstance(found, int | float) and math.isclose(found, number, rel_tol=near, abs_tol=0.0)
 
 
 def _same(a: View, b: View) -> bool:

@@ -78,6 +78,8 @@ def _reason(
     producer: Part, consumer: Part, writer: Op, reader: Op, fusion: Fusion, table: LibraryTable
 ) -> str:
     """The first thing that stands between two kernels."""
+    if not fusion.enabled:
+        return "every operator was asked to be a kernel of its own"
     if producer.group is consumer.group:
         return f"TVM could not merge them: {consumer.unmerged}"
     if consumer.group.hero == "library":

@@ -14,7 +14,9 @@ import tvm
 import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
+from .. import hardware
 from ..errors import DeviceError
+from ..igraph.nodes import HardwareModel
 from ..target import registry
 from .modelled import Times, recording
 from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, to_tvm
@@ -155,7 +157,13 @@ class Executable:
                 return from_tvm(result, like)
             return tuple(from_tvm(value, like) for value in flatten(result))
 
-    def modelled(self, *inputs: Any, timeline: bool = False) -> Times:
+    @property
+    def hardware(self) -> HardwareModel:
+        """What it was compiled for."""
+        kind, _, name = self.info.target.partition(":")
+        return hardware.get(name or None, registry.get(kind).kind)
+
+    def modelled(self, *inputs: Any, timeline: bool = False, library_computes: bool = True) -> Times:
         """Run the model on the device's host model, and say what it would have taken on the device.
 
         Parameters
@@ -164,13 +172,15 @@ class Executable:
             As of a call.
         timeline : bool
             Also when every instruction starts and ends.
+        library_computes : bool
+            Whether operators of the library compute; without, results are wrong and times the same.
 
         Raises
         ------
         DeviceError
             It was compiled for another place; host models of its target count no time.
         """
-        with recording(timeline) as found:
+        with recording(timeline, self.hardware, library_computes) as found:
             self(*inputs)
         if not found.times.launches:
             raise DeviceError(

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a run on a device's host model would have taken on the device, by the model's stated costs.
 
-with modelled.recording() as found:
+with modelled.recording(hardware=hardware.get("910b2", "ascend")) as found:
     exe(x)
 found.times.seconds, found.times.table()
+
+Kernels of our own are executed by the host model, which counts their time; operators of the vendor's library
+are timed by a roofline of the hardware (`uir_tvm.hardware.library_costs`).
 """
 
 from __future__ import annotations
@@ -18,6 +21,13 @@ import attrs
 import tvm_ffi
 
 from ..errors import ArtifactError
+from ..hardware.library_costs import library_time
+from ..igraph.dtypes import bytes_of, from_tvm
+from ..igraph.nodes import HardwareModel
+from ..library.work import work_of
+
+#: What an operator of the library is called among kernels; the pipe that counts the memory's own bytes.
+LIBRARY, MEMORY = "library", "memory"
 
 
 @attrs.frozen
@@ -50,7 +60,7 @@ class Launch:
     entry : str
         The function that launched it, as the report of a model names kernels.
     kernel : str
-        The kernel's own name.
+        The kernel's own name; ``library`` of an operator of the library.
     seconds : float
         Modelled.
     bound : str
@@ -67,9 +77,28 @@ class Launch:
     pipes: Mapping[str, Pipe]
     timeline: tuple[Event, ...] = ()
 
+    @property
+    def library(self) -> bool:
+        """Whether it is an operator of the library."""
+        return self.kernel == LIBRARY
+
+    @property
+    def bytes(self) -> int:
+        """Between global memory and the cores, those that a cache held included."""
+        moved = sum(pipe.bytes for name, pipe in self.pipes.items() if name != MEMORY)
+        return moved or self.memory_bytes
+
+    @property
+    def memory_bytes(self) -> int:
+        """Those of them that the memory itself moved."""
+        return self.pipes[MEMORY].bytes if MEMORY in self.pipes else 0
+
     @staticmethod
-    def of(row: Mapping[str, Any]) -> Launch:
-        """From what the native code notes."""
+    def of(row: Mapping[str, Any], hardware: HardwareModel | None = None) -> Launch | None:
+        """From what the native code notes; None for what nothing is known of: an operator of a library."""
+        if "attrs" in row:
+            timed = _library_row(row, hardware)
+            return None if timed is None else Launch.of(timed)
         return Launch(
             str(row["entry"]).removesuffix("_kernel"),
             str(row["kernel"]),
@@ -78,6 +107,18 @@ class Launch:
             {name: Pipe(**_known(Pipe, pipe)) for name, pipe in row.get("pipes", {}).items()},
             tuple(Event(**_known(Event, event)) for event in row.get("timeline", ())),
         )
+
+
+def _library_row(row: Mapping[str, Any], hardware: HardwareModel | None) -> dict[str, Any] | None:
+    """A note of an operator of the library, with its time."""
+    if hardware is None:
+        return None
+    dtype = str(row["dtype"])
+    work = work_of(str(row["entry"]), str(row["attrs"]))
+    time = library_time(hardware, dtype, work.operations, work.elements * bytes_of(from_tvm(dtype)))
+    if time is None:
+        return None
+    return {"entry": f"library {row['entry']} {work.sizes}", "kernel": LIBRARY, **time.to_note()}
 
 
 def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,6 +137,16 @@ class Times:
         """Of all launches, one after the other."""
         return sum(launch.seconds for launch in self.launches)
 
+    @property
+    def library_seconds(self) -> float:
+        """Of operators of the library."""
+        return sum(launch.seconds for launch in self.launches if launch.library)
+
+    @property
+    def bytes(self) -> int:
+        """Between global memory and the cores, of all launches."""
+        return sum(launch.bytes for launch in self.launches)
+
     def table(self) -> list[dict[str, Any]]:
         """Rows of kernel, calls, modelled microseconds of all of them, their share, and what binds them."""
         entries: dict[str, list[Launch]] = {}
@@ -106,6 +157,7 @@ class Times:
                 "kernel": entry,
                 "launches": len(group),
                 "modelled us": round(1e6 * sum(one.seconds for one in group), 2),
+                "moved KiB": round(sum(one.bytes for one in group) / 1024, 1),
                 "share": f"{100 * sum(one.seconds for one in group) / (self.seconds or 1):.1f} %",
                 "bound by": _binding(group),
             }
@@ -118,7 +170,13 @@ class Times:
         launches = [
             attrs.asdict(launch, filter=lambda field, _: field.name != "timeline") for launch in self.launches
         ]
-        return {"modelled_seconds": self.seconds, "kernels": self.table(), "launches": launches}
+        return {
+            "modelled_seconds": self.seconds,
+            "library_seconds": self.library_seconds,
+            "bytes": self.bytes,
+            "kernels": self.table(),
+            "launches": launches,
+        }
 
     def chrome_trace(self) -> dict[str, Any]:
         """As a trace for chrome://tracing or Perfetto: a process for each core, a thread for each pipe."""
@@ -171,18 +229,27 @@ class Found:
 
 
 @contextlib.contextmanager
-def recording(timeline: bool = False) -> Iterator[Found]:
+def recording(
+    timeline: bool = False, hardware: HardwareModel | None = None, library_computes: bool = True
+) -> Iterator[Found]:
     """Note the modelled times of all launches on host models inside, of all threads.
 
     Parameters
     ----------
     timeline : bool
         Also when every instruction starts and ends.
+    hardware : HardwareModel, optional
+        Whose library it is; without one, or where nothing is known of its library, operators of a library
+        are not among the launches.
+    library_computes : bool
+        Without, operators of a library leave zeros behind: times do not depend on values, and large products
+        take long on a CPU.
     """
     found = Found()
-    tvm_ffi.get_global_func("uir.runtime.modelled.begin")(timeline)
+    tvm_ffi.get_global_func("uir.runtime.modelled.begin")(timeline, library_computes)
     try:
         yield found
     finally:
         rows = json.loads(str(tvm_ffi.get_global_func("uir.runtime.modelled.end")()))
-        found.times = Times(tuple(Launch.of(row) for row in rows))
+        launches = (Launch.of(row, hardware) for row in rows)
+        found.times = Times(tuple(launch for launch in launches if launch is not None))

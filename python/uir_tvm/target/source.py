@@ -22,6 +22,13 @@ RESERVED = frozenset(
     "throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
     "xor_eq".split()
 )
+#: Names of the C library that an operator may have, too: its headers declare them for everybody.
+C_LIBRARY = frozenset(
+    "abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh div erf erfc exp exp2 expm1 fabs "
+    "floor fma fmax fmin fmod gamma hypot index isfinite isinf isnan labs ldexp lgamma log log10 log1p log2 "
+    "logb lround modf nan nearbyint pow random remainder remove rename rint round select signal signbit sin "
+    "sinh sqrt tan tanh tgamma time trunc y0 y1 yn j0 j1 jn".split()
+)
 
 
 def check_kind(graph: IGraph, kind: str, example: str) -> None:
@@ -70,5 +77,5 @@ def print_kernels(graph: IGraph, parts: Sequence[IGraph], printer: str) -> Devic
 def identifier(name: str) -> str:
     """A name as one of C++."""
     legal = re.sub(r"\W", "_", name, flags=re.ASCII)
-    free = legal and not legal[0].isdigit() and legal not in RESERVED
+    free = legal and not legal[0].isdigit() and legal not in RESERVED | C_LIBRARY
     return legal if free else f"kernel_{legal}"

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a library operator computes and moves at least, by its attributes alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import attrs
+
+from .attrs import Conv2dAttrs, MatmulAttrs, View
+
+
+@attrs.frozen
+class Work:
+    """One call.
+
+    Attributes
+    ----------
+    sizes : str
+        What people call it by: ``512x1024x3072`` (m, k, n after the batch), ``1x3x8x8 by 4x3x3x3``.
+    operations : int
+        Multiplications and additions of the product; its epilogue does not count.
+    elements : int
+        Of all operands read once, and of the result.
+    """
+
+    sizes: str
+    operations: int
+    elements: int
+
+
+def _seen(view: View, extents: Sequence[int]) -> int:
+    """Elements that a view shows; what repeats counts once."""
+    return math.prod(n for n, stride in zip(extents, view.strides, strict=True) if stride)
+
+
+def _matmul(text: str) -> Work:
+    it = MatmulAttrs.from_json(text)
+    out = math.prod((*it.batch, it.m, it.n))
+    elements = _seen(it.a, (*it.batch, it.m, it.k)) + _seen(it.b, (*it.batch, it.k, it.n)) + out
+    elements += it.n * it.bias + out * (it.residual != "none")
+    sizes = "x".join(map(str, (*it.batch, it.m, it.k, it.n)))
+    return Work(sizes, 2 * out * it.k, elements)
+
+
+def _conv2d(text: str) -> Work:
+    it = Conv2dAttrs.from_json(text)
+    o, i, kh, kw = it.weight
+    out = math.prod(it.output)
+    elements = math.prod(it.input) + math.prod(it.weight) + out + o * it.bias + out * (it.residual != "none")
+    sizes = f"{'x'.join(map(str, it.input))} by {'x'.join(map(str, it.weight))}"
+    return Work(sizes, 2 * out * i * kh * kw, elements)
+
+
+#: Operator -> what it does, of the text of its attributes.
+WORK: Mapping[str, Callable[[str], Work]] = {"matmul": _matmul, "conv2d": _conv2d}
+
+
+def work_of(operator: str, attributes: str) -> Work:
+    """The work of one call.
+
+    Parameters
+    ----------
+    operator : str
+        A key of `WORK`.
+    attributes : str
+        As `MatmulAttrs.to_json` and `Conv2dAttrs.to_json` write them.
+    """
+    return WORK[operator](attributes)
