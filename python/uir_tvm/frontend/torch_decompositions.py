@@ -19,6 +19,7 @@ KEPT = (
     aten.linear.default,
     aten.matmul.default,
     aten.max_pool2d.default,
+    aten.silu.default,
 )
 
 

@@ -118,7 +118,9 @@ void EmitBroadcast(Emitter& e, const IOp& iop) {
   Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
   bool words = t.bytes == 2 || t.bytes == 4;
   bool aligned = RowsAligned(t) && t.RowsDense() && (row || (s.align >= kBlockBytes && s.RowsDense()));
-  if ((words || !row) && aligned && !e.SparesOutside(iop->targets[0])) {
+  // these write the first rows, whole: nothing outside of a box that says no more
+  bool exact = t.box.row_begin.range.high <= 0 && t.box.AllCols(t.cols);
+  if ((words || !row) && aligned && (exact || !e.SparesOutside(iop->targets[0]))) {
     (row ? BroadcastRow : BroadcastCol)(e, t, s);
     return;
   }
