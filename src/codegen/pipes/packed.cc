@@ -57,6 +57,8 @@ std::vector<Node> ReadBody(const List& list) {
       for (const ffi::Any& region : record.at("regions").cast<List>()) {
         instruction.regions.push_back(ReadRegion(region.cast<Record>()));
       }
+      auto meets = record.find("meets");
+      instruction.meets = meets != record.end() && (*meets).second.cast<bool>();
       nodes.push_back(Node::Of(std::move(instruction)));
     } else {
       TVM_FFI_THROW(ValueError) << "a node of kind '" << kind << "'; one of loop, group, instruction";

@@ -123,8 +123,9 @@ class Machine {
   void Issue(const Op& op) {
     ++issued_[op.pipe];
     if (serial_[op.pipe]) clocks_[op.pipe].done[op.pipe] = issued_[op.pipe];
-    if (!op.instruction->blocks) return;
+    if (!op.instruction->blocks && !op.instruction->meets) return;
     Clock message = AllOf(op.pipe);
+    for (size_t p = 0; op.instruction->meets && p < pipes_; ++p) message.Join(AllOf(static_cast<int>(p)));
     for (Clock& clock : clocks_) clock.Join(message);
   }
 

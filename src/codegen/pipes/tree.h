@@ -53,6 +53,8 @@ struct Instruction {
   std::string comment;
   /*! \brief The core issues nothing before it is done: it comes before whatever is issued later, on any pipe. */
   bool blocks = false;
+  /*! \brief It waits for all that was issued before, on any pipe, and all that is issued later comes after it. */
+  bool meets = false;
 };
 
 /*! \brief One printed synchronisation. */

@@ -66,6 +66,10 @@ void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
                  const std::vector<pipes::Region>& regions, bool blocks) {
   pipes::Instruction instruction{pipe, lines, regions, brief_};
   instruction.blocks = blocks;
+  Add(std::move(instruction));
+}
+
+void Emitter::Add(pipes::Instruction instruction) {
   bodies_.back().push_back(pipes::Node::Of(std::move(instruction)));
 }
 

@@ -53,6 +53,8 @@ class Emitter {
   void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
     Do(pipe, std::vector<std::string>{line}, regions);
   }
+  /*! \brief An instruction as it is. */
+  void Add(pipes::Instruction instruction);
   /*! \brief A declaration or a comment: a line that touches no memory. */
   void Plain(const std::string& line);
   /*! \brief A line for people in the report of the kernel, e.g. the cost of a move. */

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file emitter.h
+ * \brief What the emitter of an iOp works with: tiles, work buffers, instructions of the current paragraph.
+ *
+ * An elementwise iOp on dense tiles reads, in full:
+ *
+ *     Tile x = e.TileOf(iop->sources[0]), y = e.TileOf(iop->targets[0]);
+ *     e.Do("COMPUTE", Call(e, "__bang_sqrt", ..., {e.At(y), e.At(x), "1024"}) + ";", {Reads(x), Writes(y)});
+ *
+ * Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
+ * emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
+ * Pipes: "IO" (a copy with GDRAM on one side), "MOVE" (among NRAM, WRAM and SRAM), "COMPUTE" (`__bang_*`), and "S"
+ * for scalar code over NRAM, which runs in the order of COMPUTE and is done before anything later is issued.
+ */
+#ifndef UIR_CODEGEN_BANG_EMITTER_H_
+#define UIR_CODEGEN_BANG_EMITTER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../tiles/box.h"
+#include "../tiles/emitter.h"
+#include "../tiles/gaps.h"
+#include "../uses.h"
+#include "scalar.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+using tiles::AsRow;
+using tiles::AtLeastZero;
+using tiles::Both;
+using tiles::Bound;
+using tiles::Box;
+using tiles::GapsFree;
+using tiles::Place;
+using tiles::Plan;
+using tiles::Reads;
+using tiles::Tile;
+using tiles::Writes;
+
+/*! \brief Bytes that tensors of NRAM, WRAM and SRAM start at multiples of: what a vector instruction takes a cycle. */
+constexpr int64_t kBlockBytes = 128;
+
+/*! \brief Names of memories in tiles and regions; a dram pointer's is its own. */
+inline constexpr const char* kNram = "nram";
+inline constexpr const char* kWram = "wram";
+inline constexpr const char* kSram = "sram";
+
+/*! \brief What a plan must know of NRAM. */
+extern const tiles::CoreMemory kCoreMemory;
+
+/*! \brief A typed pointer that the kernel declares: `float *const x = (float *)(nram + 1024);`. */
+struct Pointer {
+  std::string name;
+  /*! \brief Its element type in the text: "float". */
+  std::string type;
+  /*! \brief kNram, kWram or kSram. */
+  std::string memory;
+  int64_t begin = 0;
+  int64_t bytes = 0;
+};
+
+/*! \brief Builds the tree of one kernel; the emitters of iOps get it. */
+class Emitter : public tiles::Emitter {
+ public:
+  Emitter(Plan* plan, Names* names);
+
+  // ---- operands -------------------------------------------------------------------------------------------
+  /*! \brief A slice of reg (NRAM), sram or dram. */
+  Tile TileOf(const ISlice& slice);
+  /*!
+   * \brief A work buffer in NRAM for the current iOp; what it holds is undefined.
+   * \param row_stride Elements from row to row; 0: the columns.
+   * \note It starts at a multiple of 128 bytes and is alive until the iOp ends.  CodegenError where NRAM has no room.
+   */
+  Tile Work(const std::string& dtype, int64_t rows, int64_t cols, int64_t row_stride = 0);
+  /*! \brief A work buffer in WRAM for the current iOp, dense; CodegenError where WRAM has no room. */
+  Tile Weights(const std::string& dtype, int64_t rows, int64_t cols);
+  /*!
+   * \brief The same bytes under another dtype; sizes of columns scale, strides must stay whole.
+   * The text gets a pointer of its own; `type`: how it spells the element type where that is not the dtype's
+   * ("char" for int8_t in functions on bytes).
+   */
+  Tile As(const Tile& tile, const std::string& dtype, const std::string& type = "");
+
+  // ---- texts ----------------------------------------------------------------------------------------------
+  /*! \brief The address of an element: "x", "x + 128 * k".  `more`: further elements, as text. */
+  std::string At(const Tile& tile, const std::string& more = "") const;
+  /*! \brief The address `from` elements after the tile's first, and `more`, on. */
+  std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
+  /*! \brief Element (row, col), texts that bind at least like a product: "x[i * 64 + j]", for scalar code. */
+  std::string Element(const Tile& tile, const std::string& row, const std::string& col) const;
+  /*! \brief A constant of the graph (int, bool or float) as a literal of the stored type of a dtype. */
+  std::string Literal(const std::string& dtype, const ffi::Any& value) const;
+
+  // ---- instructions ---------------------------------------------------------------------------------------
+  /*! \brief One instruction, see tiles::Emitter::Do; `pipe` may be "S". */
+  void Do(const std::string& pipe, const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions);
+  void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
+    Do(pipe, std::vector<std::string>{line}, regions);
+  }
+  /*! \brief All cores of the cluster meet; what they were given before is done, and all that follows comes after. */
+  void MeetCluster();
+
+  // ---- the device -----------------------------------------------------------------------------------------
+  /*! \brief __BANG_ARCH__: 372, 592. */
+  int64_t arch() const { return arch_; }
+  /*! \brief A figure of the graph's hardware; 0 where it has none. */
+  int64_t Figure(const std::string& name) const;
+
+  // ---- for the kernel ---------------------------------------------------------------------------------------
+  const std::vector<Pointer>& pointers() const { return pointers_; }
+  const std::string& ParameterOf(const std::string& pointer) const { return parameters_.at(pointer); }
+  /*! \brief Bytes of WRAM in use. */
+  int64_t weights_total() const { return weights_total_; }
+  bool meets_cluster() const { return meets_cluster_; }
+
+ private:
+  const Pointer& Declare(const Pointer& pointer);
+
+  std::map<std::string, std::string> parameters_, locals_;
+  std::vector<Pointer> pointers_;
+  /*! \brief WRAM of the iOp at `weights_position_`. */
+  int64_t weights_ = 0, weights_total_ = 0;
+  int weights_position_ = -1;
+  bool meets_cluster_ = false;
+  int64_t arch_ = 0;
+};
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_EMITTER_H_

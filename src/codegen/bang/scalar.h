@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file scalar.h
+ * \brief The element types as BANG C stores them.
+ */
+#ifndef UIR_CODEGEN_BANG_SCALAR_H_
+#define UIR_CODEGEN_BANG_SCALAR_H_
+
+#include <tvm/ffi/any.h>
+
+#include <cstdint>
+#include <string>
+
+#include "../../igraph/nodes.h"
+#include "../number.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+/*! \brief One element type of the iGraph. */
+struct ScalarType {
+  /*! \brief "fp16". */
+  const char* name;
+  Kind kind;
+  int bytes;
+  /*! \brief The type of its elements in memory: "half".  A bool is a byte, 0 or 1. */
+  const char* stored;
+};
+
+/*! \brief The row of a dtype name; a CodegenError for one that a core cannot hold (`where`: for the error). */
+const ScalarType& TypeOf(const std::string& dtype, const std::string& where = "");
+
+/*! \brief The row of a dtype name, or nullptr. */
+const ScalarType* FindType(const std::string& dtype);
+
+/*! \brief Bytes of an element. */
+int64_t BytesOf(const std::string& dtype);
+
+/*!
+ * \brief A constant of the graph (int, bool or float) as a literal of a stored type: "1.5f", "(half)1.5f",
+ * "(int16_t)3".  Floats are rounded to the dtype, integers wrap.
+ */
+std::string LiteralOf(const ScalarType& type, const ffi::Any& value);
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_SCALAR_H_
