@@ -6,6 +6,9 @@
 #ifndef UIR_CODEGEN_BANG_COPY_H_
 #define UIR_CODEGEN_BANG_COPY_H_
 
+#include <string>
+#include <vector>
+
 #include "emitter.h"
 
 namespace uir {
@@ -17,10 +20,13 @@ namespace bang {
  *
  * One copy where the box is one run on both sides; segments where rows are runs; where columns lie apart, segments of
  * one element in the 3-D form (slow: the report says so).
- * \note `to` and `from` share no bytes.  One side at most is in WRAM or SRAM; between SRAM and GDRAM the memory core
- * copies for all units of its cluster (memory_core.h).
+ * \note `to` and `from` share no bytes.  Between SRAM and GDRAM the memory core copies (memory_core.h).
  */
 void Copy(Emitter& e, const Tile& to, const Tile& from, const Box& box);
+
+/*! \brief The lines of such a copy by one of the forms of a function; none for an empty box. */
+std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from, const Box& box,
+                                   const std::string& name);
 
 }  // namespace bang
 }  // namespace codegen

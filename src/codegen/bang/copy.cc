@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "copy.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "api.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+namespace {
+
+/*! \brief Segments of one dimension of a copy: the field counts from 0 to 65535. */
+constexpr int64_t kMostSegments = 65536;
+/*! \brief An unstrided copy within NRAM takes addresses that are multiples of this, in bytes. */
+constexpr int64_t kNramAlign = 64;
+
+/*! \brief "GDRAM", "NRAM", "WRAM" or "SRAM". */
+std::string SpaceOf(const Tile& tile) {
+  if (tile.memory == kNram) return "NRAM";
+  if (tile.memory == kWram) return "WRAM";
+  return tile.memory == kSram ? "SRAM" : "GDRAM";
+}
+
+/*! \brief Segments along one dimension, strides in elements. */
+struct Dimension {
+  Bound count;
+  int64_t to = 0;
+  int64_t from = 0;
+};
+
+/*! \brief Runs of elements and the dimensions over them, innermost first. */
+struct Shape {
+  Bound run = Bound::Of(1);
+  std::vector<Dimension> dims;
+};
+
+Shape ShapeOf(const Tile& to, const Tile& from, const Bound& rows, const Bound& cols) {
+  Shape shape;
+  Dimension row{rows, to.row_stride, from.row_stride}, col{cols, to.col_stride, from.col_stride};
+  auto run = [](const Dimension& dim) { return dim.to == 1 && dim.from == 1; };
+  auto single = [](const Dimension& dim) { return dim.count.range.high <= 1; };
+  // the side along which both sides step by one element is the inner one
+  if (!run(col) && !single(col) && (run(row) || single(row))) std::swap(row, col);
+  if (run(col) || single(col)) {
+    shape.run = col.count;
+  } else {
+    shape.dims.push_back(col);
+  }
+  if (single(row)) {
+    // a row that may be missing: the run is empty then
+    if (!row.count.Constant()) shape.dims.push_back(row);
+    return shape;
+  }
+  bool dense = shape.dims.empty() && shape.run.Constant() && row.to == shape.run.range.low && row.from == row.to;
+  if (dense) {
+    shape.run = row.count * shape.run.range.low;
+  } else {
+    shape.dims.push_back(row);
+  }
+  return shape;
+}
+
+/*! \brief C++ text that guards a copy of what may be empty, or nothing. */
+std::string Guard(const Shape& shape) {
+  std::vector<std::string> parts;
+  auto some = [&parts](const Bound& count) {
+    if (count.range.low <= 0) parts.push_back(count.Text(Precedence::kProduct) + " > 0");
+  };
+  for (const Dimension& dim : shape.dims) some(dim.count);
+  some(shape.run);
+  return Join(parts, " && ");
+}
+
+class Copier {
+ public:
+  Copier(Emitter* e, const Tile& to, const Tile& from, std::string name)
+      : e_(*e), to_(to), from_(from), name_(std::move(name)) {}
+
+  /*! \brief The call for a shape at (`to_at`, `from_at`) elements from the tiles' first ones. */
+  std::string Text(const Shape& shape, const Bound& to_at, const Bound& from_at, const std::string& to_more = "",
+                   const std::string& from_more = "") const {
+    std::vector<std::string> args = {
+        e_.At(to_, to_at, to_more), e_.At(from_, from_at, from_more), Bytes(shape.run).text,
+        Table().EnumValue("mluMemcpyDirection_t", SpaceOf(from_) + "2" + SpaceOf(to_), false)};
+    auto stride = [this](int64_t elements) { return std::to_string(elements * to_.bytes); };
+    auto last = [](const Bound& count) { return (count - Bound::Of(1)).text; };
+    std::string form = "plain";
+    if (shape.dims.size() == 2) {
+      const Dimension &inner = shape.dims[0], &outer = shape.dims[1];
+      form = "3d";
+      for (bool target : {true, false}) {
+        args.push_back(stride(target ? inner.to : inner.from));
+        args.push_back(last(inner.count));
+        args.push_back(stride(target ? outer.to : outer.from));
+        args.push_back(last(outer.count));
+      }
+    } else if (shape.dims.size() == 1) {
+      const Dimension& dim = shape.dims[0];
+      form = "strided";
+      args.insert(args.end(), {stride(dim.to), stride(dim.from), last(dim.count)});
+    } else if (to_.memory == kNram && from_.memory == kNram && !Aligned()) {
+      // one segment: the strided form has no alignment
+      form = "strided";
+      args.insert(args.end(), {"0", "0", "0"});
+    }
+    return Table().Call(e_.where(), name_, form, {}, args, std::to_string(e_.arch()));
+  }
+
+ private:
+  Bound Bytes(const Bound& run) const { return run * to_.bytes; }
+  bool Aligned() const { return to_.align >= kNramAlign && from_.align >= kNramAlign; }
+
+  Emitter& e_;
+  const Tile& to_;
+  const Tile& from_;
+  std::string name_;
+};
+
+}  // namespace
+
+std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from, const Box& box,
+                                   const std::string& name) {
+  Bound rows = AtLeastZero(e, box.row_end - box.row_begin, "row_count");
+  Bound cols = AtLeastZero(e, box.col_end - box.col_begin, "col_count");
+  if (rows.range.high == 0 || cols.range.high == 0) return {};
+  Shape shape = ShapeOf(to, from, rows, cols);
+  Copier copier(&e, to, from, name);
+  Bound to_at = box.row_begin * to.row_stride + box.col_begin * to.col_stride;
+  Bound from_at = box.row_begin * from.row_stride + box.col_begin * from.col_stride;
+  std::string guard = Guard(shape);
+  std::vector<std::string> lines;
+  std::string indent = guard.empty() ? "" : "  ";
+  if (!guard.empty()) lines.push_back("if (" + guard + ") {");
+  bool negative = std::any_of(shape.dims.begin(), shape.dims.end(),
+                              [](const Dimension& dim) { return dim.to < 0 || dim.from < 0; });
+  bool overlong = std::any_of(shape.dims.begin(), shape.dims.end(),
+                              [](const Dimension& dim) { return dim.count.range.high > kMostSegments; });
+  if (negative || overlong) {
+    // segments one by one: the fields of a copy do not hold their strides or their number
+    std::string to_more, from_more;
+    for (const Dimension& dim : shape.dims) {
+      std::string i = e.Fresh("i");
+      lines.push_back(indent + "for (int32_t " + i + " = 0; " + i + " < " + dim.count.text + "; ++" + i + ")");
+      indent += "  ";
+      auto add = [&i](std::string* text, int64_t stride) {
+        if (stride != 0) *text += (text->empty() ? "" : " + ") + i + " * " + std::to_string(stride);
+      };
+      add(&to_more, dim.to);
+      add(&from_more, dim.from);
+    }
+    e.Note("copies segments one by one");
+    shape.dims.clear();
+    lines.push_back(indent + copier.Text(shape, to_at, from_at, to_more, from_more) + ";");
+  } else {
+    lines.push_back(indent + copier.Text(shape, to_at, from_at) + ";");
+    if (shape.run.range.high == 1 && shape.dims.size() == 2) e.Note("copies elements one by one");
+  }
+  if (!guard.empty()) lines.push_back("}");
+  return lines;
+}
+
+void Copy(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  std::vector<std::string> lines = CopyLines(e, to, from, box, "__memcpy_async");
+  if (lines.empty()) return;
+  auto off_chip = [](const Tile& tile) { return SpaceOf(tile) == "GDRAM"; };
+  e.Do(off_chip(to) || off_chip(from) ? "IO" : "MOVE", lines,
+       {from.Around(box).Region(false), to.Around(box).Region(true)});
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
