@@ -12,23 +12,11 @@
 #ifndef UIR_LIBRARY_ASCEND_PRODUCTS_H_
 #define UIR_LIBRARY_ASCEND_PRODUCTS_H_
 
-#include <cstdint>
 #include <vector>
 
-#include "library/attrs.h"
+#include "library/product_views.h"
 
 namespace uir::library::ascend {
-
-/*! \brief Which tensor of the call an operand lies in. */
-enum class Role { kA, kB, kBias, kResidual, kOut };
-
-/*! \brief A view of a tensor, in elements.  What repeats has the extent 1. */
-struct Operand {
-  Role role;
-  std::vector<int64_t> shape;
-  std::vector<int64_t> strides;
-  int64_t offset;
-};
 
 enum class Function { kMatmul, kAddmm, kBaddbmm };
 
