@@ -70,19 +70,6 @@ bool BroadcastsTo(const std::vector<int64_t>& shape, const std::vector<int64_t>&
   return true;
 }
 
-int64_t BroadcastIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& to, int64_t index) {
-  int64_t found = 0, step = 1;
-  for (size_t d = 0; d < to.size(); ++d) {
-    const int64_t extent = to[to.size() - 1 - d], at = index % extent;
-    index /= extent;
-    if (d >= shape.size()) continue;
-    const int64_t own = shape[shape.size() - 1 - d];
-    found += own == 1 ? 0 : at * step;
-    step *= own;
-  }
-  return found;
-}
-
 uint64_t Copies(std::initializer_list<const aclTensor*> tensors) {
   uint64_t bytes = 0;
   for (const aclTensor* tensor : tensors) {

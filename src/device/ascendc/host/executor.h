@@ -37,8 +37,7 @@ bool SameFloats(std::initializer_list<const aclTensor*> tensors);
 /*! \brief Whether the shape broadcasts to the other. */
 bool BroadcastsTo(const std::vector<int64_t>& shape, const std::vector<int64_t>& to);
 
-/*! \brief The element of a tensor of `shape`, in row-major order, that element `index` of `to` reads. */
-int64_t BroadcastIndex(const std::vector<int64_t>& shape, const std::vector<int64_t>& to, int64_t index);
+using uir_host::BroadcastIndex;
 
 /*! \brief Bytes of copies of operands that do not lie in order, which an operator makes in its workspace. */
 uint64_t Copies(std::initializer_list<const aclTensor*> tensors);

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "uir_acl/launch.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <vector>
 
 #include "device/ascendc/ascendc.h"
@@ -11,14 +9,6 @@
 using namespace uir_acl;
 
 namespace {
-
-/*! The number behind `"modelled": {"seconds":` in a result, which the model writes. */
-double ModelledSeconds(const char* result) {
-  const char* found = std::strstr(result, "\"modelled\"");
-  if (found != nullptr) found = std::strstr(found, "\"seconds\"");
-  if (found != nullptr) found = std::strchr(found, ':');
-  return found == nullptr ? 0.0 : std::strtod(found + 1, nullptr);
-}
 
 int Run(const UirAclKernel& kernel, uint32_t blocks, const std::vector<void*>& values, double* seconds) {
   std::vector<UirSimtArg> args(values.size());
@@ -35,7 +25,7 @@ int Run(const UirAclKernel& kernel, uint32_t blocks, const std::vector<void*>& v
   const int found = uir_ascendc_launch(&launch, &text);
   const std::string result = text == nullptr ? "" : text;
   uir_simt_free_text(text);
-  *seconds += ModelledSeconds(result.c_str());
+  *seconds += uir_host::ModelledSeconds(result.c_str());
   return found == 0 ? 0 : Fail(kRtAicoreException, std::string(kernel.kernel) + ": the host model found " + result);
 }
 

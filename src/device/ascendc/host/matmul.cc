@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclnnMatmul, aclnnAddmm and aclnnBaddbmm: sums in float, one rounding to the result's type.
-#include <algorithm>
-
 #include "aclnnop/aclnn_addmm.h"
 #include "aclnnop/aclnn_baddbmm.h"
 #include "aclnnop/aclnn_matmul.h"
@@ -16,18 +14,6 @@ using Shape = std::vector<int64_t>;
 /*! All dimensions but the last two. */
 Shape Batch(const Shape& shape) { return {shape.begin(), shape.end() - 2}; }
 
-/*! The batch that two broadcast to; false where they do not. */
-bool Joined(Shape a, Shape b, Shape* joined) {
-  if (a.size() < b.size()) std::swap(a, b);
-  b.insert(b.begin(), a.size() - b.size(), 1);
-  joined->resize(a.size());
-  for (size_t d = 0; d < a.size(); ++d) {
-    if (a[d] != b[d] && a[d] != 1 && b[d] != 1) return false;
-    (*joined)[d] = std::max(a[d], b[d]);
-  }
-  return true;
-}
-
 struct Term {
   const aclTensor* self = nullptr;
   double beta = 0.0;
@@ -39,7 +25,7 @@ aclnnStatus Shapes(const char* call, const aclTensor& a, const aclTensor& b, con
     return Invalid(call, "operands need 2 to 6 dimensions (of 1, exported projects have none)");
   }
   Shape batch;
-  if (!Joined(Batch(a.shape), Batch(b.shape), &batch)) return Invalid(call, "the batches do not broadcast");
+  if (!uir_host::Joined(Batch(a.shape), Batch(b.shape), &batch)) return Invalid(call, "the batches do not broadcast");
   const int64_t m = a.shape[a.shape.size() - 2], k = a.shape.back(), n = b.shape.back();
   if (b.shape[b.shape.size() - 2] != k) return Invalid(call, "the inner dimensions differ");
   Shape want = batch;
@@ -58,20 +44,7 @@ std::string Compute(const aclTensor& a, const aclTensor& b, const aclTensor& out
   if (!Read(a, &left, &message) || !Read(b, &right, &message)) return message;
   // A factor of 0 leaves the term out, whatever it is.
   if (term.self != nullptr && term.beta != 0.0 && !Read(self, &added, &message)) return message;
-  const int64_t m = a.shape[a.shape.size() - 2], k = a.shape.back(), n = b.shape.back();
-  const Shape batch = Batch(out.shape), first = Batch(a.shape), second = Batch(b.shape);
-  std::vector<float> sums(Count(out.shape), 0.0F);
-  for (int64_t i = 0; i < Count(batch); ++i) {
-    const float* x = &left[BroadcastIndex(first, batch, i) * m * k];
-    const float* y = &right[BroadcastIndex(second, batch, i) * k * n];
-    float* z = &sums[i * m * n];
-    for (int64_t row = 0; row < m; ++row) {
-      for (int64_t inner = 0; inner < k; ++inner) {
-        const float factor = x[row * k + inner];
-        for (int64_t column = 0; column < n; ++column) z[row * n + column] += factor * y[inner * n + column];
-      }
-    }
-  }
+  std::vector<float> sums = uir_host::Products(left, a.shape, right, b.shape, out.shape);
   for (int64_t i = 0; i < Count(out.shape) && term.self != nullptr; ++i) {
     const float more = added.empty() ? 0.0F : added[BroadcastIndex(self.shape, out.shape, i)];
     sums[i] = static_cast<float>(term.alpha) * sums[i] + static_cast<float>(term.beta) * more;

@@ -1,103 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "meta.h"
 
-#include <cstring>
-
-#include "device/simt/simt.h"
 #include "state.h"
 
 namespace uir_acl {
-namespace {
-
-float HalfToFloat(uint16_t bits) {
-  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000) << 16;
-  const uint32_t rest = static_cast<uint32_t>(bits & 0x7fff) << 13;
-  uint32_t wide = rest;
-  float value;
-  // The exponent's bias goes from 15 to 127; subnormals become normal by a product, infinities keep all ones.
-  std::memcpy(&value, &wide, 4);
-  if ((bits & 0x7c00) == 0x7c00) {
-    wide = rest | 0x7f800000;
-    std::memcpy(&value, &wide, 4);
-  } else {
-    value *= 0x1p112F;
-  }
-  uint32_t out;
-  std::memcpy(&out, &value, 4);
-  out |= sign;
-  std::memcpy(&value, &out, 4);
-  return value;
-}
-
-uint16_t FloatToHalf(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  const uint16_t sign = static_cast<uint16_t>(bits >> 16 & 0x8000);
-  const uint32_t size = bits & 0x7fffffff;
-  if (size > 0x7f800000) return sign | 0x7e00;
-  if (size >= 0x477ff000) return sign | 0x7c00;
-  if (size < 0x38800000) {
-    // Subnormal: in units of 2^-24, rounded by the addition of a float whose last bit is that unit.
-    float magnitude;
-    std::memcpy(&magnitude, &size, 4);
-    magnitude += 0.5F;
-    std::memcpy(&bits, &magnitude, 4);
-    return sign | static_cast<uint16_t>(bits - 0x3f000000);
-  }
-  const uint32_t rounded = size + 0xfff + (size >> 13 & 1);
-  return sign | static_cast<uint16_t>((rounded - 0x38000000) >> 13);
-}
-
-float BfloatToFloat(uint16_t bits) {
-  const uint32_t wide = static_cast<uint32_t>(bits) << 16;
-  float value;
-  std::memcpy(&value, &wide, 4);
-  return value;
-}
-
-uint16_t FloatToBfloat(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, 4);
-  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>(bits >> 16 | 0x40);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-float Load(aclDataType type, const char* data) {
-  uint16_t bits;
-  std::memcpy(&bits, data, 2);
-  if (type == ACL_FLOAT16) return HalfToFloat(bits);
-  if (type == ACL_BF16) return BfloatToFloat(bits);
-  float value;
-  std::memcpy(&value, data, 4);
-  return value;
-}
-
-void Store(aclDataType type, float value, char* data) {
-  if (type == ACL_FLOAT) {
-    std::memcpy(data, &value, 4);
-    return;
-  }
-  const uint16_t bits = type == ACL_FLOAT16 ? FloatToHalf(value) : FloatToBfloat(value);
-  std::memcpy(data, &bits, 2);
-}
-
-/*! Calls `run(first element, its address)` for every row of the last dimension. */
-template <typename Run>
-void EachRow(const aclTensor& tensor, Run run) {
-  const int64_t columns = tensor.shape.empty() ? 1 : tensor.shape.back();
-  const int64_t rows = columns == 0 ? 0 : Count(tensor.shape) / columns;
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t offset = tensor.offset, rest = row;
-    for (int64_t d = static_cast<int64_t>(tensor.shape.size()) - 2; d >= 0; --d) {
-      offset += rest % tensor.shape[d] * tensor.strides[d];
-      rest /= tensor.shape[d];
-    }
-    run(row * columns, tensor.data + offset * SizeOf(tensor.type));
-  }
-}
-
-}  // namespace
-
 int64_t SizeOf(aclDataType type) {
   switch (type) {
     case ACL_INT64:
@@ -116,12 +22,6 @@ int64_t SizeOf(aclDataType type) {
   return 0;
 }
 
-int64_t Count(const std::vector<int64_t>& shape) {
-  int64_t count = 1;
-  for (int64_t extent : shape) count *= extent;
-  return count;
-}
-
 bool Contiguous(const aclTensor& tensor) {
   int64_t step = 1;
   for (int64_t d = static_cast<int64_t>(tensor.shape.size()) - 1; d >= 0; --d) {
@@ -131,38 +31,18 @@ bool Contiguous(const aclTensor& tensor) {
   return true;
 }
 
-bool Read(const aclTensor& tensor, std::vector<float>* values, std::string* message) {
-  values->resize(Count(tensor.shape));
-  const int64_t size = SizeOf(tensor.type);
-  const int64_t columns = tensor.shape.empty() ? 1 : tensor.shape.back();
-  const int64_t step = tensor.shape.empty() ? 1 : tensor.strides.back();
-  bool good = true;
-  EachRow(tensor, [&](int64_t first, const char* row) {
-    if (!good) return;
-    const int64_t runs = step == 1 ? 1 : columns;
-    for (int64_t r = 0; r < runs && good; ++r) {
-      good = uir_simt_first_unwritten(row + r * step * size, step == 1 ? columns * size : size) < 0;
-    }
-    if (!good) *message = "nothing wrote an element at or after element " + std::to_string(first) + " of an operand";
-    for (int64_t c = 0; c < columns && good; ++c) (*values)[first + c] = Load(tensor.type, row + c * step * size);
-  });
-  return good;
+uir_host::Strided AsStrided(const aclTensor& tensor) {
+  const auto type = tensor.type == ACL_FLOAT     ? uir_host::Floating::kFloat
+                    : tensor.type == ACL_FLOAT16 ? uir_host::Floating::kHalf
+                                                 : uir_host::Floating::kBfloat;
+  return {tensor.shape, tensor.strides, tensor.offset, type, tensor.data};
 }
 
-void Write(const aclTensor& tensor, const std::vector<float>& values) {
-  const int64_t size = SizeOf(tensor.type);
-  const int64_t columns = tensor.shape.empty() ? 1 : tensor.shape.back();
-  const int64_t step = tensor.shape.empty() ? 1 : tensor.strides.back();
-  std::vector<char> line(columns * size);
-  EachRow(tensor, [&](int64_t first, char* row) {
-    for (int64_t c = 0; c < columns; ++c) Store(tensor.type, values[first + c], &line[c * size]);
-    if (step == 1) {
-      uir_simt_copy(row, line.data(), line.size());
-      return;
-    }
-    for (int64_t c = 0; c < columns; ++c) uir_simt_copy(row + c * step * size, &line[c * size], size);
-  });
+bool Read(const aclTensor& tensor, std::vector<float>* values, std::string* message) {
+  return uir_host::Read(AsStrided(tensor), values, message);
 }
+
+void Write(const aclTensor& tensor, const std::vector<float>& values) { uir_host::Write(AsStrided(tensor), values); }
 
 namespace {
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "aclnn/acl_meta.h"
+#include "device/host/strided.h"
 
 struct aclTensor {
   std::vector<int64_t> shape;
@@ -34,8 +35,7 @@ namespace uir_acl {
 /*! \brief Bytes of an element; 0 of a type that the stand-in does not have. */
 int64_t SizeOf(aclDataType type);
 
-/*! \brief Elements of a shape. */
-int64_t Count(const std::vector<int64_t>& shape);
+using uir_host::Count;
 
 /*! \brief Whether elements lie one after the other. */
 bool Contiguous(const aclTensor& tensor);

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime's functions: acl/acl.h and acl/acl_rt.h.
-#include <algorithm>
-
 #include "acl/acl.h"
 #include "device/simt/simt.h"
 #include "state.h"
@@ -26,53 +24,21 @@ int NeedDevice(const char* call) {
   return 0;
 }
 
-bool Pending() {
-  const State& state = Runtime();
-  const auto busy = [](const Stream* stream) { return !stream->tasks.empty(); };
-  return busy(&state.standard) || std::any_of(state.streams.begin(), state.streams.end(), busy);
-}
+bool Pending() { return Runtime().Pending(); }
 
-bool OnDevice(const void* data, size_t bytes) {
-  const auto& memory = Runtime().memory;
-  auto next = memory.upper_bound(const_cast<void*>(data));
-  if (next == memory.begin()) return false;
-  const auto& [start, size] = *std::prev(next);
-  return static_cast<const char*>(data) + bytes <= static_cast<const char*>(start) + size;
-}
+bool OnDevice(const void* data, size_t bytes) { return Runtime().OnDevice(data, bytes); }
 
 Stream* StreamOf(void* handle, const char* call) {
-  // Null is the device's own stream.
-  if (handle == nullptr && NeedDevice(call) == 0) return &Runtime().standard;
-  auto* stream = static_cast<Stream*>(handle);
-  if (Runtime().streams.count(stream) != 0) return stream;
+  if (handle == nullptr && NeedDevice(call) != 0) return nullptr;
+  if (Stream* stream = Runtime().StreamOf(handle)) return stream;
   Fail(kRtParamInvalid, std::string(call) + ": no stream that aclrtCreateStream made.");
   return nullptr;
 }
 
 namespace {
 
-int Drain(Stream* stream) {
-  while (!stream->tasks.empty()) {
-    const Task task = std::move(stream->tasks.front());
-    stream->tasks.pop_front();
-    if (const int code = task(&stream->seconds); code != 0) {
-      stream->tasks.clear();
-      return code;
-    }
-  }
-  return 0;
-}
-
 int Leaks() {
-  const State& state = Runtime();
-  std::string text;
-  const auto say = [&](size_t count, const std::string& what) {
-    if (count != 0) text += (text.empty() ? "" : ", ") + std::to_string(count) + " " + what;
-  };
-  say(state.memory.size(), "allocations");
-  say(state.streams.size(), "streams");
-  say(state.events.size(), "events");
-  for (const auto& [kind, live] : state.handles) say(live.size(), kind);
+  const std::string text = Runtime().Alive();
   return text.empty() ? 0 : Fail(kRtParamInvalid, "aclFinalize: not released: " + text + ".");
 }
 
@@ -141,7 +107,7 @@ aclError aclrtDestroyStream(aclrtStream stream) {
 
 aclError aclrtSynchronizeStream(aclrtStream stream) {
   Stream* found = StreamOf(stream, "aclrtSynchronizeStream");
-  return found == nullptr ? kRtParamInvalid : Drain(found);
+  return found == nullptr ? kRtParamInvalid : found->Drain();
 }
 
 aclError aclrtCreateEvent(aclrtEvent* event) {
@@ -164,14 +130,7 @@ aclError aclrtRecordEvent(aclrtEvent event, aclrtStream stream) {
   Stream* queue = StreamOf(stream, "aclrtRecordEvent");
   if (queue == nullptr) return kRtParamInvalid;
   if (Runtime().events.count(event) == 0) return Fail(kRtParamInvalid, "aclrtRecordEvent: no event.");
-  const std::shared_ptr<Event> found = Runtime().events[event];
-  found->recorded = true;
-  found->reached = false;
-  queue->tasks.push_back([found, queue](double*) {
-    found->reached = true;
-    found->seconds = queue->seconds;
-    return 0;
-  });
+  Runtime().Record(Runtime().events[event], queue);
   return 0;
 }
 

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file state.h
- * \brief What the stand-in of the Ascend runtime knows: streams with their queued work, events, memory, errors.
- *
- * Work on a stream is run when the stream is synchronized, not before: a program that forgets to wait reads memory that
- * nothing wrote, and is told so. Every handle is known by its address, so that a wrong one is an error, not a crash.
+ * \brief What the stand-in of the Ascend runtime knows: its work, and its errors.
  */
 #ifndef UIR_DEVICE_ASCENDC_HOST_STATE_H_
 #define UIR_DEVICE_ASCENDC_HOST_STATE_H_
 
 #include <cstddef>
-#include <cstdint>
-#include <deque>
-#include <functional>
-#include <map>
-#include <memory>
-#include <set>
 #include <string>
+
+#include "device/host/work.h"
 
 namespace uir_acl {
 
@@ -30,32 +23,13 @@ constexpr int kAclnnNullptr = 161001;
 constexpr int kAclnnInvalid = 161002;
 constexpr int kAclnnInner = 561103;
 
-//! Work on a stream. It returns 0 or a code, and adds the seconds that it takes on the device, as far as modelled.
-using Task = std::function<int(double* seconds)>;
-
-struct Stream {
-  std::deque<Task> tasks;
-  double seconds = 0.0;
-};
-
-struct Event {
-  bool recorded = false;
-  bool reached = false;
-  double seconds = 0.0;
-};
+using uir_host::Event;
+using uir_host::Stream;
 
 //! The whole runtime; programs that use it have one thread.
-struct State {
+struct State : uir_host::Work {
   bool initialized = false;
   bool device = false;
-  //! The device's own stream, and those that programs made.
-  Stream standard;
-  std::set<Stream*> streams;
-  //! Queued work keeps the events that it reaches.
-  std::map<void*, std::shared_ptr<Event>> events;
-  std::map<void*, size_t> memory;
-  //! Tensors, scalars, arrays and executors that live, by kind: leaks are said when the runtime ends.
-  std::map<std::string, std::set<const void*>> handles;
   std::string message;
   std::string returned;
 };
