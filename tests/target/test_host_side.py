@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stock TVM on uir-cuda: launches of device kernels, and kernels that run on the host in their stead."""
+"""Stock TVM on targets of devices: launches of kernels, and kernels that run on the host in their stead."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from uir_tvm import pipeline
 from uir_tvm.errors import CodegenError
 
 from tests import tiny
+from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
 from tests.schedule import functions
 
 #: The module that hands a graph to the printer.
@@ -41,11 +42,16 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module(PRINT), "print_source", refuse)
 
 
-def target() -> tvm.target.Target:
-    """uir-cuda on the host model, wherever the test runs."""
-    from uir_tvm.target import registry
+@pytest.fixture(params=DEVICE_TARGETS, ids=name_of)
+def row(request: pytest.FixtureRequest) -> DeviceTarget:
+    """Each target that has a device."""
+    return request.param
 
-    return registry.get("uir-cuda").target("h200", "model")
+
+@pytest.fixture
+def target(row: DeviceTarget) -> tvm.target.Target:
+    """The target on its host model, wherever the test runs."""
+    return row.target()
 
 
 def on_model(array: np.ndarray) -> tvm.runtime.Tensor:
@@ -64,27 +70,46 @@ def run_elementwise(module: tvm.runtime.Module) -> None:
 
 
 @pytest.mark.parametrize("build", [tvm.compile, tvm.tirx.build], ids=["compile", "build"])
-def test_a_prim_func_runs_as_cuda_text(build: object) -> None:
+def test_a_prim_func_runs_as_text(build: object, row: DeviceTarget, target: tvm.target.Target) -> None:
     with pipeline.recording() as records:
-        module = build(functions.elementwise(), target=target())  # type: ignore[operator]
+        module = build(functions.elementwise(), target=target)  # type: ignore[operator]
     (record,) = records.values()
-    assert not record.fallback and "__global__" in str(record.products["source"])
+    assert not record.fallback and row.mark in str(record.products["source"])
     run_elementwise(module)
 
 
-def test_an_exported_library_runs(tmp_path: pathlib.Path) -> None:
-    module = tvm.compile(functions.elementwise(), target=target())
+def test_a_scheduled_prim_func_keeps_its_schedule(row: DeviceTarget, target: tvm.target.Target) -> None:
+    """By `sch` primitives in the caller's hands: the tiles are the caller's."""
+    sch = tvm.s_tir.Schedule(functions.elementwise())
+    sch.compute_inline("s")
+    sch.map_to_units("y", tile=(4, None), hardware=row.hardware)
+    with pipeline.recording() as records:
+        module = tvm.compile(sch.mod, target=target)
+    (record,) = records.values()
+    assert not record.fallback and record.recipe == "by hand"
+    assert record.igraph is not None and record.igraph.num_parallel * 4 <= 60
+    (device_part,) = [part for part in module.imports if part.kind == "uir_device"]
+    assert row.mark in device_part.inspect_source()
+    run_elementwise(module)
+
+
+def test_an_exported_library_runs(
+    row: DeviceTarget, target: tvm.target.Target, tmp_path: pathlib.Path
+) -> None:
+    module = tvm.compile(functions.elementwise(), target=target)
     file = tmp_path / "library.so"
     module.export_library(str(file))
     loaded = tvm.runtime.load_module(str(file))
     run_elementwise(loaded)
     (device_part,) = loaded.imports
-    assert device_part.kind == "uir_device" and "__global__" in device_part.inspect_source()
+    assert device_part.kind == "uir_device" and row.mark in device_part.inspect_source()
 
 
-def test_what_the_printer_refuses_runs_on_the_host(refusing: None, tmp_path: pathlib.Path) -> None:
+def test_what_the_printer_refuses_runs_on_the_host(
+    refusing: None, target: tvm.target.Target, tmp_path: pathlib.Path
+) -> None:
     with pipeline.recording() as records:
-        module = tvm.compile(functions.elementwise(), target=target())
+        module = tvm.compile(functions.elementwise(), target=target)
     (record,) = records.values()
     assert record.fallback.startswith("source: The printer refuses it.")
     run_elementwise(module)
@@ -93,8 +118,8 @@ def test_what_the_printer_refuses_runs_on_the_host(refusing: None, tmp_path: pat
     run_elementwise(tvm.runtime.load_module(str(file)))
 
 
-def test_on_the_host_inputs_stay_and_updates_come_back(refusing: None) -> None:
-    module = tvm.compile(accumulate, target=target())
+def test_on_the_host_inputs_stay_and_updates_come_back(refusing: None, target: tvm.target.Target) -> None:
+    module = tvm.compile(accumulate, target=target)
     x, total = np.arange(64, dtype="float32"), np.full(64, 5, "float32")
     given, updated = on_model(x), on_model(total)
     module["accumulate"](given, updated)
@@ -102,21 +127,23 @@ def test_on_the_host_inputs_stay_and_updates_come_back(refusing: None) -> None:
     np.testing.assert_array_equal(given.numpy(), x)
 
 
-def test_a_fault_of_the_compiler_is_a_recorded_fallback(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fault_of_the_compiler_is_a_recorded_fallback(
+    target: tvm.target.Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fail(*_: object) -> object:
         raise tvm.error.InternalError("something is off")
 
     monkeypatch.setattr(importlib.import_module(PRINT), "print_source", fail)
     with pipeline.recording() as records:
-        module = tvm.compile(functions.elementwise(), target=target())
+        module = tvm.compile(functions.elementwise(), target=target)
     (record,) = records.values()
     assert record.fallback == "source: a fault of the compiler: something is off"
     run_elementwise(module)
 
 
-def test_a_relax_module_runs_on_the_device() -> None:
+def test_a_relax_module_runs_on_the_device(target: tvm.target.Target) -> None:
     with pipeline.recording() as records:
-        built = tvm.compile(tiny.module(), target=target())
+        built = tvm.compile(tiny.module(), target=target)
     assert [r.fallback for r in records.values()] == [""]
     vm = relax.VirtualMachine(built, tvm.ext_dev(0))
     got = vm["main"](on_model(tiny.example()))
@@ -124,8 +151,8 @@ def test_a_relax_module_runs_on_the_device() -> None:
     np.testing.assert_allclose(got.numpy(), tiny.expected(tiny.example()), atol=tiny.TOLERANCE)
 
 
-def test_tensors_of_another_device_are_refused_by_tvm() -> None:
-    module = tvm.compile(functions.elementwise(), target=target())
+def test_tensors_of_another_device_are_refused_by_tvm(target: tvm.target.Target) -> None:
+    module = tvm.compile(functions.elementwise(), target=target)
     host = [tvm.runtime.tensor(np.zeros(s, "float32")) for s in ((60, 100), (100,), (60, 100))]
     with pytest.raises(Exception, match="device"):
         module["main"](*host)
@@ -143,11 +170,13 @@ def narrow(
 
 
 @pytest.mark.parametrize("refused", [False, True], ids=["on the device", "on the host"])
-def test_narrow_floats_and_bool_cross_the_host(refused: bool, request: pytest.FixtureRequest) -> None:
+def test_narrow_floats_and_bool_cross_the_host(
+    refused: bool, target: tvm.target.Target, request: pytest.FixtureRequest
+) -> None:
     """TVM's host code knows bf16 as something else; the device must see what the caller passed."""
     if refused:
         request.getfixturevalue("refusing")
-    module = tvm.compile(narrow, target=target())
+    module = tvm.compile(narrow, target=target)
     rng = np.random.default_rng(5)
     x = rng.standard_normal((8, 32)).astype(ml_dtypes.bfloat16)
     mask = rng.integers(0, 2, (8, 32)).astype(bool)
