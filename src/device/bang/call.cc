@@ -17,19 +17,17 @@ bool Has(const std::string& name, int64_t arch) {
   return true;
 }
 
-const std::map<std::string, Handler>& Known() {
-  static auto* known = new std::map<std::string, Handler>();
-  return *known;
-}
-
+/*! \brief The function of a name; names are looked up in all families once. */
 Handler HandlerOf(const std::string& name) {
-  auto found = Known().find(name);
-  if (found != Known().end()) return found->second;
+  static auto* known = new std::map<std::string, Handler>();
+  auto found = known->find(name);
+  if (found != known->end()) return found->second;
   Handler handler = nullptr;
-  for (auto family : {ElementwiseOf, FillOf}) {
+  for (auto family :
+       {ElementwiseOf, FillOf, ConversionHandlerOf, LayoutOf, MatmulOf, ReduceOf, SelectOf, ApproximateOf}) {
     if (!handler) handler = family(name);
   }
-  const_cast<std::map<std::string, Handler>&>(Known())[name] = handler;
+  (*known)[name] = handler;
   return handler;
 }
 

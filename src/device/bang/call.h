@@ -40,6 +40,12 @@ using Handler = void (*)(const Given& given);
 // Each family answers with its function of a name, or null where the name is none of it.
 Handler ElementwiseOf(const std::string& name);
 Handler FillOf(const std::string& name);
+Handler ConversionHandlerOf(const std::string& name);
+Handler LayoutOf(const std::string& name);
+Handler MatmulOf(const std::string& name);
+Handler ReduceOf(const std::string& name);
+Handler SelectOf(const std::string& name);
+Handler ApproximateOf(const std::string& name);
 
 }  // namespace bang
 }  // namespace uir

@@ -80,6 +80,7 @@ const std::map<std::string, Function>& Functions() {
       {"floor", {InDouble<std::floor>, nullptr, 1}},
       {"round", {InDouble<std::round>, nullptr, 1}},
       {"square", {[](float a, float) { return a * a; }, nullptr, 1}},
+      {"abs", {[](float a, float) { return std::fabs(a); }, nullptr, 1}},
       {"relu", {[](float a, float) { return a > 0 ? a : 0.0f; }, nullptr, 1}},
   };
   return *table;

@@ -12,8 +12,10 @@
 
 #define BANG_VERSION 300
 
+#include "uir_bang/convert.h"
 #include "uir_bang/launch.h"
 #include "uir_bang/memory.h"
+#include "uir_bang/reduce.h"
 #include "uir_bang/types.h"
 #include "uir_bang/vector.h"
 
