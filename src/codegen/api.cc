@@ -68,6 +68,17 @@ std::string TemplateArguments(const Api& api, const std::vector<std::string>& ty
   return text;
 }
 
+/*! \brief Element types of dtypes; a bool is a byte, 0 or 1. */
+constexpr struct {
+  const char* dtype;
+  const char* type;
+  int bytes;
+} kElements[] = {
+    {"fp32", "float", 4},    {"fp16", "half", 2},       {"bf16", "bfloat16_t", 2}, {"int8", "int8_t", 1},
+    {"int16", "int16_t", 2}, {"int32", "int32_t", 4},   {"int64", "int64_t", 8},   {"uint8", "uint8_t", 1},
+    {"bool", "uint8_t", 1},  {"uint16", "uint16_t", 2}, {"uint32", "uint32_t", 4}, {"uint64", "uint64_t", 8},
+};
+
 }  // namespace
 
 ApiTable::ApiTable(std::string language, std::string page, std::vector<Api> rows)
@@ -180,6 +191,21 @@ tvm::ffi::Array<tvm::ffi::Map<tvm::ffi::String, tvm::ffi::String>> ApiTable::Dat
                    {"archs", api.archs}});
   }
   return out;
+}
+
+std::string ElementTypeOf(const std::string& dtype) {
+  for (const auto& row : kElements) {
+    if (dtype == row.dtype) return row.type;
+  }
+  return "";
+}
+
+int64_t ElementBytes(const std::string& dtype) {
+  for (const auto& row : kElements) {
+    if (dtype == row.dtype) return row.bytes;
+  }
+  TVM_FFI_THROW(InternalError) << "'" << dtype << "' has no element type";
+  TVM_FFI_UNREACHABLE();
 }
 
 std::string ElementLiteral(double value, const std::string& type) {

@@ -97,6 +97,11 @@ bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::
 /*! \brief Whether a row is for an architecture. */
 bool HasArch(const Api& api, const std::string& arch);
 
+/*! \brief The element type that stands for a dtype of the iGraph ("fp32" -> "float"); empty where there is none. */
+std::string ElementTypeOf(const std::string& dtype);
+/*! \brief Bytes of an element of a dtype that has an element type. */
+int64_t ElementBytes(const std::string& dtype);
+
 /*! \brief A number as a literal of an element type: `1.5f`, `half(1.5f)`, `static_cast<int16_t>(3)`. */
 std::string ElementLiteral(double value, const std::string& type);
 /*! \brief An integer as a literal of an element type. */

@@ -3,28 +3,24 @@
  * \file functions.h
  * \brief The scalar functions of iOps as sequences of vector functions.
  *
- * Floats are computed in fp32 (`FloatUnary`, `FloatBinary`), integers in int16 or int32 (`IntUnary`, `IntBinary`).
- * What the vector core has no function for is composed of what it has: accuracy is stated at each.
+ * Floats are computed in fp32 (tiles/functions.h), integers in int16 or int32 (`IntUnary`, `IntBinary`).
  */
 #ifndef UIR_CODEGEN_ASCEND_FUNCTIONS_H_
 #define UIR_CODEGEN_ASCEND_FUNCTIONS_H_
 
 #include <string>
 
+#include "../tiles/functions.h"
 #include "vector.h"
 
 namespace uir {
 namespace codegen {
 namespace ascend {
 
-/*! \brief Whether a function of floats is known: name of a unary or binary iOp. */
-bool HasFloatUnary(const std::string& name);
-bool HasFloatBinary(const std::string& name);
-
-/*! \brief A unary function of fp32; predicates (isnan, ...) give bits.  `param`: of adds, pows, leaky_relu, ... */
-Value FloatUnary(Program& p, const std::string& name, Value x, double param);
-/*! \brief A binary function of fp32. */
-Value FloatBinary(Program& p, const std::string& name, Value x, Value y);
+using tiles::FloatBinary;
+using tiles::FloatUnary;
+using tiles::HasFloatBinary;
+using tiles::HasFloatUnary;
 
 /*! \brief A unary function of int16 or int32, wrapping; id -1 where there is none. */
 Value IntUnary(Program& p, const std::string& name, Value x, int64_t param);
@@ -60,30 +56,6 @@ Value Narrow8(Program& p, Value x, const std::string& dtype, bool fits);
 Value CastValue(Program& p, Value x, const std::string& to, const std::string& round, const std::string& where);
 /*! \brief Floats as fp32. */
 Value ToFloat(Program& p, Value x);
-
-// formulas of several files
-/*! \brief ln(1 + x), relative error about 3 ULP. */
-Value Log1p(Program& p, Value x);
-/*! \brief 2^n x for whole floats n with |n| <= 252. */
-Value TimesPowerOfTwo(Program& p, Value x, Value n);
-/*! \brief x^y as numpy.power; error about 2 ULP, the logarithm being held in two floats. */
-Value Power(Program& p, Value x, Value y);
-/*! \brief sin, cos, tan: error about 1e-7 of the result's scale for |x| up to 1e4; beyond, the reduction is coarse. */
-Value Trigonometric(Program& p, const std::string& name, Value x);
-/*! \brief asin, acos, atan. */
-Value Inverse(Program& p, const std::string& name, Value x);
-Value Atan2(Program& p, Value y, Value x);
-/*! \brief The error function; absolute error below 2e-7. */
-Value Erf(Program& p, Value x);
-/*! \brief floordiv, mod, truncdiv, truncmod of floats; remainders are exact for quotients up to 2^22. */
-Value FloatDivision(Program& p, const std::string& name, Value x, Value y);
-/*! \brief |x| with the sign of y. */
-Value CopySign(Program& p, Value magnitude, Value sign);
-/*! \brief The exact product as a sum of two floats. */
-struct Two {
-  Value high, low;
-};
-Two ExactProduct(Program& p, Value x, Value y);
 
 }  // namespace ascend
 }  // namespace codegen

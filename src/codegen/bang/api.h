@@ -23,7 +23,7 @@ namespace bang {
 const ApiTable& Table();
 
 /*! \brief The element type that stands for a dtype of the iGraph ("fp32" -> "float"); empty where there is none. */
-std::string ElementType(const std::string& dtype);
+inline std::string ElementType(const std::string& dtype) { return ElementTypeOf(dtype); }
 
 /*! \brief A number as a literal of an element type: `1.5f`, `half(1.5f)`, `static_cast<int16_t>(3)`. */
 inline std::string Literal(double value, const std::string& type) { return ElementLiteral(value, type); }

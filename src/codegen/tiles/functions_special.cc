@@ -7,7 +7,7 @@
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 
 // x P(x^2) / Q(x^2), fitted on [0, 3.92], where the function is 1 to fp32; relative error about 4e-7
 Value Erf(Program& p, Value x) {
@@ -39,6 +39,6 @@ Value FloatDivision(Program& p, const std::string& name, Value x, Value y) {
   return p.Select(p.Compare("EQ", rest, 0.0), CopySign(p, rest, y), moved);
 }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

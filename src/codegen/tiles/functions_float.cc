@@ -7,12 +7,11 @@
 #include <limits>
 #include <map>
 
-#include "api.h"
 #include "functions.h"
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -56,7 +55,7 @@ Value Sigmoid(Program& p, Value x, double) { return Over(p, 1, p.Adds(p.Apply("E
 Value Exp2(Program& p, Value x, double) {
   Value held = p.Maxs(p.Mins(x, 129), -151);
   Value n = p.Whole(held, "RINT");
-  return TimesPowerOfTwo(p, p.Apply("Exp", p.Muls(p.Sub(held, n), kLn2)), n);
+  return p.TimesPowerOfTwo(p.Apply("Exp", p.Muls(p.Sub(held, n), kLn2)), n);
 }
 
 Value Log2(Program& p, Value x, double) { return p.Muls(p.Apply("Ln", x), 1 / kLn2); }
@@ -182,6 +181,6 @@ bool HasFloatBinary(const std::string& name) { return Binary().count(name) > 0; 
 Value FloatUnary(Program& p, const std::string& name, Value x, double param) { return Unary().at(name)(p, x, param); }
 Value FloatBinary(Program& p, const std::string& name, Value x, Value y) { return Binary().at(name)(p, x, y); }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

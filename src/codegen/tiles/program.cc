@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
- * \file vector.cc
+ * \file program.cc
  * \brief Building elementwise programs.
  */
-#include "vector.h"
+#include "program.h"
+
+#include <tvm/ffi/error.h>
 
 #include <algorithm>
 #include <utility>
 
-#include "api.h"
-
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 bool Program::IsConstant(const Step& step) const {
   if (step.form == Step::Form::kFill) return true;
   return !step.args.empty() &&
          std::all_of(step.args.begin(), step.args.end(), [&](int arg) { return IsConstant(steps_[arg]); });
 }
 
-Value Program::Add(Step step) {
+Value Program::Append(Step step) {
   // constants are made once
   if (IsConstant(step)) {
     for (size_t k = 0; k < steps_.size(); ++k) {
@@ -35,7 +35,7 @@ Value Program::Input(int operand, const std::string& dtype) {
   step.form = Step::Form::kInput;
   step.dtype = dtype;
   step.operand = operand;
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::View(Value x, const std::string& dtype) {
@@ -46,10 +46,10 @@ Value Program::View(Value x, const std::string& dtype) {
   step.args = {x.id};
   const Step& from = steps_[x.id];
   // bytes of an element of the iOp here, and of a stored element there
-  int64_t own = BytesOf(from.dtype) * from.per, wanted = BytesOf(dtype) * from.pack;
+  int64_t own = ElementBytes(from.dtype) * from.per, wanted = ElementBytes(dtype) * from.pack;
   step.per = static_cast<int>(std::max<int64_t>(own / wanted, 1));
   step.pack = static_cast<int>(std::max<int64_t>(wanted / own, 1));
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Filled(const std::string& api, const std::string& dtype, const std::string& literal, int per) {
@@ -59,7 +59,7 @@ Value Program::Filled(const std::string& api, const std::string& dtype, const st
   step.dtype = dtype;
   step.literal = literal;
   step.per = per;
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Fill(const std::string& dtype, const std::string& literal, int per) {
@@ -76,7 +76,7 @@ Value Program::Gather(Value words, Value offsets, int64_t base) {
   step.args = {words.id, offsets.id};
   step.literal = std::to_string(base);
   step.per = steps_[offsets.id].per;
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Apply(const std::string& api, Value x) {
@@ -86,7 +86,7 @@ Value Program::Apply(const std::string& api, Value x) {
   step.args = {x.id};
   step.per = steps_[x.id].per;
   step.pack = steps_[x.id].pack;
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Apply(const std::string& api, Value x, Value y) {
@@ -98,7 +98,7 @@ Value Program::Apply(const std::string& api, Value x, Value y) {
   step.pack = steps_[x.id].pack;
   TVM_FFI_CHECK(DtypeOf(y) == step.dtype && steps_[y.id].per == step.per, InternalError)
       << api << " of " << step.dtype << " and " << DtypeOf(y);
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Scalar(const std::string& api, Value x, double number) {
@@ -109,8 +109,8 @@ Value Program::Scalar(const std::string& api, Value x, double number) {
   step.args = {x.id};
   step.per = steps_[x.id].per;
   step.pack = steps_[x.id].pack;
-  step.literal = Literal(number, ElementType(step.dtype));
-  return Add(step);
+  step.literal = ElementLiteral(number, ElementTypeOf(step.dtype));
+  return Append(step);
 }
 
 Value Program::ScalarInt(const std::string& api, Value x, int64_t number) {
@@ -121,8 +121,8 @@ Value Program::ScalarInt(const std::string& api, Value x, int64_t number) {
   step.args = {x.id};
   step.per = steps_[x.id].per;
   step.pack = steps_[x.id].pack;
-  step.literal = IntLiteral(number, ElementType(step.dtype));
-  return Add(step);
+  step.literal = ElementIntLiteral(number, ElementTypeOf(step.dtype));
+  return Append(step);
 }
 
 Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) {
@@ -132,7 +132,7 @@ Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) 
   step.dtype = dtype;
   step.args = {x.id};
   step.mode = mode;
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Compare(const std::string& mode, Value x, Value y) {
@@ -143,7 +143,7 @@ Value Program::Compare(const std::string& mode, Value x, Value y) {
   step.args = {x.id, y.id};
   step.per = steps_[x.id].per;
   step.mode = mode;
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Compare(const std::string& mode, Value x, double number) {
@@ -153,13 +153,13 @@ Value Program::Compare(const std::string& mode, Value x, double number) {
   step.dtype = "bits";
   step.args = {x.id};
   step.mode = mode;
-  step.literal = Literal(number, ElementType(DtypeOf(x)));
-  return Add(step);
+  step.literal = ElementLiteral(number, ElementTypeOf(DtypeOf(x)));
+  return Append(step);
 }
 
 Value Program::Select(Value bits, Value x, Value y) {
   // the function knows floats only, but moves bits
-  std::string own = DtypeOf(x), seen = BytesOf(own) == 2 ? "fp16" : "fp32";
+  std::string own = DtypeOf(x), seen = ElementBytes(own) == 2 ? "fp16" : "fp32";
   Step step;
   step.form = Step::Form::kSelect;
   step.api = "Select";
@@ -167,7 +167,7 @@ Value Program::Select(Value bits, Value x, Value y) {
   step.args = {bits.id, View(x, seen).id, View(y, seen).id};
   step.per = steps_[step.args[1]].per;
   step.mode = "VSEL_TENSOR_TENSOR_MODE";
-  return View(Add(step), own);
+  return View(Append(step), own);
 }
 
 Value Program::Select(Value bits, Value x, double number) {
@@ -176,14 +176,14 @@ Value Program::Select(Value bits, Value x, double number) {
   step.api = "Select";
   step.dtype = DtypeOf(x);
   step.args = {bits.id, x.id};
-  step.literal = Literal(number, ElementType(step.dtype));
+  step.literal = ElementLiteral(number, ElementTypeOf(step.dtype));
   step.mode = "VSEL_TENSOR_SCALAR_MODE";
-  return Add(step);
+  return Append(step);
 }
 
 Value Program::Copy(Value x) {
   std::string own = DtypeOf(x);
-  Value seen = View(x, BytesOf(own) >= 4 ? "int32" : "int16");
+  Value seen = View(x, ElementBytes(own) >= 4 ? "int32" : "int16");
   return View(ScalarInt("Adds", seen, 0), own);
 }
 
@@ -197,6 +197,21 @@ Value Program::BitNot(Value x) {
   return View(Apply("Not", View(x, "int16")), own);
 }
 
+// 2^n is made of its exponent's bits, in two factors since n may exceed what one float has
+Value Program::TimesPowerOfTwo(Value x, Value n) {
+  Value whole = Cast(n, "int32", "RINT"), half = Shr(whole, 1), rest = Sub(whole, half);
+  auto power = [this](Value k) { return View(Shl(ScalarInt("Adds", k, 127), 23), "fp32"); };
+  return Mul(Mul(x, power(half)), power(rest));
+}
+
+void Program::SplitFloat(Value x, Value* e, Value* m) {
+  Value bits = View(x, "int32");
+  Value biased = Shr(bits, 23);
+  *e = Cast(biased, "fp32", "RINT");
+  Value one = Fill("int32", ElementIntLiteral(127 << 23, "int32_t"));
+  *m = View(Apply("Add", Sub(bits, Shl(biased, 23)), one), "fp32");
+}
+
 Value Program::Polynomial(Value x, const std::vector<double>& c) {
   TVM_FFI_CHECK(c.size() >= 2, InternalError) << "a polynomial of two terms at least";
   Value sum = Muls(x, c.back());
@@ -204,6 +219,6 @@ Value Program::Polynomial(Value x, const std::vector<double>& c) {
   return Adds(sum, c[0]);
 }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

@@ -5,12 +5,11 @@
  *
  * Polynomials were fitted to the functions at Chebyshev nodes, reweighted towards the least greatest error.
  */
-#include "api.h"
 #include "functions.h"
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
@@ -67,7 +66,7 @@ Value From(Program& p, double c, Value x) { return p.Adds(p.Muls(x, -1), c); }
 }  // namespace
 
 Value CopySign(Program& p, Value magnitude, Value sign) {
-  Value mask = p.Fill("int32", IntLiteral(INT32_MIN, "int32_t"));
+  Value mask = p.Fill("int32", ElementIntLiteral(INT32_MIN, "int32_t"));
   Value bit = p.Bits("And", p.View(sign, "int32"), mask);
   return p.View(p.Bits("Or", p.View(magnitude, "int32"), bit), "fp32");
 }
@@ -111,6 +110,6 @@ Value Atan2(Program& p, Value y, Value x) {
   return CopySign(p, angle, y);
 }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

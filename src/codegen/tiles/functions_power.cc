@@ -6,12 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "api.h"
 #include "functions.h"
 
 namespace uir {
 namespace codegen {
-namespace ascend {
+namespace tiles {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -44,11 +43,9 @@ Two LogOf(Program& p, Value x) {
   Value scaled = p.Select(small, p.Muls(x, std::ldexp(1.0, 24)), x);
   Value shift = p.Select(small, p.Fill(-24), 0.0);
   // x = m 2^e with m in [1, 2), then in [sqrt(1/2), sqrt(2))
-  Value bits = p.View(scaled, "int32");
-  Value biased = p.Shr(bits, 23);
-  Value e = p.Add(p.Adds(p.Cast(biased, "fp32", "RINT"), -127), shift);
-  Value one = p.Fill("int32", IntLiteral(127 << 23, "int32_t"));
-  Value m = p.View(p.Apply("Add", p.Sub(bits, p.Shl(biased, 23)), one), "fp32");
+  Value biased, m;
+  p.SplitFloat(scaled, &biased, &m);
+  Value e = p.Add(p.Adds(biased, -127), shift);
   Value large = p.Compare("GT", m, 1.41421356);
   m = p.Select(large, p.Muls(m, 0.5), m);
   e = p.Select(large, p.Adds(e, 1), e);
@@ -73,7 +70,7 @@ Value ExpOf(Program& p, Two x) {
   Value high = p.Maxs(p.Mins(x.high, 90), -105);
   Value n = p.Whole(p.Muls(high, kInverseLn2), "RINT");
   Value rest = p.Sub(p.Sub(high, p.Muls(n, kLn2High)), p.Muls(n, kLn2Low));
-  return TimesPowerOfTwo(p, p.Apply("Exp", p.Add(rest, x.low)), n);
+  return p.TimesPowerOfTwo(p.Apply("Exp", p.Add(rest, x.low)), n);
 }
 
 }  // namespace
@@ -92,13 +89,6 @@ Value Log1p(Program& p, Value x) {
   Value scaled = p.Mul(log, p.Div(x, p.Adds(u, -1)));
   Value most = p.Select(p.Compare("EQ", u, x), log, scaled);
   return p.Select(p.Compare("EQ", u, 1.0), x, most);
-}
-
-// 2^n is made of its exponent's bits, in two factors since n may exceed what one float has
-Value TimesPowerOfTwo(Program& p, Value x, Value n) {
-  Value whole = p.Cast(n, "int32", "RINT"), half = p.Shr(whole, 1), rest = p.Sub(whole, half);
-  auto power = [&p](Value k) { return p.View(p.Shl(p.ScalarInt("Adds", k, 127), 23), "fp32"); };
-  return p.Mul(p.Mul(x, power(half)), power(rest));
 }
 
 Value Power(Program& p, Value x, Value y) {
@@ -135,6 +125,6 @@ Value Power(Program& p, Value x, Value y) {
   return p.Select(p.Compare("EQ", y, 0.0), p.Fill(1), made);
 }
 
-}  // namespace ascend
+}  // namespace tiles
 }  // namespace codegen
 }  // namespace uir

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file functions.h
+ * \brief The scalar functions of floats as sequences of vector functions, computed in fp32.
+ *
+ * What a device has no function for is composed of what it has: accuracy is stated at each, where the device's own
+ * functions are within 1 ULP.
+ */
+#ifndef UIR_CODEGEN_TILES_FUNCTIONS_H_
+#define UIR_CODEGEN_TILES_FUNCTIONS_H_
+
+#include <string>
+
+#include "program.h"
+
+namespace uir {
+namespace codegen {
+namespace tiles {
+
+/*! \brief Whether a function of floats is known: name of a unary or binary iOp. */
+bool HasFloatUnary(const std::string& name);
+bool HasFloatBinary(const std::string& name);
+
+/*! \brief A unary function of fp32; predicates (isnan, ...) give bits.  `param`: of adds, pows, leaky_relu, ... */
+Value FloatUnary(Program& p, const std::string& name, Value x, double param);
+/*! \brief A binary function of fp32. */
+Value FloatBinary(Program& p, const std::string& name, Value x, Value y);
+
+// formulas of several files
+/*! \brief ln(1 + x), relative error about 3 ULP. */
+Value Log1p(Program& p, Value x);
+/*! \brief x^y as numpy.power; error about 2 ULP, the logarithm being held in two floats. */
+Value Power(Program& p, Value x, Value y);
+/*! \brief sin, cos, tan: error about 1e-7 of the result's scale for |x| up to 1e4; beyond, the reduction is coarse. */
+Value Trigonometric(Program& p, const std::string& name, Value x);
+/*! \brief asin, acos, atan. */
+Value Inverse(Program& p, const std::string& name, Value x);
+Value Atan2(Program& p, Value y, Value x);
+/*! \brief The error function; absolute error below 2e-7. */
+Value Erf(Program& p, Value x);
+/*! \brief floordiv, mod, truncdiv, truncmod of floats; remainders are exact for quotients up to 2^22. */
+Value FloatDivision(Program& p, const std::string& name, Value x, Value y);
+/*! \brief |x| with the sign of y. */
+Value CopySign(Program& p, Value magnitude, Value sign);
+/*! \brief The exact product as a sum of two floats. */
+struct Two {
+  Value high, low;
+};
+Two ExactProduct(Program& p, Value x, Value y);
+
+}  // namespace tiles
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_TILES_FUNCTIONS_H_
