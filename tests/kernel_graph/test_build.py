@@ -7,7 +7,7 @@ import pytest
 from tvm import relax
 from uir_tvm.kernel_graph import build, dedup
 
-from .programs import arguments, assert_close, module, run, run_graph
+from .programs import arguments, assert_close, constant, module, run, run_graph
 
 op = relax.op
 
@@ -58,3 +58,22 @@ def test_a_group_that_cannot_be_merged_becomes_single_kernels(monkeypatch: pytes
     assert "no merge today" in graph.fallbacks[0]
     args = arguments(inputs)
     assert_close(run_graph(graph, args), run(mod, args))
+
+
+def test_without_fusion_every_operator_is_a_kernel() -> None:
+    """But for the bias of a product, which the library adds; views cost nothing, and results are the same."""
+
+    def body(emit, x, r):
+        y = emit(op.add(emit(op.matmul(x, constant(8, 12))), constant(12, seed=1)))
+        halves = emit(op.reshape(emit(op.nn.silu(y)), (4, 2, 6)))
+        return emit(op.nn.softmax(emit(op.add(emit(op.exp(halves)), r))))
+
+    inputs = {"x": ((4, 8), "float32"), "r": ((4, 2, 6), "float32")}
+    mod = module(inputs, body)
+    apart, fused = build(mod, fuse=False), build(mod)
+    assert [node.ops for node in apart.library_ops] == [("library.matmul", "add")]
+    assert [node.ops for node in apart.custom_ops] == [("nn.silu",), ("exp",), ("add",), ("nn.softmax",)]
+    assert apart.fused_bytes > fused.fused_bytes and len(fused.nodes) < len(apart.nodes)
+    assert {entry.reason for entry in apart.why_not} == {"every operator was asked to be a kernel of its own"}
+    args = arguments(inputs)
+    assert_close(run_graph(apart, args), run_graph(fused, args))

@@ -27,6 +27,22 @@ def test_gelu_written_out_is_recognised() -> None:
     assert only(check({"x": ((3, 8), "float32")}, body)).activation == "gelu_tanh"
 
 
+def test_functions_are_recognised_by_constants_as_their_type_rounds_them() -> None:
+    """In half, 0.044715 is 0.044708: still the tanh form of GELU."""
+
+    def half(value: float) -> relax.Expr:
+        return relax.const(np.float16(value))
+
+    def body(emit, x):
+        cubed = emit(op.multiply(emit(op.multiply(x, x)), x))
+        inner = emit(op.add(x, emit(op.multiply(cubed, half(0.044715)))))
+        tanh = emit(op.tanh(emit(op.multiply(inner, half(0.7978845608)))))
+        return emit(op.multiply(emit(op.multiply(x, half(0.5))), emit(op.add(tanh, half(1.0)))))
+
+    graph = build(module({"x": ((3, 8), "float16")}, body))
+    assert [node.ops for node in graph.nodes] == [("nn.gelu_tanh",)]
+
+
 @pytest.mark.parametrize("form", ["flags", "maximum"])
 def test_safe_softmax_gives_zeros_for_a_closed_row(form: str) -> None:
     """What export writes around attention becomes one softmax; a fully masked row gives zeros, not NaN."""

@@ -7,7 +7,10 @@ import json
 import pathlib
 
 import pytest
+from uir_tvm import hardware
 from uir_tvm.errors import ArtifactError
+from uir_tvm.hardware.library_costs import library_time
+from uir_tvm.library.attrs import MatmulAttrs
 from uir_tvm.runtime.modelled import Launch, Times, recording
 
 ROWS = [
@@ -32,7 +35,9 @@ ROWS = [
 
 @pytest.fixture
 def times() -> Times:
-    return Times(tuple(Launch.of(row) for row in ROWS))
+    launches = [Launch.of(row) for row in ROWS]
+    assert None not in launches
+    return Times(tuple(launch for launch in launches if launch is not None))
 
 
 def test_launches_of_a_kernel_are_one_row(times: Times) -> None:
@@ -42,6 +47,7 @@ def test_launches_of_a_kernel_are_one_row(times: Times) -> None:
         "kernel": "softmax",
         "launches": 3,
         "modelled us": 7.0,
+        "moved KiB": 4.0,
         "share": "63.6 %",
         "bound by": "MTE2",
     }
@@ -65,6 +71,21 @@ def test_a_trace_puts_launches_one_after_the_other(times: Times, tmp_path: pathl
     assert exp["ts"] == pytest.approx(1.0) and exp["dur"] == pytest.approx(0.5)
     with pytest.raises(ArtifactError, match="cannot be written"):
         times.write_trace(tmp_path / "no" / "trace.json")
+
+
+def test_a_librarys_operator_takes_the_time_of_the_roofline() -> None:
+    """By the hardware that is named; nobody knows the time of one whose hardware has no known library."""
+    attributes = MatmulAttrs.contiguous((64, 128), (128, 256))
+    row = {"entry": "matmul", "kernel": "library", "attrs": attributes.to_json(), "dtype": "float16"}
+    known = hardware.get("910b2", "ascend")
+    launch = Launch.of(row, known)
+    moved = 2 * (64 * 128 + 128 * 256 + 64 * 256)
+    expected = library_time(known, "float16", 2 * 64 * 128 * 256, moved)
+    assert launch is not None and expected is not None and launch.library
+    assert (launch.entry, launch.seconds) == ("library matmul 64x128x256", expected.seconds)
+    assert launch.bytes == launch.memory_bytes == moved
+    assert Times((launch,)).library_seconds == launch.seconds
+    assert Launch.of(row, hardware.get("host")) is None and Launch.of(row) is None
 
 
 def test_without_launches_nothing_is_found() -> None:

@@ -116,6 +116,7 @@ def test_a_block_of_too_many_warps_is_refused() -> None:
         ("2norm", "kernel_2norm"),
         ("main", "kernel_main"),
         ("float", "kernel_float"),
+        ("tanh", "kernel_tanh"),
         ("", "kernel_"),
         ("größe", "gr__e"),
     ],
