@@ -41,20 +41,18 @@ struct Shape {
 Shape ShapeOf(const Tile& to, const Tile& from, const Bound& rows, const Bound& cols) {
   Shape shape;
   Dimension row{rows, to.row_stride, from.row_stride}, col{cols, to.col_stride, from.col_stride};
-  auto run = [](const Dimension& dim) { return dim.to == 1 && dim.from == 1; };
   auto single = [](const Dimension& dim) { return dim.count.range.high <= 1; };
-  // the side along which both sides step by one element is the inner one
-  if (!run(col) && !single(col) && (run(row) || single(row))) std::swap(row, col);
-  if (run(col) || single(col)) {
-    shape.run = col.count;
-  } else {
-    shape.dims.push_back(col);
+  auto run = [&](const Dimension& dim) { return single(dim) || (dim.to == 1 && dim.from == 1); };
+  // the side along which both step by one element is the inner one
+  if (!run(col) && run(row)) std::swap(row, col);
+  if (!single(col)) {
+    if (run(col)) {
+      shape.run = col.count;
+    } else {
+      shape.dims.push_back(col);
+    }
   }
-  if (single(row)) {
-    // a row that may be missing: the run is empty then
-    if (!row.count.Constant()) shape.dims.push_back(row);
-    return shape;
-  }
+  if (single(row)) return shape;
   bool dense = shape.dims.empty() && shape.run.Constant() && row.to == shape.run.range.low && row.from == row.to;
   if (dense) {
     shape.run = row.count * shape.run.range.low;
@@ -65,13 +63,11 @@ Shape ShapeOf(const Tile& to, const Tile& from, const Bound& rows, const Bound& 
 }
 
 /*! \brief C++ text that guards a copy of what may be empty, or nothing. */
-std::string Guard(const Shape& shape) {
+std::string Guard(const Bound& rows, const Bound& cols) {
   std::vector<std::string> parts;
-  auto some = [&parts](const Bound& count) {
-    if (count.range.low <= 0) parts.push_back(count.Text(Precedence::kProduct) + " > 0");
-  };
-  for (const Dimension& dim : shape.dims) some(dim.count);
-  some(shape.run);
+  for (const Bound* count : {&rows, &cols}) {
+    if (count->range.low <= 0) parts.push_back(count->Text(Precedence::kProduct) + " > 0");
+  }
   return Join(parts, " && ");
 }
 
@@ -131,7 +127,7 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
   Copier copier(&e, to, from, name);
   Bound to_at = box.row_begin * to.row_stride + box.col_begin * to.col_stride;
   Bound from_at = box.row_begin * from.row_stride + box.col_begin * from.col_stride;
-  std::string guard = Guard(shape);
+  std::string guard = Guard(rows, cols);
   std::vector<std::string> lines;
   std::string indent = guard.empty() ? "" : "  ";
   if (!guard.empty()) lines.push_back("if (" + guard + ") {");

@@ -18,7 +18,8 @@ void EmitIdentity(Emitter& e, const IOp& iop) {
 void EmitSync(Emitter& e, const IOp& iop) {
   std::string scope(iop->attrs.at("scope").cast<ffi::String>());
   if (scope == "dram") {
-    e.Refuse("All clusters must meet within one kernel.", "one kernel for each phase", "", "cut the graph at sync.dram");
+    e.Refuse("All clusters must meet within one kernel.", "one kernel for each phase", "",
+             "cut the graph at sync.dram");
   }
   // what the pipes of one core must wait for, the planner of syncs finds
   if (scope == "sram") e.MeetCluster();

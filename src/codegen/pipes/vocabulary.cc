@@ -39,15 +39,16 @@ Vocabulary Ascend() {
  * \brief Cambricon MLU, one core.
  *
  * BANG C has no flags: the core waits for a pipe (`__sync_io`, `__sync_move`, `__sync_compute`) or for all (`__sync`).
- * Each pipe runs what it got one after the other.
+ * Each pipe runs what it got one after the other.  MPU is the memory core of the cluster, which copies between SRAM and
+ * GDRAM: an instruction that waits for all pipes (`__sync_cluster`) orders it, nothing else.
  */
 Vocabulary Bang() {
   Vocabulary v;
   v.name = "bang";
-  v.pipes = {"IO", "MOVE", "COMPUTE"};
+  v.pipes = {"IO", "MOVE", "COMPUTE", "MPU"};
   v.drains = {"IO", "MOVE", "COMPUTE"};
   v.drain_all = true;
-  v.serial = {"IO", "MOVE", "COMPUTE"};
+  v.serial = {"IO", "MOVE", "COMPUTE", "MPU"};
   return v;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "emitter.h"
 
+#include <tvm/ffi/error.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -69,8 +71,21 @@ void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
   Add(std::move(instruction));
 }
 
-void Emitter::Add(pipes::Instruction instruction) {
-  bodies_.back().push_back(pipes::Node::Of(std::move(instruction)));
+void Emitter::Add(pipes::Instruction instruction) { bodies_.back().push_back(pipes::Node::Of(std::move(instruction))); }
+
+std::vector<std::string> Emitter::Apart(const std::function<void()>& emit) {
+  std::vector<std::map<std::string, std::string>> around(1);
+  std::swap(bounds_, around);
+  bodies_.emplace_back();
+  emit();
+  std::swap(bounds_, around);
+  std::vector<std::string> lines;
+  for (const pipes::Node& node : bodies_.back()) {
+    TVM_FFI_CHECK(node.kind == pipes::Node::Kind::kPlain, InternalError) << "an instruction where lines are collected";
+    lines.insert(lines.end(), node.lines.begin(), node.lines.end());
+  }
+  bodies_.pop_back();
+  return lines;
 }
 
 void Emitter::Plain(const std::string& line) { bodies_.back().push_back(pipes::Node::Plain({line})); }

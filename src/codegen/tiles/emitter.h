@@ -7,6 +7,7 @@
 #ifndef UIR_CODEGEN_TILES_EMITTER_H_
 #define UIR_CODEGEN_TILES_EMITTER_H_
 
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -57,6 +58,11 @@ class Emitter {
   void Add(pipes::Instruction instruction);
   /*! \brief A declaration or a comment: a line that touches no memory. */
   void Plain(const std::string& line);
+  /*!
+   * \brief The plain lines that `emit` adds, for a block of their own: they use no name of a bound from around it.
+   * \note It may print no instructions.
+   */
+  std::vector<std::string> Apart(const std::function<void()>& emit);
   /*! \brief A line for people in the report of the kernel, e.g. the cost of a move. */
   void Note(const std::string& text) { notes_.push_back(where_iop_ + ": " + text); }
 

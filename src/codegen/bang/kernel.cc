@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernel.h"
+
+#include <algorithm>
+#include <iterator>
+#include <sstream>
+
+#include "../pipes/plan.h"
+#include "../printer.h"
+#include "../tiles/print_tree.h"
+#include "api.h"
+#include "emitter.h"
+#include "guards.h"
+#include "memory_core.h"
+#include "ops.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+namespace {
+
+/*! \brief Words of C++ and of the text around what emitters print. */
+const char* const kReserved =
+    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const "
+    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern "
+    "false float for friend goto half bfloat16_t if inline int int8_t int16_t int32_t int64_t long main mutable "
+    "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
+    "return short signed sizeof static static_assert static_cast struct switch template this thread_local throw true "
+    "try typedef typeid typename uint8_t uint16_t uint32_t uint64_t union unsigned using virtual void volatile wchar_t "
+    "while xor xor_eq nram wram sram queue dim taskId taskIdX taskIdY taskIdZ taskDim taskDimX taskDimY taskDimZ "
+    "coreId "
+    "coreDim clusterId clusterDim INFINITY NAN GDRAM LDRAM NRAM WRAM SRAM";
+
+/*! \brief Whether a move of the memory core needs a meeting of the cluster beside it that the graph does not have. */
+class Walker {
+ public:
+  /*! \brief `meet`: the cluster meets before and after moves of the memory core. */
+  Walker(Emitter* e, bool meet) : e_(*e), meet_(meet) {}
+
+  void Walk(const ffi::Array<ffi::ObjectRef>& body) {
+    for (size_t k = 0; k < body.size(); ++k) {
+      if (auto loop = body[k].as<Loop>()) {
+        e_.Enter(*loop);
+        Walk((*loop)->body);
+        e_.Leave(*loop);
+        continue;
+      }
+      IOp iop = body[k].as_or_throw<IOp>();
+      bool mine = IsMemoryCoreMove(iop);
+      memory_core_ = memory_core_ || mine;
+      e_.Begin(iop, position_++);
+      if (mine && meet_ && !Orders(body, k, -1)) e_.MeetCluster();
+      OpRowOf(iop, e_.where()).emit(e_, iop);
+      if (mine && meet_ && !Orders(body, k, 1)) e_.MeetCluster();
+      e_.End();
+    }
+  }
+  /*! \brief Whether the memory core has work. */
+  bool memory_core() const { return memory_core_; }
+
+ private:
+  /*! \brief Whether what stands beside an item is a meeting, or work of the memory core, which keeps its order. */
+  static bool Orders(const ffi::Array<ffi::ObjectRef>& body, size_t at, int step) {
+    size_t beside = at + step;
+    if (beside >= body.size()) return false;
+    const auto* other = body[beside].as<IOpNode>();
+    if (other == nullptr) return false;
+    IOp iop = body[beside].as_or_throw<IOp>();
+    return IsMemoryCoreMove(iop) ||
+           (iop->op == "sync" && std::string(iop->attrs.at("scope").cast<ffi::String>()) == "sram");
+  }
+
+  Emitter& e_;
+  bool meet_;
+  bool memory_core_ = false;
+  int position_ = 0;
+};
+
+std::string SyncLine(const pipes::Sync& sync) {
+  std::string name = sync.from.empty()     ? "__sync"
+                     : sync.from == "IO"   ? "__sync_io"
+                     : sync.from == "MOVE" ? "__sync_move"
+                                           : "__sync_compute";
+  return Table().Call("", name, "plain", {}, {}) + ";";
+}
+
+std::string Declaration(const Pointer& pointer) {
+  std::string start =
+      pointer.begin == 0 ? pointer.memory : "(" + pointer.memory + " + " + std::to_string(pointer.begin) + ")";
+  return pointer.type + " *const " + pointer.name + " = (" + pointer.type + " *)" + start + ";";
+}
+
+void Notes(const Emitter& e, const pipes::Plan& plan, Kernel* kernel) {
+  auto line = [kernel](const std::string& memory, int64_t bytes, int64_t limit) {
+    if (bytes > 0) {
+      kernel->notes.push_back(memory + ": " + std::to_string(bytes) + " of " + std::to_string(limit) + " bytes");
+    }
+  };
+  line("NRAM", kernel->nram, e.plan().limit());
+  line("WRAM", kernel->wram, e.Figure("wram_bytes"));
+  line("SRAM", kernel->sram, e.plan().graph()->hardware->sram_bytes);
+  std::vector<Pointer> pointers = e.pointers();
+  std::sort(pointers.begin(), pointers.end(), [](const Pointer& a, const Pointer& b) {
+    return std::make_pair(a.memory, a.begin) < std::make_pair(b.memory, b.begin);
+  });
+  for (const Pointer& pointer : pointers) {
+    kernel->notes.push_back(pointer.name + ": " + std::to_string(pointer.bytes) + " bytes of " + pointer.memory +
+                            " at byte " + std::to_string(pointer.begin));
+  }
+  kernel->notes.insert(kernel->notes.end(), e.notes().begin(), e.notes().end());
+  for (const pipes::SyncReport& sync : plan.report) {
+    kernel->notes.push_back("sync " + std::to_string(sync.number) + ", " + sync.what + ": " + Join(sync.serves, "; "));
+  }
+}
+
+void CheckUnits(const IGraph& graph) {
+  int64_t cluster = graph->hardware->num_units;
+  if (graph->num_units == 1 || graph->num_units == cluster) return;
+  CodegenError("Groups of " + std::to_string(graph->num_units) + " units are no cores and no clusters.",
+               std::string(graph->name), "1 unit (a core), or " + std::to_string(cluster) + " (a cluster)", "",
+               "schedule it with map_to_units(..., num_units=1) or num_units=" + std::to_string(cluster));
+}
+
+}  // namespace
+
+std::set<std::string> Reserved() {
+  std::istringstream words(kReserved);
+  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  for (const Api& api : Table().rows()) reserved.insert(api.name);
+  return reserved;
+}
+
+Kernel PrintKernel(const IGraph& graph, const std::string& name) {
+  CheckUnits(graph);
+  Kernel kernel;
+  kernel.name = name;
+  kernel.groups = graph->num_groups;
+  kernel.units = graph->num_units;
+  bool cluster = kernel.units > 1;
+  if (cluster) kernel.launch = "union1";
+  std::string where(graph->name);
+  // moves of the memory core are ordered by the graph's own meetings, if these suffice
+  for (bool meet : {false, true}) {
+    Plan plan(graph, kCoreMemory);
+    Names names(Reserved());
+    Emitter e(&plan, &names);
+    Walker walker(&e, meet);
+    walker.Walk(graph->body);
+    std::vector<pipes::Node> body = e.Take();
+    if (!meet && walker.memory_core() && !MeetingsSuffice(body, where)) continue;
+    if (!cluster && (e.meets_cluster() || walker.memory_core() || plan.shared_total() > 0)) {
+      CodegenError("A Block launch has no SRAM, and its cores do not meet.", where, "a group of a cluster's cores", "",
+                   "schedule it with map_to_units(..., num_units=" + std::to_string(graph->hardware->num_units) + ")");
+    }
+    pipes::Plan planned = pipes::PlanSyncs(body, pipes::VocabularyOf("bang"), where);
+    std::set<std::string> used, written;
+    for (const Use& use : plan.uses()) {
+      used.insert(use.pointer());
+      if (use.write) written.insert(use.pointer());
+    }
+    for (const IPointer& pointer : graph->pointers) {
+      std::string own(pointer->name);
+      if (pointer->level != "dram" || !used.count(own)) continue;
+      kernel.params.push_back(own);
+      kernel.passed.push_back(e.ParameterOf(own));
+      std::string type = TypeOf(std::string(pointer->dtype)).stored;
+      kernel.declared.push_back((written.count(own) ? "" : "const ") + type + " *" + kernel.passed.back());
+    }
+    kernel.nram = plan.total();
+    kernel.wram = e.weights_total();
+    kernel.sram = plan.shared_total();
+    Printer out;
+    out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
+    if (cluster && !e.meets_cluster()) out.Line("if (__is_mpu()) return;");
+    out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = taskId;");
+    for (const Pointer& pointer : e.pointers()) out.Line(Declaration(pointer));
+    if (e.meets_cluster()) {
+      PrintGuarded(planned.body, SyncLine, &out);
+    } else {
+      tiles::PrintTree(planned.body, SyncLine, &out);
+    }
+    out.Close();
+    kernel.text = out.Text();
+    Notes(e, planned, &kernel);
+    break;
+  }
+  return kernel;
+}
+
+std::string PrintLauncher(const Kernel& kernel) {
+  Printer out;
+  std::vector<std::string> params = kernel.declared;
+  params.insert(params.begin(), "cnrtQueue_t queue");
+  out.Open("extern \"C\" void " + kernel.name + "_launch(" + Join(params) + ")");
+  std::string units = std::to_string(kernel.units), groups = std::to_string(kernel.groups);
+  bool cluster = kernel.units > 1;
+  out.Line("cnrtDim3_t dim = {" + (cluster ? units + ", " + groups : groups + ", 1") + ", 1};");
+  out.Line(kernel.name + "<<<dim, " +
+           Table().EnumValue("cnrtFunctionType_t", cluster ? "cnrtFuncTypeUnion1" : "cnrtFuncTypeBlock", false) +
+           ", queue>>>(" + Join(kernel.passed) + ");");
+  out.Close();
+  return out.Text();
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir

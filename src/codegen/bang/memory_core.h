@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file memory_core.h
+ * \brief Copies between SRAM and GDRAM: work of the cluster's memory core (MPU) for the units of the cluster.
+ *
+ * The rule, from the vendor's header (documentation of `__memcpy`: such a copy runs on the MPU by itself) and public
+ * kernels (mlu-ops, unary_op_5pipeline.h, fft_c2c_stockham_gdram.h): all five cores of a cluster run a Union kernel;
+ * copies between GDRAM and SRAM are done by the MPU alone, all other work by the four IPU cores alone.
+ * `__sync_cluster()` waits for all five, so that the MPU must reach every one.  The printer says so in the text:
+ * the copies stand in `if (__is_mpu())`, paragraphs of units in `if (__is_ipu())`, barriers outside of both.  The MPU
+ * has no pid: it goes over the units of the cluster.
+ *
+ * A copy of the MPU blocks it until it is done.  To its unit nothing but `__sync_cluster()` says when that is; where
+ * the graph has none between the copy and what depends on it, the printer adds it.
+ */
+#ifndef UIR_CODEGEN_BANG_MEMORY_CORE_H_
+#define UIR_CODEGEN_BANG_MEMORY_CORE_H_
+
+#include <string>
+#include <vector>
+
+#include "../pipes/tree.h"
+#include "emitter.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+/*! \brief The pipe of what the memory core does. */
+inline constexpr const char* kMemoryCore = "MPU";
+
+/*! \brief Whether a move is the memory core's. */
+bool IsMemoryCoreMove(const IOp& iop);
+
+/*! \brief Prints such a move: for every unit of the cluster, or once where all units move the same bytes. */
+void EmitMemoryCoreMove(Emitter& e, const IOp& iop);
+
+/*!
+ * \brief Whether every unit and its memory core are ordered by the meetings of the cluster alone, wherever one depends
+ * on what the other does.
+ */
+bool MeetingsSuffice(const std::vector<pipes::Node>& body, const std::string& where);
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_MEMORY_CORE_H_
