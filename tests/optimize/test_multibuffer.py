@@ -36,8 +36,8 @@ def tile(name: str) -> str:
     return f"{name}[0; (2,16); (16,1)]"
 
 
-def graph(body: str, parallel: str = "(2, 1)", pointers: str = POINTERS) -> IGraph:
-    return parse_igraph(f"{HARDWARE}\nigraph g on toy parallel {parallel} {{\n{pointers}\n{body}\n}}")
+def graph(body: str, parallel: str = "(2, 1)", pointers: str = POINTERS, hardware: str = HARDWARE) -> IGraph:
+    return parse_igraph(f"{hardware}\nigraph g on toy parallel {parallel} {{\n{pointers}\n{body}\n}}")
 
 
 def loops(g: IGraph) -> Iterator[Loop]:
@@ -133,6 +133,42 @@ def test_the_values_stay(name: str, stages: int, extent: int) -> None:
     assert made.pointer("t").size == 32 * stages
     if "acc" in BODIES[name]:
         assert made.pointer("acc").size == 32
+
+
+#: A device whose cores wait for all that a pipe was given.
+LATE = HARDWARE.replace("vector_bytes = 64", "vector_bytes = 64\n  figure late_stores = 1")
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("stages, extent", [(2, 2), (2, 5), (3, 3), (3, 7)])
+def test_stores_run_late(name: str, stages: int, extent: int) -> None:
+    """The same values, and the loop's body begins with the store of the iteration before."""
+    body = f"fill.fp32 {tile('acc')} [0.5]\n" if "acc" in BODIES[name] else ""
+    loop = f"for k in {extent} [pipeline={stages}] {{ {BODIES[name]} }}".replace("\n\n", "\n")
+    g = graph(body + loop, hardware=LATE)
+    made = staged(g)
+    steady = [loop for loop in loops(made) if "stages" in loop.attrs]
+    # what holds a value from one iteration to the next is stored where it stands
+    late = "acc" not in BODIES[name]
+    assert [loop.extent for loop in steady] == [n for n in [extent - stages + 1 - late] if n > 0]
+    for loop in steady:
+        first = next(iop for iop, _ in walk_body([loop]))
+        assert (first.target.pointer.level == "dram") == late
+    assert _count(made, "move") == _count(g, "move")
+
+
+def test_a_store_that_others_look_at_stays() -> None:
+    """What the next iteration reads of dram must have been stored by then."""
+    body = f"""
+      for k in 4 [pipeline=2] {{
+        move.dram.reg.fp32 {tile("t")}, x[32*k; (2,16); (16,1)]
+        move.dram.reg.fp32 {tile("v")}, y[1024*pid; (2,16); (16,1)]
+        binary.add.fp32 {tile("u")}, {tile("t")}, {tile("v")}
+        move.reg.dram.fp32 y[1024*pid; (2,16); (16,1)], {tile("u")}
+      }}"""
+    made = staged(graph(body, hardware=LATE))
+    (steady,) = [loop for loop in loops(made) if "stages" in loop.attrs]
+    assert steady.extent == 3
 
 
 def _count(g: IGraph, op: str) -> int:

@@ -18,9 +18,21 @@ iOps that use them, each iteration in flight has a place of its own in every buf
 and everything else keeps its order.  So a target whose pipes run at the same time loads, computes and stores
 different iterations at once.  A loop of fewer iterations has no more in flight.  Accumulators stay single.
 
+A core that can only wait for all that a pipe was given (figure ``late_stores`` of its device: 1) would wait
+for a store that it has just issued.  There the stores of an iteration (`late`) run one iteration behind::
+
+    move t[0], a[0]; move t[1], a[1]; unary.exp u[0], t[0]
+    for k in 6 [stages=2] {
+      move b[k], u[k % 2]; move t[(k + 2) % 2], a[k + 2]; unary.exp u[(k + 1) % 2], t[(k + 1) % 2]
+    }
+    move b[6], u[0]; unary.exp u[1], t[1]; move b[7], u[1]
+
+so that one wait at the end of the loop's body is enough.
+
 Exact: every iOp runs as often and on the same values as before; a load moves ahead only of iOps that write
-nothing that it reads.  Barriers of the loop are placed anew, since loads and uses stand elsewhere: with two
-places or more, one in an iteration is enough.
+nothing that it reads, a store behind only those that leave alone what it reads and writes.  Barriers of the
+loop are placed anew, since loads and uses stand elsewhere: with two places or more, one in an iteration is
+enough.
 """
 
 from __future__ import annotations
@@ -39,10 +51,13 @@ from ..verify.liveness import STAGES
 from ..verify.placement import alignment
 from .edit import fresh_name
 from .examples import HARDWARE
+from .late import late_nodes
 from .program import program_of
 from .rewrite import FreshNames, loop_variables, map_slices, substituted
 from .staging import Stages, stages_of
 
+#: The figure of a device whose stores run behind.
+LATE_STORES = "late_stores"
 #: The attribute of a loop that asks for it: a number of stages.  `STAGES` takes its place when it is done.
 PIPELINE = "pipeline"
 
@@ -205,29 +220,50 @@ class _Stager:
     ) -> None:
         self.loop, self.stages, self.buffers = loop, stages, buffers
         self.names = FreshNames(graph)
+        late = late_nodes(loop, found) if int(graph.hardware.figures.get(LATE_STORES, 0)) else ()
         self.loads = [loop.body[k] for k in found.ahead]
-        self.rest = _without_barriers([n for k, n in enumerate(loop.body) if k not in found.ahead])
+        self.stores = [loop.body[k] for k in late]
+        self.rest = _without_barriers(
+            [n for k, n in enumerate(loop.body) if k not in found.ahead and k not in late]
+        )
 
     def nodes(self) -> list[Any]:
         """What takes the place of the loop."""
         k, ahead = var(str(self.loop.var)), self.stages - 1
-        steady = int(self.loop.extent) - ahead
+        late = 1 if self.stores else 0
+        steady = int(self.loop.extent) - ahead - late
         attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
-        body = [*self.at(self.loads, k + ahead), *self.at(self.rest, k)]
+        body = [
+            *self.at(self.stores, k),
+            *self.at(self.loads, k + ahead + late),
+            *self.at(self.rest, k + late),
+        ]
+        loop = Loop(self.loop.var, steady, body, attributes | {STAGES: self.stages})
+        if not late:
+            return [*self.few((self.loads, 0)), loop, *self.few((self.rest, steady))]
         return [
-            *self.few(self.loads, 0),
-            Loop(self.loop.var, steady, body, attributes | {STAGES: self.stages}),
-            *self.few(self.rest, steady),
+            *self.few((self.loads, 0)),
+            *self.once(self.loads, ahead),
+            *self.once(self.rest, 0),
+            *([loop] if steady > 0 else []),
+            *self.few((self.stores, steady), (self.rest, steady + 1)),
+            *self.once(self.stores, int(self.loop.extent) - 1),
         ]
 
-    def few(self, nodes: Sequence[Any], first: int) -> list[Any]:
-        """The nodes of ``stages - 1`` iterations from ``first``; their loops get names of their own."""
+    def few(self, *parts: tuple[Sequence[Any], int]) -> list[Any]:
+        """Nodes of ``stages - 1`` iterations from the numbers beside them; loops get names of their own."""
         count = self.stages - 1
-        names = self.names.of(loop_variables(nodes))
         if count == 1:
-            return self.at(nodes, affine(first), names)
+            return [node for nodes, first in parts for node in self.once(nodes, first)]
         name = self.names.like(str(self.loop.var))
-        return [Loop(name, count, self.at(nodes, var(name) + first, names))]
+        body: list[Any] = []
+        for nodes, first in parts:
+            body += self.at(nodes, var(name) + first, self.names.of(loop_variables(nodes)))
+        return [Loop(name, count, body)]
+
+    def once(self, nodes: Sequence[Any], iteration: int) -> list[Any]:
+        """The nodes of one iteration; their loops get names of their own."""
+        return self.at(nodes, affine(iteration), self.names.of(loop_variables(nodes)))
 
     def at(
         self, nodes: Sequence[Any], iteration: Affine, names: Mapping[str, str] | None = None

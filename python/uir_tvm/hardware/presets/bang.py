@@ -30,6 +30,8 @@ line_bytes
 tile_bytes
     Of NRAM what a tile should take, with all places of what is loaded and stored; the rest is for scalars of
     rows and for work buffers.
+late_stores
+    1: stores of a pipelined loop run an iteration behind, since a core waits for all that a pipe was given.
 transfer_bytes
     Least size of one transfer that reaches the full bandwidth.
 clock_hz
@@ -156,6 +158,7 @@ def bang_model(device: Device) -> HardwareModel:
         "dram_bytes": device.dram_bytes,
         "line_bytes": VECTOR_BYTES,
         "tile_bytes": arch.tile,
+        "late_stores": 1,
         "transfer_bytes": 16 * KIB,
         "clock_hz": float(device.clock_hz),
         "dram_bytes_per_second": float(device.dram_rate),
