@@ -35,6 +35,8 @@ def checkup() -> list[dict[str, str]]:
     rows += [_gpu(), _found("CUDA compiler", _cuda_compiler), _found("CUDA host model", _cuda_model)]
     rows += [_npu(), _found("Ascend C compiler", _ascend_compiler)]
     rows.append(_found("Ascend host model", _ascend_model))
+    rows += [_mlu(), _found("BANG C compiler", _bang_compiler)]
+    rows.append(_found("MLU host model", _bang_model))
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
     rows += [_tool(name, why) for name, why in TOOLS.items()]
     rows += [
@@ -119,6 +121,27 @@ def _ascend_compiler() -> str:
 
 
 def _ascend_model() -> str:
+    from .device import simt
+
+    return f"{simt.library()}, kernels compiled by {simt.compiler()}"
+
+
+def _mlu() -> dict[str, str]:
+    """The Cambricon MLUs, or why there is none."""
+    from .target.bang import places
+
+    why = places.absent()
+    return {"check": "Cambricon MLU", "state": "absent" if why else "ok", "detail": why or str(places.preset())}
+
+
+def _bang_compiler() -> str:
+    from .target.bang import toolchain
+
+    tool = toolchain.find()
+    return f"{tool} ({tool.path})"
+
+
+def _bang_model() -> str:
     from .device import simt
 
     return f"{simt.library()}, kernels compiled by {simt.compiler()}"

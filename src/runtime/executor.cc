@@ -9,7 +9,7 @@ const std::vector<ExecutorRow>& Executors() {
   static const std::vector<ExecutorRow> rows = {
       {"cuda", "gpu", &MakeGpuExecutor},   {"cuda", "model", &MakeSimtExecutor},
       {"ascend", "npu", &MakeNpuExecutor}, {"ascend", "model", &MakeAscendModelExecutor},
-      {"bang", "mlu", &MakeMluExecutor},
+      {"bang", "mlu", &MakeMluExecutor},   {"bang", "model", &MakeBangModelExecutor},
   };
   return rows;
 }

@@ -46,6 +46,7 @@ std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& bina
 std::unique_ptr<Executor> MakeSimtExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeAscendModelExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries);
+std::unique_ptr<Executor> MakeBangModelExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeMluExecutor(const KernelSpec& spec, Binaries& binaries);
 
 }  // namespace uir::runtime

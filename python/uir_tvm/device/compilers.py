@@ -25,6 +25,12 @@ def _for_ascend_model(source: str, _arch: str) -> bytes:
     return ascend.compile(source).read_bytes()
 
 
+def _for_bang_model(source: str, _arch: str) -> bytes:
+    from . import bang
+
+    return bang.compile(source).read_bytes()
+
+
 def _for_gpu(source: str, arch: str) -> bytes:
     from ..target.cuda import toolchain
 
@@ -49,6 +55,7 @@ COMPILERS: Mapping[str, Callable[[str, str], bytes]] = {
     "sm_": _for_gpu,
     MODELS["ascend"]: _for_ascend_model,
     "dav-": _for_npu,
+    MODELS["bang"]: _for_bang_model,
     "372": _for_mlu,
     "592": _for_mlu,
 }

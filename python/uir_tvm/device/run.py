@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..igraph.dtypes import numpy_of
 from ..target.device_kernel import DeviceKernel, Launch
-from . import ascend, simt
+from . import ascend, bang, simt
 from .launch import Memory, Result, launch
 
 __all__ = ["Ran", "run"]
@@ -174,6 +174,27 @@ def _on_ascend(
     )
 
 
+def _on_bang(
+    kernel: DeviceKernel,
+    one: Launch,
+    compiled: pathlib.Path,
+    arguments: Sequence[Memory],
+    max_seconds: float,
+    timeline: bool,
+) -> Result:
+    return bang.launch(
+        compiled,
+        one.name,
+        arguments,
+        grid=one.grid,
+        block=one.block,
+        device=kernel.device,
+        max_seconds=max_seconds,
+        names=one.params,
+        timeline=timeline,
+    )
+
+
 @attrs.frozen
 class _Model:
     """How texts of a kind of hardware are compiled for its host model, and how a kernel is launched."""
@@ -186,4 +207,5 @@ class _Model:
 MODELS: Mapping[str, _Model] = {
     "cuda": _Model(simt.compile, _on_simt),
     "ascend": _Model(ascend.compile, _on_ascend),
+    "bang": _Model(bang.compile, _on_bang),
 }

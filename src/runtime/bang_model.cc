@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file bang_model.cc
+ * \brief Kernels of BANG C on their host model (src/device/bang), and what they would take on the device.
+ */
+#include <memory>
+
+#include "device/bang/bang.h"
+#include "runtime/timed_model.h"
+
+namespace uir::runtime {
+
+namespace {
+
+/*! \brief The architecture of code for this model. */
+constexpr const char* kArch = "bang-model";
+
+class BangModelExecutor final : public TimedModelExecutor {
+ public:
+  BangModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kArch) {}
+
+ protected:
+  int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments, const char* device,
+          bool timeline, char** text) final {
+    UirBangLaunch request{};
+    request.library = library;
+    request.kernel = launch.name.c_str();
+    request.args = arguments.data();
+    request.num_args = static_cast<int32_t>(arguments.size());
+    request.groups = static_cast<int32_t>(launch.grid);
+    request.units = static_cast<int32_t>(launch.block);
+    request.device = device;
+    request.timeline = timeline;
+    return uir_bang_launch(&request, text);
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> MakeBangModelExecutor(const KernelSpec& spec, Binaries& binaries) {
+  return std::make_unique<BangModelExecutor>(spec, binaries);
+}
+
+}  // namespace uir::runtime
