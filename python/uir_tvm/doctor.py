@@ -131,7 +131,8 @@ def _mlu() -> dict[str, str]:
     from .target.bang import places
 
     why = places.absent()
-    return {"check": "Cambricon MLU", "state": "absent" if why else "ok", "detail": why or str(places.preset())}
+    state = "absent" if why else "ok"
+    return {"check": "Cambricon MLU", "state": state, "detail": why or str(places.preset())}
 
 
 def _bang_compiler() -> str:
