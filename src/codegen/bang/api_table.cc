@@ -58,6 +58,11 @@ std::vector<Api> ApiRows() {
        "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride:int src_stride:int "
        "segnum:int[0,2147483647]",
        "", "", "IO, MOVE", std::string(kDirections) + "; strides in bytes, segnum is segments - 1", kDecls},
+      {"__memcpy", "3d",
+       "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t dst_stride0:int "
+       "dst_segnum1:int[0,65535] dst_stride1:int dst_segnum2:int[0,65535] src_stride0:int "
+       "src_segnum1:int[0,65535] src_stride1:int src_segnum2:int[0,65535]",
+       "", "", "IO, MOVE", std::string(kDirections) + "; waits for all work before it, done when it returns", kDecls},
       {"__memcpy_async", "plain", "dst:void* src:void* size:int[1,2147483647] dir:mluMemcpyDirection_t", "", "",
        "IO, MOVE", kDirections, kDecls},
       {"__memcpy_async", "strided",

@@ -184,7 +184,13 @@ void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
                  const std::vector<pipes::Region>& regions) {
   // the device runs scalar code in the order of vector functions and goes on when it is done
   bool scalar = pipe == "S";
-  tiles::Emitter::Do(scalar ? "COMPUTE" : pipe, lines, regions, scalar);
+  std::vector<std::string> text = lines;
+  if (!condition_.empty()) {
+    for (std::string& line : text) line = "  " + line;
+    text.insert(text.begin(), "if (" + condition_ + ") {");
+    text.push_back("}");
+  }
+  tiles::Emitter::Do(scalar ? "COMPUTE" : pipe, text, regions, scalar);
 }
 
 void Emitter::MeetCluster() {

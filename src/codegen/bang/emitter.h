@@ -103,6 +103,18 @@ class Emitter : public tiles::Emitter {
   void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
     Do(pipe, std::vector<std::string>{line}, regions);
   }
+  /*! \brief While it lives, every instruction stands under a condition, a C++ text. */
+  class Condition {
+   public:
+    Condition(Emitter* e, const std::string& text) : e_(e) { e_->condition_ = text; }
+    ~Condition() { e_->condition_.clear(); }
+    Condition(const Condition&) = delete;
+    Condition& operator=(const Condition&) = delete;
+
+   private:
+    Emitter* e_;
+  };
+  Condition When(const std::string& text) { return Condition(this, text); }
   /*! \brief All cores of the cluster meet; what they were given before is done, and all that follows comes after. */
   void MeetCluster();
 
@@ -129,6 +141,7 @@ class Emitter : public tiles::Emitter {
   int weights_position_ = -1;
   bool meets_cluster_ = false;
   int64_t arch_ = 0;
+  std::string condition_;
 };
 
 }  // namespace bang

@@ -32,7 +32,7 @@ const char* const kReserved =
     "coreId "
     "coreDim clusterId clusterDim INFINITY NAN GDRAM LDRAM NRAM WRAM SRAM";
 
-/*! \brief Whether a move of the memory core needs a meeting of the cluster beside it that the graph does not have. */
+/*! \brief The iOps in order, each by its emitter. */
 class Walker {
  public:
   /*! \brief `meet`: the cluster meets before and after moves of the memory core. */
@@ -149,7 +149,8 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
     walker.Walk(graph->body);
     std::vector<pipes::Node> body = e.Take();
     if (!meet && walker.memory_core() && !MeetingsSuffice(body, where)) continue;
-    if (!cluster && (e.meets_cluster() || walker.memory_core() || plan.shared_total() > 0)) {
+    bool shares = e.meets_cluster() || walker.memory_core();
+    if (!cluster && (shares || plan.shared_total() > 0)) {
       CodegenError("A Block launch has no SRAM, and its cores do not meet.", where, "a group of a cluster's cores", "",
                    "schedule it with map_to_units(..., num_units=" + std::to_string(graph->hardware->num_units) + ")");
     }
@@ -172,10 +173,10 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
     kernel.sram = plan.shared_total();
     Printer out;
     out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
-    if (cluster && !e.meets_cluster()) out.Line("if (__is_mpu()) return;");
+    if (cluster && !shares) out.Line("if (__is_mpu()) return;");
     out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = taskId;");
     for (const Pointer& pointer : e.pointers()) out.Line(Declaration(pointer));
-    if (e.meets_cluster()) {
+    if (shares) {
       PrintGuarded(planned.body, SyncLine, &out);
     } else {
       tiles::PrintTree(planned.body, SyncLine, &out);
