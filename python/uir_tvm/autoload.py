@@ -16,9 +16,10 @@ def register() -> None:
 
     _native.load()
     from .device import compilers
-    from .library import cpu
+    from .library import bang, cpu
 
     cpu.locate()
+    bang.register()
     compilers.register()
     tvm_ffi.get_global_func("uir.runtime.ext_dev.prefer")(_ext_dev(options.device()))
     if _native.runtime_only():
@@ -33,4 +34,4 @@ def register() -> None:
 
 def _ext_dev(device: str) -> str:
     """What ``ext_dev`` is to be for a place: a GPU is another device, and leaves it free."""
-    return device if device in ("npu", "model") else "auto"
+    return device if device in ("npu", "mlu", "model") else "auto"

@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 from ..igraph.nodes import HardwareModel
-from . import ascend_costs
+from . import ascend_costs, bang_costs
 
 
 @attrs.frozen
@@ -63,6 +63,17 @@ LIBRARIES: Mapping[str, LibraryCost] = {
         source="a cube core multiplies blocks of 16 x 16 x 32 bytes, one in a cycle, of fp32 in two cycles; "
         "start: what our kernels take before their first and last transfer (ascend_costs); shares: assumed, "
         "0.8 of the cube's rate and the whole bandwidth",
+    ),
+    "bang": LibraryCost(
+        cores="cores",
+        operations={"float16": 3072, "float32": 768},
+        start_cycles=bang_costs.KERNEL_CYCLES + bang_costs.PIPES["IO"].head,
+        start_cycles_per_core=0.0,
+        arithmetic_share=0.8,
+        memory_share=1.0,
+        source="operations of a core in a cycle: Cambricon's mlu-ops (executor.h of its tests, MLU370); "
+        "start: what our kernels take before their first transfer (bang_costs); shares: assumed, 0.8 of the "
+        "rate and the whole bandwidth",
     ),
 }
 

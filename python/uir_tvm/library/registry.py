@@ -136,11 +136,23 @@ ASCEND = LibraryTable(
     scales=False,
     refuses={"conv2d": frozenset({"residual"})},
 )
+#: CNNL. A product takes a factor, and strides of its operands, each with one of 1; terms to add and
+#: activations are left to kernels that read the result: what CNNL takes of them is not in public documents.
+#: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL.
+BANG = LibraryTable(
+    functions={"matmul": "uir.library.bang.matmul", "conv2d": "uir.library.bang.conv2d"},
+    dtypes=frozenset({"float32", "float16"}),
+    activations={},
+    epilogues=(),
+    packs=False,
+    unit_stride=True,
+    symmetric_padding=True,
+)
 #: A target without a library: every contraction is a kernel of its own.
 NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=())
 
 #: Key of a target (`tvm.target.Target.keys`) -> its library.
-LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "none": NONE}
+LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "bang": BANG, "none": NONE}
 
 
 def library_of(keys: Sequence[str]) -> LibraryTable:

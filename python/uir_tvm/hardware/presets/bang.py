@@ -10,7 +10,7 @@ Figures
 -------
 arch
     The architecture as the compiler's option and its macro ``__BANG_ARCH__`` number it.
-clusters, cores_per_cluster
+clusters, cores_per_cluster, cores
     Of the device.  One device of the MLU370-X8, a card of two, is one chip.
 nram_bytes, wram_bytes, sram_bytes
     Memories of a core (vectors; right operands of products) and of a cluster, whole.
@@ -147,6 +147,7 @@ def bang_model(device: Device) -> HardwareModel:
         "arch": str(device.arch),
         "clusters": device.clusters,
         "cores_per_cluster": CORES,
+        "cores": device.cores,
         "nram_bytes": arch.nram,
         "wram_bytes": arch.wram,
         "sram_bytes": arch.sram,

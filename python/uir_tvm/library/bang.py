@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Library operators on Cambricon MLUs: CNNL, and on the host model of one the CPU's library.
+
+Registered functions, destination-passing, with the signatures of `uir_tvm.library.cpu`::
+
+    uir.library.bang.matmul(a, b, attrs_json, out)
+    uir.library.bang.conv2d(x, w, attrs_json, out)
+
+CNNL's numbers and structures are its headers' own: what calls it (`export/templates/bang/cnnl_calls.cpp`) is
+compiled against the toolkit's, once on a machine.  Exported projects have the same text.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.resources
+import os
+import pathlib
+import subprocess
+import tempfile
+
+import tvm_ffi
+
+from .. import options
+from ..errors import ToolchainError
+from .cpu import locate
+
+__all__ = ["CONV2D", "GLUE", "MATMUL", "command", "glue", "locate", "register", "texts"]
+
+#: Names of the registered operators.
+MATMUL, CONV2D = "uir.library.bang.matmul", "uir.library.bang.conv2d"
+#: Name under which the native code finds `glue`.
+GLUE = "uir.library.cnnl.glue"
+#: Where the toolkit's installer puts it.
+PLACES = ("/usr/local/neuware",)
+#: Seconds that the compilation may take.
+LIMIT = 600
+
+
+def texts() -> dict[str, str]:
+    """The files that are compiled, by name."""
+    folder = importlib.resources.files("uir_tvm.export") / "templates"
+    files = (("bang", "cnnl_calls.h"), ("bang", "cnnl_calls.cpp"), ("bang_glue", "glue.cpp"))
+    return {name: (folder / where / name).read_text() for where, name in files}
+
+
+def command(compiler: str, toolkit: pathlib.Path, folder: pathlib.Path, target: str) -> list[str]:
+    """The command that compiles the files of a folder against a toolkit."""
+    sources = [str(folder / name) for name in texts() if name.endswith(".cpp")]
+    flags = ["-std=c++17", "-O2", "-shared", "-fPIC", f"-I{folder}", f"-I{toolkit / 'include'}"]
+    libraries = [f"-L{toolkit / 'lib64'}", "-lcnnl", "-lcnrt", f"-Wl,-rpath,{toolkit / 'lib64'}"]
+    return [compiler, *flags, "-o", target, *sources, *libraries]
+
+
+def glue() -> str:
+    """Path of the shared object that calls CNNL, compiled where it was not.
+
+    Raises
+    ------
+    ToolchainError
+        There is no toolkit with CNNL, no C++ compiler, or it refuses the files.
+    """
+    from ..device.text_model import compiler
+
+    toolkit = _toolkit()
+    tool = compiler()
+    key = "\0".join([tool, str(toolkit), *texts().values()])
+    kept = options.cache_dir() / "cnnl" / f"{hashlib.sha256(key.encode()).hexdigest()}.so"
+    if kept.is_file():
+        return str(kept)
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="uir-cnnl-", dir=kept.parent) as scratch:
+        folder = pathlib.Path(scratch)
+        for name, text in texts().items():
+            (folder / name).write_text(text)
+        line = command(tool, toolkit, folder, str(folder / "glue.so"))
+        try:
+            done = subprocess.run(line, capture_output=True, text=True, timeout=LIMIT, check=False)
+        except (OSError, subprocess.SubprocessError) as error:
+            raise ToolchainError(f"{tool} does not run.", where=str(error), remedy="install g++") from error
+        if done.returncode:
+            raise ToolchainError(
+                "The calls of CNNL do not compile.",
+                where=next((row for row in done.stderr.splitlines() if "error" in row), "")[:300],
+                need="headers and library of CNNL 1.10 or later",
+                remedy="install CNNL beside the toolkit, or compute products in kernels: libraries=()",
+                log=done.stderr,
+            )
+        os.replace(folder / "glue.so", kept)
+    return str(kept)
+
+
+def _toolkit() -> pathlib.Path:
+    """The first toolkit that has CNNL's header."""
+    roots = (*options.neuware_homes(), *map(pathlib.Path, PLACES))
+    for root in roots:
+        if (root / "include" / "cnnl.h").is_file():
+            return root
+    raise ToolchainError(
+        "There is no CNNL.",
+        where=", ".join(f"{root}/include/cnnl.h" for root in roots),
+        need="CNNL of the Neuware toolkit, where products run on an MLU",
+        remedy='install it and set NEUWARE_HOME, or run on the host model: device="model"',
+    )
+
+
+def register() -> None:
+    """Let the native code find `glue`."""
+    tvm_ffi.register_global_func(GLUE, glue, override=True)
