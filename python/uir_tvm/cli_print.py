@@ -93,7 +93,10 @@ def print_report(report: dict[str, Any]) -> None:
 def print_times(times: Times, timeline: pathlib.Path | None = None) -> None:
     """Modelled times: of all, and of every kernel."""
     OUT.print(table_of(times.table()))
-    OUT.print(f"{times.seconds * 1e6:.1f} us modelled, not measured, for {len(times.launches)} launches")
+    text = f"{times.seconds * 1e6:.1f} us modelled, not measured, for {len(times.launches)} launches"
+    if times.library_seconds:
+        text += f"; {times.library_seconds * 1e6:.1f} us of it by a roofline of the library's operators"
+    OUT.print(text)
     if timeline is not None:
         OUT.print(f"timeline: {timeline} (chrome://tracing, ui.perfetto.dev)")
 

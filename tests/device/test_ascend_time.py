@@ -111,6 +111,20 @@ def test_a_cache_answers_what_was_read_before() -> None:
     assert time["pipes"]["memory"]["bytes"] == 32768 and time["pipes"]["MTE2"]["bytes"] == 8 * 32768
 
 
+def test_pieces_of_a_line_are_each_paid_for() -> None:
+    """Rows of 64 bytes, then what lies between them: the memory moves every sector of 32 bytes once."""
+    source = texts.text(
+        f"""  LocalTensor<float> t = ub.GetWithOffset<float>(8192, 0);
+  for (int i = 0; i < 4; ++i) {{
+    DataCopyPad(t, gx[16 * i], DataCopyExtParams(64, 64, 192, 0, 0), DataCopyPadExtParams<float>(false, 0, 0, 0));
+    {texts.ALL}
+  }}"""
+    )
+    x = np.zeros(4096, np.float32)
+    time = texts.run(source, [x, x[:64].copy(), x.copy()], timed=True).modelled
+    assert time["pipes"]["memory"]["bytes"] == time["pipes"]["MTE2"]["bytes"] == 4 * 4096
+
+
 def test_without_a_device_no_time_is_counted() -> None:
     x = np.ones(64, np.float32)
     result = texts.run(texts.text("  PipeBarrier<PIPE_V>();"), [x, x, x])

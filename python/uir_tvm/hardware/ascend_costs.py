@@ -49,12 +49,17 @@ class Pipe:
     row: float
 
 
+#: Pipes of cube cores, MTE1, M and FIX: rates as platform files of the toolkit have them (L1 to L0B, from a
+#: core to memory); their starts are assumed to be those of loads, of vector functions, of stores.
 #: Loads by head of transfers from 25 KB on (below: 882 + 15.9 a block), which double buffering keeps to.
 PIPES: Mapping[str, Pipe] = {
     "MTE2": Pipe(32, 27, 1575, 32.7, 2),
     "MTE3": Pipe(32, 12, 497, 0, 2),
     "V": Pipe(0, 0, 37, 0, 0),
     "S": Pipe(0, 0, 0, 0, 0),
+    "MTE1": Pipe(256, 27, 0, 0, 0),
+    "M": Pipe(0, 20, 0, 0, 0),
+    "FIX": Pipe(64, 12, 0, 0, 2),
 }
 #: Bytes a cycle between the second-level cache and a core (platform file of the 910B1): reading, writing.
 L2: Mapping[str, int] = {"read": 110, "write": 86}

@@ -13,7 +13,7 @@ using engine::Finding;
 
 namespace {
 
-constexpr size_t kLine = 512;  // of the second-level cache
+constexpr size_t kSector = 32;  // least that the memory moves
 
 std::string Hex(uint64_t value) {
   char text[24];
@@ -21,20 +21,27 @@ std::string Hex(uint64_t value) {
   return text;
 }
 
-/*! \brief Bytes of a range that the second-level cache holds already; the others are in it afterwards. */
-int64_t TouchLines(GlobalShadow* shadow, size_t begin, size_t bytes) {
-  if (machine.device.l2_bytes == 0) return 0;
-  size_t first = begin / kLine, last = (begin + bytes - 1) / kLine, held = 0;
-  for (size_t line = first; line <= last; ++line) {
-    size_t from = std::max(begin, line * kLine), to = std::min(begin + bytes, (line + 1) * kLine);
-    if (shadow->touched.HasAll(line, 1)) {
-      held += to - from;
-    } else if (machine.touched_bytes + kLine <= machine.device.l2_bytes) {
-      shadow->touched.Insert(line, 1);
-      machine.touched_bytes += kLine;
+/*!
+ * \brief Bytes that the memory moves for a range: the sectors of it that the second-level cache does not hold yet, and
+ * holds afterwards.
+ */
+int64_t Missed(GlobalShadow* shadow, size_t begin, size_t bytes) {
+  size_t end = (begin + bytes - 1) / kSector + 1, missed = 0;
+  uint64_t size = machine.device.l2_bytes;
+  for (size_t at = begin / kSector; at < end;) {
+    size_t count = std::min<size_t>(64, end - at), fresh = count;
+    if (shadow->touched.HasAny(at, count)) {
+      fresh = 0;
+      for (size_t k = 0; k < count; ++k) fresh += shadow->touched.HasAll(at + k, 1) ? 0 : 1;
     }
+    missed += fresh;
+    if (fresh && machine.touched_bytes + fresh * kSector <= size) {
+      shadow->touched.Insert(at, count);
+      machine.touched_bytes += fresh * kSector;
+    }
+    at += count;
   }
-  return static_cast<int64_t>(held);
+  return static_cast<int64_t>(missed * kSector);
 }
 
 GlobalShadow* ShadowOf(engine::Allocation* allocation) {
@@ -42,7 +49,7 @@ GlobalShadow* ShadowOf(engine::Allocation* allocation) {
   if (known != machine.global.end()) return &known->second;
   GlobalShadow& shadow = machine.global[allocation];
   shadow.race = engine::PipeShadow(allocation->bytes);
-  shadow.touched.Resize(allocation->bytes / kLine + 1);
+  shadow.touched.Resize(allocation->bytes / kSector + 1);
   return &shadow;
 }
 
@@ -195,18 +202,18 @@ void Instruction::EndTransfer(const Operand& global, int64_t rows, bool write) {
   Core& core = *machine.core;
   const Device& device = machine.device;
   const PipeCost& cost = device.pipes[pipe_];
-  int64_t bytes = global.ranges.Bytes(), held = 0;
+  int64_t bytes = global.ranges.Bytes(), missed = 0;
   if (bytes && device.timed) {
     GlobalShadow* shadow = ShadowOf(global.allocation);
     auto base = static_cast<size_t>(global.data - global.allocation->data);
     for (const Range& range : global.ranges.list()) {
-      held += TouchLines(shadow, base + static_cast<size_t>(range.begin), static_cast<size_t>(range.bytes));
+      missed += Missed(shadow, base + static_cast<size_t>(range.begin), static_cast<size_t>(range.bytes));
     }
   }
-  double start = Start(), moved = static_cast<double>(bytes - held);
+  double start = Start(), moved = static_cast<double>(missed);
   double own = cost.bytes_per_cycle > 0 ? moved / cost.bytes_per_cycle : 0;
   double cache = write ? device.l2_write : device.l2_read;
-  if (cache > 0) own += static_cast<double>(held) / cache;
+  if (cache > 0 && missed < bytes) own += static_cast<double>(bytes - missed) / cache;
   if (rows > 1) own += static_cast<double>(rows - 1) * cost.row;
   double share = device.memory_bytes_per_cycle / static_cast<double>(machine.blocks);
   double end = start + own;
