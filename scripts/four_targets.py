@@ -5,9 +5,9 @@ python scripts/four_targets.py                     # GPT-2, small
 python scripts/four_targets.py llama --json table.json
 
 Kernels of devices run on their host models, which check every access.  Lines are those of the emitted text
-that are no comments (of uir-cpu: lowered TIR); syncs are those that it holds (uir-cpu: the iGraph).  Bytes are
-those between dram and units, the library's operators included.  The time is measured where the code runs on
-this machine's CPU, and *modelled* where a host model counts it; a host model that counts none has none.
+that are no comments (of uir-cpu: lowered TIR); syncs are those that it holds (of uir-cpu: the iGraph).  Bytes
+are those between dram and units, the library's operators included.  The time is measured where the code runs
+on this machine's CPU, and *modelled* where a host model counts it; one that counts none has none.
 """
 
 from __future__ import annotations
