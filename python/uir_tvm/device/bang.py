@@ -2,9 +2,9 @@
 """Compile BANG C text for the host model of Cambricon MLUs, and run its kernels there.
 
 The text is compiled by g++, against a header that stands for the vendor's ``bang.h``; only its launches,
-``kernel<<<dim, type, queue>>>(arguments)``, are rewritten to calls, on the same lines.  The header's functions
-describe each instruction to the model's library, which checks and executes it and counts its time.  Loads and
-stores of scalar code are seen as well: the compiler's thread sanitizer puts a call before each of them.
+``kernel<<<dim, type, queue>>>(arguments)``, are rewritten to calls, on the same lines.  The functions of the
+header describe each instruction to the model's library, which checks and executes it and counts its time.
+Loads and stores of scalar code are seen as well: the compiler's thread sanitizer puts a call before each.
 """
 
 from __future__ import annotations

@@ -122,10 +122,15 @@ extern "C" {
 void uir_bang_access(const void* address, size_t bytes, int write, void* site) {
   if (!machine.core) return;  // the file's host half
   uint32_t memory = machine.Where(address);
-  if (memory == kBangMemories) return;  // the stack
+  bool own = memory == kBangMemories && (machine.stacks.Owner(address) >= 0 || machine.constants.Holds(address));
+  if (own) return;
   int line = uir::engine::LineOf(reinterpret_cast<uint64_t>(site)).kernel;
   CheckDeadline(line);
   Access access{static_cast<const uint8_t*>(address), bytes, write != 0, line > 0 ? line : 0};
+  if (memory == kBangMemories) {
+    Fail(FindingAt("out-of-bounds", Describe(access) + " at an address of no memory of the device", kBangMemories,
+                   kBangScalar, access.line));
+  }
   if (memory == kBangGdram) return ToGlobal(access);
   ToLocal(access, memory);
 }

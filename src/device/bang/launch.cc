@@ -67,6 +67,7 @@ std::string Prepare(const UirBangLaunch& launch, engine::Arguments* arguments) {
   for (uint32_t memory = kBangNram; memory < kBangMemories; ++memory) {
     machine.sections[memory] = engine::FindSection(launch.library, machine.module->begin, kSections[memory]);
   }
+  machine.constants = engine::FindSection(launch.library, machine.module->begin, ".rodata");
   engine::SetLineSource(launch.library, machine.module->begin, ".mlu");
   if (!machine.stacks.Reserve(static_cast<size_t>(machine.device.cores_per_cluster) + 1)) {
     return "no memory for the stacks of the cores";

@@ -102,8 +102,8 @@ struct Machine {
   Device device;
   std::string kernel_name;
   const engine::Module* module{nullptr};
-  std::string library;
   std::array<engine::Section, kBangMemories> sections;
+  engine::Section constants;  // what the compiler keeps of the text itself
   std::vector<engine::ParameterRange> parameters;
   bool launched{false};
 
