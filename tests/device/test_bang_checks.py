@@ -74,7 +74,11 @@ CASES = [
         "__memcpy(a, x, 16, GDRAM2NRAM, 8, 16, 3);",
         "__memcpy(a, x, 16, GDRAM2NRAM, 16, 16, 3);",
     ),
-    ("stride", "__bang_write_value(c, 4, 1.0f, 8, 1, 64, 1);", "__bang_write_value(c, 4, 1.0f, 16, 1, 64, 1);"),
+    (
+        "stride",
+        "__bang_write_value(c, 4, 1.0f, 8, 1, 64, 1);",
+        "__bang_write_value(c, 4, 1.0f, 16, 1, 64, 1);",
+    ),
     # Operands that share bytes.
     ("overlap", "__bang_add(a + 1, a, b, 32);", "__bang_add(a, a, b, 32);"),
     ("overlap", "__bang_transpose(a, a, 4, 8);", "__bang_transpose(c, a, 4, 8);"),
@@ -174,7 +178,11 @@ NUMBER = "  if (__is_mpu()) return;\n  a[0] = (float)taskId;\n  __memcpy(z + tas
 
 @pytest.mark.parametrize(
     ("dim", "kind", "tasks"),
-    [("6, 1, 1", "cnrtFuncTypeBlock", 6), ("2, 3, 1", "cnrtFuncTypeBlock", 6), ("4, 2, 1", "cnrtFuncTypeUnion1", 8)],
+    [
+        ("6, 1, 1", "cnrtFuncTypeBlock", 6),
+        ("2, 3, 1", "cnrtFuncTypeBlock", 6),
+        ("4, 2, 1", "cnrtFuncTypeUnion1", 8),
+    ],
 )
 def test_host_launchers_run_their_launches(dim: str, kind: str, tasks: int) -> None:
     source = texts.text(NUMBER) + HOST.format(dim=dim, kind=kind)

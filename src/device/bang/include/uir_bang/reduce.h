@@ -66,10 +66,9 @@ UIR_BANG_HBF(UIR_BANG_BINARY, ne_bitindex)
   inline void __bang_reshape_filter(T* dst, T* src, int n, int h, int w, int c, UIR_BANG_SITE) { \
     (UIR_BANG_CALL(reshape_filter) << dst << src << n << h << w << c).Run(at);                   \
   }
-#define UIR_BANG_PLACED(FORM)                                                                        \
-  FORM(half)                                                                                         \
-  FORM(float) FORM(char) FORM(int8_t) FORM(unsigned char) FORM(short) FORM(unsigned short) FORM(int) \
-      FORM(unsigned int)
+#define UIR_BANG_PLACED(FORM) \
+  FORM(half)                  \
+  FORM(float) FORM(char) FORM(int8_t) FORM(unsigned char) FORM(short) FORM(unsigned short) FORM(int) FORM(unsigned int)
 UIR_BANG_PLACED(UIR_BANG_TRANSPOSE)
 UIR_BANG_PLACED(UIR_BANG_RESHAPE)
 
