@@ -61,7 +61,7 @@ def test_the_right_waits_are_enough() -> None:
 
 
 def test_a_queue_keeps_the_order_of_its_instructions() -> None:
-    """A place that is stored and loaded again needs no wait between; the other way round loses what was there."""
+    """A place that is stored and loaded again needs no wait between; the other way loses what was there."""
     store, load = "__memcpy_async(z, a, 256, NRAM2GDRAM);", "__memcpy_async(a, x, 256, GDRAM2NRAM);"
     for first, second, kept in ((store, load, 1.0), (load, store, 5.0)):
         source = texts.text(f"  __bang_write_value(a, 64, 1.0f);\n  __sync_compute();\n  {first}\n  {second}")
