@@ -4,6 +4,8 @@
 #include <cstring>
 
 #include "api.h"
+#include "copy.h"
+#include "ops.h"
 
 namespace uir {
 namespace codegen {
@@ -68,6 +70,19 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
   }
   if (!guards.empty()) lines.push_back("}");
   e.Do(vector ? "COMPUTE" : "S", lines, {tile.Around(tile.box).Region(true)});
+}
+
+void EmitFill(Emitter& e, const IOp& iop) {
+  const ffi::Any value = (*iop->attrs.find("value")).second;
+  Tile to = e.TileOf(iop->targets[0]);
+  if (to.memory == kNram) {
+    FillTile(e, to, value);
+    return;
+  }
+  // made in NRAM first
+  Tile work = e.Work(to.dtype, to.rows, to.cols);
+  FillTile(e, work, value);
+  Copy(e, to, work, to.box);
 }
 
 }  // namespace bang

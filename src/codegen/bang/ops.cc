@@ -16,6 +16,19 @@ const OpRow kOps[] = {
     {"move", EmitMove},
     {"identity", EmitIdentity},
     {"sync", EmitSync},
+    {"fill", EmitFill},
+    {"unary", EmitUnary},
+    {"binary", EmitBinary},
+    {"compare", EmitCompare},
+    {"select", EmitSelect},
+    {"cast", EmitCast},
+    {"reduce", EmitReduce},
+    {"broadcast", EmitBroadcast},
+    {"transpose", EmitTranspose},
+    {"iota", EmitIota},
+    {"gather", EmitGather},
+    {"scatter", EmitScatter},
+    {"contract", EmitContract},
     // clang-format on
 };
 

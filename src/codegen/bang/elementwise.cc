@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file elementwise.cc
+ * \brief unary, binary, compare, select: which steps an element takes in its dtype.
+ */
+#include "elementwise.h"
+
+#include <map>
+#include <set>
+
+#include "../number.h"
+#include "../tiles/functions.h"
+#include "api.h"
+#include "copy.h"
+#include "functions_int.h"
+#include "ops.h"
+#include "run.h"
+#include "scalar_loop.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+namespace {
+
+bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
+
+/*! \brief Functions that are exact to a rounding in half. */
+bool OfHalf(const std::string& name) {
+  static const std::set<std::string> names = {"adds", "subs", "muls", "maxs", "mins",       "abs", "neg",
+                                              "relu", "add",  "sub",  "mul",  "leaky_relu", "max", "min"};
+  return names.count(name) > 0;
+}
+
+[[noreturn]] void RefuseDtype(const Emitter& e, const std::string& what, const std::string& dtype) {
+  e.Refuse("A core of an MLU cannot compute " + what + " of " + dtype + ".", "", "", "run this operator on the host");
+}
+
+/*! \brief A constant parameter of a unary function. */
+ffi::Any ParamOf(const IOp& iop) {
+  auto params = iop->attrs.find("params");
+  if (params == iop->attrs.end()) return ffi::Any(int64_t{0});
+  auto list = (*params).second.cast<ffi::Array<ffi::Any>>();
+  return list.empty() ? ffi::Any(int64_t{0}) : list[0];
+}
+
+double AsDouble(const ffi::Any& value) {
+  if (auto whole = value.as<int64_t>()) return static_cast<double>(*whole);
+  return value.cast<double>();
+}
+
+int64_t AsInt(const ffi::Any& value) {
+  if (auto whole = value.as<int64_t>()) return *whole;
+  return static_cast<int64_t>(value.cast<double>());
+}
+
+/*! \brief One function of floats; y.id -1 for unary ones.  id -1 where there is none. */
+Value FloatOf(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, double param) {
+  bool unary = y.id < 0;
+  if (!(unary ? tiles::HasFloatUnary(name) : tiles::HasFloatBinary(name))) return {-1};
+  bool direct = dtype == "fp32" || (dtype == "fp16" && OfHalf(name));
+  Value a = direct ? x : p.Float(x), b = direct || unary ? y : p.Float(y);
+  double held = RoundFloat(dtype, param);
+  Value made = unary ? UnaryOf(p, name, a, held) : BinaryOf(p, name, a, b);
+  if (name == "isnan" || name == "isinf" || name == "isfinite") return p.Stored(made, "bool");
+  return direct ? made : p.Stored(made, dtype);
+}
+
+std::vector<Tile> TilesOf(Emitter& e, const ISlice& target, const std::vector<ISlice>& sources) {
+  std::vector<Tile> tiles = {e.TileOf(target)};
+  for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));
+  return tiles;
+}
+
+}  // namespace
+
+void EmitUnary(Emitter& e, const IOp& iop) {
+  const std::string dtype(iop->dtype), name(iop->name);
+  const ISlice &target = iop->targets[0], &source = iop->sources[0];
+  if (name == "copy") {
+    Tile to = e.TileOf(target);
+    Copy(e, to, e.TileOf(source), to.box);
+    return;
+  }
+  ffi::Any param = ParamOf(iop);
+  if (IsFloat(dtype)) {
+    Program p(e.arch());
+    Value made = FloatOf(p, name, dtype, p.Input(0, dtype), {-1}, AsDouble(param));
+    if (made.id < 0) RefuseDtype(e, name, dtype);
+    RunProgram(e, p, made, target, {source});
+    return;
+  }
+  if (!IsWhole(dtype) || IntUnary(dtype, name, "y", "x", AsInt(param)).empty()) RefuseDtype(e, name, dtype);
+  std::vector<Tile> tiles = TilesOf(e, target, {source});
+  ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
+    return IntUnary(dtype, name, at[0], at[1], AsInt(param));
+  });
+}
+
+void EmitBinary(Emitter& e, const IOp& iop) {
+  const std::string dtype(iop->dtype), name(iop->name);
+  if (name == "pow" && !IsFloat(dtype)) {
+    e.Refuse("A core of an MLU raises integers to constant powers only.", "unary.pows", "",
+             "run this operator on the host");
+  }
+  if (IsFloat(dtype)) {
+    Program p(e.arch());
+    Value made = FloatOf(p, name, dtype, p.Input(0, dtype), p.Input(1, dtype), 0);
+    if (made.id < 0) RefuseDtype(e, name, dtype);
+    RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1]});
+    return;
+  }
+  if (!IsWhole(dtype) || IntBinary(dtype, name, "z", "x", "y").empty()) RefuseDtype(e, name, dtype);
+  std::vector<Tile> tiles = TilesOf(e, iop->targets[0], {iop->sources[0], iop->sources[1]});
+  ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
+    return IntBinary(dtype, name, at[0], at[1], at[2]);
+  });
+}
+
+void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile& a, const Tile& b) {
+  if (IsFloat(to.dtype)) {
+    Program p(e.arch());
+    Value made = FloatOf(p, name, to.dtype, p.Input(0, to.dtype), p.Input(1, to.dtype), 0);
+    RunOnTiles(e, p, made, {to, a, b}, to.box, true);
+    return;
+  }
+  ScalarLoop(e, {to, a, b}, to.box, [&](const std::vector<std::string>& at) {
+    return IntBinary(to.dtype, name, at[0], at[1], at[2]);
+  });
+}
+
+void ConvertTile(Emitter& e, const Tile& to, const Tile& from, const Box& box, bool spares) {
+  Program p(e.arch());
+  Value x = p.Input(0, from.dtype);
+  Value made = to.dtype == from.dtype ? p.Copy(x) : p.Stored(p.Float(x), to.dtype);
+  RunOnTiles(e, p, made, {to, from}, box, spares);
+}
+
+void EmitCompare(Emitter& e, const IOp& iop) {
+  const std::string dtype(iop->dtype), name(iop->name);
+  if (IsFloat(dtype)) {
+    Program p(e.arch());
+    std::string mode;
+    for (char c : name) mode += static_cast<char>(c - 'a' + 'A');
+    auto seen = [&](int operand) {
+      Value x = p.Input(operand, dtype);
+      return dtype == "bf16" ? p.Float(x) : x;
+    };
+    Value a = seen(0), b = seen(1);
+    RunProgram(e, p, p.Stored(p.Compare(mode, a, b), "bool"), iop->targets[0], {iop->sources[0], iop->sources[1]});
+    return;
+  }
+  static const std::map<std::string, std::string> signs = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"},
+                                                           {"le", "<="}, {"gt", ">"},  {"ge", ">="}};
+  if (!IsWhole(dtype)) RefuseDtype(e, "comparisons", dtype);
+  std::vector<Tile> tiles = TilesOf(e, iop->targets[0], {iop->sources[0], iop->sources[1]});
+  ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
+    return std::vector<std::string>{at[0] + " = " + at[1] + " " + signs.at(name) + " " + at[2] + ";"};
+  });
+}
+
+void EmitSelect(Emitter& e, const IOp& iop) {
+  const std::string dtype(iop->dtype);
+  std::vector<ISlice> sources = {iop->sources[0], iop->sources[1], iop->sources[2]};
+  int64_t bytes = TypeOf(dtype, e.where()).bytes;
+  if (bytes == 2 || bytes == 4) {
+    Program p(e.arch());
+    Value truth = p.Float(p.Input(0, "bool"));
+    RunProgram(e, p, p.Select(truth, p.Input(1, dtype), p.Input(2, dtype)), iop->targets[0], sources);
+    return;
+  }
+  std::vector<Tile> tiles = TilesOf(e, iop->targets[0], sources);
+  ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
+    return std::vector<std::string>{at[0] + " = " + at[1] + " ? " + at[2] + " : " + at[3] + ";"};
+  });
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file indexed.cc
+ * \brief gather and scatter: a copy for each row, or each element, whose number scalar code reads.
+ */
+#include "api.h"
+#include "copy.h"
+#include "fill.h"
+#include "ops.h"
+#include "run.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+namespace {
+
+/*! \brief A row, or an element, of a tile at a number that only the run knows. */
+Tile RowAt(const Tile& tile, const std::string& number) {
+  Tile row = tile;
+  // the text of the start; regions are taken from the whole tile
+  row.tensor = tile.tensor + " + " + number + " * " + std::to_string(tile.row_stride);
+  row.rows = 1;
+  return row;
+}
+
+/*! \brief Loops over the box of the index with a copy inside; a copy waits until it is done. */
+void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table, bool to_table,
+             const ffi::Any* pad) {
+  std::string row = e.Fresh("i"), col = e.Fresh("j"), at = e.Fresh("at");
+  bool each = index.cols > 1;
+  Tile part = RowAt(moved, row), found = RowAt(table, at);
+  if (each) {
+    part.tensor += " + " + col + " * " + std::to_string(moved.col_stride);
+    part.cols = 1;
+    found.cols = 1;
+  }
+  Box box = Box::Of(1, part.cols);
+  if (!each) {
+    box.col_begin = moved.box.col_begin;
+    box.col_end = moved.box.col_end;
+  }
+  part.box = found.box = box;
+  const Tile &to = to_table ? found : part, &from = to_table ? part : found;
+  bool on_chip = to.memory == kNram && from.memory == kNram;
+  std::vector<std::string> copy, lines;
+  if (on_chip) {
+    // elements by scalar code: copies within NRAM have an alignment that rows need not have
+    std::string k = e.Fresh("k");
+    copy = Looped(k, box.col_begin.text, box.col_end.text,
+                  {"*(" + e.At(to, k + " * " + std::to_string(to.col_stride)) + ") = *(" +
+                   e.At(from, k + " * " + std::to_string(from.col_stride)) + ");"});
+  } else {
+    copy = CopyLines(e, to, from, box, "__memcpy");
+  }
+  lines.push_back("const int64_t " + at + " = " + e.Element(index, row, each ? col : "0") + ";");
+  lines.push_back("if (0 <= " + at + " && " + at + " < " + std::to_string(table.rows) + ") {");
+  for (const std::string& line : copy) lines.push_back("  " + line);
+  if (pad != nullptr) {
+    lines.emplace_back("} else {");
+    std::string k = e.Fresh("k");
+    std::string value = e.Literal(part.dtype, *pad);
+    for (const std::string& line :
+         Looped(k, box.col_begin.text, box.col_end.text,
+                {"*(" + e.At(part, k + " * " + std::to_string(part.col_stride)) + ") = " + value + ";"})) {
+      lines.push_back("  " + line);
+    }
+  }
+  lines.emplace_back("}");
+  if (each) lines = Looped(col, moved.box.col_begin.text, moved.box.col_end.text, lines);
+  lines = Looped(row, moved.box.row_begin.text, moved.box.row_end.text, lines);
+  e.Do("S", lines, {to_table ? Reads(moved) : Writes(moved), Reads(index), to_table ? Writes(table) : Reads(table)});
+}
+
+}  // namespace
+
+void EmitGather(Emitter& e, const IOp& iop) {
+  auto attr = iop->attrs.find("pad");
+  ffi::Any pad = attr == iop->attrs.end() ? ffi::Any(int64_t{0}) : (*attr).second;
+  Indexed(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[1]), e.TileOf(iop->sources[0]), false, &pad);
+}
+
+void EmitScatter(Emitter& e, const IOp& iop) {
+  Indexed(e, e.TileOf(iop->sources[0]), e.TileOf(iop->sources[1]), e.TileOf(iop->targets[0]), true, nullptr);
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file program.cc
+ * \brief What vector functions of BANG C must compose: rounding, selection by masks, division, e^x.
+ */
+#include "program.h"
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "../tiles/functions.h"
+#include "api.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+namespace {
+
+constexpr double kLn2 = 0.69314718055994530942;
+// added to a float below 2^22 it leaves no bits behind the point
+constexpr double kShifter = 12582912.0;
+// beyond it every float is whole
+constexpr double kWhole = 8388608.0;
+
+std::string Lower(const std::string& mode) {
+  std::string text;
+  for (char c : mode) text += static_cast<char>(c - 'A' + 'a');
+  return text;
+}
+
+/*! \brief Suffix of a conversion by a rounding mode. */
+std::string Suffix(const std::string& mode) {
+  static const std::map<std::string, std::string> table = {{"RINT", "rn"},  {"FLOOR", "dn"}, {"CEIL", "up"},
+                                                           {"TRUNC", "tz"}, {"ROUND", "rd"}, {"", "rn"}};
+  return table.at(mode);
+}
+
+}  // namespace
+
+Value Program::Plain(const std::string& api, const std::string& dtype, std::initializer_list<Value> args) {
+  Step step;
+  step.api = api;
+  step.dtype = dtype;
+  for (Value arg : args) step.args.push_back(arg.id);
+  step.per = steps_[step.args[0]].per;
+  return Append(step);
+}
+
+Value Program::WithNumber(const std::string& api, Value x, const std::string& literal) {
+  Step step;
+  step.form = Step::Form::kScalar;
+  step.api = api;
+  step.dtype = DtypeOf(x);
+  step.args = {x.id};
+  step.literal = literal;
+  step.per = steps_[x.id].per;
+  return Append(step);
+}
+
+Value Program::Nearest(Value x) { return Adds(Adds(x, kShifter), -kShifter); }
+
+Value Program::Apply(const std::string& api, Value x) {
+  const std::string dtype = DtypeOf(x);
+  if (api == "Exp") return Exp(*this, x);
+  if (api == "Ln") return Muls(Plain("log2", dtype, {x}), kLn2);
+  if (api == "Sqrt") return Plain("sqrt", dtype, {x});
+  if (api == "Not") return Plain("bnot", dtype, {x});
+  if (api == "Abs") {
+    // the sign bit taken away
+    bool half = ElementBytes(dtype) == 2;
+    Value bits = View(x, half ? "int16" : "int32");
+    return View(WithNumber("band_scalar", bits, half ? "static_cast<int16_t>(0x7fff)" : "0x7fffffff"), dtype);
+  }
+  return Plain(api, dtype, {x});
+}
+
+Value Program::Apply(const std::string& api, Value x, Value y) {
+  static const std::map<std::string, std::string> names = {
+      {"Add", "add"}, {"Sub", "sub"}, {"Mul", "mul"}, {"Max", "nan_maximum"}, {"Min", "nan_minimum"}};
+  const std::string dtype = DtypeOf(x);
+  TVM_FFI_CHECK(dtype == DtypeOf(y), InternalError) << api << " of " << dtype << " and " << DtypeOf(y);
+  auto found = names.find(api);
+  if (found != names.end()) return Plain(found->second, dtype, {x, y});
+  if (api == "Div" && Table().Has("__bang_div", "count", arch_)) return Plain("div", dtype, {x, y});
+  // within 2 ULP, but not to the last bit: quotients that must be whole are corrected by who needs them
+  if (api == "Div") return Mul(x, Plain("recip", dtype, {y}));
+  return Plain(api, dtype, {x, y});
+}
+
+Value Program::Scalar(const std::string& api, Value x, double number) {
+  const std::string dtype = DtypeOf(x), literal = Literal(number, ElementType(dtype));
+  if (api == "Adds") return WithNumber("add_scalar", x, literal);
+  if (api == "Muls") return WithNumber("mul_scalar", x, literal);
+  // the functions with a number do not say that they keep NaN
+  if (api == "Maxs") return Max(x, Fill(dtype, literal));
+  if (api == "Mins") return Min(x, Fill(dtype, literal));
+  // one of the two sides is 0
+  if (api == "LeakyRelu") return Add(Maxs(x, 0), Muls(Mins(x, 0), number));
+  return WithNumber(api, x, literal);
+}
+
+Value Program::Float(Value x) {
+  const std::string dtype = DtypeOf(x);
+  if (dtype == "fp32") return x;
+  Step step;
+  step.form = Step::Form::kCast;
+  step.dtype = "fp32";
+  step.args = {x.id};
+  if (dtype == "fp16") step.api = "half2float";
+  if (dtype == "bf16") step.api = "bfloat162float";
+  if (dtype == "int32") step.api = "int322float_rn";
+  if (dtype == "int16") step.api = "int162float";
+  if (dtype == "int8") step.api = "int82float";
+  if (dtype == "bool" || dtype == "uint8") {
+    Value made = Float(View(x, "int8"));
+    // the upper half was taken as below zero
+    return dtype == "bool" ? made : Add(made, Muls(Compare("LT", made, 0.0), 256));
+  }
+  TVM_FFI_CHECK(!step.api.empty(), InternalError) << dtype << " as fp32";
+  return Append(step);
+}
+
+Value Program::Stored(Value x, const std::string& dtype) {
+  if (dtype == "uint8") return View(Stored(Add(x, Muls(Compare("GE", x, 128.0), -256)), "int8"), dtype);
+  if (dtype == "bool") return View(Stored(x, "int8"), dtype);
+  return Cast(x, dtype, dtype == "fp16" || dtype == "bf16" || dtype == "int32" ? "RINT" : "TRUNC");
+}
+
+Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) {
+  const std::string from = DtypeOf(x);
+  if (from != "fp32") return dtype == "fp32" ? Float(x) : Cast(Float(x), dtype, mode);
+  if (dtype == "fp32") {
+    // whole numbers of 32 bits and back; what is larger has no fraction
+    Value whole = Float(Cast(x, "int32", mode));
+    return Select(Compare("LT", Apply("Abs", x), kWhole), whole, x);
+  }
+  static const std::map<std::string, std::string> names = {{"fp16", "float2half_"},
+                                                           {"bf16", "float2bfloat16_"},
+                                                           {"int32", "float2int32_"},
+                                                           {"int16", "float2int16_"},
+                                                           {"int8", "float2int8_"}};
+  Step step;
+  step.form = Step::Form::kCast;
+  step.api = names.at(dtype) + Suffix(mode);
+  step.dtype = dtype;
+  step.args = {x.id};
+  return Append(step);
+}
+
+Value Program::Compare(const std::string& mode, Value x, Value y) {
+  return Float(Plain(Lower(mode), DtypeOf(x), {x, y}));
+}
+
+Value Program::Compare(const std::string& mode, Value x, double number) {
+  const std::string dtype = DtypeOf(x);
+  return Float(WithNumber(Lower(mode) + "_scalar", x, Literal(number, ElementType(dtype))));
+}
+
+Value Program::Mask(Value truth, int64_t bytes) {
+  auto known = masks_.find({truth.id, bytes});
+  if (known != masks_.end()) return known->second;
+  Value minus = WithNumber("mul_scalar", truth, "-1.0f");
+  Value mask = bytes == 4 ? Cast(minus, "int32", "TRUNC") : Cast(minus, "int16", "TRUNC");
+  masks_[{truth.id, bytes}] = mask;
+  return mask;
+}
+
+Value Program::Select(Value bits, Value x, Value y) {
+  const std::string own = DtypeOf(x);
+  int64_t bytes = ElementBytes(own);
+  const std::string word = bytes == 4 ? "int32" : "int16";
+  TVM_FFI_CHECK(bytes == 2 || bytes == 4, InternalError) << "a selection of " << own;
+  // y where the mask is 0: y ^ ((x ^ y) & mask)
+  Value a = View(x, word), b = View(y, word);
+  Value apart = Plain("bxor", word, {a, b});
+  Value taken = Plain("band", word, {apart, Mask(bits, bytes)});
+  return View(Plain("bxor", word, {taken, b}), own);
+}
+
+Value Program::Select(Value bits, Value x, double number) {
+  const std::string own = DtypeOf(x);
+  if (number == 0 && !std::signbit(number)) {
+    const std::string word = ElementBytes(own) == 4 ? "int32" : "int16";
+    return View(Plain("band", word, {View(x, word), Mask(bits, ElementBytes(own))}), own);
+  }
+  return Select(bits, x, Fill(own, Literal(number, ElementType(own))));
+}
+
+Value Program::Copy(Value x) {
+  const std::string own = DtypeOf(x), word = ElementBytes(own) >= 4 ? "int32" : "int16";
+  Value seen = View(x, word);
+  return View(Plain("bor", word, {seen, seen}), own);
+}
+
+Value Program::Bits(const std::string& api, Value x, Value y) {
+  const std::string own = DtypeOf(x), word = ElementBytes(own) >= 4 ? "int32" : "int16";
+  return View(Plain("b" + Lower(std::string(1, api[0])) + api.substr(1), word, {View(x, word), View(y, word)}), own);
+}
+
+// a power of two has no error; two factors since n may exceed what one float has
+Value Program::TimesPowerOfTwo(Value x, Value n) {
+  Value half = Nearest(Muls(n, 0.5)), rest = Sub(n, half);
+  return Mul(Mul(x, Plain("pow2", "fp32", {half})), Plain("pow2", "fp32", {rest}));
+}
+
+void Program::SplitFloat(Value x, Value* e, Value* m) {
+  Value bits = View(x, "int32");
+  // at most eight bits of the exponent are left: the conversion is exact
+  *e = Muls(Float(WithNumber("band_scalar", bits, "0x7f800000")), std::ldexp(1.0, -23));
+  Value fraction = WithNumber("band_scalar", bits, "0x007fffff");
+  *m = View(WithNumber("bor_scalar", fraction, "0x3f800000"), "fp32");
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file program.h
+ * \brief Elementwise programs of BANG C: what its vector functions are called, and what they must compose.
+ *
+ * Steps are named without `__bang_`.  A truth is a fp32 number, 1 or 0.  Vectors hold fp32 and fp16; bits are those of
+ * int32 and int16; other dtypes are converted.
+ */
+#ifndef UIR_CODEGEN_BANG_PROGRAM_H_
+#define UIR_CODEGEN_BANG_PROGRAM_H_
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "../tiles/program.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+using tiles::Step;
+using tiles::Value;
+
+/*! \brief A program of the functions of one architecture. */
+class Program : public tiles::Program {
+ public:
+  explicit Program(int64_t arch) : arch_(std::to_string(arch)) {}
+
+  Value Apply(const std::string& api, Value x) override;
+  Value Apply(const std::string& api, Value x, Value y) override;
+  Value Scalar(const std::string& api, Value x, double number) override;
+  Value Cast(Value x, const std::string& dtype, const std::string& mode) override;
+  Value Compare(const std::string& mode, Value x, Value y) override;
+  Value Compare(const std::string& mode, Value x, double number) override;
+  Value Select(Value bits, Value x, Value y) override;
+  Value Select(Value bits, Value x, double number) override;
+  Value Copy(Value x) override;
+  Value Bits(const std::string& api, Value x, Value y) override;
+  Value TimesPowerOfTwo(Value x, Value n) override;
+  void SplitFloat(Value x, Value* e, Value* m) override;
+
+  /*! \brief A vector function with one name: `__bang_<api>(dst, args...)`. */
+  Value Plain(const std::string& api, const std::string& dtype, std::initializer_list<Value> args);
+  /*! \brief `__bang_<api>(dst, x, literal)`. */
+  Value WithNumber(const std::string& api, Value x, const std::string& literal);
+  /*! \brief The nearest whole number of |x| < 2^22, halves to even. */
+  Value Nearest(Value x);
+  /*! \brief Any dtype of up to 32 bits as fp32 (of an int32 the nearest). */
+  Value Float(Value x);
+  /*! \brief A whole fp32 number within a dtype's range, or any for floats, as that dtype. */
+  Value Stored(Value x, const std::string& dtype);
+
+ private:
+  /*! \brief All bits of a word of `bytes` where the truth is 1, none where it is 0. */
+  Value Mask(Value truth, int64_t bytes);
+
+  std::string arch_;
+  std::map<std::pair<int, int64_t>, Value> masks_;
+};
+
+/*! \brief e^x: the whole powers of two apart from the rest, which is reduced in two floats; error within 3 ULP. */
+Value Exp(Program& p, Value x);
+
+/*! \brief A unary or binary function of fp32: this device's own forms, else those of tiles/functions.h. */
+Value UnaryOf(Program& p, const std::string& name, Value x, double param);
+Value BinaryOf(Program& p, const std::string& name, Value x, Value y);
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_PROGRAM_H_

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file run.h
+ * \brief Printing an elementwise program over tiles in NRAM.
+ */
+#ifndef UIR_CODEGEN_BANG_RUN_H_
+#define UIR_CODEGEN_BANG_RUN_H_
+
+#include <string>
+#include <vector>
+
+#include "emitter.h"
+#include "program.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+/*!
+ * \brief Prints a program over the target's valid box, as one instruction.
+ * \param result What goes to the target, of its dtype.
+ * \param sources The operands that inputs name; of the target's shape.
+ *
+ * Tiles that lie alike are one run of elements, others go row by row; where elements of rows lie apart they are
+ * brought together first.  Steps between the first and the last have work buffers, which runs are cut for.
+ */
+void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
+                const std::vector<ISlice>& sources);
+
+/*! \brief The same over tiles, the target's first; `spares`: what lies outside of the box must stay. */
+void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Tile> tiles, const Box& box,
+                bool spares);
+
+/*! \brief `(type *)(address)`, or the address where the type is that of the tile. */
+std::string Typed(const std::string& address, const std::string& own, const std::string& wanted);
+
+/*! \brief Lines indented under a loop `for (int32_t i = from; i < to; ++i)`, or themselves where it runs once. */
+std::vector<std::string> Looped(const std::string& var, const std::string& from, const std::string& to,
+                                const std::vector<std::string>& lines);
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_RUN_H_

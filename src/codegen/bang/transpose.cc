@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file transpose.cc
+ * \brief Transpositions of dense tiles by the vector function, of others by copies of elements.
+ */
+#include "transpose.h"
+
+#include "api.h"
+#include "copy.h"
+#include "ops.h"
+#include "run.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+void TransposeTile(Emitter& e, const Tile& to, const Tile& from) {
+  bool whole = to.box.Whole(to.rows, to.cols) && to.Dense() && from.Dense();
+  if (!whole || to.bytes == 8 || to.memory != kNram || from.memory != kNram) {
+    Copy(e, to, from.Turned(), to.box);
+    return;
+  }
+  std::string type = to.bytes == 4 ? "int32_t" : to.bytes == 2 ? "int16_t" : "int8_t";
+  std::string own = ElementType(to.dtype);
+  e.Do("COMPUTE",
+       Table().Call(e.where(), "__bang_transpose", "count", {type},
+                    {Typed(e.At(to), own, type), Typed(e.At(from), own, type), std::to_string(from.rows),
+                     std::to_string(from.cols)},
+                    std::to_string(e.arch())) +
+           ";",
+       {Writes(to), Reads(from)});
+}
+
+void EmitTranspose(Emitter& e, const IOp& iop) {
+  Tile to = e.TileOf(iop->targets[0]), from = e.TileOf(iop->sources[0]);
+  // what nobody reads outside of the box may be turned with the rest
+  if (!e.SparesOutside(iop->targets[0])) to.box = Box::Of(to.rows, to.cols);
+  TransposeTile(e, to, from);
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
