@@ -63,6 +63,7 @@ class GuardedPrinter {
     if (IsMeeting(node)) {
       Flush();
       for (const std::string& line : node.instruction.lines) out_.Line(line);
+      headed_ = false;
     } else if (IsMemoryCore(node)) {
       Run(true).push_back(node);
     } else if (node.kind == Node::Kind::kLoop && Shared(node)) {
@@ -75,6 +76,7 @@ class GuardedPrinter {
       Flush();
       out_.Blank();
       out_.Comment(node.text);
+      headed_ = true;
       for (const Node& inner : node.body) One(inner);
     } else if (node.kind == Node::Kind::kPlain) {
       Flush();
@@ -100,6 +102,8 @@ class GuardedPrinter {
       tiles::PrintTree(run, sync_line_, &out_);
       return;
     }
+    if (!headed_) out_.Blank();
+    headed_ = false;
     out_.Open(memory_core_ ? "if (__is_mpu())" : "if (__is_ipu())");
     tiles::PrintTree(run, sync_line_, &out_);
     out_.Close();
@@ -109,6 +113,8 @@ class GuardedPrinter {
   Printer& out_;
   std::vector<Node> run_;
   bool memory_core_ = false;
+  /*! \brief A paragraph's comment has just been printed. */
+  bool headed_ = false;
 };
 
 }  // namespace

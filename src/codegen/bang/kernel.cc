@@ -85,6 +85,24 @@ std::string SyncLine(const pipes::Sync& sync) {
   return Table().Call("", name, "plain", {}, {}) + ";";
 }
 
+bool IsDrain(const pipes::Node& node) {
+  return node.kind == pipes::Node::Kind::kSync && node.sync.kind == pipes::Sync::Kind::kBarrier;
+}
+
+/*! \brief Waits for several pipes that stand together become one for all. */
+std::vector<pipes::Node> JoinDrains(std::vector<pipes::Node> body) {
+  std::vector<pipes::Node> joined;
+  for (pipes::Node& node : body) {
+    node.body = JoinDrains(std::move(node.body));
+    if (IsDrain(node) && !joined.empty() && IsDrain(joined.back())) {
+      joined.back().sync.from.clear();
+    } else {
+      joined.push_back(std::move(node));
+    }
+  }
+  return joined;
+}
+
 std::string Declaration(const Pointer& pointer) {
   std::string start =
       pointer.begin == 0 ? pointer.memory : "(" + pointer.memory + " + " + std::to_string(pointer.begin) + ")";
@@ -155,6 +173,7 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
                    "schedule it with map_to_units(..., num_units=" + std::to_string(graph->hardware->num_units) + ")");
     }
     pipes::Plan planned = pipes::PlanSyncs(body, pipes::VocabularyOf("bang"), where);
+    planned.body = JoinDrains(std::move(planned.body));
     std::set<std::string> used, written;
     for (const Use& use : plan.uses()) {
       used.insert(use.pointer());
@@ -174,7 +193,8 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
     Printer out;
     out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
     if (cluster && !shares) out.Line("if (__is_mpu()) return;");
-    out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = taskId;");
+    std::string first = "__is_mpu() ? taskIdY * " + std::to_string(kernel.units) + " : ";
+    out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + (walker.memory_core() ? first : "") + "taskId;");
     for (const Pointer& pointer : e.pointers()) out.Line(Declaration(pointer));
     if (shares) {
       PrintGuarded(planned.body, SyncLine, &out);

@@ -3,6 +3,8 @@
 
 #include <tvm/ffi/error.h>
 
+#include <optional>
+
 #include "../pipes/plan.h"
 #include "api.h"
 #include "copy.h"
@@ -33,6 +35,38 @@ bool OfUnit(const ISlice& slice, int64_t units) {
   auto bound = [units](const ffi::Optional<Affine>& one) { return one && OfUnit(one.value(), units); };
   return OfUnit(slice->offset, units) || bound(slice->row_begin) || bound(slice->row_end) || bound(slice->col_begin) ||
          bound(slice->col_end);
+}
+
+/*! \brief By how much an offset grows from one unit of a cluster to the next, where that is the same for all. */
+std::optional<int64_t> PerUnit(const Affine& offset, int64_t units) {
+  int64_t step = 0;
+  for (const Term& term : offset->terms) {
+    if (!term->inner) {
+      if (term->var == "pid") step += term->coeff;
+      continue;
+    }
+    Affine inner = term->inner.value().as_or_throw<Affine>();
+    bool own = inner->constant == 0 && inner->terms.size() == 1 && !inner->terms[0]->inner &&
+               inner->terms[0]->var == "pid" && inner->terms[0]->coeff == 1;
+    if (own && term->kind == "mod" && term->divisor == units) {
+      step += term->coeff;
+    } else if (!(own && term->kind == "floordiv" && term->divisor % units == 0) && OfUnit(inner, units)) {
+      return std::nullopt;
+    }
+  }
+  return step;
+}
+
+/*! \brief The runs of all units as the rows of one tile; false where a unit's elements are no run, or not all valid. */
+bool Joined(Tile* tile, int64_t units) {
+  std::optional<int64_t> step = PerUnit(tile->offset, units);
+  if (!step || !tile->Dense() || !tile->box.Whole(tile->rows, tile->cols)) return false;
+  tile->cols *= tile->rows;
+  tile->rows = units;
+  tile->row_stride = *step;
+  tile->col_stride = 1;
+  tile->box = Box::Of(tile->rows, tile->cols);
+  return true;
 }
 
 /*! \brief The tree with all work of the unit on one pipe: what is left to order is between it and the memory core. */
@@ -73,26 +107,26 @@ void EmitMemoryCoreMove(Emitter& e, const IOp& iop) {
   bool each = OfUnit(target, units) || OfUnit(source, units);
   std::vector<pipes::Region> regions;
   std::vector<std::string> lines = e.Apart([&] {
-    Tile to = e.TileOf(target), from = e.TileOf(source);
+    Tile to = e.TileOf(target), from = e.TileOf(source), all_to = to, all_from = from;
     Box box = Both(e, to.box, from.box);
-    for (const std::string& line : CopyLines(e, to, from, box, "__memcpy")) e.Plain(line);
     regions = {from.Around(box).Region(false), to.Around(box).Region(true)};
+    if (each && Joined(&all_to, units) && Joined(&all_from, units)) {
+      each = false;
+      to = all_to;
+      from = all_from;
+      box = to.box;
+    }
+    for (const std::string& line : CopyLines(e, to, from, box, "__memcpy")) e.Plain(line);
   });
-  std::string pid = e.Text(Affine::Var("pid")), first = "taskIdY * " + std::to_string(units);
-  std::vector<std::string> text;
   if (each) {
-    std::string core = e.Fresh("core");
-    text.push_back("for (int32_t " + core + " = 0; " + core + " < " + std::to_string(units) + "; ++" + core + ") {");
-    text.push_back("  const int32_t " + pid + " = " + first + " + " + core + ";");
-  } else {
-    text.push_back("{");
-    text.push_back("  const int32_t " + pid + " = " + first + ";");
+    std::string pid = e.Text(Affine::Var("pid")), core = e.Fresh("core");
+    for (std::string& line : lines) line = "  " + line;
+    lines.insert(lines.begin(),
+                 {"for (int32_t " + core + " = 0; " + core + " < " + std::to_string(units) + "; ++" + core + ") {",
+                  "  const int32_t " + pid + " = taskIdY * " + std::to_string(units) + " + " + core + ";"});
+    lines.push_back("}");
   }
-  for (const std::string& line : lines) text.push_back("  " + line);
-  text.push_back("}");
-  bool names_pid = false;
-  for (const std::string& line : lines) names_pid = names_pid || line.find(pid) != std::string::npos;
-  e.Do(kMemoryCore, names_pid ? text : lines, regions);
+  e.Do(kMemoryCore, lines, regions);
 }
 
 bool MeetingsSuffice(const std::vector<pipes::Node>& body, const std::string& where) {

@@ -8,7 +8,7 @@
  * copies between GDRAM and SRAM are done by the MPU alone, all other work by the four IPU cores alone.
  * `__sync_cluster()` waits for all five, so that the MPU must reach every one.  The printer says so in the text:
  * the copies stand in `if (__is_mpu())`, paragraphs of units in `if (__is_ipu())`, barriers outside of both.  The MPU
- * has no pid: it goes over the units of the cluster.
+ * has no pid: it takes that of the cluster's first unit, and goes over the units where their pieces do not make one.
  *
  * A copy of the MPU blocks it until it is done.  To its unit nothing but `__sync_cluster()` says when that is; where
  * the graph has none between the copy and what depends on it, the printer adds it.
