@@ -7,6 +7,7 @@
 
 #include "api.h"
 #include "copy.h"
+#include "group.h"
 #include "ops.h"
 #include "run.h"
 #include "scalar_loop.h"
@@ -50,11 +51,10 @@ void BroadcastTile(Emitter& e, const Tile& to, const Tile& from, const std::stri
   } else if (begin.text != "0") {
     count = end.text + " - (" + begin.text + ")";
   }
-  std::string value = own == type ? e.Element(from, row, "0")
-                                  : "*(" + type + " *)&" + e.Element(from, row, "0");
-  std::string more = to.rows == 1 ? begin.text
-                                  : row + " * " + std::to_string(to.row_stride) +
-                                        (begin.text == "0" ? "" : " + " + begin.text);
+  std::string value = own == type ? e.Element(from, row, "0") : "*(" + type + " *)&" + e.Element(from, row, "0");
+  std::string more = to.rows == 1
+                         ? begin.text
+                         : row + " * " + std::to_string(to.row_stride) + (begin.text == "0" ? "" : " + " + begin.text);
   std::vector<std::string> lines = {Table().Call(e.where(), "__bang_write_value", "count", {type},
                                                  {e.At(to, more), count, value}, std::to_string(e.arch())) +
                                     ";"};
@@ -64,6 +64,7 @@ void BroadcastTile(Emitter& e, const Tile& to, const Tile& from, const std::stri
 }
 
 void EmitBroadcast(Emitter& e, const IOp& iop) {
+  if (IsGroupForm(iop)) return EmitGroupBroadcast(e, iop);
   BroadcastTile(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[0]),
                 std::string(iop->attrs.at("axis").cast<ffi::String>()));
 }

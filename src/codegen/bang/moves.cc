@@ -10,6 +10,7 @@
 #include "fill.h"
 #include "memory_core.h"
 #include "ops.h"
+#include "transpose.h"
 
 namespace uir {
 namespace codegen {
@@ -30,12 +31,49 @@ bool SameBytes(const Tile& a, const Tile& b) {
          cols;
 }
 
+/*! \brief Whether a tile lies the other way round: its columns step by more than one element, its rows by one. */
+bool LiesTurned(const Tile& tile) {
+  return tile.rows > 1 && tile.cols > 1 && tile.row_stride == 1 && tile.col_stride > 1;
+}
+
+/*!
+ * \brief A copy between NRAM and another memory in which that one's side lies the other way round: its rows are copied
+ * whole, and turned in NRAM.
+ * \return Whether it was done.
+ */
+bool CopyTurned(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
+  bool load = to.memory == kNram;
+  const Tile& far = load ? from : to;
+  const Tile& near = load ? to : from;
+  int64_t need = 3 * to.rows * to.cols * to.bytes;
+  if (!LiesTurned(far) || !near.RowsDense() || to.bytes == 8 || e.FreeBytes() < need) return false;
+  Tile work = e.Work(to.dtype, to.cols, to.rows);
+  work.box = tiles::Turned(box);
+  Tile rows = work;
+  rows.box = Box::Of(work.rows, work.cols);
+  auto whole = [&](const Tile& tile) { return tile.Dense() && box.Whole(tile.rows, tile.cols); };
+  // only whole tiles are turned at once: others by way of one
+  Tile turned = near;
+  if (!whole(near)) turned = e.Work(to.dtype, to.rows, to.cols);
+  turned.box = Box::Of(to.rows, to.cols);
+  if (load) {
+    Copy(e, work, from.Turned(), work.box);
+    TransposeTile(e, turned, rows);
+    if (!whole(near)) Copy(e, to, turned, box);
+  } else {
+    if (!whole(near)) Copy(e, turned, from, box);
+    TransposeTile(e, rows, turned);
+    Copy(e, to.Turned(), work, work.box);
+  }
+  return true;
+}
+
 /*! \brief The tile's elements with its box, those outside of `from`'s box set to the pad. */
 void Padded(Emitter& e, const Tile& to, const Tile& from, const Box& box, const ffi::Any& pad) {
   Tile filled = to;
   filled.box = to.box;
   FillTile(e, filled, pad, tiles::OutsideText(to, box));
-  Copy(e, to, from, box);
+  if (!CopyTurned(e, to, from, box)) Copy(e, to, from, box);
 }
 
 /*! \brief By way of NRAM, as many rows at a time as it has room for. */
@@ -84,6 +122,7 @@ void EmitMove(Emitter& e, const IOp& iop) {
   bool in_nram = to.memory == kNram, from_nram = from.memory == kNram;
   // the source may have lent its bytes to the target
   if (!padded && SameBytes(to, from)) return;
+  if (!padded && in_nram != from_nram && CopyTurned(e, to, from, box)) return;
   if (!padded && (in_nram || from_nram) && !Share(to, from)) return Copy(e, to, from, box);
   if (padded && in_nram && !Share(to, from)) return Padded(e, to, from, box, *pad);
   if (!padded && !in_nram && !from_nram && to.memory != kSram && from.memory != kSram) return Copy(e, to, from, box);

@@ -14,6 +14,7 @@
 #include "elementwise.h"
 #include "fill.h"
 #include "functions_int.h"
+#include "group.h"
 #include "ops.h"
 #include "run.h"
 #include "scalar_loop.h"
@@ -114,8 +115,7 @@ void ReduceRows(Emitter& e, const Tile& to, const Tile& from, const std::string&
     if (n > 1 && cols > 1) {
       e.Do("COMPUTE",
            Table().Call(e.where(), "__bang_transpose", "count", {"float"},
-                        {e.At(turned), e.At(work), std::to_string(n), std::to_string(cols)},
-                        std::to_string(e.arch())) +
+                        {e.At(turned), e.At(work), std::to_string(n), std::to_string(cols)}, std::to_string(e.arch())) +
                ";",
            {Reads(work), Writes(turned)});
       folded = turned;
@@ -142,15 +142,15 @@ void ReduceWhole(Emitter& e, const Tile& to, const Tile& from, const std::string
   const ScalarType& type = TypeOf(to.dtype);
   int64_t low = LowestInt(type.kind, type.bytes);
   uint64_t high = HighestInt(type.kind, type.bytes);
-  std::string start = op == "add" ? "0" : op == "mul" ? "1"
+  std::string start = op == "add"   ? "0"
+                      : op == "mul" ? "1"
                       : op == "max" ? ElementIntLiteral(low, "int64_t")
                                     : ElementIntLiteral(static_cast<int64_t>(high), "uint64_t");
   std::string outer = e.Fresh("i"), inner = e.Fresh("j"), sum = e.Fresh("sum"), stored = type.stored;
   std::string element = rows ? e.Element(from, outer, inner) : e.Element(from, inner, outer);
   std::vector<std::string> step = IntBinary(to.dtype, op, sum, sum, element);
   if (step.empty()) {
-    e.Refuse("A core of an MLU cannot reduce " + to.dtype + " by " + op + ".", "", "",
-             "run this operator on the host");
+    e.Refuse("A core of an MLU cannot reduce " + to.dtype + " by " + op + ".", "", "", "run this operator on the host");
   }
   const Bound& begin = rows ? from.box.col_begin : from.box.row_begin;
   const Bound& end = rows ? from.box.col_end : from.box.row_end;
@@ -182,6 +182,7 @@ void ReduceTile(Emitter& e, const Tile& to, const Tile& from, const std::string&
 }
 
 void EmitReduce(Emitter& e, const IOp& iop) {
+  if (IsGroupForm(iop)) return EmitGroupReduce(e, iop);
   ReduceTile(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[0]), std::string(iop->name),
              std::string(iop->attrs.at("axis").cast<ffi::String>()));
 }
