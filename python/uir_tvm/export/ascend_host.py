@@ -9,23 +9,18 @@ the runtime and of the operator library (``libuir_acl.so``), which check what th
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import pathlib
 import re
-import subprocess
-from collections.abc import Sequence
 
 import attrs
 
 from .. import hardware
 from ..device import ascend
-from ..device.text_model import compiler
 from ..device.text_model import library as model_library
-from ..errors import ToolchainError
 from ..target.device_kernel import describe_device
 from .render import render, template
+from .stand_in import build_program
 
 #: What a block is, by the vendor's name of the kernel's type.
 CORES = {
@@ -34,10 +29,6 @@ CORES = {
     "MIX_AIC_1_1": "mix_1_1",
     "MIX_AIC_1_2": "mix_1_2",
 }
-#: How files are compiled, by the end of their names; C of the host is TVM's, with warnings.
-FLAGS = {".cpp": ("-std=c++17", "-O1", "-Wall", "-Wextra", "-Werror"), ".c": ("-x", "c", "-std=c11", "-O1")}
-#: Seconds that a compilation may take.
-LIMIT = 600
 
 
 @attrs.frozen
@@ -83,30 +74,15 @@ def build(
         There is no C++ compiler, or it refuses a file.
     """
     project, folder = pathlib.Path(project), pathlib.Path(folder)
-    kept = folder if objects is None else pathlib.Path(objects)
-    for needed in (folder, kept):
-        needed.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     device = _device((project / "CMakeLists.txt").read_text())
-    sources = sorted((*project.glob("*.cpp"), *project.glob("host/*.c")))
+    stubs = []
     for file in sorted((project / "kernels").glob("*.cpp")):
         text = file.read_text()
-        sources.append(_stub(folder, Kernel.of(text), ascend.compile(text), device))
-    headers = sorted((*project.glob("*.h"), *folder.glob("*.h")))
-    includes = [f"-I{path}" for path in (project, folder, ascend.headers())]
-    made = []
-    for source in sources:
-        text = "".join(file.read_text() for file in (source, *headers))
-        key = hashlib.sha256(text.encode()).hexdigest()[:32]
-        made.append(kept / f"{source.stem}-{key}.o")
-        if not made[-1].is_file():
-            partial = made[-1].with_suffix(f".{os.getpid()}.o")
-            _run([compiler(), *FLAGS[source.suffix], *includes, "-c", "-o", partial, source])
-            partial.rename(made[-1])
+        stubs.append(_stub(folder, Kernel.of(text), ascend.compile(text), device))
     libraries = model_library().parent
-    program = folder / "model"
     links = [f"-L{libraries}", "-luir_acl", "-luir_device", f"-Wl,-rpath,{libraries}"]
-    _run([compiler(), "-o", program, *made, *links])
-    return program
+    return build_program(project, folder, stubs, ascend.headers(), links, objects)
 
 
 def _device(cmake: str) -> str:
@@ -145,21 +121,3 @@ def _stub(folder: pathlib.Path, kernel: Kernel, compiled: pathlib.Path, device: 
         )
     )
     return source
-
-
-def _run(command: Sequence[str | pathlib.Path]) -> None:
-    try:
-        done = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=LIMIT)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise ToolchainError(
-            "The project cannot be compiled for the host model.",
-            need="a C++17 compiler",
-            limit=str(error),
-            remedy="install g++, or set CXX",
-        ) from error
-    if done.returncode:
-        raise ToolchainError(
-            "The compiler refuses a file of the project.",
-            limit=f"{command[0]} ended with {done.returncode}",
-            log=done.stderr,
-        )

@@ -42,4 +42,5 @@ class ProjectKind:
 #: Kind of hardware -> its projects.
 PROJECTS: Mapping[str, ProjectKind] = {
     "ascend": ProjectKind("uir-ascend", "Ascend CANN", "ascend", frozenset({"run.sh"})),
+    "bang": ProjectKind("uir-bang", "Cambricon Neuware", "bang", frozenset({"run.sh"})),
 }
