@@ -3,8 +3,6 @@
  * \file launch.cc
  * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
  */
-#include <dlfcn.h>
-
 #include <cstring>
 #include <mutex>
 
@@ -33,41 +31,26 @@ std::string Prepare(const UirAscendcLaunch& launch, engine::Arguments* arguments
     return std::to_string(launch.blocks) + " blocks: the model runs 1 to " +
            std::to_string((engine::Epoch::kMaxCores - 1) / each);
   }
-  const engine::Module* module = engine::LoadModule(launch.library, &error);
-  if (!module) return error;
-  machine.kernel = dlsym(module->handle, launch.kernel);
-  if (!machine.kernel) return "no kernel '" + machine.kernel_name + "' in " + launch.library;
+  error = machine.FindKernel(launch.library);
+  if (!error.empty()) return error;
   if (!machine.stacks.Reserve(cores)) return "no memory for the stacks of the cores";
   for (int i = 0; i < launch.num_args; ++i) {
     const UirSimtArg& arg = launch.args[i];
     if (!arguments->Add({arg.value, arg.bytes, arg.name}, &error)) return error;
   }
-  machine.args = arguments->values;
-  machine.parameters = arguments->Ranges();
-  machine.timeline = launch.timeline != 0;
-  machine.has_deadline = launch.max_seconds > 0;
-  if (machine.has_deadline) {
-    machine.deadline =
-        std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<int64_t>(launch.max_seconds * 1e6));
-  }
+  machine.Take(*arguments, launch.max_seconds, launch.timeline != 0);
   return "";
 }
 
 /*! \brief Leave nothing of the launch before. */
 void Reset(const UirAscendcLaunch& launch) {
+  machine.ResetLaunch(launch.kernel, launch.max_findings);
   machine.device = Device();
-  machine.kernel_name = launch.kernel ? launch.kernel : "";
   machine.cores.clear();
   machine.core = nullptr;
-  machine.aborted = false;
   machine.gathering.clear();
   machine.global.clear();
   machine.touched_bytes = 0;
-  machine.memory_bytes = 0;
-  machine.findings.reset(new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
-  machine.counters.clear();
-  machine.moments.clear();
-  machine.until_deadline_check = 0;
 }
 
 }  // namespace
@@ -84,9 +67,7 @@ extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result)
   std::string error = Prepare(*launch, &arguments);
   if (error.empty()) RunCores();
   arguments.Return();
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::string json =
-      uir::engine::ResultJson(error, machine.kernel_name, seconds, *machine.findings, machine.counters, ModelledJson());
+  std::string json = machine.Answer(error, begin, ModelledJson());
   bool found = !machine.findings->empty();
   if (result) *result = strdup(json.c_str());
   return !error.empty() ? 2 : found ? 1 : 0;

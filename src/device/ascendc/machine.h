@@ -11,7 +11,6 @@
 #define UIR_DEVICE_ASCENDC_MACHINE_H_
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <deque>
 #include <map>
@@ -24,7 +23,7 @@
 
 #include "../engine/fiber.h"
 #include "../engine/findings.h"
-#include "../engine/kernel_call.h"
+#include "../engine/launch_state.h"
 #include "../engine/memory.h"
 #include "../engine/pipe_race.h"
 #include "../engine/pipes.h"
@@ -115,35 +114,19 @@ struct GlobalShadow {
   engine::ByteSet touched;  // lines of the second-level cache
 };
 
-struct Machine {
+struct Machine : engine::LaunchState {
   Device device;
-  std::string kernel_name;
-  void* kernel{nullptr};
-  std::vector<uint64_t> args;
-  std::vector<engine::ParameterRange> parameters;
   std::string core_kind;
   int64_t blocks{0};
 
   std::vector<std::unique_ptr<Core>> cores;
   Core* core{nullptr};
-  engine::FiberContext scheduler;
-  engine::FiberStacks stacks;
-  bool aborted{false};
 
   /*! \brief Sets of a flag (mode, id, first core of its group) that wait for those of other cores; by core. */
   std::map<std::tuple<int, int, size_t>, std::map<size_t, std::deque<engine::Pipes::Known>>> gathering;
 
   std::unordered_map<engine::Allocation*, GlobalShadow> global;
   uint64_t touched_bytes{0};
-  double memory_bytes{0};  // moved to and from global memory, without what the cache holds
-
-  std::unique_ptr<engine::Findings> findings;
-  std::map<std::string, int64_t> counters;
-  bool timeline{false};
-  std::vector<Moment> moments;
-  bool has_deadline{false};
-  std::chrono::steady_clock::time_point deadline;
-  uint32_t until_deadline_check{0};
 };
 
 extern Machine machine;

@@ -3,8 +3,6 @@
  * \file launch.cc
  * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
  */
-#include <dlfcn.h>
-
 #include <cstring>
 #include <mutex>
 
@@ -60,10 +58,8 @@ std::string Prepare(const UirBangLaunch& launch, engine::Arguments* arguments) {
     return "groups of " + std::to_string(launch.units) + " cores: a launch has groups of 1 (Block) or " +
            std::to_string(machine.device.cores_per_cluster) + " (Union1)";
   }
-  machine.module = engine::LoadModule(launch.library, &error);
-  if (!machine.module) return error;
-  machine.kernel = dlsym(machine.module->handle, launch.kernel);
-  if (!machine.kernel) return "no kernel '" + machine.kernel_name + "' in " + launch.library;
+  error = machine.FindKernel(launch.library);
+  if (!error.empty()) return error;
   for (uint32_t memory = kBangNram; memory < kBangMemories; ++memory) {
     machine.sections[memory] = engine::FindSection(launch.library, machine.module->begin, kSections[memory]);
   }
@@ -76,34 +72,21 @@ std::string Prepare(const UirBangLaunch& launch, engine::Arguments* arguments) {
     const UirSimtArg& arg = launch.args[i];
     if (!arguments->Add({arg.value, arg.bytes, arg.name}, &error)) return error;
   }
-  machine.args = arguments->values;
-  machine.parameters = arguments->Ranges();
-  machine.timeline = launch.timeline != 0;
-  machine.has_deadline = launch.max_seconds > 0;
-  if (machine.has_deadline) {
-    machine.deadline =
-        std::chrono::steady_clock::now() + std::chrono::microseconds(static_cast<int64_t>(launch.max_seconds * 1e6));
-  }
+  machine.Take(*arguments, launch.max_seconds, launch.timeline != 0);
   return "";
 }
 
 /*! \brief Leave nothing of the launch before. */
 void Reset(const UirBangLaunch& launch) {
+  machine.ResetLaunch(launch.kernel, launch.max_findings);
   machine.device = Device();
-  machine.kernel_name = launch.kernel ? launch.kernel : "";
   machine.cores.clear();
   machine.clusters.clear();
   machine.core = nullptr;
-  machine.aborted = false;
   machine.launched = false;
   machine.global.clear();
-  machine.memory_bytes = 0;
   machine.end = 0;
   machine.use.clear();
-  machine.findings.reset(new engine::Findings(launch.max_findings > 0 ? static_cast<size_t>(launch.max_findings) : 16));
-  machine.counters.clear();
-  machine.moments.clear();
-  machine.until_deadline_check = 0;
 }
 
 std::string Run(const UirBangLaunch& launch) {
@@ -138,9 +121,7 @@ int uir_bang_launch(const UirBangLaunch* launch, char** result) {
   std::string error = Prepare(*launch, &arguments);
   if (error.empty()) error = Run(*launch);
   arguments.Return();
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  std::string json =
-      uir::engine::ResultJson(error, machine.kernel_name, seconds, *machine.findings, machine.counters, ModelledJson());
+  std::string json = machine.Answer(error, begin, ModelledJson());
   bool found = !machine.findings->empty();
   machine.cores.clear();
   machine.clusters.clear();

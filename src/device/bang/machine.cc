@@ -85,9 +85,7 @@ void Fail(Finding finding) {
 }
 
 void CheckDeadline(int line) {
-  if (!machine.has_deadline || machine.until_deadline_check-- > 0) return;
-  machine.until_deadline_check = 4096;
-  if (std::chrono::steady_clock::now() < machine.deadline) return;
+  if (!machine.Late()) return;
   Fail(FindingAt("time-limit", "the launch exceeds its time limit", kBangMemories, kBangPipes, line));
 }
 

@@ -14,7 +14,6 @@
 #define UIR_DEVICE_BANG_MACHINE_H_
 
 #include <array>
-#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -26,8 +25,8 @@
 #include "../engine/bandwidth.h"
 #include "../engine/fiber.h"
 #include "../engine/findings.h"
-#include "../engine/kernel_call.h"
 #include "../engine/known.h"
+#include "../engine/launch_state.h"
 #include "../engine/lines.h"
 #include "../engine/memory.h"
 #include "../engine/numbers.h"
@@ -98,39 +97,23 @@ struct Core {
   std::string Name() const { return memory_core ? "mpu" : "ipu" + std::to_string(lane); }
 };
 
-struct Machine {
+struct Machine : engine::LaunchState {
   Device device;
-  std::string kernel_name;
-  const engine::Module* module{nullptr};
   std::array<engine::Section, kBangMemories> sections;
   engine::Section constants;  // what the compiler keeps of the text itself
-  std::vector<engine::ParameterRange> parameters;
   bool launched{false};
 
   // Of the kernel that runs.
-  void* kernel{nullptr};
-  std::vector<uint64_t> args;
   std::array<int64_t, 3> dim{1, 1, 1};
   int64_t units{1};   // IPU cores of a group
   int64_t groups{1};  // of the launch
   std::vector<std::unique_ptr<Core>> cores;
   std::vector<Cluster> clusters;
   Core* core{nullptr};
-  engine::FiberContext scheduler;
-  engine::FiberStacks stacks;
-  bool aborted{false};
 
   std::unordered_map<engine::Allocation*, engine::PipeShadow> global;
-  double memory_bytes{0};                         // moved to and from global memory
   double end{0};                                  // of all kernels of the launch
   std::vector<std::vector<engine::PipeUse>> use;  // of each physical core
-  std::unique_ptr<engine::Findings> findings;
-  std::map<std::string, int64_t> counters;
-  bool timeline{false};
-  std::vector<engine::Moment> moments;
-  bool has_deadline{false};
-  std::chrono::steady_clock::time_point deadline;
-  uint32_t until_deadline_check{0};
 
   bool union_launch() const { return units > 1; }
   /*! \brief The memory of the running core or its cluster; null where it has none. */

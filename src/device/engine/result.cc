@@ -64,40 +64,40 @@ std::string ModelledJson(const Spent& spent) {
   return out.Done();
 }
 
-std::string FindingJson(const Finding& finding, const std::string& kernel) {
-  auto line = [](uint64_t site) { return site ? static_cast<int64_t>(site) : -1; };
+std::string FindingJson(const Finding& finding, const std::string& kernel, const Lines& lines) {
   return JsonObject()
       .Text("kind", finding.kind)
       .Text("what", finding.what)
       .Text("kernel", kernel)
-      .Number("line", line(finding.site))
+      .Number("line", lines.line)
+      .Number("inner_line", lines.inner)
       .Text("space", finding.space)
       .Number("block", finding.block)
+      .Number("thread", finding.thread)
       .Text("core", finding.core)
       .Text("pipe", finding.pipe)
-      .Number("other_line", line(finding.other_site))
+      .Number("other_line", lines.other)
       .Number("other_block", finding.other_block)
+      .Number("other_thread", finding.other_thread)
       .Text("other_core", finding.other_core)
       .Text("other_pipe", finding.other_pipe)
       .Number("count", finding.count)
       .Done();
 }
 
-std::string ResultJson(const std::string& error, const std::string& kernel, double seconds, const Findings& findings,
-                       const std::map<std::string, int64_t>& counters, const std::string& modelled) {
-  std::vector<std::string> list;
-  for (const Finding& finding : findings.list()) list.push_back(FindingJson(finding, kernel));
-  JsonObject counted;
+std::string ResultJson(const std::string& error, const std::string& kernel, double seconds,
+                       const std::vector<std::string>& findings, const std::map<std::string, int64_t>& counters,
+                       const std::string& modelled) {
+  JsonObject counted, result;
   for (const auto& counter : counters) counted.Number(counter.first, counter.second);
-  return JsonObject()
-      .Bool("ok", error.empty() && list.empty())
+  result.Bool("ok", error.empty() && findings.empty())
       .Text("error", error)
       .Text("kernel", kernel)
       .Real("seconds", seconds)
-      .Raw("findings", JsonList(list))
-      .Raw("counters", counted.Done())
-      .Raw("modelled", modelled)
-      .Done();
+      .Raw("findings", JsonList(findings))
+      .Raw("counters", counted.Done());
+  if (!modelled.empty()) result.Raw("modelled", modelled);
+  return result.Done();
 }
 
 }  // namespace engine

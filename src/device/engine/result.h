@@ -55,12 +55,19 @@ struct Spent {
 /*! \brief Modelled time and use of the pipes. */
 std::string ModelledJson(const Spent& spent);
 
-/*! \brief One finding of a device whose sites are lines of the text; its kernel's name beside it. */
-std::string FindingJson(const Finding& finding, const std::string& kernel);
+/*! \brief Lines of a finding's sites: in the kernel, in the function that it calls there, of the other side. */
+struct Lines {
+  int64_t line{-1};
+  int64_t inner{-1};
+  int64_t other{-1};
+};
 
-/*! \brief All that a launch answers; `modelled` is JSON. */
-std::string ResultJson(const std::string& error, const std::string& kernel, double seconds, const Findings& findings,
-                       const std::map<std::string, int64_t>& counters, const std::string& modelled);
+std::string FindingJson(const Finding& finding, const std::string& kernel, const Lines& lines);
+
+/*! \brief All that a launch answers; findings and `modelled` (empty: none) are JSON. */
+std::string ResultJson(const std::string& error, const std::string& kernel, double seconds,
+                       const std::vector<std::string>& findings, const std::map<std::string, int64_t>& counters,
+                       const std::string& modelled);
 
 }  // namespace engine
 }  // namespace uir

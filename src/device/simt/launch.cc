@@ -8,6 +8,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "../engine/result.h"
 #include "machine.h"
 #include "simt.h"
 
@@ -15,7 +16,6 @@ namespace uir {
 namespace simt {
 
 using engine::Finding;
-using engine::JsonObject;
 using engine::Line;
 using engine::LineOf;
 
@@ -39,35 +39,15 @@ std::string FindingJson(const Finding& finding) {
   Line line = finding.site ? LineOf(finding.site) : Line();
   Line caller = finding.caller ? LineOf(finding.caller) : line;
   Line other = finding.other_site ? LineOf(finding.other_site) : Line();
-  return JsonObject()
-      .Text("kind", finding.kind)
-      .Text("what", finding.what)
-      .Text("kernel", machine.kernel_name)
-      .Number("line", caller.kernel)
-      .Number("inner_line", line.inner)
-      .Text("space", finding.space)
-      .Number("block", finding.block)
-      .Number("thread", finding.thread)
-      .Number("other_line", other.kernel)
-      .Number("other_block", finding.other_block)
-      .Number("other_thread", finding.other_thread)
-      .Number("count", finding.count)
-      .Done();
+  return engine::FindingJson(finding, machine.kernel_name, {caller.kernel, line.inner, other.kernel});
 }
 
 std::string ResultJson(const std::string& error, double seconds) {
   std::vector<std::string> findings;
   for (const Finding& finding : machine.findings->list()) findings.push_back(FindingJson(finding));
-  JsonObject counters;
-  for (size_t i = 0; i < kCounterCount; ++i) counters.Number(CounterName(i), machine.counters.of[i]);
-  return JsonObject()
-      .Bool("ok", error.empty() && findings.empty())
-      .Text("error", error)
-      .Text("kernel", machine.kernel_name)
-      .Real("seconds", seconds)
-      .Raw("findings", engine::JsonList(findings))
-      .Raw("counters", counters.Done())
-      .Done();
+  std::map<std::string, int64_t> counters;
+  for (size_t i = 0; i < kCounterCount; ++i) counters[CounterName(i)] = static_cast<int64_t>(machine.counters.of[i]);
+  return engine::ResultJson(error, machine.kernel_name, seconds, findings, counters, "");
 }
 
 /*! \brief Everything up to the first lane; what went wrong, or empty. */
