@@ -110,12 +110,12 @@ std::vector<Api> CastRows() {
   for (const auto& row : modes) {
     std::string mode = row.mode;
     add("float2half_" + mode, "half", "float", false, row.what, std::string(kBoth));
-    add("float2bfloat16_" + mode, "bfloat16_t", "float", false, row.what, std::string(kBoth));
+    add("float2bfloat16_" + mode, "bfloat16_t", "float", false, row.what, std::string(kBoth), "592");
     add("float2int32_" + mode, "int32_t", "float", true, row.what, whole + "_" + mode + ") | kernels/*/*.mlu");
   }
   add("half2float", "float", "half", false, kApart, kBoth);
   add("bfloat162float", "float", "bfloat16_t", false, kApart,
-      "bang_device_functions_decls.h (__bang_bfloat162float_rn) | kernels/*/*.mlu");
+      "bang_device_functions_decls.h (__bang_bfloat162float_rn) | kernels/*/*.mlu", "592");
   add("int322float_rn", "float", "int32_t", true, "to the nearest, halves to even",
       "bang_device_functions_decls.h (__bang_int2float) | kernels/sparse_conv/get_indice_pairs");
   add("int82float", "float", "int8_t", true, kApart, kBoth);

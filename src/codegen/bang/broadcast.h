@@ -14,7 +14,6 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-
 /*! \brief to = the column (axis "row") or row (axis "col") of `from` again and again, over the box of `to`. */
 void BroadcastTile(Emitter& e, const Tile& to, const Tile& from, const std::string& axis);
 

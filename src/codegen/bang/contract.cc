@@ -58,8 +58,8 @@ void Multiply(Emitter& e, const Tile& t, const Tile& a, const Tile& b, bool accu
   shaped.cols = shaped.row_stride = inner;
   std::string n = std::to_string(cols), k = std::to_string(inner);
   e.Do("COMPUTE",
-       Table().Call(e.where(), "__bang_reshape_filter", "plain", {type},
-                    {e.At(shaped), e.At(turned), n, "1", "1", k}, arch) +
+       Table().Call(e.where(), "__bang_reshape_filter", "plain", {type}, {e.At(shaped), e.At(turned), n, "1", "1", k},
+                    arch) +
            ";",
        {Reads(turned), Writes(shaped)});
   Tile weights = e.Weights(dtype, cols, inner);

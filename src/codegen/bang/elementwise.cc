@@ -92,9 +92,8 @@ void EmitUnary(Emitter& e, const IOp& iop) {
   }
   if (!IsWhole(dtype) || IntUnary(dtype, name, "y", "x", AsInt(param)).empty()) RefuseDtype(e, name, dtype);
   std::vector<Tile> tiles = TilesOf(e, target, {source});
-  ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
-    return IntUnary(dtype, name, at[0], at[1], AsInt(param));
-  });
+  ScalarLoop(e, tiles, tiles[0].box,
+             [&](const std::vector<std::string>& at) { return IntUnary(dtype, name, at[0], at[1], AsInt(param)); });
 }
 
 void EmitBinary(Emitter& e, const IOp& iop) {
@@ -112,9 +111,8 @@ void EmitBinary(Emitter& e, const IOp& iop) {
   }
   if (!IsWhole(dtype) || IntBinary(dtype, name, "z", "x", "y").empty()) RefuseDtype(e, name, dtype);
   std::vector<Tile> tiles = TilesOf(e, iop->targets[0], {iop->sources[0], iop->sources[1]});
-  ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
-    return IntBinary(dtype, name, at[0], at[1], at[2]);
-  });
+  ScalarLoop(e, tiles, tiles[0].box,
+             [&](const std::vector<std::string>& at) { return IntBinary(dtype, name, at[0], at[1], at[2]); });
 }
 
 void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile& a, const Tile& b) {
@@ -124,9 +122,8 @@ void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile&
     RunOnTiles(e, p, made, {to, a, b}, to.box, true);
     return;
   }
-  ScalarLoop(e, {to, a, b}, to.box, [&](const std::vector<std::string>& at) {
-    return IntBinary(to.dtype, name, at[0], at[1], at[2]);
-  });
+  ScalarLoop(e, {to, a, b}, to.box,
+             [&](const std::vector<std::string>& at) { return IntBinary(to.dtype, name, at[0], at[1], at[2]); });
 }
 
 void ConvertTile(Emitter& e, const Tile& to, const Tile& from, const Box& box, bool spares) {

@@ -15,7 +15,6 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-
 /*! \brief to = name(a, b) of tiles in NRAM of one shape, over the box of `to`; what lies outside may change. */
 void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile& a, const Tile& b);
 /*! \brief to = from, converted, over a box of both; what lies outside of it stays if `spares`. */

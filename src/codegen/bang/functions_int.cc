@@ -84,8 +84,8 @@ std::vector<std::string> IntUnary(const std::string& dtype, const std::string& n
     if (param < 0) {
       // 1 stays, -1 has a sign, all else is truncated to 0
       std::string minus_one = param % 2 == 0 ? "1" : "-1";
-      return made("(" + type.name + ")(" + x + " == 1 ? 1 : " +
-                  (type.is_signed ? x + " == -1 ? " + minus_one + " : 0" : std::string("0")) + ")");
+      return made("(" + type.name + ")(" + x +
+                  " == 1 ? 1 : " + (type.is_signed ? x + " == -1 ? " + minus_one + " : 0" : std::string("0")) + ")");
     }
     lines.push_back(type.wide + " power = 1, square = x;");
     lines.push_back("for (uint64_t left = " + ElementIntLiteral(param, "uint64_t") +

@@ -15,7 +15,6 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-
 /*! \brief Statements that give `to` a unary function of `x`; none where there is no such function. */
 std::vector<std::string> IntUnary(const std::string& dtype, const std::string& name, const std::string& to,
                                   const std::string& x, int64_t param);

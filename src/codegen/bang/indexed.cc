@@ -25,8 +25,7 @@ Tile RowAt(const Tile& tile, const std::string& number) {
 }
 
 /*! \brief Loops over the box of the index with a copy inside; a copy waits until it is done. */
-void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table, bool to_table,
-             const ffi::Any* pad) {
+void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table, bool to_table, const ffi::Any* pad) {
   std::string row = e.Fresh("i"), col = e.Fresh("j"), at = e.Fresh("at");
   bool each = index.cols > 1;
   Tile part = RowAt(moved, row), found = RowAt(table, at);

@@ -108,7 +108,10 @@ Value Program::Float(Value x) {
   step.dtype = "fp32";
   step.args = {x.id};
   if (dtype == "fp16") step.api = "half2float";
-  if (dtype == "bf16") step.api = "bfloat162float";
+  if (dtype == "bf16") {
+    if (!Table().Has("__bang_bfloat162float", "count", arch_)) return FloatOfBfloat(x);
+    step.api = "bfloat162float";
+  }
   if (dtype == "int32") step.api = "int322float_rn";
   if (dtype == "int16") step.api = "int162float";
   if (dtype == "int8") step.api = "int82float";
@@ -122,6 +125,7 @@ Value Program::Float(Value x) {
 }
 
 Value Program::Stored(Value x, const std::string& dtype) {
+  if (dtype == "fp32") return x;
   if (dtype == "uint8") return View(Stored(Add(x, Muls(Compare("GE", x, 128.0), -256)), "int8"), dtype);
   if (dtype == "bool") return View(Stored(x, "int8"), dtype);
   return Cast(x, dtype, dtype == "fp16" || dtype == "bf16" || dtype == "int32" ? "RINT" : "TRUNC");
@@ -135,6 +139,7 @@ Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) 
     Value whole = Float(Cast(x, "int32", mode));
     return Select(Compare("LT", Apply("Abs", x), kWhole), whole, x);
   }
+  if (dtype == "bf16" && !Table().Has("__bang_float2bfloat16_rn", "count", arch_)) return BfloatOf(x, mode);
   static const std::map<std::string, std::string> names = {{"fp16", "float2half_"},
                                                            {"bf16", "float2bfloat16_"},
                                                            {"int32", "float2int32_"},
@@ -146,6 +151,33 @@ Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) 
   step.dtype = dtype;
   step.args = {x.id};
   return Append(step);
+}
+
+// the upper half of a word: 16 bits, as a float, times 2^16 have no error
+Value Program::FloatOfBfloat(Value x) {
+  Value high = Muls(Float(View(x, "int16")), 65536);
+  return View(Cast(high, "int32", "TRUNC"), "fp32");
+}
+
+// the upper half of the word, one more where the lower one rounds away from zero
+Value Program::BfloatOf(Value x, const std::string& mode) {
+  Value bits = View(x, "int32");
+  auto part = [&](const char* mask) { return Float(WithNumber("band_scalar", bits, mask)); };
+  Value high = Muls(part("static_cast<int32_t>(0xffff0000u)"), 1.0 / 65536), low = part("0x0000ffff");
+  Value made = high;
+  if (mode == "FLOOR" || mode == "CEIL") {
+    Value away = Compare(mode == "FLOOR" ? "LT" : "GT", x, 0.0);
+    made = Add(high, Mul(away, Compare("GT", low, 0.0)));
+  } else if (mode == "ROUND") {
+    made = Add(high, Compare("GE", low, 32768));
+  } else if (mode != "TRUNC") {
+    // halves to even: an odd number is rounded up by a half too
+    Value odd = Muls(part("0x00010000"), 1.0 / 65536);
+    made = Add(high, Compare("GT", Add(low, odd), 32768));
+  }
+  // a NaN stays one
+  made = Select(Compare("EQ", x, x), made, 32704);
+  return View(Cast(made, "int16", "TRUNC"), "bf16");
 }
 
 Value Program::Compare(const std::string& mode, Value x, Value y) {
@@ -188,6 +220,7 @@ Value Program::Select(Value bits, Value x, double number) {
 }
 
 Value Program::Copy(Value x) {
+  if (ElementBytes(DtypeOf(x)) == 1) return Stored(Float(x), DtypeOf(x));
   const std::string own = DtypeOf(x), word = ElementBytes(own) >= 4 ? "int32" : "int16";
   Value seen = View(x, word);
   return View(Plain("bor", word, {seen, seen}), own);

@@ -53,6 +53,9 @@ class Program : public tiles::Program {
   Value Stored(Value x, const std::string& dtype);
 
  private:
+  /*! \brief bf16 as fp32 and back by the bits, where there are no conversions; modes as in Cast. */
+  Value FloatOfBfloat(Value x);
+  Value BfloatOf(Value x, const std::string& mode);
   /*! \brief All bits of a word of `bytes` where the truth is 1, none where it is 0. */
   Value Mask(Value truth, int64_t bytes);
 

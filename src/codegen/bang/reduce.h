@@ -14,7 +14,6 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-
 /*!
  * \brief to = the box of `from` reduced by add, mul, max or min; the identity where the box is empty.
  * \param axis "row": each row over its columns, to (R, 1); "col": each column over its rows, to (1, C).

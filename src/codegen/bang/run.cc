@@ -75,6 +75,8 @@ class Placed {
   bool used(int id) const { return used_[id]; }
   int slot(int id) const { return slot_[id]; }
   int slots() const { return slots_; }
+  /*! \brief Whether the result is an operand itself. */
+  bool Operand() const { return steps_[result_].form == Step::Form::kInput; }
   int Root(int id) const {
     while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
     return id;
@@ -201,7 +203,7 @@ std::vector<std::string> Looped(const std::string& var, const std::string& from,
 void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Tile> tiles, const Box& given,
                 bool spares) {
   Program made = program;
-  if (!Computes(made.steps()[result.id])) result = made.Copy(result);
+  if (Placed(made, result).Operand()) result = made.Copy(result);
   Box box = given;
   if (!spares) box = Box::Of(tiles[0].rows, tiles[0].cols);
   // elements that lie apart come together first
@@ -285,9 +287,8 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
   std::vector<Tile> tiles = {AsRow(e.TileOf(target))};
   for (const ISlice& source : sources) tiles.push_back(AsRow(e.TileOf(source)));
   // a column is a row in all of them or in none
-  bool alike = std::all_of(tiles.begin(), tiles.end(), [&](const Tile& tile) {
-    return tile.rows == tiles[0].rows && tile.cols == tiles[0].cols;
-  });
+  bool alike = std::all_of(tiles.begin(), tiles.end(),
+                           [&](const Tile& tile) { return tile.rows == tiles[0].rows && tile.cols == tiles[0].cols; });
   if (!alike) {
     tiles = {e.TileOf(target)};
     for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));

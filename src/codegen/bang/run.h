@@ -28,8 +28,7 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
                 const std::vector<ISlice>& sources);
 
 /*! \brief The same over tiles, the target's first; `spares`: what lies outside of the box must stay. */
-void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Tile> tiles, const Box& box,
-                bool spares);
+void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Tile> tiles, const Box& box, bool spares);
 
 /*! \brief `(type *)(address)`, or the address where the type is that of the tile. */
 std::string Typed(const std::string& address, const std::string& own, const std::string& wanted);

@@ -16,7 +16,6 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-
 /*! \brief Lines for one element: the target's text first, then the sources'. */
 using ElementBody = std::function<std::vector<std::string>(const std::vector<std::string>& at)>;
 

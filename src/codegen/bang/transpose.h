@@ -12,7 +12,6 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-
 /*! \brief to[i, j] = from[j, i] over the box of `to`, both in NRAM. */
 void TransposeTile(Emitter& e, const Tile& to, const Tile& from);
 
