@@ -95,6 +95,8 @@ def measure(row: Row, program: Any, inputs: list[np.ndarray], expected: np.ndarr
     said = explain(exe)
     graphs = [(kernel.graph, kernel.calls) for kernel in said.kernels if kernel.graph is not None]
     microseconds, how = _time_of(exe, row, inputs, repeat)
+    if any(kernel.fallback for kernel in exe.info.kernels) and how == "modelled":
+        how = "modelled in part"  # nobody times what the host computes
     peak = max((sum(use.placed_bytes for use in graph.memory) for graph, _ in graphs), default=0)
     moved = sum(graph.traffic.dram_bytes * calls for graph, calls in graphs)
     moved += sum(work.bytes * work.calls for work in said.library)
@@ -128,7 +130,7 @@ def table(rows: list[dict[str, Any]]) -> str:
 def _cell(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.1e}" if isinstance(value, float) and abs(value) < 0.01 else str(value)
+    return f"{value:.1e}" if isinstance(value, float) and 0 < abs(value) < 0.01 else str(value)
 
 
 def main() -> int:
