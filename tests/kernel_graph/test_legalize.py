@@ -6,7 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from tvm import relax
-from uir_tvm.kernel_graph import build
+from uir_tvm.kernel_graph import build, build_with, legalize
+from uir_tvm.library.registry import NONE
 
 from .programs import Spec, constant, module, run_graph
 
@@ -93,3 +94,21 @@ def test_take_along_an_inner_axis() -> None:
         ids,
     )
     np.testing.assert_array_equal(actual, np.take(x, ids, axis=1))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_gelu_by_a_sigmoid_is_the_same_function(dtype: str) -> None:
+    """On vector cores; also where 1 + tanh(u) would cancel, and for the largest halves."""
+    inputs = {"x": ((4, 64), dtype)}
+    mod = module(inputs, lambda emit, x: emit(op.nn.gelu_tanh(x)))
+    x = np.concatenate([np.linspace(-12, 12, 248), [-6e4, -300, -0.0, 0, 1e-7, 30, 300, 6e4]])
+    x = x.astype(dtype).reshape(4, 64)
+    with legalize.lowering_for(["ascend"]):
+        graph = build_with(mod, NONE)
+    assert "sigmoid" in graph.custom_ops[0].prim_func.script()
+    assert "sigmoid" not in build_with(mod, NONE).custom_ops[0].prim_func.script(), "elsewhere as it was"
+    (found,) = run_graph(graph, [x])
+    wide = x.astype("float64")
+    u = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
+    expected = wide / (1 + np.exp(np.clip(-2 * u, -700, 700)))
+    np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "float16" else 2e-5, atol=1e-7)

@@ -16,6 +16,7 @@ from .dedup import KernelTable
 from .from_relax import from_relax
 from .fusion import Fusion
 from .groups import Group, singleton
+from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
@@ -56,7 +57,9 @@ def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: 
         For a dimension that is not a number.
     """
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
-    return build_with(mod, library_of(list(target.keys)), fuse=fuse)
+    keys = [str(key) for key in target.keys]
+    with lowering_for(keys):
+        return build_with(mod, library_of(keys), fuse=fuse)
 
 
 def build_with(mod: tvm.IRModule, table: LibraryTable, *, fuse: bool = True) -> KernelGraph:

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import contextvars
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf, prod
 from typing import Any
 
@@ -13,6 +16,21 @@ from tvm import relax, te, tirx, topi
 from ..frontend.relax_view import axes_of, is_constant
 from .attention import ATTENTION, Attention
 from .program import Op
+
+#: Keys of targets whose tanh is made of exponentials: there a sigmoid takes fewer instructions.  On a CPU
+#: tanh is a quotient of polynomials, and faster.
+BY_SIGMOID = frozenset({"ascend", "bang"})
+_KEYS: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar("keys", default=frozenset())
+
+
+@contextlib.contextmanager
+def lowering_for(keys: Iterable[str]) -> Iterator[None]:
+    """Lower operators inside as suits the target of these keys."""
+    token = _KEYS.set(frozenset(keys))
+    try:
+        yield
+    finally:
+        _KEYS.reset(token)
 
 
 def _wide(dtype: str) -> str:
@@ -300,6 +318,25 @@ def _legalize_power(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Ex
     return builder.call_te(compute, *tensors, primfunc_name_hint="power")
 
 
+def _legalize_gelu_tanh(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """0.5 x (1 + tanh(u)) as x * sigmoid(2 u), which is the same number, for targets of `BY_SIGMOID`."""
+    if not _KEYS.get() & BY_SIGMOID:
+        return call.op.get_attr("FLegalize")(builder, call)
+    (x,) = call.args
+    dtype = str(call.ty.dtype)
+    wide = _wide(dtype)
+    first, third = (tirx.const(factor * math.sqrt(8 / math.pi), wide) for factor in (1.0, 0.044715))
+
+    def compute(x: te.Tensor) -> te.Tensor:
+        def gelu(*i: Any) -> Any:
+            value = x(*i).astype(wide)
+            return (value * tirx.sigmoid(value * (value * value * third + first))).astype(dtype)
+
+        return te.compute(x.shape, gelu, name="gelu")
+
+    return builder.call_te(compute, x, primfunc_name_hint="gelu_tanh")
+
+
 def _number(arg: tvm.ir.Expr) -> float | None:
     """The number that a constant argument of one element is; None for others."""
     if not is_constant(arg):
@@ -346,6 +383,7 @@ OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] =
     "relax.max": _legalize_extremum(_MAXIMUM, "max"),
     "relax.min": _legalize_extremum(_MINIMUM, "min"),
     "relax.take": _legalize_take,
+    "relax.nn.gelu_tanh": _legalize_gelu_tanh,
     "relax.power": _legalize_power,
     "relax.where": _legalize_where,
 }
