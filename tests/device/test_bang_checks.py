@@ -147,6 +147,25 @@ def test_functions_by_architecture(line: str, without: int | None, with_it: int)
         assert texts.kinds(texts.run(source, on=texts.device(arch=without))) == ["arch"]
 
 
+@pytest.mark.parametrize(
+    ("kind", "line"),
+    [
+        ("misaligned", "__bang_add(c, a + 1, b, 32);"),
+        ("size", "__bang_add(c, a, b, 40);"),
+        ("arch", "__bang_sqrt(c, a, 64);"),
+        ("arch", "__bang_fusion(FUSION_FMA, c, a, b, b, 64, 64);"),
+        ("arch", "__memcpy(c, a, 4, NRAM2NRAM, 8, 2, 32, 1, 8, 2, 32, 1);"),
+        ("misaligned", "__memcpy(c, a, 192, NRAM2NRAM);"),
+        ("misaligned", "__memcpy(w, a, 32, NRAM2WRAM);"),
+    ],
+)
+def test_earlier_architectures_work_on_whole_cycles(kind: str, line: str) -> None:
+    """What an MLU290 refuses, an MLU370 takes."""
+    source = texts.text(READY + "  " + line)
+    assert texts.kinds(texts.run(source, on=texts.device(arch=290))) == [kind]
+    texts.run(source, on=texts.device()).check()
+
+
 def test_arithmetic_of_bf16_is_of_later_architectures() -> None:
     line = "  __bang_add((bfloat16_t *)c, (bfloat16_t *)a, (bfloat16_t *)b, 64);"
     source = texts.text(READY + line)

@@ -2,6 +2,7 @@
 #include "call.h"
 
 #include <map>
+#include <set>
 
 namespace uir {
 namespace bang {
@@ -11,10 +12,27 @@ namespace {
 constexpr int64_t kFirstBfloat16 = 500;
 constexpr int64_t kFirstFree = 300;  // from here on addresses and counts of vectors are free
 
-/*! \brief Whether an architecture has a function: of the requirements in the vendor's header. */
+/*! \brief Functions that came with 322, by the requirements in the vendor's header; so did conversions to `int`. */
+const std::set<std::string>& Later() {
+  static const auto* names =
+      new std::set<std::string>{"fusion", "sqrt", "rsqrt", "recip",  "pow2",   "log",         "log2",       "sin",
+                                "cos",    "div",  "floor", "argmax", "argmin", "nan_maximum", "nan_minimum"};
+  return *names;
+}
+
+/*! \brief Whether an architecture has a function. */
 bool Has(const std::string& name, int64_t arch) {
-  if (name == "div") return arch != 372;
-  return true;
+  if (name == "div" && arch == 372) return false;
+  bool to_int = name.rfind("float2int", 0) == 0;
+  return arch >= 322 || !(Later().count(name) || to_int);
+}
+
+/*! \brief Earlier architectures work on whole 128 bytes. */
+void CheckBytes(int64_t bytes, Instruction* instruction) {
+  if (machine.device.arch >= kFirstFree) return;
+  instruction->Need(bytes % 128 == 0, "size",
+                    std::to_string(bytes) + " bytes are no multiple of 128, as architecture " +
+                        std::to_string(machine.device.arch) + " needs");
 }
 
 /*! \brief The function of a name; names are looked up in all families once. */
@@ -68,6 +86,7 @@ bool Given::Positive(int64_t count, const char* what) const {
 }
 
 Operand& Given::Source(int i, const char* role, int64_t bytes) const {
+  CheckBytes(bytes, &instruction);
   Operand& operand = instruction.Reads(of(i).address, kBangNram, role);
   operand.ranges.Add(0, bytes);
   return operand;

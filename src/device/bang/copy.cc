@@ -86,13 +86,15 @@ void CheckLimits(const UirBangCopy& copy, Instruction* instruction) {
   }
   instruction->Need(copy.bytes > 0, "size", std::to_string(copy.bytes) + " bytes are copied");
   bool wram = copy.src_memory == kBangWram || copy.dst_memory == kBangWram;
-  if (wram && !strided) {
-    instruction->Need(copy.bytes % 16 == 0, "misaligned",
-                      std::to_string(copy.bytes) + " bytes are no multiple of 16, as WRAM needs");
-  }
+  bool within = copy.src_memory == kBangNram && copy.dst_memory == kBangNram;
+  bool early = machine.device.arch < 300;
+  int64_t unit = strided ? 1 : wram ? (early ? 64 : 16) : within && early ? 128 : 1;
+  instruction->Need(copy.bytes % unit == 0, "misaligned",
+                    std::to_string(copy.bytes) + " bytes are no multiple of " + std::to_string(unit) + ", as " +
+                        WayName(copy) + " needs");
   if (copy.src_memory == kBangWram) CheckAddress("source", copy.src, kBangWram, 8, instruction);
   if (copy.dst_memory == kBangWram) CheckAddress("target", copy.dst, kBangWram, 8, instruction);
-  if (copy.src_memory == kBangNram && copy.dst_memory == kBangNram && !strided) {
+  if (within && !strided) {
     CheckAddress("source", copy.src, kBangNram, 64, instruction);
     CheckAddress("target", copy.dst, kBangNram, 64, instruction);
   }
@@ -195,6 +197,8 @@ void RunCopy(const UirBangCopy& copy, int line) {
   if (copy.dst_memory == kBangGdram) machine.counters["gdram_bytes_written"] += segments * copy.bytes;
   if (instruction.pipe() == kBangIo) {
     instruction.EndTransfer(copy.src_memory == kBangGdram ? source : target, segments);
+    bool both = copy.src_memory == kBangGdram && copy.dst_memory == kBangGdram;
+    if (both) instruction.EndTransfer(target, segments);  // the memory is written as well
   } else {
     const PipeCost& cost = machine.device.pipes[kBangMove];
     double cycles = cost.bytes_per_cycle > 0 ? static_cast<double>(segments * copy.bytes) / cost.bytes_per_cycle : 0;
