@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from uir_tvm.pipeline import compile_kernel
 from uir_tvm.runtime.kernel import run_igraph, tensor_of
 from uir_tvm.target.registry import TARGETS
 
+from ..conformance.refusals import Subject, refusal_of
 from .strategies import Program, describe, in_numpy, random_inputs, to_prim_func
 
 #: Largest difference to NumPy in float64, relative to the largest value on the way: a handful of fp32
@@ -29,15 +31,20 @@ def check(program: Program, seed: int = 0, target: str = "uir-cpu") -> None:
     chosen = TARGETS[target].target()
     record = compile_kernel(func, chosen, "main")
     graph = record.igraph
-    assert record.fallback == "" and graph is not None, f"no iGraph: {record.fallback}\n{text}"
+    assert graph is not None, f"no iGraph: {record.fallback}\n{text}"
+    # dtypes that the target lists as refused must be refused, and nothing else
+    dtypes = tuple(str(pointer.dtype) for pointer in graph.pointers)
+    reason = refusal_of(target, Subject("program", "", dtypes=dtypes))
+    assert re.search(reason.says if reason else "^$", record.fallback), f"{record.fallback}\n{text}"
     inputs = random_inputs(program, seed)
     expected, largest = in_numpy(program, inputs)
+    results = {"interpreter": interpreter.run(graph, *inputs)}
     if TARGETS[target].kind == "cpu":
-        emitted = _emitted(record.lowered, chosen, func, inputs)
-    else:
-        emitted = run_igraph(record.optimized, target, *inputs)
-    for what, results in (("emitted code", emitted), ("interpreter", interpreter.run(graph, *inputs))):
-        for got, want in zip(results, expected, strict=True):
+        results["emitted code"] = _emitted(record.lowered, chosen, func, inputs)
+    elif reason is None:
+        results["emitted code"] = run_igraph(record.optimized, target, *inputs)
+    for what, made in results.items():
+        for got, want in zip(made, expected, strict=True):
             _agree(
                 np.asarray(got).reshape(want.shape), want, program, largest, f"{what} is not NumPy\n{text}"
             )
