@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import seed as seeded
@@ -10,12 +11,12 @@ from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ExtractionError
 from uir_tvm.extract import extract
-from uir_tvm.igraph import HardwareModel
+from uir_tvm.igraph import HardwareModel, interpreter
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import map_chain
 
 from .check_schedule import Finding, check
-from .strategies import Input, Program, Step, programs, to_prim_func
+from .strategies import Input, Program, Step, in_numpy, programs, random_inputs, to_prim_func
 
 GROUPS = HardwareModel("groups", "test", 2, 2, 1 << 14, 1 << 14, 64, {})  # type: ignore[call-arg]
 
@@ -64,3 +65,24 @@ def test_staging_what_no_tile_reads_is_refused() -> None:
     sch.move_to_hierarchy("v1", "x0", "sram", nest.lid, hardware=GROUPS)
     with pytest.raises(ExtractionError, match="elements"):
         extract(sch.mod["main"], GROUPS)
+
+
+def test_what_is_gathered_on_chip_is_the_units_own() -> None:
+    """A piece of sram for each unit, read by indices that are not linear: they count from that piece."""
+    steps = (
+        Step("reduce", (0,), (4, 1, 1, 6), ("max", (2,), True)),
+        Step("binary", (0, 1), (4, 1, 2, 6), ("add",)),
+        Step("permute", (2,), (4, 6, 2, 1), ((0, 3, 2, 1),)),
+    )
+    program = Program("float32", (Input((4, 1, 2, 6), "float32"),), steps, (3,))
+    sch = Schedule(to_prim_func(program))
+    prepare(sch)
+    nest = map_chain(sch, GROUPS, 4, (1, None), num_groups=2)
+    sch.move_to_hierarchy("v0", "v0", "sram", nest.lid, hardware=GROUPS)
+    graph = extract(sch.mod["main"], GROUPS)
+    assert any(iop.op == "gather" and iop.sources[0].pointer.level == "sram" for iop, _ in graph.walk())
+    inputs = random_inputs(program, 0)
+    (expected,), _ = in_numpy(program, inputs)
+    np.testing.assert_allclose(
+        interpreter.run(graph, *inputs)[0].reshape(expected.shape), expected, rtol=1e-6
+    )

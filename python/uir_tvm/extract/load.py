@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..igraph import ISlice, make
-from ..igraph.affine import Affine, affine
+from ..igraph.affine import Affine
 from .access import address_of
 from .affine_from_tir import NotAffineError
 from .box import FULL, Box
@@ -200,8 +200,11 @@ def _elements(
 def _parts(
     c: TileContext, storage: Storage, indices: Sequence[Any]
 ) -> tuple[Affine, list[tuple[int, int, Operand]]]:
-    """The affine part of an address, and (dimension, stride, value) of each index that is data."""
-    rest, data = affine(0), []
+    """The affine part of an address, a unit's own part of sram with it, and the indices that are data.
+
+    Each of these is (dimension, stride, value).
+    """
+    rest, data = storage.base, []
     for dim, (expr, start, stride) in enumerate(zip(indices, storage.start, storage.strides(), strict=True)):
         converted = c.converter.try_convert(expr)
         if converted is None:
