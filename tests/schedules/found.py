@@ -112,4 +112,15 @@ FOUND: dict[str, Program] = {
         ),
         (4,),
     ),
+    "columns joined behind others, gathered from before them": Program(
+        "float32",
+        (Input((7, 2, 7), "float32"), Input((7, 2, 6), "int8")),
+        (
+            Step("unary", (0,), (7, 2, 7), ("abs",)),
+            Step("cast", (1,), (7, 2, 6), ("float32",)),
+            Step("concat", (2, 3), (7, 2, 13), (2,)),
+            Step("reshape", (4,), (7, 26)),
+        ),
+        (5,),
+    ),
 }

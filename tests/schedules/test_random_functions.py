@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ..device_targets import DEVICE_TARGETS
 from .check_program import check
 from .found import FOUND
 from .strategies import Program, programs
@@ -27,6 +28,7 @@ def test_random_function(program: Program, seed: int) -> None:
     check(program, seed)
 
 
+@pytest.mark.parametrize("target", ["uir-cpu", *(row.name for row in DEVICE_TARGETS)])
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found_before(name: str) -> None:
-    check(FOUND[name])
+def test_what_was_found_before(name: str, target: str) -> None:
+    check(FOUND[name], target=target)

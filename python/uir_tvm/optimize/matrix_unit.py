@@ -298,9 +298,13 @@ class _Walk:
         return ISlice(pointer, var("pid") * (rows * cols), (rows, cols))
 
     def _local(self, hint: str, dtype: str, like: ISlice) -> ISlice:
-        """A new slice in reg of the same shape and box."""
-        pointer = self._pointer(hint, "reg", dtype, int(like.rows) * int(like.cols))
-        return ISlice(pointer, affine(0), like.shape, rows=like.valid[:2], cols=like.valid[2:])
+        """A new slice in reg of the same shape and box; rows start at blocks, as the pass pitch has them."""
+        rows, cols = like.shape
+        block = int(self.graph.hardware.figures.get("row_align_bytes", 1))
+        pitch = _up(cols, max(1, block // bytes_of(dtype))) if rows > 1 and cols > 1 else cols
+        pointer = self._pointer(hint, "reg", dtype, rows * pitch)
+        box = {"rows": like.valid[:2], "cols": like.valid[2:]}
+        return ISlice(pointer, affine(0), like.shape, (pitch, 1), **box)
 
     def _pointer(self, hint: str, level: str, dtype: str, size: int) -> IPointer:
         pointer = IPointer(fresh_name(self.graph, hint, self._names), level, dtype, size, "tmp")

@@ -233,19 +233,18 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
   Tile tile = e.TileOf(source);
-  if (tile.rows > 1 && tile.cols == 1 && tile.row_stride == 1 && tile.box.AllCols(1)) {
-    // a column whose elements follow each other: each row is its own result, the whole is one row
+  if (row && tile.rows > 1 && tile.cols == 1 && tile.row_stride == 1 && tile.box.AllCols(1)) {
+    // single columns: each row is its own result
     Tile result = e.TileOf(target);
-    bool alike =
-        result.box.row_begin.text == tile.box.row_begin.text && result.box.row_end.text == tile.box.row_end.text;
-    if (row && alike) {
+    if (result.box.row_begin.text == tile.box.row_begin.text && result.box.row_end.text == tile.box.row_end.text) {
       EmitCopy(e, target, source);
       return;
     }
-    if (!row) {
-      ReduceRow(e, folding, target, Turned(source));
-      return;
-    }
+  }
+  if (!row && tile.rows > 1 && tile.row_stride == 1 && (tile.cols == 1 || tile.col_stride > 1)) {
+    // what follows each other in memory is a column: its sum is that of a row
+    ReduceRow(e, folding, Turned(target), Turned(source));
+    return;
   }
   (row ? ReduceRow : ReduceCol)(e, folding, target, source);
 }

@@ -143,12 +143,14 @@ void Relayout(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
     CopyMasked(e, to, from, box, *phase);
   } else if (gathered && RowsAtBlocks(to) && box.col_begin.range.high == 0) {
     GatherRows(e, to, from, box);
-  } else if (gathered && maskable) {
+  } else if (gathered && maskable && box.col_begin.Constant()) {
     Tile beside = e.Work(to.dtype, to.rows, *phase + to.cols);
     Box all = box;
     all.col_begin = Bound::Of(0);
     all.col_end = Bound::Of(*phase + to.cols);
-    GatherRows(e, beside, from, all, *phase);
+    // columns before the box may lie before all memory: they get the first one that cannot
+    int64_t first = std::clamp<int64_t>(box.col_begin.range.low, 0, from.cols - 1);
+    GatherRows(e, beside, from.Part(0, first, from.rows, from.cols - first), all, *phase + first);
     CopyMasked(e, to, beside.Part(0, *phase, to.rows, to.cols), box, *phase);
   } else {
     OneByOne(e, to, from, box);

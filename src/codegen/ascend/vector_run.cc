@@ -9,6 +9,7 @@
 #include <map>
 
 #include "api.h"
+#include "relayout.h"
 #include "spans.h"
 #include "vector.h"
 
@@ -475,6 +476,36 @@ void RunEachRow(Emitter& e, const Program& program, Value result, const std::vec
   loop.Close();
 }
 
+/*! \brief The tiles of slices; as rows, where all are columns. */
+std::vector<Tile> TilesOf(Emitter& e, const std::vector<ISlice>& slices) {
+  std::vector<Tile> tiles;
+  for (const ISlice& slice : slices) tiles.push_back(e.TileOf(slice));
+  bool columns = std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return AsRow(tile).rows == 1; });
+  if (columns) std::transform(tiles.begin(), tiles.end(), tiles.begin(), [](Tile tile) { return AsRow(tile); });
+  return tiles;
+}
+
+/*! \brief Whether vector functions do not reach some slice of the UB where it lies. */
+bool LieApart(Emitter& e, const std::vector<ISlice>& slices) {
+  std::vector<Tile> tiles = TilesOf(e, slices);
+  return std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; }) &&
+         std::any_of(tiles.begin(), tiles.end(),
+                     [](const Tile& tile) { return !tile.RowsDense() || tile.align < kBlockBytes; });
+}
+
+/*! \brief Over copies at blocks of the operands that do not lie so; the result goes back to where it belongs. */
+void RunBeside(Emitter& e, const Program& program, Value result, const std::vector<ISlice>& slices) {
+  std::vector<Tile> tiles = TilesOf(e, slices), windows = tiles;
+  const Tile& target = tiles[0];
+  for (size_t k = 0; k < tiles.size(); ++k) {
+    if (RowsAligned(tiles[k]) && tiles[k].RowsDense() && !(k == 0 && e.SparesOutside(slices[0]))) continue;
+    windows[k] = e.Work(tiles[k].dtype, target.rows, target.cols);
+    if (k > 0) Relayout(e, windows[k], tiles[k], target.box);
+  }
+  RunOnWindows(e, program, result, windows, Extent::Of(target.rows), Extent::Of(target.cols));
+  if (windows[0].tensor != target.tensor) Relayout(e, target, windows[0], target.box);
+}
+
 }  // namespace
 
 int64_t WorkBytes(const Emitter& e) {
@@ -497,6 +528,10 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
                 const std::vector<ISlice>& sources) {
   std::vector<ISlice> slices = {target};
   slices.insert(slices.end(), sources.begin(), sources.end());
+  if (LieApart(e, slices)) {
+    RunBeside(e, program, result, slices);
+    return;
+  }
   Span span = SpanOf(e, slices);
   RunOnWindows(e, program, result, span.windows, span.rows, span.cols);
 }
