@@ -123,6 +123,11 @@ PASSES: tuple[Pass, ...] = (
         "after operands and tails, which settle what products read; before multibuffer, which may load ahead",
     ),
     Pass(
+        "spread",
+        "spread",
+        "after hoist and matrix_unit, so that what is broadcast once stays so; before separate asks for room",
+    ),
+    Pass(
         "separate",
         "separate",
         "before multibuffer, which loads ahead what has memory of its own; after all that may share operands",

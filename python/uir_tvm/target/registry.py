@@ -113,6 +113,7 @@ _CPU_WITHOUT = {
     "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
     "pitch": "its vectors load and store from any address",
     "widen": "it vectorises over rows of its own choice; wider moves cost 10 to 30 % on small kernels",
+    "spread": "its lowering reads broadcast operands in place by itself",
     "separate": "no loop of it has stages",
     "multibuffer": "a core has no engine that loads while it computes",
     "allocate": "LLVM places its buffers",
@@ -121,6 +122,7 @@ _CPU_WITHOUT = {
 _CUDA_WITHOUT = {
     "pitch": "a tile in reg is spread over the registers of lanes: it has no rows of bytes",
     "matrix_unit": "tensor cores belong to the warp: they read registers and shared memory",
+    "spread": "a broadcast value takes no registers of its own where it is used",
     "separate": "registers are named by the compiler: values in one pointer do not tie each other",
     "allocate": "registers have no addresses; the printer lays out shared memory, with swizzles and padding",
 }

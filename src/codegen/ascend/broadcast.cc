@@ -10,6 +10,7 @@
 #include "ops.h"
 #include "relayout.h"
 #include "spans.h"
+#include "spread.h"
 #include "vector.h"
 
 namespace uir {
@@ -17,14 +18,8 @@ namespace codegen {
 namespace ascend {
 namespace {
 
-constexpr int64_t kMostRepeats = 255;
 /*! \brief Blocks from a repeat to the next that Copy can step over. */
 constexpr int64_t kMostCopyStep = 4095;
-/*! \brief Elements that a repeat of Brcb reads, one block each. */
-constexpr int64_t kBrcbElements = 8;
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
 /*! \brief Every row's block over its columns: by columns where rows are many, else by rows. */
 void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Extent& rows) {
   int64_t each = kRepeatBytes / target.bytes, cols = target.cols, per = kBlockBytes / target.bytes;
@@ -66,37 +61,10 @@ void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Exte
 }
 
 void BroadcastRow(Emitter& e, const Tile& target, const Tile& source) {
-  Tile column = AsRow(source);
-  Extent rows = Extent::Of(target.box.row_end);
-  if (column.rows > 1 || column.align < kBlockBytes) {
-    Tile dense = e.Work(source.dtype, 1, source.rows);
-    Tile turned = source;
-    std::swap(turned.rows, turned.cols);
-    std::swap(turned.row_stride, turned.col_stride);
-    Relayout(e, dense, turned, {Bound::Of(0), Bound::Of(1), source.box.row_begin, source.box.row_end});
-    column = dense;
-  }
-  int64_t per = kBlockBytes / target.bytes;
-  // a chunk reads whole repeats of Brcb, and starts at a block
-  int64_t unit = std::max(kBrcbElements, per);
-  int64_t chunk = std::min(RoundUp(rows.most, unit), std::max(unit, WorkBytes(e) / kBlockBytes / unit * unit));
-  chunk = std::min(chunk, kMostRepeats / unit * unit * kBrcbElements);
-  Tile blocks = e.Work(target.dtype, 1, chunk * per);
-  std::string type = ElementType(target.dtype);
-  for (int64_t row = 0; row < rows.most; row += chunk) {
-    int64_t most = std::min(chunk, rows.most - row);
-    Tile from = column.Part(0, row, 1, most), made = blocks;
-    made.cols = RoundUp(most, kBrcbElements) * per;
-    from.cols = RoundUp(most, kBrcbElements);
-    std::vector<std::string> args = {e.At(made), e.At(from),
-                                     std::to_string(RoundUp(most, kBrcbElements) / kBrcbElements),
-                                     Call(e.where(), "BrcbRepeatParams", "struct", {}, {"1", "8"})};
-    e.Do("V", Call(e.where(), "Brcb", "repeat", {type}, args) + ";", {Reads(from), Writes(made)});
-    Extent n = rows.Constant()     ? Extent::Of(most)
-               : rows.most == most ? rows
-                                   : PartOf(e, rows, std::to_string(row), most);
-    SpreadBlocks(e, target.Part(row, 0, most, target.cols), blocks, n);
-  }
+  EachBlocks(e, source, Extent::Of(target.box.row_end),
+             [&](int64_t row, int64_t most, const Tile& blocks, const Extent& n) {
+               SpreadBlocks(e, target.Part(row, 0, most, target.cols), blocks, n);
+             });
 }
 
 void BroadcastCol(Emitter& e, const Tile& target, const Tile& source) {

@@ -10,6 +10,7 @@
 #include "elementwise.h"
 
 #include <cmath>
+#include <map>
 #include <set>
 
 #include "../number.h"
@@ -19,6 +20,7 @@
 #include "ops.h"
 #include "scalar_unit.h"
 #include "spans.h"
+#include "spread.h"
 #include "store.h"
 
 namespace uir {
@@ -30,6 +32,13 @@ namespace {
 const std::set<std::string>& HalfFunctions() {
   static const std::set<std::string> names = {"adds", "subs", "muls", "maxs", "mins", "abs",        "neg", "relu",
                                               "copy", "add",  "sub",  "mul",  "max",  "leaky_relu", "min"};
+  return names;
+}
+
+/*! \brief Functions of two floats that are one function of the vector core. */
+const std::map<std::string, std::string>& PlainBinary() {
+  static const std::map<std::string, std::string> names = {{"add", "Add"}, {"sub", "Sub"}, {"mul", "Mul"},
+                                                           {"div", "Div"}, {"max", "Max"}, {"min", "Min"}};
   return names;
 }
 
@@ -175,6 +184,12 @@ void EmitBinary(Emitter& e, const IOp& iop) {
   std::string dtype(iop->dtype), name(iop->name);
   if (HasScalarQuotient(dtype, name)) {
     EmitScalarQuotient(e, iop);
+    return;
+  }
+  auto plain = PlainBinary().find(name);
+  bool spread = IsSpread(iop->sources[0]) != IsSpread(iop->sources[1]);
+  if (spread && plain != PlainBinary().end() && (dtype == "fp32" || (dtype == "fp16" && HalfFunctions().count(name)))) {
+    EmitSpread(e, plain->second, iop);
     return;
   }
   Program p;

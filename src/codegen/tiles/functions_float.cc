@@ -46,7 +46,7 @@ Value Cosh(Program& p, Value x, double) {
 // 1 - 2 / (1 + e^2x): absolute error of an ULP of 1
 Value Tanh(Program& p, Value x, double) {
   Value e = p.Adds(p.Apply("Exp", p.Muls(x, 2)), 1);
-  return p.Adds(p.Muls(Over(p, 2, e), -1), 1);
+  return p.Adds(Over(p, -2, e), 1);
 }
 
 Value Sigmoid(Program& p, Value x, double) { return Over(p, 1, p.Adds(p.Apply("Exp", p.Muls(x, -1)), 1)); }

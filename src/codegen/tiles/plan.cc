@@ -232,14 +232,17 @@ bool Plan::RowEndsAreFree(const ISlice& slice) const {
   // elements by their number modulo what all offsets and distances of rows are multiples of
   int64_t modulus = 0;
   auto common = [&modulus](int64_t distance) { modulus = std::gcd(modulus, std::abs(distance)); };
-  std::vector<const ISlice*> others;
+  // where a run of elements begins, and its length
+  std::vector<std::pair<const ISlice*, int64_t>> others;
   for (const Use& use : uses_) {
     if (use.pointer() != std::string(slice->pointer->name)) continue;
     const ISlice& other = use.slice;
-    if (other->cols > 1 && other->col_stride != 1) return false;
+    int64_t rows = other->row_stride == 0 ? 1 : other->rows, cols = other->col_stride == 0 ? 1 : other->cols;
+    if (cols > 1 && other->col_stride != 1) return false;
+    if (cols == 1 && other->row_stride == 1) std::swap(rows, cols);
     for (const Term& term : other->offset->terms) common(term->coeff);
-    if (other->rows > 1) common(other->row_stride);
-    others.push_back(&other);
+    if (rows > 1) common(other->row_stride);
+    others.emplace_back(&other, cols);
   }
   if (modulus == 0) modulus = RoundUp(slice->pointer->size, block);
   auto place = [modulus](const ISlice& one) {
@@ -248,8 +251,8 @@ bool Plan::RowEndsAreFree(const ISlice& slice) const {
   };
   int64_t from = place(slice) + slice->cols;
   if (from + gap > modulus) return false;
-  for (const ISlice* other : others) {
-    int64_t begin = place(*other), end = begin + (*other)->cols;
+  for (auto [other, length] : others) {
+    int64_t begin = place(*other), end = begin + length;
     if (end > modulus || (begin < from + gap && from < end)) return false;
   }
   return true;

@@ -22,6 +22,9 @@ l2_bytes, dram_bytes
     Second-level cache and global memory (HBM) of the device.
 line_bytes
     Where a transfer should start in global memory.
+spread_fp16, spread_fp32
+    Binary functions that take an operand with one block for all columns of a row, or one row for all rows, by
+    strides of zero (of fp16 those that are computed in fp16).
 tile_bytes
     Of the UB what a tile should take, with all places of what is loaded and stored; the rest is for scalars
     of rows and for work buffers.
@@ -113,6 +116,8 @@ def ascend_model(device: Device) -> HardwareModel:
         "l2_bytes": device.l2_bytes,
         "dram_bytes": device.dram_bytes,
         "line_bytes": 512,
+        "spread_fp16": "add sub mul max min",
+        "spread_fp32": "add sub mul div max min",
         "tile_bytes": 160 * KIB,
         "transfer_bytes": 16 * KIB,
         "clock_hz": float(device.clock_hz),

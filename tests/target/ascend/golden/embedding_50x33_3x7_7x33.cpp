@@ -15,27 +15,21 @@ extern "C" __global__ __aicore__ void embedding_50x33_3x7_7x33(GM_ADDR x0, GM_AD
   const int32_t pid = GetBlockIdx();
   TPipe pipe;
   TBuf<TPosition::VECCALC> ub;
-  pipe.InitBuffer(ub, 2304);
+  pipe.InitBuffer(ub, 2240);
   LocalTensor<int64_t> t_int64 = ub.GetWithOffset<int64_t>(8, 1120);
   LocalTensor<float> t_fp32 = ub.GetWithOffset<float>(280, 0);
   LocalTensor<float> t_fp32_1 = ub.GetWithOffset<float>(280, 1120);
   LocalTensor<float> t_fp32_2 = ub.GetWithOffset<float>(280, 0);
-  LocalTensor<int64_t> work = ub.GetWithOffset<int64_t>(8, 2240);
 
   // move.dram.reg.int64 t_int64(1,7), x1(1,7)
-  DataCopyPad(work, x1_gm[7 * pid], DataCopyExtParams(1, 56, 0, 0, 0), DataCopyPadExtParams<int64_t>(false, 0, 0, 0LL));
-  SetFlag<HardEvent::MTE2_V>(0);
-  WaitFlag<HardEvent::MTE2_V>(0);
-  DataCopy(t_int64.ReinterpretCast<int32_t>(), work.ReinterpretCast<int32_t>(), DataCopyParams(1, 1, 0, 0));
-  uint64_t mask[2] = {63u, 0};
-  Copy(t_int64.ReinterpretCast<int32_t>()[8], work.ReinterpretCast<int32_t>()[8], mask, 1, CopyRepeatParams(1, 1, 0, 0));
-  SetFlag<HardEvent::V_S>(0);
+  DataCopyPad(t_int64, x1_gm[7 * pid], DataCopyExtParams(1, 56, 0, 0, 0), DataCopyPadExtParams<int64_t>(false, 0, 0, 0LL));
+  SetFlag<HardEvent::MTE2_S>(0);
 
   // gather.fp32 t_fp32(7,33), x0(50,33), t_int64(7,1)  [pad=0]
   Duplicate<float>(t_fp32, 0.0f, 273);
   SetFlag<HardEvent::V_MTE2>(0);
   int64_t index[7];
-  WaitFlag<HardEvent::V_S>(0);
+  WaitFlag<HardEvent::MTE2_S>(0);
   for (int32_t r = 0; r < 7; ++r) {
     index[r] = t_int64.GetValue(r);
   }
@@ -50,10 +44,10 @@ extern "C" __global__ __aicore__ void embedding_50x33_3x7_7x33(GM_ADDR x0, GM_AD
   // move.dram.reg.fp32 t_fp32_1(7,33), x2(7,33)
   WaitFlag<HardEvent::S_MTE2>(0);
   DataCopyPad(t_fp32_1, x2_gm, DataCopyExtParams(7, 132, 0, 0, 0), DataCopyPadExtParams<float>(false, 0, 0, 0.0f));
-  SetFlag<HardEvent::MTE2_V>(1);
+  SetFlag<HardEvent::MTE2_V>(0);
 
   // binary.add.fp32 t_fp32_2(7,33), t_fp32(7,33), t_fp32_1(7,33)
-  WaitFlag<HardEvent::MTE2_V>(1);
+  WaitFlag<HardEvent::MTE2_V>(0);
   Add(t_fp32_2, t_fp32, t_fp32_1, 273);
   SetFlag<HardEvent::V_MTE3>(0);
 

@@ -16,8 +16,8 @@ extern "C" __global__ __aicore__ void swish_64x192_192(GM_ADDR x0, GM_ADDR x1, G
   pipe.InitBuffer(ub, 122880);
   LocalTensor<float> t_fp32 = ub.GetWithOffset<float>(6144, 0);
   LocalTensor<float> t_fp32_1 = ub.GetWithOffset<float>(192, 49152);
-  LocalTensor<float> t_fp32_2 = ub.GetWithOffset<float>(6144, 24576);
-  LocalTensor<float> t_fp32_3 = ub.GetWithOffset<float>(6144, 49152);
+  LocalTensor<float> t_fp32_2 = ub.GetWithOffset<float>(6144, 49152);
+  LocalTensor<float> t_fp32_3 = ub.GetWithOffset<float>(6144, 24576);
   LocalTensor<float> work = ub.GetWithOffset<float>(6144, 73728);
   LocalTensor<float> work_1 = ub.GetWithOffset<float>(6144, 98304);
 
@@ -28,15 +28,11 @@ extern "C" __global__ __aicore__ void swish_64x192_192(GM_ADDR x0, GM_ADDR x1, G
   DataCopy(t_fp32_1, x1_gm, 192);
   SetFlag<HardEvent::MTE2_V>(0);
 
-  // broadcast.col.unit.fp32 t_fp32_2(32,192), t_fp32_1(1,192)
+  // binary.add.fp32 t_fp32_3(32,192), t_fp32(32,192), t_fp32_1(32,192)
   WaitFlag<HardEvent::MTE2_V>(0);
-  Adds(t_fp32_2.ReinterpretCast<int32_t>(), t_fp32_1.ReinterpretCast<int32_t>(), 0, 64, 32, UnaryRepeatParams(1, 1, 24, 0));
-  Adds(t_fp32_2.ReinterpretCast<int32_t>()[64], t_fp32_1.ReinterpretCast<int32_t>()[64], 0, 64, 32, UnaryRepeatParams(1, 1, 24, 0));
-  Adds(t_fp32_2.ReinterpretCast<int32_t>()[128], t_fp32_1.ReinterpretCast<int32_t>()[128], 0, 64, 32, UnaryRepeatParams(1, 1, 24, 0));
-
-  // binary.add.fp32 t_fp32_3(32,192), t_fp32(32,192), t_fp32_2(32,192)
-  PipeBarrier<PIPE_V>();
-  Add(t_fp32_3, t_fp32, t_fp32_2, 6144);
+  Add(t_fp32_3, t_fp32, t_fp32_1, 64, 32, BinaryRepeatParams(1, 1, 1, 24, 24, 0));
+  Add(t_fp32_3[64], t_fp32[64], t_fp32_1[64], 64, 32, BinaryRepeatParams(1, 1, 1, 24, 24, 0));
+  Add(t_fp32_3[128], t_fp32[128], t_fp32_1[128], 64, 32, BinaryRepeatParams(1, 1, 1, 24, 24, 0));
 
   // unary.sigmoid.fp32 t_fp32_2(32,192), t_fp32_3(32,192)
   Duplicate<float>(work, 1.0f, 6144);
