@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file broadcast.cc
- * \brief One column over all columns, one row over all rows; a transposition.
+ * \brief One column over all columns, one row over all rows.
  */
 #include <algorithm>
 
@@ -98,13 +98,6 @@ void EmitBroadcast(Emitter& e, const IOp& iop) {
   repeated.cols = t.cols;
   (row ? repeated.col_stride : repeated.row_stride) = 0;
   Relayout(e, t, repeated, t.box);
-}
-
-void EmitTranspose(Emitter& e, const IOp& iop) {
-  Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
-  std::swap(s.rows, s.cols);
-  std::swap(s.row_stride, s.col_stride);
-  Relayout(e, t, s, t.box);
 }
 
 }  // namespace ascend
