@@ -7,6 +7,7 @@
 #include "fill.h"
 #include "relayout.h"
 #include "transfer.h"
+#include "transpose.h"
 
 namespace uir {
 namespace codegen {
@@ -19,7 +20,7 @@ constexpr int64_t kCloseBytes = 32;
 
 class Loader {
  public:
-  Loader(Emitter* e, const std::optional<ffi::Any>& pad) : e_(*e), pad_(pad) {}
+  Loader(Emitter* e, const std::optional<ffi::Any>& pad, bool spares) : e_(*e), pad_(pad), spares_(spares) {}
 
   /*! \brief Rows of `to` start at blocks, and whatever `to` holds may be spoilt. */
   void Rows(const Tile& to, const Tile& from, const Box& box) {
@@ -46,13 +47,13 @@ class Loader {
   void ByColumns(const Tile& to, const Tile& from, const Box& box) {
     // as many columns of `to` at a time as the UB has room for
     int64_t row_bytes = RoundUp(to.rows * to.bytes), most = std::max<int64_t>(e_.FreeBytes() / 2 / row_bytes, 1);
-    int64_t some = std::min(to.cols, most);
+    int64_t some = std::min(to.cols, most < kSquare ? most : most / kSquare * kSquare);
     Tile work = e_.Work(to.dtype, some, to.rows);
     for (int64_t first = 0; first < to.cols; first += some) {
       int64_t cols = std::min(some, to.cols - first);
       Tile part = work.Part(0, 0, cols, to.rows);
       Rows(part, from.Part(0, first, to.rows, cols).Turned(), Turned(Clipped(box, first, cols)));
-      Relayout(e_, to.Part(0, first, to.rows, cols), part.Turned(), Clipped(to.box, first, cols));
+      Turn(e_, to.Part(0, first, to.rows, cols), part.Turned(), Clipped(to.box, first, cols), !spares_);
     }
   }
 
@@ -120,6 +121,7 @@ class Loader {
 
   Emitter& e_;
   const std::optional<ffi::Any>& pad_;
+  bool spares_;
 };
 
 }  // namespace
@@ -131,7 +133,7 @@ void Load(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad, co
   }
   if (to.cols == 1) from.col_stride = 1;
   Box box = SameBox(to.box, from.box) ? to.box : Both(e, to.box, from.box);
-  Loader loader(&e, pad);
+  Loader loader(&e, pad, landing.spares);
   bool repeated = (from.col_stride == 0 && to.cols > 1 && box.AllCols(to.cols)) ||
                   (from.row_stride == 0 && to.rows > 1 && box.AllRows(to.rows));
   if (repeated) {

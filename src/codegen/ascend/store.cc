@@ -5,6 +5,7 @@
 
 #include "relayout.h"
 #include "transfer.h"
+#include "transpose.h"
 
 namespace uir {
 namespace codegen {
@@ -59,7 +60,7 @@ void Store(Emitter& e, Tile to, Tile from) {
   } else if (to.row_stride == 1 && box.row_begin.Constant() && box.row_begin.range.low == 0) {
     Tile work = e.Work(to.dtype, to.cols, to.rows);
     Box turned{box.col_begin, box.col_end, box.row_begin, box.row_end};
-    Relayout(e, work, from.Turned(), turned);
+    Turn(e, work, from.Turned(), turned, true);
     Transfer(e, work, to.Turned(), turned, false);
   } else {
     Scattered(e, to, from, box);

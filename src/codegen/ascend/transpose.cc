@@ -16,10 +16,8 @@ namespace ascend {
 namespace {
 
 /*! \brief Blocks of either side of a repeat of TransDataTo5HD. */
-constexpr int64_t kListed = 16;
+constexpr int64_t kListed = kSquare;
 constexpr int64_t kMostRepeats = 255;
-
-}  // namespace
 
 bool InSquares(const Tile& to, const Tile& turned) {
   if ((to.bytes != 2 && to.bytes != 4) || !to.RowsDense() || !RowsAligned(to) || turned.row_stride != 1) return false;
@@ -27,6 +25,7 @@ bool InSquares(const Tile& to, const Tile& turned) {
   return source && to.cols % kListed == 0 && to.rows % (kBlockBytes / to.bytes) == 0;
 }
 
+/*! \brief All of a tile from all of its source, whatever of it is valid. */
 void TransposeBlocks(Emitter& e, const Tile& to, const Tile& turned) {
   // any type of the size will do: the bits are moved
   std::string stored = to.bytes == 2 ? "int16" : "int32", where = e.where();
@@ -66,13 +65,19 @@ void TransposeBlocks(Emitter& e, const Tile& to, const Tile& turned) {
   e.Do("V", lines, {Reads(turned.Turned()), Writes(to)});
 }
 
+}  // namespace
+
+void Turn(Emitter& e, const Tile& to, const Tile& turned, const Box& box, bool free) {
+  if (InSquares(to, turned) && (free || box.Whole(to.rows, to.cols))) {
+    TransposeBlocks(e, to, turned);
+  } else {
+    Relayout(e, to, turned, box);
+  }
+}
+
 void EmitTranspose(Emitter& e, const IOp& iop) {
   Tile to = e.TileOf(iop->targets[0]), turned = e.TileOf(iop->sources[0]).Turned();
-  if (InSquares(to, turned) && (to.box.Whole(to.rows, to.cols) || !e.SparesOutside(iop->targets[0]))) {
-    TransposeBlocks(e, to, turned);
-    return;
-  }
-  Relayout(e, to, turned, to.box);
+  Turn(e, to, turned, to.box, !e.SparesOutside(iop->targets[0]));
 }
 
 }  // namespace ascend

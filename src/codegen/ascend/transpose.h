@@ -12,15 +12,18 @@ namespace uir {
 namespace codegen {
 namespace ascend {
 
-/*!
- * \brief Whether `TransposeBlocks` can do it: elements of two or four bytes, rows of both tiles at blocks, 16 columns
- * of the target to a call, and as many rows as a block has elements.
- * \param turned The source as the target sees it: its rows follow each other, its columns lie apart.
- */
-bool InSquares(const Tile& to, const Tile& turned);
+/*! \brief Columns of a target that are made at once. */
+constexpr int64_t kSquare = 16;
 
-/*! \brief All of a tile from all of its source, whatever of it is valid. */
-void TransposeBlocks(Emitter& e, const Tile& to, const Tile& turned);
+/*!
+ * \brief Copies a box of a tile that lies the other way round.
+ *
+ * In squares of blocks (TransDataTo5HD) where elements have two or four bytes, rows of both tiles start at blocks, and
+ * the target has whole squares; else element by element.
+ * \param turned The source as the target sees it: its rows follow each other, its columns lie apart.
+ * \param free Whether what lies outside of the box may be written too.
+ */
+void Turn(Emitter& e, const Tile& to, const Tile& turned, const Box& box, bool free);
 
 }  // namespace ascend
 }  // namespace codegen

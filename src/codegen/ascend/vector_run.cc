@@ -19,7 +19,7 @@ namespace ascend {
 namespace {
 
 /*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
-constexpr int64_t kMostWork = 48 * 1024;
+constexpr int64_t kMostWork = 64 * 1024;
 /*! \brief What a chunk is a multiple of: then every buffer, bit masks too, is whole blocks. */
 constexpr int64_t kChunkUnit = 256;
 /*! \brief Rows as long as this are worked on one by one: a repeat per row would not be full. */
