@@ -3,19 +3,44 @@
  * \file functions_special.cc
  * \brief The error function, and division of floats with a remainder.
  */
+#include <tvm/ffi/error.h>
+
+#include <utility>
+#include <vector>
+
 #include "functions.h"
 
 namespace uir {
 namespace codegen {
 namespace tiles {
 
+namespace {
+
+/*! \brief Two polynomials of one degree, step by step side by side: no step waits for the one before it. */
+std::pair<Value, Value> BothPolynomials(Program& p, Value x, const std::vector<double>& c,
+                                        const std::vector<double>& d) {
+  TVM_FFI_CHECK(c.size() == d.size() && c.size() >= 2, InternalError) << "two polynomials of one degree";
+  Value a = p.Muls(x, c.back()), b = p.Muls(x, d.back());
+  for (size_t k = c.size() - 2; k > 0; --k) {
+    a = p.Adds(a, c[k]);
+    b = p.Adds(b, d[k]);
+    a = p.Mul(a, x);
+    b = p.Mul(b, x);
+  }
+  a = p.Adds(a, c[0]);
+  return {a, p.Adds(b, d[0])};
+}
+
+}  // namespace
+
 // x P(x^2) / Q(x^2), fitted on [0, 3.92], where the function is 1 to fp32; relative error about 4e-7
 Value Erf(Program& p, Value x) {
   Value held = p.Maxs(p.Mins(x, 3.92), -3.92), square = p.Mul(held, held);
-  Value over = p.Polynomial(square, {1.1283791460750638, 0.19040816689568046, 0.05274891776677775, 0.003765684394497757,
-                                     0.00028488317470698243, 2.0500576882796394e-06});
-  Value under = p.Polynomial(square, {1.0, 0.5020775847008698, 0.11410978788386195, 0.014969348851156401,
-                                      0.0011625501252692206, 3.809143836478776e-05});
+  auto [over, under] = BothPolynomials(p, square,
+                                       {1.1283791460750638, 0.19040816689568046, 0.05274891776677775,
+                                        0.003765684394497757, 0.00028488317470698243, 2.0500576882796394e-06},
+                                       {1.0, 0.5020775847008698, 0.11410978788386195, 0.014969348851156401,
+                                        0.0011625501252692206, 3.809143836478776e-05});
   return p.Div(p.Mul(held, over), under);
 }
 
