@@ -6,6 +6,8 @@
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
+#include <algorithm>
+
 #include "ascend/kernel.h"
 #include "ascend/scalar.h"
 #include "printed.h"
@@ -27,8 +29,10 @@ Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
   std::string source = "#include \"kernel_operator.h\"\n\nusing namespace AscendC;\n";
   Printed printed;
   for (const IGraph& graph : graphs) {
-    Kernel kernel = PrintKernel(graph, names.Fresh(std::string(name)));
-    source += "\n" + kernel.text;
+    source += "\n";
+    int64_t first = std::count(source.begin(), source.end(), '\n') + 1;
+    Kernel kernel = PrintKernel(graph, names.Fresh(std::string(name)), first);
+    source += kernel.text;
     Record launch{{"grid", kernel.blocks},
                   {"block", 1},
                   {"shared_bytes", 0},

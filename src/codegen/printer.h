@@ -6,6 +6,7 @@
 #ifndef UIR_CODEGEN_PRINTER_H_
 #define UIR_CODEGEN_PRINTER_H_
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
@@ -32,6 +33,8 @@ class Printer {
   void Append(const Printer& other);
 
   int indent() const { return indent_; }
+  /*! \brief Lines so far. */
+  int64_t size() const { return static_cast<int64_t>(lines_.size()); }
   std::string Text() const;
 
  private:

@@ -45,7 +45,7 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emit
 
 }  // namespace
 
-void PrintCubePart(Plan* plan, const Products& products, Printer* out) {
+std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, int64_t first, Printer* out) {
   // the same names as in the vector core's part, which is a scope of its own
   Names names(Reserved());
   Emitter e(plan, &names);
@@ -65,7 +65,7 @@ void PrintCubePart(Plan* plan, const Products& products, Printer* out) {
                    {tensor.buffer, std::to_string(tensor.size), std::to_string(tensor.begin)}) +
               ";");
   }
-  PrintTree(planned.body, e.every_scope(), out);
+  return PrintTree(planned, e.every_scope(), first, out);
 }
 
 }  // namespace ascend

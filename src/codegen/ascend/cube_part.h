@@ -6,6 +6,9 @@
 #ifndef UIR_CODEGEN_ASCEND_CUBE_PART_H_
 #define UIR_CODEGEN_ASCEND_CUBE_PART_H_
 
+#include <string>
+#include <vector>
+
 #include "../printer.h"
 #include "emitter.h"
 #include "products.h"
@@ -14,8 +17,12 @@ namespace uir {
 namespace codegen {
 namespace ascend {
 
-/*! \brief Memories of the cube core, their tensors, loops, contractions and syncs. */
-void PrintCubePart(Plan* plan, const Products& products, Printer* out);
+/*!
+ * \brief Memories of the cube core, their tensors, loops, contractions and syncs.
+ * \param first Number in the file of the printer's first line.
+ * \return Notes on the syncs.
+ */
+std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, int64_t first, Printer* out);
 
 }  // namespace ascend
 }  // namespace codegen

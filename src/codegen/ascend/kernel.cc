@@ -94,18 +94,18 @@ void Prologue(const Emitter& e, const Kernel& kernel, Printer* out) {
   out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
 }
 
-/*! \brief The UB, its tensors, and what a vector core does. */
-void VectorPart(const Emitter& e, const pipes::Plan& planned, Printer* out) {
+/*! \brief The UB, its tensors, and what a vector core does; notes on its syncs. */
+std::vector<std::string> VectorPart(const Emitter& e, const pipes::Plan& planned, int64_t first, Printer* out) {
   if (!e.tensors().empty()) {
     out->Line(TypeName("TPipe") + " pipe;");
     out->Line(TypeName("TBuf", {"VECCALC"}) + " ub;");
     out->Line(Call("", "TPipe.InitBuffer", "member", {}, {"pipe", "ub", std::to_string(e.plan().total())}) + ";");
     for (const Emitter::Tensor& tensor : e.tensors()) out->Line(Declaration(tensor));
   }
-  PrintTree(planned.body, e.every_scope(), out);
+  return PrintTree(planned, e.every_scope(), first, out);
 }
 
-void Notes(const Emitter& e, const pipes::Plan& plan, Kernel* kernel) {
+void Notes(const Emitter& e, const std::vector<std::string>& syncs, Kernel* kernel) {
   std::vector<Emitter::Tensor> tensors = e.tensors();
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.begin < b.begin; });
   kernel->notes.push_back("UB: " + std::to_string(e.plan().total()) + " of " + std::to_string(e.plan().limit()) +
@@ -115,11 +115,7 @@ void Notes(const Emitter& e, const pipes::Plan& plan, Kernel* kernel) {
                             std::to_string(tensor.begin));
   }
   kernel->notes.insert(kernel->notes.end(), e.notes().begin(), e.notes().end());
-  for (const pipes::SyncReport& sync : plan.report) {
-    std::string serves;
-    for (const std::string& one : sync.serves) serves += (serves.empty() ? "" : "; ") + one;
-    kernel->notes.push_back("sync " + std::to_string(sync.number) + ", " + sync.what + ": " + serves);
-  }
+  kernel->notes.insert(kernel->notes.end(), syncs.begin(), syncs.end());
 }
 
 }  // namespace
@@ -132,7 +128,7 @@ std::set<std::string> Reserved() {
   return reserved;
 }
 
-Kernel PrintKernel(const IGraph& graph, const std::string& name) {
+Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first) {
   Kernel kernel;
   kernel.name = name;
   kernel.blocks = graph->num_groups * graph->num_units;
@@ -155,19 +151,20 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   out.Open("extern \"C\" __global__ __aicore__ void " + name + "(" + Join(params) + ")");
   if (!products.empty()) kernel.core = "mix_1_1";
   Prologue(e, kernel, &out);
+  std::vector<std::string> syncs;
   if (products.empty()) {
-    VectorPart(e, planned, &out);
+    syncs = VectorPart(e, planned, first, &out);
   } else {
     out.Open("if " + Macro("ASCEND_IS_AIV"));
-    VectorPart(e, planned, &out);
+    syncs = VectorPart(e, planned, first, &out);
     out.Close();
     out.Open("if " + Macro("ASCEND_IS_AIC"));
-    PrintCubePart(&plan, products, &out);
+    for (const std::string& note : PrintCubePart(&plan, products, first, &out)) syncs.push_back("cube core, " + note);
     out.Close();
   }
   out.Close();
   kernel.text = out.Text();
-  Notes(e, planned, &kernel);
+  Notes(e, syncs, &kernel);
   return kernel;
 }
 

@@ -33,8 +33,11 @@ struct Kernel {
 /*! \brief Words that no identifier of the text may be. */
 std::set<std::string> Reserved();
 
-/*! \brief Prints a graph of one phase. */
-Kernel PrintKernel(const IGraph& graph, const std::string& name);
+/*!
+ * \brief Prints a graph of one phase.
+ * \param first Number in the file of the text's first line, for notes.
+ */
+Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first);
 
 }  // namespace ascend
 }  // namespace codegen

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sync_text.h"
 
+#include <map>
+
 #include "api.h"
 
 namespace uir {
@@ -20,8 +22,19 @@ std::string SyncLine(const pipes::Sync& sync, const Scope& scope) {
 
 }  // namespace
 
-void PrintTree(const std::vector<pipes::Node>& body, const Scope& scope, Printer* out) {
-  tiles::PrintTree(body, [&scope](const pipes::Sync& sync) { return SyncLine(sync, scope); }, out);
+std::vector<std::string> PrintTree(const pipes::Plan& plan, const Scope& scope, int64_t first, Printer* out) {
+  std::map<int, std::vector<std::string>> lines;
+  auto line_of = [&](const pipes::Sync& sync) {
+    lines[sync.number].push_back(std::to_string(first + out->size()));
+    return SyncLine(sync, scope);
+  };
+  tiles::PrintTree(plan.body, line_of, out);
+  std::vector<std::string> notes;
+  for (const pipes::SyncReport& sync : plan.report) {
+    notes.push_back("sync " + std::to_string(sync.number) + ", " + sync.what + ", line " +
+                    Join(lines[sync.number], " ") + ": " + Join(sync.serves, "; "));
+  }
+  return notes;
 }
 
 }  // namespace ascend

@@ -6,8 +6,10 @@
 #ifndef UIR_CODEGEN_ASCEND_SYNC_TEXT_H_
 #define UIR_CODEGEN_ASCEND_SYNC_TEXT_H_
 
+#include <string>
 #include <vector>
 
+#include "../pipes/plan.h"
 #include "../scope.h"
 #include "../tiles/print_tree.h"
 
@@ -16,10 +18,12 @@ namespace codegen {
 namespace ascend {
 
 /*!
- * \brief Prints nodes in order.
+ * \brief Prints a kernel's nodes in order.
  * \param scope Text of pid and of loop variables, for ids of flags.
+ * \param first Number in the file of the printer's first line.
+ * \return A note for each sync: its number, name and lines, and what it is for.
  */
-void PrintTree(const std::vector<pipes::Node>& body, const Scope& scope, Printer* out);
+std::vector<std::string> PrintTree(const pipes::Plan& plan, const Scope& scope, int64_t first, Printer* out);
 
 }  // namespace ascend
 }  // namespace codegen
