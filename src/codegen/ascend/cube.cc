@@ -206,7 +206,7 @@ void Cube::Store(const Product& product) {
   }
   std::string sums = Tensor("CO1", "sums", sizes.sums, sums_at, sizes.m * sizes.n, 4);
   Tile target = e_->TileOf(product.iop->targets[0]);
-  if (!product.carrying.empty()) e_->Plain(WaitLine(kFree));
+  if (product.guarded) e_->Plain(WaitLine(kFree));
   std::string params = Call(e_->where(), "FixpipeParamsV220", "struct", {},
                             {Number(sizes.n), Number(sizes.m), Number(sizes.m), Number(target.row_stride), "false"});
   e_->Do("FIX", Call(e_->where(), "Fixpipe", "plain", {sizes.sums}, {e_->At(target), sums, params}) + ";",

@@ -42,6 +42,7 @@ void HandOver(Emitter& e, const Product& product) {
 }
 
 void OpenProduct(Emitter& e, const Product& product, int position) {
+  if (!product.guarded) return;
   e.Begin(product.iop, position);
   Signal(e, {SetLine("MTE2", kFree) + "  // the cube core may store its result"}, {}, false);
   e.End();

@@ -9,7 +9,8 @@
  *     kFree     vector: the result may be overwritten  cube, before it stores it
  *     kDone     cube: the result is stored             vector, before it reads it
  *
- * A product that no loop carries needs kReady and kDone alone: ready means free as well, done means taken.
+ * A product that no loop carries needs kReady and kDone alone: ready means free as well, done means taken.  kFree is
+ * there for products of which the vector core stores no operand, where an earlier result is read.
  */
 #ifndef UIR_CODEGEN_ASCEND_HANDSHAKE_H_
 #define UIR_CODEGEN_ASCEND_HANDSHAKE_H_

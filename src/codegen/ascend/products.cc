@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "../error.h"
-#include "../uses.h"
 
 namespace uir {
 namespace codegen {
@@ -34,15 +33,17 @@ void Check(const IGraph& graph, const IOp& iop) {
   }
 }
 
+/*! \brief Whether a loop says that the product's result was cleared before it, and is added up in it. */
+bool Carries(const Loop& loop, const IOp& product) {
+  auto carries = loop->attrs.find("carries");
+  if (carries == loop->attrs.end()) return false;
+  std::string names = " " + std::string((*carries).second.cast<ffi::String>()) + " ";
+  return names.find(" " + std::string(product->targets[0]->pointer->name) + " ") != std::string::npos;
+}
+
 /*! \brief Sums in L0C begin as zero: the loop that carries them must say that the result was cleared before it. */
 void CheckCleared(const IGraph& graph, const Product& product) {
-  std::string cleared;
-  if (!product.carrying.empty()) {
-    const Loop& loop = product.carrying.front();
-    auto carries = loop->attrs.find("carries");
-    if (carries != loop->attrs.end()) cleared = " " + std::string((*carries).second.cast<ffi::String>()) + " ";
-  }
-  if (cleared.find(" " + std::string(product.iop->targets[0]->pointer->name) + " ") == std::string::npos) {
+  if (product.carrying.empty() || !Carries(product.carrying.front(), product.iop)) {
     CodegenError("The cube core cannot add to what lies in global memory.",
                  std::string(graph->name) + ": " + Describe(product.iop), "a result that was cleared before its loop",
                  "", "let the pass matrix_unit bring products to the cube core");
@@ -56,12 +57,32 @@ Products::Products(const IGraph& graph) {
   int position = 0;
   Walk(graph->body, graph, &loops, &position);
   std::set<std::string> read;
-  for (const Use& use : UsesOf(graph)) {
+  std::vector<Use> uses = UsesOf(graph);
+  for (const Use& use : uses) {
     if (use.write && !use.reads_too) continue;
     bool clears = use.iop->op == "move" && carried_.count(std::string(use.iop->targets[0]->pointer->name)) > 0;
     (clears ? zeros_ : read).insert(use.pointer());
   }
   for (const std::string& name : read) zeros_.erase(name);
+  for (auto& [at, product] : by_position_) product.guarded = Guarded(at, product, uses);
+}
+
+bool Products::Guarded(int position, const Product& product, const std::vector<Use>& uses) const {
+  if (product.carrying.empty() || product.staged) return false;
+  std::vector<Loop> around;
+  for (const Use& use : uses) {
+    if (use.position == position) around = use.loops;
+  }
+  around.resize(around.size() - product.carrying.size());
+  std::string result(product.iop->targets[0]->pointer->name);
+  for (const Use& use : uses) {
+    if (use.pointer() != result || use.iop->op == "contract" || Silent(use.iop)) continue;
+    if (use.position < position) return true;
+    for (size_t i = 0; i < std::min(around.size(), use.loops.size()); ++i) {
+      if (around[i].same_as(use.loops[i]) && around[i]->extent > 1) return true;
+    }
+  }
+  return false;
 }
 
 void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops,
@@ -85,6 +106,7 @@ void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph,
       for (auto loop = loops->rbegin(); loop != loops->rend(); ++loop) {
         if (Names(iop->targets[0]->offset, (*loop)->var)) break;
         product.carrying.insert(product.carrying.begin(), *loop);
+        if (Carries(*loop, iop)) break;  // the next loop around clears the result, and begins again
       }
     }
     if (accumulates) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "../../igraph/nodes.h"
+#include "../uses.h"
 
 namespace uir {
 namespace codegen {
@@ -28,6 +29,11 @@ struct Product {
   std::vector<Loop> carrying;
   /*! \brief Whether the vector core of the block writes an operand. */
   bool staged = false;
+  /*!
+   * \brief Whether the cube core must be told that it may store the result: the vector core reads an earlier one, and
+   * gives no operands, with which it would say so.
+   */
+  bool guarded = false;
 };
 
 /*! \brief All contractions of a graph. */
@@ -49,6 +55,8 @@ class Products {
 
  private:
   void Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph, std::vector<Loop>* loops, int* position);
+  /*! \brief Whether a use by the vector core of a product's result comes before the product, or comes again. */
+  bool Guarded(int position, const Product& product, const std::vector<Use>& uses) const;
 
   std::map<int, Product> by_position_;
   /*! \brief Names of the results that loops carry; of pointers that only moves into these read. */

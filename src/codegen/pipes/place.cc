@@ -193,8 +193,9 @@ Placed Placer::Limiting(const Placed& flag, int64_t distance) const {
 }
 
 void Placer::LimitSets() {
-  // Each round bounds one flag by one that is itself bounded by it, so that there are no more rounds than flags.
+  // Each round bounds one flag by one that is itself bounded by it, or makes its distance shorter.
   size_t rounds = 2 * syncs_.size() + 1;
+  for (const Placed& sync : syncs_) rounds += static_cast<size_t>(sync.distance);
   while (true) {
     std::vector<int64_t> needed = IdsNeeded(syncs_, -1);
     int open = -1;
@@ -209,6 +210,11 @@ void Placer::LimitSets() {
                    where_);
     }
     syncs_.push_back(Limiting(syncs_[open], 2));
+    // Where a loop around sets and waits for all of them again, a flag in the loop itself bounds nothing.
+    if (needed[open] > 0 && syncs_[open].distance > 1 && IdsNeeded(syncs_, -1)[open] >= needed[open]) {
+      syncs_.pop_back();
+      --syncs_[open].distance;
+    }
   }
 }
 
