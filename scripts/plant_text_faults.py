@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
@@ -29,23 +31,24 @@ import attrs
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from uir_tvm.errors import UirError
+from uir_tvm.device.run import MODELS as MODELS_OF_DEVICES
+from uir_tvm.errors import ToolchainError, UirError
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
-from tests.device import cuda_faults, fault_graphs
+from tests.device import ascend_faults, cuda_faults, fault_graphs
 from tests.device.judge_text import FINDING, NEEDLESS, VERDICTS, Judge, Verdict
 from tests.device.text_faults import FaultTable
 
 #: Recipes of a quick run: asynchronous copies, shared memory, shuffles, masks, vectors.
 QUICK = ("product 33x65 65x17 17", "column mean 4x32x96", "layer norm 2x13x37 37 37", "transpose 3x33x65")
 MODELS = ("minilm",)
-TABLES: dict[str, FaultTable] = {"uir-cuda": cuda_faults.TABLE}
+TABLES: dict[str, FaultTable] = {"uir-cuda": cuda_faults.TABLE, "uir-ascend": ascend_faults.TABLE}
 #: Kernels beyond the recipes', for kinds of fault that those have no place for.
-MORE = {"uir-cuda": fault_graphs.cuda_kernels}
+MORE = {"uir-cuda": fault_graphs.cuda_kernels, "uir-ascend": fault_graphs.ascend_kernels}
 QUICK_COUNT, FULL_COUNT = 1, 3
 
 
@@ -94,6 +97,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--kernels", default="", help="only kernels with this in their name")
     parser.add_argument("--target", choices=TABLES, default="uir-cuda")
     parser.add_argument("--hardware", help="a hardware model of the target (default: its own)")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="texts compiled at a time")
     parser.add_argument("--json", metavar="FILE", help="also write everything there")
     args = parser.parse_args()
     kinds = TABLES[args.target].kinds
@@ -168,13 +172,17 @@ def _plant(
         return
     tally.kernels += 1
     before = len(tally.verdicts)
-    table = TABLES[args.target]
+    table, planted = TABLES[args.target], []
     for kind in args.only or table.kinds:
-        found = list(table.faults(kernel.source, kind))
-        if kind not in table.barriers or args.quick:
+        found = list(table.faults(kernel.source, kind, kernel.report))
+        if kind not in table.orders or args.quick:
             rng = random.Random(f"{args.seed}/{name}/{kind}")
             found = rng.sample(found, min(len(found), args.count))
-        for fault in found:
+        planted += found
+    with ThreadPoolExecutor(args.jobs) as pool:
+        ahead = [pool.submit(_compile, kernel.kind, fault.source) for fault in planted]
+        for fault, compiled in zip(planted, ahead, strict=True):
+            compiled.result()
             verdict = judge(fault)
             tally.verdicts.append(verdict)
             if verdict.by == NEEDLESS:
@@ -182,6 +190,12 @@ def _plant(
     counts = collections.Counter(v.by for v in tally.verdicts[before:])
     told = ", ".join(f"{count} {by}" for by, count in counts.items())
     console.print(f"{name}: {told}", style="dim", markup=False)
+
+
+def _compile(kind: str, source: str) -> None:
+    """Compile a text ahead of its run, which finds it by its hash, or fails in the same way."""
+    with contextlib.suppress(ToolchainError):
+        MODELS_OF_DEVICES[kind].compile(source)
 
 
 def _report(tally: Tally, target: str, console: Console, seconds: float) -> None:

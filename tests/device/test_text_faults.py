@@ -3,15 +3,19 @@
 
 import collections
 import random
+import re
 
+import numpy as np
 import pytest
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
+from tests.device import ascend_faults, ascend_texts, test_ascend_checks
 from tests.device.cuda_faults import TABLE
-from tests.device.fault_graphs import cuda_kernels
-from tests.device.judge_text import FINDING, RESULT, Judge
+from tests.device.fault_graphs import ascend_kernels, cuda_kernels
+from tests.device.judge_text import FINDING, RESULT, UNCOMPILED, Judge
+from tests.device.text_faults import argument, call, text
 
 #: Kinds that change every run of any kernel: each of them is caught wherever it is planted.
 CERTAIN = (
@@ -53,9 +57,65 @@ def test_every_fault_of_a_barrier_is_caught(name: str) -> None:
     assert found
 
 
+#: Kinds of Ascend C that change every run of any kernel.
+CERTAIN_OF_ASCEND = (
+    *ascend_faults.TABLE.orders,
+    "event id",
+    "flag the other way",
+    "misaligned copy",
+    "misaligned operand",
+    "more than 255 repeats",
+    "misaligned tensor",
+    "shrunk buffer",
+)
+
+
+@pytest.mark.parametrize("name", ["stream in 2 stages", "padded sum", "product of whole tiles fp16"])
+def test_faults_of_ascend_c_are_caught(name: str) -> None:
+    """No flag and no barrier is needless; ids, addresses and sizes are checked."""
+    kernels = {about: (kernel, inputs) for about, kernel, inputs in ascend_kernels()}
+    kernel, inputs = kernels[name]
+    judge = Judge(name, kernel, inputs)
+    table, rng = ascend_faults.TABLE, random.Random(name)
+    found = {kind: list(table.faults(kernel.source, kind, kernel.report)) for kind in CERTAIN_OF_ASCEND}
+    assert found["drop a flag"]
+    for faults in found.values():
+        for fault in rng.sample(faults, min(1, len(faults))):
+            verdict = judge(fault)
+            assert verdict.by in (FINDING, RESULT, UNCOMPILED), (fault.kind, fault.line, fault.what)
+
+
+def test_a_flag_is_dropped_in_all_its_lines() -> None:
+    """Numbers of lines in the report are those of the text."""
+    for _, kernel, _ in ascend_kernels():
+        planned = 0
+        for fault in ascend_faults.TABLE.faults(kernel.source, "drop a flag", kernel.report):
+            before, after = kernel.source.split("\n"), fault.source.split("\n")
+            gone = [old for old, new in zip(before, after, strict=True) if old != new]
+            assert len({old.split("(")[0].split("<")[1] for old in gone}) == 1
+            assert {old.split("<")[0].strip() for old in gone} == {"SetFlag", "WaitFlag"}
+            planned += len(gone)
+        flags = [
+            line for line in kernel.source.split("\n") if line.lstrip().startswith(("SetFlag", "WaitFlag"))
+        ]
+        assert planned == len(flags) > 0
+
+
+@pytest.mark.parametrize("kind", ["drop EnQue", "drop DeQue", "drop FreeTensor", "shrunk buffer of a queue"])
+def test_faults_of_queues_are_caught(kind: str) -> None:
+    """The printer orders by flags; texts written by hand may have queues."""
+    x = np.arange(512, dtype=np.float32)
+    source = ascend_texts.text(test_ascend_checks.QUEUES, frame=False)
+    found = list(ascend_faults.TABLE.faults(source, kind))
+    assert len(found) >= 2
+    for fault in found:
+        result = ascend_texts.run(fault.source, [x, x.copy(), x.copy()])
+        assert result.findings, (fault.line, fault.what)
+
+
 def test_every_kind_finds_its_place() -> None:
     """A kind whose pattern fits nothing would plant nothing, and be reported as caught."""
-    text = """// __syncthreads();
+    source = """// __syncthreads();
 extern "C" __global__ void k(const float* x, float* y) {
   // __syncthreads(); in a comment is none
   auto s = shared_at<float, 64>(smem, 128);
@@ -83,6 +143,57 @@ extern "C" __global__ void k(const float* x, float* y) {
 }
 """
     for kind in TABLE.kinds:
-        found = list(TABLE.faults(text, kind))
+        found = list(TABLE.faults(source, kind))
         assert found, kind
-        assert all(fault.source != text and fault.line > 3 for fault in found), kind
+        assert all(fault.source != source and fault.line > 3 for fault in found), kind
+
+
+#: What each kind of fault in Ascend C changes; syncs of several lines are told of by the report below.
+ASCEND_C = """// PipeBarrier<PIPE_V>();
+extern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y) {
+  pipe.InitBuffer(ub, 4096);
+  pipe.InitBuffer(in, 2, 256);
+  LocalTensor<float> t = ub.GetWithOffset<float>(512, 1024);
+  const int32_t r = -8 * pid + 33 > 8 ? 8 : -8 * pid + 33;
+  for (int32_t k = 0; k < 8; ++k) {
+    DataCopyPad(t, x_gm[64 * k], DataCopyExtParams(r, 148, 4, 2, 0),
+                DataCopyPadExtParams<half>(true, 0, 3, 0));
+    SetFlag<HardEvent::MTE2_V>((k & 1));
+    WaitFlag<HardEvent::MTE2_V>((k & 1));
+    Add(t, u, v, 37, 13, BinaryRepeatParams(1, 1, 1, 5, 5, 5));
+    PipeBarrier<PIPE_V>();
+    WholeReduceSum(s, t, 37, 13, 1, 1, 5);
+    Cast(h, t, RoundMode::CAST_RINT, 512);
+    CompareScalar(m, t, 0.0f, CMPMODE::LT, 64);
+    DataCopy(y_gm, t[8], 64);
+  }
+  in.EnQue(t);
+  LocalTensor<float> b = in.DeQue<float>();
+  in.FreeTensor(b);
+  CrossCoreSetFlag<2, PIPE_FIX>(3);
+  CrossCoreWaitFlag(3);
+  DataCopy(l1, x_gm, Nd2NzParams(1, 16, 64, 0, 64, 16, 1, 0));
+  LoadData(l0a, l1, LoadData2DParams(0, 8, 1, 0, 0, false, 0));
+  Mmad(sums, l0a, l0b, MmadParams(16, 32, 64, 0, false, true));
+  Fixpipe<float, float, CFG_ROW_MAJOR>(y_gm, sums, FixpipeParamsV220(32, 16, 16, 32, false));
+}
+"""
+
+
+def test_every_kind_of_ascend_c_finds_its_place() -> None:
+    """As above; each changed text differs from the right one behind the kernel's first line."""
+    lines = [at for at, line in enumerate(ASCEND_C.split("\n"), 1) if "Flag<HardEvent" in line]
+    report = {"k": [f"sync 1, MTE2_V, line {lines[0]} {lines[1]}: load t -> add t (raw)"]}
+    for kind in ascend_faults.TABLE.kinds:
+        found = list(ascend_faults.TABLE.faults(ASCEND_C, kind, report))
+        assert found, kind
+        assert all(fault.source != ASCEND_C and fault.line > 2 for fault in found), kind
+
+
+def test_one_argument_of_a_call_is_changed() -> None:
+    edit = argument(1, text("{} + 1"), text("f({})"))
+    match = re.search(call(r"\w+"), "  Add(t[2 * (k & 1)], (k & 1), Params(1, 2));")
+    assert match and list(edit(match)) == [
+        "Add(t[2 * (k & 1)], ((k & 1)) + 1, Params(1, 2))",
+        "Add(t[2 * (k & 1)], f(((k & 1))), Params(1, 2))",
+    ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import attrs
 
@@ -54,6 +55,65 @@ def number(group: int, *changes: Callable[[int], int]) -> Edit:
     return edit
 
 
+#: What stands between the parentheses of a call, whose arguments may hold calls.
+_INSIDE = r"[^()]*"
+for _ in range(4):
+    _INSIDE = rf"(?:[^()]|\({_INSIDE}\))*"
+
+
+def call(name: str) -> str:
+    """Pattern of a call of what the pattern ``name`` fits; the group ``inside`` holds its arguments."""
+    return rf"(?<![\w.]){name}(?:<[^()]*?>)?\((?P<inside>{_INSIDE})\)"
+
+
+def arguments(inside: str) -> list[str]:
+    """The arguments of a call, from what stands between its parentheses."""
+    found, depth = [""], 0
+    for letter in inside:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "," and depth == 0:
+            found.append("")
+        else:
+            found[-1] += letter
+    return [argument.strip() for argument in found]
+
+
+#: The places of arguments among all, negative from the end.
+Which = int | Callable[[list[str]], int | None]
+
+
+def argument(which: Which, *changes: Callable[[str], str | None]) -> Edit:
+    """Change one argument of a `call`; a change that gives None does not apply."""
+
+    def edit(match: re.Match[str]) -> Iterator[str]:
+        given = arguments(match["inside"])
+        at = which(given) if callable(which) else which
+        if at is None or not -len(given) <= at < len(given):
+            return
+        start, end = match.start("inside") - match.start(), match.end("inside") - match.start()
+        for change in changes:
+            if (stands := change(given[at])) is not None:
+                changed = ", ".join([*given[:at], stands, *(given[at:][1:])])
+                yield match[0][:start] + changed + match[0][end:]
+
+    return edit
+
+
+def text(expression: str) -> Callable[[str], str]:
+    """A change to an expression that holds the argument as ``{}``; a number becomes another number."""
+
+    def change(given: str) -> str:
+        written = expression.replace("{}", given if re.fullmatch(r"\w+", given) else f"({given})")
+        known = re.fullmatch(r"[\d+*/ -]+", written)
+        return str(eval(written.replace("/", "//"))) if known else written
+
+    return change
+
+
+#: (source, report of the printer) -> line, what was done, the text with one sync changed wherever it stands.
+Everywhere = Callable[[str, Mapping[str, Any]], Iterator[tuple[int, str, str]]]
+
+
 @attrs.frozen
 class FaultTable:
     """The kinds of fault of a target's text.
@@ -64,20 +124,32 @@ class FaultTable:
         How the first kernel begins; before it are helpers.
     barriers, values : mapping
         Kind -> (pattern of the place, what may stand there): what orders accesses, and all else.
+    syncs : mapping
+        Kind -> how a sync of several lines is changed in all of them.
     """
 
     begin: str
     barriers: Mapping[str, tuple[str, Edit]]
     values: Mapping[str, tuple[str, Edit]]
+    syncs: Mapping[str, Everywhere] = attrs.field(factory=dict)
 
     @property
-    def kinds(self) -> Mapping[str, tuple[str, Edit]]:
+    def kinds(self) -> tuple[str, ...]:
         """All kinds."""
-        return {**self.barriers, **self.values}
+        return (*self.syncs, *self.barriers, *self.values)
 
-    def faults(self, source: str, kind: str) -> Iterator[TextFault]:
-        """All texts with one fault of a kind."""
-        pattern, edit = self.kinds[kind]
+    @property
+    def orders(self) -> frozenset[str]:
+        """Kinds that change nothing but order: where nobody misses it, what stood there is needless."""
+        return frozenset((*self.syncs, *self.barriers))
+
+    def faults(self, source: str, kind: str, report: Mapping[str, Any] | None = None) -> Iterator[TextFault]:
+        """All texts with one fault of a kind; kinds of `syncs` need the printer's report."""
+        if kind in self.syncs:
+            for line, what, changed in self.syncs[kind](source, report or {}):
+                yield TextFault(kind, line, what, changed, True)
+            return
+        pattern, edit = {**self.barriers, **self.values}[kind]
         begin = source.index(self.begin)
         for match in re.finditer(pattern, source[begin:], re.MULTILINE):
             start, end = begin + match.start(), begin + match.end()
@@ -85,9 +157,9 @@ class FaultTable:
             if source[line_begin:start].lstrip().startswith("//"):
                 continue
             line = source.count("\n", 0, start) + 1
-            for text in edit(match):
-                if text == match[0]:
+            for stands in edit(match):
+                if stands == match[0]:
                     continue
-                shown = f"{match[0].strip()} -> {text.strip() or 'nothing'}"
-                changed = source[:start] + text + source[end:]
+                shown = f"{match[0].strip()} -> {stands.strip() or 'nothing'}"
+                changed = source[:start] + stands + source[end:]
                 yield TextFault(kind, line, shown, changed, kind in self.barriers)
