@@ -171,6 +171,9 @@ def test_arithmetic_of_bf16_is_of_later_architectures() -> None:
     source = texts.text(READY + line)
     assert texts.kinds(texts.run(source, on=texts.device())) == ["arch"]
     texts.run(source, on=texts.device(arch=592)).check()
+    # Conversions are there before.
+    line = "  __bang_float2bfloat16_rn((bfloat16_t *)c, a, 64);"
+    texts.run(texts.text(READY + line), on=texts.device()).check()
 
 
 def test_types_without_a_function_do_not_compile() -> None:

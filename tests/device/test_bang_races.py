@@ -84,6 +84,20 @@ def test_a_queue_keeps_the_order_of_its_instructions() -> None:
         ("__memcpy_async(c, x, 256, GDRAM2NRAM); {} y[0] = c[3];", "__sync_io();"),
         ("__memcpy_async(z, a, 256, NRAM2GDRAM); {} a[3] = 1.0f;", "__sync_io();"),
         ("__memcpy_async(z, a, 256, NRAM2GDRAM); {} y[0] = z[3];", "__sync_io();"),
+        # They wait for the last function that touches the bytes and for those before, not for later ones.
+        (
+            "__bang_write_zero(a, 64); __bang_add(c, b, b, 64); {} __memcpy_async(z, c, 256, NRAM2GDRAM);",
+            "y[0] = c[0];",
+        ),
+        (
+            "__bang_write_zero(a, 64); __bang_add(c, b, b, 64); {} __memcpy_async(b, x, 256, GDRAM2NRAM);",
+            "c[0] = 1.0f;",
+        ),
+        (
+            "__bang_write_zero(a, 64); __bang_add(c, b, b, 64); y[0] = a[0]; {}"
+            " __memcpy_async(z, c, 256, NRAM2GDRAM);",
+            "__sync_compute();",
+        ),
         # A blocking copy waits for everything before it.
         (
             "__bang_add(c, a, a, 64); {} __memcpy_async(z, c, 256, NRAM2GDRAM);",
@@ -92,7 +106,7 @@ def test_a_queue_keeps_the_order_of_its_instructions() -> None:
     ],
 )
 def test_what_orders_what(body: str, needed: str) -> None:
-    head = "  __memcpy(a, x, 256, GDRAM2NRAM);\n  "
+    head = "  __memcpy(a, x, 256, GDRAM2NRAM);\n  __memcpy(b, x, 256, GDRAM2NRAM);\n  "
     for order, kinds in ((needed, []), ("", ["race"])):
         source = texts.text(head + body.replace("{}", order))
         assert texts.kinds(texts.run(source)) == kinds, order

@@ -3,9 +3,9 @@
  * \file access.cc
  * \brief Loads and stores of scalar code, and what the device tells it of the launch.
  *
- * The scalar unit waits for the vector unit by itself where it reads what that writes (kernels of the vendor read a
- * vector function's result without any wait), and it issues all instructions, so that its own accesses come before what
- * is issued later. Copies it must wait for.
+ * The scalar unit waits for the vector unit by itself where both touch the same bytes (kernels of the vendor read a
+ * vector function's result without any wait): for the last function that does, and with it for those before. It issues
+ * all instructions, so that its own accesses come before what is issued later. Copies it must wait for.
  */
 #include <string>
 
@@ -38,11 +38,11 @@ void Judge(const Access& access, uint32_t memory, uir::engine::PipeShadow* shado
   const Device& device = machine.device;
   uint32_t number = pipes.Issue(kBangScalar);
   uint64_t epoch = Epoch::Pack(pipes.core(), kBangScalar, number, static_cast<uint32_t>(access.line));
-  Pipes::Known before = pipes.Knowledge(kBangScalar);
-  pipes.Acquire(kBangScalar, pipes.Publish(kBangCompute));
+  uint64_t compute = Epoch::Actor(Epoch::Pack(pipes.core(), kBangCompute, 0, 0));
+  uint32_t last = shadow->Last(compute, offset, access.bytes, access.write);
+  if (last) pipes.WaitedFor(kBangScalar, kBangCompute, last);
   uint64_t race = access.write ? shadow->Write(pipes, epoch, offset, access.bytes)
                                : shadow->Read(pipes, epoch, offset, access.bytes);
-  pipes.Forget(kBangScalar, before);
   pipes.OrderWithin(kBangScalar);
   double cycles = memory == kBangGdram ? device.scalar_dram_cycles : device.scalar_cycles;
   double start = pipes.Ready(kBangScalar);

@@ -23,8 +23,8 @@ const std::set<std::string>& Later() {
 /*! \brief Whether an architecture has a function. */
 bool Has(const std::string& name, int64_t arch) {
   if (name == "div" && arch == 372) return false;
-  bool to_int = name.rfind("float2int", 0) == 0;
-  return arch >= 322 || !(Later().count(name) || to_int);
+  bool later = name.rfind("float2int", 0) == 0 || name.find("bfloat16") != std::string::npos;
+  return arch >= 322 || !(later || Later().count(name));
 }
 
 /*! \brief Earlier architectures work on whole 128 bytes. */
@@ -53,9 +53,11 @@ void CheckArchitecture(const UirBangCall& call, Instruction* instruction) {
   int64_t arch = machine.device.arch;
   std::string where = " on architecture " + std::to_string(arch);
   instruction->Need(Has(call.name, arch), "arch", "there is no such function" + where);
+  // Conversions are older than arithmetic.
+  bool converts = std::string(call.name).find("bfloat16") != std::string::npos;
   for (int i = 0; i < call.operands; ++i) {
     const UirBangOperand& operand = call.operand[i];
-    instruction->Need(operand.type != kBangBfloat16 || arch >= kFirstBfloat16, "arch",
+    instruction->Need(operand.type != kBangBfloat16 || arch >= kFirstBfloat16 || converts, "arch",
                       "there is no arithmetic of bfloat16_t" + where);
     if (operand.scalar || arch >= kFirstFree) continue;
     auto offset = static_cast<const uint8_t*>(operand.address) - machine.sections[kBangNram].begin;

@@ -99,5 +99,23 @@ uint64_t PipeShadow::Write(const Pipes& pipes, uint64_t epoch, size_t offset, si
   return race;
 }
 
+uint32_t PipeShadow::Last(uint64_t actor, size_t offset, size_t count, bool reads) const {
+  uint32_t last = 0;
+  if (!cells_ || !count) return last;
+  auto note = [&](uint64_t epoch) {
+    if (epoch && Epoch::Actor(epoch) == actor) last = std::max(last, Epoch::Number(epoch));
+  };
+  for (size_t i = offset >> shift_, end = (offset + count - 1) >> shift_; i <= end; ++i) {
+    note(cells_[i].write);
+    if (!reads) continue;
+    if (cells_[i].read & kSet) {
+      for (uint64_t epoch : sets_[cells_[i].read & ~kSet]) note(epoch);
+    } else {
+      note(cells_[i].read);
+    }
+  }
+  return last;
+}
+
 }  // namespace engine
 }  // namespace uir

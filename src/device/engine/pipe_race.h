@@ -35,6 +35,11 @@ class PipeShadow {
    */
   uint64_t Read(const Pipes& pipes, uint64_t epoch, size_t offset, size_t count);
   uint64_t Write(const Pipes& pipes, uint64_t epoch, size_t offset, size_t count);
+  /*!
+   * \brief Number of the last instruction of an actor (an epoch's core and pipe) that wrote any of the bytes, or that
+   * read them since where `reads` says so; 0: there is none.
+   */
+  uint32_t Last(uint64_t actor, size_t offset, size_t count, bool reads) const;
 
  private:
   /*! \brief `read` is an epoch, or kSet and the index of a set of them. */

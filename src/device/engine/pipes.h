@@ -79,11 +79,10 @@ class Pipes {
   Known Publish(uint32_t pipe) const;
   /*! \brief The pipe waits for what was published. */
   void Acquire(uint32_t pipe, const Known& published);
-  /*! \brief What a pipe knows, and make it know that again (but not an earlier time). */
-  Known Knowledge(uint32_t pipe) const { return pipes_[pipe]; }
-  void Forget(uint32_t pipe, Known known) {
-    known.time = pipes_[pipe].time;
-    pipes_[pipe] = std::move(known);
+  /*! \brief The pipe has waited for an instruction of another one, and with it for those before. */
+  void WaitedFor(uint32_t pipe, uint32_t other, uint32_t number) {
+    pipes_[pipe].near[other] = std::max(pipes_[pipe].near[other], number);
+    pipes_[pipe].time = std::max(Ready(pipe), ended_[other]);
   }
   /*! \brief What was issued to the pipe ends before what is issued to it from here on. */
   void Barrier(uint32_t pipe) {
