@@ -24,7 +24,7 @@ class CMakeBuild(build_ext):
         if not self.inplace and not getattr(self, "editable_mode", False):
             # headers that kernels of the host model are compiled against; a source tree has them in src
             package = pathlib.Path(self.get_ext_fullpath("uir_tvm.libuir_device")).resolve().parent
-            for model in ("simt", "ascendc"):
+            for model in ("simt", "ascendc", "bang"):
                 headers = ROOT / "src/device" / model / "include"
                 self.copy_tree(str(headers), str(package / f"{model}_include"))
 
