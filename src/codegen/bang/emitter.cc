@@ -182,7 +182,7 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) co
 
 void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
                  const std::vector<pipes::Region>& regions) {
-  // the device runs scalar code in the order of vector functions and goes on when it is done
+  // the core issues nothing before its own code is done
   bool scalar = pipe == "S";
   std::vector<std::string> text = lines;
   if (!condition_.empty()) {
@@ -190,7 +190,7 @@ void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
     text.insert(text.begin(), "if (" + condition_ + ") {");
     text.push_back("}");
   }
-  tiles::Emitter::Do(scalar ? "COMPUTE" : pipe, text, regions, scalar);
+  tiles::Emitter::Do(pipe, text, regions, scalar);
 }
 
 void Emitter::MeetCluster() {

@@ -11,7 +11,8 @@
  * Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
  * emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
  * Pipes: "IO" (a copy with GDRAM on one side), "MOVE" (among NRAM, WRAM and SRAM), "COMPUTE" (`__bang_*`), and "S"
- * for scalar code over NRAM, which runs in the order of COMPUTE and is done before anything later is issued.
+ * for scalar code over NRAM, which waits for the vector functions that it reads from and is done before anything later
+ * is issued.
  */
 #ifndef UIR_CODEGEN_BANG_EMITTER_H_
 #define UIR_CODEGEN_BANG_EMITTER_H_

@@ -22,7 +22,7 @@ void EmitSync(Emitter& e, const IOp& iop) {
              "cut the graph at sync.dram");
   }
   // what the pipes of one core must wait for, the planner of syncs finds
-  if (scope == "sram") e.MeetCluster();
+  if (scope == "sram" && e.plan().graph()->num_units > 1) e.MeetCluster();
 }
 
 }  // namespace bang

@@ -101,13 +101,15 @@ class Machine {
     for (size_t p = 0; p < pipes_; ++p) {
       const std::string& name = run.program.pipes[p];
       serial_.push_back(vocabulary.serial.count(name) != 0);
+      coherent_.emplace_back();
+      for (const std::string& to : run.program.pipes) coherent_.back().push_back(vocabulary.coherent.count({name, to}));
       if (name == vocabulary.issuer) issuer_ = static_cast<int>(p);
     }
   }
 
   bool Knows(int pipe, int instance) const {
     int other = run_.program.ops[run_.instances[instance].op].pipe;
-    return clocks_[pipe].done[other] >= run_.counts[instance];
+    return coherent_[other][pipe] || clocks_[pipe].done[other] >= run_.counts[instance];
   }
 
   /*! \brief As if a sync had ordered the instance before what `pipe` starts next; `then` is what its pipe knew. */
@@ -189,6 +191,8 @@ class Machine {
   std::vector<std::vector<int64_t>> waits_;
   std::vector<int64_t> sets_;
   std::vector<bool> serial_;
+  /*! \brief [from][to] */
+  std::vector<std::vector<bool>> coherent_;
   int issuer_ = -1;
 };
 

@@ -39,16 +39,19 @@ Vocabulary Ascend() {
  * \brief Cambricon MLU, one core.
  *
  * BANG C has no flags: the core waits for a pipe (`__sync_io`, `__sync_move`, `__sync_compute`) or for all (`__sync`).
- * Each pipe runs what it got one after the other.  MPU is the memory core of the cluster, which copies between SRAM and
- * GDRAM: an instruction that waits for all pipes (`__sync_cluster`) orders it, nothing else.
+ * Each pipe runs what it got one after the other.  S is scalar code of the core, which issues all else: what it reads
+ * of vector functions' results it waits for (public kernels read the result of `__bang_argmax` without a sync).  MPU is
+ * the memory core of the cluster, which copies between SRAM and GDRAM: an instruction that waits for all pipes
+ * (`__sync_cluster`) orders it, nothing else.
  */
 Vocabulary Bang() {
   Vocabulary v;
   v.name = "bang";
-  v.pipes = {"IO", "MOVE", "COMPUTE", "MPU"};
+  v.pipes = {"IO", "MOVE", "COMPUTE", "S", "MPU"};
   v.drains = {"IO", "MOVE", "COMPUTE"};
   v.drain_all = true;
-  v.serial = {"IO", "MOVE", "COMPUTE", "MPU"};
+  v.serial = {"IO", "MOVE", "COMPUTE", "S", "MPU"};
+  v.coherent = {{"COMPUTE", "S"}};
   return v;
 }
 

@@ -32,6 +32,11 @@ struct Vocabulary {
   bool drain_all = false;
   /*! \brief Pipes whose instructions take effect one after the other without a barrier. */
   std::set<std::string> serial;
+  /*!
+   * \brief (from, to): the device itself holds an instruction of `to` until those of `from` that touch its bytes are
+   * done.  That says nothing of others of `from`.
+   */
+  std::set<std::pair<std::string, std::string>> coherent;
   /*! \brief The pipe that issues all others, or empty: what it waits for holds whatever is issued later. */
   std::string issuer;
 };
