@@ -3,12 +3,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from uir_tvm.igraph.dtypes import numpy_of
 
 from .. import random_moves
-from .kernels import AS_WRITTEN, DEVICE, PASSES, check, parse
+from .kernels import AS_WRITTEN, DEVICE, PASSES, check
 
 DTYPES = ("fp32", "fp16", "bf16", "int8", "int16", "int64", "bool", "int32", "uint8")
 PATHS = ("reg", "scratch", "direct", "reg_reg")
