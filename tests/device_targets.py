@@ -45,6 +45,7 @@ class DeviceTarget:
 DEVICE_TARGETS = (
     DeviceTarget("uir-cuda", "h200", "sm_90a", ".cu", "__global__"),
     DeviceTarget("uir-ascend", "910b2", "dav-2201", ".cpp", "__global__ __aicore__"),
+    DeviceTarget("uir-bang", "mlu370-x8", "372", ".mlu", "__mlu_entry__"),
 )
 
 
