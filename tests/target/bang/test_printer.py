@@ -57,7 +57,7 @@ BY_HAND = {
         s = iPointer(sram, fp32, 256)
         t = iPointer(reg, fp32, 256)
         for k in 16 [pipeline=2] {
-          move.dram.sram.fp32 s[64*(pid % 4); (1,64); (64,1)], x[256*k + 3840*(pid/4) + 64*pid; (1,64); (64,1)]
+        move.dram.sram.fp32 s[64*(pid % 4); (1,64); (64,1)], x[256*k + 3840*(pid/4) + 64*pid; (1,64); (64,1)]
           move.sram.reg.fp32 t[0; (1,256); (256,1)], s[0; (1,256); (256,1)]
           move.reg.dram.fp32 y[256*k + 4096*pid; (1,256); (256,1)], t[0; (1,256); (256,1)]
         }
