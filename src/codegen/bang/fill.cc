@@ -26,6 +26,12 @@ int64_t BrainBits(const ffi::Any& value) {
 
 void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::string& condition) {
   if (tile.dtype == "bf16") {
+    Tile bits = e.As(tile, "int16");
+    bits.box = tile.box;
+    FillTile(e, bits, ffi::Any(BfloatBits(value)), condition);
+    return;
+  }
+  if (tile.dtype == "bf16") {
     // no function writes bf16, and all that counts is the bits
     Tile bits = e.As(tile, "uint16");
     bits.box = tile.box;

@@ -58,10 +58,13 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
   if (pad != nullptr) {
     lines.emplace_back("} else {");
     std::string k = e.Fresh("k");
-    std::string value = e.Literal(part.dtype, *pad);
+    bool bits = part.dtype == "bf16";
+    std::string value = bits ? std::to_string(BfloatBits(*pad)) : e.Literal(part.dtype, *pad);
+    std::string own = ElementType(part.dtype), type = bits ? "int16_t" : own;
     for (const std::string& line :
          Looped(k, box.col_begin.text, box.col_end.text,
-                {"*(" + e.At(part, k + " * " + std::to_string(part.col_stride)) + ") = " + value + ";"})) {
+                {"*(" + Typed(e.At(part, k + " * " + std::to_string(part.col_stride)), own, type) + ") = " + value +
+                 ";"})) {
       lines.push_back("  " + line);
     }
   }

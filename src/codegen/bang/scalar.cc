@@ -6,6 +6,7 @@
 #include "scalar.h"
 
 #include <cmath>
+#include <cstring>
 
 #include "../error.h"
 
@@ -61,6 +62,14 @@ const ScalarType& TypeOf(const std::string& dtype, const std::string& where) {
 }
 
 int64_t BytesOf(const std::string& dtype) { return TypeOf(dtype).bytes; }
+
+int64_t BfloatBits(const ffi::Any& value) {
+  auto whole = value.as<int64_t>();
+  float held = static_cast<float>(RoundFloat("bf16", whole ? static_cast<double>(*whole) : value.cast<double>()));
+  int32_t bits = 0;
+  std::memcpy(&bits, &held, sizeof(bits));
+  return bits >> 16;
+}
 
 std::string LiteralOf(const ScalarType& type, const ffi::Any& value) {
   auto whole = value.as<int64_t>();

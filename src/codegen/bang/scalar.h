@@ -37,6 +37,9 @@ const ScalarType* FindType(const std::string& dtype);
 /*! \brief Bytes of an element. */
 int64_t BytesOf(const std::string& dtype);
 
+/*! \brief The 16 bits of a number of the graph held as bf16, as int16: BANG C has no literals of bfloat16_t. */
+int64_t BfloatBits(const ffi::Any& value);
+
 /*!
  * \brief A constant of the graph (int, bool or float) as a literal of a stored type: "1.5f", "(half)1.5f",
  * "(int16_t)3".  Floats are rounded to the dtype, integers wrap.
