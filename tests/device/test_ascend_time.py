@@ -116,7 +116,8 @@ def test_pieces_of_a_line_are_each_paid_for() -> None:
     source = texts.text(
         f"""  LocalTensor<float> t = ub.GetWithOffset<float>(8192, 0);
   for (int i = 0; i < 4; ++i) {{
-    DataCopyPad(t, gx[16 * i], DataCopyExtParams(64, 64, 192, 0, 0), DataCopyPadExtParams<float>(false, 0, 0, 0));
+    DataCopyPad(t, gx[16 * i], DataCopyExtParams(64, 64, 192, 0, 0),
+                DataCopyPadExtParams<float>(false, 0, 0, 0));
     {texts.ALL}
   }}"""
     )
