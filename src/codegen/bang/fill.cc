@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "fill.h"
 
-#include <cstring>
-
 #include "api.h"
 #include "copy.h"
 #include "ops.h"
@@ -11,31 +9,13 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-namespace {
-
-/*! \brief The bits of a number as bf16. */
-int64_t BrainBits(const ffi::Any& value) {
-  auto whole = value.as<int64_t>();
-  float rounded = static_cast<float>(RoundFloat("bf16", whole ? static_cast<double>(*whole) : value.cast<double>()));
-  uint32_t bits = 0;
-  std::memcpy(&bits, &rounded, sizeof(bits));
-  return bits >> 16;
-}
-
-}  // namespace
-
 void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::string& condition) {
   if (tile.dtype == "bf16") {
+    // no function writes bf16, and all that counts is the bits
     Tile bits = e.As(tile, "int16");
     bits.box = tile.box;
     FillTile(e, bits, ffi::Any(BfloatBits(value)), condition);
     return;
-  }
-  if (tile.dtype == "bf16") {
-    // no function writes bf16, and all that counts is the bits
-    Tile bits = e.As(tile, "uint16");
-    bits.box = tile.box;
-    return FillTile(e, bits, ffi::Any(BrainBits(value)), condition);
   }
   Bound rows = AtLeastZero(e, tile.box.row_end - tile.box.row_begin, "row_count");
   Bound cols = AtLeastZero(e, tile.box.col_end - tile.box.col_begin, "col_count");

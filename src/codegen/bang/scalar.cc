@@ -79,7 +79,8 @@ std::string LiteralOf(const ScalarType& type, const ffi::Any& value) {
   }
   bool exact = whole && type.kind != Kind::kBool;
   uint64_t bits = exact ? static_cast<uint64_t>(*whole) : WholeBits(type.kind, type.bytes, value.cast<double>());
-  return WholeLiteral(type.kind, type.bytes, type.stored, bits);
+  // the type of a literal chooses the width that a fill writes: `true` would be an int's
+  return WholeLiteral(type.kind == Kind::kBool ? Kind::kUint : type.kind, type.bytes, type.stored, bits);
 }
 
 }  // namespace bang
