@@ -20,6 +20,16 @@ Extent Difference(const Bound& end, const Bound& begin) {
 
 }  // namespace
 
+bool BeginsAtBlocks(const std::vector<Tile>& tiles) {
+  const Box& box = tiles[0].box;
+  bool one_row = tiles[0].rows == 1;
+  if (!box.col_begin.Constant() || !(one_row || box.row_begin.Constant())) return false;
+  int64_t row = one_row ? 0 : box.row_begin.range.low, col = box.col_begin.range.low;
+  return std::all_of(tiles.begin(), tiles.end(), [&](const Tile& tile) {
+    return row * tile.row_stride * tile.bytes % kBlockBytes == 0 && col * tile.bytes % kBlockBytes == 0;
+  });
+}
+
 Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most) {
   std::string name = e.Fresh("count"), rest = "(" + count.text + ") - " + done, limit = std::to_string(most);
   e.Plain("const int32_t " + name + " = " + rest + " < 0 ? 0 : (" + rest + " < " + limit + " ? " + rest + " : " +
@@ -41,7 +51,7 @@ Span SpanOf(Emitter& e, const std::vector<ISlice>& slices) {
     for (Tile& tile : span.windows) tile = AsRow(tile);
   }
   const Tile target = span.windows[0];
-  bool spares = e.SparesOutside(slices[0]);
+  bool spares = e.SparesOutside(slices[0]), one_row = target.rows == 1;
   for (const Tile& tile : span.windows) {
     if (tile.memory != "ub")
       e.Refuse("A vector function works in the unified buffer, not in dram.", "a move before it");
@@ -56,29 +66,22 @@ Span SpanOf(Emitter& e, const std::vector<ISlice>& slices) {
   int64_t row = 0, col = 0;
   Bound row_begin = Bound::Of(0), col_begin = Bound::Of(0);
   if (spares) {
-    if (!target.box.row_begin.Constant() || !target.box.col_begin.Constant()) {
-      e.Refuse("Elements before the valid box must keep their values.", "a box that begins at constants",
-               target.box.row_begin.text + ", " + target.box.col_begin.text);
-    }
-    row_begin = target.box.row_begin;
+    TVM_FFI_CHECK(BeginsAtBlocks(span.windows), InternalError) << "a box that begins within a block";
+    // where a single row begins only says whether it is there
+    if (!one_row) row_begin = target.box.row_begin;
     col_begin = target.box.col_begin;
     row = row_begin.range.low;
     col = col_begin.range.low;
-    for (const Tile& tile : span.windows) {
-      if (row * tile.row_stride * tile.bytes % kBlockBytes != 0 || col * tile.bytes % kBlockBytes != 0) {
-        e.Refuse("A valid box that must not be overstepped begins within a block of 32 bytes.", "",
-                 "row " + std::to_string(row) + ", column " + std::to_string(col));
-      }
-    }
   }
   span.rows = Difference(target.box.row_end, row_begin);
-  Bound col_end = spares || target.rows == 1 ? target.box.col_end : Bound::Of(target.cols);
+  Bound col_end = spares || one_row ? target.box.col_end : Bound::Of(target.cols);
   span.cols = Difference(col_end, col_begin);
   for (Tile& tile : span.windows) tile = tile.Part(row, col, target.rows - row, target.cols - col);
-  if (target.rows == 1) {
+  if (one_row) {
     span.flat = true;
     // an empty row is an empty box
-    if (!target.box.row_end.Constant()) {
+    if (spares) span.rows = Difference(target.box.row_end, target.box.row_begin);
+    if (!span.rows.Constant()) {
       span.cols = {"(" + span.rows.text + " > 0 ? " + span.cols.text + " : 0)", span.cols.most, 0};
     }
     if (span.rows.most <= 0) span.cols = Extent::Of(0);

@@ -34,9 +34,16 @@ struct Span {
  *
  * It covers the target's valid box, and more where nobody minds: gaps between rows that no slice uses, and elements
  * outside of the box whose values nobody reads (`Emitter::SparesOutside`).
+ * Elements outside of the box that someone reads need a box that `BeginsAtBlocks`.
  * \note CodegenError where rows do not start at blocks of 32 bytes.
  */
 Span SpanOf(Emitter& e, const std::vector<ISlice>& slices);
+
+/*!
+ * \brief Whether the target's valid box begins at blocks of all tiles (the target first), and where is known when the
+ * kernel is printed.
+ */
+bool BeginsAtBlocks(const std::vector<Tile>& tiles);
 
 /*! \brief A named count of `count - done`, held to [0, most]. */
 Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most);

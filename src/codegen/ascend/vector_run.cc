@@ -493,12 +493,29 @@ bool LieApart(Emitter& e, const std::vector<ISlice>& slices) {
                      [](const Tile& tile) { return !tile.RowsDense() || tile.align < kBlockBytes; });
 }
 
-/*! \brief Over copies at blocks of the operands that do not lie so; the result goes back to where it belongs. */
+/*! \brief Whether elements before the valid box must keep their values, and no vector function can begin behind them. */
+bool BeginsLate(Emitter& e, const std::vector<ISlice>& slices) {
+  std::vector<Tile> tiles = TilesOf(e, slices);
+  return e.SparesOutside(slices[0]) && !BeginsAtBlocks(tiles) &&
+         std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; });
+}
+
+/*! \brief Whether a tile may reach beyond its tensor outside of its valid box. */
+bool MayLeaveTensor(const Emitter& e, const Tile& tile) {
+  Range at = e.scope().Of(tile.offset);
+  return at.low < 0 || at.high + tile.Span() > tile.size;
+}
+
+/*!
+ * \brief Whole tiles, over copies at blocks of the operands that do not lie so; of a result that must not be written
+ * whole the valid box goes back to where it belongs.
+ */
 void RunBeside(Emitter& e, const Program& program, Value result, const std::vector<ISlice>& slices) {
   std::vector<Tile> tiles = TilesOf(e, slices), windows = tiles;
   const Tile& target = tiles[0];
   for (size_t k = 0; k < tiles.size(); ++k) {
-    if (RowsAligned(tiles[k]) && tiles[k].RowsDense() && !(k == 0 && e.SparesOutside(slices[0]))) continue;
+    bool in_place = k == 0 ? !e.SparesOutside(slices[0]) : !MayLeaveTensor(e, tiles[k]);
+    if (in_place && RowsAligned(tiles[k]) && tiles[k].RowsDense()) continue;
     windows[k] = e.Work(tiles[k].dtype, target.rows, target.cols);
     if (k > 0) Relayout(e, windows[k], tiles[k], target.box);
   }
@@ -528,7 +545,7 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
                 const std::vector<ISlice>& sources) {
   std::vector<ISlice> slices = {target};
   slices.insert(slices.end(), sources.begin(), sources.end());
-  if (LieApart(e, slices)) {
+  if (LieApart(e, slices) || BeginsLate(e, slices)) {
     RunBeside(e, program, result, slices);
     return;
   }
