@@ -39,16 +39,24 @@ from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
-from tests.device import ascend_faults, cuda_faults, fault_graphs
+from tests.device import ascend_faults, bang_faults, cuda_faults, fault_graphs
 from tests.device.judge_text import FINDING, NEEDLESS, VERDICTS, Judge, Verdict
 from tests.device.text_faults import FaultTable
 
 #: Recipes of a quick run: asynchronous copies, shared memory, shuffles, masks, vectors.
 QUICK = ("product 33x65 65x17 17", "column mean 4x32x96", "layer norm 2x13x37 37 37", "transpose 3x33x65")
 MODELS = ("minilm",)
-TABLES: dict[str, FaultTable] = {"uir-cuda": cuda_faults.TABLE, "uir-ascend": ascend_faults.TABLE}
+TABLES: dict[str, FaultTable] = {
+    "uir-cuda": cuda_faults.TABLE,
+    "uir-ascend": ascend_faults.TABLE,
+    "uir-bang": bang_faults.TABLE,
+}
 #: Kernels beyond the recipes', for kinds of fault that those have no place for.
-MORE = {"uir-cuda": fault_graphs.cuda_kernels, "uir-ascend": fault_graphs.ascend_kernels}
+MORE = {
+    "uir-cuda": fault_graphs.cuda_kernels,
+    "uir-ascend": fault_graphs.ascend_kernels,
+    "uir-bang": fault_graphs.bang_kernels,
+}
 QUICK_COUNT, FULL_COUNT = 1, 3
 
 

@@ -2,7 +2,8 @@
 """Kernels for faults that the recipes' have no place for.
 
 On a GPU: barriers of a part of a block and of the grid, bulk copies.  On an NPU: flags that loops carry,
-copies with pads, products in loops of loops.
+copies with pads, products in loops of loops.  On an MLU: clusters, their SRAM and their memory core, sets of
+cores, pipelines of three stages.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from uir_tvm.target.device_kernel import DeviceKernel
 
 from tests.corpus.by_hand import FOLDER
 from tests.target.ascend import kernels as ascend
+from tests.target.bang import kernels as bang
 from tests.target.cuda.test_async import OWN, SHARED, staged
 
 
@@ -121,6 +123,69 @@ def ascend_graphs() -> Iterator[tuple[str, IGraph]]:
             yield f"product of {what} tiles {dtype}", ascend.parse(text.format(dtype=dtype, **_OPERANDS), 2)
 
 
+#: A loop of three stages on a core, and one whose operand waits in SRAM: the cluster turns the buffers.
+_STREAM_OF_CORES = """
+  x = iPointer(dram, fp32, 2560, in)
+  y = iPointer(dram, fp32, 2560, out)
+  t = iPointer(reg, fp32, 256)
+  u = iPointer(reg, fp32, 256)
+  for k in 5 [pipeline=2] {
+    move.dram.reg.fp32 t[0; (1,256); (256,1)], x[1280*pid + 256*k; (1,256); (256,1)]
+    unary.adds.fp32 u[0; (1,256); (256,1)], t[0; (1,256); (256,1)] [1.0]
+    move.reg.dram.fp32 y[1280*pid + 256*k; (1,256); (256,1)], u[0; (1,256); (256,1)]
+  }
+"""
+_STREAM_OF_CLUSTERS = """
+  x = iPointer(dram, fp32, 2560, in)
+  y = iPointer(dram, fp32, 10240, out)
+  s = iPointer(sram, fp32, 256)
+  t = iPointer(reg, fp32, 256)
+  u = iPointer(reg, fp32, 256)
+  for k in 5 [pipeline=2] {
+    move.dram.sram.fp32 s[64*(pid % 4); (1,64); (64,1)], x[1280*(pid/4) + 256*k + 64*(pid%4); (1,64); (64,1)]
+    move.sram.reg.fp32 t[0; (1,256); (256,1)], s[0; (1,256); (256,1)]
+    unary.adds.fp32 u[0; (1,256); (256,1)], t[0; (1,256); (256,1)] [1.0]
+    move.reg.dram.fp32 y[256*k + 1280*pid; (1,256); (256,1)], u[0; (1,256); (256,1)]
+  }
+"""
+
+#: A sum over two or four cores, and its way back to them.
+_SETS = """
+  x = iPointer(dram, fp32, 2048, in)
+  y = iPointer(dram, fp32, 2048, out)
+  t = iPointer(reg, fp32, 256)
+  q = iPointer(reg, fp32, 256)
+  s = iPointer(reg, fp32, 8)
+  up = iPointer(sram, fp32, 32)
+  down = iPointer(sram, fp32, 16)
+  move.dram.reg.fp32 t[0; (8,32); (32,1)], x[256*pid; (8,32); (32,1)]
+  reduce.add.row.group.fp32 s[0; (8,1); (1,1)], t[0; (8,32); (32,1)] [buffer=up[{up}; {all}; (8,1)], {of}]
+  broadcast.row.group.fp32 q[0; (8,32); (32,1)], s[0; (8,1); (1,1)] [buffer=down[{down}; (8,1); (1,1)], {of}]
+  binary.sub.fp32 t[0; (8,32); (32,1)], t[0; (8,32); (32,1)], q[0; (8,32); (32,1)]
+  move.reg.dram.fp32 y[256*pid; (8,32); (32,1)], t[0; (8,32); (32,1)]
+"""
+
+#: Graphs by hand in which the cores of a cluster read what the others left in SRAM.
+_OF_CLUSTERS = ("neighbours_sram", "bias_from_leader", "grouped_softmax_one_buffer")
+
+
+#: For loops whose buffers in SRAM are in order only once they are pipelined.
+_PIPELINED = ("multibuffer", "insert_sync", "allocate")
+
+
+def bang_graphs() -> Iterator[tuple[str, IGraph, tuple[str, ...]]]:
+    """What a kernel is about, its graph, and the passes that it goes through."""
+    yield "three stages of cores", bang.parse(_STREAM_OF_CORES, 2), bang.PASSES
+    yield "three stages of clusters", bang.parse(_STREAM_OF_CLUSTERS, 2, 4), _PIPELINED
+    yield "padded sum of a core", bang.parse(_PADDED), bang.PASSES
+    for size, up, down in ((2, "16*((pid % 4) / 2)", "8*((pid % 4) / 2)"), (4, "0", "0")):
+        text = _SETS.format(size=size, up=up, down=down, all=f"({size},8)", of=f"group_size={size}")
+        yield f"sets of {size} cores", bang.parse(text, 2, 4), bang.PASSES
+    for name in _OF_CLUSTERS:
+        graph = parse_igraph((FOLDER / f"{name}.igraph").read_text())
+        yield f"{name} of clusters", graph.replace(hardware=bang.DEVICE), bang.PASSES
+
+
 def cuda_kernels(seed: int = 0) -> Iterator[tuple[str, DeviceKernel, list[np.ndarray]]]:
     """The printed kernels with inputs."""
     rng = np.random.default_rng(seed)
@@ -133,6 +198,13 @@ def ascend_kernels(seed: int = 0) -> Iterator[tuple[str, DeviceKernel, list[np.n
     rng = np.random.default_rng(seed)
     for name, graph in ascend_graphs():
         yield name, ascend.printed(graph, ascend.PASSES), _inputs(graph, rng)
+
+
+def bang_kernels(seed: int = 0) -> Iterator[tuple[str, DeviceKernel, list[np.ndarray]]]:
+    """The printed kernels with inputs."""
+    rng = np.random.default_rng(seed)
+    for name, graph, passes in bang_graphs():
+        yield name, bang.printed(graph, passes), _inputs(graph, rng)
 
 
 def _inputs(graph: IGraph, rng: np.random.Generator) -> list[np.ndarray]:

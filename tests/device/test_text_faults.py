@@ -11,9 +11,9 @@ from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
-from tests.device import ascend_faults, ascend_texts, test_ascend_checks
+from tests.device import ascend_faults, ascend_texts, bang_faults, test_ascend_checks
 from tests.device.cuda_faults import TABLE
-from tests.device.fault_graphs import ascend_kernels, cuda_kernels
+from tests.device.fault_graphs import ascend_kernels, bang_kernels, cuda_kernels
 from tests.device.judge_text import FINDING, RESULT, UNCOMPILED, Judge
 from tests.device.text_faults import argument, call, text
 
@@ -146,6 +146,81 @@ extern "C" __global__ void k(const float* x, float* y) {
         found = list(TABLE.faults(source, kind))
         assert found, kind
         assert all(fault.source != source and fault.line > 3 for fault in found), kind
+
+
+#: Kinds of BANG C that change every run of any kernel.
+CERTAIN_OF_BANG_C = (
+    *bang_faults.TABLE.orders,
+    "wait for another queue",
+    "work of the other core",
+    "direction",
+    "size that nothing holds",
+    "more segments than there may be",
+    "dropped instruction",
+    "slot of a pipeline",
+    "shrunk NRAM",
+    "shrunk SRAM",
+    "array beyond the memory",
+    "clusters launched as cores",
+)
+
+
+@pytest.mark.parametrize("name", ["three stages of cores", "three stages of clusters", "sets of 2 cores"])
+def test_faults_of_bang_c_are_caught(name: str) -> None:
+    """No wait and no meeting is needless; directions, sizes, slots and launches are checked."""
+    kernels = {about: (kernel, inputs) for about, kernel, inputs in bang_kernels()}
+    kernel, inputs = kernels[name]
+    judge = Judge(name, kernel, inputs)
+    table, rng = bang_faults.TABLE, random.Random(name)
+    found = {kind: list(table.faults(kernel.source, kind)) for kind in CERTAIN_OF_BANG_C}
+    assert found["drop a wait"]
+    for faults in found.values():
+        for fault in rng.sample(faults, min(1, len(faults))):
+            verdict = judge(fault)
+            assert verdict.by in (FINDING, RESULT, UNCOMPILED), (fault.kind, fault.line, fault.what)
+
+
+#: What each kind of fault in BANG C changes.
+BANG_C = """#include <bang.h>
+// __sync_cluster(); __nram__ char nram[64]
+__nram__ char nram[4096];
+__mlu_shared__ char sram[1024];
+__wram__ char wram[2048];
+__mlu_entry__ void k(const float *x, float *y) {
+  if (__is_mpu()) return;
+  const int32_t pid = __is_mpu() ? taskIdY * 4 : taskId;
+  float *const t = (float *)(nram + 1024);
+  const int32_t r = -8 * pid + 33 > 8 ? 8 : -8 * pid + 33;
+  if (__is_mpu()) {
+    __memcpy((float *)sram, x, 1024, GDRAM2SRAM);
+  }
+  __sync_cluster();
+  for (int32_t k = 0; k < 8; ++k) {
+    __sync();
+    __memcpy_async(t + 256 * (k & 1), x, r * 4, GDRAM2NRAM, 128, 256, 7);
+    __sync_io();
+    __bang_add_scalar(t, t + 64, 1.0f, 64);
+    __bang_transpose(t, u, 32, 64);
+    __bang_float2int32_tz(i, t, 64, 0);
+  }
+  __memcpy_async(w, t, 1024, NRAM2WRAM);
+  __memcpy_async(y, t, 4, NRAM2GDRAM, 4, 7, 32, 3, 4, 7, 64, 3);
+}
+
+extern "C" void k_launch(cnrtQueue_t queue, const float *x, float *y) {
+  cnrtDim3_t dim = {4, 2, 1};
+  k<<<dim, cnrtFuncTypeUnion1, queue>>>(x, y);
+  k<<<dim, cnrtFuncTypeBlock, queue>>>(x, y);
+}
+"""
+
+
+def test_every_kind_of_bang_c_finds_its_place() -> None:
+    """As for the others; each changed text differs from the right one behind its comments."""
+    for kind in bang_faults.TABLE.kinds:
+        found = list(bang_faults.TABLE.faults(BANG_C, kind))
+        assert found, kind
+        assert all(fault.source != BANG_C and fault.line > 2 for fault in found), kind
 
 
 #: What each kind of fault in Ascend C changes; syncs of several lines are told of by the report below.

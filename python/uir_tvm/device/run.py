@@ -182,12 +182,12 @@ def _on_bang(
     max_seconds: float,
     timeline: bool,
 ) -> Result:
+    # by way of the text's own launcher, which gives the shape and the type
     return bang.launch(
         compiled,
-        one.name,
+        f"{one.name}_launch",
         arguments,
-        grid=one.grid,
-        block=one.block,
+        block=0,
         device=kernel.device,
         max_seconds=max_seconds,
         names=one.params,

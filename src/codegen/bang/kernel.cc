@@ -20,6 +20,19 @@ namespace bang {
 
 namespace {
 
+/*! \brief Functions take operands of NRAM: what lies in SRAM is moved there first. */
+void RefuseShared(const Emitter& e, const IOp& iop) {
+  if (iop->op == "move" || iop->op == "sync") return;
+  for (const auto& slices : {iop->targets, iop->sources}) {
+    for (const ISlice& slice : slices) {
+      if (slice->pointer->level != "sram") continue;
+      e.Refuse("'" + std::string(iop->op) + "' works on '" + std::string(slice->pointer->name) + "' in SRAM.",
+               "operands in NRAM (reg), which is all that vector functions take", "",
+               "move the slice from or to a reg pointer by an iOp of its own");
+    }
+  }
+}
+
 /*! \brief Words of C++ and of the text around what emitters print. */
 const char* const kReserved =
     "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const "
@@ -51,6 +64,7 @@ class Walker {
       memory_core_ = memory_core_ || mine;
       e_.Begin(iop, position_++);
       if (mine && meet_ && !Orders(body, k, -1)) e_.MeetCluster();
+      RefuseShared(e_, iop);
       OpRowOf(iop, e_.where()).emit(e_, iop);
       if (mine && meet_ && !Orders(body, k, 1)) e_.MeetCluster();
       e_.End();

@@ -125,3 +125,19 @@ def test_sram_of_a_core_is_refused() -> None:
     """
     with pytest.raises(UirError, match="sram|SRAM"):
         printed(parse(text))
+
+
+def test_a_function_of_sram_is_refused() -> None:
+    """Vector functions take NRAM alone."""
+    text = """
+    x = iPointer(dram, fp32, 256, in)
+    y = iPointer(dram, fp32, 256, out)
+    s = iPointer(sram, fp32, 128)
+    t = iPointer(reg, fp32, 32)
+    move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
+    move.reg.sram.fp32 s[32*(pid % 4); (1,32); (32,1)], t[0; (1,32); (32,1)]
+    unary.adds.fp32 t[0; (1,32); (32,1)], s[32*(pid % 4); (1,32); (32,1)] [1.0]
+    move.reg.dram.fp32 y[32*pid; (1,32); (32,1)], t[0; (1,32); (32,1)]
+    """
+    with pytest.raises(CodegenError, match="in SRAM"):
+        printed(parse(text, 2, 4))
