@@ -17,6 +17,7 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_parts
 from uir_tvm.schedule.blocks import dtype_bytes, prim_func
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedule.space import groups_at_once
 
 HERO = "attention"
 
@@ -39,6 +40,8 @@ class Space:
         Most groups; None: those of the hardware model.
     whole_tiles : bool
         See `FlashTile`.
+    reg_share : float
+        The part of reg that a tile takes: the rest is for the work buffers of what is printed.
     """
 
     rows: int
@@ -47,13 +50,18 @@ class Space:
     stages: int
     groups: int | None
     whole_tiles: bool
+    reg_share: float = 1.0
 
 
 #: A core keeps a tile of scores in L1 (32 x 128 fp32); a warp has the 16 rows of a tensor core's tile and,
-#: with heads of 64 to 128, some 16 KiB of registers in sums, queries and a block of scores.
+#: with heads of 64 to 128, some 16 KiB of registers in sums, queries and a block of scores.  A core of an MLU
+#: has NRAM for 64 x 128 scores and heads of 128, the keys and values of a block, and the work buffers of
+#: products and functions.  It is busy with scores: in modelled time, what a cluster's
+#: cores save by sharing keys in SRAM is less than what their meetings and the second copy cost.
 SPACES: dict[str, Space] = {
     "cpu": Space(rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False),
     "cuda": Space(rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1, whole_tiles=True),
+    "bang": Space(rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6),
 }
 
 
@@ -82,20 +90,25 @@ def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
 def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
     space = SPACES.get(hw.kind, SPACES["cpu"])
+    room = int(hw.reg_bytes * space.reg_share)
     rows = min(space.rows, parts.rows)
     keys = min(space.key_bytes // 4, parts.keys)
-    while keys > 16 and _reg_bytes(parts, rows, keys) > hw.reg_bytes:
+    # sram that only whole clusters have is none to units that do not wait for each other
+    staged = hw.sram_bytes > 0 and "sram_units" not in hw.figures
+    # keys, then values, lie in reg twice: as they come, and turned
+    loaded = 1 if "sram_units" in hw.figures else 0
+    while keys > 16 and _reg_bytes(parts, rows, keys) + loaded * _block_bytes(parts, keys) > room:
         keys = max(16, keys // 2)
-    staged = hw.sram_bytes > 0
-    while staged and keys > 16 and _sram_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
+    while staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
         keys = max(16, keys // 2)
-    while rows > 1 and _reg_bytes(parts, rows, keys) > hw.reg_bytes:
+    while rows > 1 and _reg_bytes(parts, rows, keys) + loaded * _block_bytes(parts, keys) > room:
         rows = max(1, rows // 2)
-    units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if hw.sram_bytes else 1
+    units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if staged else 1
     stages = space.stages
-    while staged and stages > 1 and stages * _sram_bytes(parts, keys) > hw.sram_bytes:
+    while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes:
         stages -= 1
-    return FlashTile(rows, keys, space.groups or hw.num_groups, units, staged, stages, space.whole_tiles)
+    groups = space.groups or groups_at_once(hw, units)
+    return FlashTile(rows, keys, groups, units, staged, stages, space.whole_tiles)
 
 
 def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
@@ -104,7 +117,8 @@ def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
     return rows * (8 * parts.width + narrow * parts.head + (12 + narrow) * keys + 32)
 
 
-def _sram_bytes(parts: Parts, keys: int) -> int:
+def _block_bytes(parts: Parts, keys: int) -> int:
+    """Keys and values of a block."""
     return dtype_bytes(parts.weight_dtype) * keys * (parts.head + parts.width)
 
 

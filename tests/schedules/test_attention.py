@@ -27,11 +27,16 @@ from uir_tvm.schedule.attention_parts import read_parts
 from uir_tvm.schedule.demo import from_relax
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
 from uir_tvm.schedules import attention, contraction
+from uir_tvm.target.bang.lower import lower as lower_bang
 from uir_tvm.verify import equivalent, verify
 
 from ..kernel_graph.programs import module
 
-MODELS = {"cpu": hardware.get("avx512-2core"), "cuda": hardware.get("a100", "cuda")}
+MODELS = {
+    "cpu": hardware.get("avx512-2core"),
+    "cuda": hardware.get("a100", "cuda"),
+    "bang": hardware.get("mlu370-x8", "bang"),
+}
 FUSING = attrs.evolve(CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256))
 
 
@@ -171,6 +176,17 @@ def test_tiles_shrink_to_what_a_unit_holds() -> None:
     graph_of(func, "cuda")
 
 
+def test_cores_of_a_cluster_share_nothing_on_an_mlu() -> None:
+    """Its sram takes a whole cluster, whatever the rows: any core takes any tile, with its own keys."""
+    for rows in (3, 500):
+        graph = graph_of(kernel((2, 2), rows, 130, 16), "bang")
+        assert graph.num_units == 1
+        assert not [p for p in graph.pointers if p.level == "sram"]
+    # heads of 256: the work buffers of products fit beside the tile, where the kernel is printed
+    wide = optimize(graph_of(kernel((1, 1), 50, 250, 256), "bang")).graph
+    assert lower_bang(wide).source
+
+
 def test_stock_lowering_of_the_online_form() -> None:
     """TVM's own lowering of the scheduled function computes what NumPy does."""
     example = attention.example()
@@ -215,12 +231,13 @@ def test_more_tiles_than_units_are_turns() -> None:
     equivalent(func, graph)
 
 
+@pytest.mark.parametrize("kind", ["cuda", "bang"])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_the_emitted_kernel_is_right_on_the_host_model(dtype: str) -> None:
-    """Two heads on one head of keys, tails of rows and keys, a closed row: the CUDA C++ text, run."""
+def test_the_emitted_kernel_is_right_on_the_host_model(dtype: str, kind: str) -> None:
+    """Two heads on one head of keys, tails of rows and keys, a closed row: the printed text, run."""
     rows, keys, head = 20, 40, 16
     func = kernel((2, 1), rows, keys, head, dtype)
-    graph = optimize(graph_of(func, "cuda")).graph
+    graph = optimize(graph_of(func, kind)).graph
     rng = np.random.default_rng(5)
     narrow = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.float16
     q, k, v = (
@@ -231,7 +248,7 @@ def test_the_emitted_kernel_is_right_on_the_host_model(dtype: str) -> None:
     seen[3] = False
     by_shape = {q.shape: [q], k.shape: [k, v], seen.shape: [seen]}
     args = [by_shape[tuple(int(d) for d in p.shape)].pop(0) for p in func.params[:-1]]
-    (result,) = run_igraph(graph, "uir-cuda", *args, device="model")
+    (result,) = run_igraph(graph, f"uir-{kind}", *args, device="model")
     want = masked_reference(q, k.repeat(2, 1), v.repeat(2, 1), seen)
     # Weights of at most 1 and a result up to 3 are each rounded once.
     unit = 2.0 ** (-8 if dtype == "bfloat16" else -11)
