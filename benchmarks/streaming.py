@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Streaming operators on a device's host model: modelled time beside that of their bytes.
 
-    python benchmarks/streaming.py --target uir-ascend          every operator
+    python benchmarks/streaming.py --target uir-ascend          every operator; uir-bang alike
     python benchmarks/streaming.py --only "softmax 4096x4096" gelu
     python benchmarks/streaming.py --json out.json --markdown
 
@@ -32,7 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from tvm.relax import op
 from uir_tvm import hardware
-from uir_tvm.hardware import ascend_costs
+from uir_tvm.hardware import ascend_costs, bang_costs
 from uir_tvm.runtime import modelled
 from uir_tvm.schedule.demo import from_relax
 from uir_tvm.target import registry
@@ -57,6 +57,12 @@ def _ascend_start(hw: Any) -> float:
     return cycles / float(hw.figures["clock_hz"])
 
 
+def _bang_start(hw: Any) -> float:
+    """Of the costs of `bang_costs`: the launch, and the head of the first load."""
+    load = bang_costs.PIPES["IO"]
+    return (bang_costs.KERNEL_CYCLES + load.head + load.start) / float(hw.figures["clock_hz"])
+
+
 @attrs.frozen
 class Device:
     """Where a target's kernels run under a model of time.
@@ -77,7 +83,10 @@ class Device:
 
 
 #: Targets with a model of time; another one is a row here.
-DEVICES: Mapping[str, Device] = {"uir-ascend": Device("ext_dev", "V", _ascend_start)}
+DEVICES: Mapping[str, Device] = {
+    "uir-ascend": Device("ext_dev", "V", _ascend_start),
+    "uir-bang": Device("ext_dev", "COMPUTE", _bang_start),
+}
 
 
 def _layer_norm(x: Any, gamma: Any, beta: Any) -> Any:
