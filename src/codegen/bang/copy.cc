@@ -98,7 +98,8 @@ class Copier {
       const Dimension& dim = shape.dims[0];
       form = "strided";
       args.insert(args.end(), {stride(dim.to), stride(dim.from), last(dim.count)});
-    } else if (to_.memory == kNram && from_.memory == kNram && !Aligned()) {
+    } else if (to_.memory == kNram && from_.memory == kNram &&
+               !(Aligned(to_, to_at, to_more) && Aligned(from_, from_at, from_more))) {
       // one segment: the strided form has no alignment
       form = "strided";
       args.insert(args.end(), {"0", "0", "0"});
@@ -108,7 +109,11 @@ class Copier {
 
  private:
   Bound Bytes(const Bound& run) const { return run * to_.bytes; }
-  bool Aligned() const { return to_.align >= kNramAlign && from_.align >= kNramAlign; }
+  /*! \brief Whether the element at `at` from the tile's first one is proved to have the address that copies take. */
+  static bool Aligned(const Tile& tile, const Bound& at, const std::string& more) {
+    bool whole = at.Constant() && at.range.low * tile.bytes % kNramAlign == 0;
+    return tile.align >= kNramAlign && whole && more.empty();
+  }
 
   Emitter& e_;
   const Tile& to_;
