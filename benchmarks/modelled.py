@@ -62,7 +62,10 @@ UNIFIED_IR = Chart(
         "llama2_7b_b4": (1010.0, 627.0),
     },
 )
-TARGETS: Mapping[str, Target] = {row.name: row for row in (Target("uir-ascend", torch.float16, UNIFIED_IR),)}
+TARGETS: Mapping[str, Target] = {
+    row.name: row
+    for row in (Target("uir-ascend", torch.float16, UNIFIED_IR), Target("uir-bang", torch.float16))
+}
 
 #: Largest error of an element over the largest of the result: fp16 rounds after every operator, 2^-11 each.
 TOLERANCE = 4e-3
