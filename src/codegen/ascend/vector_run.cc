@@ -493,7 +493,8 @@ bool LieApart(Emitter& e, const std::vector<ISlice>& slices) {
                      [](const Tile& tile) { return !tile.RowsDense() || tile.align < kBlockBytes; });
 }
 
-/*! \brief Whether elements before the valid box must keep their values, and no vector function can begin behind them. */
+/*! \brief Whether elements before the valid box must keep their values, and no vector function can begin behind them.
+ */
 bool BeginsLate(Emitter& e, const std::vector<ISlice>& slices) {
   std::vector<Tile> tiles = TilesOf(e, slices);
   return e.SparesOutside(slices[0]) && !BeginsAtBlocks(tiles) &&
