@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -10,6 +11,8 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ROOT = pathlib.Path(__file__).parent.resolve()
+#: What CMake builds: the compiler's library, the host models of devices, what stands for vendors' runtimes.
+LIBRARIES = re.findall(r"^add_library\((\w+) SHARED", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
 
 
 class CMakeBuild(build_ext):
@@ -47,9 +50,6 @@ class CMakeBuild(build_ext):
 
 
 setup(
-    # the compiler's library, the host models of devices, and what stands for the Ascend runtime
-    ext_modules=[
-        Extension(f"uir_tvm.{name}", sources=[]) for name in ("libuir_tvm", "libuir_device", "libuir_acl")
-    ],
+    ext_modules=[Extension(f"uir_tvm.lib{name}", sources=[]) for name in LIBRARIES],
     cmdclass={"build_ext": CMakeBuild},
 )

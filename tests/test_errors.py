@@ -7,7 +7,7 @@ import inspect
 
 import pytest
 from uir_tvm import errors
-from uir_tvm.errors import ParseError, ScheduleError, UirError, VerifyError
+from uir_tvm.errors import ParseError, ScheduleError, ToolchainError, UirError, VerifyError
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, UirError)]
 
@@ -39,6 +39,22 @@ def test_message_reads_in_order() -> None:
 
 def test_what_is_absent_takes_no_line() -> None:
     assert str(UirError("Wrong.", remedy="right it")) == "Wrong.\n  remedy: right it"
+
+
+@pytest.mark.parametrize(
+    "log, where",
+    [
+        ("Included\nk.cc:3:1: error: 'x' was not declared\nk.cc:4:1: error: more\n", "k.cc:3:1: error: 'x'"),
+        ("collect2\n/usr/bin/ld: cannot find -luir_cnrt: none\n", "/usr/bin/ld: cannot find -luir_cnrt"),
+        ("\n  killed\n", "killed"),
+    ],
+)
+def test_a_compiler_is_quoted(log: str, where: str) -> None:
+    """Its first line that speaks of an error, unless a place is given; all that it wrote is kept."""
+    error = ToolchainError("The compiler refuses a file.", log=log)
+    assert error.where.startswith(where) and error.log == log
+    assert ToolchainError("It does not run.", where="cncc", log=log).where == "cncc"
+    assert ToolchainError("No compiler was found.").where == ""
 
 
 def test_parse_error_points_at_the_column() -> None:

@@ -9,11 +9,14 @@ Python traceback and ends with the class's ``exit_code``.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 #: How the native code joins the fields of an error's message: what, where, need, limit, remedy.
 SEPARATOR = "\x1f"
+#: In a line of a compiler's or a linker's log.
+_SPEAKS_OF_AN_ERROR = re.compile(r"\berror\b|\bfatal\b|cannot find|undefined reference")
 
 
 class UirError(Exception):
@@ -251,14 +254,16 @@ class ToolchainError(UirError):
     Parameters
     ----------
     log : str
-        All that the compiler wrote.
+        All that the compiler wrote; its first line that speaks of an error is `where`, if none is given.
     """
 
     exit_code = 14
 
-    def __init__(self, what: str, *, log: str = "", **fields: str) -> None:
+    def __init__(self, what: str, *, log: str = "", where: str = "", **fields: str) -> None:
         self.log = log
-        super().__init__(what, **fields)
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
+        telling = [line for line in lines if _SPEAKS_OF_AN_ERROR.search(line)]
+        super().__init__(what, where=where or "".join((telling or lines)[:1])[:500], **fields)
 
 
 class DeviceError(UirError, RuntimeError):

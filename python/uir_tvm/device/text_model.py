@@ -191,10 +191,8 @@ class TextModel:
                 remedy="unroll less, or raise the limit",
             ) from error
         if done.returncode != 0:
-            lines = [line for line in done.stderr.splitlines() if "error" in line] or done.stderr.splitlines()
             raise ToolchainError(
                 "The text does not compile for the host model.",
-                where=lines[0] if lines else str(text),
                 need=f"{self.language} of the constructs that the printer emits",
                 remedy="see the attribute log for all that g++ wrote",
                 log=done.stderr,

@@ -81,7 +81,6 @@ def glue() -> str:
         if done.returncode:
             raise ToolchainError(
                 "The calls of CNNL do not compile.",
-                where=next((row for row in done.stderr.splitlines() if "error" in row), "")[:300],
                 need="headers and library of CNNL 1.10 or later",
                 remedy="install CNNL beside the toolkit, or compute products in kernels: libraries=()",
                 log=done.stderr,

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import pathlib
-import re
 import shutil
 import subprocess
 import tempfile
@@ -138,14 +137,11 @@ class VendorCompiler:
                 f"{line[0]} does not run.", where=str(error), remedy="install the toolkit again"
             ) from error
         if done.returncode:
-            log = done.stdout + done.stderr
-            errors = [row.strip() for row in log.splitlines() if re.search(r"\berror\b", row)]
             raise ToolchainError(
                 f"{pathlib.Path(line[0]).name} refuses {name}.",
-                where=errors[0] if errors else log.strip()[:500],
                 need=self.public,
                 remedy="see the attribute log for all that it wrote; report the kernel",
-                log=log,
+                log=done.stdout + done.stderr,
             )
 
     def _candidates(self) -> Iterator[pathlib.Path]:

@@ -109,11 +109,9 @@ def compile_all(source: str, archs: Sequence[str] = ARCHITECTURES, **how: object
 
 
 def _refused(found: Tool, arch: str, name: str, log: str) -> ToolchainError:
-    errors = [line.strip() for line in log.splitlines() if re.search(r"\berror\b|\bfatal\b", line)]
     unknown = "nsupported gpu architecture" in log or "invalid value for --gpu-architecture" in log
     return ToolchainError(
         f"{found} knows no architecture {arch}." if unknown else f"{found} refuses {name} for {arch}.",
-        where=errors[0] if errors else log.strip()[:500],
         need="" if unknown else "a source without errors",
         remedy="name another architecture or install a newer toolkit" if unknown else "report the kernel",
         log=log,
