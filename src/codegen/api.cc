@@ -13,6 +13,7 @@
 
 #include "error.h"
 #include "number.h"
+#include "stored.h"
 
 namespace uir {
 namespace codegen {
@@ -67,17 +68,6 @@ std::string TemplateArguments(const Api& api, const std::vector<std::string>& ty
   Replace(&text, "{mode}", mode);
   return text;
 }
-
-/*! \brief Element types of dtypes; a bool is a byte, 0 or 1. */
-constexpr struct {
-  const char* dtype;
-  const char* type;
-  int bytes;
-} kElements[] = {
-    {"fp32", "float", 4},    {"fp16", "half", 2},       {"bf16", "bfloat16_t", 2}, {"int8", "int8_t", 1},
-    {"int16", "int16_t", 2}, {"int32", "int32_t", 4},   {"int64", "int64_t", 8},   {"uint8", "uint8_t", 1},
-    {"bool", "uint8_t", 1},  {"uint16", "uint16_t", 2}, {"uint32", "uint32_t", 4}, {"uint64", "uint64_t", 8},
-};
 
 }  // namespace
 
@@ -194,18 +184,14 @@ tvm::ffi::Array<tvm::ffi::Map<tvm::ffi::String, tvm::ffi::String>> ApiTable::Dat
 }
 
 std::string ElementTypeOf(const std::string& dtype) {
-  for (const auto& row : kElements) {
-    if (dtype == row.dtype) return row.type;
-  }
-  return "";
+  const ScalarType* type = FindType(dtype);
+  return type == nullptr ? "" : type->stored;
 }
 
 int64_t ElementBytes(const std::string& dtype) {
-  for (const auto& row : kElements) {
-    if (dtype == row.dtype) return row.bytes;
-  }
-  TVM_FFI_THROW(InternalError) << "'" << dtype << "' has no element type";
-  TVM_FFI_UNREACHABLE();
+  const ScalarType* type = FindType(dtype);
+  if (type == nullptr) TVM_FFI_THROW(InternalError) << "'" << dtype << "' has no element type";
+  return type->bytes;
 }
 
 std::string ElementLiteral(double value, const std::string& type) {

@@ -1,55 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file scalar.cc
- * \brief The table of element types.
+ * \brief The element types of a vector core.
  */
 #include "scalar.h"
-
-#include "../error.h"
 
 namespace uir {
 namespace codegen {
 namespace ascend {
 
-namespace {
-
-constexpr ScalarType kTypes[] = {
-    {"fp32", Kind::kFloat, 4, "float"},      {"fp16", Kind::kFloat, 2, "half"},
-    {"bf16", Kind::kFloat, 2, "bfloat16_t"}, {"int8", Kind::kInt, 1, "int8_t"},
-    {"int16", Kind::kInt, 2, "int16_t"},     {"int32", Kind::kInt, 4, "int32_t"},
-    {"int64", Kind::kInt, 8, "int64_t"},     {"uint8", Kind::kUint, 1, "uint8_t"},
-    {"uint16", Kind::kUint, 2, "uint16_t"},  {"uint32", Kind::kUint, 4, "uint32_t"},
-    {"uint64", Kind::kUint, 8, "uint64_t"},  {"bool", Kind::kBool, 1, "uint8_t"},
-};
-
-/*! \brief Dtypes of the iGraph that the chip's vector cores have no type for, and why. */
-constexpr struct {
-  const char* name;
-  const char* what;
-} kRefused[] = {
-    {"fp64", "The vector core has no fp64."},
-    {"fp8e4m3", "The vector core has no fp8."},
-    {"fp8e5m2", "The vector core has no fp8."},
-};
-
-}  // namespace
-
-const ScalarType* FindType(const std::string& dtype) {
-  for (const ScalarType& type : kTypes) {
-    if (dtype == type.name) return &type;
-  }
-  return nullptr;
-}
-
 const ScalarType& TypeOf(const std::string& dtype, const std::string& where) {
-  if (const ScalarType* type = FindType(dtype)) return *type;
-  for (const auto& refused : kRefused) {
-    if (dtype == refused.name) {
-      CodegenError(refused.what, where, "values of " + dtype, "fp32, fp16, bf16, integers and bool",
-                   "compute it in fp32, or on the host");
-    }
-  }
-  CodegenError("'" + dtype + "' is no dtype.", where);
+  return codegen::TypeOf(dtype, "The vector core", where);
 }
 
 int64_t BytesOf(const std::string& dtype) { return TypeOf(dtype).bytes; }

@@ -9,27 +9,14 @@
 #include <cstdint>
 #include <string>
 
-#include "../number.h"
+#include "../stored.h"
 
 namespace uir {
 namespace codegen {
 namespace ascend {
 
-/*! \brief One element type of the iGraph. */
-struct ScalarType {
-  /*! \brief "fp16". */
-  const char* name;
-  Kind kind;
-  int bytes;
-  /*! \brief The type of its tensors: "half".  A bool is a byte, 0 or 1. */
-  const char* stored;
-};
-
 /*! \brief The row of a dtype name; a CodegenError for one that the vector core cannot hold (`where`: for the error). */
 const ScalarType& TypeOf(const std::string& dtype, const std::string& where = "");
-
-/*! \brief The row of a dtype name, or nullptr. */
-const ScalarType* FindType(const std::string& dtype);
 
 /*! \brief Bytes of an element. */
 int64_t BytesOf(const std::string& dtype);

@@ -12,27 +12,14 @@
 #include <string>
 
 #include "../../igraph/nodes.h"
-#include "../number.h"
+#include "../stored.h"
 
 namespace uir {
 namespace codegen {
 namespace bang {
 
-/*! \brief One element type of the iGraph. */
-struct ScalarType {
-  /*! \brief "fp16". */
-  const char* name;
-  Kind kind;
-  int bytes;
-  /*! \brief The type of its elements in memory: "half".  A bool is a byte, 0 or 1. */
-  const char* stored;
-};
-
 /*! \brief The row of a dtype name; a CodegenError for one that a core cannot hold (`where`: for the error). */
 const ScalarType& TypeOf(const std::string& dtype, const std::string& where = "");
-
-/*! \brief The row of a dtype name, or nullptr. */
-const ScalarType* FindType(const std::string& dtype);
 
 /*! \brief Bytes of an element. */
 int64_t BytesOf(const std::string& dtype);
