@@ -5,6 +5,9 @@ from __future__ import annotations
 
 from .text_faults import Edit, FaultTable, drop, number, replace
 
+#: Where an `if` may stand before what is dropped.
+_NOTHING = replace(";")
+
 #: Barriers and waits: what may be dropped only where it was needless.
 _BARRIERS: dict[str, tuple[str, Edit]] = {
     "drop __syncwarp": (r"__syncwarp\(\);", drop),
@@ -14,9 +17,9 @@ _BARRIERS: dict[str, tuple[str, Edit]] = {
     "drop cp_async_wait": (r"cp_async_wait<\d+>\(\);", drop),
     "wait for one group fewer": (r"cp_async_wait<(\d+)>\(\);", number(1, lambda n: n + 1)),
     "drop cp_async_commit": (r"cp_async_commit\(\);", drop),
-    "drop mbarrier_wait": (r"mbarrier_wait\([^;]*\);", drop),
-    "drop mbarrier_expect_tx": (r"mbarrier_expect_tx\([^;]*\);", drop),
-    "drop mbarrier_init": (r"mbarrier_init\([^;]*\);", drop),
+    "drop mbarrier_wait": (r"mbarrier_wait\([^;]*\);", _NOTHING),
+    "drop mbarrier_expect_tx": (r"mbarrier_expect_tx\([^;]*\);", _NOTHING),
+    "drop mbarrier_init": (r"mbarrier_init\([^;]*\);", _NOTHING),
     "drop wgmma_wait": (r"wgmma_wait<\d+>\(\);", drop),
     "drop wgmma_commit": (r"wgmma_commit\(\);", drop),
     "drop wgmma_fence": (r"wgmma_fence\(\);", drop),
