@@ -18,6 +18,8 @@ from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 from uir_tvm.cli import main
 from uir_tvm.optimize import PASSES
+from uir_tvm.options import DEVICES
+from uir_tvm.target.registry import TARGETS
 
 from tests import tiny
 
@@ -304,6 +306,36 @@ def test_a_device_target_from_model_to_result(model: pathlib.Path, tmp_path: pat
 def test_a_device_that_the_target_has_not(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
     said = refused(4, "compile", model, "-o", tmp_path / "out.uir", "--device", "gpu")
     assert "uir-cpu does not run on 'gpu'" in said and "one of auto, cpu" in said
+
+
+def test_every_place_can_be_asked_for() -> None:
+    """The choices of --device are the places of all targets, and the choice among them."""
+    assert set(DEVICES) == {"auto"} | {place.name for spec in TARGETS.values() for place in spec.places}
+
+
+def test_a_target_that_is_none(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """What is said tells a wrong name, wrong hardware and an option from each other."""
+    out = tmp_path / "out.uir"
+    assert "one of uir-cpu" in refused(4, "compile", model, "-o", out, "--target", "bang")
+    assert "one of mlu370-x4" in refused(4, "compile", model, "-o", out, "--target", "uir-bang:mlu")
+    said = refused(4, "compile", model, "-o", out, "--target", "uir-bang -cores=3")
+    assert "takes no options" in said and "TARGET:HARDWARE" in said and not out.exists()
+
+
+def test_modelled_times_say_what_is_assumed(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Of hardware of which not all is published; the file remembers for what it was compiled."""
+    out, trace = tmp_path / "out.uir", tmp_path / "trace.json"
+    ok("compile", model, "-o", out, "--target", "uir-bang:mlu590", "--device", "model")
+    report = json.loads(ok("inspect", out, "--json").stdout)
+    assert report["hardware"] == "mlu590" and "clock_hz" in report["assumed_figures"]
+    found = json.loads(ok("run", out, "--random", "--timeline", trace, "--json").stdout)["modelled"]
+    assert found["assumed_figures"] == report["assumed_figures"]
+    least = tiny.expected(tiny.example()).nbytes
+    assert least <= found["bytes"] <= 16 * least, "bytes of global memory alone"
+    events = json.loads(trace.read_text())["traceEvents"]
+    assert {"COMPUTE", "IO"} <= {event["tid"] for event in events}
+    said = " ".join(ok("inspect", out, "--modelled").stdout.split())
+    assert "assumed of mlu590, since nobody publishes it: transfer_bytes, clusters" in said
 
 
 def test_doctor_knows_what_cuda_needs() -> None:

@@ -16,7 +16,7 @@ from .cli_print import compile_progress, emit_explanation, print_report, print_t
 from .cli_run import run_command
 from .cli_verify import verify_command
 from .errors import CodegenError
-from .options import EQUIVALENCE
+from .options import DEVICES, EQUIVALENCE
 
 __all__ = ["compile_progress", "main"]
 
@@ -79,8 +79,9 @@ def main() -> None:
 )
 @click.option(
     "--device",
-    type=click.Choice(["auto", "gpu", "npu", "model"]),
-    help="Where kernels of a device run: on a GPU or NPU, or on its host model, which checks every access. "
+    type=click.Choice(DEVICES),
+    help="Where kernels of a device run: on a GPU, NPU or MLU, or on its host model, which checks every "
+    "access. "
     "Default: UIR_DEVICE, else auto: the device where there is one.",
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
@@ -213,10 +214,12 @@ def inspect(
         emit_explanation(ctx, explained(exe, kernel))
         return
     if modelled:
+        from .hardware import assumed_figures
         from .runtime.tensors import random_inputs
 
         times = exe.modelled(*random_inputs(exe.info.inputs))
-        emit(ctx, times.to_json(), lambda: print_times(times))
+        data = times.to_json() | {"assumed_figures": assumed_figures(exe.hardware)}
+        emit(ctx, data, lambda: print_times(times, exe.hardware))
         return
     if stage == "relax":
         emit(ctx, {"relax": exe.info.relax}, lambda: click.echo(exe.info.relax))

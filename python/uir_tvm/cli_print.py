@@ -16,6 +16,7 @@ from .cli_base import ERRORS, OUT, emit
 
 if TYPE_CHECKING:
     from .explain import Explanation
+    from .igraph.nodes import HardwareModel
     from .runtime.modelled import Times
 
 
@@ -72,6 +73,8 @@ def print_report(report: dict[str, Any]) -> None:
             shown = ", ".join(f"{k} {v:.2f} s" for k, v in value.items())
         elif isinstance(value, Mapping):
             shown = ", ".join(f"{k} {v}" for k, v in value.items() if v) or "none"
+        elif isinstance(value, list):
+            shown = ", ".join(map(str, value)) or "none"
         table.add_row(key.replace("_", " "), f"{shown:,}" if isinstance(shown, int) else str(shown))
     OUT.print(table)
     left = report.get("kernels_without_igraph", [])
@@ -90,13 +93,17 @@ def print_report(report: dict[str, Any]) -> None:
         OUT.print(table_of(report["kernel_list"]))
 
 
-def print_times(times: Times, timeline: pathlib.Path | None = None) -> None:
-    """Modelled times: of all, and of every kernel."""
+def print_times(times: Times, hw: HardwareModel, timeline: pathlib.Path | None = None) -> None:
+    """Modelled times: of all, and of every kernel; and what of the hardware is only assumed."""
+    from .hardware import assumed_figures
+
     OUT.print(table_of(times.table()))
     text = f"{times.seconds * 1e6:.1f} us modelled, not measured, for {len(times.launches)} launches"
     if times.library_seconds:
         text += f"; {times.library_seconds * 1e6:.1f} us of it by a roofline of the library's operators"
     OUT.print(text)
+    if assumed := assumed_figures(hw):
+        OUT.print(f"assumed of {hw.name}, since nobody publishes it: {', '.join(assumed)}")
     if timeline is not None:
         OUT.print(f"timeline: {timeline} (chrome://tracing, ui.perfetto.dev)")
 

@@ -60,6 +60,7 @@ def run_command(
     """
     import numpy as np
 
+    from .hardware import assumed_figures
     from .runtime import load
     from .runtime.modelled import recording
     from .runtime.tensors import random_inputs
@@ -93,13 +94,14 @@ def run_command(
     if timeline is not None:
         found.times.write_trace(timeline)
     if found.times.launches:
-        data |= {"modelled": found.times.to_json(), "timeline": str(timeline) if timeline else None}
+        modelled = found.times.to_json() | {"assumed_figures": assumed_figures(exe.hardware)}
+        data |= {"modelled": modelled, "timeline": str(timeline) if timeline else None}
 
     def human() -> None:
         OUT.print(table_of(rows))
         OUT.print(f"median of {repeat}: {median * 1e3:.3f} ms")
         if found.times.launches:
-            print_times(found.times, timeline)
+            print_times(found.times, exe.hardware, timeline)
 
     emit(ctx, data, human)
 

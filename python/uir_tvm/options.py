@@ -31,6 +31,9 @@ def _folder(variable: str) -> pathlib.Path | None:
     return pathlib.Path(value) if value else None
 
 
+#: Where kernels may run: the places of all targets (`uir_tvm.target.place`), and the choice among them.
+DEVICES = ("auto", "cpu", "gpu", "npu", "mlu", "model")
+
 #: How much of every iGraph is compared with what it stands for.
 EQUIVALENCE = ("none", "sampled", "full")
 
@@ -82,9 +85,10 @@ class CompileOptions:
         (`uir_tvm.verify.equivalent`): ``none``, ``sampled`` (some tenths of a second a kernel) or ``full``
         (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
     device : str
-        Where the kernels of a device run: ``gpu`` or ``npu``, or ``model`` (the device's host model, which
-        checks every access and is slow), or ``auto``: the device where there is one; default: ``UIR_DEVICE``,
-        else auto.  With ``gpu`` or ``npu`` a model can be compiled and saved on a machine that has none.
+        Where the kernels of a device run: ``gpu``, ``npu`` or ``mlu``, or ``model`` (the device's host model,
+        which checks every access and is slow), or ``auto``: the device where there is one; default:
+        ``UIR_DEVICE``, else auto.  A machine without the device but with its toolkit compiles and
+        saves a model for it.
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).

@@ -25,6 +25,18 @@ def test_every_preset_is_a_whole_model(kind, name):
     assert from_json(model.to_json()) == model
 
 
+@pytest.mark.parametrize("kind, name", [(k, n) for k in hardware.kinds() for n in hardware.names(k)])
+def test_assumed_figures_are_figures(kind: str, name: str) -> None:
+    model = hardware.get(name, kind)
+    assert set(hardware.assumed_figures(model)) <= set(model.figures)
+
+
+def test_what_nobody_publishes_of_an_mlu590_is_said() -> None:
+    """Unlike an MLU370's, whose clusters and clock are known."""
+    known, unknown = (hardware.assumed_figures(hardware.get(n, "bang")) for n in ("mlu370-x4", "mlu590"))
+    assert {"clusters", "clock_hz"} <= set(unknown) and not {"clusters", "clock_hz"} & set(known)
+
+
 @pytest.mark.parametrize("name", hardware.names("cpu"))
 def test_cpu_figures_are_ordered_as_memories_are(name):
     model = hardware.get(name)

@@ -55,6 +55,14 @@ def test_launches_of_a_kernel_are_one_row(times: Times) -> None:
     assert times.seconds == pytest.approx(11e-6)
 
 
+def test_bytes_moved_are_those_of_global_memory() -> None:
+    """What copies on the chip, vectors and scalar code work on counts as moved nowhere."""
+    pipes = {"IO": 100, "MOVE": 50, "COMPUTE": 4000, "S": 8, "memory": 128}
+    rows = {name: {"busy_seconds": 0, "instructions": 1, "bytes": size} for name, size in pipes.items()}
+    launch = Launch.of({"entry": "f", "kernel": "f", "seconds": 1e-6, "bound": "IO", "pipes": rows})
+    assert launch is not None and (launch.bytes, launch.memory_bytes) == (100, 128)
+
+
 def test_json_has_launches_without_timelines(times: Times) -> None:
     data = json.loads(json.dumps(times.to_json()))
     assert data["modelled_seconds"] == pytest.approx(11e-6) and len(data["launches"]) == 4

@@ -59,6 +59,11 @@ def get(name: str | None = None, target_kind: str = "cpu") -> HardwareModel:
     return table[name]()
 
 
+def assumed_figures(hw: HardwareModel) -> list[str]:
+    """Names of the figures of a hardware model that nobody publishes, and that hold careful defaults."""
+    return [str(name) for name in hw.figures.get("unknown", ())]
+
+
 def _module(kind: str) -> ModuleType:
     if kind not in kinds():
         raise TargetError(

@@ -214,6 +214,8 @@ class Executable:
             "model": self.info.name,
             "target": self.info.target,
             "device": self.info.device,
+            "hardware": self.hardware.name,
+            "assumed_figures": hardware.assumed_figures(self.hardware),
             **dict(self.info.graph),
             "kernels_through_igraph": sum(1 for k in kernels if not k.fallback),
             "kernels_without_igraph": [

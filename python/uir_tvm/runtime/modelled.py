@@ -28,6 +28,9 @@ from ..library.work import work_of
 
 #: What an operator of the library is called among kernels; the pipe that counts the memory's own bytes.
 LIBRARY, MEMORY = "library", "memory"
+#: The pipes whose bytes go between global memory and the cores (Ascend C, BANG C): those of others stay on the
+#: chip.
+TRANSFERS = frozenset({"MTE2", "MTE3", "FIX", "IO"})
 
 
 @attrs.frozen
@@ -85,7 +88,7 @@ class Launch:
     @property
     def bytes(self) -> int:
         """Between global memory and the cores, those that a cache held included."""
-        moved = sum(pipe.bytes for name, pipe in self.pipes.items() if name != MEMORY)
+        moved = sum(pipe.bytes for name, pipe in self.pipes.items() if name in TRANSFERS)
         return moved or self.memory_bytes
 
     @property

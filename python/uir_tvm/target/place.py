@@ -34,7 +34,7 @@ class Place:
     Parameters
     ----------
     name : str
-        As users write it: ``cpu``, ``gpu``, ``npu`` or ``model``.
+        As users write it: ``cpu``, ``gpu``, ``npu``, ``mlu`` or ``model``.
     kind : str
         Kind of the TVM target that stands for it.
     device : str

@@ -157,7 +157,10 @@ def get(name: str) -> TargetSpec:
     """
     if name not in TARGETS:
         raise TargetError(
-            f"There is no target '{name}'.", need="one of " + ", ".join(TARGETS), remedy="see `uir targets`"
+            f"There is no target '{name}'.",
+            need="TARGET or TARGET:HARDWARE, TARGET one of " + ", ".join(TARGETS),
+            limit="a target takes no options" if name.partition(" ")[0] in TARGETS else "",
+            remedy="see `uir targets`",
         )
     return TARGETS[name]
 
@@ -178,11 +181,19 @@ def resolve(target: str | Mapping[str, Any] | tvm.target.Target, device: str = A
     if isinstance(target, str):
         name, _, model = target.partition(":")
         spec = get(name)
-        return Resolved(target, spec, spec.target(model or None, device))
+        made = spec.target(model or None, device)
+        return Resolved(target if model else _named(spec, made), spec, made)
     if not isinstance(target, tvm.target.Target):
         target = tvm.target.Target(dict(target))
     spec = of_target(target)
-    return Resolved(spec.name, spec, target)
+    return Resolved(_named(spec, target), spec, target)
+
+
+def _named(spec: TargetSpec, target: tvm.target.Target) -> str:
+    """How a user would name a TVM target of a row: with the hardware model if it is not the default one."""
+    model = str(target.attrs.get("model", ""))
+    default = str(hardware.get(None, spec.kind).name)
+    return spec.name if model in ("", "unknown", default) else f"{spec.name}:{model}"
 
 
 def of_target(target: tvm.target.Target) -> TargetSpec:
@@ -241,8 +252,8 @@ def _unknown(spec: TargetSpec) -> str:
     """Figures of its hardware models that nobody publishes, by the first models that have them."""
     rows: dict[str, list[str]] = {}
     for name in hardware.names(spec.kind):
-        for figure in hardware.get(name, spec.kind).figures.get("unknown", ()):
-            rows.setdefault(str(figure), []).append(name)
+        for figure in hardware.assumed_figures(hardware.get(name, spec.kind)):
+            rows.setdefault(figure, []).append(name)
     grouped: dict[str, list[str]] = {}
     for figure, models in rows.items():
         grouped.setdefault(", ".join(models), []).append(figure)

@@ -21,6 +21,8 @@ def test_a_place_is_a_tvm_target_and_back(device: str) -> None:
     assert registry.of_target(target) is spec and registry.place_of(target).name == device
     again = registry.resolve(tvm.target.Target(dict(target.export())))
     assert registry.place_of(again.target).name == device
+    assert again.name == "uir-bang:mlu590", "an executable finds its hardware by this name"
+    assert registry.resolve(spec.target(None, "model")).name == "uir-bang"
 
 
 def test_the_tag_stands_for_the_default_model() -> None:
@@ -54,6 +56,8 @@ def test_the_hardware_model_is_that_of_the_device(name: str, monkeypatch: pytest
     monkeypatch.setattr(places, "_described", lambda: {"error": "", "name": name})
     assert not places.absent() and places.preset() == NAMES[name]
     assert registry.get("uir-bang").place().name == "mlu"
+    named = {None: "uir-bang", "mlu370-x8": "uir-bang"}.get(NAMES[name], f"uir-bang:{NAMES[name]}")
+    assert registry.resolve("uir-bang").name == named
 
 
 def test_every_hardware_model_has_a_target_everywhere() -> None:

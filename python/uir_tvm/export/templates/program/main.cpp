@@ -90,7 +90,7 @@ Options Parse(int argc, char** argv) {
 
 std::vector<char> ReadFile(const std::string& path, size_t bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
-  if (!file) throw Failure(path + " cannot be read.");
+  if (!file) throw Failure(path + " cannot be read; --project names the folder of weights and checks.");
   const auto size = static_cast<size_t>(file.tellg());
   if (size != bytes) {
     throw Failure(path + " has " + std::to_string(size) + " bytes, " + std::to_string(bytes) + " are needed.");
