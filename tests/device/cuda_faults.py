@@ -23,7 +23,7 @@ _BARRIERS: dict[str, tuple[str, Edit]] = {
     "drop wgmma_wait": (r"wgmma_wait<\d+>\(\);", drop),
     "drop wgmma_commit": (r"wgmma_commit\(\);", drop),
     "drop wgmma_fence": (r"wgmma_fence\(\);", drop),
-    "drop fence_async": (r"^ *fence_async\(\);", drop),
+    "drop fence_async": (r"fence_async\(\);", _NOTHING),
     "weaken __syncthreads": (r"__syncthreads\(\);", replace("__syncwarp();")),
 }
 

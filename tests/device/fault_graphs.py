@@ -23,7 +23,7 @@ from tests.corpus.by_hand import FOLDER
 from tests.schedules import test_attention
 from tests.target.ascend import kernels as ascend
 from tests.target.bang import kernels as bang
-from tests.target.cuda.test_async import OWN, SHARED, staged
+from tests.target.cuda.test_async import OWN, OWN_ROWS, SHARED, staged
 
 
 def _by_hand(name: str, **attributes: object) -> IGraph:
@@ -38,6 +38,7 @@ def cuda_graphs() -> Iterator[tuple[str, IGraph]]:
     yield "named barriers", _by_hand("pairs_rms_norm")
     yield "barriers of the grid", _by_hand("share_of_total", cooperative=True)
     yield "bulk copies of a warp", staged(OWN, 3)
+    yield "bulk copies of lanes", staged(OWN_ROWS, 3)
     yield "bulk copies of a block, twice", staged(SHARED, 2, turns=3)
 
 

@@ -2,8 +2,8 @@
 """Many faults in one text, of which the environment plants one: compiled once, judged one by one.
 
 Compiling takes most of the time that judging a fault takes.  What orders accesses stands in statements of
-its own line, so the right and the changed lines can stand in one text: ``if (planted_fault() == 3) { changed }
-else { right }``, on one line, so that findings tell of the lines of the right text.
+its own line, so the right and the changed lines can stand in one text, ``if (planted_fault() == 3)
+{ changed } else { right }`` on one line, and findings tell of the lines of the right text.
 """
 
 from __future__ import annotations

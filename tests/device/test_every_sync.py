@@ -19,7 +19,7 @@ from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
-from tests.device import ascend_faults, bang_faults, fault_graphs
+from tests.device import ascend_faults, bang_faults, cuda_faults, fault_graphs
 from tests.device.judge_text import FINDING, RESULT, UNCOMPILED, Judge
 from tests.device.merged_faults import judge_all
 from tests.device.text_faults import FaultTable
@@ -55,6 +55,7 @@ TEXTS = {
             "embedding 50x33 3x7 7x33",
         ),
     ),
+    "uir-cuda": Texts(cuda_faults.TABLE, fault_graphs.cuda_graphs, fault_graphs.cuda_kernels),
     "uir-ascend": Texts(ascend_faults.TABLE, fault_graphs.ascend_graphs, fault_graphs.ascend_kernels),
 }
 

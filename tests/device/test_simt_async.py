@@ -109,6 +109,36 @@ CASES = {
         good="mbarrier_wait(bar, 0)",
         thread=0,
     ),
+    "barrier object that the engine does not see": Twins(
+        "proxy",
+        BAR.replace("fence_mbarrier_init();", "@;")
+        .replace("expect_tx(bar, @)", "expect_tx(bar, 128)")
+        .replace("bulk_copy(s, x, 128, bar);", "bulk_copy(s, x, 128, bar);  //!")
+        + "  mbarrier_wait(bar, 0);\n  y[thread] = s[thread];",
+        bad="",
+        good="fence_mbarrier_init()",
+        thread=0,
+    ),
+    "bulk copy before others see the barrier object": Twins(
+        "race",
+        """
+  uint64_t* bar = shared_at<uint64_t, 1>(smem, 0);
+  float* s = shared_at<float, 32>(smem, 128);
+  if (thread == 0) {
+    mbarrier_init(bar, 1);
+    fence_async();
+    mbarrier_expect_tx(bar, 128);
+  }
+  @;
+  if (thread == 1) bulk_copy(s, x, 128, bar);  //!
+  __syncthreads();
+  mbarrier_wait(bar, 0);
+  y[thread] = s[thread];
+""",
+        bad="",
+        good="__syncwarp()",
+        thread=1,
+    ),
     "bytes that never come": Twins(
         "mbarrier", BAR + "  mbarrier_wait(bar, 0);  //!\n  y[thread] = s[thread];", bad="256", good="128"
     ),

@@ -110,7 +110,11 @@ void OpenRings(Emitter& e, std::vector<Ring>* rings) {
   // the engine that copies sees them initialised, and so does everybody else
   e.needs.Intrinsic("fence_async");
   e.Prologue("if (lane == 0) fence_async();");
-  e.Prologue(shared ? "__syncthreads();" : "__syncwarp();");
+  if (shared) {
+    e.Prologue("__syncthreads();");
+  } else {
+    e.Starts();
+  }
 }
 
 void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring) {
@@ -123,6 +127,7 @@ void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring) {
   if (runs.count == 1) {
     e.out.Open("if (lane == 0)");
   } else {
+    e.SeesStart();
     line = e.names.Fresh("line");
     e.out.Line("#pragma unroll");
     e.out.Open("for (int " + line + " = lane; " + line + " < " + Text(runs.count) + "; " + line + " += 32)");
@@ -135,6 +140,7 @@ void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring) {
 
 void EmitRingWait(Emitter& e, const RingStep& step, const Ring& ring) {
   if (!step.wait) return;
+  e.SeesStart();
   e.needs.Intrinsic("mbarrier_wait");
   const std::string left = *step.wait == 0 ? "" : " + " + Text(*step.wait);
   e.out.Open("for (; " + ring.waited + left + " < " + ring.begun + "; ++" + ring.waited + ")");

@@ -187,6 +187,10 @@ class Emitter {
   /*! \brief The same of so many bytes of `TemporaryScratch`. */
   void ReadsTemporary(int64_t bytes);
   void WritesTemporary(int64_t bytes);
+  /*! \brief Says that a lane set up what its warp takes later, before the body. */
+  void Starts();
+  /*! \brief Says that other lanes take it here: where no barrier stands between, the warp meets before the body. */
+  void SeesStart();
   /*! \brief Prints what only some of the block's warps execute: the others have met at no barrier in it. */
   void OnlySome(const std::function<void()>& body);
   /*! \brief Says that somebody else orders the accesses to a pointer: its reads and writes print no barriers. */

@@ -287,6 +287,9 @@ namespace {
 /*! \brief The name under which the scratch of iOps is told apart from pointers. */
 constexpr const char* kTemporary = "temporary scratch";
 
+/*! \brief The same for what is set up before the body. */
+constexpr const char* kStart = "start of the kernel";
+
 /*! \brief What lies behind the greatest end of the valid box is not touched. */
 Touch TouchOf(const ISlice& slice, bool write, std::optional<Fragment> lanes, const Scope& scope) {
   Touch touch(slice, write, lanes);
@@ -295,9 +298,9 @@ Touch TouchOf(const ISlice& slice, bool write, std::optional<Fragment> lanes, co
   return touch;
 }
 
-Touch TemporaryTouch(int64_t bytes, bool write) {
+Touch TouchOf(const char* what, int64_t bytes, bool write) {
   Touch touch;
-  touch.pointer = kTemporary;
+  touch.pointer = what;
   touch.write = write;
   touch.cols = bytes;
   return touch;
@@ -335,9 +338,15 @@ void Emitter::Writes(const ISlice& slice, std::optional<Fragment> lanes) {
   if (tracked_.count(std::string(slice->pointer->name))) Touches(TouchOf(slice, true, lanes, scope));
 }
 
-void Emitter::ReadsTemporary(int64_t bytes) { Touches(TemporaryTouch(bytes, false)); }
+void Emitter::ReadsTemporary(int64_t bytes) { Touches(TouchOf(kTemporary, bytes, false)); }
 
-void Emitter::WritesTemporary(int64_t bytes) { Touches(TemporaryTouch(bytes, true)); }
+void Emitter::WritesTemporary(int64_t bytes) { Touches(TouchOf(kTemporary, bytes, true)); }
+
+void Emitter::Starts() { hazards_.Note(TouchOf(kStart, 1, true)); }
+
+void Emitter::SeesStart() {
+  if (hazards_.Meets(TouchOf(kStart, 1, false))) Prologue("__syncwarp();");
+}
 
 void Emitter::OnlySome(const std::function<void()>& body) {
   const std::vector<Touch> before = hazards_.pending();

@@ -65,6 +65,22 @@ Mbarrier* Find(uint64_t* bar, uint64_t site) {
   return &found->second;
 }
 
+/*! \brief Fences behind which the engine that copies sees a lane's barrier objects. */
+uint32_t FencesOf(const Lane& lane) { return lane.fences + lane.init_fences; }
+
+/*! \brief The engine arrives at a barrier object: its initialisation must have happened before, and be fenced. */
+void CheckVisible(uint64_t* bar, const Mbarrier& state, uint64_t site) {
+  CheckAccess(bar, 8, false, false, site);
+  if (FencesOf(machine.block->lanes[state.made_by]) != state.made_after) return;
+  engine::Finding finding = FindingAt("proxy",
+                              "a bulk copy takes a barrier object that thread " + std::to_string(state.made_by) +
+                                  " initialised without a fence_async or fence_mbarrier_init since",
+                              "shared", site);
+  finding.other_thread = state.made_by;
+  finding.other_block = machine.block->index;
+  Report(finding);
+}
+
 /*! \brief End the phase when all arrivals and all bytes are there. */
 bool TryComplete(Mbarrier* bar) {
   if (bar->pending > 0 || bar->issued_bytes != bar->expected_bytes) return false;
@@ -167,6 +183,8 @@ void uir_simt_mbarrier_init(uint64_t* bar, int count) {
   machine.pending_write = nullptr;
   Mbarrier fresh;
   fresh.count = fresh.pending = count;
+  fresh.made_by = machine.lane->thread;
+  fresh.made_after = FencesOf(*machine.lane);
   machine.block->mbarriers[PoolOffset(bar)] = std::move(fresh);
 }
 
@@ -197,6 +215,7 @@ void uir_simt_mbarrier_wait(uint64_t* bar, int parity) {
 void uir_simt_bulk_copy(void* shared, const void* global, int bytes, uint64_t* bar) {
   uint64_t site = UIR_SITE;
   Mbarrier* state = Find(bar, site);
+  CheckVisible(bar, *state, site);
   if (bytes <= 0 || bytes % 16) {
     Fail(FindingAt("async-size", "a bulk copy of " + std::to_string(bytes) + " bytes: not a multiple of 16", "shared",
                    site));
@@ -213,6 +232,9 @@ void uir_simt_fence_async(void) {
   ++machine.lane->fences;
 }
 
-void uir_simt_fence_mbarrier_init(void) { CheckPendingWrite(); }
+void uir_simt_fence_mbarrier_init(void) {
+  CheckPendingWrite();
+  ++machine.lane->init_fences;
+}
 
 }  // extern "C"

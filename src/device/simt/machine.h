@@ -84,6 +84,7 @@ struct Lane {
   std::vector<std::vector<AsyncCopy>> committed;  // oldest first
   Products products;                              // that this lane has a part of
   uint32_t fences{0};                             // between the generic and the asynchronous proxy
+  uint32_t init_fences{0};                        // those of barrier objects that were initialised
 };
 
 /*! \brief A barrier object in shared memory. */
@@ -93,6 +94,8 @@ struct Mbarrier {
   int64_t expected_bytes{0};
   int64_t issued_bytes{0};
   uint32_t phase{0};
+  uint32_t made_by{0};  // the thread that initialised it, and how many fences that had passed before
+  uint32_t made_after{0};
   std::vector<AsyncCopy> copies;
   std::vector<uint32_t> issuers;
   std::vector<engine::Shared<engine::Clocks::Record>> arrived;

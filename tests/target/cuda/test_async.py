@@ -54,6 +54,12 @@ OWN = """
       move.sram.reg.fp32 t[0; (1,128); (128,1)], s[128*(pid % 2); (1,128); (128,1)]
 """
 
+#: The same by rows that lie apart, each of which another lane copies.
+OWN_ROWS = """
+    move.dram.sram.fp32 s[128*(pid % 2); (4,32); (32,1)], a[128*k + 1008*pid + 4096*turn; (4,32); (36,1)]
+      move.sram.reg.fp32 t[0; (1,128); (128,1)], s[128*(pid % 2); (1,128); (128,1)]
+"""
+
 #: The two warps of a group load columns of one tile, by rows that lie apart, and each reads the other's.
 SHARED = """
       move.dram.sram.fp32 s[128*(pid % 2); (4,32); (32,1)], a[32*(pid % 2) + 256*k + AT; (4,32); (64,1)]
@@ -96,6 +102,17 @@ def test_bulk_copies(body: str, stages: int, turns: int) -> None:
         text.count(f", {2 if body == SHARED else 1});\n  if") == stages
     )  # arrivals of a phase: one of each warp
     agrees(graph, kernel)
+
+
+def test_a_warp_meets_at_its_start_where_nothing_later_orders_it() -> None:
+    """One lane sets up the barrier objects; who else takes them comes behind a barrier, and one suffices."""
+    starts = {
+        body: lower(staged(body, 3)).source.split("fence_async();\n  ")[1].split("\n")[0]
+        for body in (OWN, OWN_ROWS, SHARED)
+    }
+    assert starts[OWN].startswith("for (")
+    assert starts[OWN_ROWS] == "__syncwarp();"
+    assert starts[SHARED] == "__syncthreads();"
 
 
 def test_a_ragged_end_is_copied_by_lanes() -> None:
