@@ -153,6 +153,23 @@ _STREAM_OF_CLUSTERS = """
   }
 """
 
+#: All of it by way of SRAM: the memory core loads and stores, cores copy to and fro, one meeting turns all buffers.
+_FIVE_STAGES = """
+  x = iPointer(dram, fp32, 14336, in)
+  y = iPointer(dram, fp32, 14336, out)
+  s = iPointer(sram, fp32, 1024)
+  t = iPointer(reg, fp32, 256)
+  u = iPointer(reg, fp32, 256)
+  v = iPointer(sram, fp32, 1024)
+  for k in 7 [pipeline=2] {
+    move.dram.sram.fp32 s[256*(pid%4); (1,256); (256,1)], x[7168*(pid/4) + 1024*k + 256*(pid%4); (1,256); (256,1)]
+    move.sram.reg.fp32 t[0; (1,256); (256,1)], s[768 - 256*(pid%4); (1,256); (256,1)]
+    unary.adds.fp32 u[0; (1,256); (256,1)], t[0; (1,256); (256,1)] [1.0]
+    move.reg.sram.fp32 v[256*(pid%4); (1,256); (256,1)], u[0; (1,256); (256,1)]
+    move.sram.dram.fp32 y[7168*(pid/4) + 1024*k + 256*(pid%4); (1,256); (256,1)], v[256*(pid%4); (1,256); (256,1)]
+  }
+"""
+
 #: A sum over two or four cores, and its way back to them.
 _SETS = """
   x = iPointer(dram, fp32, 2048, in)
@@ -181,6 +198,7 @@ def bang_graphs() -> Iterator[tuple[str, IGraph, tuple[str, ...]]]:
     """What a kernel is about, its graph, and the passes that it goes through."""
     yield "three stages of cores", bang.parse(_STREAM_OF_CORES, 2), bang.PASSES
     yield "three stages of clusters", bang.parse(_STREAM_OF_CLUSTERS, 2, 4), _PIPELINED
+    yield "five stages of clusters", bang.parse(_FIVE_STAGES, 2, 4), _PIPELINED
     yield "padded sum of a core", bang.parse(_PADDED), bang.PASSES
     for size, up, down in ((2, "16*((pid % 4) / 2)", "8*((pid % 4) / 2)"), (4, "0", "0")):
         text = _SETS.format(size=size, up=up, down=down, all=f"({size},8)", of=f"group_size={size}")

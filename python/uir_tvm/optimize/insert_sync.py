@@ -131,6 +131,43 @@ def run(graph: IGraph, keep: bool = False) -> IGraph:
     return graph if not faulty and _cost(graph) <= _cost(made) else made
 
 
+def thinned(graph: IGraph) -> IGraph:
+    """The graph without those of its syncs that the others make needless; `run` where all do not suffice.
+
+    For a pass that knows where barriers had better stand, but not which of them are needed.
+    """
+    races = analysis(program_of(graph))
+
+    def serves(barriers: Sequence[Barrier]) -> bool:
+        return all(conflict.up_to_data for conflict in races.conflicts(barriers))
+
+    kept = list(races.order.barriers)
+    if not serves(kept):
+        return run(graph)
+    iops = [iop for iop, _ in graph.walk()]
+    needless: set[int] = set()
+    for barrier in reversed(kept[:]):
+        position = barrier.position
+        if position is None or not _is_between_units(iops[position]):
+            continue
+        rest = [b for b in kept if b is not barrier]
+        if serves(rest):
+            kept = rest
+            needless.add(position)
+    positions = iter(range(len(iops)))
+
+    def without(body: Sequence[Any]) -> list[Any]:
+        out: list[Any] = []
+        for node in body:
+            if isinstance(node, Loop):
+                out.append(Loop(node.var, node.extent, without(node.body), node.attrs))
+            elif next(positions) not in needless:
+                out.append(node)
+        return out
+
+    return graph.replace(body=without(graph.body)) if needless else graph
+
+
 def _identity(conflict: Conflict) -> tuple[object, ...]:
     """What a conflict is known by in a graph with other syncs, where positions differ."""
     a, b = conflict.first, conflict.second

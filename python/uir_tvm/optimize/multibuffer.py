@@ -29,6 +29,20 @@ for a store that it has just issued.  There the stores of an iteration (`late`) 
 
 so that one wait at the end of the loop's body is enough.
 
+Where copies between sram and reg run beside all else (figure ``move_stages`` of the device: 1), operands that
+are loaded by way of sram, and results that are stored so, have stages of their own for them, five in all
+(`staging`, `late`, `steps`)::
+
+    for k in 5 [stages=2] {
+      move b[k], v[k]; move v[k + 1], u[k + 1]                        # sram to dram, reg to sram
+      move s[k + 4], a[k + 4]; move t[k + 3], s[k + 3]                # dram to sram, sram to reg
+      unary.exp u[k + 2], t[k + 2]
+    }
+
+each at its iteration's place in the buffers, with what leads in and out before and behind.  Units of a group
+then meet once in an iteration.  Where only operands go by way of sram the stages are four, the store being one.
+A loop whose buffers would not fit has fewer stages.
+
 Exact: every iOp runs as often and on the same values as before; a load moves ahead only of iOps that write
 nothing that it reads, a store behind only those that leave alone what it reads and writes.  Barriers of the
 loop are placed anew, since loads and uses stand elsewhere: with two places or more, one in an iteration is
@@ -38,26 +52,31 @@ enough.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import attrs
 
 from ..errors import PassError
+from ..igraph import make
 from ..igraph.affine import Affine, AffineLike, affine, var
 from ..igraph.dtypes import bytes_of
-from ..igraph.nodes import IGraph, IPointer, ISlice, Loop, map_iops, walk_body
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
 from ..verify.liveness import STAGES
 from ..verify.placement import alignment
 from .edit import fresh_name
 from .examples import HARDWARE
-from .late import late_nodes
+from .figures import fits
+from .late import Late, late_nodes
 from .program import program_of
 from .rewrite import FreshNames, loop_variables, map_slices, substituted
 from .staging import Stages, stages_of
+from .steps import Part, Run, runs
 
 #: The figure of a device whose stores run behind.
 LATE_STORES = "late_stores"
+#: The figure of a device that copies between sram and reg beside all else.
+MOVE_STAGES = "move_stages"
 #: The attribute of a loop that asks for it: a number of stages.  `STAGES` takes its place when it is done.
 PIPELINE = "pipeline"
 
@@ -125,6 +144,15 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
         rest = {name: v for name, v in loop.attrs.items() if name != PIPELINE}
         alone = Loop(loop.var, loop.extent, loop.body, rest)
         return graph.replace(body=_with(graph.body, str(loop.var), [alone]))
+    late_stores, move_stages = (int(graph.hardware.figures.get(n, 0)) for n in (LATE_STORES, MOVE_STAGES))
+    if move_stages:
+        # loads pass what is written a step less behind than the last of the stores
+        found = stages_of(program_of(graph), loop, 2 * stages - 1, on_chip=True)
+        late = late_nodes(loop, found) if late_stores else Late()
+        if found.ahead and (found.far or late.twice):
+            made = _staged(graph, loop, stages, found, late)
+            if fits(made):
+                return made
     found = stages_of(program_of(graph), loop, stages - 1)
     if not found.ahead:
         _refuse(
@@ -134,20 +162,28 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
             limit="; ".join(found.reasons) or "no move from dram to reg or sram stands in its body",
             remedy="stage an operand inside the loop (move_to_hierarchy), or leave the loop as it is",
         )
-    buffers = {name: _buffer(graph, loop, name, stages) for name in found.buffers}
-    replaced = _Stager(graph, loop, stages, found, buffers).nodes()
+    return _staged(graph, loop, stages, found, late_nodes(loop, found) if late_stores else Late())
+
+
+def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -> IGraph:
+    """The graph with the loop taken apart."""
+    buffers = {name: _buffer(graph, loop, name, stages) for name in (*found.buffers, *late.buffers)}
+    units = int(graph.num_units)
+    meeting = found.far or late.twice
+    waiting = next((b.new for b in buffers.values() if b.old.level == "sram"), None) if meeting else None
+    replaced = _Stager(graph, loop, stages, found, late, buffers, waiting if units > 1 else None).nodes()
     body = _with(graph.body, str(loop.var), replaced)
     result = graph.replace(body=body, pointers=_pointers(graph, body, buffers))
     if graph.hardware.sram_bytes > 0:  # where reg is scarce, the copies of the body shall not share it
         from .webs import rename
 
         result = rename(result)
-    units = int(graph.num_units)
     shared = any(str(b.old.level) == "sram" for b in buffers.values())
     if units > 1 and (shared or any(iop.op == "sync" for iop, _ in walk_body([loop]))):
         from . import insert_sync
 
-        result = insert_sync.run(result)
+        # between steps units had better meet, where they must, since what is of one step overlaps
+        result = insert_sync.thinned(result) if waiting is not None else insert_sync.run(result)
     return result
 
 
@@ -213,57 +249,66 @@ def _stated(loop: Loop, name: str) -> list[int]:
 
 
 class _Stager:
-    """Prologue, steady loop and epilogue of one loop."""
+    """The steps of one loop: those that lead in, the steady loop, those that lead out."""
 
     def __init__(
-        self, graph: IGraph, loop: Loop, stages: int, found: Stages, buffers: Mapping[str, _Buffer]
+        self,
+        graph: IGraph,
+        loop: Loop,
+        stages: int,
+        found: Stages,
+        late: Late,
+        buffers: Mapping[str, _Buffer],
+        meeting: IPointer | None,
     ) -> None:
         self.loop, self.stages, self.buffers = loop, stages, buffers
         self.names = FreshNames(graph)
-        late = late_nodes(loop, found) if int(graph.hardware.figures.get(LATE_STORES, 0)) else ()
-        self.loads = [loop.body[k] for k in found.ahead]
-        self.stores = [loop.body[k] for k in late]
-        self.rest = _without_barriers(
-            [n for k, n in enumerate(loop.body) if k not in found.ahead and k not in late]
-        )
+        self.meeting: list[IOp] = []
+        if meeting is not None:
+            whole = ISlice(meeting, 0, (1, int(meeting.size)))
+            self.meeting = [make.sync(whole, whole, "sram")]
+
+        def some(indices: Iterable[int]) -> list[Any]:
+            return [loop.body[k] for k in sorted(indices)]
+
+        near = {*found.ahead, *found.onward} - {*found.far}
+        taken = {*found.ahead, *found.onward, *late.once, *late.twice}
+        rest = _without_barriers([n for k, n in enumerate(loop.body) if k not in taken])
+        ahead = stages - 1
+        computed = ahead + (ahead if found.far else 0)
+        self.parts = [
+            Part(computed + 2, some(late.twice)),
+            Part(computed + 1, some(late.once)),
+            Part(0, some(found.far)),
+            Part(computed - ahead, some(near)),
+            Part(computed, rest),
+        ]
 
     def nodes(self) -> list[Any]:
         """What takes the place of the loop."""
-        k, ahead = var(str(self.loop.var)), self.stages - 1
-        late = 1 if self.stores else 0
-        steady = int(self.loop.extent) - ahead - late
-        attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
-        body = [
-            *self.at(self.stores, k),
-            *self.at(self.loads, k + ahead + late),
-            *self.at(self.rest, k + late),
-        ]
-        loop = Loop(self.loop.var, steady, body, attributes | {STAGES: self.stages})
-        if not late:
-            return [*self.few((self.loads, 0)), loop, *self.few((self.rest, steady))]
-        return [
-            *self.few((self.loads, 0)),
-            *self.once(self.loads, ahead),
-            *self.once(self.rest, 0),
-            *([loop] if steady > 0 else []),
-            *self.few((self.stores, steady), (self.rest, steady + 1)),
-            *self.once(self.stores, int(self.loop.extent) - 1),
-        ]
+        out: list[Any] = []
+        for run in runs(self.parts, int(self.loop.extent)):
+            if run.steady:
+                attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
+                body = self.body(run, var(str(self.loop.var)))
+                out.append(Loop(self.loop.var, run.count, body, attributes | {STAGES: self.stages}))
+            elif run.count == 1:
+                for part, first in run.parts:
+                    names = self.names.of(loop_variables(part.nodes))
+                    out += self.at(part.nodes, affine(first), names)
+                out += self.meeting
+            else:
+                name = self.names.like(str(self.loop.var))
+                out.append(Loop(name, run.count, self.body(run, var(name), renamed=True)))
+        return out
 
-    def few(self, *parts: tuple[Sequence[Any], int]) -> list[Any]:
-        """Nodes of ``stages - 1`` iterations from the numbers beside them; loops get names of their own."""
-        count = self.stages - 1
-        if count == 1:
-            return [node for nodes, first in parts for node in self.once(nodes, first)]
-        name = self.names.like(str(self.loop.var))
-        body: list[Any] = []
-        for nodes, first in parts:
-            body += self.at(nodes, var(name) + first, self.names.of(loop_variables(nodes)))
-        return [Loop(name, count, body)]
-
-    def once(self, nodes: Sequence[Any], iteration: int) -> list[Any]:
-        """The nodes of one iteration; their loops get names of their own."""
-        return self.at(nodes, affine(iteration), self.names.of(loop_variables(nodes)))
+    def body(self, run: Run, counter: Affine, renamed: bool = False) -> list[Any]:
+        """The body of a loop over the steps of a run; its loops get names of their own where ``renamed``."""
+        out: list[Any] = []
+        for part, first in run.parts:
+            names = self.names.of(loop_variables(part.nodes)) if renamed else None
+            out += self.at(part.nodes, counter + first, names)
+        return out + self.meeting
 
     def at(
         self, nodes: Sequence[Any], iteration: Affine, names: Mapping[str, str] | None = None

@@ -4,6 +4,9 @@
 A node of the body (an iOp, or a loop with all in it) may run ahead where it does nothing but fill buffers
 of reg or sram from dram, where no iOp before it in the body touches these buffers, where they hold nothing
 from one iteration to the next, and where no iOp that it passes writes what it reads.
+
+Where copies on chip have a stage of their own, loads go in two steps: from dram to buffers of sram that
+nothing but such copies reads, and *onward* from there to reg, which may run ahead under the same conditions.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import attrs
 import islpy
 
 from ..igraph.iops import mnemonic
-from ..igraph.nodes import IOp, Loop, walk_body
+from ..igraph.nodes import IOp, ISlice, Loop, walk_body
 from ..verify import isl
 from ..verify.access import Access, Program
 from ..verify.initialised import covers
@@ -38,14 +41,24 @@ class Stages:
         The pointers that need a place for every iteration in flight: what is loaded, and what is stored.
     reasons : tuple of str
         Why other moves from dram stay where they are.
+    far, onward : tuple of int
+        Those of ``ahead`` that fill sram for the nodes ``onward``, which bring it to reg.
+    private : frozenset of str
+        Pointers of the loop whose values neither enter an iteration nor leave it.
+    on_chip : bool
+        Whether copies on chip were asked for.
     """
 
     ahead: tuple[int, ...]
     buffers: tuple[str, ...]
     reasons: tuple[str, ...]
+    far: tuple[int, ...] = ()
+    onward: tuple[int, ...] = ()
+    private: frozenset[str] = frozenset()
+    on_chip: bool = False
 
 
-def stages_of(program: Program, loop: Loop, distance: int) -> Stages:
+def stages_of(program: Program, loop: Loop, distance: int, on_chip: bool = False) -> Stages:
     """Tell the loads of a loop's body from the rest.
 
     Parameters
@@ -54,8 +67,10 @@ def stages_of(program: Program, loop: Loop, distance: int) -> Stages:
         Of the graph that has the loop.
     distance : int
         By how many iterations the loads are to run ahead.
+    on_chip : bool
+        Whether copies from sram to reg may run ahead on their own.
     """
-    return _Analysis(program, loop, distance).run()
+    return _Analysis(program, loop, distance).run(on_chip)
 
 
 class _Analysis:
@@ -66,7 +81,7 @@ class _Analysis:
         self.starts = list(_starts(loop.body, self.span[0]))
         self.private: dict[str, bool] = {}
 
-    def run(self) -> Stages:
+    def run(self, on_chip: bool) -> Stages:
         nodes = [[iop for iop, _ in walk_body([node])] for node in self.loop.body]
         reasons: dict[int, str] = {}
         compute: set[int] = set()
@@ -85,9 +100,12 @@ class _Analysis:
             for iop in body
             if iop.op == "move" and iop.target.pointer.level == "dram"
         }
-        buffers = [name for name in self._touched() if name in loaded or name in stored]
-        buffers = [name for name in buffers if self._is_private(name)]
-        return Stages(tuple(ahead), tuple(buffers), tuple(reasons.values()))
+        far, onward = self._onward(nodes, ahead) if on_chip else ((), ())
+        loaded |= {_name(iop) for k in onward for iop in nodes[k]}
+        touched = self._touched()
+        private = frozenset(name for name in touched if self._is_private(name))
+        buffers = tuple(name for name in touched if name in private and (name in loaded or name in stored))
+        return Stages(tuple(ahead), buffers, tuple(reasons.values()), far, onward, private, on_chip)
 
     def _ahead(self, nodes: Sequence[Sequence[IOp]], compute: set[int], reasons: dict[int, str]) -> list[int]:
         ahead: list[int] = []
@@ -99,8 +117,39 @@ class _Analysis:
                     ahead.append(k)
                     continue
                 reasons[k] = reason
-            touched |= {str(piece.pointer.name) for iop in body if iop.op != "sync" for piece in iop.slices()}
+            touched |= {str(piece.pointer.name) for iop in body for piece in _pieces(iop)}
         return ahead
+
+    def _onward(
+        self, nodes: Sequence[Sequence[IOp]], ahead: Sequence[int]
+    ) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Loads of sram that wait there for copies to reg alone, and these copies."""
+        far = {k for k in ahead if all(iop.target.pointer.level == "sram" for iop in nodes[k])}
+        while far:
+            waiting = {_name(iop) for k in far for iop in nodes[k]}
+            onward = self._copies(nodes, set(ahead), waiting)
+            others = [body for k, body in enumerate(nodes) if k not in far and k not in onward]
+            used = {str(s.pointer.name) for body in others for iop in body for s in _pieces(iop)}
+            read = {str(s.pointer.name) for k in onward for iop in nodes[k] for s in iop.sources}
+            kept = {k for k in far if all(_name(iop) in read - used for iop in nodes[k])}
+            if kept == far:
+                return tuple(sorted(far)), tuple(onward)
+            far = kept
+        return (), ()
+
+    def _copies(self, nodes: Sequence[Sequence[IOp]], ahead: set[int], waiting: set[str]) -> list[int]:
+        """Nodes that bring what waits in sram to reg, for nothing before them in the body."""
+        onward: list[int] = []
+        touched: set[str] = set()
+        for k, body in enumerate(nodes):
+            if k in ahead:
+                continue
+            if body and all(_is_copy(iop, waiting) and self._is_private(_name(iop)) for iop in body):
+                if not any(_name(iop) in touched for iop in body):
+                    onward.append(k)
+                    continue
+            touched |= {str(piece.pointer.name) for iop in body for piece in _pieces(iop)}
+        return onward
 
     def _reason(self, index: int, body: Sequence[IOp], touched: set[str]) -> str | None:
         """Why a node of loads has to stay; None where it may run ahead."""
@@ -181,6 +230,19 @@ def _is_load(iop: IOp) -> bool:
         and iop.target.pointer.level != "dram"
         and all(s.pointer.level == "dram" for s in iop.sources)
     )
+
+
+def _is_copy(iop: IOp, waiting: set[str]) -> bool:
+    return (
+        iop.op == "move"
+        and iop.target.pointer.level == "reg"
+        and all(str(s.pointer.name) in waiting for s in iop.sources)
+    )
+
+
+def _pieces(iop: IOp) -> list[ISlice]:
+    """What an iOp touches; a sync, which only names its memory, nothing."""
+    return [] if iop.op == "sync" else list(iop.slices())
 
 
 def _name(iop: IOp) -> str:

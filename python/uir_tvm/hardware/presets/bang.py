@@ -32,6 +32,8 @@ tile_bytes
     rows and for work buffers.
 late_stores
     1: stores of a pipelined loop run an iteration behind, since a core waits for all that a pipe was given.
+move_stages
+    1: copies between SRAM and NRAM have stages of their own in pipelined loops, since they run beside all else.
 transfer_bytes
     Least size of one transfer that reaches the full bandwidth.
 clock_hz
@@ -160,6 +162,7 @@ def bang_model(device: Device) -> HardwareModel:
         "line_bytes": VECTOR_BYTES,
         "tile_bytes": arch.tile,
         "late_stores": 1,
+        "move_stages": 1,
         "transfer_bytes": 16 * KIB,
         "clock_hz": float(device.clock_hz),
         "dram_bytes_per_second": float(device.dram_rate),
