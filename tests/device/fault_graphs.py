@@ -153,7 +153,7 @@ _STREAM_OF_CLUSTERS = """
   }
 """
 
-#: All of it by way of SRAM: the memory core loads and stores, cores copy to and fro, one meeting turns all buffers.
+#: All by way of SRAM: the memory core loads and stores, cores copy to and fro, one meeting turns all buffers.
 _FIVE_STAGES = """
   x = iPointer(dram, fp32, 14336, in)
   y = iPointer(dram, fp32, 14336, out)
@@ -162,11 +162,11 @@ _FIVE_STAGES = """
   u = iPointer(reg, fp32, 256)
   v = iPointer(sram, fp32, 1024)
   for k in 7 [pipeline=2] {
-    move.dram.sram.fp32 s[256*(pid%4); (1,256); (256,1)], x[7168*(pid/4) + 1024*k + 256*(pid%4); (1,256); (256,1)]
+    move.dram.sram.fp32 s[256*(pid%4); (1,256); (256,1)], x[6144*(pid/4) + 256*pid + 1024*k; (1,256); (256,1)]
     move.sram.reg.fp32 t[0; (1,256); (256,1)], s[768 - 256*(pid%4); (1,256); (256,1)]
     unary.adds.fp32 u[0; (1,256); (256,1)], t[0; (1,256); (256,1)] [1.0]
     move.reg.sram.fp32 v[256*(pid%4); (1,256); (256,1)], u[0; (1,256); (256,1)]
-    move.sram.dram.fp32 y[7168*(pid/4) + 1024*k + 256*(pid%4); (1,256); (256,1)], v[256*(pid%4); (1,256); (256,1)]
+    move.sram.dram.fp32 y[6144*(pid/4) + 256*pid + 1024*k; (1,256); (256,1)], v[256*(pid%4); (1,256); (256,1)]
   }
 """
 

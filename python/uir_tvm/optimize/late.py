@@ -81,7 +81,7 @@ def _of(nodes: Nodes, found: Stages, shared: set[str]) -> Late | set[str]:
     twice = [k for k in nodes if all(_is_store(iop) and _name(iop.sources[0]) in shared for iop in nodes[k])]
     once: list[int] = []
     behind: set[str] = set()  # written by what stands behind
-    for k in reversed(nodes):
+    for k in reversed(list(nodes)):
         if k in twice:
             continue
         if all(_is_late(iop, found, shared) and _name(iop.sources[0]) not in behind for iop in nodes[k]):

@@ -34,13 +34,13 @@ are loaded by way of sram, and results that are stored so, have stages of their 
 (`staging`, `late`, `steps`)::
 
     for k in 5 [stages=2] {
-      move b[k], v[k]; move v[k + 1], u[k + 1]                        # sram to dram, reg to sram
-      move s[k + 4], a[k + 4]; move t[k + 3], s[k + 3]                # dram to sram, sram to reg
+      move b[k], v[k]; move s[k + 4], a[k + 4]                # sram to dram, dram to sram
+      move v[k + 1], u[k + 1]; move t[k + 3], s[k + 3]        # reg to sram, sram to reg
       unary.exp u[k + 2], t[k + 2]
     }
 
 each at its iteration's place in the buffers, with what leads in and out before and behind.  Units of a group
-then meet once in an iteration.  Where only operands go by way of sram the stages are four, the store being one.
+then meet once in an iteration.  Where only operands go by way of sram the stages are four: the store is one.
 A loop whose buffers would not fit has fewer stages.
 
 Exact: every iOp runs as often and on the same values as before; a load moves ahead only of iOps that write
@@ -167,11 +167,15 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
 
 def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -> IGraph:
     """The graph with the loop taken apart."""
-    buffers = {name: _buffer(graph, loop, name, stages) for name in (*found.buffers, *late.buffers)}
+    parts = _parts(loop, stages, found, late)
+    hops = bool(found.far or late.twice)
+    buffers = {
+        name: _buffer(graph, loop, name, _places(name, parts) if hops else stages)
+        for name in (*found.buffers, *late.buffers)
+    }
     units = int(graph.num_units)
-    meeting = found.far or late.twice
-    waiting = next((b.new for b in buffers.values() if b.old.level == "sram"), None) if meeting else None
-    replaced = _Stager(graph, loop, stages, found, late, buffers, waiting if units > 1 else None).nodes()
+    waiting = next((b.new for b in buffers.values() if b.old.level == "sram"), None) if hops else None
+    replaced = _Stager(graph, loop, stages, parts, buffers, waiting if units > 1 else None).nodes()
     body = _with(graph.body, str(loop.var), replaced)
     result = graph.replace(body=body, pointers=_pointers(graph, body, buffers))
     if graph.hardware.sram_bytes > 0:  # where reg is scarce, the copies of the body shall not share it
@@ -185,6 +189,37 @@ def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -
         # between steps units had better meet, where they must, since what is of one step overlaps
         result = insert_sync.thinned(result) if waiting is not None else insert_sync.run(result)
     return result
+
+
+def _parts(loop: Loop, stages: int, found: Stages, late: Late) -> list[Part]:
+    """What of the body runs together, in the order of a step, and how many steps behind the first."""
+
+    def some(indices: Iterable[int]) -> list[Any]:
+        return [loop.body[k] for k in sorted(indices)]
+
+    near = {*found.ahead, *found.onward} - {*found.far}
+    taken = {*found.ahead, *found.onward, *late.once, *late.twice}
+    rest = _without_barriers([n for k, n in enumerate(loop.body) if k not in taken])
+    brought = stages - 1 if found.far else 0
+    computed = brought + stages - 1
+    stored = computed + 1 if rest else computed
+    return [
+        Part(stored + 1, some(late.twice)),
+        Part(0, some(found.far)),
+        Part(stored, some(late.once)),
+        Part(brought, some(near)),
+        Part(computed, rest),
+    ]
+
+
+def _places(name: str, parts: Sequence[Part]) -> int:
+    """How many iterations of a buffer are in use in one step: from the first part that does to the last."""
+    lags = [
+        part.lag
+        for part in parts
+        if any(str(s.pointer.name) == name for iop, _ in walk_body(part.nodes) for s in iop.slices())
+    ]
+    return max(2, max(lags) - min(lags) + 1)
 
 
 def _checked(loop: Loop) -> int:
@@ -220,14 +255,15 @@ def _refuse(what: str, loop: Loop, need: str, remedy: str, limit: str = "") -> N
 
 @attrs.frozen(eq=False)
 class _Buffer:
-    """A pointer, the one that takes its place in the loop, and elements from one place in it to the next."""
+    """A pointer, the one that takes its place in the loop, its places, and elements from one to the next."""
 
     old: IPointer
     new: IPointer
+    places: int
     step: int
 
 
-def _buffer(graph: IGraph, loop: Loop, name: str, stages: int) -> _Buffer:
+def _buffer(graph: IGraph, loop: Loop, name: str, places: int) -> _Buffer:
     old = graph.pointer(name)
     width = bytes_of(old.dtype)
     # every place keeps the alignment that the moves state and that the pointer itself has
@@ -236,8 +272,8 @@ def _buffer(graph: IGraph, loop: Loop, name: str, stages: int) -> _Buffer:
     inside = sum(1 for iop, _ in walk_body(loop.body) for s in iop.slices() if str(s.pointer.name) == name)
     everywhere = sum(1 for iop, _ in graph.walk() for s in iop.slices() if str(s.pointer.name) == name)
     kept = name if inside == everywhere else fresh_name(graph, f"{name}_{loop.var}")
-    size = step * (stages - 1) + int(old.size)
-    return _Buffer(old, IPointer(kept, old.level, old.dtype, size, "tmp"), step)
+    size = step * (places - 1) + int(old.size)
+    return _Buffer(old, IPointer(kept, old.level, old.dtype, size, "tmp"), places, step)
 
 
 def _stated(loop: Loop, name: str) -> list[int]:
@@ -256,33 +292,16 @@ class _Stager:
         graph: IGraph,
         loop: Loop,
         stages: int,
-        found: Stages,
-        late: Late,
+        parts: Sequence[Part],
         buffers: Mapping[str, _Buffer],
         meeting: IPointer | None,
     ) -> None:
-        self.loop, self.stages, self.buffers = loop, stages, buffers
+        self.loop, self.stages, self.parts, self.buffers = loop, stages, parts, buffers
         self.names = FreshNames(graph)
         self.meeting: list[IOp] = []
         if meeting is not None:
             whole = ISlice(meeting, 0, (1, int(meeting.size)))
             self.meeting = [make.sync(whole, whole, "sram")]
-
-        def some(indices: Iterable[int]) -> list[Any]:
-            return [loop.body[k] for k in sorted(indices)]
-
-        near = {*found.ahead, *found.onward} - {*found.far}
-        taken = {*found.ahead, *found.onward, *late.once, *late.twice}
-        rest = _without_barriers([n for k, n in enumerate(loop.body) if k not in taken])
-        ahead = stages - 1
-        computed = ahead + (ahead if found.far else 0)
-        self.parts = [
-            Part(computed + 2, some(late.twice)),
-            Part(computed + 1, some(late.once)),
-            Part(0, some(found.far)),
-            Part(computed - ahead, some(near)),
-            Part(computed, rest),
-        ]
 
     def nodes(self) -> list[Any]:
         """What takes the place of the loop."""
@@ -316,13 +335,13 @@ class _Stager:
         """The nodes as of one iteration, each buffer at that iteration's place."""
         env: dict[str, AffineLike] = {old: var(new) for old, new in (names or {}).items()}
         env[str(self.loop.var)] = iteration
-        slot = iteration % self.stages
 
         def piece(s: ISlice) -> ISlice:
             buffer = self.buffers.get(str(s.pointer.name))
-            return (
-                s if buffer is None else s.replace(pointer=buffer.new, offset=s.offset + slot * buffer.step)
-            )
+            if buffer is None:
+                return s
+            slot = iteration % buffer.places
+            return s.replace(pointer=buffer.new, offset=s.offset + slot * buffer.step)
 
         moved = [substituted(node, env, names) for node in nodes]
         return map_iops(moved, lambda iop: map_slices(iop, piece))

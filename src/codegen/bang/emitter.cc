@@ -193,11 +193,15 @@ void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
   tiles::Emitter::Do(pipe, text, regions, scalar);
 }
 
+pipes::Instruction Meeting(const std::string& comment) {
+  pipes::Instruction instruction{"COMPUTE", {"__sync_cluster();"}, {}, comment};
+  instruction.meets = true;
+  return instruction;
+}
+
 void Emitter::MeetCluster() {
   meets_cluster_ = true;
-  pipes::Instruction instruction{"COMPUTE", {"__sync_cluster();"}, {}, brief_};
-  instruction.meets = true;
-  Add(std::move(instruction));
+  Add(Meeting(brief_));
 }
 
 int64_t Emitter::Figure(const std::string& name) const {

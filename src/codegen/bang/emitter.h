@@ -65,6 +65,9 @@ struct Pointer {
   int64_t bytes = 0;
 };
 
+/*! \brief All cores of the cluster meet; what they were given before is done, and all that follows comes after. */
+pipes::Instruction Meeting(const std::string& comment);
+
 /*! \brief Builds the tree of one kernel; the emitters of iOps get it. */
 class Emitter : public tiles::Emitter {
  public:
@@ -116,7 +119,7 @@ class Emitter : public tiles::Emitter {
     Emitter* e_;
   };
   Condition When(const std::string& text) { return Condition(this, text); }
-  /*! \brief All cores of the cluster meet; what they were given before is done, and all that follows comes after. */
+  /*! \brief A meeting of the cluster. */
   void MeetCluster();
 
   // ---- the device -----------------------------------------------------------------------------------------

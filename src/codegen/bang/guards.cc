@@ -62,6 +62,7 @@ class GuardedPrinter {
   void One(const Node& node) {
     if (IsMeeting(node)) {
       Flush();
+      if (!headed_) out_.Blank();
       for (const std::string& line : node.instruction.lines) out_.Line(line);
       headed_ = false;
     } else if (IsMemoryCore(node)) {

@@ -48,25 +48,21 @@ const char* const kReserved =
 /*! \brief The iOps in order, each by its emitter. */
 class Walker {
  public:
-  /*! \brief `meet`: the cluster meets before and after moves of the memory core. */
-  Walker(Emitter* e, bool meet) : e_(*e), meet_(meet) {}
+  explicit Walker(Emitter* e) : e_(*e) {}
 
   void Walk(const ffi::Array<ffi::ObjectRef>& body) {
-    for (size_t k = 0; k < body.size(); ++k) {
-      if (auto loop = body[k].as<Loop>()) {
+    for (const ffi::ObjectRef& node : body) {
+      if (auto loop = node.as<Loop>()) {
         e_.Enter(*loop);
         Walk((*loop)->body);
         e_.Leave(*loop);
         continue;
       }
-      IOp iop = body[k].as_or_throw<IOp>();
-      bool mine = IsMemoryCoreMove(iop);
-      memory_core_ = memory_core_ || mine;
+      IOp iop = node.as_or_throw<IOp>();
+      memory_core_ = memory_core_ || IsMemoryCoreMove(iop);
       e_.Begin(iop, position_++);
-      if (mine && meet_ && !Orders(body, k, -1)) e_.MeetCluster();
       RefuseShared(e_, iop);
       OpRowOf(iop, e_.where()).emit(e_, iop);
-      if (mine && meet_ && !Orders(body, k, 1)) e_.MeetCluster();
       e_.End();
     }
   }
@@ -74,19 +70,7 @@ class Walker {
   bool memory_core() const { return memory_core_; }
 
  private:
-  /*! \brief Whether what stands beside an item is a meeting, or work of the memory core, which keeps its order. */
-  static bool Orders(const ffi::Array<ffi::ObjectRef>& body, size_t at, int step) {
-    size_t beside = at + step;
-    if (beside >= body.size()) return false;
-    const auto* other = body[beside].as<IOpNode>();
-    if (other == nullptr) return false;
-    IOp iop = body[beside].as_or_throw<IOp>();
-    return IsMemoryCoreMove(iop) ||
-           (iop->op == "sync" && std::string(iop->attrs.at("scope").cast<ffi::String>()) == "sram");
-  }
-
   Emitter& e_;
-  bool meet_;
   bool memory_core_ = false;
   int position_ = 0;
 };
@@ -172,54 +156,51 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   bool cluster = kernel.units > 1;
   if (cluster) kernel.launch = "union1";
   std::string where(graph->name);
-  // moves of the memory core are ordered by the graph's own meetings, if these suffice
-  for (bool meet : {false, true}) {
-    Plan plan(graph, kCoreMemory);
-    Names names(Reserved());
-    Emitter e(&plan, &names);
-    Walker walker(&e, meet);
-    walker.Walk(graph->body);
-    std::vector<pipes::Node> body = e.Take();
-    if (!meet && walker.memory_core() && !MeetingsSuffice(body, where)) continue;
-    bool shares = e.meets_cluster() || walker.memory_core();
-    if (!cluster && (shares || plan.shared_total() > 0)) {
-      CodegenError("A Block launch has no SRAM, and its cores do not meet.", where, "a group of a cluster's cores", "",
-                   "schedule it with map_to_units(..., num_units=" + std::to_string(graph->hardware->num_units) + ")");
-    }
-    pipes::Plan planned = pipes::PlanSyncs(body, pipes::VocabularyOf("bang"), where);
-    planned.body = JoinDrains(std::move(planned.body));
-    std::set<std::string> used, written;
-    for (const Use& use : plan.uses()) {
-      used.insert(use.pointer());
-      if (use.write) written.insert(use.pointer());
-    }
-    for (const IPointer& pointer : graph->pointers) {
-      std::string own(pointer->name);
-      if (pointer->level != "dram" || !used.count(own)) continue;
-      kernel.params.push_back(own);
-      kernel.passed.push_back(e.ParameterOf(own));
-      std::string type = TypeOf(std::string(pointer->dtype)).stored;
-      kernel.declared.push_back((written.count(own) ? "" : "const ") + type + " *" + kernel.passed.back());
-    }
-    kernel.nram = plan.total();
-    kernel.wram = e.weights_total();
-    kernel.sram = plan.shared_total();
-    Printer out;
-    out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
-    if (cluster && !shares) out.Line("if (__is_mpu()) return;");
-    std::string first = "__is_mpu() ? taskIdY * " + std::to_string(kernel.units) + " : ";
-    out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + (walker.memory_core() ? first : "") + "taskId;");
-    for (const Pointer& pointer : e.pointers()) out.Line(Declaration(pointer));
-    if (shares) {
-      PrintGuarded(planned.body, SyncLine, &out);
-    } else {
-      tiles::PrintTree(planned.body, SyncLine, &out);
-    }
-    out.Close();
-    kernel.text = out.Text();
-    Notes(e, planned, &kernel);
-    break;
+  Plan plan(graph, kCoreMemory);
+  Names names(Reserved());
+  Emitter e(&plan, &names);
+  Walker walker(&e);
+  walker.Walk(graph->body);
+  std::vector<pipes::Node> body = e.Take();
+  bool shares = e.meets_cluster() || walker.memory_core();
+  if (!cluster && (shares || plan.shared_total() > 0)) {
+    CodegenError("A Block launch has no SRAM, and its cores do not meet.", where, "a group of a cluster's cores", "",
+                 "schedule it with map_to_units(..., num_units=" + std::to_string(graph->hardware->num_units) + ")");
   }
+  // the graph's own meetings order units; its memory core may want more
+  if (walker.memory_core()) body = WithMeetings(body, where);
+  pipes::Plan planned = pipes::PlanSyncs(body, pipes::VocabularyOf("bang"), where);
+  planned.body = JoinDrains(std::move(planned.body));
+  std::set<std::string> used, written;
+  for (const Use& use : plan.uses()) {
+    used.insert(use.pointer());
+    if (use.write) written.insert(use.pointer());
+  }
+  for (const IPointer& pointer : graph->pointers) {
+    std::string own(pointer->name);
+    if (pointer->level != "dram" || !used.count(own)) continue;
+    kernel.params.push_back(own);
+    kernel.passed.push_back(e.ParameterOf(own));
+    std::string type = TypeOf(std::string(pointer->dtype)).stored;
+    kernel.declared.push_back((written.count(own) ? "" : "const ") + type + " *" + kernel.passed.back());
+  }
+  kernel.nram = plan.total();
+  kernel.wram = e.weights_total();
+  kernel.sram = plan.shared_total();
+  Printer out;
+  out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
+  if (cluster && !shares) out.Line("if (__is_mpu()) return;");
+  std::string first = "__is_mpu() ? taskIdY * " + std::to_string(kernel.units) + " : ";
+  out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + (walker.memory_core() ? first : "") + "taskId;");
+  for (const Pointer& pointer : e.pointers()) out.Line(Declaration(pointer));
+  if (shares) {
+    PrintGuarded(planned.body, SyncLine, &out);
+  } else {
+    tiles::PrintTree(planned.body, SyncLine, &out);
+  }
+  out.Close();
+  kernel.text = out.Text();
+  Notes(e, planned, &kernel);
   return kernel;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "memory_core.h"
 
-#include <tvm/ffi/error.h>
-
 #include <optional>
 
 #include "../pipes/plan.h"
@@ -81,13 +79,36 @@ std::vector<pipes::Node> TwoCores(std::vector<pipes::Node> body) {
   return body;
 }
 
-/*! \brief The two cores without any sync of their own. */
-pipes::Vocabulary WithoutSyncs() {
+/*! \brief The two cores, which only wait for each other by meeting. */
+pipes::Vocabulary Meetings() {
   pipes::Vocabulary v;
   v.name = "a core and its memory core";
   v.pipes = {"COMPUTE", kMemoryCore};
   v.serial = {"COMPUTE", kMemoryCore};
+  v.drain_all = true;
   return v;
+}
+
+/*! \brief The nodes with the meetings of `planned`, which is the same tree with syncs in it. */
+std::vector<pipes::Node> Merged(const std::vector<pipes::Node>& planned, const std::vector<pipes::Node>& nodes) {
+  std::vector<pipes::Node> out;
+  size_t at = 0;
+  for (const pipes::Node& one : planned) {
+    if (one.kind == pipes::Node::Kind::kSync) {
+      out.push_back(pipes::Node::Of(Meeting(one.sync.comment)));
+      continue;
+    }
+    pipes::Node node = nodes[at++];
+    node.body = Merged(one.body, node.body);
+    if (node.kind == pipes::Node::Kind::kGroup && one.body.size() > 0 &&
+        one.body.front().kind == pipes::Node::Kind::kSync) {
+      // it is no part of the paragraph
+      out.push_back(std::move(node.body.front()));
+      node.body.erase(node.body.begin());
+    }
+    out.push_back(std::move(node));
+  }
+  return out;
 }
 
 }  // namespace
@@ -129,14 +150,8 @@ void EmitMemoryCoreMove(Emitter& e, const IOp& iop) {
   e.Do(kMemoryCore, lines, regions);
 }
 
-bool MeetingsSuffice(const std::vector<pipes::Node>& body, const std::string& where) {
-  try {
-    pipes::PlanSyncs(TwoCores(body), WithoutSyncs(), where);
-    return true;
-  } catch (const tvm::ffi::Error& error) {
-    if (error.kind() != "CodegenError") throw;
-    return false;
-  }
+std::vector<pipes::Node> WithMeetings(const std::vector<pipes::Node>& body, const std::string& where) {
+  return Merged(pipes::PlanSyncs(TwoCores(body), Meetings(), where).body, body);
 }
 
 }  // namespace bang

@@ -36,10 +36,10 @@ bool IsMemoryCoreMove(const IOp& iop);
 void EmitMemoryCoreMove(Emitter& e, const IOp& iop);
 
 /*!
- * \brief Whether every unit and its memory core are ordered by the meetings of the cluster alone, wherever one depends
- * on what the other does.
+ * \brief The tree with a meeting of the cluster wherever a unit and its memory core depend on each other and none of
+ * those that stand orders them: as few as the planner of syncs finds, so late that one serves as many as it can.
  */
-bool MeetingsSuffice(const std::vector<pipes::Node>& body, const std::string& where);
+std::vector<pipes::Node> WithMeetings(const std::vector<pipes::Node>& body, const std::string& where);
 
 }  // namespace bang
 }  // namespace codegen

@@ -33,7 +33,7 @@ tile_bytes
 late_stores
     1: stores of a pipelined loop run an iteration behind, since a core waits for all that a pipe was given.
 move_stages
-    1: copies between SRAM and NRAM have stages of their own in pipelined loops, since they run beside all else.
+    1: copies between SRAM and NRAM have stages of their own in pipelined loops: they run beside all else.
 transfer_bytes
     Least size of one transfer that reaches the full bandwidth.
 clock_hz
