@@ -84,7 +84,7 @@ _LESS, _MORE = text("{} - 1"), text("{} + 1")
 #: A paragraph, that of one iOp: its comment, and its lines.
 _COMMENT, _LINE = r"// [^\n]*\n", r"(?P=margin)[^\n/ ][^\n]*;\n"
 _STAGE = rf"((?P<margin> +){_COMMENT}(?P=margin){_WAIT}\n(?:{_LINE})+)"
-_NEXT_STAGE = rf"((?P=margin){_COMMENT}(?:{_LINE})+)"
+_NEXT_STAGE = rf"((?P=margin){_COMMENT}(?!(?P=margin){_WAIT})(?:{_LINE})+)"
 _LOOP = r"(; \w+ < )(\d+)(; \+\+)"
 _PLACE = r"\((nram|sram|wram) \+ (\d+)\)"
 
@@ -122,7 +122,7 @@ _VALUES: dict[str, tuple[str, Edit]] = {
     "size of a product or a transpose": (_UNIT, _sizes),
     "dropped instruction": (rf"^{_STATEMENT}", drop),
     "slot of a pipeline": (r"\((?!pid)(\w+|\(\w+ \+ \d+\)) & 1\)", _other_slot),
-    # the first of them waits, so that the second comes before the wait
+    # the first of them waits and the second does not, so that that comes before the wait
     "stages swapped": (rf"^{_STAGE}\n{_NEXT_STAGE}", replace(r"\3\n\1")),
     "shrunk NRAM": (r"__nram__ char nram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
     "shrunk SRAM": (r"__mlu_shared__ char sram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
