@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import pathlib
 import re
 import time
@@ -36,6 +37,7 @@ def compile(
     *,
     shapes: Shapes = None,
     name: str | None = None,
+    database: str | os.PathLike[str] | None = None,
     options: CompileOptions | None = None,
     progress: Progress | None = None,
 ) -> Executable:
@@ -53,6 +55,8 @@ def compile(
         Shapes for inputs with dynamic dimensions (ONNX).
     name : str, optional
         Name in reports; default: the file's or ``model``.
+    database : str or Path, optional
+        A folder of measured schedules (`uir_tvm.tune.ScheduleDatabase`), as `CompileOptions.database`.
     options : CompileOptions, optional
         Verification, passes, dumps and the device that it is to run on.
     progress : callable, optional
@@ -67,6 +71,8 @@ def compile(
     ------
     FrontendError
         The model cannot be imported (unknown operator, truncated file, dynamic dimension).
+    DatabaseError
+        The database is damaged, or there is none.
     TargetError
         An unknown target, hardware model or device.
     """
@@ -76,6 +82,8 @@ def compile(
     autoload.register()
     notify = progress or (lambda *_: None)
     options = options or CompileOptions()
+    if database is not None:
+        options = attrs.evolve(options, database=database)
     spec = registry.resolve(target, options.device)
     place = registry.place_of(spec.target)
     place.say()

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .cli_base import OUT, Commands, emit, global_options, state_of
+from .cli_database import database_commands
 from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
 from .cli_run import run_command
@@ -34,12 +35,13 @@ def main() -> None:
     uir inspect model.uir --kernel NAME --stage igraph
     uir verify kernel.igraph                          whether an iGraph is right
     uir export model.uir --project DIR                sources for the vendor's toolkit
+    uir db list DIR                                   measured schedules
     uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b
     Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
     5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file; 13 no such pass;
-    17 a model that is no project; 70 a fault of the compiler.
+    17 a model that is no project; 18 a bad database; 70 a fault of the compiler.
     """
 
 
@@ -84,6 +86,12 @@ def main() -> None:
     "access. "
     "Default: UIR_DEVICE, else auto: the device where there is one.",
 )
+@click.option(
+    "--database",
+    type=click.Path(path_type=pathlib.Path),
+    help="A folder of measured schedules (`uir db`): kernels that it knows take their fastest one. "
+    "Default: UIR_DATABASE, else none.",
+)
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @click.option(
     "--fuse/--no-fuse",
@@ -105,6 +113,7 @@ def compile_command(
     equivalence: str | None,
     passes: str | None,
     device: str | None,
+    database: pathlib.Path | None,
     fast_math: bool,
     fuse: bool,
 ) -> None:
@@ -141,6 +150,7 @@ def compile_command(
         fast_math=fast_math,
         fuse=fuse,
         device=device or defaults.device,
+        database=database or defaults.database,
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:
@@ -328,6 +338,7 @@ def _names(text: str) -> tuple[str, ...]:
 
 main.add_command(run_command)
 main.add_command(verify_command)
+main.add_command(database_commands)
 main.add_command(export_command)
 
 if __name__ == "__main__":

@@ -236,6 +236,12 @@ class ArtifactError(UirError):
     exit_code = 11
 
 
+class DatabaseError(UirError):
+    """A database of schedules that cannot be read, written or extended."""
+
+    exit_code = 18
+
+
 class ExportError(UirError, ValueError):
     """A model that is no project of the vendor's toolkit, or a folder that cannot hold one."""
 

@@ -16,6 +16,7 @@ from .errors import UirError
 VARIABLES = {
     "UIR_DUMP_DIR": "write what every stage made of every kernel into this folder",
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
+    "UIR_DATABASE": "a folder of measured schedules, which kernels take in place of the default ones",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
     "UIR_DEVICE": "auto, gpu, npu, mlu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
@@ -84,6 +85,9 @@ class CompileOptions:
         Whether every iGraph is compared with its function after extraction and after every pass
         (`uir_tvm.verify.equivalent`): ``none``, ``sampled`` (some tenths of a second a kernel) or ``full``
         (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
+    database : Path, optional
+        A folder of measured schedules (`uir_tvm.tune.ScheduleDatabase`): kernels that it knows take their
+        fastest one, all others their recipe's; default: ``UIR_DATABASE``.
     device : str
         Where the kernels of a device run: ``gpu``, ``npu`` or ``mlu``, or ``model`` (the device's host model,
         which checks every access and is slow), or ``auto``: the device where there is one; default:
@@ -107,6 +111,9 @@ class CompileOptions:
     verify: bool = True
     dump_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_DUMP_DIR"))
     override_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_OVERRIDE_DIR"))
+    database: pathlib.Path | None = attrs.field(
+        factory=lambda: _folder("UIR_DATABASE"), converter=attrs.converters.optional(pathlib.Path)
+    )
     passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)

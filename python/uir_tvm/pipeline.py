@@ -31,7 +31,7 @@ import attrs
 import tvm
 from tvm import tirx
 
-from .errors import ArtifactError, ScheduleError, UirError
+from .errors import ArtifactError, DatabaseError, ScheduleError, UirError
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .igraph.text import HARDWARE_FIELDS
@@ -358,12 +358,26 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
 
 
 def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
-    """The record of the largest tiles for which every stage has room, if there are such; else of the first.
+    """The record of the database's schedule; else of the largest tiles for which every stage has room.
 
-    What a tile takes is known when its kernel is printed, with all temporaries and work buffers.
+    If there are no such, that of the first. What a tile takes is known when its kernel is printed, with all
+    temporaries and work buffers.
     """
     from .schedule.default import is_scheduled
+    from .tune.apply import measured
 
+    try:
+        chosen = measured(func, context.target, context.options) if not is_scheduled(func) else None
+    except DatabaseError as error:
+        raise _leaving(error) from error
+    if chosen is not None:
+        compared = attrs.evolve(context, options=chosen.options)
+        record = _through(func, label, compared, 1, chosen.scheduled)
+        if not record.fallback:
+            chosen.works()
+            return record
+        reason = record.fallback.splitlines()[0]
+        log.warning("kernel %s: its schedule of the database is refused (%s)", label, reason)
     first = _through(func, label, context, 1)
     if not first.crowded or TILE not in context.hardware.figures or is_scheduled(func):
         return first
@@ -376,15 +390,19 @@ def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
     return next((record for record in found if not record.fallback), first)
 
 
-def _through(func: tirx.PrimFunc, label: str, context: Context, shrink: int) -> KernelRecord:
-    """One PrimFunc through the stages, with tiles so many times smaller."""
+def _through(
+    func: tirx.PrimFunc, label: str, context: Context, shrink: int, scheduled: tirx.PrimFunc | None = None
+) -> KernelRecord:
+    """One PrimFunc through the stages, with tiles so many times smaller, or scheduled so."""
     hero = str((func.attrs or {}).get("uir.hero", ""))
     record = KernelRecord(label, hero=hero, products={"prim_func": func}, shrink=shrink)
     for stage in STAGES:
         start = time.perf_counter()
         product = _override(stage, record, context)
         try:
-            if product is None:
+            if product is None and stage is STAGES[0] and scheduled is not None:
+                product, record.recipe = scheduled, "database"
+            elif product is None:
                 product = stage.make(record, context)
             elif stage.name in ("igraph", "optimize"):
                 _compare(record, getattr(product, "graph", product), context)

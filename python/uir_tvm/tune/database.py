@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A folder of measured schedules, and what is done with it: find the best, add, merge, prune."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import pathlib
+from collections.abc import Iterable, Sequence
+
+import tvm
+from tvm import tirx
+from tvm.s_tir import Schedule
+
+from ..errors import DatabaseError, UirError
+from .key import Key, key_of
+from .shelf import KEY_FILE, Entry, Shelf, origin_of
+
+log = logging.getLogger(__name__)
+
+#: What was said already, so that a model of a hundred kernels says it once.
+_said: set[str] = set()
+
+
+class ScheduleDatabase:
+    """Measured schedules of kernels, for any number of targets.
+
+    A folder with a folder for each `Key`: other hardware, or other versions of TVM, of this project or of the
+    toolchain, never share records. Records of keys that are not this machine's stay, and are not used.
+
+    Parameters
+    ----------
+    folder : str or Path
+        It need not exist yet.
+
+    Raises
+    ------
+    DatabaseError
+        The path is no folder.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = pathlib.Path(folder)
+        if self.folder.exists() and not self.folder.is_dir():
+            raise DatabaseError(f"{self.folder} is a file.", need="a folder", remedy="name another path")
+
+    def shelves(self) -> list[Shelf]:
+        """One for each key, by name.
+
+        Raises
+        ------
+        DatabaseError
+            A folder is damaged.
+        """
+        return [Shelf.open(path.parent) for path in sorted(self.folder.glob(f"*/{KEY_FILE}"))]
+
+    def entries(self) -> list[Entry]:
+        """Every record of every key, best first for each kernel."""
+        found = [entry for shelf in self.shelves() for entry in shelf.entries()]
+        return sorted(found, key=lambda entry: (entry.key.folder, entry.name, entry.origin, entry.mean))
+
+    def add(
+        self,
+        func: tirx.PrimFunc,
+        sch: Schedule,
+        seconds: Sequence[float],
+        target: str | tvm.target.Target,
+        *,
+        begun: tirx.PrimFunc | None = None,
+    ) -> Entry:
+        """Keep a schedule.
+
+        Parameters
+        ----------
+        func : PrimFunc
+            The kernel as the compiler meets it, unscheduled.
+        sch : Schedule
+            With a trace of all that was done.
+        seconds : sequence of float
+            Of every run.
+        target : str or Target
+            For which it was measured.
+        begun : PrimFunc, optional
+            The function that the schedule began from, where it is a rewritten one; default: `func`.
+
+        Raises
+        ------
+        DatabaseError
+            No seconds; the trace does not give the schedule again; the folder cannot be written.
+        """
+        if not seconds or not all(0 < second < float("inf") for second in seconds):
+            given = str(list(seconds))
+            raise DatabaseError("A schedule without a time.", need="seconds above 0", limit=given)
+        key = key_of(target)
+        shelf = Shelf(self.folder / key.folder, key)
+        return shelf.add(func, sch, seconds, func if begun is None else begun)
+
+    def best(self, func: tirx.PrimFunc, target: str | tvm.target.Target) -> Entry | None:
+        """The fastest schedule of a kernel for this machine; None where there is none.
+
+        Records of other versions or hardware are passed over, which is said once.
+        """
+        key = key_of(target)
+        self._say_what_is_stale(key)
+        shelf = Shelf(self.folder / key.folder, key)
+        if not (shelf.folder / KEY_FILE).is_file():
+            return None
+        return _best_by_origin(shelf.folder, _stamp(shelf.folder)).get(origin_of(func))
+
+    def merge(
+        self, other: ScheduleDatabase, keep: int | None = None, keys: Iterable[Key] | None = None
+    ) -> int:
+        """Take over what another database has and this one lacks.
+
+        Parameters
+        ----------
+        keep : int, optional
+            Only so many of each kernel, fastest first.
+        keys : iterable of Key, optional
+            Only those; default: all.
+
+        Returns
+        -------
+        int
+            How many records are new.
+        """
+        wanted = None if keys is None else {key.folder for key in keys}
+        new = 0
+        for shelf in other.shelves():
+            if wanted is None or shelf.key.folder in wanted:
+                own = Shelf(self.folder / shelf.key.folder, shelf.key)
+                new += own.extend(_fastest(shelf.entries(), keep))
+        return new
+
+    def prune(self, keep: int = 1) -> int:
+        """Keep only the fastest of each kernel; returns how many records are gone."""
+        gone = 0
+        for shelf in self.shelves():
+            entries = shelf.entries()
+            kept = _fastest(entries, keep)
+            gone += len(entries) - len(kept)
+            shelf.keep(kept)
+        return gone
+
+    def _say_what_is_stale(self, key: Key) -> None:
+        for shelf in self.shelves():
+            same = shelf.key.subject == key.subject
+            why = key.differs(shelf.key) if same else ""
+            if why and str(shelf.folder) not in _said:
+                _said.add(str(shelf.folder))
+                log.warning("schedules in %s are not used: %s; tune again", shelf.folder, why)
+
+
+def stale(key: Key) -> str:
+    """Why records of a key are not used on this machine; empty where they are."""
+    try:
+        return key_of(f"{key.target}:{key.hardware}", key.place).differs(key)
+    except UirError as error:
+        return error.what
+
+
+def _fastest(entries: Iterable[Entry], keep: int | None) -> list[Entry]:
+    """So many of each kernel, fastest first."""
+    by_kernel: dict[tuple[str, str], list[Entry]] = {}
+    for entry in entries:
+        by_kernel.setdefault((entry.origin, entry.name), []).append(entry)
+    return [entry for same in by_kernel.values() for entry in sorted(same, key=lambda e: e.mean)[:keep]]
+
+
+def _stamp(folder: pathlib.Path) -> tuple[int, ...]:
+    """Changes when a file of a shelf does."""
+    return tuple(path.stat().st_mtime_ns for path in sorted(folder.iterdir()))
+
+
+@functools.lru_cache(maxsize=16)
+def _best_by_origin(folder: pathlib.Path, stamp: tuple[int, ...]) -> dict[str, Entry]:
+    """The fastest entry of each kernel on a shelf."""
+    best: dict[str, Entry] = {}
+    for entry in sorted(Shelf.open(folder).entries(), key=lambda e: -e.mean):
+        best[entry.origin] = entry
+    return best
