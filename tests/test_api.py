@@ -109,7 +109,7 @@ def test_wrong_inputs_are_named(inputs: tuple[object, ...], words: tuple[str, ..
 def test_unknown_target_lists_what_there_is(target: str) -> None:
     with pytest.raises(TargetError) as caught:
         uir_tvm.compile(tiny.module(), target)
-    assert "foo" in str(caught.value) and caught.value.need.startswith("one of ") and caught.value.remedy
+    assert "foo" in str(caught.value) and "one of " in caught.value.need and caught.value.remedy
 
 
 def test_zero_size_dimension() -> None:

@@ -28,8 +28,7 @@ from ..library.work import work_of
 
 #: What an operator of the library is called among kernels; the pipe that counts the memory's own bytes.
 LIBRARY, MEMORY = "library", "memory"
-#: The pipes whose bytes go between global memory and the cores (Ascend C, BANG C): those of others stay on the
-#: chip.
+#: The pipes whose bytes go between global memory and the cores (Ascend C, BANG C): others' stay on the chip.
 TRANSFERS = frozenset({"MTE2", "MTE3", "FIX", "IO"})
 
 
