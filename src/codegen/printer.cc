@@ -37,7 +37,8 @@ void Printer::Comment(const std::string& text) {
       size_t space = text.rfind(' ', start + width);
       length = space == std::string::npos || space <= start ? width : space - start;
     }
-    Line(lead + text.substr(start, length));
+    size_t last = text.find_last_not_of(' ', start + length - 1);
+    Line(lead + text.substr(start, last + 1 - start));
     start += length;
     while (start < text.size() && text[start] == ' ') ++start;
     lead = "//   ";

@@ -19,7 +19,7 @@ namespace {
 Tile RowAt(const Tile& tile, const std::string& number) {
   Tile row = tile;
   // the text of the start; regions are taken from the whole tile
-  row.tensor = tile.tensor + " + " + number + " * " + std::to_string(tile.row_stride);
+  row.tensor = tile.tensor + " + " + number + (tile.row_stride == 1 ? "" : " * " + std::to_string(tile.row_stride));
   row.rows = 1;
   return row;
 }
@@ -42,13 +42,17 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
   part.box = found.box = box;
   const Tile &to = to_table ? found : part, &from = to_table ? part : found;
   bool on_chip = to.memory == kNram && from.memory == kNram;
+  std::string k = e.Fresh("k");
+  // one element of either side, in a loop over k unless the index names each
+  auto over = [&](const std::string& line) {
+    std::vector<std::string> one = {line};
+    return each ? one : Looped(k, box.col_begin.text, box.col_end.text, one);
+  };
+  std::string own = e.Element(moved, row, each ? col : k), other = e.Element(table, at, each ? "0" : k);
   std::vector<std::string> copy, lines;
   if (on_chip) {
     // elements by scalar code: copies within NRAM have an alignment that rows need not have
-    std::string k = e.Fresh("k");
-    copy = Looped(k, box.col_begin.text, box.col_end.text,
-                  {"*(" + e.At(to, k + " * " + std::to_string(to.col_stride)) + ") = *(" +
-                   e.At(from, k + " * " + std::to_string(from.col_stride)) + ");"});
+    copy = over((to_table ? other : own) + " = " + (to_table ? own : other) + ";");
   } else {
     copy = CopyLines(e, to, from, box, "__memcpy");
   }
@@ -57,14 +61,11 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
   for (const std::string& line : copy) lines.push_back("  " + line);
   if (pad != nullptr) {
     lines.emplace_back("} else {");
-    std::string k = e.Fresh("k");
     bool bits = part.dtype == "bf16";
+    Tile shown = moved;
+    if (bits) shown.tensor = "(" + Typed(moved.tensor, ElementType("bf16"), "int16_t") + ")";
     std::string value = bits ? std::to_string(BfloatBits(*pad)) : e.Literal(part.dtype, *pad);
-    std::string own = ElementType(part.dtype), type = bits ? "int16_t" : own;
-    for (const std::string& line :
-         Looped(k, box.col_begin.text, box.col_end.text,
-                {"*(" + Typed(e.At(part, k + " * " + std::to_string(part.col_stride)), own, type) + ") = " + value +
-                 ";"})) {
+    for (const std::string& line : over(e.Element(shown, row, each ? col : k) + " = " + value + ";")) {
       lines.push_back("  " + line);
     }
   }

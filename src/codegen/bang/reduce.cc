@@ -39,22 +39,40 @@ double IdentityOf(const std::string& op) {
   return op == "add" ? 0 : op == "mul" ? 1 : op == "max" ? -infinity : infinity;
 }
 
-std::string Fold(Emitter& e, const std::string& op, const Tile& work, int64_t to, int64_t a, int64_t b, int64_t n) {
-  auto at = [&](int64_t element) { return e.At(work, std::to_string(element)); };
-  return Table().Call(e.where(), "__bang_" + PairOf(op), "count", {"float"}, {at(to), at(a), at(b), std::to_string(n)},
-                      std::to_string(e.arch())) +
-         ";";
-}
+/*! \brief Whether a tile of fp32 is one run of elements, all of them valid. */
+bool IsRun(const Tile& tile) { return tile.dtype == "fp32" && tile.Dense() && tile.box.Whole(tile.rows, tile.cols); }
 
-/*! \brief Rows of a dense work buffer of fp32 onto each other until the first holds all. */
-void FoldRows(Emitter& e, const std::string& op, const Tile& work, int64_t rows, int64_t cols) {
-  std::vector<std::string> lines;
-  while (rows > 1) {
-    int64_t half = (rows + 1) / 2;
-    lines.push_back(Fold(e, op, work, 0, 0, half * cols, (rows - half) * cols));
+/*!
+ * \brief Rows of a dense tile of fp32 onto each other, at least two, until one holds all.
+ * \param from The rows; `work` itself, or what must stay.
+ * \param work Where sums are on their way.
+ * \param to Where the last one goes: a run, or the first row of `work`.
+ */
+void FoldRows(Emitter& e, const std::string& op, const Tile& from, const Tile& work, const Tile& to, int64_t rows,
+              int64_t cols) {
+  struct Step {
+    const Tile* left;
+    const Tile* right;
+    int64_t at;
+    int64_t rows;
+  };
+  std::vector<Step> steps;
+  if (from.tensor != work.tensor) {
+    int64_t half = rows / 2;
+    steps.push_back({&from, &from, half, half});
+    if (rows % 2 == 1) steps.push_back({&work, &from, rows - 1, 1});
     rows = half;
   }
-  if (!lines.empty()) e.Do("COMPUTE", lines, {Reads(work), Writes(work)});
+  for (; rows > 1; rows = (rows + 1) / 2) steps.push_back({&work, &work, (rows + 1) / 2, rows / 2});
+  std::vector<std::string> lines;
+  for (const Step& step : steps) {
+    const Tile& target = &step == &steps.back() ? to : work;
+    std::vector<std::string> args = {e.At(target), e.At(*step.left), e.At(*step.right, std::to_string(step.at * cols)),
+                                     std::to_string(step.rows * cols)};
+    lines.push_back(
+        Table().Call(e.where(), "__bang_" + PairOf(op), "count", {"float"}, args, std::to_string(e.arch())) + ";");
+  }
+  e.Do("COMPUTE", lines, {Reads(from), Reads(work), Writes(work), Writes(to)});
 }
 
 /*! \brief Rows [first, first + rows) and columns of a tile with what is left of its box there. */
@@ -86,11 +104,27 @@ void Gathered(Emitter& e, const Tile& work, const Tile& part, double identity) {
   ConvertTile(e, work, part, part.box, true);
 }
 
+/*! \brief The first row of a work buffer with all rows folded onto it, or `to` where it takes them. */
+Tile Folded(Emitter& e, const std::string& op, const Tile& from, const Tile& work, const Tile& to, int64_t rows,
+            int64_t cols) {
+  Tile first = work.Part(0, 0, 1, cols);
+  first.rows = 1;
+  first.cols = cols;
+  first.col_stride = 1;
+  first.box = Box::Of(1, cols);
+  Tile row = AsRow(to);
+  const Tile& target = row.rows == 1 && row.cols == cols && IsRun(row) ? row : first;
+  if (rows == 1) return from.tensor == work.tensor ? first : from;
+  FoldRows(e, op, from, work, target, rows, cols);
+  return target;
+}
+
 void ReduceCols(Emitter& e, const Tile& to, const Tile& from, const std::string& op) {
   int64_t cols = from.cols, fits = std::max<int64_t>(1, std::min(kMostWork, e.FreeBytes() / 3) / (cols * 4));
   int64_t rows = std::min(from.rows, fits);
   Tile sum = e.Work("fp32", rows, cols);
-  Gathered(e, sum, PartOf(e, from, 0, 0, rows, cols), IdentityOf(op));
+  bool straight = rows == from.rows && rows > 1 && IsRun(from);
+  if (!straight) Gathered(e, sum, PartOf(e, from, 0, 0, rows, cols), IdentityOf(op));
   if (rows < from.rows) {
     Tile next = e.Work("fp32", rows, cols);
     for (int64_t row = rows; row < from.rows; row += rows) {
@@ -99,9 +133,8 @@ void ReduceCols(Emitter& e, const Tile& to, const Tile& from, const std::string&
       BinaryTile(e, op, sum.Part(0, 0, n, cols), sum.Part(0, 0, n, cols), next.Part(0, 0, n, cols));
     }
   }
-  FoldRows(e, op, sum, rows, cols);
-  Tile first = sum.Part(0, 0, 1, cols);
-  ConvertTile(e, to, first, to.box, true);
+  Tile made = Folded(e, op, straight ? from : sum, sum, to, rows, cols);
+  if (made.tensor != to.tensor) ConvertTile(e, to, made, to.box, true);
 }
 
 void ReduceRows(Emitter& e, const Tile& to, const Tile& from, const std::string& op) {
@@ -110,30 +143,33 @@ void ReduceRows(Emitter& e, const Tile& to, const Tile& from, const std::string&
   Tile work = e.Work("fp32", rows, cols), turned = e.Work("fp32", cols, rows);
   for (int64_t row = 0; row < from.rows; row += rows) {
     int64_t n = std::min(rows, from.rows - row);
-    Gathered(e, work.Part(0, 0, n, cols), PartOf(e, from, row, 0, n, cols), IdentityOf(op));
-    Tile folded = work;
-    if (n > 1 && cols > 1) {
+    Tile part = PartOf(e, from, row, 0, n, cols), folded = work;
+    bool turns = n > 1 && cols > 1;
+    if (!(turns && IsRun(part))) {
+      Tile whole = work.Part(0, 0, n, cols);
+      Gathered(e, whole, part, IdentityOf(op));
+      part = whole;
+    }
+    if (turns) {
       e.Do("COMPUTE",
            Table().Call(e.where(), "__bang_transpose", "count", {"float"},
-                        {e.At(turned), e.At(work), std::to_string(n), std::to_string(cols)}, std::to_string(e.arch())) +
+                        {e.At(turned), e.At(part), std::to_string(n), std::to_string(cols)}, std::to_string(e.arch())) +
                ";",
-           {Reads(work), Writes(turned)});
+           {Reads(part), Writes(turned)});
       folded = turned;
     }
-    FoldRows(e, op, folded, cols, n);
-    Tile column = folded;
-    column.rows = n;
-    column.cols = 1;
-    column.row_stride = 1;
-    column.box = Box::Of(n, 1);
-    Tile part = PartOf(e, to, row, 0, n, 1);
-    if (to.rows == n) part.box = to.box;
-    Tile target = AsRow(part), source = AsRow(column);
-    if (target.rows != source.rows) {
-      target = part;
-      source = column;
+    Tile result = PartOf(e, to, row, 0, n, 1);
+    if (to.rows == n) result.box = to.box;
+    Tile made = Folded(e, op, folded, folded, result, cols, n);
+    if (made.tensor == to.tensor) continue;
+    Tile target = AsRow(result);
+    if (target.rows != made.rows) {
+      target = result;
+      made.rows = n;
+      made.cols = made.row_stride = 1;
+      made.box = Box::Of(n, 1);
     }
-    ConvertTile(e, target, source, target.box, true);
+    ConvertTile(e, target, made, target.box, true);
   }
 }
 
