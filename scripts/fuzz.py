@@ -19,7 +19,8 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 
 from tests.schedules.check_program import check
-from tests.schedules.strategies import Program, programs
+from tests.schedules.program import Program
+from tests.schedules.strategies import programs
 
 #: Examples of one round; after each the clock is read and the seed moves on by one.
 ROUND = 20

@@ -24,7 +24,8 @@ from hypothesis import strategies as st
 from uir_tvm.target.registry import TARGETS
 
 from tests.schedules.check_schedule import Finding, check
-from tests.schedules.strategies import Program, programs
+from tests.schedules.program import Program
+from tests.schedules.strategies import programs
 
 #: Examples of one round; after each the clock is read and the seed moves on by one.
 ROUND = 25

@@ -6,24 +6,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
 import pytest
+from uir_tvm import pipeline
+from uir_tvm.pipeline import KernelRecord
 from uir_tvm.target.registry import TARGETS
 
 from tests.models import MODELS
 
-from .model_check import LIMIT, check_model
-
-ROUTES = [(name, "torch") for name in MODELS] + [(name, "onnx") for name in MODELS if MODELS[name].onnx]
-
-
-#: A front end is tested once; other targets start from what the first route gives.
-RUNS = [(*route, "uir-cpu") for route in ROUTES]
-RUNS += [(name, "torch", target) for target in TARGETS if target != "uir-cpu" for name in MODELS]
+from .model_check import LIMIT, Outcome, check_model
+from .three_ways import compare_record
 
 
-@pytest.mark.parametrize(("name", "route", "target"), RUNS, ids=["-".join(run) for run in RUNS])
-def test_model(name: str, route: str, target: str) -> None:
-    outcome = check_model(name, route, "small", target)
+def expect_right(outcome: Outcome) -> None:
+    """A model's numbers are torch's, and every kernel went through an iGraph."""
     assert outcome.fallbacks == {}
     assert outcome.kernels > 0
     assert outcome.error <= LIMIT
+
+
+@pytest.fixture
+def records(monkeypatch: pytest.MonkeyPatch) -> dict[str, KernelRecord]:
+    """The records of all kernels that are compiled in the test, by name."""
+    kept: dict[str, KernelRecord] = {}
+    recording = pipeline.recording
+
+    @contextmanager
+    def keeping(*args: Any) -> Iterator[dict[str, KernelRecord]]:
+        with recording(*args) as found:
+            yield found
+        kept.update(found)
+
+    monkeypatch.setattr(pipeline, "recording", keeping)
+    return kept
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", MODELS)
+def test_model_and_its_kernels(name: str, target: str, records: dict[str, KernelRecord]) -> None:
+    """The whole model is torch's; of every kernel, interpreter = emitted code = TVM's own lowering."""
+    expect_right(check_model(name, "torch", "small", target))
+    assert records
+    for record in records.values():
+        compare_record(record, TARGETS[target].target())
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].onnx])
+def test_model_through_onnx(name: str) -> None:
+    """A front end is tested once; other targets start from what the first route gives."""
+    expect_right(check_model(name, "onnx", "small", "uir-cpu"))

@@ -19,7 +19,9 @@ from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import verify
 
 from ..igraph.strategies import runnable_igraphs
-from ..schedules.strategies import Program, describe, programs, random_inputs, to_prim_func
+from ..schedules.in_te import to_prim_func
+from ..schedules.program import Program, describe, random_inputs
+from ..schedules.strategies import programs
 from .equal import assert_same_bits
 
 SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large]

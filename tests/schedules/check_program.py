@@ -15,7 +15,9 @@ from uir_tvm.runtime.kernel import run_igraph, tensor_of
 from uir_tvm.target.registry import TARGETS
 
 from ..conformance.refusals import Subject, refusal_of
-from .strategies import Program, describe, in_numpy, random_inputs, to_prim_func
+from .in_numpy import in_numpy
+from .in_te import to_prim_func
+from .program import Program, describe, random_inputs
 
 #: Largest difference to NumPy in float64, relative to the largest value on the way: a handful of fp32
 #: roundings and functions a few ULP off, and sums of up to some thousand fp32 terms.  An fp16 input is exact,

@@ -24,8 +24,10 @@ from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import verify
 
 from .check_program import _agree
+from .in_numpy import in_numpy
+from .in_te import to_prim_func
+from .program import Program, describe, random_inputs
 from .random_schedules import Trial, devices
-from .strategies import Program, describe, in_numpy, random_inputs, to_prim_func
 
 _NUMPY = {row.tvm: row.numpy for row in DTYPES.values()}
 #: What a schedule may be refused with.

@@ -16,7 +16,10 @@ from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import map_chain
 
 from .check_schedule import Finding, check
-from .strategies import Input, Program, Step, in_numpy, programs, random_inputs, to_prim_func
+from .in_numpy import in_numpy
+from .in_te import to_prim_func
+from .program import Input, Program, Step, random_inputs
+from .strategies import programs
 
 GROUPS = HardwareModel("groups", "test", 2, 2, 1 << 14, 1 << 14, 64, {})  # type: ignore[call-arg]
 
