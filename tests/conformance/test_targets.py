@@ -25,7 +25,7 @@ from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import ALL, verify
 
-from .cases import CASES, QUICK, covered
+from .cases import CASES, CLASSES, QUICK, covered
 from .groups import GROUP_FORMS, QUICK_FORMS
 from .refusals import REFUSALS, Refusal, Subject, refusal_of
 
@@ -34,6 +34,13 @@ RULES = tuple(rule for rule in ALL if rule != "coverage")
 #: Chains of fp32 functions a few ULP apart, and sums of some thousand terms in another order.
 RECIPE_TOLERANCE = 2e-5
 ALL_CASES = bool(os.environ.get("UIR_TEST_ALL"))
+#: Hardware models for which a target prints otherwise than for its default one, or lays out other memories.
+FURTHER = (("uir-bang", "mlu370-x4"), ("uir-bang", "mlu590"))
+if not ALL_CASES:
+    FURTHER = FURTHER[1:]  # an architecture of its own
+#: What runs for them by default: bf16, in which the architecture of an MLU590 calculates.
+FEW = tuple(f"{kind}-bf16-ragged" for kind in CLASSES)
+FEW_FORMS = tuple(name for name in QUICK_FORMS if "bf16" in name or "rows of" in name)
 
 
 def check(
@@ -56,10 +63,9 @@ def must_refuse(call: Callable[[], Any], reason: Refusal) -> None:
         call()
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", CASES if ALL_CASES else QUICK)
-def test_case(name: str, target: str) -> None:
-    hw = hardware.get(None, TARGETS[target].kind)
+def check_case(name: str, target: str, model: str | None = None) -> None:
+    """A case agrees with the interpreter or is refused, for a hardware model (default: the target's)."""
+    hw = hardware.get(model, TARGETS[target].kind)
     for operation, reason in CASES[name].refused(target):
         graph, inputs = CASES[name].only(operation).build(hw)
         verify(graph, RULES)
@@ -77,11 +83,10 @@ def test_case(name: str, target: str) -> None:
     assert 2 * live >= len(wanted), "a case that writes nothing shows nothing"
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", GROUP_FORMS if ALL_CASES else QUICK_FORMS)
-def test_group_form(name: str, target: str) -> None:
+def check_group_form(name: str, target: str, model: str | None = None) -> None:
+    """The same of a group form."""
     form = GROUP_FORMS[name]
-    graph, inputs = form.build(hardware.get(None, TARGETS[target].kind))
+    graph, inputs = form.build(hardware.get(model, TARGETS[target].kind))
     if reason := form.refusal(target):
         must_refuse(partial(run_igraph, graph, target, *inputs), reason)
         return
@@ -91,12 +96,10 @@ def test_group_form(name: str, target: str) -> None:
     check(found, wanted, [form.tolerance] * len(wanted), [name] * len(wanted))
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.HERO)
-def test_recipe(recipe: Any, target: str) -> None:
-    """Interpreter, target and NumPy agree on the example of every recipe."""
+def check_recipe(recipe: Any, target: str, model: str | None = None) -> None:
+    """Interpreter, target and NumPy agree on the example of a recipe, for a hardware model."""
     example = recipe.example()
-    hw = hardware.get(None, TARGETS[target].kind)
+    hw = hardware.get(model, TARGETS[target].kind)
     graph: IGraph = extract(apply_default(example.func, hw), hw)
     verify(graph)
     if reason := refusal_of(target, Subject("recipe", recipe.HERO)):
@@ -108,6 +111,42 @@ def test_recipe(recipe: Any, target: str) -> None:
         limit = RECIPE_TOLERANCE * max(1.0, float(np.abs(want).max(initial=0)))
         np.testing.assert_allclose(got, want.reshape(-1), rtol=0, atol=limit)
         np.testing.assert_allclose(same.reshape(-1), want.reshape(-1), rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", CASES if ALL_CASES else QUICK)
+def test_case(name: str, target: str) -> None:
+    check_case(name, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", GROUP_FORMS if ALL_CASES else QUICK_FORMS)
+def test_group_form(name: str, target: str) -> None:
+    check_group_form(name, target)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.HERO)
+def test_recipe(recipe: Any, target: str) -> None:
+    check_recipe(recipe, target)
+
+
+@pytest.mark.parametrize(("target", "model"), FURTHER)
+@pytest.mark.parametrize("name", QUICK if ALL_CASES else FEW)
+def test_case_on_further_hardware(name: str, target: str, model: str) -> None:
+    check_case(name, target, model)
+
+
+@pytest.mark.parametrize(("target", "model"), FURTHER)
+@pytest.mark.parametrize("name", QUICK_FORMS if ALL_CASES else FEW_FORMS)
+def test_group_form_on_further_hardware(name: str, target: str, model: str) -> None:
+    check_group_form(name, target, model)
+
+
+@pytest.mark.parametrize(("target", "model"), FURTHER)
+@pytest.mark.parametrize("recipe", RECIPES if ALL_CASES else RECIPES[:1], ids=lambda r: r.HERO)
+def test_recipe_on_further_hardware(recipe: Any, target: str, model: str) -> None:
+    check_recipe(recipe, target, model)
 
 
 def test_every_target_has_a_table() -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from uir_tvm import hardware
 from uir_tvm.device import bang
 from uir_tvm.device.launch import Memory
 from uir_tvm.errors import DeviceModelError, ToolchainError
+from uir_tvm.target.device_kernel import describe_device
 
 from tests.device import bang_texts as texts
 
@@ -164,6 +166,20 @@ def test_earlier_architectures_work_on_whole_cycles(kind: str, line: str) -> Non
     source = texts.text(READY + "  " + line)
     assert texts.kinds(texts.run(source, on=texts.device(arch=290))) == [kind]
     texts.run(source, on=texts.device()).check()
+
+
+@pytest.mark.parametrize("name", hardware.names("bang"))
+def test_a_preset_is_its_architecture(name: str) -> None:
+    """Presets name it by a text; the model checks by its number."""
+    described = describe_device(hardware.get(name, "bang"))
+    source = texts.text(READY + "  __bang_div(c, a, b, 64);")
+    found = texts.kinds(texts.run(source, on=described))
+    assert found == ([] if described["figures"]["arch"] == "592" else ["arch"])
+
+
+def test_an_architecture_is_a_number() -> None:
+    with pytest.raises(DeviceModelError, match="no number"):
+        texts.run(texts.text(READY), on={**texts.DEVICE, "figures": {"arch": "mtp_372"}})
 
 
 def test_arithmetic_of_bf16_is_of_later_architectures() -> None:

@@ -2,6 +2,7 @@
 #include "device.h"
 
 #include <cmath>
+#include <cstdlib>
 
 #include "../engine/json.h"
 
@@ -22,7 +23,10 @@ void ReadFigures(const JsonValue& figures, Device* device) {
     using T = std::decay_t<decltype(*value)>;
     *value = static_cast<T>(figures.NumberAt(name, static_cast<double>(*value)));
   };
-  read("arch", &device->arch);
+  // hardware models name architectures, as compilers' options do
+  const JsonValue& arch = figures.At("arch");
+  device->arch = arch.kind == JsonValue::kText ? std::strtoll(arch.text.c_str(), nullptr, 10)
+                                               : static_cast<int64_t>(arch.NumberOr(static_cast<double>(device->arch)));
   read("clusters", &device->clusters);
   read("cores_per_cluster", &device->cores_per_cluster);
   read("nram_bytes", &device->bytes[kBangNram]);
@@ -67,6 +71,7 @@ std::string ReadDevice(const char* json, Device* device) {
   JsonValue value;
   if (!engine::ParseJson(json, &value)) return "the description of the device is no JSON";
   ReadFigures(value.At("figures"), device);
+  if (device->arch <= 0) return "the description of the device has an `arch` that is no number";
   device->timed = value.At("costs").kind == JsonValue::kObject;
   if (!device->timed) return "";
   if (device->clock_hz <= 1) return "the description of the device has no clock_hz, without which no time is counted";
