@@ -106,6 +106,7 @@ void Pad(Emitter& e, const Tile& work, const Tile& from, const Box& box) {
     FillTile(e, work, ffi::Any(0.0));
   }
   Tile part = work.Part(0, 0, from.rows, from.cols);
+  Emitter::Scratch scratch(&e);
   if (from.dtype == work.dtype) {
     Copy(e, part, from, box);
   } else {
@@ -173,6 +174,7 @@ class Multiplication {
     box.row_begin = a_.box.col_begin;
     box.row_end = a_.box.col_end;
     box = Within(e_, box, k, col, from.rows, from.cols);
+    Emitter::Scratch scratch(&e_);
     Tile y = First(right_, inner, cols), turned = First(turned_, cols, inner), shaped = First(right_, cols, inner);
     if (AsItLies(from, box, product_.dtype, inner, cols)) {
       TransposeTile(e_, turned, from);
@@ -229,6 +231,7 @@ class Multiplication {
       sum = p.Copy(sum);
     }
     sources.insert(sources.begin(), target);
+    Emitter::Scratch scratch(&e_);
     RunOnTiles(e_, p, sum, sources, box, true);
   }
 

@@ -34,6 +34,19 @@ class Emitter {
   bool SparesOutside(const ISlice& target) const { return plan_->SparesOutside(target); }
   /*! \brief Bytes of the largest work buffer that the current iOp could get. */
   int64_t FreeBytes() const { return plan_->FreeAt(position_); }
+  /*! \brief Work buffers that are made while it lives are free again afterwards: a step's of an iOp of many. */
+  class Scratch {
+   public:
+    explicit Scratch(Emitter* e) : plan_(e->plan_), position_(e->position_), kept_(plan_->Reserved(position_)) {}
+    ~Scratch() { plan_->Release(position_, kept_); }
+    Scratch(const Scratch&) = delete;
+    Scratch& operator=(const Scratch&) = delete;
+
+   private:
+    Plan* plan_;
+    int position_;
+    size_t kept_;
+  };
 
   // ---- texts ----------------------------------------------------------------------------------------------
   /*! \brief The text of an expression over pid and open loops. */

@@ -199,6 +199,15 @@ bool Plan::SparesOutside(const ISlice& target) const {
   return !BoxText(target).empty() && it != spares_.end() && it->second;
 }
 
+size_t Plan::Reserved(int position) const {
+  auto own = work_.find(position);
+  return own == work_.end() ? 0 : own->second.size();
+}
+
+void Plan::Release(int position, size_t kept) {
+  if (kept < Reserved(position)) work_.at(position).resize(kept);
+}
+
 std::vector<std::pair<int64_t, int64_t>> Plan::TakenAt(int position, bool pointers) const {
   std::vector<std::pair<int64_t, int64_t>> taken;
   auto own = work_.find(position);

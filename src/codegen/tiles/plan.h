@@ -69,6 +69,10 @@ class Plan {
    * \return Byte in the memory.
    */
   int64_t Reserve(int position, int64_t bytes, const std::string& where);
+  /*! \brief How many work buffers a position has. */
+  size_t Reserved(int position) const;
+  /*! \brief Leaves a position its first work buffers: later ones may share the bytes of the others. */
+  void Release(int position, size_t kept);
   /*! \brief The bytes that pointers and work buffers reach up to. */
   int64_t total() const { return total_; }
   /*! \brief The bytes that sram pointers reach up to. */

@@ -17,8 +17,8 @@ from uir_tvm.igraph.dtypes import bytes_of, numpy_of
 from uir_tvm.target.bang.lower import lower
 
 KIB = 1024
-#: Relative error of a sum of some hundred products of numbers in [-1, 1] that is rounded to a dtype; of fp32 it
-#: is that of another order of addition.
+#: Relative error of a sum of some hundred products of numbers in [-1, 1] that is rounded to a dtype; of fp32
+#: that of another order of addition.
 TOLERANCE = {"fp32": 1e-5, "fp16": 4e-3, "bf16": 3e-2}
 
 
