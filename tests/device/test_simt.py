@@ -5,7 +5,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from uir_tvm.device import launch, simt
+from uir_tvm.device import simt
 from uir_tvm.errors import DeviceModelError, ToolchainError
 
 ADD = """#include <cuda_runtime.h>
@@ -46,7 +46,7 @@ def test_no_compiler(cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_launch_reads_and_writes_arrays() -> None:
     x = np.arange(150, dtype=np.float32)
     y = np.zeros(150, np.float32)
-    result = launch.launch(simt.compile(ADD), "add", [x, y, 150], grid=3, block=64).check()
+    result = simt.launch(simt.compile(ADD), "add", [x, y, 150], grid=3, block=64).check()
     np.testing.assert_array_equal(y, x + 1)
     assert result.counters["global_loads"] == 150
 
@@ -63,12 +63,12 @@ def test_launch_reads_and_writes_arrays() -> None:
 def test_launches_that_no_device_takes(change: dict, said: str) -> None:
     shape = {"kernel": "add", "grid": 1, "block": 32, **change}
     with pytest.raises(DeviceModelError, match=said):
-        launch.launch(simt.compile(ADD), args=[np.zeros(4, np.float32), np.zeros(4, np.float32), 4], **shape)
+        simt.launch(simt.compile(ADD), args=[np.zeros(4, np.float32), np.zeros(4, np.float32), 4], **shape)
 
 
 def test_findings_become_an_error_with_all_of_them() -> None:
     x = np.zeros(10, np.float32)
-    result = launch.launch(simt.compile(ADD), "add", [x, x.copy(), 11], grid=1, block=32, names=("x", "y"))
+    result = simt.launch(simt.compile(ADD), "add", [x, x.copy(), 11], grid=1, block=32, names=("x", "y"))
     with pytest.raises(DeviceModelError, match="add, line 4, block 0, thread 10") as caught:
         result.check()
     assert caught.value.findings[0]["kind"] == "out-of-bounds"
@@ -83,5 +83,5 @@ def test_many_parameters() -> None:
     )
     arrays = [np.array([i], np.int32) for i in range(24)]
     y = np.zeros(32, np.int32)
-    launch.launch(simt.compile(text), "k", [*arrays, y, 2], grid=1, block=32).check()
+    simt.launch(simt.compile(text), "k", [*arrays, y, 2], grid=1, block=32).check()
     assert (y == 2 * sum(i * (i + 1) for i in range(24))).all()

@@ -159,9 +159,9 @@ def test_a_part_of_a_tensor_that_nothing_wrote_stays_known() -> None:
         'extern "C" __global__ void k(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = 1.0f; }'
     )
     y = launch.Memory(32, np.float32)
-    launch.launch(so, "k", [y, 31], grid=1, block=32).check()
+    simt.launch(so, "k", [y, 31], grid=1, block=32).check()
     assert y.first_unwritten == 31 * 4
-    launch.launch(so, "k", [y, 32], grid=1, block=32).check()
+    simt.launch(so, "k", [y, 32], grid=1, block=32).check()
     assert y.first_unwritten == -1
 
 
@@ -174,7 +174,7 @@ extern "C" __global__ void k(const float* x, float* y) {
   y[threadIdx.x] = pick(x, threadIdx.x * 2);
 }
 """
-    result = launch.launch(
+    result = simt.launch(
         simt.compile(text), "k", [np.zeros(32, np.float32), np.zeros(32, np.float32)], grid=1, block=32
     )
     (finding,) = result.findings

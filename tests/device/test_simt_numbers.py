@@ -22,7 +22,7 @@ def run(
         HEADERS + f'extern "C" __global__ void k({params}, int n) {{\n  const int thread = threadIdx.x, '
         f"step = blockDim.x;\n{body}\n}}\n"
     )
-    result = launch.launch(
+    result = simt.launch(
         simt.compile(text), "k", [*arrays, len(arrays[0])], grid=1, block=threads, shared_bytes=shared_bytes
     )
     return result.check()

@@ -101,7 +101,7 @@ def test_products(name: str, dtype: Any, chunks: int, across: bool, columns: int
         stride=stride[0],
     )
     y = launch.Memory(128 * columns // 2, np.float32, "y")
-    ran = launch.launch(
+    ran = simt.launch(
         simt.compile(source),
         "k",
         [image.view(np.uint32), fragment(a), y],

@@ -46,7 +46,7 @@ class Twins:
     def run(self, choice: str) -> launch.Result:
         x = np.arange(self.words, dtype=np.float32)
         y = launch.Memory(self.words, np.float32, "y")
-        return launch.launch(
+        return simt.launch(
             simt.compile(self.text(choice)),
             "k",
             [x, y],

@@ -9,15 +9,13 @@ time.
 from __future__ import annotations
 
 import ctypes
-import functools
-import json
 import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .launch import Arg, Memory, Result, answer_of, arguments, native
+from .launch import Entry, Memory, Result, described
 from .text_model import TextModel
 
 __all__ = ["MODEL", "compile", "headers", "launch"]
@@ -46,27 +44,11 @@ MODEL = TextModel(
 compile = MODEL.compile
 headers = MODEL.headers
 
-
-class _Launch(ctypes.Structure):
-    _fields_ = [
-        ("library", ctypes.c_char_p),
-        ("kernel", ctypes.c_char_p),
-        ("args", ctypes.POINTER(Arg)),
-        ("num_args", ctypes.c_int32),
-        ("blocks", ctypes.c_int32),
-        ("core", ctypes.c_char_p),
-        ("device", ctypes.c_char_p),
-        ("max_findings", ctypes.c_int32),
-        ("max_seconds", ctypes.c_double),
-        ("timeline", ctypes.c_int32),
-    ]
-
-
-@functools.cache
-def _entry() -> Any:
-    run = native().uir_ascendc_launch
-    run.argtypes = [ctypes.POINTER(_Launch), ctypes.POINTER(ctypes.c_void_p)]
-    return run
+_ENTRY = Entry(
+    "uir_ascendc_launch",
+    (("blocks", ctypes.c_int32), ("core", ctypes.c_char_p), ("device", ctypes.c_char_p)),
+    (("timeline", ctypes.c_int32),),
+)
 
 
 def launch(
@@ -115,19 +97,13 @@ def launch(
     DeviceModelError
         The launch cannot run at all: no such kernel, or a shape that no device takes.
     """
-    given = arguments(args, names)
-    request = _Launch(
-        str(compiled).encode(),
-        kernel.encode(),
-        given,
-        len(args),
-        blocks,
-        core.encode(),
-        json.dumps(device).encode() if device is not None else None,
-        max_findings,
-        max_seconds,
-        int(timeline),
+    return _ENTRY.launch(
+        compiled,
+        kernel,
+        args,
+        (blocks, core.encode(), described(device)),
+        max_findings=max_findings,
+        max_seconds=max_seconds,
+        names=names,
+        rest=(int(timeline),),
     )
-    text = ctypes.c_void_p()
-    _entry()(ctypes.byref(request), ctypes.byref(text))
-    return answer_of(text, kernel, compiled)

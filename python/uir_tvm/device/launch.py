@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Launches on the host model of CUDA devices, and what all models share: arguments, memory, findings."""
+"""What launches on all host models share: requests, arguments, memory, findings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ import numpy as np
 from ..errors import DeviceModelError
 from .text_model import library
 
-__all__ = ["Arg", "Finding", "Memory", "Result", "answer_of", "arguments", "launch", "native"]
+__all__ = ["Entry", "Finding", "Memory", "Result", "described", "native"]
+
+
+_Field = tuple[str, Any]
 
 
 class Arg(ctypes.Structure):
@@ -25,26 +28,10 @@ class Arg(ctypes.Structure):
     _fields_ = [("value", ctypes.c_void_p), ("bytes", ctypes.c_int64), ("name", ctypes.c_char_p)]
 
 
-class _Launch(ctypes.Structure):
-    _fields_ = [
-        ("library", ctypes.c_char_p),
-        ("kernel", ctypes.c_char_p),
-        ("args", ctypes.POINTER(Arg)),
-        ("num_args", ctypes.c_int32),
-        ("grid", ctypes.c_int32),
-        ("block", ctypes.c_int32),
-        ("shared_bytes", ctypes.c_int64),
-        ("cooperative", ctypes.c_int32),
-        ("max_findings", ctypes.c_int32),
-        ("max_seconds", ctypes.c_double),
-    ]
-
-
 @functools.cache
 def native() -> ctypes.CDLL:
     """The library of the models, loaded."""
     model = ctypes.CDLL(str(library()))
-    model.uir_simt_launch.argtypes = [ctypes.POINTER(_Launch), ctypes.POINTER(ctypes.c_void_p)]
     model.uir_simt_free_text.argtypes = [ctypes.c_void_p]
     model.uir_simt_alloc.argtypes = [ctypes.c_size_t, ctypes.c_size_t, ctypes.c_char_p]
     model.uir_simt_alloc.restype = ctypes.c_void_p
@@ -172,7 +159,79 @@ class Memory:
             native().uir_simt_release(self.address)
 
 
-def arguments(args: Sequence[np.ndarray | Memory | int], names: Sequence[str] = ()) -> Any:
+class Entry:
+    """The function of a model's C interface that launches a kernel.
+
+    Parameters
+    ----------
+    function : str
+        Its name.
+    shape : sequence of (str, ctypes type)
+        What its request says of a launch beside code, kernel, arguments and limits.
+    rest : sequence of (str, ctypes type)
+        What follows the limits.
+    """
+
+    def __init__(self, function: str, shape: Sequence[_Field], rest: Sequence[_Field] = ()) -> None:
+        self.function = function
+        fields = [
+            ("library", ctypes.c_char_p),
+            ("kernel", ctypes.c_char_p),
+            ("args", ctypes.POINTER(Arg)),
+            ("num_args", ctypes.c_int32),
+            *shape,
+            ("max_findings", ctypes.c_int32),
+            ("max_seconds", ctypes.c_double),
+            *rest,
+        ]
+        self.request = type(function, (ctypes.Structure,), {"_fields_": fields})
+
+    @functools.cached_property
+    def _run(self) -> Any:
+        run = getattr(native(), self.function)
+        run.argtypes = [ctypes.POINTER(self.request), ctypes.POINTER(ctypes.c_void_p)]
+        return run
+
+    def launch(
+        self,
+        compiled: pathlib.Path,
+        kernel: str,
+        args: Sequence[np.ndarray | Memory | int],
+        shape: Sequence[Any],
+        *,
+        max_findings: int,
+        max_seconds: float,
+        names: Sequence[str],
+        rest: Sequence[Any] = (),
+    ) -> Result:
+        """Run one kernel; ``shape`` and ``rest`` are the values of the fields of these names.
+
+        Raises
+        ------
+        DeviceModelError
+            The launch could not run.
+        """
+        request = self.request(
+            str(compiled).encode(),
+            kernel.encode(),
+            _arguments(args, names),
+            len(args),
+            *shape,
+            max_findings,
+            max_seconds,
+            *rest,
+        )
+        text = ctypes.c_void_p()
+        self._run(ctypes.byref(request), ctypes.byref(text))
+        return _answer_of(text, kernel, compiled)
+
+
+def described(device: Mapping[str, Any] | None) -> bytes | None:
+    """A device's sizes and costs as a field of a request."""
+    return None if device is None else json.dumps(device).encode()
+
+
+def _arguments(args: Sequence[np.ndarray | Memory | int], names: Sequence[str] = ()) -> Any:
     """The arguments of a launch as the models' C interface takes them."""
     given = (Arg * max(len(args), 1))()
     for i, arg in enumerate(args):
@@ -186,7 +245,7 @@ def arguments(args: Sequence[np.ndarray | Memory | int], names: Sequence[str] = 
     return given
 
 
-def answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> Result:
+def _answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> Result:
     """The result that a model answered as JSON, whose memory is freed.
 
     Raises
@@ -202,61 +261,3 @@ def answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> Res
         )
     findings = tuple(Finding(**one) for one in answer["findings"])
     return Result(findings, answer["counters"], answer["seconds"], answer.get("modelled", {}))
-
-
-def launch(
-    compiled: pathlib.Path,
-    kernel: str,
-    args: Sequence[np.ndarray | Memory | int],
-    *,
-    grid: int,
-    block: int,
-    shared_bytes: int = 0,
-    cooperative: bool = False,
-    max_findings: int = 16,
-    max_seconds: float = 0.0,
-    names: Sequence[str] = (),
-) -> Result:
-    """Run one kernel.
-
-    Parameters
-    ----------
-    compiled : pathlib.Path
-        From `uir_tvm.device.simt.compile`.
-    args : sequence of ndarray, Memory or int
-        Arrays are copied to the device and back; all of their bytes count as written.
-    grid, block : int
-        Blocks, and threads of each.
-    shared_bytes : int
-        Of the dynamic pool of each block.
-    max_seconds : float
-        Ends a launch that takes longer, with a finding; 0: no limit.
-    names : sequence of str
-        Of the parameters, for findings.
-
-    Returns
-    -------
-    Result
-        With all findings; `Result.check` raises them.
-
-    Raises
-    ------
-    DeviceModelError
-        The launch cannot run at all: no such kernel, or a shape that no device takes.
-    """
-    given = arguments(args, names)
-    request = _Launch(
-        str(compiled).encode(),
-        kernel.encode(),
-        given,
-        len(args),
-        grid,
-        block,
-        shared_bytes,
-        int(cooperative),
-        max_findings,
-        max_seconds,
-    )
-    text = ctypes.c_void_p()
-    native().uir_simt_launch(ctypes.byref(request), ctypes.byref(text))
-    return answer_of(text, kernel, compiled)

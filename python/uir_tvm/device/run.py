@@ -13,7 +13,7 @@ from ..errors import ShapeError
 from ..igraph.dtypes import numpy_of
 from ..target.device_kernel import DeviceKernel, Launch
 from . import ascend, bang, simt
-from .launch import Memory, Result, launch
+from .launch import Memory, Result
 
 __all__ = ["Ran", "run"]
 
@@ -140,7 +140,7 @@ def _on_simt(
     max_seconds: float,
     _timeline: bool,
 ) -> Result:
-    return launch(
+    return simt.launch(
         compiled,
         one.name,
         arguments,

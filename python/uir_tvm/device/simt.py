@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Compile CUDA text for the host model of CUDA devices.
+"""Compile CUDA text for the host model of CUDA devices, and run its kernels there.
 
 The text is compiled as it is, by g++, against headers that stand for the toolkit's.  The compiler's thread
 sanitizer puts a call before every load and store; the model's own library answers those calls, not the
@@ -8,9 +8,16 @@ sanitizer's.
 
 from __future__ import annotations
 
+import ctypes
+import pathlib
+from collections.abc import Sequence
+
+import numpy as np
+
+from .launch import Entry, Memory, Result
 from .text_model import TextModel, compiler, library
 
-__all__ = ["MODEL", "compile", "compiler", "headers", "library"]
+__all__ = ["MODEL", "compile", "compiler", "headers", "launch", "library"]
 
 #: How CUDA text is compiled; all shared memory of a kernel is the dynamic pool ``smem``.
 MODEL = TextModel(
@@ -43,3 +50,64 @@ MODEL = TextModel(
 )
 compile = MODEL.compile
 headers = MODEL.headers
+
+_ENTRY = Entry(
+    "uir_simt_launch",
+    (
+        ("grid", ctypes.c_int32),
+        ("block", ctypes.c_int32),
+        ("shared_bytes", ctypes.c_int64),
+        ("cooperative", ctypes.c_int32),
+    ),
+)
+
+
+def launch(
+    compiled: pathlib.Path,
+    kernel: str,
+    args: Sequence[np.ndarray | Memory | int],
+    *,
+    grid: int,
+    block: int,
+    shared_bytes: int = 0,
+    cooperative: bool = False,
+    max_findings: int = 16,
+    max_seconds: float = 0.0,
+    names: Sequence[str] = (),
+) -> Result:
+    """Run one kernel.
+
+    Parameters
+    ----------
+    compiled : pathlib.Path
+        From `compile`.
+    args : sequence of ndarray, Memory or int
+        Arrays are copied to the device and back; all of their bytes count as written.
+    grid, block : int
+        Blocks, and threads of each.
+    shared_bytes : int
+        Of the dynamic pool of each block.
+    max_seconds : float
+        Ends a launch that takes longer, with a finding; 0: no limit.
+    names : sequence of str
+        Of the parameters, for findings.
+
+    Returns
+    -------
+    Result
+        With all findings; `Result.check` raises them.
+
+    Raises
+    ------
+    DeviceModelError
+        The launch cannot run at all: no such kernel, or a shape that no device takes.
+    """
+    return _ENTRY.launch(
+        compiled,
+        kernel,
+        args,
+        (grid, block, shared_bytes, int(cooperative)),
+        max_findings=max_findings,
+        max_seconds=max_seconds,
+        names=names,
+    )

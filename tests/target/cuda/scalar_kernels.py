@@ -12,7 +12,7 @@ import numpy as np
 import tvm_ffi
 import uir_tvm  # noqa: F401  (registers the printer)
 from uir_tvm.device import simt
-from uir_tvm.device.launch import launch
+from uir_tvm.device.simt import launch
 from uir_tvm.igraph.domain import VALUES
 from uir_tvm.igraph.dtypes import DTYPES, numpy_of
 from uir_tvm.igraph.iops_scalar import BINARY, COMPARE, UNARY, evaluate
