@@ -11,7 +11,7 @@ import tvm
 from tvm import relax
 from uir_tvm.target import registry
 
-from scripts.four_targets import TARGETS, Row, measure, table
+from scripts.four_targets import TARGETS, Row, compiled, figures, table
 
 ROWS, WIDTH = 6, 40
 
@@ -38,15 +38,33 @@ def test_every_target_has_a_row() -> None:
 
 @pytest.mark.parametrize("row", TARGETS.values(), ids=list(TARGETS))
 def test_a_target_computes_the_model_and_says_what_it_takes(row: Row) -> None:
-    """fp32, sums of 16 and 40 terms: a few ulp of the largest element."""
+    """fp32, sums of 16 and 40 terms: a few ulp of the largest; bytes and times as the host model counts."""
     program, inputs, expected = model()
-    found = measure(row, program, inputs, expected, repeat=1)
+    exe = compiled(row, program)
+    found = figures(row, exe, inputs, expected, repeat=1)
     assert found["max error"] < 2e-6
     assert found["kernels"] == 1 and found["library"] == 1
     least = 4 * (ROWS * WIDTH * 2) / 1024
     assert found["on host"] or (found["lines"] > 5 and found["KiB moved"] >= least)
     assert found["time"] in ("measured", "modelled", "modelled in part", "not counted")
     assert (found["us"] is None) == (found["time"] == "not counted")
+    if found["time"] == "modelled":
+        times = exe.modelled(*inputs)
+        assert found["us"] == pytest.approx(1e6 * times.seconds, abs=0.06)
+        assert found["KiB moved"] == pytest.approx(times.bytes / 1024, abs=0.06), "counted on two ways"
+
+
+@pytest.mark.parametrize("target", ["uir-ascend", "uir-bang"])
+def test_what_a_text_holds_is_what_its_printer_says(target: str) -> None:
+    """Waits, and bytes of the core's memory with work buffers, by the printer's own report."""
+    program, inputs, expected = model()
+    exe = compiled(TARGETS[target], program)
+    (kernel,) = exe.info.kernels
+    (said,) = kernel.code["printer"].values()
+    found = figures(TARGETS[target], exe, inputs, expected)
+    assert found["syncs"] == sum(line.startswith("sync ") for line in said) > 0
+    sizes = [int(line.split()[1]) for line in said if line.startswith(("UB: ", "NRAM: "))]
+    assert found["peak KiB on chip"] == round(sum(sizes) / 1024, 1) > 0
 
 
 def test_the_table_has_a_line_for_each_target() -> None:
