@@ -10,7 +10,7 @@ from uir_tvm.igraph import IGraph, IPointer, ISlice, interpreter, make
 from uir_tvm.igraph.dtypes import numpy_of
 
 from ...conformance.shapes import ShapeClass
-from .on_model import HARDWARE, WIDE, case_of, printed
+from ..on_model import ASCEND, WIDE, case_of
 
 #: Where carries, borrows and signs pass from word to word.
 EDGES = np.array(
@@ -49,9 +49,9 @@ def numbers(size: int, seed: int) -> np.ndarray:
 def agree(kind: str, names: tuple[str, ...], shape: ShapeClass, dtype: str = "int64") -> str:
     """Outputs equal the interpreter's, and the model finds nothing; the text."""
     case = case_of(kind, dtype, shape, names)
-    graph, given = case.build(HARDWARE)
+    graph, given = case.build(ASCEND.hardware)
     inputs = [numbers(x.size, k) if x.dtype == np.int64 else x for k, x in enumerate(given)]
-    kernel = printed(graph)
+    kernel = ASCEND.lower(graph)
     ran = run(kernel, inputs).check()
     with np.errstate(all="ignore"):
         wanted = interpreter.run(graph, *inputs, allow_unwritten=True)
@@ -86,9 +86,9 @@ def test_functions_of_edges() -> None:
 def test_shifts_by_every_count() -> None:
     """Also by negative counts and by 64 or more, which shift everything out."""
     case = case_of("binary", "int64", PAIRS, ("shl", "shr"))
-    graph, (first, _) = case.build(HARDWARE)
+    graph, (first, _) = case.build(ASCEND.hardware)
     inputs = [numbers(first.size, 3), np.arange(first.size, dtype=np.int64) % 72 - 3]
-    ran = run(printed(graph), inputs).check()
+    ran = run(ASCEND.lower(graph), inputs).check()
     for operation, want in zip(
         case.operations, interpreter.run(graph, *inputs, allow_unwritten=True), strict=True
     ):
@@ -121,6 +121,6 @@ def test_any_number_fills() -> None:
         make.fill(ISlice(tile, 0, (1, 40)), number),
         make.move(ISlice(out, 0, (1, 40)), ISlice(tile, 0, (1, 40))),
     ]
-    ran = run(printed(IGraph("fills", HARDWARE, 1, 1, [out, tile], body)), []).check()
+    ran = run(ASCEND.lower(IGraph("fills", ASCEND.hardware, 1, 1, [out, tile], body)), []).check()
     assert ran.outputs["out"].dtype == numpy_of("int64")
     assert (ran.outputs["out"] == number).all()

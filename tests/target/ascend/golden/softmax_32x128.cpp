@@ -31,7 +31,7 @@ extern "C" __global__ __aicore__ void softmax_32x128(GM_ADDR x0, GM_ADDR T_softm
   PipeBarrier<PIPE_V>();
   WholeReduceMax(t_fp32_1, work, 16, 32, 1, 1, 2, ReduceOrder::ORDER_ONLY_VALUE);
 
-  // unary.maxs.fp32 T_softmax_maxelem_local(32,1), t_fp32_1(32,1) 
+  // unary.maxs.fp32 T_softmax_maxelem_local(32,1), t_fp32_1(32,1)
   //   [-340282346638528859811704183484516925440.0]
   PipeBarrier<PIPE_V>();
   Maxs(T_softmax_maxelem_local, t_fp32_1, -3.4028235e+38f, 32);
