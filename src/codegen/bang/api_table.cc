@@ -47,6 +47,9 @@ std::vector<Api> ApiRows() {
       {"cnrtDim3_t", "type", "", "", "", "", "x * y * z tasks; x a multiple of 4 for Union1", kLaunch},
       {"cnrtQueue_t", "type", "", "", "", "", "", kLaunch},
       {"cnrtFunctionType_t", "enum", "cnrtFuncTypeBlock cnrtFuncTypeUnion1", "", "", "", "", kLaunch},
+      {"mluFusionOpCode", "enum",
+       "FUSION_FMA FUSION_FMS FUSION_FAM FUSION_FSM FUSION_FAA FUSION_FAS FUSION_FSA FUSION_FSS", "", "", "",
+       "src0 op src1 op src2; M multiplies, A adds, S subtracts", kTypes},
       // --- copies ------------------------------------------------------------------------------------------------
       {"mluMemcpyDirection_t", "enum",
        "GDRAM2NRAM NRAM2GDRAM GDRAM2SRAM SRAM2GDRAM NRAM2SRAM SRAM2NRAM NRAM2NRAM NRAM2WRAM GDRAM2WRAM SRAM2WRAM "

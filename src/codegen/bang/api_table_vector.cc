@@ -52,11 +52,28 @@ std::vector<Api> VectorRows() {
   for (const char* name : {"nan_maximum", "nan_minimum"}) {
     add(name, "count", kBinary, kFloats, "a NaN of either source is the result; dst may be a source",
         "bang_device_functions_decls.h | kernels/mutual_information");
+    add(std::string("cycle_") + name, "count", kCycle, kFloats,
+        "a NaN of either source is the result; src_elem_count is a multiple of seg_elem_count", kDecls);
   }
   for (const char* name : {"eq", "ne", "gt", "ge", "lt", "le"}) {
     const char* truth = "1 where it holds, else 0, in the operands' type";
     add(name, "count", kBinary, kFloats, truth, kBoth);
     add(std::string(name) + "_scalar", "count", kScalar, kFloats, truth, kBoth);
+  }
+  // --- two operations in one; the form says which of the second and third operands are vectors and numbers --------
+  const struct {
+    const char* form;
+    const char* params;
+  } fused[] = {
+      {"vv", "op:mluFusionOpCode dst:T* src0:T* src1:T* src2:T* elem_count:int[2,2147483647] src_count:int"},
+      {"vn", "op:mluFusionOpCode dst:T* src0:T* src1:T* src2:T elem_count:int[2,2147483647] src1_count:int"},
+      {"nv", "op:mluFusionOpCode dst:T* src0:T* src1:T src2:T* elem_count:int[2,2147483647] src2_count:int"},
+      {"nn", "op:mluFusionOpCode dst:T* src0:T* src1:T src2:T elem_count:int[1,2147483647]"},
+  };
+  for (const auto& row : fused) {
+    add("fusion", row.form, row.params, kFloats,
+        "a time of one operation; each is rounded by itself on 3xx, later ones may round once; dst may be a source",
+        "bang_device_functions_decls.h | kernels/ms_deform_attn, kernels/rotated_feature_align");
   }
   for (const char* name : {"sqrt", "rsqrt", "recip", "pow2", "sin", "cos"}) {
     add(name, "count", kUnary, kFloat,

@@ -26,7 +26,22 @@ std::string ModeOf(const std::string& round, const std::string& otherwise) {
   return mode;
 }
 
-/*! \brief A float as another float, a narrow integer or bool. */
+/*! \brief Element by element: between integers, and of floats to and from 64 bits. */
+void CastWhole(Emitter& e, const Tile& to, const Tile& from) {
+  std::string type = TypeOf(to.dtype).stored;
+  ScalarLoop(e, {to, from}, to.box, [&](const std::vector<std::string>& at) {
+    std::string value = to.dtype == "bool" ? at[1] + " != 0" : "(" + type + ")" + at[1];
+    return std::vector<std::string>{at[0] + " = " + value + ";"};
+  });
+}
+
+}  // namespace
+
+std::string RoundOf(const IOp& iop) {
+  auto attr = iop->attrs.find("round");
+  return attr == iop->attrs.end() ? "" : std::string((*attr).second.cast<ffi::String>());
+}
+
 Value FromFloat(Program& p, Value x, const std::string& to, const std::string& round) {
   if (to == "bool") return p.Stored(p.Compare("NE", p.Float(x), 0.0), to);
   Value wide = p.Float(x);
@@ -39,22 +54,10 @@ Value FromFloat(Program& p, Value x, const std::string& to, const std::string& r
   return p.Cast(wide, to, mode);
 }
 
-/*! \brief Element by element: between integers, and of floats to and from 64 bits. */
-void CastWhole(Emitter& e, const Tile& to, const Tile& from) {
-  std::string type = TypeOf(to.dtype).stored;
-  ScalarLoop(e, {to, from}, to.box, [&](const std::vector<std::string>& at) {
-    std::string value = to.dtype == "bool" ? at[1] + " != 0" : "(" + type + ")" + at[1];
-    return std::vector<std::string>{at[0] + " = " + value + ";"};
-  });
-}
-
-}  // namespace
-
 void EmitCast(Emitter& e, const IOp& iop) {
   const std::string from(iop->name), to(iop->dtype);
   for (const std::string& dtype : {from, to}) TypeOf(dtype, e.where());
-  auto attr = iop->attrs.find("round");
-  std::string round = attr == iop->attrs.end() ? "" : std::string((*attr).second.cast<ffi::String>());
+  const std::string round = RoundOf(iop);
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
   if (from == to) {
     Tile tile = e.TileOf(target);

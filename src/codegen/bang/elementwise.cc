@@ -66,6 +66,18 @@ Value FloatOf(Program& p, const std::string& name, const std::string& dtype, Val
   return direct ? made : p.Stored(made, dtype);
 }
 
+/*! \brief Whether kernels write 16-bit floats only. */
+bool EndsNarrow(const Emitter& e) {
+  bool writes = false;
+  for (const Use& use : e.plan().uses()) {
+    if (!use.write || use.slice->pointer->level != "dram") continue;
+    const auto& dtype = use.slice->pointer->dtype;
+    if (dtype != "fp16" && dtype != "bf16") return false;
+    writes = true;
+  }
+  return writes;
+}
+
 std::vector<Tile> TilesOf(Emitter& e, const ISlice& target, const std::vector<ISlice>& sources) {
   std::vector<Tile> tiles = {e.TileOf(target)};
   for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));
@@ -73,6 +85,23 @@ std::vector<Tile> TilesOf(Emitter& e, const ISlice& target, const std::vector<IS
 }
 
 }  // namespace
+
+Program ProgramFor(const Emitter& e) { return Program(e.arch(), EndsNarrow(e)); }
+
+bool HasValue(const IOp& iop) {
+  const std::string name(iop->name);
+  if (!IsFloat(std::string(iop->dtype))) return false;
+  if (iop->op == "cast") return IsFloat(name) && name != iop->dtype;
+  if (iop->op == "unary") return tiles::HasFloatUnary(name) && iop->targets[0]->pointer->dtype != "bool";
+  return iop->op == "binary" && tiles::HasFloatBinary(name);
+}
+
+Value ValueOf(Program& p, const IOp& iop, const std::vector<Value>& sources) {
+  const std::string dtype(iop->dtype), name(iop->name);
+  if (iop->op == "cast") return FromFloat(p, sources[0], dtype, RoundOf(iop));
+  Value second = sources.size() > 1 ? sources[1] : Value{-1};
+  return FloatOf(p, name, dtype, sources[0], second, iop->op == "unary" ? AsDouble(ParamOf(iop)) : 0);
+}
 
 void EmitUnary(Emitter& e, const IOp& iop) {
   const std::string dtype(iop->dtype), name(iop->name);
@@ -84,7 +113,7 @@ void EmitUnary(Emitter& e, const IOp& iop) {
   }
   ffi::Any param = ParamOf(iop);
   if (IsFloat(dtype)) {
-    Program p(e.arch());
+    Program p = ProgramFor(e);
     Value made = FloatOf(p, name, dtype, p.Input(0, dtype), {-1}, AsDouble(param));
     if (made.id < 0) RefuseDtype(e, name, dtype);
     RunProgram(e, p, made, target, {source});
@@ -103,7 +132,7 @@ void EmitBinary(Emitter& e, const IOp& iop) {
              "run this operator on the host");
   }
   if (IsFloat(dtype)) {
-    Program p(e.arch());
+    Program p = ProgramFor(e);
     Value made = FloatOf(p, name, dtype, p.Input(0, dtype), p.Input(1, dtype), 0);
     if (made.id < 0) RefuseDtype(e, name, dtype);
     RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1]});

@@ -4,6 +4,7 @@
  * \brief Functions of fp32 that this device has forms of its own for.
  */
 #include <map>
+#include <vector>
 
 #include "../tiles/functions.h"
 #include "program.h"
@@ -14,9 +15,24 @@ namespace bang {
 namespace {
 
 constexpr double kInverseLn2 = 1.44269504088896341;
-constexpr double kLn2High = 0.693145751953125, kLn2Low = 1.42860682030941723e-06;
+// ln 2 in two floats: whole multiples of 2^-8 up to 2^8 times the first are exact
+constexpr double kLn2High = 0.69140625, kLn2Low = 0.00174093055994530942;
+// added to a float below 2^14 it leaves eight bits behind the point
+constexpr double kEighthShifter = 49152;
 
 Value Device(Program& p, const char* api, Value x) { return p.Plain(api, "fp32", {x}); }
+
+// 1 / (1 + 2^-(x log2 e)); the error of the power is that of x's rounding, so beyond -4 that of the result is
+// (|x| + 4) 2^-24, and where the result is about 1 two ULP
+Value Sigmoid(Program& p, Value x, double) {
+  return Device(p, "recip", p.Adds(Device(p, "pow2", p.Muls(x, -kInverseLn2)), 1));
+}
+
+// 1 - 2 / (1 + e^2x): absolute error of two ULP of 1
+Value Tanh(Program& p, Value x, double) {
+  Value under = p.Adds(Device(p, "pow2", p.Muls(x, 2 * kInverseLn2)), 1);
+  return p.Adds(p.Muls(Device(p, "recip", under), -2), 1);
+}
 
 using UnaryFn = Value (*)(Program& p, Value x, double c);
 
@@ -27,6 +43,8 @@ const std::map<std::string, UnaryFn>& Unary() {
       {"rsqrt", [](Program& p, Value x, double) { return Device(p, "rsqrt", x); }},
       {"recip", [](Program& p, Value x, double) { return Device(p, "recip", x); }},
       {"rdivs", [](Program& p, Value x, double c) { return p.Muls(Device(p, "recip", x), c); }},
+      {"sigmoid", Sigmoid},
+      {"tanh", Tanh},
       {"sin", [](Program& p, Value x, double) { return Device(p, "sin", x); }},
       {"cos", [](Program& p, Value x, double) { return Device(p, "cos", x); }},
       {"tan", [](Program& p, Value x, double) { return p.Div(Device(p, "sin", x), Device(p, "cos", x)); }},
@@ -65,12 +83,34 @@ Value WholeQuotient(Program& p, bool floors, Value x, Value y) {
 
 }  // namespace
 
-// n is the whole part of x / ln 2 or one beside it: 2^n has no error, and 2^f is near 1
+// n / 2^8 is next to x / ln 2: 2^n has no error but the function's, and the rest r is below 2^-9, so that
+// e^r = (2 + (r + 2) r) / 2 to a relative 2^-30.  Half the power and twice the series: what is finite stays so
 Value Exp(Program& p, Value x) {
-  Value held = p.Maxs(p.Mins(x, 89), -105);
-  Value n = p.Nearest(p.Adds(p.Muls(held, kInverseLn2), -0.5));
+  if (p.narrow()) return Device(p, "pow2", p.Muls(x, kInverseLn2));
+  Value held = p.Maxs(p.Mins(x, 89), -104.5);
+  Value shifted = p.Adds(p.Muls(held, kInverseLn2), kEighthShifter);
+  Value n = p.Adds(shifted, -kEighthShifter), less = p.Adds(shifted, -kEighthShifter - 1);
   Value rest = p.Sub(p.Sub(held, p.Muls(n, kLn2High)), p.Muls(n, kLn2Low));
-  return p.Mul(Device(p, "pow2", p.Muls(rest, kInverseLn2)), Device(p, "pow2", n));
+  Value series = p.Mul(p.Adds(rest, 2), rest);
+  return p.Mul(p.Adds(series, 2), Device(p, "pow2", less));
+}
+
+Value CentredErf(Program& p, Value x) {
+  // -log2((1 + erf x) / (1 - erf x)) / x by x^2, fitted on [0, 4] by the error of the result; it falls beyond
+  static const std::vector<double> wide = {-3.2558156105292366,    -0.29651850220025844,   0.0005320224157235409,
+                                           0.0018054412478652982,  -0.0002588540186288985, 1.72706833062727e-05,
+                                           -4.5863526521709784e-07};
+  static const std::vector<double> narrow = {-3.255752831198469, -0.2970059210742729, 0.0014399361489403023,
+                                             0.0011947897412165702, -9.261456563856014e-05};
+  // of a scaled x by coefficients that are scaled
+  std::vector<double> slope = p.narrow() ? narrow : wide;
+  double scale = p.Unscaled(&x), factor = scale;
+  for (double& c : slope) {
+    c *= factor;
+    factor *= scale * scale;
+  }
+  Value power = Device(p, "pow2", p.Mul(p.Polynomial(p.Mul(x, x), slope), x));
+  return p.Adds(p.Muls(Device(p, "recip", p.Adds(power, 1)), 2), -1);
 }
 
 Value UnaryOf(Program& p, const std::string& name, Value x, double param) {

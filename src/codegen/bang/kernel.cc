@@ -9,6 +9,7 @@
 #include "../printer.h"
 #include "../tiles/print_tree.h"
 #include "api.h"
+#include "chain.h"
 #include "emitter.h"
 #include "guards.h"
 #include "memory_core.h"
@@ -51,14 +52,19 @@ class Walker {
   explicit Walker(Emitter* e) : e_(*e) {}
 
   void Walk(const ffi::Array<ffi::ObjectRef>& body) {
-    for (const ffi::ObjectRef& node : body) {
-      if (auto loop = node.as<Loop>()) {
+    for (size_t k = 0; k < body.size(); ++k) {
+      if (auto loop = body[k].as<Loop>()) {
         e_.Enter(*loop);
         Walk((*loop)->body);
         e_.Leave(*loop);
         continue;
       }
-      IOp iop = node.as_or_throw<IOp>();
+      if (std::vector<IOp> chain = ChainAt(e_, body, k, position_); !chain.empty()) {
+        WalkChain(chain);
+        k += chain.size() - 1;
+        continue;
+      }
+      IOp iop = body[k].as_or_throw<IOp>();
       memory_core_ = memory_core_ || IsMemoryCoreMove(iop);
       e_.Begin(iop, position_++);
       RefuseShared(e_, iop);
@@ -70,6 +76,19 @@ class Walker {
   bool memory_core() const { return memory_core_; }
 
  private:
+  /*! \brief The comments of all, then the one program. */
+  void WalkChain(const std::vector<IOp>& chain) {
+    int first = position_;
+    for (const IOp& iop : chain) {
+      e_.Begin(iop, position_++);
+      if (&iop == &chain.back()) {
+        e_.Cover(first);
+        EmitChain(e_, chain);
+      }
+      e_.End();
+    }
+  }
+
   Emitter& e_;
   bool memory_core_ = false;
   int position_ = 0;

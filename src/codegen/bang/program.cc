@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdlib>
 #include <vector>
 
 #include "../tiles/functions.h"
@@ -38,8 +39,19 @@ std::string Suffix(const std::string& mode) {
 
 }  // namespace
 
+Value Program::Column(int operand, const std::string& dtype) {
+  Step step;
+  step.form = Step::Form::kInput;
+  step.dtype = dtype;
+  step.operand = operand;
+  step.column = true;
+  return Append(step);
+}
+
 Value Program::Plain(const std::string& api, const std::string& dtype, std::initializer_list<Value> args) {
   Step step;
+  step.column = true;
+  for (Value arg : args) step.column = step.column && steps_[arg.id].column;
   step.api = api;
   step.dtype = dtype;
   for (Value arg : args) step.args.push_back(arg.id);
@@ -55,7 +67,15 @@ Value Program::WithNumber(const std::string& api, Value x, const std::string& li
   step.args = {x.id};
   step.literal = literal;
   step.per = steps_[x.id].per;
+  step.column = steps_[x.id].column;
   return Append(step);
+}
+
+double Program::Unscaled(Value* x) const {
+  const Step& step = steps_[x->id];
+  if (step.form != Step::Form::kScalar || step.api != "mul_scalar") return 1;
+  x->id = step.args[0];
+  return std::strtod(step.literal.c_str(), nullptr);
 }
 
 Value Program::Nearest(Value x) { return Adds(Adds(x, kShifter), -kShifter); }
@@ -82,6 +102,8 @@ Value Program::Apply(const std::string& api, Value x, Value y) {
   TVM_FFI_CHECK(dtype == DtypeOf(y), InternalError) << api << " of " << dtype << " and " << DtypeOf(y);
   auto found = names.find(api);
   if (found != names.end()) return Plain(found->second, dtype, {x, y});
+  // one reciprocal for a row
+  if (api == "Div" && IsColumn(y)) return Mul(x, Plain("recip", dtype, {y}));
   if (api == "Div" && Table().Has("__bang_div", "count", arch_)) return Plain("div", dtype, {x, y});
   // within 2 ULP, but not to the last bit: quotients that must be whole are corrected by who needs them
   if (api == "Div") return Mul(x, Plain("recip", dtype, {y}));
@@ -107,6 +129,7 @@ Value Program::Float(Value x) {
   step.form = Step::Form::kCast;
   step.dtype = "fp32";
   step.args = {x.id};
+  step.column = steps_[x.id].column;
   if (dtype == "fp16") step.api = "half2float";
   if (dtype == "bf16") {
     if (!Table().Has("__bang_bfloat162float", "count", arch_)) return FloatOfBfloat(x);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -26,7 +27,8 @@ using tiles::Value;
 /*! \brief A program of the functions of one architecture. */
 class Program : public tiles::Program {
  public:
-  explicit Program(int64_t arch) : arch_(std::to_string(arch)) {}
+  /*! \param narrow Whether results end in 16 bits: functions may have errors that these do not show. */
+  explicit Program(int64_t arch, bool narrow = false) : arch_(std::to_string(arch)), narrow_(narrow) {}
 
   Value Apply(const std::string& api, Value x) override;
   Value Apply(const std::string& api, Value x, Value y) override;
@@ -40,6 +42,22 @@ class Program : public tiles::Program {
   Value Bits(const std::string& api, Value x, Value y) override;
   Value TimesPowerOfTwo(Value x, Value n) override;
   void SplitFloat(Value x, Value* e, Value* m) override;
+
+  /*! \brief An operand of one element for each row. */
+  Value Column(int operand, const std::string& dtype);
+  bool IsColumn(Value x) const { return steps_[x.id].column; }
+  bool narrow() const { return narrow_; }
+
+  /*! \brief The number that a value is multiplied by, and what it is a multiple of in its place; 1 for others. */
+  double Unscaled(Value* x) const;
+
+  /*!
+   * \brief Operations of fp32 that only the next one uses become one function with it (fuse.cc).
+   * \param result What is wanted of the program.
+   * \param apart Operands that the last step may not have as second or third of a fused function.
+   * \return The result, which may have become another step.
+   */
+  Value Fuse(Value result, const std::set<int>& apart);
 
   /*! \brief A vector function with one name: `__bang_<api>(dst, args...)`. */
   Value Plain(const std::string& api, const std::string& dtype, std::initializer_list<Value> args);
@@ -60,11 +78,20 @@ class Program : public tiles::Program {
   Value Mask(Value truth, int64_t bytes);
 
   std::string arch_;
+  bool narrow_;
   std::map<std::pair<int, int64_t>, Value> masks_;
 };
 
-/*! \brief e^x: the whole powers of two apart from the rest, which is reduced in two floats; error within 3 ULP. */
+/*!
+ * \brief e^x by a power of two that has few bits, and a short series for the rest: error within 3 ULP.
+ * In narrow programs 2^(x log2 e): relative error up to (|x| + 2) 2^-24.
+ */
 Value Exp(Program& p, Value x);
+/*!
+ * \brief The error function as 2 / (1 + 2^(-x q(x^2))) - 1, absolute error below 3e-7 (narrow: 4e-6): for what adds a
+ * constant to it, where errors relative to small results do not matter.
+ */
+Value CentredErf(Program& p, Value x);
 
 /*! \brief A unary or binary function of fp32: this device's own forms, else those of tiles/functions.h. */
 Value UnaryOf(Program& p, const std::string& name, Value x, double param);

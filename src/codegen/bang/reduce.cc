@@ -137,7 +137,84 @@ void ReduceCols(Emitter& e, const Tile& to, const Tile& from, const std::string&
   if (made.tensor != to.tensor) ConvertTile(e, to, made, to.box, true);
 }
 
-void ReduceRows(Emitter& e, const Tile& to, const Tile& from, const std::string& op) {
+/*! \brief Elements of fp32 in what a vector instruction takes a cycle. */
+constexpr int64_t kLanes = kBlockBytes / 4;
+/*! \brief Cycles before an instruction's first result, and of a transposition: what halvings of a row are chosen by. */
+constexpr int64_t kStart = 20, kTurning = 2;
+
+/*! \brief Sums of `kLanes` interleaved parts of each row, by one instruction; its order of addition is the device's. */
+Tile LaneSums(Emitter& e, const Tile& from) {
+  Tile lanes = e.Work("fp32", from.rows, kLanes);
+  std::string width = std::to_string(from.cols / kLanes), rows = std::to_string(from.rows);
+  e.Do("COMPUTE",
+       Table().Call(e.where(), "__bang_sumpool", "count", {"float"},
+                    {e.At(lanes), e.At(from), std::to_string(kLanes), rows, width, "1", width, width, "1"},
+                    std::to_string(e.arch())) +
+           ";",
+       {Reads(from), Writes(lanes)});
+  return lanes;
+}
+
+/*! \brief How often rows are halved before the rest is turned: what takes the fewest cycles. */
+int64_t Halvings(int64_t rows, int64_t cols) {
+  int64_t best = 0, least = 0;
+  for (int64_t k = 0; cols % (int64_t{1} << k) == 0 && cols >> k >= kLanes; ++k) {
+    int64_t left = cols >> k;
+    int64_t turned = rows > 1 ? (kTurning + 1) * left / kLanes : left / kLanes;
+    int64_t cycles = (cols - left) / kLanes + kStart * k + turned;
+    if (k == 0 || cycles < least) {
+      best = k;
+      least = cycles;
+    }
+  }
+  return best;
+}
+
+/*! \brief Halves of each row onto each other, some times. */
+Tile HalvedRows(Emitter& e, const Tile& from, const std::string& op, int64_t times) {
+  int64_t half = from.cols / 2, left = from.cols >> times;
+  Tile made = e.Work("fp32", from.rows, left), between = made;
+  if (times > 1) between = e.Work("fp32", from.rows, half);
+  std::string row = e.Fresh("r");
+  std::vector<std::string> lines;
+  Tile source = from;
+  for (int64_t k = 1; k <= times; ++k) {
+    int64_t width = from.cols >> k;
+    const Tile& to = k == times ? made : between;
+    auto at = [&](const Tile& tile, int64_t col) {
+      std::string start = tile.rows == 1 ? "" : row + " * " + std::to_string(tile.row_stride);
+      if (col > 0) start += (start.empty() ? "" : " + ") + std::to_string(col);
+      return e.At(tile, start);
+    };
+    lines.push_back(Table().Call(e.where(), "__bang_" + PairOf(op), "count", {"float"},
+                                 {at(to, 0), at(source, 0), at(source, width), std::to_string(width)},
+                                 std::to_string(e.arch())) +
+                    ";");
+    source = between;
+  }
+  std::vector<pipes::Region> regions = {Reads(from), Writes(made)};
+  if (times > 1) {
+    regions.push_back(Reads(between));
+    regions.push_back(Writes(between));
+  }
+  if (from.rows > 1) lines = Looped(row, "0", std::to_string(from.rows), lines);
+  e.Do("COMPUTE", lines, regions);
+  return made;
+}
+
+/*! \brief Rows of fp32 as shorter ones with the same result; the tile itself where that does not pay. */
+Tile Shortened(Emitter& e, const Tile& from, const std::string& op) {
+  bool plain = from.dtype == "fp32" && from.memory == kNram && from.RowsDense() &&
+               from.box.Whole(from.rows, from.cols) && from.cols % kLanes == 0 && from.cols > kLanes;
+  if (!plain) return from;
+  if (op == "add" && from.Dense() && from.rows * kLanes * 4 * 4 < e.FreeBytes()) return LaneSums(e, from);
+  int64_t times = Halvings(from.rows, from.cols);
+  if (times == 0 || from.rows * from.cols * 4 > e.FreeBytes()) return from;
+  return HalvedRows(e, from, op, times);
+}
+
+void ReduceRows(Emitter& e, const Tile& to, const Tile& whole, const std::string& op) {
+  Tile from = Shortened(e, whole, op);
   int64_t cols = from.cols, fits = std::max<int64_t>(1, std::min(kMostWork, e.FreeBytes() / 3) / (cols * 4));
   int64_t rows = std::min(from.rows, fits);
   Tile work = e.Work("fp32", rows, cols), turned = e.Work("fp32", cols, rows);
@@ -146,9 +223,9 @@ void ReduceRows(Emitter& e, const Tile& to, const Tile& from, const std::string&
     Tile part = PartOf(e, from, row, 0, n, cols), folded = work;
     bool turns = n > 1 && cols > 1;
     if (!(turns && IsRun(part))) {
-      Tile whole = work.Part(0, 0, n, cols);
-      Gathered(e, whole, part, IdentityOf(op));
-      part = whole;
+      Tile rest = work.Part(0, 0, n, cols);
+      Gathered(e, rest, part, IdentityOf(op));
+      part = rest;
     }
     if (turns) {
       e.Do("COMPUTE",

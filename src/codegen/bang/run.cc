@@ -17,20 +17,32 @@ namespace bang {
 namespace {
 
 /*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
-constexpr int64_t kMostWork = 64 * 1024;
+constexpr int64_t kMostWork = 192 * 1024;
 /*! \brief What a chunk is a multiple of, in elements: a vector instruction works on 128 bytes. */
 constexpr int64_t kChunkUnit = 128;
 /*! \brief Bytes per element of every work buffer. */
 constexpr int64_t kSlotBytes = 4;
+/*! \brief Elements of a constant that functions repeat. */
+constexpr int64_t kSegment = 64;
+/*! \brief Rows of a tile that columns go with. */
+constexpr int64_t kMostRows = 4096;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
+
+/*! \brief Whether a function has a form that repeats its second operand. */
+bool Cycles(const Step& step) {
+  static const std::set<std::string> names = {"add", "sub", "mul", "nan_maximum", "nan_minimum"};
+  return step.form == Step::Form::kPlain && !step.column && step.per == 1 && step.pack == 1 && names.count(step.api);
+}
 
 bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
 
 /*! \brief A program's steps that are needed, and the slot of each: a part of the work buffer, -1 for the target. */
 class Placed {
  public:
-  Placed(const tiles::Program& program, Value result) : steps_(program.steps()), result_(Root(result.id)) {
+  /*! \param cycles Whether all counts are multiples of `kSegment`: constants may be that short and repeat. */
+  Placed(const tiles::Program& program, Value result, bool cycles = false)
+      : steps_(program.steps()), result_(Root(result.id)) {
     int count = static_cast<int>(steps_.size());
     std::vector<int> last(count, -1);
     used_.assign(count, false);
@@ -44,6 +56,9 @@ class Placed {
       for (int arg : steps_[k].args) last[Root(arg)] = k;
     }
     slot_.assign(count, -1);
+    for (int k = 0; k < count; ++k) {
+      if (used_[k] && Computes(steps_[k]) && steps_[k].column) slot_[k] = columns_++;
+    }
     std::vector<int> free;
     auto own = [&] {
       if (free.empty()) return slots_++;
@@ -51,20 +66,40 @@ class Placed {
       free.pop_back();
       return taken;
     };
+    short_.assign(count, false);
+    if (cycles) FindShort();
+    for (int k = 0; k < count; ++k) {
+      if (short_[k]) slot_[k] = segments_++;
+    }
     // constants are filled once and keep their slots
     for (int k = 0; k < count; ++k) {
-      if (used_[k] && steps_[k].form == Step::Form::kFill && k != result_) slot_[k] = own();
+      if (used_[k] && !short_[k] && steps_[k].form == Step::Form::kFill && k != result_) slot_[k] = own();
     }
     for (int k = 0; k < count; ++k) {
       const Step& step = steps_[k];
-      if (!used_[k] || !Computes(step) || step.form == Step::Form::kFill) continue;
+      if (!used_[k] || !Computes(step) || step.form == Step::Form::kFill || step.column) continue;
       std::set<int> dying;
       for (int arg : step.args) {
         int root = Root(arg);
+        if (steps_[root].column) continue;
         if (last[root] == k && slot_[root] >= 0 && steps_[root].form != Step::Form::kFill) dying.insert(slot_[root]);
       }
-      // a conversion may change the width: it gets a slot of its own
+      // a conversion may change the width: it gets a slot of its own; of a fused function's operands the first alone
+      // may be the target
       bool in_place = step.form != Step::Form::kCast;
+      if (step.api == "fusion" && in_place && !dying.empty()) {
+        int first = Root(step.args[0]), others = 0;
+        for (size_t a = 1; a < step.args.size(); ++a) others += Root(step.args[a]) == first;
+        std::set<int> taken;
+        if (others == 0 && last[first] == k && dying.count(slot_[first])) taken.insert(slot_[first]);
+        free.insert(free.end(), taken.begin(), taken.end());
+        if (k != result_) slot_[k] = own();
+        for (int slot : dying) {
+          if (!taken.count(slot)) free.push_back(slot);
+        }
+        // what was free for the target and is not its own stays free
+        continue;
+      }
       if (in_place) free.insert(free.end(), dying.begin(), dying.end());
       if (k != result_) slot_[k] = own();
       if (!in_place) free.insert(free.end(), dying.begin(), dying.end());
@@ -75,6 +110,18 @@ class Placed {
   bool used(int id) const { return used_[id]; }
   int slot(int id) const { return slot_[id]; }
   int slots() const { return slots_; }
+  /*! \brief Whether a constant is a segment that functions repeat, and how many there are. */
+  bool IsShort(int id) const { return short_[id]; }
+  int segments() const { return segments_; }
+  /*! \brief Columns that are computed. */
+  int columns() const { return columns_; }
+  /*! \brief Whether an operand in use is a column. */
+  bool HasColumns() const {
+    for (size_t k = 0; k < steps_.size(); ++k) {
+      if (used_[k] && steps_[k].column) return true;
+    }
+    return false;
+  }
   /*! \brief Whether the result is an operand itself. */
   bool Operand() const { return steps_[result_].form == Step::Form::kInput; }
   int Root(int id) const {
@@ -83,65 +130,178 @@ class Placed {
   }
 
  private:
+  /*! \brief Constants of fp32 that are second operands of functions that repeat them, and nothing else. */
+  void FindShort() {
+    for (size_t k = 0; k < steps_.size(); ++k) {
+      const Step& step = steps_[k];
+      short_[k] = used_[k] && static_cast<int>(k) != result_ && step.form == Step::Form::kFill && step.per == 1 &&
+                  step.api == "Duplicate" && (step.dtype == "fp32" || step.dtype == "fp16");
+    }
+    for (size_t k = 0; k < steps_.size(); ++k) {
+      const Step& step = steps_[k];
+      if (!used_[k]) continue;
+      for (size_t a = 0; a < step.args.size(); ++a) {
+        bool repeats = a == 1 && Cycles(step) && step.args[0] != step.args[1] &&
+                       steps_[Root(step.args[0])].form != Step::Form::kFill;
+        if (!repeats) short_[step.args[a]] = false;
+      }
+    }
+  }
+
   std::vector<Step> steps_;
   int result_;
-  std::vector<bool> used_;
+  std::vector<bool> used_, short_;
+  int segments_ = 0;
   std::vector<int> slot_;
   int slots_ = 0;
+  int columns_ = 0;
+};
+
+std::string Sum(const std::string& a, const std::string& b) {
+  if (a.empty() || a == "0") return b;
+  if (b.empty() || b == "0") return a;
+  return a + " + " + b;
+}
+
+std::string Times(const std::string& text, int64_t factor) {
+  if (factor == 0 || text == "0") return "0";
+  if (factor == 1) return text;
+  bool atom = text.find_first_of(" ?") == std::string::npos;
+  return (atom ? text : "(" + text + ")") + " * " + std::to_string(factor);
+}
+
+/*! \brief Where lines are printed for: what is added to the start of each tile, how many elements, which rows. */
+struct Span {
+  std::vector<std::string> from;
+  std::string count;
+  /*! \brief With columns: the row, or the first of `rows` whole rows of `cols` elements. */
+  std::string row = "0";
+  std::string rows = {};
+  int64_t cols = 0;
+  /*! \brief What is added within work buffers. */
+  std::string inside = {};
 };
 
 /*! \brief Prints the steps at places given as text. */
 class Runner {
  public:
-  Runner(Emitter& e, const Placed& placed, const std::vector<Tile>& tiles, const Tile* work, int64_t chunk)
-      : e_(e), placed_(placed), tiles_(tiles), work_(work), chunk_(chunk) {}
+  Runner(Emitter& e, const Placed& placed, const std::vector<Tile>& tiles, const Tile* work, int64_t chunk,
+         const Tile* columns, const Tile* segments)
+      : e_(e), placed_(placed), tiles_(tiles), work_(work), chunk_(chunk), columns_(columns), segments_(segments) {}
 
+  /*! \brief Constants, and what has one element for a row. */
   std::vector<std::string> Constants(const std::string& count) const {
     std::vector<std::string> lines;
     for (size_t k = 0; k < placed_.steps().size(); ++k) {
-      if (IsConstant(static_cast<int>(k))) lines.push_back(Line(static_cast<int>(k), {}, count));
+      int id = static_cast<int>(k);
+      if (IsConstant(id)) lines.push_back(Line(id, {{}, placed_.IsShort(id) ? std::to_string(kSegment) : count}));
+      if (!IsColumn(id)) continue;
+      Span whole{std::vector<std::string>(tiles_.size()), std::to_string(columns_->cols)};
+      lines.push_back(Line(id, whole));
     }
     return lines;
   }
 
-  /*! \brief All other steps; `from[k]` is what is added to the start of tile k. */
-  std::vector<std::string> Steps(const std::vector<std::string>& from, const std::string& count) const {
+  /*! \brief All other steps. */
+  std::vector<std::string> Steps(const Span& span) const {
     std::vector<std::string> lines;
     for (size_t k = 0; k < placed_.steps().size(); ++k) {
       int id = static_cast<int>(k);
-      if (placed_.used(id) && Computes(placed_.steps()[k]) && !IsConstant(id)) lines.push_back(Line(id, from, count));
+      const Step& step = placed_.steps()[k];
+      if (!placed_.used(id) || !Computes(step) || IsConstant(id) || step.column) continue;
+      bool by_row = !span.rows.empty() &&
+                    std::any_of(step.args.begin(), step.args.end(), [&](int a) { return placed_.steps()[a].column; });
+      if (!by_row) {
+        lines.push_back(Line(id, span));
+        continue;
+      }
+      // a number for each row
+      std::string row = e_.Fresh("r");
+      Span one{span.from, std::to_string(span.cols), Sum(span.row, row)};
+      for (std::string& start : one.from) start = Sum(start, Times(row, span.cols));
+      one.inside = Times(row, span.cols);
+      for (std::string& line : RowLoop(row, span.rows, Line(id, one))) lines.push_back(std::move(line));
     }
     return lines;
   }
 
  private:
+  static std::vector<std::string> RowLoop(const std::string& row, const std::string& rows, const std::string& line) {
+    return Looped(row, "0", rows, {line});
+  }
+
   bool IsConstant(int id) const {
     return placed_.used(id) && placed_.steps()[id].form == Step::Form::kFill && placed_.slot(id) >= 0;
   }
-
-  /*! \brief A step's result as a pointer to a type. */
-  std::string Place(int id, const std::vector<std::string>& from, const std::string& type) const {
-    int root = placed_.Root(id);
-    const Step& origin = placed_.steps()[root];
-    size_t tile = origin.form == Step::Form::kInput ? static_cast<size_t>(origin.operand) + 1 : 0;
-    if (origin.form == Step::Form::kInput || placed_.slot(root) < 0) {
-      return Typed(e_.At(tiles_[tile], from[tile]), ElementType(tiles_[tile].dtype), type);
-    }
-    int64_t at = placed_.slot(root) * chunk_;
-    return Typed(e_.At(*work_, std::to_string(at)), "float", type);
+  bool IsColumn(int id) const {
+    return placed_.used(id) && placed_.steps()[id].column && Computes(placed_.steps()[id]);
   }
 
-  std::string Line(int id, const std::vector<std::string>& from, const std::string& count) const {
+  /*! \brief A step's result as a pointer to a type. */
+  std::string Place(int id, const Span& span, const std::string& type) const {
+    int root = placed_.Root(id);
+    const Step& origin = placed_.steps()[root];
+    if (origin.column) {
+      if (origin.form == Step::Form::kInput) {
+        const Tile& tile = tiles_[static_cast<size_t>(origin.operand) + 1];
+        return Typed(e_.At(tile), ElementType(tile.dtype), type);
+      }
+      return Typed(e_.At(*columns_, std::to_string(placed_.slot(root) * columns_->row_stride)), "float", type);
+    }
+    if (placed_.IsShort(root)) {
+      return Typed(e_.At(*segments_, std::to_string(placed_.slot(root) * kSegment)), "float", type);
+    }
+    size_t tile = origin.form == Step::Form::kInput ? static_cast<size_t>(origin.operand) + 1 : 0;
+    if (origin.form == Step::Form::kInput || placed_.slot(root) < 0) {
+      return Typed(e_.At(tiles_[tile], span.from[tile]), ElementType(tiles_[tile].dtype), type);
+    }
+    std::string at = Sum(std::to_string(placed_.slot(root) * chunk_), span.inside);
+    return Typed(e_.At(*work_, at), "float", type);
+  }
+
+  /*! \brief The element of a column that belongs to a row. */
+  std::string OfRow(int id, const std::string& row) const {
     const Step& step = placed_.steps()[id];
-    const std::string name = "__bang_" + step.api, arch = std::to_string(e_.arch());
-    std::string number = step.per == 1 ? count : count + " * " + std::to_string(step.per);
+    if (step.form == Step::Form::kInput) return e_.Element(tiles_[static_cast<size_t>(step.operand) + 1], row, "0");
+    return e_.Element(columns_->Part(placed_.slot(id), 0, 1, columns_->cols), "0", row);
+  }
+
+  std::string Line(int id, const Span& span) const {
+    const Step& step = placed_.steps()[id];
+    std::string name = "__bang_" + step.api, arch = std::to_string(e_.arch());
+    std::string number = step.per == 1 ? span.count : span.count + " * " + std::to_string(step.per);
     std::string type = ElementType(step.dtype);
     if (step.form == Step::Form::kFill) {
-      std::string to = Place(id, from, type);
+      std::string to = Place(id, span, type);
       return Table().Call(e_.where(), "__bang_write_value", "count", {type}, {to, number, step.literal}, arch) + ";";
     }
-    std::vector<std::string> args = {Place(id, from, type)};
-    for (int arg : step.args) args.push_back(Place(arg, from, ElementType(placed_.steps()[arg].dtype)));
+    // operands: an address, or a number
+    std::vector<std::string> operands;
+    std::vector<bool> numbers;
+    size_t next = 0;
+    for (size_t k = 0; k < std::max(step.args.size(), step.numbers.size()); ++k) {
+      bool number_given = k < step.numbers.size() && !step.numbers[k].empty();
+      int arg = number_given ? -1 : step.args[next++];
+      bool column = arg >= 0 && placed_.steps()[arg].column && !step.column;
+      numbers.push_back(number_given || column);
+      operands.push_back(number_given ? step.numbers[k]
+                         : column     ? OfRow(arg, span.row)
+                                      : Place(arg, span, ElementType(placed_.steps()[arg].dtype)));
+    }
+    std::vector<std::string> args = {Place(id, span, type)};
+    args.insert(args.end(), operands.begin(), operands.end());
+    if (step.api == "fusion") {
+      args.insert(args.begin(), Table().EnumValue("mluFusionOpCode", step.mode, false));
+      std::string form = std::string(numbers[1] ? "n" : "v") + (numbers[2] ? "n" : "v");
+      args.push_back(number);
+      if (form != "nn") args.push_back(number);
+      return Table().Call(e_.where(), name, form, {type}, args, arch) + ";";
+    }
+    if (numbers.size() == 2 && numbers[1]) name += "_scalar";
+    if (step.args.size() == 2 && !numbers[1] && placed_.IsShort(step.args[1])) {
+      args.insert(args.end(), {number, std::to_string(kSegment)});
+      return Table().Call(e_.where(), "__bang_cycle_" + step.api, "count", {type}, args, arch) + ";";
+    }
     if (step.form == Step::Form::kScalar) args.push_back(step.literal);
     args.push_back(number);
     if (step.form == Step::Form::kCast) {
@@ -157,20 +317,9 @@ class Runner {
   const std::vector<Tile>& tiles_;
   const Tile* work_;
   int64_t chunk_;
+  const Tile* columns_;
+  const Tile* segments_;
 };
-
-std::string Sum(const std::string& a, const std::string& b) {
-  if (a.empty() || a == "0") return b;
-  if (b.empty() || b == "0") return a;
-  return a + " + " + b;
-}
-
-std::string Times(const std::string& text, int64_t factor) {
-  if (factor == 0 || text == "0") return "0";
-  if (factor == 1) return text;
-  bool atom = text.find_first_of(" ?") == std::string::npos;
-  return (atom ? text : "(" + text + ")") + " * " + std::to_string(factor);
-}
 
 /*! \brief `end - begin`. */
 Bound Length(const Bound& begin, const Bound& end) {
@@ -200,23 +349,96 @@ std::vector<std::string> Looped(const std::string& var, const std::string& from,
   return out;
 }
 
+namespace {
+
+/*! \brief Whether two tiles may share bytes of a memory; identical ones do not count if `same`. */
+bool MayShare(const Tile& a, const Tile& b, bool same) {
+  if (a.memory != b.memory) return false;
+  bool alike = a.base == b.base && a.bytes == b.bytes && a.row_stride == b.row_stride && a.rows == b.rows &&
+               a.cols == b.cols && (a.offset - b.offset)->terms.empty() && (a.offset - b.offset)->constant == 0;
+  if (same && alike) return false;
+  return a.base < b.base + b.size * b.bytes && b.base < a.base + a.size * a.bytes;
+}
+
+/*! \brief A program as it is placed, and the elements of a chunk. */
+struct Layout {
+  Placed placed;
+  int64_t chunk;
+  bool chunked;
+};
+
+Layout LayoutOf(Emitter& e, const Program& program, Value result, int64_t most, bool cycles) {
+  Placed placed(program, result, cycles);
+  int64_t chunk = RoundUp(most, kChunkUnit);
+  if (placed.slots() > 0) {
+    int64_t free = e.FreeBytes() - RoundUp(placed.columns() * kMostRows * kSlotBytes, kChunkUnit) -
+                   placed.segments() * kSegment * kSlotBytes;
+    int64_t room = std::min(kMostWork, free) / (placed.slots() * kSlotBytes) / kChunkUnit * kChunkUnit;
+    chunk = std::min(chunk, std::max(room, kChunkUnit));
+  }
+  return {placed, chunk, placed.slots() > 0 && most > chunk};
+}
+
+/*! \brief A loop over [0, end) by steps, which knows how much of a step is left. */
+std::vector<std::string> Stepped(const std::string& var, const std::string& left, const std::string& end, int64_t step,
+                                 const std::vector<std::string>& lines) {
+  std::string most = std::to_string(step);
+  std::vector<std::string> out = {"for (int32_t " + var + " = 0; " + var + " < " + end + "; " + var + " += " + most +
+                                  ") {"};
+  if (!left.empty()) {
+    out.push_back("  const int32_t " + left + " = " + end + " - " + var + " < " + most + " ? " + end + " - " + var +
+                  " : " + most + ";");
+  }
+  for (const std::string& line : lines) out.push_back("  " + line);
+  out.emplace_back("}");
+  return out;
+}
+
+/*! \brief Whole dense tiles with columns: rows together as far as work buffers hold them, or parts of rows. */
+std::vector<std::string> RunByRows(Emitter& e, const Runner& runner, const Layout& layout,
+                                   const std::vector<Tile>& tiles) {
+  int64_t rows = tiles[0].rows, cols = tiles[0].cols;
+  auto at = [&](const std::string& start) { return std::vector<std::string>(tiles.size(), start); };
+  if (!layout.chunked) {
+    return runner.Steps({at("0"), std::to_string(rows * cols), "0", std::to_string(rows), cols});
+  }
+  std::string row = e.Fresh("r"), part = e.Fresh("k"), rest = e.Fresh("m");
+  int64_t together = layout.chunk / cols;
+  if (together > 0) {
+    bool even = rows % together == 0;
+    std::string number = even ? std::to_string(together) : rest;
+    std::string count = even ? std::to_string(together * cols) : Times(rest, cols);
+    return Stepped(row, even ? "" : rest, std::to_string(rows), together,
+                   runner.Steps({at(Times(row, cols)), count, row, number, cols}));
+  }
+  std::vector<std::string> lines = Stepped(part, rest, std::to_string(cols), layout.chunk,
+                                           runner.Steps({at(Sum(Times(row, cols), part)), rest, row}));
+  return Looped(row, "0", std::to_string(rows), lines);
+}
+
+}  // namespace
+
 void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Tile> tiles, const Box& given,
                 bool spares) {
   Program made = program;
-  if (Placed(made, result).Operand()) result = made.Copy(result);
   Box box = given;
   if (!spares) box = Box::Of(tiles[0].rows, tiles[0].cols);
+  std::vector<bool> is_column(tiles.size(), false);
+  for (const Step& step : made.steps()) {
+    if (step.form == Step::Form::kInput && step.column) is_column[static_cast<size_t>(step.operand) + 1] = true;
+  }
+  bool columns = std::find(is_column.begin(), is_column.end(), true) != is_column.end();
   // elements that lie apart come together first
   Tile apart = tiles[0];
   for (size_t k = 0; k < tiles.size(); ++k) {
-    if (tiles[k].RowsDense() || tiles[k].cols == 1) continue;
+    if (is_column[k] || tiles[k].RowsDense() || tiles[k].cols == 1) continue;
     Tile dense = e.Work(tiles[k].dtype, tiles[k].rows, tiles[k].cols);
     if (k > 0) Copy(e, dense, tiles[k], given);
     tiles[k] = dense;
   }
-  Placed placed(made, result);
   int64_t cols = tiles[0].cols;
-  bool dense = std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.Dense(); });
+  bool dense = true;
+  for (size_t k = 0; k < tiles.size(); ++k) dense = dense && (is_column[k] || tiles[k].Dense());
   bool flat = tiles[0].rows == 1 || (dense && box.AllCols(cols));
   Bound begin = box.col_begin, count = Length(box.col_begin, box.col_end);
   if (flat && tiles[0].rows > 1) {
@@ -231,52 +453,75 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
     }
   }
   if (count.range.high <= 0) return;
-  int64_t chunk = RoundUp(count.range.high, kChunkUnit);
-  Tile work;
-  if (placed.slots() > 0) {
-    int64_t room = std::min(kMostWork, e.FreeBytes()) / (placed.slots() * kSlotBytes) / kChunkUnit * kChunkUnit;
-    chunk = std::min(chunk, std::max(room, kChunkUnit));
-    work = e.Work("fp32", placed.slots(), chunk);
+  // fused functions take two elements at least, and no other operand than the first in the target's place
+  Program plain = made;
+  Value plain_result = result;
+  std::set<int> shared;
+  for (size_t k = 1; k < tiles.size(); ++k) {
+    if (MayShare(tiles[0], tiles[k], false)) shared.insert(static_cast<int>(k) - 1);
   }
-  bool chunked = placed.slots() > 0 && count.range.high > chunk;
-  Runner runner(e, placed, tiles, &work, chunk);
-  std::string row = e.Fresh("r"), part = e.Fresh("k"), rest = e.Fresh("m"), number = count.text;
-  std::vector<std::string> from, lines;
-  for (const Tile& tile : tiles) {
-    std::string start = flat ? "0" : Times(row, tile.row_stride);
-    start = Sum(start, begin.text);
-    from.push_back(chunked ? Sum(start, part) : start);
+  result = made.Fuse(result, shared);
+  auto finished = [](Program* one, Value last) { return Placed(*one, last).Operand() ? one->Copy(last) : last; };
+  result = finished(&made, result);
+  bool cycles = count.Constant() && (columns ? cols : count.range.low) % kSegment == 0;
+  Layout layout = LayoutOf(e, made, result, count.range.high, cycles);
+  int64_t last = count.Constant() ? (columns ? cols : count.range.low) % layout.chunk : 1;
+  bool whole = layout.chunked ? last != 1 : count.range.low > 1;
+  if (!whole || (columns && cols == 1)) {
+    made = plain;
+    result = finished(&made, plain_result);
+    layout = LayoutOf(e, made, result, count.range.high, cycles);
   }
-  if (!count.Constant() && count.text.find(' ') != std::string::npos) {
-    number = e.Fresh("n");
-    lines.push_back("const int32_t " + number + " = " + count.text + ";");
+  const Placed& placed = layout.placed;
+  Tile work, column_work, segments;
+  if (placed.segments() > 0) segments = e.Work("fp32", placed.segments(), kSegment);
+  if (placed.slots() > 0) work = e.Work("fp32", placed.slots(), layout.chunk);
+  if (columns) {
+    column_work.cols = tiles[0].rows;
+    if (placed.columns() > 0) column_work = e.Work("fp32", placed.columns(), tiles[0].rows);
   }
-  std::vector<std::string> inner;
-  if (chunked) {
-    std::string most = std::to_string(chunk);
-    std::vector<std::string> body = {"const int32_t " + rest + " = " + number + " - " + part + " < " + most + " ? " +
-                                     number + " - " + part + " : " + most + ";"};
-    for (std::string& line : runner.Steps(from, rest)) body.push_back(std::move(line));
-    inner.push_back("for (int32_t " + part + " = 0; " + part + " < " + number + "; " + part + " += " + most + ") {");
-    for (const std::string& line : body) inner.push_back("  " + line);
-    inner.emplace_back("}");
+  Runner runner(e, placed, tiles, &work, layout.chunk, &column_work, &segments);
+  std::vector<std::string> constants = runner.Constants(std::to_string(std::min(layout.chunk, count.range.high)));
+  std::string number = count.text;
+  std::vector<std::string> lines, inner;
+  if (columns) {
+    TVM_FFI_CHECK(flat && box.Whole(tiles[0].rows, cols), InternalError) << "columns beside tiles with gaps";
+    lines = constants;
+    inner = RunByRows(e, runner, layout, tiles);
   } else {
-    inner = runner.Steps(from, number);
-    if (count.range.low <= 0) {
-      for (std::string& line : inner) line = "  " + line;
-      inner.insert(inner.begin(), "if (" + number + " > 0) {");
-      inner.emplace_back("}");
+    std::string row = e.Fresh("r"), part = e.Fresh("k"), rest = e.Fresh("m");
+    std::vector<std::string> from;
+    for (const Tile& tile : tiles) {
+      std::string start = flat ? "0" : Times(row, tile.row_stride);
+      start = Sum(start, begin.text);
+      from.push_back(layout.chunked ? Sum(start, part) : start);
     }
+    if (!count.Constant() && count.text.find(' ') != std::string::npos) {
+      number = e.Fresh("n");
+      lines.push_back("const int32_t " + number + " = " + count.text + ";");
+    }
+    if (layout.chunked) {
+      inner = Stepped(part, rest, number, layout.chunk, runner.Steps({from, rest}));
+    } else {
+      inner = runner.Steps({from, number});
+      if (count.range.low <= 0) {
+        for (std::string& line : inner) line = "  " + line;
+        inner.insert(inner.begin(), "if (" + number + " > 0) {");
+        inner.emplace_back("}");
+      }
+    }
+    lines.insert(lines.end(), constants.begin(), constants.end());
+    if (!flat) inner = Looped(row, box.row_begin.text, box.row_end.text, inner);
   }
-  std::vector<std::string> constants = runner.Constants(std::to_string(std::min(chunk, count.range.high)));
-  lines.insert(lines.end(), constants.begin(), constants.end());
-  if (!flat) inner = Looped(row, box.row_begin.text, box.row_end.text, inner);
   lines.insert(lines.end(), inner.begin(), inner.end());
   std::vector<pipes::Region> regions = {Writes(tiles[0])};
   for (size_t k = 1; k < tiles.size(); ++k) regions.push_back(Reads(tiles[k]));
-  if (placed.slots() > 0) {
-    regions.push_back(Writes(work));
-    regions.push_back(Reads(work));
+  const std::pair<Tile, int> buffers[] = {
+      {work, placed.slots()}, {column_work, placed.columns()}, {segments, placed.segments()}};
+  for (const auto& [buffer, used] : buffers) {
+    if (used == 0) continue;
+    regions.push_back(Writes(buffer));
+    regions.push_back(Reads(buffer));
   }
   e.Do("COMPUTE", lines, regions);
   if (tiles[0].tensor != apart.tensor) Copy(e, apart, tiles[0], given);

@@ -27,7 +27,11 @@ namespace bang {
 void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
                 const std::vector<ISlice>& sources);
 
-/*! \brief The same over tiles, the target's first; `spares`: what lies outside of the box must stay. */
+/*!
+ * \brief The same over tiles, the target's first; `spares`: what lies outside of the box must stay.
+ * Operands that are columns (Program::Column) have one element for a row, in a column of their own; the other tiles are
+ * whole and dense then.
+ */
 void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Tile> tiles, const Box& box, bool spares);
 
 /*! \brief `(type *)(address)`, or the address where the type is that of the tile. */

@@ -32,6 +32,8 @@ class Emitter {
   // ---- operands -------------------------------------------------------------------------------------------
   /*! \brief Whether what lies outside of the target's valid box holds values that someone reads later. */
   bool SparesOutside(const ISlice& target) const { return plan_->SparesOutside(target); }
+  /*! \brief The current iOp is printed with those before it, from a position on. */
+  void Cover(int first) { plan_->Cover(position_, first); }
   /*! \brief Bytes of the largest work buffer that the current iOp could get. */
   int64_t FreeBytes() const { return plan_->FreeAt(position_); }
   /*! \brief Work buffers that are made while it lives are free again afterwards: a step's of an iOp of many. */

@@ -208,6 +208,12 @@ void Plan::Release(int position, size_t kept) {
   if (kept < Reserved(position)) work_.at(position).resize(kept);
 }
 
+bool Plan::AliveAt(const Place& place, int position) const {
+  auto covered = covered_.find(position);
+  int first = covered == covered_.end() ? position : covered->second;
+  return place.first <= position && first <= place.last;
+}
+
 std::vector<std::pair<int64_t, int64_t>> Plan::TakenAt(int position, bool pointers) const {
   std::vector<std::pair<int64_t, int64_t>> taken;
   auto own = work_.find(position);
@@ -215,8 +221,8 @@ std::vector<std::pair<int64_t, int64_t>> Plan::TakenAt(int position, bool pointe
     for (const Place& place : own->second) taken.emplace_back(place.begin, place.begin + place.bytes);
   }
   for (const auto& [name, place] : places_) {
-    bool alive = place.first <= position && position <= place.last;
-    if (pointers && alive) taken.emplace_back(place.begin, RoundUp(place.begin + place.bytes, memory_.block));
+    if (pointers && AliveAt(place, position))
+      taken.emplace_back(place.begin, RoundUp(place.begin + place.bytes, memory_.block));
   }
   std::sort(taken.begin(), taken.end());
   return taken;
@@ -283,7 +289,7 @@ int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
   if (at + need > limit_) {
     std::string alive;
     for (const auto& [name, place] : places_) {
-      if (place.first <= position && position <= place.last) alive += ", " + name + " " + KiloText(place.bytes);
+      if (AliveAt(place, position)) alive += ", " + name + " " + KiloText(place.bytes);
     }
     for (const Place& place : own) alive += ", work " + KiloText(place.bytes);
     CodegenError("The " + std::string(memory_.name) + " has no room for a work buffer.", where,

@@ -84,6 +84,10 @@ class Plan {
   /*! \brief The most bytes that `Reserve` could give at a position. */
   int64_t FreeAt(int position) const;
 
+  /*! \brief What is printed at a position belongs to all positions from `first` on: work buffers spare what these use.
+   */
+  void Cover(int position, int first) { covered_[position] = first; }
+
   /*! \brief Whether what lies outside of a target's valid box holds values that someone reads later. */
   bool SparesOutside(const ISlice& target) const;
   /*!
@@ -96,6 +100,8 @@ class Plan {
   void Take(const IPointer& pointer, const ffi::Map<ffi::String, ffi::Any>& addresses);
   /*! \brief [begin, end) of work buffers, and of pointers that are alive, at a position, sorted. */
   std::vector<std::pair<int64_t, int64_t>> TakenAt(int position, bool pointers) const;
+  /*! \brief Whether a pointer is alive at a position, or at one that it covers. */
+  bool AliveAt(const Place& place, int position) const;
   void FindLives();
   void FindSpared();
   void FindAhead();
@@ -109,6 +115,8 @@ class Plan {
   std::set<const ffi::Object*> ahead_;
   /*! \brief Work buffers of a position. */
   std::map<int, std::vector<Place>> work_;
+  /*! \brief Positions that are printed with others before them -> the first of these. */
+  std::map<int, int> covered_;
   int64_t peak_ = 0;
   int64_t total_ = 0;
   int64_t shared_total_ = 0;

@@ -45,18 +45,22 @@ struct Step {
   std::vector<int> args;
   std::string literal;
   std::string mode;
+  /*! \brief Of a function of several operations: a literal for each operand that is a number, "" for one of `args`. */
+  std::vector<std::string> numbers;
   /*! \brief Stored elements per element of the iOp: a 32-bit number seen as 16-bit words has 2. */
   int per = 1;
   /*! \brief Elements of the iOp in one stored element: bytes seen as 16-bit words have 2; the last may be half used. */
   int pack = 1;
   /*! \brief Of an input: which operand. */
   int operand = 0;
+  /*! \brief One element for each row: a column, which lines with other operands repeat along the row. */
+  bool column = false;
 
   /*! \brief Whether it does the same to the same arguments. */
   bool Same(const Step& other) const {
     return form == other.form && api == other.api && dtype == other.dtype && args == other.args &&
-           literal == other.literal && mode == other.mode && per == other.per && pack == other.pack &&
-           operand == other.operand;
+           literal == other.literal && mode == other.mode && numbers == other.numbers && per == other.per &&
+           pack == other.pack && operand == other.operand && column == other.column;
   }
 };
 
