@@ -7,6 +7,7 @@ import json
 import math
 import os
 import pathlib
+import runpy
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -79,15 +80,35 @@ def test_a_wrong_module_is_not_timed(artefacts: pathlib.Path, tmp_path: pathlib.
     assert "failed" in rows["softmax"] and rows["exp_abs_transpose"]["right"]
 
 
-def test_what_is_missing_is_said(artefacts: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    for arguments, message in (
-        (("run", tmp_path / "nothing", "--model"), "make the artefacts"),
-        (("run", artefacts), "--model"),
-        (("run", artefacts, "--model", "--contenders", "eager"), "must be among"),
-        (("run", artefacts, "--model", "--only", "nothing"), "no nothing"),
-    ):
-        done = run(artefacts / "gpu_bench.py", *arguments, cwd=tmp_path)
-        assert done.returncode == 2 and message in done.stderr, done.stderr
+def test_what_is_missing_is_said(tmp_path: pathlib.Path) -> None:
+    done = run(SCRIPT, "run", tmp_path / "nothing", "--model", cwd=tmp_path)
+    assert done.returncode == 2 and "make the artefacts" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--model"),
+        (("--model", "--contenders", "eager"), "must be among"),
+        (("--model", "--only", "nothing"), "no nothing"),
+    ],
+    ids=["no GPU", "without ours", "no such case"],
+)
+def test_what_cannot_be_run_is_said(
+    artefacts: pathlib.Path,
+    arguments: tuple[str, ...],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: all is said before a runtime is loaded."""
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    try:
+        status = runpy.run_path(str(SCRIPT))["main"](["run", str(artefacts), *arguments])
+    except SystemExit as error:
+        status = error.code
+    assert status == 2 and message in capsys.readouterr().err
 
 
 def _case_names() -> list[str]:
