@@ -32,6 +32,7 @@ from rich.console import Console
 from rich.table import Table
 from tvm.relax import op
 from uir_tvm import hardware
+from uir_tvm.errors import UirError
 from uir_tvm.hardware import ascend_costs, bang_costs
 from uir_tvm.runtime import modelled
 from uir_tvm.schedule.demo import from_relax
@@ -188,7 +189,7 @@ def measure(one: Streaming, target: str, preset: str | None = None) -> Row:
         module = tvm.build(tvm.IRModule({"operator": func}), target=spec.target(str(hw.name)))
         with modelled.recording() as found:
             module["operator"](*tensors)
-    except Exception as error:  # one operator that fails must not hide the others
+    except (UirError, RuntimeError) as error:  # one operator that fails must not hide the others
         return Row(one.name, sum(sizes), 0, least, "", 0, 0, str(error).strip().splitlines()[-1])
     launches = found.times.launches
     if not launches:

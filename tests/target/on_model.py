@@ -24,6 +24,8 @@ from ..conformance.test_targets import check
 AS_WRITTEN = ("insert_sync", "allocate")
 #: A wide tile: work buffers do not hold it whole, and rows are longer than a repeat.
 WIDE = ShapeClass("wide", 3, 1500, (1500, 1))
+#: Rows of 1024 dense elements.
+DENSE = ShapeClass("dense", 5, 1024, (1024, 1))
 
 
 def case_of(kind: str, dtype: str, shape: str | ShapeClass, names: Sequence[str] = ()) -> Case:

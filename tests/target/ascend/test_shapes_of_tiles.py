@@ -6,12 +6,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ...conformance.shapes import ShapeClass
-from ..on_model import ASCEND, WIDE, case_of, without
+from ..on_model import ASCEND, DENSE, case_of, without
 from .kernels import check, parse
-
-#: Rows of 1024 dense elements: BlockReduce twice, then one repeat a row.
-DENSE = ShapeClass("dense", 5, 1024, (1024, 1))
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16", "int8", "int32", "bool"])
@@ -19,15 +15,9 @@ def test_reductions_with_tails(dtype: str) -> None:
     ASCEND.agrees(case_of("reduce", dtype, "ragged"))
 
 
-@pytest.mark.parametrize("shape", [DENSE, WIDE], ids=lambda shape: shape.name)
-def test_reductions_of_long_rows(shape: ShapeClass) -> None:
-    case = case_of("reduce", "fp32", shape)
-    # a product of a thousand numbers around one is no test of its last bits
-    ASCEND.agrees(without(case, lambda name: name == "mul_row"))
-
-
 def test_dense_rows_shrink_eightfold() -> None:
     kernel = ASCEND.agrees(case_of("reduce", "fp32", DENSE, ("add_row",)))
+    # BlockReduce twice, then one repeat a row
     assert kernel.source.count("BlockReduceSum(") == 2
     assert kernel.source.count("WholeReduceSum(") == 1
 
@@ -91,32 +81,3 @@ def test_a_column_beside_a_tile(rows: int, cols: int, first: bool) -> None:
     kernel = check(parse(text), [given])
     assert "Brcb(" in kernel.source and "Copy(" not in kernel.source.replace("DataCopy(", "")
     assert kernel.source.count("for (int32_t") == (1 if rows < 10 else 0)
-
-
-#: Rows or columns from a place on that only the run knows, or within a block, over values that are stored.
-LATE = """x = iPointer(dram, fp32, {size}, in)
-y = iPointer(dram, fp32, {twice}, out)
-a = iPointer(reg, fp32, {size})
-b = iPointer(reg, fp32, {size})
-for k in 2 {{
-  move.dram.reg.fp32 a[0; ({rows},{cols}); ({cols},1)], x[0; ({rows},{cols}); ({cols},1)]
-  unary.muls.fp32 b[0; ({rows},{cols}); ({cols},1)], a[0; ({rows},{cols}); ({cols},1)] [3.0]
-  {line}
-  move.reg.dram.fp32 y[{size}*k; ({rows},{cols}); ({cols},1)], b[0; ({rows},{cols}); ({cols},1)]
-}}
-"""
-
-
-@pytest.mark.parametrize("box", ["rows {r}*k:", "cols {c}*k + 3:", "cols 3:", "rows 2*k - 1:; cols 5*k:{c}"])
-@pytest.mark.parametrize(
-    ("name", "rows", "cols"), [("exp", 1, 72), ("sigmoid", 9, 64), ("exp", 5, 1), ("sigmoid", 7, 40)]
-)
-def test_what_lies_before_a_late_box_is_kept(name: str, rows: int, cols: int, box: str) -> None:
-    """The rest of the tile holds values that are stored: nothing but the box is written."""
-    inside = box.format(r=rows, c=cols)
-    whole = f"[0; ({rows},{cols}); ({cols},1); {inside}]"
-    op = f"unary.{name}.fp32"
-    line = f"{op} b{whole}, a{whole}"
-    text = LATE.format(size=rows * cols, twice=2 * rows * cols, rows=rows, cols=cols, line=line)
-    given = np.random.default_rng(7).standard_normal(rows * cols).astype("float32")
-    check(parse(text), [given], rtol=2e-6)
