@@ -72,10 +72,11 @@ uint32_t FencesOf(const Lane& lane) { return lane.fences + lane.init_fences; }
 void CheckVisible(uint64_t* bar, const Mbarrier& state, uint64_t site) {
   CheckAccess(bar, 8, false, false, site);
   if (FencesOf(machine.block->lanes[state.made_by]) != state.made_after) return;
-  engine::Finding finding = FindingAt("proxy",
-                              "a bulk copy takes a barrier object that thread " + std::to_string(state.made_by) +
-                                  " initialised without a fence_async or fence_mbarrier_init since",
-                              "shared", site);
+  engine::Finding finding =
+      FindingAt("proxy",
+                "a bulk copy takes a barrier object that thread " + std::to_string(state.made_by) +
+                    " initialised without a fence_async or fence_mbarrier_init since",
+                "shared", site);
   finding.other_thread = state.made_by;
   finding.other_block = machine.block->index;
   Report(finding);
