@@ -53,11 +53,16 @@ def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
     kept, outer = _kept_rows(reductions, root)
     rows = math.prod(root.spatial[:outer])
     width = math.prod(root.spatial[outer:])
-    if kept == 1 and len(space_of(hw).sets) > 1:
-        return schedule_columns(sch, hw, rows, width)
     groups = groups_for(hw, blocks)
+    columns = _columns(
+        hw, width, max(1, max(elements, space_of(hw).row_values) // kept), rows // kept, groups
+    )
+    if kept == 1 and len(space_of(hw).sets) > 1:
+        timed = () if space_of(hw).row_values else (columns, elements)
+        shared = schedule_columns(sch, hw, rows, width, *timed)
+        if shared is not None:
+            return shared
     elements = max(elements, space_of(hw).row_values)
-    columns = _columns(hw, width, max(1, elements // kept), rows // kept, groups)
     if outer < len(root.spatial) - 1 and columns < width:
         # what a tile needs of a producer is a box only where no tile crosses from row to row
         columns = next(c for c in range(columns, 0, -1) if root.spatial[-1] % c == 0)

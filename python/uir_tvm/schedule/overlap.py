@@ -10,7 +10,7 @@ from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
 from .annotations import LOOP, PARALLEL, PIPELINE
-from .blocks import leaf_blocks, loop_extent
+from .blocks import block_info, leaf_blocks, loop_extent
 
 
 def overlap(sch: Schedule, stages: int) -> None:
@@ -31,13 +31,21 @@ def overlap(sch: Schedule, stages: int) -> None:
         outer |= {sch.get(loop) for loop in serial[:-1]}
         inner |= {sch.get(loop): loop for loop in serial[-1:]}
     for statement, loop in inner.items():
-        if statement in outer or PIPELINE in statement.annotations:
+        if statement in outer or PIPELINE in statement.annotations or _only_brings(sch, loop):
             continue
         try:
             sch.pipeline(loop, stages)
         except ScheduleError:
             # it carries a value, loads nothing, or has too few iterations
             continue
+
+
+def _only_brings(sch: Schedule, loop: Any) -> bool:
+    """Whether a loop does nothing but fill memory on chip, which is read behind it."""
+    blocks = [block_info(sch, rv) for rv in sch.get_child_blocks(loop)]
+    return all(
+        b.is_copy and all(str(w.source.scope()) not in ("global", "") for w in b.stmt.writes) for b in blocks
+    )
 
 
 def _is_serial(sch: Schedule, loop: Any, blocks: int) -> bool:

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: Apache-2.0
 """Partial results by ``rfactor``, where TVM's instruction alone refuses or forgets.
 
-It knows the maximum from the lowest number only, not from -inf, and fails where a block of the function has
-no loop; ``compute_at`` drops the predicate that bounds a ragged reduction.
+It knows the maximum from the lowest number of its dtype only, neither from -inf nor from that of the narrower
+dtype of values that are computed wider, and fails where a block of the function has no loop; ``compute_at``
+drops the predicate that bounds a ragged reduction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf, isinf
+from math import isinf
 from typing import Any
 
 import attrs
+import ml_dtypes
 from tvm import tirx
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm_ffi.structural import structural_map
 
 from .annotations import GROUP
 from .blocks import leaf_blocks, prim_func
+
+#: The greatest numbers of floats that are computed with in fp32.
+NARROW = frozenset(float(ml_dtypes.finfo(name).max) for name in ("float16", "bfloat16"))
 
 
 @attrs.frozen
@@ -48,7 +53,7 @@ class Bound:
 class Partials:
     """What is to be put right when the schedule is complete."""
 
-    #: Identities that are infinite, by block.
+    #: Identities that are no extreme of their dtype, by block.
     identities: dict[str, float]
     bounds: list[Bound] = attrs.field(factory=list)
 
@@ -92,7 +97,7 @@ def prepare_partials(sch: Schedule) -> tuple[Schedule, Partials]:
     for block in leaf_blocks(sch):
         start = block.stmt.init
         value = getattr(start, "value", None)
-        if isinstance(value, tirx.FloatImm) and isinf(value.value):
+        if isinstance(value, tirx.FloatImm) and (isinf(value.value) or abs(value.value) in NARROW):
             identities[block.name] = float(value.value)
     if identities:
         finite = dict.fromkeys(identities, 0.0)
@@ -112,7 +117,7 @@ def _with_identities(func: Any, wanted: dict[str, float], lowest: dict[str, floa
         if lowest is None:
             value = tirx.const(value, dtype)
         else:
-            value = tirx.min_value(dtype) if lowest[node.name_hint] == -inf else tirx.max_value(dtype)
+            value = tirx.min_value(dtype) if lowest[node.name_hint] < 0 else tirx.max_value(dtype)
         init = tirx.BufferStore(store.buffer, value, store.indices)
         return SBlock(
             node.iter_vars,

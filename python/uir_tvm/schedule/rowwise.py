@@ -30,6 +30,7 @@ from .row_chain import (
     rows_per_tile,
     tile_elements,
 )
+from .row_sharing import RowWork, members
 from .shared_rows import Sharing, schedule_shared
 from .space import busy_units, space_of
 
@@ -85,31 +86,48 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
             remedy="split the function, or let another recipe take it",
         )
     cols = max(math.prod(b.reduction) for b in reductions)
-    sharing = _sharing(hw, max(reductions, key=lambda b: math.prod(b.reduction)).reduction)
+    blocks = leaf_blocks(sch)
+    own = bool(space_of(hw).row_values) or _row_bytes(hw, sch, cols) <= hw.reg_bytes
+    sharing = _sharing(hw, blocks, rows, max((b.reduction for b in reductions), key=math.prod), own)
     if sharing is not None:
         return schedule_shared(sch, hw, rows, sharing)
-    if not space_of(hw).row_values and _row_bytes(sch, cols) > hw.reg_bytes:
+    if not own:
         return _schedule_long_rows(sch, hw, rows, cols)
-    blocks = leaf_blocks(sch)
     row = _row_extent(output_blocks(sch)[-1], rows)
     r = _rows_of_tile(hw, tile_elements(hw, blocks), rows, row, cols)
     attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups_for(hw, blocks)))
     return sch
 
 
-def _sharing(hw: HardwareModel, extents: tuple[int, ...]) -> Sharing | None:
-    """How many units share a row: the fewest that hold it; None = each unit has rows of its own."""
+def _sharing(
+    hw: HardwareModel, blocks: list[BlockInfo], rows: int, extents: tuple[int, ...], own: bool
+) -> Sharing | None:
+    """How many units share a row; None = each unit has rows of its own.
+
+    Where a unit holds few values, the fewest that hold the row; otherwise as many as take the least time.
+    """
     space, cols = space_of(hw), math.prod(extents)
-    if not space.row_values or cols <= space.row_values:
+    inner = math.prod(extents[1:]) if len(extents) > 1 else cols
+    if not space.row_values:
+        held = tile_elements(hw, blocks)
+        size = members(hw, RowWork.of(hw, blocks, rows, cols), held, own)
+        return Sharing.of(cols, size, held, inner) if size > 1 else None
+    if cols <= space.row_values:
         return None
     wanted = space.row_values // 2
     size = next((k for k in space.sets if k > 1 and k * wanted >= cols), space.sets[-1])
-    return Sharing.of(cols, size, space.row_values, math.prod(extents[1:]) if len(extents) > 1 else cols)
+    return Sharing.of(cols, size, space.row_values, inner)
 
 
 def _rows_of_tile(hw: HardwareModel, elements: int, rows: int, row: int, cols: int) -> int:
     """Rows of a tile: what it holds, but fewer where units would be idle."""
-    limit = space_of(hw).row_values
+    space = space_of(hw)
+    if space.spread_rows:
+        # each unit its share, in several tiles where these are still whole transfers
+        share = math.ceil(rows / busy_units(hw))
+        least = math.ceil(int(hw.figures.get("transfer_bytes", 0)) / (cols * space.value_bytes))
+        elements = min(elements, min(share, max(math.ceil(share / space.tiles_per_unit), least)) * cols)
+    limit = space.row_values
     if not limit:
         return rows_per_tile(elements, row, cols)
     r = rows_per_tile(min(limit, max(elements, limit // 2)), row, cols)
@@ -154,10 +172,10 @@ def _row_extent(root: BlockInfo, rows: int) -> int:
     return last
 
 
-def _row_bytes(sch: Schedule, cols: int) -> int:
-    """Bytes of one row of everything that stays on chip: staged rows, and one row of each operand."""
+def _row_bytes(hw: HardwareModel, sch: Schedule, cols: int) -> int:
+    """Bytes of one row of all that stays on chip: staged rows, one row of each operand, work buffers."""
     widths: dict[str, int] = {}
     for block in leaf_blocks(sch):
         for region in (*block.stmt.reads, *block.stmt.writes):
             widths[region.source.name] = dtype_bytes(region.source.ty.dtype)
-    return (sum(widths.values()) + 4) * cols
+    return (sum(widths.values()) + 4 + space_of(hw).work_bytes) * cols

@@ -29,10 +29,13 @@ from .annotations import GROUP, LOOP
 from .blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
 from .partial import Bound, Partials, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
+from .row_sharing import LEAST_GAIN, RowWork, column_seconds, has_times
 from .space import busy_units, space_of, units_of
 
 #: Columns of a tile that are read at once: 16 bytes a lane of 4-byte elements, and a line of them.
 WIDE, NARROW = 128, 32
+#: Columns of a tile among which modelled time chooses, besides all; rows are taken in so many steps at least.
+WIDTHS, STEPS = (512, 256, 128, 64, 32), 4
 
 
 @attrs.frozen
@@ -65,9 +68,47 @@ class ColumnSharing:
             rows = next(r for r in range(rows, 0, -1) if share % r == 0)
         return ColumnSharing(size, width, rows, math.ceil(share / rows))
 
+    @staticmethod
+    def timed(
+        hw: HardwareModel, work: RowWork, columns: int, own: int, elements: int, exact: bool
+    ) -> ColumnSharing | None:
+        """The sharing of least modelled time; None where units that share nothing take as little.
 
-def schedule_columns(sch: Schedule, hw: HardwareModel, tiles: int, columns: int) -> Schedule:
-    """Column tiles dealt to sets of units; returns the schedule, or one with bounds restored."""
+        Parameters
+        ----------
+        own : int
+            Columns of a tile of a unit that shares nothing.
+        elements : int
+            Of a tile that a unit holds.
+        exact : bool
+            Only as the rows divide evenly.
+        """
+        reduced = work.columns
+        if not has_times(hw):
+            return None
+        sizes = [k for k in space_of(hw).sets if 1 < k <= hw.num_units and k * STEPS <= reduced]
+        sizes = [k for k in sizes if not exact or reduced % k == 0]
+        widths = [w for w in (columns, *WIDTHS) if w <= columns and w <= elements]
+        times = {(k, w): column_seconds(hw, work, columns, k, w) for k in sizes for w in widths}
+        best = min(times, key=lambda one: times[one], default=None)
+        if best is None or times[best] >= LEAST_GAIN * column_seconds(hw, work, columns, 1, own):
+            return None
+        size, width = best
+        share = math.ceil(reduced / size)
+        rows = max(1, min(math.ceil(share / STEPS), elements // width))
+        if exact:
+            rows = next(r for r in range(rows, 0, -1) if share % r == 0)
+        return ColumnSharing(size, width, rows, math.ceil(share / rows))
+
+
+def schedule_columns(
+    sch: Schedule, hw: HardwareModel, tiles: int, columns: int, own: int = 0, elements: int = 0
+) -> Schedule | None:
+    """Column tiles dealt to sets of units; returns the schedule, or one with bounds restored.
+
+    None where units that share nothing take as little time, if ``own`` says how many columns such a unit
+    takes at once (`ColumnSharing.timed`).
+    """
     sch, partials = prepare_partials(sch)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
     longest = [_longest(sch, block) for block in reductions]
@@ -76,7 +117,14 @@ def schedule_columns(sch: Schedule, hw: HardwareModel, tiles: int, columns: int)
         any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions)
         or len({loop_extent(sch, loop) for loop in longest}) > 1
     )
-    sharing = ColumnSharing.of(hw, tiles, columns, extent, exact)
+    if own:
+        work = RowWork.of(hw, leaf_blocks(sch), tiles * columns, extent)
+        timed = ColumnSharing.timed(hw, work, columns, own, elements, exact)
+        if timed is None or (exact and any(loop_extent(sch, loop) != extent for loop in longest)):
+            return None
+        sharing = timed
+    else:
+        sharing = ColumnSharing.of(hw, tiles, columns, extent, exact)
     if exact and any(loop_extent(sch, loop) != extent for loop in longest):
         sharing = ColumnSharing(1, sharing.columns, 1, extent)
     inner = {

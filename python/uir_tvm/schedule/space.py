@@ -41,7 +41,8 @@ class TileSpace:
     row_values : int
         Most elements of a row tile that one unit holds; 0 = as many as its memory does.
     sets : tuple of int
-        How many units may share a row, fewest first; the last shares rows of any length.
+        How many units may share a row, fewest first; the last shares rows of any length.  Where a unit holds
+        as many values as its memory does (``row_values`` 0), modelled time chooses (`row_sharing`).
     transposed : mapping of int to (int, int)
         By bytes of an element, those of a transposed tile along the operand's contiguous dimension and
         along the result's.
@@ -51,6 +52,10 @@ class TileSpace:
     even : bool
         Whether tiles are sized so that all units get the same number of them, `tiles_per_unit` at least where
         a tile is still a whole transfer (the model's ``transfer_bytes``).
+    spread_rows : bool
+        The same for tiles of whole rows.
+    work_bytes : int
+        Bytes that an element of a row takes beside its buffers: those that functions work in.
     """
 
     serial_work: int
@@ -66,6 +71,8 @@ class TileSpace:
     transposed: Mapping[int, tuple[int, int]]
     stages: int = 1
     even: bool = False
+    spread_rows: bool = False
+    work_bytes: int = 0
 
 
 #: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.
@@ -116,8 +123,8 @@ ASCEND = TileSpace(
     stages=2,
     even=True,
 )
-#: A core with a software-managed memory that loads and stores while it computes.  A transposed tile has
-#: transfers of 128 bytes or more on both sides.
+#: A core with a software-managed memory that loads and stores while it computes, or the four of a cluster for
+#: a row.  A transposed tile has transfers of 128 bytes or more on both sides.
 BANG = TileSpace(
     serial_work=0,
     groups=None,
@@ -128,10 +135,12 @@ BANG = TileSpace(
     least_columns=128,
     least_tile=0,
     row_values=0,
-    sets=(1,),
+    sets=(1, 4),
     transposed={1: (128, 256), 2: (128, 128), 4: (128, 128), 8: (64, 64)},
     stages=2,
     even=True,
+    spread_rows=True,
+    work_bytes=8,
 )
 SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "bang": BANG}
 

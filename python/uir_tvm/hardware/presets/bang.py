@@ -34,6 +34,11 @@ late_stores
     1: stores of a pipelined loop run an iteration behind, since a core waits for all that a pipe was given.
 move_stages
     1: copies between SRAM and NRAM have stages of their own in pipelined loops: they run beside all else.
+group_reduce_cycles
+    What a reduction over the cores of a cluster costs each of them, with the way back of its result, beyond
+    that of their own parts: meetings, and copies to and from SRAM.  Of the host model's times.
+segment_cycles
+    What each further segment of a strided transfer costs (`uir_tvm.hardware.bang_costs`).
 transfer_bytes
     Least size of one transfer that reaches the full bandwidth.
 clock_hz
@@ -163,6 +168,8 @@ def bang_model(device: Device) -> HardwareModel:
         "tile_bytes": arch.tile,
         "late_stores": 1,
         "move_stages": 1,
+        "group_reduce_cycles": 700,
+        "segment_cycles": 2,
         "transfer_bytes": 16 * KIB,
         "clock_hz": float(device.clock_hz),
         "dram_bytes_per_second": float(device.dram_rate),
@@ -177,8 +184,8 @@ def bang_model(device: Device) -> HardwareModel:
 
 
 #: Time of one operation of a class over that of an fp32 addition; a division is a reciprocal with a product,
-#: a transcendental function a power of two with what scales its argument (`uir_tvm.hardware.bang_costs`).
-STEPS: Mapping[str, int] = {"add": 1, "mul": 1, "divide": 5, "transcendental": 5, "logic": 1, "convert": 1}
+#: a transcendental function a power of two with what keeps its argument and result exact.
+STEPS: Mapping[str, int] = {"add": 1, "mul": 1, "divide": 5, "transcendental": 20, "logic": 1, "convert": 1}
 
 
 def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
