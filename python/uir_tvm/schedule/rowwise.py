@@ -95,7 +95,11 @@ def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
         return _schedule_long_rows(sch, hw, rows, cols)
     row = _row_extent(output_blocks(sch)[-1], rows)
     r = _rows_of_tile(hw, tile_elements(hw, blocks), rows, row, cols)
-    attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups_for(hw, blocks)))
+    groups = groups_for(hw, blocks)
+    if space_of(hw).spread_rows:
+        # no more than take as many turns: the last ones would have nothing, and masks for it
+        groups = math.ceil(rows // r / math.ceil(rows // r / groups))
+    attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups))
     return sch
 
 
