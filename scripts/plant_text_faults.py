@@ -41,6 +41,7 @@ from uir_tvm.target.registry import TARGETS
 from tests.corpus import recipes
 from tests.device import ascend_faults, bang_faults, cuda_faults, fault_graphs
 from tests.device.judge_text import FINDING, NEEDLESS, VERDICTS, Judge, Verdict
+from tests.device.merged_faults import can_merge, judge_all
 from tests.device.text_faults import FaultTable
 
 #: Recipes of a quick run: asynchronous copies, shared memory, shuffles, masks, vectors.
@@ -187,13 +188,14 @@ def _plant(
             rng = random.Random(f"{args.seed}/{name}/{kind}")
             found = rng.sample(found, min(len(found), args.count))
         planted += found
+    alone = [fault for fault in planted if not can_merge(kernel.source, fault)]
     with ThreadPoolExecutor(args.jobs) as pool:
-        ahead = [pool.submit(_compile, kernel.kind, fault.source) for fault in planted]
-        for fault, compiled in zip(planted, ahead, strict=True):
-            compiled.result()
-            verdict = judge(fault)
+        for fault in alone:
+            pool.submit(_compile, kernel.kind, fault.source)
+        for verdict in judge_all(judge, planted):
             tally.verdicts.append(verdict)
             if verdict.by == NEEDLESS:
+                fault = verdict.fault
                 console.print(f"NEEDLESS {name}, line {fault.line}: {fault.what}", style="red", markup=False)
     counts = collections.Counter(v.by for v in tally.verdicts[before:])
     told = ", ".join(f"{count} {by}" for by, count in counts.items())

@@ -22,6 +22,7 @@ from uir_tvm.target.device_kernel import DeviceKernel
 from tests.corpus.by_hand import FOLDER
 from tests.schedules import test_attention
 from tests.target.ascend import kernels as ascend
+from tests.target.bang import golden_graphs
 from tests.target.bang import kernels as bang
 from tests.target.cuda.test_async import OWN, OWN_ROWS, SHARED, staged
 
@@ -170,22 +171,6 @@ _FIVE_STAGES = """
   }
 """
 
-#: A sum over two or four cores, and its way back to them.
-_SETS = """
-  x = iPointer(dram, fp32, 2048, in)
-  y = iPointer(dram, fp32, 2048, out)
-  t = iPointer(reg, fp32, 256)
-  q = iPointer(reg, fp32, 256)
-  s = iPointer(reg, fp32, 8)
-  up = iPointer(sram, fp32, 32)
-  down = iPointer(sram, fp32, 16)
-  move.dram.reg.fp32 t[0; (8,32); (32,1)], x[256*pid; (8,32); (32,1)]
-  reduce.add.row.group.fp32 s[0; (8,1); (1,1)], t[0; (8,32); (32,1)] [buffer=up[{up}; {all}; (8,1)], {of}]
-  broadcast.row.group.fp32 q[0; (8,32); (32,1)], s[0; (8,1); (1,1)] [buffer=down[{down}; (8,1); (1,1)], {of}]
-  binary.sub.fp32 t[0; (8,32); (32,1)], t[0; (8,32); (32,1)], q[0; (8,32); (32,1)]
-  move.reg.dram.fp32 y[256*pid; (8,32); (32,1)], t[0; (8,32); (32,1)]
-"""
-
 #: Graphs by hand in which the cores of a cluster read what the others left in SRAM.
 _OF_CLUSTERS = ("neighbours_sram", "bias_from_leader", "grouped_softmax_one_buffer")
 
@@ -200,9 +185,9 @@ def bang_graphs() -> Iterator[tuple[str, IGraph, tuple[str, ...]]]:
     yield "three stages of clusters", bang.parse(_STREAM_OF_CLUSTERS, 2, 4), _PIPELINED
     yield "five stages of clusters", bang.parse(_FIVE_STAGES, 2, 4), _PIPELINED
     yield "padded sum of a core", bang.parse(_PADDED), bang.PASSES
-    for size, up, down in ((2, "16*((pid % 4) / 2)", "8*((pid % 4) / 2)"), (4, "0", "0")):
-        text = _SETS.format(size=size, up=up, down=down, all=f"({size},8)", of=f"group_size={size}")
-        yield f"sets of {size} cores", bang.parse(text, 2, 4), bang.PASSES
+    for name in ("sets of 2 cores", "sets of 4 cores"):
+        groups, units, text = golden_graphs.GRAPHS[name]
+        yield name, bang.parse(text, groups, units), bang.PASSES
     for name in _OF_CLUSTERS:
         graph = parse_igraph((FOLDER / f"{name}.igraph").read_text())
         yield f"{name} of clusters", graph.replace(hardware=bang.DEVICE), bang.PASSES

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Iterator, Sequence
 
 import attrs
 
-from .judge_text import Judge, Verdict
+from .judge_text import NEEDLESS, UNCOMPILED, Judge, Verdict
 from .text_faults import TextFault
 
 _VARIABLE = "UIR_TEST_FAULT"
@@ -29,6 +30,21 @@ static inline int planted_fault() {{
 """
 
 
+#: A call, maybe under a condition, that declares nothing and launches nothing.
+_CALL = re.compile(r"(?:if \([^{]*\) )?[\w:]+(?:<[^()]*>)?\(.*\);")
+
+
+def can_merge(source: str, fault: TextFault) -> bool:
+    """Whether a fault changes nothing but calls in lines of their own."""
+    lines, changed = source.split("\n"), fault.source.split("\n")
+    if len(lines) != len(changed):
+        return False
+    both = [(_statement(a), _statement(b)) for a, b in zip(lines, changed, strict=True) if a != b]
+    return all(
+        _CALL.fullmatch(a) and "<<<" not in a and (b in ("", ";") or _CALL.fullmatch(b)) for a, b in both
+    )
+
+
 def merged(source: str, faults: Sequence[TextFault]) -> str:
     """The text with all faults, each behind its number.
 
@@ -37,14 +53,13 @@ def merged(source: str, faults: Sequence[TextFault]) -> str:
     source : str
         The right text.
     faults : sequence of TextFault
-        Changes of whole statements, in lines that stay as many.
+        Such as `can_merge` lets through.
     """
     lines = source.split("\n")
     changes: list[list[tuple[int, str]]] = [[] for _ in lines]
     for number, fault in enumerate(faults):
         for at, (right, changed) in enumerate(zip(lines, fault.source.split("\n"), strict=True)):
             if right != changed:
-                assert _statement(right).endswith(";"), f"no statement: {right}"
                 changes[at].append((number, _statement(changed)))
     for at, planted in enumerate(changes):
         if planted:
@@ -68,17 +83,26 @@ def planting(number: int) -> Iterator[None]:
 
 
 def judge_all(judge: Judge, faults: Sequence[TextFault]) -> Iterator[Verdict]:
-    """What becomes of each fault.
+    """What becomes of each fault, in their order.
 
     Raises
     ------
     AssertionError
         The merged text without any of them is not judged as right.
     """
-    text = merged(judge.kernel.source, faults)
+    together = [fault for fault in faults if can_merge(judge.kernel.source, fault)]
+    text = merged(judge.kernel.source, together)
     nothing = judge(TextFault("none", 0, "nothing", text, True))
-    assert nothing.by == "NEEDLESS", nothing
-    for number, fault in enumerate(faults):
-        with planting(number):
+    if nothing.by == UNCOMPILED:
+        # one of the faults is none that compiles
+        together = []
+    else:
+        assert nothing.by == NEEDLESS, nothing
+    numbers = {id(fault): number for number, fault in enumerate(together)}
+    for fault in faults:
+        if id(fault) not in numbers:
+            yield judge(fault)
+            continue
+        with planting(numbers[id(fault)]):
             verdict = judge(attrs.evolve(fault, source=text))
         yield attrs.evolve(verdict, fault=fault)
