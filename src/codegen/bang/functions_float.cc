@@ -23,7 +23,7 @@ constexpr double kEighthShifter = 49152;
 Value Device(Program& p, const char* api, Value x) { return p.Plain(api, "fp32", {x}); }
 
 // 1 / (1 + 2^-(x log2 e)); the error of the power is that of x's rounding, so beyond -4 that of the result is
-// (|x| + 4) 2^-24, and where the result is about 1 two ULP
+// (1.25 |x| + 6) 2^-24, and where the result is about 1 two ULP
 Value Sigmoid(Program& p, Value x, double) {
   return Device(p, "recip", p.Adds(Device(p, "pow2", p.Muls(x, -kInverseLn2)), 1));
 }

@@ -84,7 +84,7 @@ class Program : public tiles::Program {
 
 /*!
  * \brief e^x by a power of two that has few bits, and a short series for the rest: error within 3 ULP.
- * In narrow programs 2^(x log2 e): relative error up to (|x| + 2) 2^-24.
+ * In narrow programs 2^(x log2 e): relative error up to (1.25 |x| + 2) 2^-24.
  */
 Value Exp(Program& p, Value x);
 /*!
