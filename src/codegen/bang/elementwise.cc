@@ -32,6 +32,13 @@ bool OfHalf(const std::string& name) {
   return names.count(name) > 0;
 }
 
+/*! \brief Functions that IEEE 754 rounds once: a program may not join two of them to one. */
+bool IsArithmetic(const std::string& name) {
+  static const std::set<std::string> names = {"adds", "subs", "rsubs", "muls", "divs",
+                                              "neg",  "add",  "sub",   "mul",  "div"};
+  return names.count(name) > 0;
+}
+
 [[noreturn]] void RefuseDtype(const Emitter& e, const std::string& what, const std::string& dtype) {
   e.Refuse("A core of an MLU cannot compute " + what + " of " + dtype + ".", "", "", "run this operator on the host");
 }
@@ -62,6 +69,7 @@ Value FloatOf(Program& p, const std::string& name, const std::string& dtype, Val
   Value a = direct ? x : p.Float(x), b = direct || unary ? y : p.Float(y);
   double held = RoundFloat(dtype, param);
   Value made = unary ? UnaryOf(p, name, a, held) : BinaryOf(p, name, a, b);
+  if (IsArithmetic(name)) p.Given(made);
   if (name == "isnan" || name == "isinf" || name == "isfinite") return p.Stored(made, "bool");
   return direct ? made : p.Stored(made, dtype);
 }

@@ -6,6 +6,9 @@
  * A fused function takes the time of one operation.  Whether it rounds between its two depends on the architecture, so
  * nothing may be fused that needs either: additions of a number to a sum with a number stay apart, since they are how
  * programs round to whole numbers.
+ *
+ * Numbers fold where a function's own formula has one of them.  Two operations of the model are two roundings, and may
+ * overflow between: they stay two.
  */
 #include <cmath>
 #include <cstdlib>
@@ -41,8 +44,8 @@ struct Affine {
 
 class Fuser {
  public:
-  Fuser(std::vector<Step>* steps, int result, const std::set<int>& apart)
-      : steps_(*steps), result_(result), apart_(apart), uses_(steps->size(), 0), same_(steps->size()) {
+  Fuser(std::vector<Step>* steps, int result, const std::set<int>& apart, const std::set<int>& given)
+      : steps_(*steps), result_(result), apart_(apart), given_(given), uses_(steps->size(), 0), same_(steps->size()) {
     for (size_t k = 0; k < same_.size(); ++k) same_[k] = static_cast<int>(k);
     Count();
   }
@@ -77,6 +80,9 @@ class Fuser {
   /*! \brief Whether a step may be drawn into the one that uses it. */
   bool Drawn(int id, const char* api) const { return uses_[id] == 1 && Is(id, api); }
 
+  /*! \brief Whether the numbers of two steps may become one. */
+  bool MayFold(int a, int b) const { return !given_.count(a) || !given_.count(b); }
+
   bool AffineOf(int id, Affine* made) const {
     const Step& step = steps_[id];
     if (Is(id, "mul_scalar")) {
@@ -96,7 +102,8 @@ class Fuser {
       for (int side : {0, 1}) {
         int scaled = steps_[k].args[side], other = steps_[k].args[1 - side];
         Affine affine;
-        if (scaled == other || !Drawn(scaled, "mul_scalar") || uses_[other] != 1 || !AffineOf(other, &affine)) continue;
+        if (scaled == other || !MayFold(scaled, other)) continue;
+        if (!Drawn(scaled, "mul_scalar") || uses_[other] != 1 || !AffineOf(other, &affine)) continue;
         double scale = NumberOf(steps_[scaled].literal);
         if (!Normal(affine.scale * scale) || std::fabs(affine.addend) > kMostAddend) continue;
         int source = steps_[other].args[0];
@@ -111,10 +118,11 @@ class Fuser {
       Step& product = steps_[steps_[k].args[0]];
       for (int& arg : product.args) {
         double scale = NumberOf(steps_[k].literal);
-        if (product.args[0] == product.args[1] || !Drawn(arg, "mul_scalar")) continue;
+        if (product.args[0] == product.args[1] || !Drawn(arg, "mul_scalar") || !MayFold(k, arg)) continue;
         scale *= NumberOf(steps_[arg].literal);
         if (!Normal(scale)) continue;
         steps_[k].literal = LiteralOf(scale);
+        given_.erase(k);
         uses_[arg] = 0;
         arg = steps_[arg].args[0];
         return;
@@ -132,7 +140,7 @@ class Fuser {
       return;
     }
     int source = steps_[k].args[0];
-    if (uses_[source] != 1 || !AffineOf(source, &inner)) return;
+    if (uses_[source] != 1 || !MayFold(k, source) || !AffineOf(source, &inner)) return;
     // a sum of a product becomes a function of its own
     if (adds && inner.addend == 0) return;
     if (std::fabs(inner.addend) > kMostAddend || std::fabs(outer.addend) > kMostAddend) return;
@@ -141,6 +149,7 @@ class Fuser {
 
   void Put(int k, int source, const Affine& affine) {
     if (!Normal(affine.scale)) return;
+    given_.erase(k);
     if (affine.scale == 1 && affine.addend == 0) {
       same_[k] = source;
       uses_[source] += uses_[k] - 1;
@@ -237,6 +246,8 @@ class Fuser {
   std::vector<Step>& steps_;
   int result_;
   const std::set<int>& apart_;
+  /*! \brief Operations of the model that are still as it has them. */
+  std::set<int> given_;
   std::vector<int> uses_;
   /*! \brief The step that a step is the same as. */
   std::vector<int> same_;
@@ -244,7 +255,9 @@ class Fuser {
 
 }  // namespace
 
-Value Program::Fuse(Value result, const std::set<int>& apart) { return {Fuser(&steps_, result.id, apart).Run()}; }
+Value Program::Fuse(Value result, const std::set<int>& apart) {
+  return {Fuser(&steps_, result.id, apart, given_).Run()};
+}
 
 }  // namespace bang
 }  // namespace codegen

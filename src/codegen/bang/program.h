@@ -48,6 +48,9 @@ class Program : public tiles::Program {
   bool IsColumn(Value x) const { return steps_[x.id].column; }
   bool narrow() const { return narrow_; }
 
+  /*! \brief Notes that a value is what an operation of the model gives, whose rounding is the model's own. */
+  void Given(Value x) { given_.insert(x.id); }
+
   /*! \brief The number that a value is multiplied by, and what it is a multiple of in its place; 1 for others. */
   double Unscaled(Value* x) const;
 
@@ -77,6 +80,8 @@ class Program : public tiles::Program {
   /*! \brief All bits of a word of `bytes` where the truth is 1, none where it is 0. */
   Value Mask(Value truth, int64_t bytes);
 
+  /*! \brief Steps that are operations of the model. */
+  std::set<int> given_;
   std::string arch_;
   bool narrow_;
   std::map<std::pair<int, int64_t>, Value> masks_;
