@@ -8,6 +8,7 @@
 #include "../pipes/plan.h"
 #include "../printer.h"
 #include "../tiles/print_tree.h"
+#include "../words.h"
 #include "api.h"
 #include "chain.h"
 #include "emitter.h"
@@ -206,17 +207,25 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   kernel.nram = plan.total();
   kernel.wram = e.weights_total();
   kernel.sram = plan.shared_total();
-  Printer out;
+  Printer out, inner(1);
+  if (shares) {
+    PrintGuarded(planned.body, SyncLine, &inner);
+  } else {
+    tiles::PrintTree(planned.body, SyncLine, &inner);
+  }
+  const std::string text = inner.Text();
   out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
   if (cluster && !shares) out.Line("if (__is_mpu()) return;");
   std::string first = "__is_mpu() ? taskIdY * " + std::to_string(kernel.units) + " : ";
-  out.Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + (walker.memory_core() ? first : "") + "taskId;");
-  for (const Pointer& pointer : e.pointers()) out.Line(Declaration(pointer));
-  if (shares) {
-    PrintGuarded(planned.body, SyncLine, &out);
-  } else {
-    tiles::PrintTree(planned.body, SyncLine, &out);
+  const std::string pid = e.Text(Affine::Var("pid"));
+  if (Mentions(text, pid)) {
+    out.Line("const int32_t " + pid + " = " + (walker.memory_core() ? first : "") + "taskId;");
   }
+  for (const Pointer& pointer : e.pointers()) {
+    if (Mentions(text, pointer.name)) out.Line(Declaration(pointer));
+  }
+  out.Blank();
+  out.Append(inner);
   out.Close();
   kernel.text = out.Text();
   Notes(e, planned, &kernel);

@@ -4,13 +4,13 @@
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
-#include <cctype>
 #include <iterator>
 #include <memory>
 #include <sstream>
 #include <utility>
 
 #include "../error.h"
+#include "../words.h"
 #include "async.h"
 #include "functions.h"
 #include "helpers.h"
@@ -183,16 +183,6 @@ std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& 
   }
   return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n    " + kernel.name +
          "(" + Join(params, ", ") + ")";
-}
-
-/*! \brief Whether a text holds a word. */
-bool Mentions(const std::string& text, const std::string& name) {
-  auto part = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
-  for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1)) {
-    size_t end = at + name.size();
-    if ((at == 0 || !part(text[at - 1])) && (end == text.size() || !part(text[end]))) return true;
-  }
-  return false;
 }
 
 /*! \brief The definitions whose names the body, or a definition that is kept, speaks of. */
