@@ -14,10 +14,12 @@ import pytest
 from uir_tvm.errors import CodegenError, UirError
 from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
+from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.bang.lower import lower
 
 from ...corpus import recipes
+from .golden_graphs import GRAPHS
 from .kernels import DEVICE, PASSES, check, parse, printed
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -28,6 +30,7 @@ GOLDENS = {
     "layer norm 2x13x37 37 37": "rows that are no whole vectors, in a loop",
     "transpose 3x33x65": "a tile turned in NRAM, with a tail",
     "embedding 50x33 3x7 7x33": "rows chosen by an index",
+    "row sum 33x77": "a reduction into what is stored",
 }
 #: Graphs by hand -> groups, units, passes, pointers and body.
 BY_HAND = {
@@ -109,6 +112,19 @@ def test_goldens(case: str) -> None:
     _golden(case, printed(graph, PASSES).source)
     # vector functions are within some ULP, and sums in another order than the interpreter's
     check(graph, recipes.example(case).inputs, PASSES, rtol=2e-5)
+
+
+@pytest.mark.parametrize("case", GRAPHS)
+def test_goldens_of_graphs(case: str) -> None:
+    """As above; without functions but sums, so that all else is computed to the bit."""
+    groups, units, text = GRAPHS[case]
+    graph = parse(text, groups, units)
+    rng = np.random.default_rng(1)
+    takes = [p for p in graph.params if p.role == "in"]
+    inputs = [rng.standard_normal(int(p.size)).astype(numpy_of(str(p.dtype))) for p in takes]
+    sums = any(iop.op in ("reduce", "contract") for iop, _ in graph.walk())
+    kernel = check(graph, inputs, PASSES, rtol=1e-5 if sums else 0.0)
+    _golden(case, kernel.source)
 
 
 @pytest.mark.parametrize("case", BY_HAND)
