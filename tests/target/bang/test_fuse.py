@@ -45,7 +45,7 @@ def _inputs() -> np.ndarray:
     ],
 )
 def test_numbers_of_the_model_stay_apart(steps: tuple[str, ...]) -> None:
-    """Sums that cancel, products that overflow: every bit is the interpreter's (a fused function rounds twice)."""
+    """Sums that cancel, products that overflow: every bit is the interpreter's (fused, it rounds twice)."""
     check(parse(_chain(*steps)), [_inputs()])
 
 
