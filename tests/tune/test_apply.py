@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import pathlib
 
 import numpy as np
@@ -21,9 +22,12 @@ KINDS = {"uir-cpu": "cpu", "uir-cuda": "cuda", "uir-ascend": "ascend", "uir-bang
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+def cache(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> pathlib.Path:
     """A machine that has compared nothing yet."""
     monkeypatch.setenv("UIR_CACHE_DIR", str(tmp_path / "cache"))
+    caplog.set_level(logging.WARNING)  # the command line changes levels
     return tmp_path / "cache"
 
 

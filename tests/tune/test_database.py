@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import pathlib
 
 import pytest
@@ -64,6 +65,7 @@ def test_what_changed_since_is_not_used(
     database: ScheduleDatabase, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Records of another TVM stay, and one line says so."""
+    caplog.set_level(logging.WARNING)  # the command line changes levels
     old = folder_of(database)
     key = json.loads((old / KEY_FILE).read_text())
     key["versions"]["apache-tvm"] = "0.1"

@@ -194,7 +194,7 @@ void CheckGlobal(const void* address, uint32_t bytes, bool write, bool atomic, u
 
 }  // namespace
 
-void CheckTileRead(size_t offset, uint32_t bytes, uint64_t site) {
+void CheckEngineRead(size_t offset, uint32_t bytes, uint64_t site) {
   CheckPool(reinterpret_cast<uintptr_t>(uir_simt_pool) + offset, bytes, false, false, site);
 }
 

@@ -70,7 +70,7 @@ uint32_t FencesOf(const Lane& lane) { return lane.fences + lane.init_fences; }
 
 /*! \brief The engine arrives at a barrier object: its initialisation must have happened before, and be fenced. */
 void CheckVisible(uint64_t* bar, const Mbarrier& state, uint64_t site) {
-  CheckAccess(bar, 8, false, false, site);
+  CheckEngineRead(PoolOffset(bar), 8, site);
   if (FencesOf(machine.block->lanes[state.made_by]) != state.made_after) return;
   engine::Finding finding =
       FindingAt("proxy",

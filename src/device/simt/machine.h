@@ -198,8 +198,11 @@ void ReportStuck(Block* block);
 /*! \brief Check an access of the running lane, and note it (access.cc).  */
 void CheckAccess(const void* address, uint32_t bytes, bool write, bool atomic, uint64_t site);
 
-/*! \brief The same of bytes that a product of four warps reads: bounds, races and what was written. */
-void CheckTileRead(size_t offset, uint32_t bytes, uint64_t site);
+/*!
+ * \brief The same of bytes that an engine reads for a lane (a product of four warps, a bulk copy's barrier object):
+ * bounds, races and what was written; no access of the lane is noted.
+ */
+void CheckEngineRead(size_t offset, uint32_t bytes, uint64_t site);
 
 /*! \brief Finish asynchronous copies; those of lanes (`generic`) write as plain stores do (async.cc). */
 void CompleteCopies(const std::vector<AsyncCopy>& copies, uint32_t thread, bool generic);

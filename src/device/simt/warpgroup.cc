@@ -201,7 +201,7 @@ void BeginReads(Product* product, uint64_t site) {
   Block& block = *machine.block;
   std::sort(product->chunks.begin(), product->chunks.end());
   for (size_t at : product->chunks) {
-    CheckTileRead(at, kChunk, site);
+    CheckEngineRead(at, kChunk, site);
     ChunkState& state = block.chunks[at / kChunk];
     ++state.readers;
     if (state.writer == 0) continue;
