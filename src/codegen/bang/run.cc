@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file run.cc
- * \brief Printing elementwise programs: how tiles lie, chunks, places of what steps make.
+ * \brief Printing elementwise programs: how tiles lie, chunks, the text of a step.
  */
 #include "run.h"
 
@@ -10,6 +10,7 @@
 
 #include "api.h"
 #include "copy.h"
+#include "placed.h"
 
 namespace uir {
 namespace codegen {
@@ -22,140 +23,10 @@ constexpr int64_t kMostWork = 192 * 1024;
 constexpr int64_t kChunkUnit = 128;
 /*! \brief Bytes per element of every work buffer. */
 constexpr int64_t kSlotBytes = 4;
-/*! \brief Elements of a constant that functions repeat. */
-constexpr int64_t kSegment = 64;
 /*! \brief Rows of a tile that columns go with. */
 constexpr int64_t kMostRows = 4096;
 
 int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
-/*! \brief Whether a function has a form that repeats its second operand. */
-bool Cycles(const Step& step) {
-  static const std::set<std::string> names = {"add", "sub", "mul", "nan_maximum", "nan_minimum"};
-  return step.form == Step::Form::kPlain && !step.column && step.per == 1 && step.pack == 1 && names.count(step.api);
-}
-
-bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
-
-/*! \brief A program's steps that are needed, and the slot of each: a part of the work buffer, -1 for the target. */
-class Placed {
- public:
-  /*! \param cycles Whether all counts are multiples of `kSegment`: constants may be that short and repeat. */
-  Placed(const tiles::Program& program, Value result, bool cycles = false)
-      : steps_(program.steps()), result_(Root(result.id)) {
-    int count = static_cast<int>(steps_.size());
-    std::vector<int> last(count, -1);
-    used_.assign(count, false);
-    used_[result_] = true;
-    for (int k = count; k-- > 0;) {
-      if (!used_[k]) continue;
-      for (int arg : steps_[k].args) used_[arg] = used_[Root(arg)] = true;
-    }
-    for (int k = 0; k < count; ++k) {
-      if (!used_[k] || !Computes(steps_[k])) continue;
-      for (int arg : steps_[k].args) last[Root(arg)] = k;
-    }
-    slot_.assign(count, -1);
-    for (int k = 0; k < count; ++k) {
-      if (used_[k] && Computes(steps_[k]) && steps_[k].column) slot_[k] = columns_++;
-    }
-    std::vector<int> free;
-    auto own = [&] {
-      if (free.empty()) return slots_++;
-      int taken = free.back();
-      free.pop_back();
-      return taken;
-    };
-    short_.assign(count, false);
-    if (cycles) FindShort();
-    for (int k = 0; k < count; ++k) {
-      if (short_[k]) slot_[k] = segments_++;
-    }
-    // constants are filled once and keep their slots
-    for (int k = 0; k < count; ++k) {
-      if (used_[k] && !short_[k] && steps_[k].form == Step::Form::kFill && k != result_) slot_[k] = own();
-    }
-    for (int k = 0; k < count; ++k) {
-      const Step& step = steps_[k];
-      if (!used_[k] || !Computes(step) || step.form == Step::Form::kFill || step.column) continue;
-      std::set<int> dying;
-      for (int arg : step.args) {
-        int root = Root(arg);
-        if (steps_[root].column) continue;
-        if (last[root] == k && slot_[root] >= 0 && steps_[root].form != Step::Form::kFill) dying.insert(slot_[root]);
-      }
-      // a conversion may change the width: it gets a slot of its own; of a fused function's operands the first alone
-      // may be the target
-      bool in_place = step.form != Step::Form::kCast;
-      if (step.api == "fusion" && in_place && !dying.empty()) {
-        int first = Root(step.args[0]), others = 0;
-        for (size_t a = 1; a < step.args.size(); ++a) others += Root(step.args[a]) == first;
-        std::set<int> taken;
-        if (others == 0 && last[first] == k && dying.count(slot_[first])) taken.insert(slot_[first]);
-        free.insert(free.end(), taken.begin(), taken.end());
-        if (k != result_) slot_[k] = own();
-        for (int slot : dying) {
-          if (!taken.count(slot)) free.push_back(slot);
-        }
-        // what was free for the target and is not its own stays free
-        continue;
-      }
-      if (in_place) free.insert(free.end(), dying.begin(), dying.end());
-      if (k != result_) slot_[k] = own();
-      if (!in_place) free.insert(free.end(), dying.begin(), dying.end());
-    }
-  }
-
-  const std::vector<Step>& steps() const { return steps_; }
-  bool used(int id) const { return used_[id]; }
-  int slot(int id) const { return slot_[id]; }
-  int slots() const { return slots_; }
-  /*! \brief Whether a constant is a segment that functions repeat, and how many there are. */
-  bool IsShort(int id) const { return short_[id]; }
-  int segments() const { return segments_; }
-  /*! \brief Columns that are computed. */
-  int columns() const { return columns_; }
-  /*! \brief Whether an operand in use is a column. */
-  bool HasColumns() const {
-    for (size_t k = 0; k < steps_.size(); ++k) {
-      if (used_[k] && steps_[k].column) return true;
-    }
-    return false;
-  }
-  /*! \brief Whether the result is an operand itself. */
-  bool Operand() const { return steps_[result_].form == Step::Form::kInput; }
-  int Root(int id) const {
-    while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
-    return id;
-  }
-
- private:
-  /*! \brief Constants of fp32 that are second operands of functions that repeat them, and nothing else. */
-  void FindShort() {
-    for (size_t k = 0; k < steps_.size(); ++k) {
-      const Step& step = steps_[k];
-      short_[k] = used_[k] && static_cast<int>(k) != result_ && step.form == Step::Form::kFill && step.per == 1 &&
-                  step.api == "Duplicate" && (step.dtype == "fp32" || step.dtype == "fp16");
-    }
-    for (size_t k = 0; k < steps_.size(); ++k) {
-      const Step& step = steps_[k];
-      if (!used_[k]) continue;
-      for (size_t a = 0; a < step.args.size(); ++a) {
-        bool repeats = a == 1 && Cycles(step) && step.args[0] != step.args[1] &&
-                       steps_[Root(step.args[0])].form != Step::Form::kFill;
-        if (!repeats) short_[step.args[a]] = false;
-      }
-    }
-  }
-
-  std::vector<Step> steps_;
-  int result_;
-  std::vector<bool> used_, short_;
-  int segments_ = 0;
-  std::vector<int> slot_;
-  int slots_ = 0;
-  int columns_ = 0;
-};
 
 std::string Sum(const std::string& a, const std::string& b) {
   if (a.empty() || a == "0") return b;

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file placed.cc
+ * \brief Slots of a work buffer by when their values are last read.
+ */
+#include "placed.h"
+
+#include <string>
+
+namespace uir {
+namespace codegen {
+namespace bang {
+namespace {
+
+/*! \brief Whether a function has a form that repeats its second operand. */
+bool Cycles(const Step& step) {
+  static const std::set<std::string> names = {"add", "sub", "mul", "nan_maximum", "nan_minimum"};
+  return step.form == Step::Form::kPlain && !step.column && step.per == 1 && step.pack == 1 && names.count(step.api);
+}
+
+}  // namespace
+
+bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
+
+Placed::Placed(const tiles::Program& program, Value result, bool cycles)
+    : steps_(program.steps()), result_(Root(result.id)) {
+  int count = static_cast<int>(steps_.size());
+  used_.assign(count, false);
+  short_.assign(count, false);
+  last_.assign(count, -1);
+  slot_.assign(count, -1);
+  FindUsed();
+  if (cycles) FindShort();
+  for (int k = 0; k < count; ++k) {
+    if (used_[k] && Computes(steps_[k]) && steps_[k].column) slot_[k] = columns_++;
+    if (short_[k]) slot_[k] = segments_++;
+  }
+  // constants are filled once and keep their slots
+  for (int k = 0; k < count; ++k) {
+    if (used_[k] && !short_[k] && IsConstant(k) && !steps_[k].column && k != result_) slot_[k] = Own();
+  }
+  for (int k = 0; k < count; ++k) {
+    if (used_[k] && Computes(steps_[k]) && !IsConstant(k) && !steps_[k].column) PlaceStep(k);
+  }
+}
+
+bool Placed::HasColumns() const {
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    if (used_[k] && steps_[k].column) return true;
+  }
+  return false;
+}
+
+int Placed::Root(int id) const {
+  while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
+  return id;
+}
+
+void Placed::FindUsed() {
+  int count = static_cast<int>(steps_.size());
+  used_[result_] = true;
+  for (int k = count; k-- > 0;) {
+    if (!used_[k]) continue;
+    for (int arg : steps_[k].args) used_[arg] = used_[Root(arg)] = true;
+  }
+  for (int k = 0; k < count; ++k) {
+    if (!used_[k] || !Computes(steps_[k])) continue;
+    for (int arg : steps_[k].args) last_[Root(arg)] = k;
+  }
+}
+
+void Placed::FindShort() {
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    const Step& step = steps_[k];
+    short_[k] = used_[k] && static_cast<int>(k) != result_ && step.form == Step::Form::kFill && step.per == 1 &&
+                step.api == "Duplicate" && (step.dtype == "fp32" || step.dtype == "fp16");
+  }
+  for (size_t k = 0; k < steps_.size(); ++k) {
+    const Step& step = steps_[k];
+    if (!used_[k]) continue;
+    for (size_t a = 0; a < step.args.size(); ++a) {
+      bool repeats = a == 1 && Cycles(step) && step.args[0] != step.args[1] && !IsConstant(Root(step.args[0]));
+      if (!repeats) short_[step.args[a]] = false;
+    }
+  }
+}
+
+void Placed::PlaceStep(int id) {
+  const Step& step = steps_[id];
+  std::set<int> dying;
+  for (int arg : step.args) {
+    int root = Root(arg);
+    if (steps_[root].column || IsConstant(root)) continue;
+    if (last_[root] == id && slot_[root] >= 0) dying.insert(slot_[root]);
+  }
+  // a conversion may change the width: it gets a slot of its own
+  bool in_place = step.form != Step::Form::kCast;
+  if (step.api == "fusion" && in_place && !dying.empty()) {
+    PlaceFused(id, dying);
+    return;
+  }
+  if (in_place) Free(dying);
+  if (id != result_) slot_[id] = Own();
+  if (!in_place) Free(dying);
+}
+
+void Placed::PlaceFused(int id, const std::set<int>& dying) {
+  const Step& step = steps_[id];
+  int first = Root(step.args[0]);
+  bool again = false;
+  for (size_t a = 1; a < step.args.size(); ++a) again = again || Root(step.args[a]) == first;
+  std::set<int> given, kept = dying;
+  if (!again && last_[first] == id && kept.erase(slot_[first]) > 0) given.insert(slot_[first]);
+  Free(given);
+  if (id != result_) slot_[id] = Own();
+  Free(kept);
+}
+
+int Placed::Own() {
+  if (free_.empty()) return slots_++;
+  int taken = free_.back();
+  free_.pop_back();
+  return taken;
+}
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+/*!
+ * \file placed.h
+ * \brief Where in work buffers the steps of an elementwise program leave what they make.
+ */
+#ifndef UIR_CODEGEN_BANG_PLACED_H_
+#define UIR_CODEGEN_BANG_PLACED_H_
+
+#include <set>
+#include <vector>
+
+#include "program.h"
+
+namespace uir {
+namespace codegen {
+namespace bang {
+
+/*! \brief Elements of a constant that functions repeat. */
+constexpr int64_t kSegment = 64;
+
+/*! \brief Whether a step is an instruction: no operand, and no other view of one. */
+bool Computes(const Step& step);
+
+/*!
+ * \brief A program's steps that are needed, and the slot of each: a part of the work buffer, -1 for the target.
+ *
+ * A slot is free again after the last step that reads it, for the step itself where the function works in place.
+ */
+class Placed {
+ public:
+  /*! \param cycles Whether all counts are multiples of `kSegment`: constants may be that short and repeat. */
+  Placed(const tiles::Program& program, Value result, bool cycles = false);
+
+  const std::vector<Step>& steps() const { return steps_; }
+  bool used(int id) const { return used_[id]; }
+  int slot(int id) const { return slot_[id]; }
+  int slots() const { return slots_; }
+  /*! \brief Whether a constant is a segment that functions repeat, and how many there are. */
+  bool IsShort(int id) const { return short_[id]; }
+  int segments() const { return segments_; }
+  /*! \brief Columns that are computed. */
+  int columns() const { return columns_; }
+  /*! \brief Whether an operand in use is a column. */
+  bool HasColumns() const;
+  /*! \brief Whether the result is an operand itself. */
+  bool Operand() const { return steps_[result_].form == Step::Form::kInput; }
+  /*! \brief The step whose bytes a view shows. */
+  int Root(int id) const;
+
+ private:
+  /*! \brief What the result needs, and which step reads each last. */
+  void FindUsed();
+  /*! \brief Constants of floats that are second operands of functions that repeat them, and nothing else. */
+  void FindShort();
+  void PlaceStep(int id);
+  /*! \brief A fused function: of its operands the first alone may be the target. */
+  void PlaceFused(int id, const std::set<int>& dying);
+  int Own();
+  void Free(const std::set<int>& slots) { free_.insert(free_.end(), slots.begin(), slots.end()); }
+  bool IsConstant(int id) const { return steps_[id].form == Step::Form::kFill; }
+
+  std::vector<Step> steps_;
+  int result_;
+  std::vector<bool> used_, short_;
+  std::vector<int> last_, slot_, free_;
+  int segments_ = 0, slots_ = 0, columns_ = 0;
+};
+
+}  // namespace bang
+}  // namespace codegen
+}  // namespace uir
+
+#endif  // UIR_CODEGEN_BANG_PLACED_H_
