@@ -38,11 +38,7 @@ def database_commands() -> None:
 def _existing(path: pathlib.Path) -> Any:
     from .tune import ScheduleDatabase
 
-    if not path.is_dir():
-        raise DatabaseError(
-            f"There is no database {path}.", need="a folder of measured schedules", remedy="check the path"
-        )
-    return ScheduleDatabase(path)
+    return ScheduleDatabase.existing(path)
 
 
 @database_commands.command("list")

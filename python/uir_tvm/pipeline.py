@@ -68,6 +68,8 @@ class KernelRecord:
     overridden: tuple[str, ...] = ()
     #: By how much its tiles are smaller than the hardware prefers (`_attempts`).
     shrink: int = 1
+    #: Its schedule of a database, which takes the place of a recipe's.
+    measured: tirx.PrimFunc | None = None
     #: Whether a stage lacked room for its tiles.
     crowded: bool = False
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
@@ -131,6 +133,9 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     if _given(func) is not None:
         record.recipe = "given iGraph"
         return func
+    if record.measured is not None:
+        record.recipe = "database"
+        return record.measured
     scheduled = apply_default(func, _with_tiles(context.hardware, record.shrink))
     record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
     return scheduled
@@ -395,14 +400,12 @@ def _through(
 ) -> KernelRecord:
     """One PrimFunc through the stages, with tiles so many times smaller, or scheduled so."""
     hero = str((func.attrs or {}).get("uir.hero", ""))
-    record = KernelRecord(label, hero=hero, products={"prim_func": func}, shrink=shrink)
+    record = KernelRecord(label, hero=hero, products={"prim_func": func}, shrink=shrink, measured=scheduled)
     for stage in STAGES:
         start = time.perf_counter()
         product = _override(stage, record, context)
         try:
-            if product is None and stage is STAGES[0] and scheduled is not None:
-                product, record.recipe = scheduled, "database"
-            elif product is None:
+            if product is None:
                 product = stage.make(record, context)
             elif stage.name in ("igraph", "optimize"):
                 _compare(record, getattr(product, "graph", product), context)

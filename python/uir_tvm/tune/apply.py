@@ -61,13 +61,7 @@ def measured(func: tirx.PrimFunc, target: tvm.target.Target, given: CompileOptio
     """
     if given.database is None:
         return None
-    if not given.database.is_dir():
-        raise DatabaseError(
-            f"There is no database {given.database}.",
-            need="a folder of measured schedules",
-            remedy="check the path",
-        )
-    entry = ScheduleDatabase(given.database).best(func, target)
+    entry = ScheduleDatabase.existing(given.database).best(func, target)
     if entry is None:
         return None
     try:

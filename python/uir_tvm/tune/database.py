@@ -45,6 +45,23 @@ class ScheduleDatabase:
         if self.folder.exists() and not self.folder.is_dir():
             raise DatabaseError(f"{self.folder} is a file.", need="a folder", remedy="name another path")
 
+    @classmethod
+    def existing(cls, folder: str | os.PathLike[str]) -> ScheduleDatabase:
+        """The database of a folder that must be there.
+
+        Raises
+        ------
+        DatabaseError
+            There is no such folder.
+        """
+        if not pathlib.Path(folder).exists():
+            raise DatabaseError(
+                f"There is no database {folder}.",
+                need="a folder of measured schedules",
+                remedy="check the path",
+            )
+        return cls(folder)
+
     def shelves(self) -> list[Shelf]:
         """One for each key, by name.
 

@@ -24,7 +24,9 @@ def read_lines(path: pathlib.Path) -> list[Any]:
     try:
         lines = path.read_bytes().split(b"\n") if path.is_file() else []
     except OSError as error:
-        raise DatabaseError(f"{path} cannot be read.", limit=str(error)) from error
+        raise DatabaseError(
+            f"{path} cannot be read.", limit=str(error), remedy="allow this user to read the database"
+        ) from error
     values = []
     for number, line in enumerate(lines, 1):
         if not line.strip():
@@ -62,7 +64,7 @@ def add_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
             file.flush()
             os.fsync(file.fileno())
     except OSError as error:
-        raise DatabaseError(f"{path} cannot be written.", limit=str(error)) from error
+        raise _unwritten(path, error) from error
 
 
 def _end_last_line(file: BinaryIO) -> None:
@@ -81,6 +83,15 @@ def _end_last_line(file: BinaryIO) -> None:
         file.write(b"\n")
 
 
+def _unwritten(path: pathlib.Path, error: OSError) -> DatabaseError:
+    return DatabaseError(
+        f"{path} cannot be written.",
+        need="a folder that this user may write, with room",
+        limit=str(error),
+        remedy="name another folder",
+    )
+
+
 def write_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
     """Replace a file by values, all or nothing.
 
@@ -95,6 +106,6 @@ def write_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
         add_lines(partial, values)
         partial.replace(path)
     except OSError as error:
-        raise DatabaseError(f"{path} cannot be written.", limit=str(error)) from error
+        raise _unwritten(path, error) from error
     finally:
         partial.unlink(missing_ok=True)

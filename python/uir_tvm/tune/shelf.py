@@ -204,7 +204,12 @@ class Shelf:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise DatabaseError(f"{self.folder} cannot be made.", limit=str(error)) from error
+            raise DatabaseError(
+                f"{self.folder} cannot be made.",
+                need="a folder that this user may write",
+                limit=str(error),
+                remedy="name another folder",
+            ) from error
         if not (self.folder / KEY_FILE).is_file():
             write_lines(self.folder / KEY_FILE, [self.key.to_json()])
 
