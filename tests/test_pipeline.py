@@ -173,23 +173,6 @@ def test_what_no_stage_takes_is_left_to_tvm() -> None:
     assert record.lowered is functions.empty or record.lowered.same_as(functions.empty)
 
 
-@pytest.mark.parametrize("name", ["add", "layer_norm_softmax_1"])
-def test_usual_names_are_file_names(name: str) -> None:
-    assert pipeline.file_stem(name) == name
-
-
-@pytest.mark.parametrize("name", ["a" * 300, "a/b", "../../etc/passwd", ".hidden", "-rf", "ä ö", ""])
-def test_unusual_names_become_legal_file_names(name: str, tmp_path: pathlib.Path) -> None:
-    path = pipeline.write_dump(tmp_path, name, ".source.txt", "text")
-    assert path.parent == tmp_path and path.read_text() == "text"
-    assert re.fullmatch(r"[A-Za-z0-9_.-]+", path.name) and path.name[0] not in ".-"
-
-
-def test_unusual_names_stay_different() -> None:
-    names = ["a" * 300, "a" * 301, "a/b", "a_b", "a b"]
-    assert len({pipeline.file_stem(name) for name in names}) == len(names)
-
-
 def kernel_record(folder: pathlib.Path, options: CompileOptions) -> pipeline.KernelRecord:
     """The tiny model's kernel through the stages."""
     func = tvm.ir.load_json((folder / f"{KERNEL}.tir.json").read_text())

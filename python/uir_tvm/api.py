@@ -16,6 +16,7 @@ import tvm
 from tvm import relax, tirx
 
 from . import pipeline
+from .dump_files import write_dump
 from .errors import FrontendError, ModelFormatError, ShapeError
 from .igraph import IGraph
 from .options import CompileOptions
@@ -102,8 +103,8 @@ def compile(
     graph = None
     if not kernel_graph.calls_kernels(mod):
         if options.dump_dir is not None:
-            pipeline.write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
-            pipeline.write_dump(options.dump_dir, label, ".relax.txt", mod.script())
+            write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
+            write_dump(options.dump_dir, label, ".relax.txt", mod.script())
         graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target, fuse=options.fuse))
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
     text = mod["main"].script()

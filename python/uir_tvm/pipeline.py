@@ -19,10 +19,8 @@ from __future__ import annotations
 
 import contextlib
 import contextvars
-import hashlib
 import logging
 import pathlib
-import re
 import time
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -31,6 +29,7 @@ import attrs
 import tvm
 from tvm import tirx
 
+from .dump_files import file_stem, write_dump
 from .errors import ArtifactError, DatabaseError, ScheduleError, UirError
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
@@ -47,8 +46,6 @@ log = logging.getLogger(__name__)
 TILE, SHRINKS = "tile_bytes", (2, 4, 8)
 #: The remedy that an error names where a kernel's tiles lack room on chip.
 ROOM = "smaller tiles"
-#: Characters of a kernel's name that its files keep: file systems allow 255 with the suffix.
-STEM_LENGTH = 120
 
 
 @attrs.define
@@ -477,31 +474,3 @@ def _dump(stage: Stage, record: KernelRecord, context: Context) -> None:
         product = record.products[stage.name]
         suffix = getattr(product, "suffix", stage.suffix)
         write_dump(context.options.dump_dir, record.name, suffix, stage.dump(product))
-
-
-def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathlib.Path:
-    """Write one dump; returns its path.
-
-    Raises
-    ------
-    ArtifactError
-        The folder cannot be written.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{file_stem(name)}{suffix}"
-        path.write_text(text)
-    except OSError as error:
-        raise ArtifactError(
-            f"The dump folder {folder} cannot be written.", need=str(error), remedy="name another folder"
-        ) from error
-    return path
-
-
-def file_stem(name: str) -> str:
-    """A kernel's name as a file's: legal everywhere, short enough, and different for different names."""
-    legal = re.sub(r"[^A-Za-z0-9_.-]", "_", name)
-    if name and legal == name and len(name) <= STEM_LENGTH and not name.startswith((".", "-")):
-        return name
-    digest = hashlib.sha256(name.encode()).hexdigest()[:8]
-    return f"{legal.lstrip('.-')[:STEM_LENGTH] or 'kernel'}-{digest}"
