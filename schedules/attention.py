@@ -16,6 +16,7 @@ from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_parts
 from uir_tvm.schedule.blocks import dtype_bytes, prim_func
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
 from uir_tvm.schedule.space import groups_at_once
 
@@ -74,7 +75,7 @@ def matches(sch: Schedule) -> bool:
     return looks_like_attention(sch)
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """The function in online form, mapped to units.
 
     Raises

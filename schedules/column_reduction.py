@@ -16,6 +16,7 @@ from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
@@ -37,7 +38,7 @@ def matches(sch: Schedule) -> bool:
     return bool(reduction_blocks(sch))
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """Columns over units, the reduced dimension serial, or shared by the units of a group.
 
     Raises

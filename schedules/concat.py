@@ -13,6 +13,7 @@ from typing import Any
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import leaf_blocks
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedules import elementwise
 
 HERO = "concat"
@@ -24,9 +25,9 @@ def matches(sch: Schedule) -> bool:
     return bool(blocks) and all(b.is_injective and b.is_copy for b in blocks)
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
     """Tile rows and columns; see `uir_tvm.schedules.elementwise`."""
-    elementwise.schedule(sch, hw)
+    elementwise.schedule(sch, hw, decisions)
 
 
 def example() -> Any:

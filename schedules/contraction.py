@@ -12,6 +12,7 @@ from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
 from uir_tvm.schedule.rowwise import reduction_blocks
@@ -28,7 +29,7 @@ def matches(sch: Schedule) -> bool:
     return len(reductions) == 1 and _is_product(reductions[0])
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
     """Output tiles over units, the accumulator in reg, the epilogue on the tile.
 
     Where the units of a group share tiles (`uir_tvm.schedule.shared_product`), both operands are staged in

@@ -16,12 +16,17 @@ from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, uses
+from uir_tvm.schedule.decisions import OWN, Decisions, tile_sizes
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     column_tile,
-    groups_for,
+    decide_groups,
+    decide_rows,
+    decide_units,
+    line_of,
     map_chain,
+    most_elements,
     output_blocks,
     row_loops_of,
     rows_per_tile,
@@ -37,21 +42,28 @@ def matches(sch: Schedule) -> bool:
     return all(b.is_injective for b in leaf_blocks(sch))
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
     """Tile rows and columns (or the flat run), deal tiles to the units."""
     prepare(sch, any_size=space_of(hw).least_tile > 0)
     blocks = leaf_blocks(sch)
     roots = output_blocks(sch)
     root = roots[-1]
     elements = tile_elements(hw, blocks)
-    groups = groups_for(hw, blocks)
+    groups = decide_groups(sch, hw, blocks, decisions)
+    units = decide_units(sch, hw, decisions)
     elements = _enough_tiles(hw, root, elements)
-    if all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1:
-        columns = _flat_tile(hw, blocks, math.prod(root.spatial), min(elements, space_of(hw).flat_tile))
-        nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, split_columns=True)
+    most = most_elements(hw, blocks)
+    flat = all(_is_flat(b) for b in blocks) and len({b.extents for b in roots}) == 1
+    if decisions.fork("flat", (1, 0) if flat and len(root.spatial) > 1 else (int(flat),), int(flat)):
+        total = math.prod(root.spatial)
+        own = _flat_tile(hw, blocks, total, min(elements, space_of(hw).flat_tile))
+        columns = decisions.choose(sch, "tile_columns", tile_sizes(total, own, most, line_of(hw)), own)
+        nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, num_units=units, split_columns=True)
     else:
-        rows, tile = _row_tile(hw, root, elements)
-        nest = map_chain(sch, hw, rows, tile, num_groups=groups, split_columns=True)
+        rows, (r, c) = _row_tile(hw, root, elements)
+        c = decisions.choose(sch, "tile_columns", tile_sizes(root.spatial[-1], c, most, line_of(hw)), c)
+        r = decide_rows(sch, root, rows, r, most // c, decisions)
+        nest = map_chain(sch, hw, rows, (r, c), num_groups=groups, num_units=units, split_columns=True)
     attach_producers(sch, nest)
 
 

@@ -9,6 +9,7 @@ from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import leaf_blocks, loop_extent, root_block
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import inline_producers
 
 HERO = "fallback"
@@ -20,7 +21,7 @@ def matches(sch: Schedule) -> bool:
     return True
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
     """One unit runs the blocks one after the other; a block that is opaque stays as it is."""
     inline_producers(sch)
     for block in leaf_blocks(sch):

@@ -10,6 +10,7 @@ import tvm
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
@@ -29,7 +30,7 @@ def matches(sch: Schedule) -> bool:
     return all(b.is_injective for b in blocks) and any(_has_indirect_load(b) for b in blocks)
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
     """Rows dealt to units, every row whole."""
     prepare(sch)
     blocks = leaf_blocks(sch)

@@ -13,6 +13,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.row_chain import output_blocks
 from uir_tvm.schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
 
@@ -28,9 +29,9 @@ def matches(sch: Schedule) -> bool:
     return any(math.prod(b.spatial) > rows for b in output_blocks(sch))
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """Rows over units; see `uir_tvm.schedule.rowwise`."""
-    return schedule_rows(sch, hw)
+    return schedule_rows(sch, hw, decisions)
 
 
 def example() -> Any:

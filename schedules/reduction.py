@@ -7,6 +7,7 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
 
 HERO = "reduction"
@@ -22,9 +23,9 @@ def matches(sch: Schedule) -> bool:
     )
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> Schedule:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """Rows over units; see `uir_tvm.schedule.rowwise`."""
-    return schedule_rows(sch, hw)
+    return schedule_rows(sch, hw, decisions)
 
 
 def example() -> Any:

@@ -14,6 +14,7 @@ from tvm.s_tir import Schedule
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks
+from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.map_to_units import map_to_units
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import Nest, attach_producers, groups_for, output_blocks
@@ -28,7 +29,7 @@ def matches(sch: Schedule) -> bool:
     return all(b.is_injective for b in blocks) and any(_row_variable(b) is not None for b in blocks)
 
 
-def schedule(sch: Schedule, hw: HardwareModel) -> None:
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:
     """Square tiles over the two contiguous dimensions.
 
     Raises

@@ -235,7 +235,8 @@ class _Builder:
                 remedy="drop the operator: an empty tensor has nothing to compute",
             )
         stages = int(stmt.annotations.get(PIPELINE, 0))
-        loop = TreeLoop(stmt.loop_var, start, extent, LOOP in stmt.annotations or stages > 0, pipeline=stages)
+        serial, ahead = LOOP in stmt.annotations or stages > 0, stages if stages > 1 else 0
+        loop = TreeLoop(stmt.loop_var, start, extent, serial, pipeline=ahead)
         if PARALLEL in stmt.annotations:
             self._open_parallel(loop, stmt, end)
         else:
@@ -243,7 +244,6 @@ class _Builder:
         return loop, end
 
     def _open_parallel(self, loop: TreeLoop, stmt: Any, end: Any) -> None:
-        groups, units = parse_parallel(stmt.annotations[PARALLEL])
         if self.parallel is not None or self.loops:
             self.refuse(
                 f"The parallel loop '{stmt.loop_var.name}' is not the only outermost loop.",
@@ -251,10 +251,12 @@ class _Builder:
                 remedy="map one block to the units and compute the others at its loops",
             )
         size = group_of(stmt.annotations)
+        groups, units = parse_parallel(stmt.annotations[PARALLEL], loop.extent * size)
         if groups * units != loop.extent * size or units % size or end is not None or loop.start != 0:
             self.refuse(
                 f"The parallel loop '{stmt.loop_var.name}' has extent {loop.extent}.",
-                need=f"extent {groups * units // size} from 0, as uir.parallel = '{groups},{units}' says"
+                need=f"extent {groups * units // size} from 0, "
+                f"as uir.parallel = '{stmt.annotations[PARALLEL]}' says"
                 + (f" for sets of {size} units" if size > 1 else ""),
             )
         self.parallel, self.units, self.set_size = loop, (groups, units), size

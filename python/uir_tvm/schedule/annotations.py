@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-#: On the loop over units; value "G,U".
+#: On the loop over units; value "G,U", or the number U alone: as many groups as the loop has units for.
 PARALLEL = "uir.parallel"
 #: On a serial loop of the loop tree.
 LOOP = "uir.loop"
@@ -24,10 +24,10 @@ def parallel_value(groups: int, units: int) -> str:
     return f"{groups},{units}"
 
 
-def parse_parallel(value: object) -> tuple[int, int]:
-    """(groups, units) of a `PARALLEL` value."""
-    groups, units = str(value).split(",")
-    return int(groups), int(units)
+def parse_parallel(value: object, total: int) -> tuple[int, int]:
+    """(groups, units) of a `PARALLEL` value on a loop over ``total`` units."""
+    groups, _, units = str(value).rpartition(",")
+    return int(groups) if groups else total // int(units), int(units)
 
 
 #: On a block: its update is a matrix product over the tile, which becomes one contract iOp.

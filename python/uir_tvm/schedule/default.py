@@ -16,12 +16,16 @@ from tvm_ffi.structural import WalkResult, structural_walk
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import PARALLEL
+from .decisions import OWN, Decisions
 from .hardware_of import model_of_target
 from .overlap import overlap
 from .space import space_of
 from .wide_values import widen_values
 
 log = logging.getLogger(__name__)
+
+#: Iterations in flight, to choose from; 1 loads nothing ahead.
+STAGES = (1, 2, 3)
 
 #: Attribute of a scheduled PrimFunc: the recipe that made it.
 RECIPE = "uir.recipe"
@@ -38,6 +42,36 @@ def is_scheduled(func: tirx.PrimFunc) -> bool:
 
     structural_walk(func.body, (tirx.For, visit), order="pre")
     return found
+
+
+def run_recipe(
+    recipe: ModuleType, func: tirx.PrimFunc, hw: HardwareModel, decisions: Decisions = OWN
+) -> Schedule | None:
+    """The schedule that a recipe makes of a function; None where the function is not of its kind.
+
+    Parameters
+    ----------
+    func : PrimFunc
+        As `begin` gives it.
+
+    Raises
+    ------
+    ScheduleError, tvm.s_tir.schedule.ScheduleError
+        The recipe does not fit.
+    """
+    sch = Schedule(func, debug_mask="none", error_render_level="fast")
+    if not recipe.matches(sch):
+        return None
+    sch = recipe.schedule(sch, hw, decisions) or sch
+    stages = space_of(hw).stages
+    if stages > 1:
+        overlap(sch, decisions.choose(sch, "stages", STAGES, stages))
+    return sch
+
+
+def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
+    """The function that recipes begin from: narrow floats are computed with as the hardware wants it."""
+    return widen_values(func) if space_of(hw).wide_values else func
 
 
 def apply_default(
@@ -75,23 +109,18 @@ def apply_default(
         if isinstance(target, HardwareModel)
         else model_of_target(target if target is not None else tvm.target.Target.current(allow_none=True))
     )
-    if space_of(hw).wide_values:
-        func = widen_values(func)
+    func = begin(func, hw)
     reasons = []
     for recipe in RECIPES if recipes is None else recipes:
-        sch = Schedule(func, debug_mask="none", error_render_level="fast")
         try:
-            if not recipe.matches(sch):
-                continue
-            sch = recipe.schedule(sch, hw) or sch
-            if space_of(hw).stages > 1:
-                overlap(sch, space_of(hw).stages)
+            sch = run_recipe(recipe, func, hw)
         except (ScheduleError, TVMScheduleError) as error:
             reason = str(error).splitlines()[0]
             reasons.append(f"{recipe.HERO}: {reason}")
             log.debug("recipe %s does not fit: %s", recipe.HERO, error)
             continue
-        return sch.mod["main"].with_attr(RECIPE, recipe.HERO)
+        if sch is not None:
+            return sch.mod["main"].with_attr(RECIPE, recipe.HERO)
     raise ScheduleError(
         "No recipe fits this function.",
         where=str(func.attrs.get("global_symbol", "main")) if func.attrs else "main",

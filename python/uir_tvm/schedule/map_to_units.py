@@ -24,6 +24,7 @@ from .blocks import (
     loop_extent,
     reduction_loops,
 )
+from .decisions import Choice, rv_of
 from .hardware_of import check_group, hardware_for
 from .space import groups_at_once, units_of
 from .transaction import primitive
@@ -122,9 +123,10 @@ def map_to_units(
     r, c = _tile_sizes(tile, loop_extent(sch, row), loop_extent(sch, col))
     _refuse_overflow(hw, info, r, -(-c // group_size))
 
-    row_outer, row_inner = sch.split(row, [None, r])
-    whole = c >= loop_extent(sch, col)
-    col_outer, col_inner = (None, col) if whole else sch.split(col, [None, c])
+    row_outer, row_inner = sch.split(row, [None, rv_of(r)])
+    # a sampled tile that is whole now may not be after another decision
+    whole = c >= loop_extent(sch, col) and not isinstance(c, Choice)
+    col_outer, col_inner = (None, col) if whole else sch.split(col, [None, rv_of(c)])
     tiles = [*rows[:-1], row_outer]
     order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
     sch.reorder(*order)
@@ -132,9 +134,13 @@ def map_to_units(
         tiles.append(col_outer)
         col_outer = None
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
-    groups, units = _shrink(loop_extent(sch, numbered) * group_size, groups, units)
-    pid, lid = sch.split(numbered, [groups * units // group_size, None])
-    sch.annotate(pid, PARALLEL, parallel_value(groups, units))
+    sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))
+    if sampled:
+        # where more groups are given than run at once there are as many as tiles fill
+        follow = not isinstance(groups, Choice) and groups > groups_at_once(hw, units)
+        pid, lid = _deal_sampled(sch, numbered, None if follow else groups, units, group_size)
+    else:
+        pid, lid = _deal(sch, numbered, groups, units, group_size)
     if group_size > 1:
         sch.annotate(pid, GROUP, group_size)
         width = loop_extent(sch, col_inner)
@@ -146,6 +152,26 @@ def map_to_units(
     if col_outer is not None:
         sch.annotate(col_outer, LOOP, 1)
     return [pid, lid, col_outer, row_inner, col_inner]
+
+
+def _deal(sch: Schedule, numbered: Any, groups: int, units: int, group_size: int) -> tuple[Any, Any]:
+    """The loops over units and over the tiles of one."""
+    groups, units = _shrink(loop_extent(sch, numbered) * group_size, groups, units)
+    pid, lid = sch.split(numbered, [groups * units // group_size, None])
+    sch.annotate(pid, PARALLEL, parallel_value(groups, units))
+    return pid, lid
+
+
+def _deal_sampled(
+    sch: Schedule, numbered: Any, groups: int | None, units: int, group_size: int
+) -> tuple[Any, Any]:
+    """The same where the number of tiles follows decisions; so does that of groups where it is None."""
+    sets = rv_of(units) if group_size == 1 else units // group_size
+    factors = [None, sets, 1] if groups is None else [rv_of(groups), sets, None]
+    group, member, lid = sch.split(numbered, factors)
+    pid = sch.fuse(group, member)
+    sch.annotate(pid, PARALLEL, rv_of(units) if group_size == 1 else int(units))
+    return pid, lid
 
 
 def _split_roles(
@@ -164,8 +190,8 @@ def _split_roles(
 
 
 def _units(hw: HardwareModel, num_groups: int | None, num_units: int | None) -> tuple[int, int]:
-    units = units_of(hw) if num_units is None else int(num_units)
-    groups = groups_at_once(hw, max(1, units)) if num_groups is None else int(num_groups)
+    units = units_of(hw) if num_units is None else num_units
+    groups = groups_at_once(hw, max(1, units)) if num_groups is None else num_groups
     if groups < 1 or units < 1:
         raise ScheduleError(
             f"({groups}, {units}) units are not possible.",
@@ -190,8 +216,8 @@ def _shrink(tiles: int, groups: int, units: int) -> tuple[int, int]:
 def _tile_sizes(tile: Sequence[int | None], rows: int, cols: int) -> tuple[int, int]:
     if len(tile) != 2:
         raise ScheduleError(f"A tile is (rows, columns), not {tuple(tile)!r}.", remedy="pass tile=(r, c)")
-    r = 1 if tile[0] is None else int(tile[0])
-    c = cols if tile[1] is None else int(tile[1])
+    r = 1 if tile[0] is None else tile[0]
+    c = cols if tile[1] is None else tile[1]
     if r < 1 or c < 1:
         raise ScheduleError(f"Tile ({r}, {c}) is empty.", limit="at least one row and one column")
     return min(r, rows), min(c, cols)

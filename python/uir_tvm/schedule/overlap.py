@@ -11,6 +11,7 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleError
 from .annotations import LOOP, PARALLEL, PIPELINE
 from .blocks import block_info, leaf_blocks, loop_extent
+from .decisions import Choice
 
 
 def overlap(sch: Schedule, stages: int) -> None:
@@ -27,7 +28,8 @@ def overlap(sch: Schedule, stages: int) -> None:
     inner: dict[Any, Any] = {}
     outer: set[Any] = set()
     for loops in around:
-        serial = [loop for loop in loops if _is_serial(sch, loop, count[sch.get(loop)])]
+        least = 1 if isinstance(stages, Choice) else 2
+        serial = [loop for loop in loops if _is_serial(sch, loop, count[sch.get(loop)], least)]
         outer |= {sch.get(loop) for loop in serial[:-1]}
         inner |= {sch.get(loop): loop for loop in serial[-1:]}
     for statement, loop in inner.items():
@@ -48,7 +50,8 @@ def _only_brings(sch: Schedule, loop: Any) -> bool:
     )
 
 
-def _is_serial(sch: Schedule, loop: Any, blocks: int) -> bool:
-    """Whether a loop runs more than once, and is no loop of a tile: asked for, or around several blocks."""
+def _is_serial(sch: Schedule, loop: Any, blocks: int, least: int) -> bool:
+    """Whether a loop runs ``least`` times, and is no loop of a tile: asked for, or around several blocks."""
     annotations = sch.get(loop).annotations
-    return PARALLEL not in annotations and (LOOP in annotations or blocks > 1) and loop_extent(sch, loop) > 1
+    around = LOOP in annotations or blocks > 1
+    return PARALLEL not in annotations and around and loop_extent(sch, loop) >= least

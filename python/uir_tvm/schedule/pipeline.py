@@ -10,6 +10,7 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleError
 from .annotations import LOOP, PARALLEL, PIPELINE
 from .blocks import REDUCTION, SPATIAL, BlockInfo, bindings, block_info, loop_extent, uses
+from .decisions import Choice, rv_of
 from .map_to_units import refuse_carried_dependence
 from .transaction import primitive
 
@@ -50,7 +51,8 @@ def pipeline(sch: Schedule, loop: Any, stages: int) -> None:
         iterations depend on each other, but for a reduction; nothing in the loop that is loaded.
     """
     extent, name = loop_extent(sch, loop), str(sch.get(loop).loop_var.name)
-    if type(stages) is not int or stages < 2:
+    sampled = isinstance(stages, Choice)
+    if not sampled and (type(stages) is not int or stages < 2):
         raise ScheduleError(
             f"Loop {name!r} cannot have {stages} stages.",
             need="at least 2: one that is loaded while another is used",
@@ -62,7 +64,7 @@ def pipeline(sch: Schedule, loop: Any, stages: int) -> None:
             need="a serial loop inside of it",
             remedy="use the second loop that map_to_units returns",
         )
-    if extent < stages:
+    if extent < stages and not sampled:
         raise ScheduleError(
             f"Loop {name!r} has fewer iterations than stages.",
             need=f"{stages} iterations",
@@ -81,7 +83,7 @@ def pipeline(sch: Schedule, loop: Any, stages: int) -> None:
         )
     if LOOP not in sch.get(loop).annotations:
         sch.annotate(loop, LOOP, 1)
-    sch.annotate(loop, PIPELINE, stages)
+    sch.annotate(loop, PIPELINE, rv_of(stages))
 
 
 def _refuse_dependence(sch: Schedule, info: BlockInfo, loop: Any, name: str) -> None:

@@ -16,11 +16,14 @@ from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
 from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
+from .decisions import Choice, Decisions
 from .map_to_units import map_to_units
-from .space import groups_at_once, space_of
+from .space import groups_at_once, space_of, units_of
 
 #: What a transcendental function counts for in that sum.
 EXPENSIVE_WORK = 8
+#: Units of a group, to choose from.
+UNITS = (1, 2, 4, 8, 16)
 
 
 @attrs.frozen
@@ -51,6 +54,44 @@ def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo], units: int | None
     if total_work(blocks) < space.serial_work:
         return 1
     return groups_at_once(hw, units) if space.groups is None else space.groups
+
+
+def decide_groups(sch: Schedule, hw: HardwareModel, blocks: Sequence[BlockInfo], decisions: Decisions) -> int:
+    """`groups_for`, or another number where a processor has few: one, half of them, or all."""
+    own = groups_for(hw, blocks)
+    limit = groups_at_once(hw)
+    if space_of(hw).groups is not None:
+        return own
+    return decisions.choose(sch, "num_groups", (1, max(1, limit // 2), limit), min(own, limit))
+
+
+def decide_units(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> int | None:
+    """Units of a group where the hardware leaves it to schedules; None: what its model prefers."""
+    if "group_units" not in hw.figures:
+        return None
+    candidates = [k for k in UNITS if k <= hw.num_units]
+    made = decisions.choose(sch, "num_units", candidates, units_of(hw))
+    return made if isinstance(made, Choice) else None
+
+
+def decide_rows(sch: Schedule, root: BlockInfo, rows: int, own: int, most: int, decisions: Decisions) -> int:
+    """Rows of a tile: a divisor of the loop that is cut into row tiles, at most so many."""
+    count = row_loops_of(root, rows)
+    loops = sch.get_loops(root.rv)
+    if not count or own < 1 or count > len(loops):
+        return own
+    return decisions.tile(sch, "tile_rows", loops[count - 1], own, max(own, most))
+
+
+def line_of(hw: HardwareModel) -> int:
+    """The least columns of a tile that are worth trying: one vector of 4-byte elements."""
+    return max(1, hw.vector_bytes // 4)
+
+
+def most_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
+    """Elements of the largest tile worth trying: as much more than the preferred one as a unit's memory has."""
+    preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
+    return tile_elements(hw, blocks) * max(1, hw.reg_bytes // preferred)
 
 
 def tile_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
@@ -176,10 +217,12 @@ def map_chain(
         nests.append((pid, lid))
     if len(nests) == 1:
         return Nest(nests[0][0], nests[0][1], tuple(roots))
-    return _merge(sch, nests, roots)
+    return _merge(sch, nests, roots, num_units)
 
 
-def _merge(sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo]) -> Nest:
+def _merge(
+    sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo], num_units: int | None
+) -> Nest:
     outer = dict(sch.get(nests[0][0]).annotations)
     value = outer[PARALLEL]
     if any(sch.get(pid).annotations[PARALLEL] != value for pid, _ in nests):
@@ -194,6 +237,8 @@ def _merge(sch: Schedule, nests: list[tuple[Any, Any]], roots: list[BlockInfo]) 
         sch.unannotate(lid, LOOP)
     lid = sch.merge(*[lid for _, lid in nests])
     pid = sch.get_loops(roots[0].rv)[0]
+    if isinstance(num_units, Choice):
+        outer[PARALLEL] = num_units.rv
     for name, given in outer.items():
         sch.annotate(pid, name, given)
     sch.annotate(lid, LOOP, 1)

@@ -20,6 +20,7 @@ from .blocks import (
     reduction_loops,
     uses,
 )
+from .decisions import OWN, Decisions
 from .online import chunk_of, find_pair, rewrite, share_chunks
 from .prepare import prepare
 from .row_chain import (
@@ -62,7 +63,7 @@ def common_rows(blocks: list[BlockInfo]) -> int | None:
     return rows.pop() if len(rows) == 1 else None
 
 
-def schedule_rows(sch: Schedule, hw: HardwareModel) -> Schedule:
+def schedule_rows(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
     """Rows dealt to units, a tile of rows at a time through every block of the chain.
 
     Returns
