@@ -70,7 +70,7 @@ class Decisions:
         return default
 
     def tile(self, sch: Schedule, name: str, loop: Any, default: int, most: int) -> int:
-        """The inner factor of a loop, at most ``most``; tuned by ``sample_perfect_tile``, it divides the loop."""
+        """The inner factor of a loop, at most ``most``; where tuned, one that divides it."""
         return default
 
     def fork(self, name: str, candidates: Sequence[int], default: int) -> int:

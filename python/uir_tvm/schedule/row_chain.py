@@ -89,7 +89,7 @@ def line_of(hw: HardwareModel) -> int:
 
 
 def most_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
-    """Elements of the largest tile worth trying: as much more than the preferred one as a unit's memory has."""
+    """Elements of the largest tile worth trying: what a unit's memory holds."""
     preferred = int(hw.figures.get("tile_bytes", hw.reg_bytes // 2))
     return tile_elements(hw, blocks) * max(1, hw.reg_bytes // preferred)
 
