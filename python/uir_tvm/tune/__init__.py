@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Measured schedules: kept, found again, applied."""
+"""Schedules that are found by measuring: searched for, kept, found again, applied."""
 
 from __future__ import annotations
 
 from .database import Entry, ScheduleDatabase
 from .key import Key, key_of
+from .task import Task, extract_tasks
 
-__all__ = ["Entry", "Key", "ScheduleDatabase", "key_of"]
+__all__ = ["Entry", "Key", "ScheduleDatabase", "Task", "extract_tasks", "key_of"]
