@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is measured, and what came of it: plain data, which crosses processes and machines as JSON."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+import tvm
+from tvm import tirx
+from tvm.s_tir import Schedule
+
+from ..target import registry
+
+#: Outcomes: measured and right; a stage refuses it, or the place does not take it; it computes something
+#: else; its process ended; it took longer than `Settings.timeout_seconds`; nobody was left to measure it.
+OK, REFUSED, WRONG, CRASHED, TIMEOUT, LOST = "ok", "refused", "wrong", "crashed", "timeout", "lost"
+OUTCOMES = (OK, REFUSED, WRONG, CRASHED, TIMEOUT, LOST)
+#: Characters of a job's digest.
+DIGEST_LENGTH = 12
+
+
+class Subject(Protocol):
+    """What jobs are about, such as a task of a model: a kernel, unscheduled, and for what it is compiled."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def func(self) -> tirx.PrimFunc: ...
+    @property
+    def target(self) -> tvm.target.Target: ...
+
+
+class Form(Protocol):
+    """The design space that a schedule is of (`spaces.DesignSpace`)."""
+
+    @property
+    def begun(self) -> tirx.PrimFunc: ...
+    @property
+    def schedule(self) -> Schedule: ...
+    @property
+    def decisions(self) -> Callable[[Schedule], Mapping[str, int]]: ...
+
+
+@attrs.frozen
+class Settings:
+    """How candidates are measured.
+
+    Parameters
+    ----------
+    repeats : int
+        Samples of a measured time; a modelled one is the same in every run.
+    min_repeat_seconds : float
+        A sample is the mean of as many calls as take so long.
+    timeout_seconds : float
+        For building, checking and timing a candidate; then its process is ended.
+    tolerance : mapping of str to float
+        Where the difference to the reference may be other than `work.TOLERANCE`, by dtype (``float32``).
+    threads : int
+        On a CPU; 0: as many as this process may use.
+    """
+
+    repeats: int = attrs.field(default=5, validator=attrs.validators.ge(1))
+    min_repeat_seconds: float = attrs.field(default=0.02, validator=attrs.validators.ge(0))
+    timeout_seconds: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
+    tolerance: Mapping[str, float] = attrs.field(factory=dict)
+    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Settings:
+        """Of what `to_json` gave."""
+        return cls(**data)
+
+
+DEFAULTS = Settings()
+
+
+@attrs.frozen
+class Job:
+    """A schedule of a kernel, to be measured.
+
+    Parameters
+    ----------
+    kernel : str
+        Its name, for people.
+    func : str
+        The kernel as the compiler meets it, unscheduled (``tvm.ir.save_json``).
+    target : str
+        As users name it, with its hardware model: ``uir-ascend:910b2``.
+    place : str
+        Name of the place where it is to run (`uir_tvm.target.place`).
+    begun : str or None
+        The function that the trace begins from; None: `func`.
+    trace : list or None
+        `trace_json` of the schedule; None: the compiler's own schedule.
+    seed : int
+        Of the inputs.
+    settings : Settings
+    decisions : mapping of str to int
+        What the trace decides, by name: for reports.
+    """
+
+    kernel: str
+    func: str = attrs.field(repr=False)
+    target: str
+    place: str
+    begun: str | None = attrs.field(default=None, repr=False)
+    trace: list[Any] | None = attrs.field(default=None, repr=False)
+    seed: int = 0
+    settings: Settings = DEFAULTS
+    decisions: Mapping[str, int] = attrs.field(factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        task: Subject,
+        space: Form | None = None,
+        sch: Schedule | None = None,
+        *,
+        seed: int = 0,
+        settings: Settings = DEFAULTS,
+    ) -> Job:
+        """A schedule of a task.
+
+        Parameters
+        ----------
+        task : Subject
+            The kernel and its target.
+        space : DesignSpace, optional
+            The space that the schedule is of; without one, the compiler's own schedule is measured.
+        sch : Schedule, optional
+            Default: the space's own.
+        """
+        target = registry.resolve(task.target)
+        place = registry.place_of(target.target).name
+        whole = _with_model(target)
+        func = str(tvm.ir.save_json(task.func))
+        if space is None:
+            return cls(task.name, func, whole, place, seed=seed, settings=settings)
+        sch = space.schedule if sch is None else sch
+        begun = str(tvm.ir.save_json(space.begun))
+        decisions = {name: int(value) for name, value in space.decisions(sch).items()}
+        return cls(task.name, func, whole, place, begun, trace_json(sch.trace), seed, settings, decisions)
+
+    @property
+    def digest(self) -> str:
+        """By which a schedule on a target is told from others; seed, settings and names do not count."""
+        text = json.dumps([self.func, self.target, self.place, self.begun, self.trace])
+        return hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the compiler's own schedule."""
+        return self.trace is None
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return attrs.asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Job:
+        """Of what `to_json` gave."""
+        return cls(**{**data, "settings": Settings.from_json(data["settings"])})
+
+
+def trace_json(trace: tvm.s_tir.schedule.Trace) -> list[Any]:
+    """A trace as plain data, for ``Trace.apply_json_to_schedule``."""
+    return _plain(trace.as_json())
+
+
+def _plain(value: Any) -> Any:
+    """Without TVM's own lists and constants."""
+    if value is None or isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | tirx.IntImm):
+        return int(value)
+    if isinstance(value, float | tirx.FloatImm):
+        return float(getattr(value, "value", value))
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value]
+
+
+def _with_model(target: registry.Resolved) -> str:
+    """A target's name with its hardware model, so that another machine takes the same one."""
+    model = str(target.target.attrs.get("model", ""))
+    # a CPU's model is what the machine that runs it finds: another one's instructions would not run
+    return f"{target.spec.name}:{model}" if model and target.spec.kind != "cpu" else target.name
+
+
+def _seconds(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+@attrs.frozen
+class Result:
+    """What came of a job.
+
+    Parameters
+    ----------
+    seconds : tuple of float
+        Every sample, in order; none unless the outcome is ``ok``.
+    outcome : str
+        One of `OUTCOMES`.
+    said : str
+        Why it was not measured, in a line or a few.
+    report : str
+        The whole story of a wrong candidate, as `wrong.py` writes it.
+    modelled : bool
+        Whether the seconds are a host model's.
+    bound : str
+        What binds a modelled time: a pipe, or the memory.
+    """
+
+    seconds: tuple[float, ...] = attrs.field(default=(), converter=_seconds)
+    outcome: str = attrs.field(default=OK, validator=attrs.validators.in_(OUTCOMES))
+    said: str = ""
+    report: str = attrs.field(default="", repr=False)
+    modelled: bool = False
+    bound: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        if (self.outcome == OK) != bool(self.seconds):
+            raise ValueError(f"a result that is {self.outcome!r} with {len(self.seconds)} samples")
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was measured and is right."""
+        return self.outcome == OK
+
+    @property
+    def median(self) -> float:
+        """Median seconds; infinite where there are none."""
+        return statistics.median(self.seconds) if self.seconds else float("inf")
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return {**attrs.asdict(self), "seconds": list(self.seconds)}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Result:
+        """Of what `to_json` gave."""
+        return cls(**data)
