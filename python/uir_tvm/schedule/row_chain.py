@@ -56,9 +56,15 @@ def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo], units: int | None
     return groups_at_once(hw, units) if space.groups is None else space.groups
 
 
-def decide_groups(sch: Schedule, hw: HardwareModel, blocks: Sequence[BlockInfo], decisions: Decisions) -> int:
-    """`groups_for`, or another number where a processor has few: one, half of them, or all."""
-    own = groups_for(hw, blocks)
+def decide_groups(
+    sch: Schedule,
+    hw: HardwareModel,
+    blocks: Sequence[BlockInfo],
+    decisions: Decisions,
+    default: int | None = None,
+) -> int:
+    """A number of groups, by default `groups_for`; where a processor has few one, half of them, or all."""
+    own = groups_for(hw, blocks) if default is None else default
     limit = groups_at_once(hw)
     if space_of(hw).groups is not None:
         return own
@@ -66,8 +72,11 @@ def decide_groups(sch: Schedule, hw: HardwareModel, blocks: Sequence[BlockInfo],
 
 
 def decide_units(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> int | None:
-    """Units of a group where the hardware leaves it to schedules; None: what its model prefers."""
-    if "group_units" not in hw.figures:
+    """Units of a group where there are as many groups as tiles fill; None: what the hardware model prefers.
+
+    Where a schedule has as many groups as processors take at once, it has the same units, however grouped.
+    """
+    if space_of(hw).groups is None:
         return None
     candidates = [k for k in UNITS if k <= hw.num_units]
     made = decisions.choose(sch, "num_units", candidates, units_of(hw))

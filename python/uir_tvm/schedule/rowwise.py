@@ -9,24 +9,19 @@ from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
-from .annotations import LOOP
-from .blocks import (
-    REDUCTION,
-    BlockInfo,
-    dtype_bytes,
-    leaf_blocks,
-    loop_extent,
-    param_names,
-    reduction_loops,
-    uses,
-)
+from .blocks import REDUCTION, BlockInfo, dtype_bytes, leaf_blocks, uses
 from .decisions import OWN, Decisions
-from .online import chunk_of, find_pair, rewrite, share_chunks
+from .long_rows import schedule_long_rows
 from .prepare import prepare
 from .row_chain import (
     attach_producers,
+    decide_groups,
+    decide_rows,
+    decide_units,
     groups_for,
+    line_of,
     map_chain,
+    most_elements,
     output_blocks,
     rows_per_tile,
     tile_elements,
@@ -34,6 +29,12 @@ from .row_chain import (
 from .row_sharing import RowWork, members
 from .shared_rows import Sharing, schedule_shared
 from .space import busy_units, space_of
+
+#: Forms of rows, beside the number of units that share one: each unit has rows of its own, or walks a row in
+#: chunks.
+OWN_ROWS, LONG_ROWS = 1, 0
+#: Columns of a row that may be worth walking in chunks though a unit holds it.
+LEAST_LONG = 1024
 
 
 def reduction_blocks(sch: Schedule) -> list[BlockInfo]:
@@ -89,39 +90,60 @@ def schedule_rows(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) 
     cols = max(math.prod(b.reduction) for b in reductions)
     blocks = leaf_blocks(sch)
     own = bool(space_of(hw).row_values) or _row_bytes(hw, sch, cols) <= hw.reg_bytes
-    sharing = _sharing(hw, blocks, rows, max((b.reduction for b in reductions), key=math.prod), own)
-    if sharing is not None:
-        return schedule_shared(sch, hw, rows, sharing)
-    if not own:
-        return _schedule_long_rows(sch, hw, rows, cols)
-    row = _row_extent(output_blocks(sch)[-1], rows)
-    r = _rows_of_tile(hw, tile_elements(hw, blocks), rows, row, cols)
+    extents = max((b.reduction for b in reductions), key=math.prod)
+    size = _members(hw, blocks, rows, cols, own)
+    default = size if size > 1 else OWN_ROWS if own else LONG_ROWS
+    form = decisions.fork("row_sharing", _forms(hw, cols, own), default)
+    if form == LONG_ROWS:
+        return schedule_long_rows(sch, hw, rows, cols, decisions)
+    if form != OWN_ROWS:
+        inner = math.prod(extents[1:]) if len(extents) > 1 else cols
+        held = space_of(hw).row_values or tile_elements(hw, blocks)
+        return schedule_shared(sch, hw, rows, Sharing.of(cols, form, held, inner), decisions)
+    return _schedule_own_rows(sch, hw, rows, cols, decisions)
+
+
+def _schedule_own_rows(
+    sch: Schedule, hw: HardwareModel, rows: int, cols: int, decisions: Decisions
+) -> Schedule:
+    """Rows dealt to units, each row whole in one."""
+    blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
+    elements = tile_elements(hw, blocks)
+    r = _rows_of_tile(hw, elements, rows, _row_extent(root, rows), cols)
     groups = groups_for(hw, blocks)
     if space_of(hw).spread_rows:
         # no more than take as many turns: the last ones would have nothing, and masks for it
         groups = math.ceil(rows // r / math.ceil(rows // r / groups))
-    attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups))
+    groups = decide_groups(sch, hw, blocks, decisions, groups)
+    units = decide_units(sch, hw, decisions)
+    r = decide_rows(sch, root, rows, r, most_elements(hw, blocks) // cols, decisions)
+    attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups, num_units=units))
     return sch
 
 
-def _sharing(
-    hw: HardwareModel, blocks: list[BlockInfo], rows: int, extents: tuple[int, ...], own: bool
-) -> Sharing | None:
-    """How many units share a row; None = each unit has rows of its own.
+def _forms(hw: HardwareModel, cols: int, own: bool) -> list[int]:
+    """What rows of so many columns may be: long, a unit's own, shared by several units."""
+    space = space_of(hw)
+    forms = [k for k in space.sets if 1 < k <= hw.num_units and cols >= k * line_of(hw)]
+    if own and (not space.row_values or cols <= 2 * space.row_values):
+        forms.insert(0, OWN_ROWS)
+    if not space.row_values and cols >= LEAST_LONG:
+        forms.append(LONG_ROWS)
+    return forms
+
+
+def _members(hw: HardwareModel, blocks: list[BlockInfo], rows: int, cols: int, own: bool) -> int:
+    """How many units share a row; 1 = each unit has rows of its own.
 
     Where a unit holds few values, the fewest that hold the row; otherwise as many as take the least time.
     """
-    space, cols = space_of(hw), math.prod(extents)
-    inner = math.prod(extents[1:]) if len(extents) > 1 else cols
+    space = space_of(hw)
     if not space.row_values:
-        held = tile_elements(hw, blocks)
-        size = members(hw, RowWork.of(hw, blocks, rows, cols), held, own)
-        return Sharing.of(cols, size, held, inner) if size > 1 else None
+        return members(hw, RowWork.of(hw, blocks, rows, cols), tile_elements(hw, blocks), own)
     if cols <= space.row_values:
-        return None
+        return 1
     wanted = space.row_values // 2
-    size = next((k for k in space.sets if k > 1 and k * wanted >= cols), space.sets[-1])
-    return Sharing.of(cols, size, space.row_values, inner)
+    return next((k for k in space.sets if k > 1 and k * wanted >= cols), space.sets[-1])
 
 
 def _rows_of_tile(hw: HardwareModel, elements: int, rows: int, row: int, cols: int) -> int:
@@ -139,31 +161,6 @@ def _rows_of_tile(hw: HardwareModel, elements: int, rows: int, row: int, cols: i
     while r > 1 and rows // r < busy_units(hw):
         r = rows_per_tile(r // 2 * cols, row, cols)
     return r
-
-
-def _schedule_long_rows(sch: Schedule, hw: HardwareModel, rows: int, cols: int) -> Schedule:
-    """Rows in chunks: full-row intermediates are computed again, softmax becomes online."""
-    limit = tile_elements(hw, leaf_blocks(sch))
-    for block in leaf_blocks(sch):
-        if not block.is_reduction and not block.writes_any(param_names(sch)) and block.size > rows:
-            sch.compute_inline(block.rv)
-    chunk = chunk_of(cols, limit)
-    pair = find_pair(sch)
-    chunked = rewrite(sch, pair, chunk) if pair is not None and chunk is not None else None
-    if chunked is not None:
-        sch = Schedule(chunked.func)
-    chunk = chunk or limit
-    nest = map_chain(sch, hw, rows, (1, chunk), num_groups=groups_for(hw, leaf_blocks(sch)))
-    attached = attach_producers(sch, nest)
-    if chunked is not None:
-        sch.annotate(share_chunks(sch, chunked), LOOP, 1)
-    for block in attached:
-        if block.is_reduction:
-            for loop in reduction_loops(sch, block.rv):
-                if loop_extent(sch, loop) > chunk:
-                    outer, _ = sch.split(loop, [None, chunk])
-                    sch.annotate(outer, LOOP, 1)
-    return sch
 
 
 def _row_extent(root: BlockInfo, rows: int) -> int:

@@ -27,6 +27,7 @@ from tvm.s_tir import Schedule
 from ..igraph import HardwareModel
 from .annotations import GROUP, LOOP
 from .blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
+from .decisions import OWN, Decisions
 from .partial import Bound, Partials, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
 from .row_sharing import LEAST_GAIN, RowWork, column_seconds, has_times
@@ -70,7 +71,13 @@ class ColumnSharing:
 
     @staticmethod
     def timed(
-        hw: HardwareModel, work: RowWork, columns: int, own: int, elements: int, exact: bool
+        hw: HardwareModel,
+        work: RowWork,
+        columns: int,
+        own: int,
+        elements: int,
+        exact: bool,
+        forced: bool = False,
     ) -> ColumnSharing | None:
         """The sharing of least modelled time; None where units that share nothing take as little.
 
@@ -82,6 +89,8 @@ class ColumnSharing:
             Of a tile that a unit holds.
         exact : bool
             Only as the rows divide evenly.
+        forced : bool
+            The best sharing even where units that share nothing take less.
         """
         reduced = work.columns
         if not has_times(hw):
@@ -91,7 +100,9 @@ class ColumnSharing:
         widths = [w for w in (columns, *WIDTHS) if w <= columns and w <= elements]
         times = {(k, w): column_seconds(hw, work, columns, k, w) for k in sizes for w in widths}
         best = min(times, key=lambda one: times[one], default=None)
-        if best is None or times[best] >= LEAST_GAIN * column_seconds(hw, work, columns, 1, own):
+        if best is None:
+            return None
+        if not forced and times[best] >= LEAST_GAIN * column_seconds(hw, work, columns, 1, own):
             return None
         size, width = best
         share = math.ceil(reduced / size)
@@ -102,12 +113,19 @@ class ColumnSharing:
 
 
 def schedule_columns(
-    sch: Schedule, hw: HardwareModel, tiles: int, columns: int, own: int = 0, elements: int = 0
+    sch: Schedule,
+    hw: HardwareModel,
+    tiles: int,
+    columns: int,
+    own: int = 0,
+    elements: int = 0,
+    decisions: Decisions = OWN,
+    forced: bool = False,
 ) -> Schedule | None:
     """Column tiles dealt to sets of units; returns the schedule, or one with bounds restored.
 
     None where units that share nothing take as little time, if ``own`` says how many columns such a unit
-    takes at once (`ColumnSharing.timed`).
+    takes at once (`ColumnSharing.timed`), unless it is ``forced``.
     """
     sch, partials = prepare_partials(sch)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
@@ -119,7 +137,7 @@ def schedule_columns(
     )
     if own:
         work = RowWork.of(hw, leaf_blocks(sch), tiles * columns, extent)
-        timed = ColumnSharing.timed(hw, work, columns, own, elements, exact)
+        timed = ColumnSharing.timed(hw, work, columns, own, elements, exact, forced)
         if timed is None or (exact and any(loop_extent(sch, loop) != extent for loop in longest)):
             return None
         sharing = timed

@@ -36,6 +36,7 @@ from .blocks import (
     param_names,
     reduction_loops,
 )
+from .decisions import OWN, Decisions
 from .group import group_share
 from .partial import Bound, Partials, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
@@ -87,7 +88,9 @@ class Sharing:
         return [*([self.chunks] if self.chunks > 1 else []), self.size, self.part]
 
 
-def schedule_shared(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing) -> Schedule:
+def schedule_shared(
+    sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing, decisions: Decisions = OWN
+) -> Schedule:
     """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
     sch, partials = prepare_partials(sch)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
