@@ -32,6 +32,9 @@ from uir_tvm.schedule.space import busy_units, space_of
 
 HERO = "column reduction"
 
+#: Forms of the reduction: by units that share nothing, by sets of units where modelled time is less, by sets.
+OWN_COLUMNS, SHARED_IF_FASTER, SHARED_COLUMNS = 0, 1, 2
+
 
 def matches(sch: Schedule) -> bool:
     """At least one reduction."""
@@ -58,9 +61,14 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
     columns = _columns(
         hw, width, max(1, max(elements, space_of(hw).row_values) // kept), rows // kept, groups
     )
-    if kept == 1 and len(space_of(hw).sets) > 1:
-        timed = () if space_of(hw).row_values else (columns, elements)
-        shared = schedule_columns(sch, hw, rows, width, *timed)
+    sharing = kept == 1 and len(space_of(hw).sets) > 1
+    timed = sharing and not space_of(hw).row_values
+    forms = (OWN_COLUMNS, *([SHARED_IF_FASTER] if sharing else []), *([SHARED_COLUMNS] if timed else []))
+    form = decisions.fork("shared_columns", forms, SHARED_IF_FASTER if sharing else OWN_COLUMNS)
+    if form != OWN_COLUMNS:
+        own = (columns, elements) if timed else (0, 0)
+        forced = form == SHARED_COLUMNS
+        shared = schedule_columns(sch, hw, rows, width, *own, decisions=decisions, forced=forced)
         if shared is not None:
             return shared
     elements = max(elements, space_of(hw).row_values)
