@@ -98,6 +98,6 @@ def test_only_what_is_right_has_a_time() -> None:
 def test_settings_are_checked() -> None:
     """What could not be measured with is refused."""
     assert DEFAULTS.repeats > 1
-    for wrong in ({"repeats": 0}, {"timeout_seconds": 0}, {"min_repeat_seconds": -1}, {"threads": -1}):
+    for wrong in ({"repeats": 0}, {"timeout_seconds": 0}, {"min_repeat_seconds": -1}):
         with pytest.raises(ValueError, match="must be"):
             Settings.from_json(wrong)

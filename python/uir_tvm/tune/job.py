@@ -60,15 +60,12 @@ class Settings:
         For building, checking and timing a candidate; then its process is ended.
     tolerance : mapping of str to float
         Where the difference to the reference may be other than `work.TOLERANCE`, by dtype (``float32``).
-    threads : int
-        On a CPU; 0: as many as this process may use.
     """
 
     repeats: int = attrs.field(default=5, validator=attrs.validators.ge(1))
     min_repeat_seconds: float = attrs.field(default=0.02, validator=attrs.validators.ge(0))
     timeout_seconds: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
     tolerance: Mapping[str, float] = attrs.field(factory=dict)
-    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0))
 
     def to_json(self) -> dict[str, Any]:
         """As plain data."""
