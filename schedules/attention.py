@@ -43,6 +43,8 @@ class Space:
         See `FlashTile`.
     reg_share : float
         The part of reg that a tile takes: the rest is for the work buffers of what is printed.
+    least_rows : int
+        Fewest rows of another tile: those of a matrix instruction.
     """
 
     rows: int
@@ -52,6 +54,7 @@ class Space:
     groups: int | None
     whole_tiles: bool
     reg_share: float = 1.0
+    least_rows: int = 1
 
 
 #: A core keeps a tile of scores in L1 (32 x 128 fp32); a warp has the 16 rows of a tensor core's tile and,
@@ -61,13 +64,17 @@ class Space:
 #: cores save by sharing keys in SRAM is less than what their meetings and the second copy cost.
 SPACES: dict[str, Space] = {
     "cpu": Space(rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False),
-    "cuda": Space(rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1, whole_tiles=True),
+    "cuda": Space(
+        rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1, whole_tiles=True, least_rows=16
+    ),
     "bang": Space(rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6),
 }
 
 
 #: What a unit moves to sram at a time: more than half of its registers may be on the way.
 STAGED_BYTES = 12 * 1024
+#: Blocks of keys in flight, to choose from.
+STAGES = (1, 2, 3)
 
 
 def matches(sch: Schedule) -> bool:
@@ -85,24 +92,57 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
     """
     func = prim_func(sch)
     parts = fold_heads(read_parts(sch))
-    return Schedule(flash_function(func, parts, tile_of(parts, hw)), debug_mask="none")
+    tile = decide_tile(parts, hw, tile_of(parts, hw), decisions)
+    return decisions.restart(flash_function(func, parts, tile))
+
+
+def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Decisions) -> FlashTile:
+    """The tile ``own``, or one near it that fits too: each number shapes the function, so all are forks."""
+
+    def fits(rows: int, keys: int) -> bool:
+        return _held_bytes(parts, hw, rows, keys) <= _room(hw)
+
+    # a taller tile may have fewer keys at a time, but no fewer than a matrix instruction takes
+    least_rows = min(own.rows, SPACES.get(hw.kind, SPACES["cpu"]).least_rows)
+    least = min(16, own.keys)
+    taller = [r for r in _near(own.rows, parts.rows) if r >= least_rows and fits(r, least)]
+    rows = decisions.fork("tile_rows", taller, own.rows)
+    held = [k for k in _near(own.keys, parts.keys) if least <= k and fits(rows, k)]
+    held = [k for k in held if k == own.keys or k % least_rows == 0]
+    keys = own.keys if fits(rows, own.keys) or not held else max(held)
+    keys = decisions.fork("tile_keys", held, keys)
+    units, stages, whole = own.units, own.stages, own.whole_tiles
+    if own.staged:
+        most = min(hw.num_units, math.ceil(parts.rows / rows))
+        units = decisions.fork("units", _near(own.units, most), min(own.units, most))
+        room = hw.sram_bytes // max(1, _block_bytes(parts, keys))
+        stages = decisions.fork("stages", [s for s in STAGES if s <= room], max(1, min(own.stages, room)))
+    elif parts.rows % rows:
+        whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
+    groups = own.groups if SPACES.get(hw.kind, SPACES["cpu"]).groups else groups_at_once(hw, units)
+    return FlashTile(rows, keys, groups, units, own.staged, stages, whole)
+
+
+def _near(own: int, most: int) -> list[int]:
+    """A number and powers of two around it, at most ``most``: forms of a tile that are worth trying."""
+    below = 1 << max(0, (own - 1).bit_length() - 1)
+    around = (own, below, min(most, 1 << own.bit_length()), below // 2)
+    return [n for n in dict.fromkeys(around) if n >= 1]
 
 
 def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
     space = SPACES.get(hw.kind, SPACES["cpu"])
-    room = int(hw.reg_bytes * space.reg_share)
+    room = _room(hw)
     rows = min(space.rows, parts.rows)
     keys = min(space.key_bytes // 4, parts.keys)
     # sram that only whole clusters have is none to units that do not wait for each other
     staged = hw.sram_bytes > 0 and "sram_units" not in hw.figures
-    # keys, then values, lie in reg twice: as they come, and turned
-    loaded = 1 if "sram_units" in hw.figures else 0
-    while keys > 16 and _reg_bytes(parts, rows, keys) + loaded * _block_bytes(parts, keys) > room:
+    while keys > 16 and _held_bytes(parts, hw, rows, keys) > room:
         keys = max(16, keys // 2)
     while staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
         keys = max(16, keys // 2)
-    while rows > 1 and _reg_bytes(parts, rows, keys) + loaded * _block_bytes(parts, keys) > room:
+    while rows > 1 and _held_bytes(parts, hw, rows, keys) > room:
         rows = max(1, rows // 2)
     units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if staged else 1
     stages = space.stages
@@ -110,6 +150,18 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         stages -= 1
     groups = space.groups or groups_at_once(hw, units)
     return FlashTile(rows, keys, groups, units, staged, stages, space.whole_tiles)
+
+
+def _room(hw: HardwareModel) -> int:
+    """Bytes of reg that a tile may take."""
+    return int(hw.reg_bytes * SPACES.get(hw.kind, SPACES["cpu"]).reg_share)
+
+
+def _held_bytes(parts: Parts, hw: HardwareModel, rows: int, keys: int) -> int:
+    """Bytes of reg that a tile takes."""
+    # keys, then values, lie in reg twice: as they come, and turned
+    loaded = _block_bytes(parts, keys) if "sram_units" in hw.figures else 0
+    return _reg_bytes(parts, rows, keys) + loaded
 
 
 def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:

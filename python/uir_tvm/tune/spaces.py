@@ -8,6 +8,7 @@ another decision can be put into.
 
 from __future__ import annotations
 
+import heapq
 import logging
 from collections.abc import Iterator, Mapping
 from types import ModuleType
@@ -29,7 +30,7 @@ from ..schedule.hardware_of import model_of_target
 log = logging.getLogger(__name__)
 
 #: Design spaces of a kernel at most, and combinations of forks of one recipe.
-MOST_SPACES, MOST_FORKS = 24, 16
+MOST_SPACES, MOST_FORKS = 40, 24
 
 
 @attrs.frozen
@@ -75,7 +76,12 @@ def sampled_values(trace: tvm.s_tir.schedule.Trace) -> list[int]:
     return values
 
 
-def design_spaces(func: tirx.PrimFunc, target: tvm.target.Target | HardwareModel) -> list[DesignSpace]:
+def design_spaces(
+    func: tirx.PrimFunc,
+    target: tvm.target.Target | HardwareModel,
+    most: int = MOST_SPACES,
+    most_forks: int = MOST_FORKS,
+) -> list[DesignSpace]:
     """The design spaces of a kernel, the compiler's own schedule in the first.
 
     Parameters
@@ -84,45 +90,60 @@ def design_spaces(func: tirx.PrimFunc, target: tvm.target.Target | HardwareModel
         Static shapes, in S-TIR, unscheduled.
     target : Target or HardwareModel
         A uir target.
+    most : int
+        Design spaces at most: the own one of every recipe that fits, then the others, in the recipes' order.
+    most_forks : int
+        Combinations of forks of a recipe that are tried.
 
     Returns
     -------
     list of DesignSpace
-        At most `MOST_SPACES`; different ones (two recipes that make the same of a function count once).
+        Different ones (two recipes that make the same of a function count once).
     """
     from ..schedules import RECIPES, fallback
 
     hw = target if isinstance(target, HardwareModel) else model_of_target(target)
     begun = begin(func, hw)
-    found: dict[int, DesignSpace] = {}
+    own: dict[int, DesignSpace] = {}
+    others: dict[int, DesignSpace] = {}
     for recipe in RECIPES:
-        if recipe is fallback and found:
+        if recipe is fallback and own:
             continue
-        for space in _of_recipe(recipe, begun, hw):
+        for number, space in enumerate(_of_recipe(recipe, begun, hw, most_forks)):
             # the trace with its decisions is the space: equal ones differ in the recipe's name alone
-            found.setdefault(hash((structural_hash(space.begun), str(space.schedule.trace))), space)
-    return list(found.values())[:MOST_SPACES]
+            key = hash((structural_hash(space.begun), str(space.schedule.trace)))
+            (others if number else own).setdefault(key, space)
+    return list({**own, **others}.values())[:most]
 
 
-def _of_recipe(recipe: ModuleType, func: tirx.PrimFunc, hw: HardwareModel) -> Iterator[DesignSpace]:
-    """Every combination of forks, nearest to the recipe's own first."""
-    waiting: list[dict[str, int]] = [{}]
+def _of_recipe(
+    recipe: ModuleType, func: tirx.PrimFunc, hw: HardwareModel, most: int
+) -> Iterator[DesignSpace]:
+    """Combinations of forks, nearest to the recipe's own first: fewest changes, then smallest ones.
+
+    A recipe lists what it may answer with the nearest first; how far an answer is is its place there.
+    """
+    waiting: list[tuple[tuple[int, int, int], dict[str, int]]] = [((0, 0, 0), {})]
     seen: set[tuple[tuple[str, int], ...]] = set()
     tried = 0
-    while waiting and tried < MOST_FORKS:
-        sampled = Sampled(waiting.pop(0))
+    while waiting and tried < most:
+        (changes, distance, _), wanted = heapq.heappop(waiting)
+        sampled = Sampled(wanted)
         tried += 1
         try:
             sch = run_recipe(recipe, func, hw, sampled)
         except (ScheduleError, TVMScheduleError) as error:
             log.debug("recipe %s, %s: %s", recipe.HERO, sampled.forks, error)
             sch = None
-        for name, answers in sampled.answers.items():
-            for answer in answers:
+        # what was answered otherwise stays; forks that are asked before the last of these have had their turn
+        free = [name for name in sampled.forks if name not in wanted]
+        for name in free:
+            for place, answer in enumerate(sampled.answers[name]):
                 other = {**_before(sampled.forks, name), name: answer}
-                if tuple(other.items()) not in seen and answer != sampled.forks[name]:
-                    seen.add(tuple(other.items()))
-                    waiting.append(other)
+                key = tuple(other.items())
+                if answer != sampled.forks[name] and key not in seen:
+                    seen.add(key)
+                    heapq.heappush(waiting, ((changes + 1, distance + place, len(seen)), other))
         if sch is not None:
             begun = func if sampled.begun is None else sampled.begun
             yield DesignSpace(recipe.HERO, sampled.forks, begun, sch, tuple(sampled.names))
