@@ -9,6 +9,7 @@ again (softmax over channels), a tile holds all of it for some columns.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from tvm.s_tir import Schedule
@@ -16,13 +17,18 @@ from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
-from uir_tvm.schedule.decisions import OWN, Decisions
+from uir_tvm.schedule.decisions import OWN, Decisions, rv_of, tile_sizes
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     column_tile,
+    decide_groups,
+    decide_rows,
+    decide_units,
     groups_for,
+    line_of,
     map_chain,
+    most_elements,
     output_blocks,
     tile_elements,
 )
@@ -32,6 +38,8 @@ from uir_tvm.schedule.space import busy_units, space_of
 
 HERO = "column reduction"
 
+#: Results of a tile along the rows at most: short columns fill a tile with those of several.
+MOST_RESULTS = 16
 #: Forms of the reduction: by units that share nothing, by sets of units where modelled time is less, by sets.
 OWN_COLUMNS, SHARED_IF_FASTER, SHARED_COLUMNS = 0, 1, 2
 
@@ -71,35 +79,73 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
         shared = schedule_columns(sch, hw, rows, width, *own, decisions=decisions, forced=forced)
         if shared is not None:
             return shared
-    elements = max(elements, space_of(hw).row_values)
-    if outer < len(root.spatial) - 1 and columns < width:
+    return _schedule_own_columns(sch, hw, kept, outer, columns, decisions)
+
+
+def _schedule_own_columns(
+    sch: Schedule, hw: HardwareModel, kept: int, outer: int, columns: int, decisions: Decisions
+) -> Schedule:
+    """Tiles of columns, each all in one unit."""
+    blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
+    rows, width = math.prod(root.spatial[:outer]), math.prod(root.spatial[outer:])
+    elements = max(tile_elements(hw, blocks), space_of(hw).row_values)
+    most = max(elements, most_elements(hw, blocks))
+    sizes: Sequence[int] = tile_sizes(width, columns, most // kept, line_of(hw))
+    if outer < len(root.spatial) - 1:
         # what a tile needs of a producer is a box only where no tile crosses from row to row
-        columns = next(c for c in range(columns, 0, -1) if root.spatial[-1] % c == 0)
-    nest = map_chain(sch, hw, rows, (kept, columns), num_groups=groups, split_columns=True)
+        last = root.spatial[-1]
+        columns = columns if columns >= width else next(c for c in range(columns, 0, -1) if last % c == 0)
+        sizes = [c for c in sizes if c == width or last % c == 0]
+    groups = groups_for(hw, blocks)
+    if decisions.sampled:
+        tiles = math.ceil(rows / kept) * math.ceil(width / columns)
+        groups = decide_groups(sch, hw, blocks, decisions, tiles)
+    units = decide_units(sch, hw, decisions)
+    columns = decisions.choose(sch, "tile_columns", sizes, columns)
+    results = kept if kept > 1 else decide_rows(sch, root, rows, 1, MOST_RESULTS, decisions)
+    nest = map_chain(
+        sch, hw, rows, (results, columns), num_groups=groups, num_units=units, split_columns=True
+    )
+    at_once: dict[int, int] = {}
     for block in attach_producers(sch, nest):
         if not block.is_reduction:
             continue
         reduced = reduction_loops(sch, block.rv)
-        if kept == 1 and space_of(hw).stages > 1:
-            reduced = _rows_at_once(sch, reduced, max(1, elements // columns))
+        held = kept == 1 and (space_of(hw).stages > 1 or decisions.sampled)
+        if held:
+            own = elements // columns if space_of(hw).stages > 1 else 1
+            reduced = _rows_at_once(sch, reduced, max(1, own), most // columns, decisions, at_once)
         names = {sch.get(lp).loop_var.name for lp in reduced}
         spatial = [lp for lp in own_loops(sch, block.rv) if sch.get(lp).loop_var.name not in names]
         sch.reorder(*reduced, *spatial)
         if kept == 1:
-            serial = reduced[:-1] if space_of(hw).stages > 1 else reduced
-            for loop in serial:
+            for loop in reduced[:-1] if held else reduced:
                 sch.annotate(loop, LOOP, 1)
     return sch
 
 
-def _rows_at_once(sch: Schedule, reduced: list[Any], rows: int) -> list[Any]:
-    """The reduced loops with the last one in tiles of so many rows, which one transfer brings."""
+def _rows_at_once(
+    sch: Schedule, reduced: list[Any], own: int, most: int, decisions: Decisions, decided: dict[int, int]
+) -> list[Any]:
+    """The reduced loops with the last one in tiles of rows, which one transfer brings.
+
+    Parameters
+    ----------
+    own, most : int
+        Rows of a tile that a unit holds by preference, and at most.
+    decided : dict of int to int
+        Rows of a tile by the extent of the loop, for reductions that have the same.
+    """
     *outer, last = reduced
     extent = loop_extent(sch, last)
-    if extent <= rows:
+    if extent <= own and not decisions.sampled:
         return list(reduced)
-    divisor = next((r for r in range(rows, rows // 2, -1) if extent % r == 0), rows)
-    return [*outer, *sch.split(last, [None, divisor])]
+    if extent not in decided:
+        own = min(own, extent)
+        divisor = next((r for r in range(own, own // 2, -1) if extent % r == 0), own)
+        sizes = tile_sizes(extent, divisor, max(most, divisor))
+        decided[extent] = decisions.choose(sch, "rows_at_once", sizes, divisor)
+    return [*outer, *sch.split(last, [None, rv_of(decided[extent])])]
 
 
 def _columns(hw: HardwareModel, columns: int, limit: int, row_tiles: int, groups: int) -> int:

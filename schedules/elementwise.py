@@ -49,7 +49,6 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     roots = output_blocks(sch)
     root = roots[-1]
     elements = tile_elements(hw, blocks)
-    groups = decide_groups(sch, hw, blocks, decisions)
     units = decide_units(sch, hw, decisions)
     elements = _enough_tiles(hw, root, elements)
     most = most_elements(hw, blocks)
@@ -57,13 +56,27 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     if decisions.fork("flat", (1, 0) if flat and len(root.spatial) > 1 else (int(flat),), int(flat)):
         total = math.prod(root.spatial)
         own = _flat_tile(hw, blocks, total, min(elements, space_of(hw).flat_tile))
+        groups = decide_groups(sch, hw, blocks, decisions, math.ceil(total / own))
         columns = decisions.choose(sch, "tile_columns", tile_sizes(total, own, most, line_of(hw)), own)
         nest = map_chain(sch, hw, 1, (1, columns), num_groups=groups, num_units=units, split_columns=True)
     else:
         rows, (r, c) = _row_tile(hw, root, elements)
+        groups = decide_groups(sch, hw, blocks, decisions, rows // r * math.ceil(root.spatial[-1] / c))
+        # what is the same for all rows stays where it is while these go by
+        again = len(root.spatial) > 1 and rows > 1 and _is_same_for_rows(root)
+        columns_first = decisions.fork("columns_first", (0, 1) if again else (0,), 0) > 0
         c = decisions.choose(sch, "tile_columns", tile_sizes(root.spatial[-1], c, most, line_of(hw)), c)
         r = decide_rows(sch, root, rows, r, most // c, decisions)
-        nest = map_chain(sch, hw, rows, (r, c), num_groups=groups, num_units=units, split_columns=True)
+        nest = map_chain(
+            sch,
+            hw,
+            rows,
+            (r, c),
+            num_groups=groups,
+            num_units=units,
+            split_columns=True,
+            columns_first=columns_first,
+        )
     attach_producers(sch, nest)
 
 

@@ -14,8 +14,11 @@ from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
-    groups_for,
+    decide_groups,
+    decide_rows,
+    decide_units,
     map_chain,
+    most_elements,
     output_blocks,
     rows_per_tile,
     tile_elements,
@@ -37,8 +40,11 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     root = output_blocks(sch)[-1]
     *outer, cols = root.spatial
     r = rows_per_tile(tile_elements(hw, blocks), outer[-1] if outer else 1, cols)
-    nest = map_chain(sch, hw, math.prod(outer), (r, None), num_groups=groups_for(hw, blocks))
-    attach_producers(sch, nest)
+    rows = math.prod(outer)
+    groups = decide_groups(sch, hw, blocks, decisions, rows // r)
+    units = decide_units(sch, hw, decisions)
+    r = decide_rows(sch, root, rows, r, most_elements(hw, blocks) // cols, decisions)
+    attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups, num_units=units))
 
 
 def _has_indirect_load(block: BlockInfo) -> bool:

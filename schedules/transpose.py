@@ -7,17 +7,26 @@ dimension its columns.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
-from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks
+from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, loop_extent
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.map_to_units import map_to_units
 from uir_tvm.schedule.prepare import prepare
-from uir_tvm.schedule.row_chain import Nest, attach_producers, groups_for, output_blocks
+from uir_tvm.schedule.row_chain import (
+    Nest,
+    attach_producers,
+    decide_groups,
+    decide_units,
+    most_elements,
+    output_blocks,
+    tile_sides,
+)
 from uir_tvm.schedule.space import space_of
 
 HERO = "transpose"
@@ -51,14 +60,27 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     row = loops.pop(var)
     sch.reorder(*loops[:-1], row, loops[-1])
     width = max(dtype_bytes(r.source.ty.dtype) for r in (*root.stmt.reads, *root.stmt.writes))
+    blocks = leaf_blocks(sch)
+    m, n = loop_extent(sch, row), loop_extent(sch, loops[-1])
+    r, c = (min(own, extent) for own, extent in zip(space_of(hw).transposed[width], (m, n), strict=True))
+    most = most_elements(hw, blocks)
+    tiles = math.prod(root.spatial) // (m * n) * math.ceil(m / r) * math.ceil(n / c)
+    groups = decide_groups(sch, hw, blocks, decisions, tiles)
+    units = decide_units(sch, hw, decisions)
+    columns_first = decisions.fork("columns_first", (0, 1), 0) > 0
+    tile = (
+        decisions.choose(sch, "tile_rows", tile_sides(m, r, most // c), r),
+        decisions.choose(sch, "tile_columns", tile_sides(n, c, most // r), c),
+    )
     pid, lid, *_ = map_to_units(
         sch,
         root.rv,
-        groups_for(hw, leaf_blocks(sch)),
-        None,
-        space_of(hw).transposed[width],
+        groups,
+        units,
+        tile,
         row_loops=len(loops),
         split_columns=True,
+        columns_first=columns_first,
         hardware=hw,
     )
     attach_producers(sch, Nest(pid, lid, (root,)))

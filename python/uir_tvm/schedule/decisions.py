@@ -82,6 +82,9 @@ class Decisions:
         return Schedule(func, debug_mask="none", error_render_level="fast")
 
 
+#: Candidates for a size at most, and by which factor they differ at least: the first that leaves few enough.
+MOST_SIZES, APART = 10, (1.4, 1.6, 2.0, 3.0, 4.0)
+
 #: What recipes take where nobody tunes.
 OWN = Decisions()
 
@@ -142,7 +145,9 @@ class Sampled(Decisions):
 
 
 def tile_sizes(extent: int, default: int, most: int, least: int = 1) -> tuple[int, ...]:
-    """Candidates for a tile of a loop: powers of two, what divides the loop, all of it, and the default.
+    """Candidates for a tile of a loop: the default, all of the loop, what divides it, and powers of two.
+
+    At most `MOST_SIZES`, each some way from the next one: what is nearly as large is nearly as fast.
 
     Parameters
     ----------
@@ -152,7 +157,14 @@ def tile_sizes(extent: int, default: int, most: int, least: int = 1) -> tuple[in
         Limits of a tile.
     """
     most = min(most, extent)
-    powers = {1 << p for p in range(most.bit_length()) if least <= 1 << p <= most}
-    whole = {-(-extent // parts) for parts in range(1, 17) if extent % parts == 0}
-    found = powers | {w for w in whole if least <= w <= most} | {min(default, extent)}
-    return tuple(sorted(found | ({extent} if extent <= most else set())))
+    powers = [1 << p for p in range(most.bit_length())]
+    whole = [extent // parts for parts in range(1, 33) if extent % parts == 0]
+    wanted = [size for size in (*whole, *powers) if least <= size <= most]
+    for apart in APART:
+        found = [min(default, extent)]
+        for size in wanted:
+            if all(max(size, other) >= apart * min(size, other) for other in found):
+                found.append(size)
+        if len(found) <= MOST_SIZES:
+            break
+    return tuple(sorted(found[:MOST_SIZES]))

@@ -43,6 +43,7 @@ def map_to_units(
     *,
     row_loops: int | None = None,
     split_columns: bool = False,
+    columns_first: bool = False,
     group_size: int = 1,
     share: int | None = None,
     hardware: HardwareModel | str | None = None,
@@ -86,6 +87,8 @@ def map_to_units(
         How many leading spatial loops are rows; all but the last by default (all, for a reduction).
     split_columns : bool
         Deal column tiles to the units too (few rows, long columns).
+    columns_first : bool
+        With ``split_columns``: all rows of the first tile of columns are numbered before those of the next.
     group_size : int
         How many units of a group share a tile; divides their number.
     share : int, optional
@@ -131,7 +134,11 @@ def map_to_units(
     order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
     sch.reorder(*order)
     if split_columns and not whole and not reduction:
-        tiles.append(col_outer)
+        if columns_first and tiles:
+            sch.reorder(col_outer, *tiles)
+            tiles.insert(0, col_outer)
+        else:
+            tiles.append(col_outer)
         col_outer = None
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
     sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))

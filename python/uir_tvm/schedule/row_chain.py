@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -24,6 +25,8 @@ from .space import groups_at_once, space_of, units_of
 EXPENSIVE_WORK = 8
 #: Units of a group, to choose from.
 UNITS = (1, 2, 4, 8, 16)
+#: Elements of a side of a tile at least.
+LEAST_SIDE = 4
 
 
 @attrs.frozen
@@ -61,14 +64,21 @@ def decide_groups(
     hw: HardwareModel,
     blocks: Sequence[BlockInfo],
     decisions: Decisions,
-    default: int | None = None,
+    tiles: int | None = None,
 ) -> int:
-    """A number of groups, by default `groups_for`; where a processor has few one, half of them, or all."""
-    own = groups_for(hw, blocks) if default is None else default
-    limit = groups_at_once(hw)
-    if space_of(hw).groups is not None:
+    """A number of groups, by default `groups_for`; where a processor has few one, half of them, or all.
+
+    Parameters
+    ----------
+    tiles : int, optional
+        No more groups by default than these fill.
+    """
+    own = groups_for(hw, blocks)
+    if space_of(hw).groups is not None or not decisions.sampled:
         return own
-    return decisions.choose(sch, "num_groups", (1, max(1, limit // 2), limit), min(own, limit))
+    limit = groups_at_once(hw)
+    default = min(own, limit, max(1, math.ceil(tiles / units_of(hw))) if tiles else limit)
+    return decisions.choose(sch, "num_groups", (1, max(1, limit // 2), limit), default)
 
 
 def decide_units(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> int | None:
@@ -86,10 +96,20 @@ def decide_units(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> int 
 def decide_rows(sch: Schedule, root: BlockInfo, rows: int, own: int, most: int, decisions: Decisions) -> int:
     """Rows of a tile: a divisor of the loop that is cut into row tiles, at most so many."""
     count = row_loops_of(root, rows)
-    loops = sch.get_loops(root.rv)
-    if not count or own < 1 or count > len(loops):
-        return own
-    return decisions.tile(sch, "tile_rows", loops[count - 1], own, max(own, most))
+    if count and count <= len(sch.get_loops(root.rv)):
+        return decisions.tile(sch, "tile_rows", sch.get_loops(root.rv)[count - 1], own, max(own, most))
+    if count is None:
+        # a part of a loop, which `map_chain` splits first
+        inner = rows // math.prod(itertools.takewhile(lambda n: rows % n == 0, root.spatial))
+        sizes = [r for r in range(1, min(inner, max(own, most)) + 1) if inner % r == 0]
+        return decisions.choose(sch, "tile_rows", sizes, own)
+    return own
+
+
+def tile_sides(extent: int, own: int, most: int) -> list[int]:
+    """Candidates for a side of a tile of two contiguous dimensions: a quarter to four times its own."""
+    sides = {min(extent, side) for side in (own // 4, own // 2, own, 2 * own, 4 * own)}
+    return sorted(side for side in sides if LEAST_SIDE <= side <= max(own, most) or side == min(extent, own))
 
 
 def line_of(hw: HardwareModel) -> int:
@@ -190,6 +210,7 @@ def map_chain(
     num_groups: int,
     num_units: int | None = None,
     split_columns: bool = False,
+    columns_first: bool = False,
     group_size: int = 1,
     share: int | None = None,
 ) -> Nest:
@@ -219,6 +240,7 @@ def map_chain(
             tile,
             row_loops=count,
             split_columns=split_columns,
+            columns_first=columns_first,
             group_size=group_size,
             share=share,
             hardware=hw,

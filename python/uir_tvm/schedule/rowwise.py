@@ -110,11 +110,12 @@ def _schedule_own_rows(
     blocks, root = leaf_blocks(sch), output_blocks(sch)[-1]
     elements = tile_elements(hw, blocks)
     r = _rows_of_tile(hw, elements, rows, _row_extent(root, rows), cols)
-    groups = groups_for(hw, blocks)
+    tiles, groups = rows // r, groups_for(hw, blocks)
     if space_of(hw).spread_rows:
         # no more than take as many turns: the last ones would have nothing, and masks for it
-        groups = math.ceil(rows // r / math.ceil(rows // r / groups))
-    groups = decide_groups(sch, hw, blocks, decisions, groups)
+        groups = tiles = math.ceil(tiles / math.ceil(tiles / groups))
+    if decisions.sampled:
+        groups = decide_groups(sch, hw, blocks, decisions, tiles)
     units = decide_units(sch, hw, decisions)
     r = decide_rows(sch, root, rows, r, most_elements(hw, blocks) // cols, decisions)
     attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups, num_units=units))
