@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search for a task's fastest schedule: what to measure next, given what was measured.
+
+Candidates wait in a pool, filled by the sources of the task's design spaces and by the neighbours of the
+fastest measured ones.  Of every batch most are the ones that the cost model expects to be fastest, some are
+neighbours of the fastest measured, and some anything at all.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+import numpy as np
+
+from ..igraph import IGraph
+from .candidates import Candidate, Checker
+from .job import Result
+from .mutator import neighbours
+from .sources import size_of, sources_of
+from .spaces import DesignSpace
+from .task import Task
+
+#: Combinations of a design space up to which all are made.
+ENUMERATED = 512
+#: Shares of a batch: anything, and neighbours of the fastest measured.
+EXPLORED, NEAR = 0.125, 0.25
+#: Candidates made anew for each one proposed.
+MADE = 4
+#: The fastest measured ones whose neighbours are tried.
+PARENTS = 3
+
+
+class Predictor(Protocol):
+    """Expects seconds of iGraphs, as `uir_tvm.tune.cost_model.CostModel` does."""
+
+    def predict(self, graphs: Sequence[IGraph]) -> Sequence[float]:
+        """Seconds, or anything else that orders them: lower is faster."""
+        ...
+
+
+@attrs.frozen
+class Measured:
+    """A candidate and its seconds."""
+
+    candidate: Candidate
+    seconds: float
+
+
+class TaskSearch:
+    """Proposes candidates of one task; equal arguments, equal proposals.
+
+    Parameters
+    ----------
+    task : Task
+    spaces : sequence of DesignSpace
+        Of `design_spaces`: the compiler's own schedule is that of the first.
+    cost_model : Predictor
+        Asked at every proposal, so that it may learn in between.
+    seed : int
+    thorough : bool
+        Propose only what the target's passes and printer take (`Checker.compiles`), where measuring is dear.
+    enumerated : int
+        Combinations of a design space up to which all are made; larger ones are evolved.
+
+    Attributes
+    ----------
+    default : Candidate or None
+        The compiler's own schedule; None where it is refused.
+    size : int
+        Combinations of all spaces, an estimate; different decisions may make equal schedules.
+    best : Measured or None
+        The fastest that was measured and right.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        spaces: Sequence[DesignSpace],
+        cost_model: Predictor,
+        seed: int = 0,
+        *,
+        thorough: bool = False,
+        enumerated: int = ENUMERATED,
+    ) -> None:
+        self.task, self.spaces, self.cost_model, self.thorough = task, tuple(spaces), cost_model, thorough
+        self.checker = Checker(task)
+        self.size = sum(map(size_of, spaces))
+        self.best: Measured | None = None
+        self._rng = random.Random(seed)
+        self._sources = sources_of(spaces, self.checker, cost_model.predict, seed, enumerated)
+        self._source_of = {id(space): source for source in self._sources for space in source.spaces}
+        self._measured: list[Measured] = []
+        self._pool: dict[str, Candidate] = {}
+        self._seen: set[str] = set()
+        #: Digests in the pool that are neighbours of a fast one, and those whose neighbours are there.
+        self._near: set[str] = set()
+        self._expanded: set[str] = set()
+        #: Spaces of which nothing was proposed.
+        self._waiting = {id(space) for space in spaces}
+        self.default = self.checker.candidate(spaces[0], spaces[0].schedule.trace) if spaces else None
+        for space in spaces:
+            self._add(self.checker.candidate(space, space.schedule.trace))
+
+    @property
+    def refused(self) -> Counter[str]:
+        """Distinct schedules that were not proposed, by reason (`Checker.refused`)."""
+        return self.checker.refused
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there is nothing left to propose."""
+        return not self._pool and all(source.exhausted for source in self._sources)
+
+    def propose(self, count: int) -> list[Candidate]:
+        """The next candidates to measure, best expected first; fewer where the spaces are exhausted.
+
+        A candidate that was proposed, or told, is never proposed again, nor one with the same function or
+        iGraph.
+        """
+        proposed: list[Candidate] = []
+        while len(proposed) < count:
+            self._fill(count - len(proposed))
+            if not self._pool:
+                if all(source.exhausted for source in self._sources):
+                    break
+                continue
+            for candidate in self._pick(count - len(proposed)):
+                self._leave(candidate)
+                if not self.thorough or self.checker.compiles(candidate):
+                    proposed.append(candidate)
+        return proposed
+
+    def tell(self, candidates: Sequence[Candidate], results: Sequence[Result]) -> None:
+        """What came of candidates, proposed or restored; failed ones are not proposed again."""
+        for candidate, result in zip(candidates, results, strict=True):
+            self._leave(candidate)
+            if not result.ok:
+                continue
+            found = Measured(candidate, result.median)
+            self._measured.append(found)
+            self._source_of[id(candidate.space)].tell(candidate, found.seconds)
+            if self.best is None or found.seconds < self.best.seconds:
+                self.best = found
+
+    def restore(self, data: Mapping[str, Any]) -> Candidate | None:
+        """A candidate of an earlier search (`Candidate.to_json`); None where there is no such any more."""
+        return self.checker.restore(self.spaces, data)
+
+    def _add(self, candidate: Candidate | None, near: bool = False) -> None:
+        if candidate is not None and candidate.digest not in self._seen:
+            self._pool.setdefault(candidate.digest, candidate)
+            if near:
+                self._near.add(candidate.digest)
+
+    def _leave(self, candidate: Candidate) -> None:
+        """It is proposed now, or was."""
+        self._pool.pop(candidate.digest, None)
+        self._near.discard(candidate.digest)
+        self._seen.add(candidate.digest)
+        self._waiting.discard(id(candidate.space))
+
+    def _fill(self, count: int) -> None:
+        """Make more candidates: neighbours of the fastest, then of all sources in turns."""
+        for found in sorted(self._measured, key=lambda m: m.seconds)[:PARENTS]:
+            candidate = found.candidate
+            if candidate.digest not in self._expanded:
+                self._expanded.add(candidate.digest)
+                for trace in neighbours(candidate.sch.trace):
+                    self._add(self.checker.candidate(candidate.space, trace), near=True)
+        live = [source for source in self._sources if not source.exhausted]
+        self._rng.shuffle(live)
+        wanted = count * MADE
+        for left, source in zip(range(len(live), 0, -1), live, strict=True):
+            if wanted <= 0:
+                break
+            made = source.more(-(-wanted // left))
+            wanted -= len(made)
+            for candidate in made:
+                self._add(candidate)
+
+    def _pick(self, count: int) -> list[Candidate]:
+        """Some of the pool: the first of every space, then by the shares of a batch."""
+        pool = list(self._pool.values())
+        seconds = np.asarray(self.cost_model.predict([c.graph for c in pool]), dtype="float64")
+        ranked = [
+            attrs.evolve(pool[i], predicted=float(seconds[i])) for i in np.argsort(seconds, kind="stable")
+        ]
+        picked: dict[str, Candidate] = {}
+
+        def take(candidates: Sequence[Candidate], most: int) -> None:
+            for candidate in candidates:
+                if most > 0 and len(picked) < count and candidate.digest not in picked:
+                    picked[candidate.digest] = candidate
+                    most -= 1
+
+        take(self._first_of_spaces(ranked), max(1, count // 2))
+        take([c for c in ranked if c.digest in self._near], self._share(NEAR, count))
+        take(self._rng.sample(ranked, len(ranked)), self._share(EXPLORED, count))
+        take(ranked, count)
+        return sorted(picked.values(), key=lambda c: c.predicted or 0.0)
+
+    def _share(self, share: float, count: int) -> int:
+        """Whole candidates of a batch; over many batches, the share."""
+        whole = int(share * count)
+        return whole + (self._rng.random() < share * count - whole)
+
+    def _first_of_spaces(self, ranked: Sequence[Candidate]) -> list[Candidate]:
+        """The best expected of every space of which none was proposed; the best such space first."""
+        first: dict[int, Candidate] = {}
+        for candidate in ranked:
+            if id(candidate.space) in self._waiting:
+                first.setdefault(id(candidate.space), candidate)
+        return list(first.values())

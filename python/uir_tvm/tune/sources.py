@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where candidates of a task come from: small design spaces are enumerated, large ones evolved.
+
+Both give candidates that were verified; what was proposed already, or waits to be, the search leaves out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import tvm
+from tvm.ir.utils import derived_object
+from tvm.s_tir import meta_schedule
+from tvm.s_tir.schedule import Trace
+from tvm_ffi.structural import structural_hash
+
+from ..igraph import IGraph
+from .candidates import Candidate, Checker, VerifyCandidate, form_of
+from .mutator import MutateDecision, options
+from .spaces import DesignSpace
+
+#: Seconds of some iGraphs, as the search expects them.
+Predict = Callable[[Sequence[IGraph]], Sequence[float]]
+
+#: A population of an evolution and its generations: with what is verified at some 20 ms each, a few seconds.
+POPULATION, GENERATIONS, FROM_DATABASE = 32, 3, 0.25
+#: Candidates of one evolution.
+PICKS = 16
+#: Evolutions in a row without anything new, after which a source is exhausted.
+PATIENCE = 3
+#: More than anybody measures: MetaSchedule wants a number.
+ENDLESS = 1 << 30
+
+
+class Source(Protocol):
+    """Gives candidates of one or more design spaces."""
+
+    spaces: tuple[DesignSpace, ...]
+    size: int
+    exhausted: bool
+
+    def more(self, count: int) -> list[Candidate]:
+        """About so many candidates; ones that were given before may be among them."""
+        ...
+
+    def tell(self, candidate: Candidate, seconds: float) -> None:
+        """A measured candidate of these spaces."""
+        ...
+
+
+def size_of(space: DesignSpace) -> int:
+    """Combinations of decisions in a design space.
+
+    A loop's tile is counted as it is by default: how long the loop is may depend on other decisions.
+    """
+    trace = space.schedule.trace
+    return math.prod(len(options(inst, trace)) or 1 for inst in trace.insts)
+
+
+class Enumerated:
+    """Every combination of one design space, in an order of its own.
+
+    Parameters
+    ----------
+    space : DesignSpace
+    checker : Checker
+    seed : int
+        Of the order.
+    """
+
+    def __init__(self, space: DesignSpace, checker: Checker, seed: int) -> None:
+        self.spaces: tuple[DesignSpace, ...] = (space,)
+        self.checker = checker
+        self.size = size_of(space)
+        self.exhausted = False
+        self._traces = self._shuffled(space.schedule.trace, seed)
+
+    def more(self, count: int) -> list[Candidate]:
+        """See `Source.more`; none is given twice."""
+        made: list[Candidate] = []
+        for trace in itertools.islice(self._traces, count):
+            candidate = self.checker.candidate(self.spaces[0], trace)
+            if candidate is not None:
+                made.append(candidate)
+            count -= 1
+        self.exhausted = count > 0
+        return made
+
+    def tell(self, candidate: Candidate, seconds: float) -> None:
+        """What was measured changes nothing."""
+
+    def _shuffled(self, trace: Trace, seed: int) -> Iterator[Trace]:
+        sampled = [(inst, answers) for inst in trace.insts if (answers := options(inst, trace))]
+        order = list(range(self.size))
+        random.Random(seed).shuffle(order)
+        for index in order:
+            made = trace
+            for inst, answers in sampled:
+                index, at = divmod(index, len(answers))
+                made = made.with_decision(inst, answers[at], remove_postproc=True)
+            yield made
+
+
+@derived_object
+class Expected(meta_schedule.cost_model.PyCostModel):
+    """Scores of candidates for an evolution, by the seconds that a search expects."""
+
+    def __init__(self, checker: Checker, predict: Predict) -> None:
+        super().__init__()
+        self.checker = checker
+        self.expect = predict
+
+    def load(self, path: str) -> None:
+        """Nothing is kept here."""
+
+    def save(self, path: str) -> None:
+        """Nothing is kept here."""
+
+    def update(self, context: Any, candidates: Any, results: Any) -> None:
+        """The search's own cost model is told by whoever measures."""
+
+    def predict(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
+        """Scores of at most 1, the fastest's; twice as slow is a quarter."""
+        graphs = [self.checker.graph(candidate.sch) for candidate in candidates]
+        known = [graph for graph in graphs if graph is not None]
+        seconds = iter(np.asarray(self.expect(known), dtype="float64") if known else ())
+        times = np.array([math.inf if graph is None else next(seconds) for graph in graphs])
+        return (times.min() / times) ** 2 if np.isfinite(times).any() else np.zeros(len(graphs))
+
+
+class Evolved:
+    """Design spaces that begin from one function, searched by MetaSchedule's evolution.
+
+    The measured ones are the parents of the next generation; mutations are judged by the expected seconds.
+
+    Parameters
+    ----------
+    spaces : sequence of DesignSpace
+        With the same ``begun``.
+    checker : Checker
+    predict : callable
+    seed : int
+        Of all that is random.
+    """
+
+    def __init__(self, spaces: Sequence[DesignSpace], checker: Checker, predict: Predict, seed: int) -> None:
+        self.spaces = tuple(spaces)
+        self.checker = checker
+        self.size = sum(map(size_of, spaces))
+        self.exhausted = False
+        self._forms = {form_of(space.schedule.trace): space for space in spaces}
+        self._given: set[str] = set()
+        self._empty = 0
+        self._database = meta_schedule.database.MemoryDatabase()
+        mod = tvm.IRModule({"main": spaces[0].begun})
+        self._workload = self._database.commit_workload(mod)
+        generator = meta_schedule.space_generator.ScheduleFn(
+            lambda sch: None,
+            sch_rules=[],
+            postprocs=[VerifyCandidate(checker)],
+            mutator_probs={MutateDecision(): 0.7, meta_schedule.mutator.MutateTileSize(): 0.3},
+        )
+        strategy = meta_schedule.search_strategy.EvolutionarySearch(
+            population_size=POPULATION,
+            init_measured_ratio=FROM_DATABASE,
+            init_min_unmeasured=1,
+            genetic_num_iters=GENERATIONS,
+            eps_greedy=0.1,
+        )
+        self._context = meta_schedule.TuneContext(
+            mod,
+            target=checker.task.target,
+            space_generator=generator,
+            search_strategy=strategy,
+            num_threads=1,
+            rand_state=seed % (2**31 - 2) + 1,
+        )
+        self._context.pre_tuning(
+            max_trials=ENDLESS,
+            num_trials_per_iter=PICKS,
+            design_spaces=[space.schedule for space in spaces],
+            database=self._database,
+            cost_model=Expected(checker, predict),
+        )
+
+    def more(self, count: int) -> list[Candidate]:
+        """See `Source.more`; one evolution, however many are asked for."""
+        made = []
+        for found in self._context.generate_measure_candidates() or ():
+            space = self._forms[form_of(found.sch.trace)]
+            candidate = self.checker.candidate(space, found.sch.trace)
+            if candidate is not None and candidate.digest not in self._given:
+                self._given.add(candidate.digest)
+                made.append(candidate)
+        self._empty = 0 if made else self._empty + 1
+        self.exhausted = self._empty >= PATIENCE
+        return made
+
+    def tell(self, candidate: Candidate, seconds: float) -> None:
+        """A parent of the next evolution, if it is among the fastest."""
+        self._given.add(candidate.digest)
+        record = meta_schedule.database.TuningRecord(candidate.sch.trace, self._workload, [seconds])
+        self._database.commit_tuning_record(record)
+
+
+def sources_of(
+    spaces: Sequence[DesignSpace], checker: Checker, predict: Predict, seed: int, enumerated: int
+) -> list[Source]:
+    """The sources of a task: small spaces one by one, others by what they begin from.
+
+    Parameters
+    ----------
+    enumerated : int
+        Combinations up to which all of a space are made.
+    """
+    rng = random.Random(seed)
+    found: list[Source] = []
+    together: dict[int, list[DesignSpace]] = {}
+    for space in spaces:
+        if size_of(space) <= enumerated:
+            found.append(Enumerated(space, checker, rng.randrange(ENDLESS)))
+        else:
+            together.setdefault(structural_hash(space.begun), []).append(space)
+    for group in together.values():
+        found.append(Evolved(group, checker, predict, rng.randrange(ENDLESS)))
+    return found
