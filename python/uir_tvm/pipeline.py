@@ -359,6 +359,30 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     return record
 
 
+def compile_scheduled(
+    func: tirx.PrimFunc, target: tvm.target.Target, scheduled: tirx.PrimFunc, name: str | None = None
+) -> KernelRecord:
+    """Take one PrimFunc through the stages with a schedule that is given, as with one of a database.
+
+    Parameters
+    ----------
+    func, target, name
+        As for `compile_kernel`.
+    scheduled : PrimFunc
+        The same kernel, scheduled.
+
+    Returns
+    -------
+    KernelRecord
+        Where a stage refuses, its ``fallback`` says why: no recipe takes the schedule's place.
+    """
+    from .schedule.hardware_of import model_of_target
+
+    label = name or str((func.attrs or {}).get("global_symbol", "main"))
+    context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
+    return _through(func, label, context, 1, scheduled)
+
+
 def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
     """The record of the database's schedule; else of the largest tiles for which every stage has room.
 

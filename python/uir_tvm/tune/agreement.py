@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether what a candidate computed is what its kernel computes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+import numpy as np
+
+from .reference import Reference
+
+#: Largest difference relative to the size of an element (see `_size`), by dtype. fp32: sums of some hundred
+#: terms in another order, and functions a few ULP apart; narrow floats round after every operation of a
+#: target that computes in them; fp64 has its own ULP. What is no float is equal.
+TOLERANCE: Mapping[str, float] = {
+    "float64": 1e-11,
+    "float32": 2e-5,
+    "float16": 1e-2,
+    "bfloat16": 8e-2,
+    "float8_e4m3fn": 0.25,
+    "float8_e5m2": 0.5,
+}
+#: No element counts as smaller: inputs are some units large, and differences of them may cancel.
+SMALLEST = 1 / 16
+#: Where there are sums, an element counts as large as most of the others are: what cancels in one sum has the
+#: error of sums that do not cancel. Not as the largest one, behind which errors of the others would hide.
+MOST = 0.9
+#: Differing elements that are shown.
+SHOWN = 8
+
+
+@attrs.frozen
+class Difference:
+    """One parameter after a call, which is not what it should be.
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter.
+    count, total : int
+        Elements that differ, and that there are.
+    largest : float
+        Error, relative to the size of the element; infinite where one side is no number.
+    examples : tuple of str
+        The first elements that differ.
+    """
+
+    name: str
+    count: int
+    total: int
+    largest: float
+    examples: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return (
+            f"{self.count} of {self.total} elements of {self.name} differ, "
+            f"by up to {self.largest:.3g} of their size"
+        )
+
+
+def differences(
+    reference: Reference, got: Sequence[np.ndarray | None], tolerance: Mapping[str, float] | None = None
+) -> list[Difference]:
+    """The parameters that differ from the reference after a call.
+
+    Parameters
+    ----------
+    got : sequence of ndarray or None
+        All parameters after a call on the reference's arguments, of any shape; None: not known.
+    tolerance : mapping of str to float, optional
+        In the place of `TOLERANCE`, for some dtypes.
+    """
+    table = {**TOLERANCE, **(tolerance or {})}
+    found = []
+    for at, (name, ours) in enumerate(zip(reference.names, got, strict=True)):
+        if ours is None:
+            continue
+        forms = [row[at] for row in reference.results]
+        allowed = table.get(str(ours.dtype), 0.0) if reference.written[at] else 0.0
+        difference = _difference(name, ours.reshape(forms[0].shape), forms, allowed, reference.sums)
+        if difference is not None:
+            found.append(difference)
+    return found
+
+
+def _difference(
+    name: str, ours: np.ndarray, forms: Sequence[np.ndarray], allowed: float, sums: bool
+) -> Difference | None:
+    errors = [_errors(ours, form, sums) for form in forms]
+    least = np.minimum.reduce(errors)
+    wrong = least > allowed
+    if not wrong.any():
+        return None
+    places = np.argwhere(wrong)[:SHOWN]
+    examples = tuple(
+        f"{name}[{', '.join(map(str, place))}] is {ours[tuple(place)]!s}, not {forms[0][tuple(place)]!s}"
+        for place in places
+    )
+    return Difference(name, int(wrong.sum()), wrong.size, float(least.max()), examples)
+
+
+def _errors(ours: np.ndarray, wanted: np.ndarray, sums: bool) -> np.ndarray:
+    """Errors relative to the sizes of the elements; of what is no float 0 or infinite."""
+    if wanted.dtype.kind in "biu":
+        return np.where(ours == wanted, 0.0, np.inf)
+    a, b = ours.astype(np.float64), wanted.astype(np.float64)
+    with np.errstate(all="ignore"):
+        error = np.abs(a - b) / _size(b, sums)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.where(same, 0.0, np.where(np.isfinite(error), error, np.inf))
+
+
+def _size(wanted: np.ndarray, sums: bool) -> np.ndarray:
+    """How large an element counts."""
+    size = np.abs(wanted)
+    finite = size[np.isfinite(size)]
+    least = max(SMALLEST, float(np.quantile(finite, MOST))) if sums and finite.size else SMALLEST
+    return np.maximum(np.where(np.isfinite(size), size, 1.0), least)

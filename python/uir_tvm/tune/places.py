@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How a compiled kernel is called and timed at each place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import attrs
+import numpy as np
+import tvm
+import tvm_ffi
+
+from ..device.run import Ran, run
+from ..errors import DeviceError, UirError
+from ..pipeline import KernelRecord
+from ..target import registry
+from ..target.device_kernel import DeviceKernel
+from ..target.device_module import device_module
+from ..target.place import MODEL, Place
+
+#: Milliseconds in a second, which TVM's evaluator takes.
+MILLI = 1e3
+
+
+@attrs.frozen
+class Called:
+    """What became of a call.
+
+    Parameters
+    ----------
+    results : tuple of ndarray or None
+        All parameters afterwards; None where a place does not say.
+    faults : tuple of str
+        What the place itself found wrong.
+    """
+
+    results: tuple[np.ndarray | None, ...]
+    faults: tuple[str, ...] = ()
+
+
+class Runner(Protocol):
+    """One kernel at one place."""
+
+    #: Whether times are modelled: the same in every run.
+    modelled: bool
+
+    def call(self) -> Called:
+        """Call the kernel on the arguments as they were given."""
+        ...
+
+    def sample(self, least: float) -> float:
+        """Mean seconds of as many calls as take so long; after `call`."""
+        ...
+
+    @property
+    def bound(self) -> str:
+        """What binds the time, where that is known."""
+        ...
+
+
+class Timed:
+    """A kernel that a processor runs: the CPU, or a device."""
+
+    modelled = False
+    bound = ""
+
+    def __init__(
+        self, record: KernelRecord, target: tvm.target.Target, arguments: Sequence[np.ndarray]
+    ) -> None:
+        place = registry.place_of(target)
+        if place.device == "ext_dev":
+            # whose memory that device is, a process settles once
+            tvm_ffi.get_global_func("uir.runtime.ext_dev.choose")(place.name)
+        self.device = tvm.device(place.device, 0)
+        self.module = _built(record, target, place)
+        self.arguments = arguments
+        self.tensors: list[tvm.runtime.Tensor] = []
+
+    def call(self) -> Called:
+        """See `Runner.call`."""
+        self.tensors = [tvm.runtime.tensor(array, self.device) for array in self.arguments]
+        self.module["main"](*self.tensors)
+        self.device.sync()
+        return Called(tuple(tensor.numpy() for tensor in self.tensors))
+
+    def sample(self, least: float) -> float:
+        """See `Runner.sample`; one more call before wakes threads and fills caches."""
+        evaluate = self.module.time_evaluator(
+            "main", self.device, number=1, repeat=1, min_repeat_ms=round(MILLI * least)
+        )
+        return float(evaluate(*self.tensors).results[0])
+
+
+def _built(record: KernelRecord, target: tvm.target.Target, place: Place) -> tvm.runtime.Module:
+    """A module with the kernel as its function ``main``."""
+    if isinstance(record.lowered, DeviceKernel):
+        return device_module({"main": record.lowered}, place)
+    func = record.lowered.with_attr("global_symbol", "main")
+    return tvm.compile(tvm.IRModule({"main": func}), target=target).jit()
+
+
+class Modelled:
+    """A kernel on the host model of its device, which checks every access and counts time."""
+
+    modelled = True
+
+    def __init__(
+        self, record: KernelRecord, _target: tvm.target.Target, arguments: Sequence[np.ndarray]
+    ) -> None:
+        assert isinstance(record.lowered, DeviceKernel), record.name
+        self.kernel = record.lowered
+        self.arguments = arguments
+        self.ran: Ran | None = None
+
+    def call(self) -> Called:
+        """See `Runner.call`."""
+        params = self.kernel.params
+        inputs = [a for a, p in zip(self.arguments, params, strict=True) if p.role != "out"]
+        ran = self.ran = run(self.kernel, inputs)
+        faults = [str(finding) for result in ran.results for finding in result.findings]
+        if not faults:
+            faults = [f"{name} has bytes that nothing wrote" for name in ran.unwritten]
+        return Called(tuple(ran.outputs.get(p.name) for p in params), tuple(faults))
+
+    def sample(self, least: float) -> float:
+        """See `Runner.sample`: the modelled seconds of the call that was checked."""
+        assert self.ran is not None
+        return sum(float(result.modelled["seconds"]) for result in self.ran.results)
+
+    @property
+    def bound(self) -> str:
+        """See `Runner.bound`: of the launch that takes longest."""
+        assert self.ran is not None
+        longest = max((result.modelled for result in self.ran.results), key=lambda row: row["seconds"])
+        return str(longest.get("bound", ""))
+
+
+Make = Callable[[KernelRecord, tvm.target.Target, Sequence[np.ndarray]], Runner]
+#: Place -> how kernels run there.
+RUNNERS: Mapping[str, Make] = {"cpu": Timed, "gpu": Timed, "npu": Timed, "mlu": Timed, MODEL: Modelled}
+#: Targets whose host model counts time.
+COUNTING = ("uir-ascend", "uir-bang")
+
+
+def require(target: tvm.target.Target) -> None:
+    """Refuse a target whose kernels nobody can time on this machine.
+
+    Raises
+    ------
+    DeviceError
+        There is no such device here, or its host model counts no time.
+    """
+    spec, place = registry.of_target(target), registry.place_of(target)
+    name = f"{spec.name} on {place.name}"
+    if place.name == MODEL and spec.name not in COUNTING:
+        others = [row.name for row in spec.places if row.name != MODEL]
+        raise DeviceError(
+            f"Nobody times kernels for {name}.",
+            need=f"a {others[0]}: the host model of {spec.name} checks kernels and counts no time",
+            limit="; ".join(f"no {row.name}: {row.absent()}" for row in spec.places if row.absent()),
+            remedy="measure where there is one: uir tune --rpc, or --export-batch",
+        )
+    why = place.absent()
+    if why:
+        raise DeviceError(
+            f"Nobody times kernels for {name} here.",
+            need=f"a {place.name}",
+            limit=why,
+            remedy="measure where there is one: uir tune --rpc, or --export-batch",
+        )
+
+
+def refused_by(target: tvm.target.Target) -> str:
+    """What `require` says; empty where kernels can be timed."""
+    try:
+        require(target)
+    except UirError as error:
+        return str(error)
+    return ""

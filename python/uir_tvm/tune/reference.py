@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel computes on random inputs, as TVM's own lowering has it: candidates are compared with that.
+
+Results are kept in the cache folder, by the kernel and by the bits of its inputs: a worker that was
+restarted, or another one, finds them there.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pathlib
+import tempfile
+import zipfile
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import tvm
+from tvm import tirx
+from tvm.ir import TensorLoad
+
+from .. import hardware, options
+from ..igraph.dtypes import DTYPES
+from ..schedule.blocks import collect
+from ..schedule.wide_values import widen_values
+from ..verify.function_side import propagating_nan, sums
+from .shelf import origin_of
+
+#: Floats are drawn from the first interval; where most of a result is no number then (logarithms, square
+#: roots), from the second.
+INTERVALS = ((-2.0, 2.0), (0.25, 2.0))
+#: Share of a result that must be finite.
+FINITE = 0.5
+#: Integers that are no index lie below it.
+HIGHEST_INTEGER = 5
+#: References that are held in memory.
+HELD = 4
+
+_NUMPY = {row.tvm: np.dtype(row.numpy) for row in DTYPES.values()}
+FOLDER = "references"
+
+
+@attrs.frozen
+class Reference:
+    """A kernel's inputs and results.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the parameters, in order.
+    written : tuple of bool
+        Which of them the kernel writes.
+    arguments : tuple of ndarray
+        Before a call. What is written holds random numbers too: what a candidate leaves out must not look
+        right.
+    results : tuple of tuple of ndarray
+        All parameters after a call; where there are narrow floats, also those of the kernel with its values
+        in fp32 until they are stored. An element is right if it agrees with either.
+    sums : bool
+        Whether it sums, in whatever order.
+    interval : int
+        Which of `INTERVALS` the floats come from.
+    """
+
+    names: tuple[str, ...]
+    written: tuple[bool, ...]
+    arguments: tuple[np.ndarray, ...]
+    results: tuple[tuple[np.ndarray, ...], ...]
+    sums: bool
+    interval: int
+
+
+def reference_of(text: str, seed: int) -> Reference:
+    """The reference of a kernel, computed once.
+
+    Parameters
+    ----------
+    text : str
+        The kernel, unscheduled (``tvm.ir.save_json``).
+    seed : int
+        Of the inputs.
+    """
+    return _reference(text, seed)
+
+
+@functools.lru_cache(maxsize=HELD)
+def _reference(text: str, seed: int) -> Reference:
+    func = tvm.ir.load_json(text)
+    names = tuple(str(param.name) for param in func.params)
+    stored = {str(store.buffer.name) for store in collect(func.body, tirx.BufferStore)}
+    written = tuple(name in stored for name in names)
+    for interval in range(len(INTERVALS)):
+        arguments = arguments_of(func, seed, interval)
+        results = _kept(func, arguments)
+        last = interval == len(INTERVALS) - 1
+        if last or _mostly_finite(results[0], written):
+            break
+    return Reference(names, written, arguments, results, sums(func), interval)
+
+
+def arguments_of(func: tirx.PrimFunc, seed: int, interval: int = 0) -> tuple[np.ndarray, ...]:
+    """Random arrays for all parameters of a kernel.
+
+    Floats come from an interval, bools are either, integers are within every dimension that they index and
+    small where they index none.
+    """
+    rng = np.random.default_rng(seed)
+    limits = index_limits(func)
+    low, high = INTERVALS[interval]
+    arrays = []
+    for param in func.params:
+        shape = tuple(int(extent) for extent in param.shape)
+        dtype = _NUMPY[str(param.dtype)]
+        array: np.ndarray
+        if dtype == np.bool_:
+            array = rng.integers(0, 2, shape)
+        elif dtype.kind in "iu":
+            most = min(limits.get(str(param.name), HIGHEST_INTEGER), np.iinfo(dtype).max)
+            array = rng.integers(0, most, shape)
+        else:
+            array = rng.uniform(low, high, shape)
+        arrays.append(array.astype(dtype))
+    return tuple(arrays)
+
+
+def index_limits(func: tirx.PrimFunc) -> dict[str, int]:
+    """Extent of what an integer parameter indexes, by its name.
+
+    Where it is computed with on its way to the index, no more than `HIGHEST_INTEGER` of it is taken for safe.
+    """
+    sources: dict[str, dict[str, bool]] = {str(p.name): {str(p.name): True} for p in func.params}
+    stores = collect(func.body, tirx.BufferStore)
+    # two rounds for every store: a value may be computed from one that a later block stores
+    for store in stores * 2:
+        found = sources.setdefault(str(store.buffer.name), {})
+        for name, plain in _loaded(store.value, sources).items():
+            found[name] = found.get(name, True) and plain
+    limits: dict[str, int] = {}
+    for access in [*collect(func.body, TensorLoad), *stores]:
+        buffer = access.source if isinstance(access, TensorLoad) else access.buffer
+        for index, extent in zip(access.indices, buffer.shape, strict=True):
+            for name, plain in _loaded(index, sources).items():
+                most = int(extent) if plain else min(int(extent), HIGHEST_INTEGER)
+                limits[name] = min(limits.get(name, most), most)
+    return limits
+
+
+def _loaded(expr: object, sources: dict[str, dict[str, bool]]) -> dict[str, bool]:
+    """The parameters whose integers an expression is made of, and whether it is such an integer as it is."""
+    inner = expr
+    while isinstance(inner, tirx.Cast):
+        inner = inner.value
+    plain = isinstance(inner, TensorLoad)
+    found: dict[str, bool] = {}
+    for load in collect(expr, TensorLoad):
+        if _NUMPY[str(load.source.dtype)].kind in "iu":
+            for name, as_it_is in sources.get(str(load.source.name), {}).items():
+                found[name] = found.get(name, True) and plain and as_it_is
+    return found
+
+
+def _mostly_finite(results: Sequence[np.ndarray], written: Sequence[bool]) -> bool:
+    floats = [r for r, w in zip(results, written, strict=True) if w and r.dtype.kind not in "biu"]
+    return all(np.isfinite(r.astype(np.float64)).mean() >= FINITE for r in floats)
+
+
+def _kept(func: tirx.PrimFunc, arguments: Sequence[np.ndarray]) -> tuple[tuple[np.ndarray, ...], ...]:
+    """The results on some arguments, from the cache folder where they are there."""
+    digest = hashlib.sha256(origin_of(func).encode())
+    for array in arguments:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    path = options.cache_dir() / FOLDER / f"{digest.hexdigest()[:32]}.npz"
+    widened = widen_values(func)
+    forms = (func,) if widened.same_as(func) else (func, widened)
+    try:
+        with np.load(path) as held:
+            return tuple(
+                tuple(
+                    held[f"{form}_{at}"].view(array.dtype).reshape(array.shape)
+                    for at, array in enumerate(arguments)
+                )
+                for form in range(len(forms))
+            )
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+        results = tuple(_run(form, arguments) for form in forms)
+    _keep(path, results)
+    return results
+
+
+def _keep(path: pathlib.Path, results: Sequence[Sequence[np.ndarray]]) -> None:
+    """Write results, all or nothing; a full disk only means that they are computed again."""
+    # as bytes: NumPy's files know no bfloat16
+    arrays = {
+        f"{form}_{at}": np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+        for form, row in enumerate(results)
+        for at, array in enumerate(row)
+    }
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".npz", delete=False) as file:
+            np.savez(file, **arrays)  # type: ignore[arg-type]
+        os.replace(file.name, path)
+    except OSError:
+        path.unlink(missing_ok=True)
+
+
+def _run(func: tirx.PrimFunc, arguments: Sequence[np.ndarray]) -> tuple[np.ndarray, ...]:
+    """All parameters after a call of a kernel as TVM lowers it for this CPU."""
+    # a kernel of a model carries its target, which would bring it back to this project's pipeline
+    plain = propagating_nan(func).without_attr("target").with_attr("global_symbol", "main")
+    target = tvm.target.Target({"kind": "llvm", "mcpu": str(hardware.get("host").figures["mcpu"])})
+    built = tvm.compile(tvm.IRModule({"main": plain}), target=target)
+    tensors = [tvm.runtime.tensor(array) for array in arguments]
+    built["main"](*tensors)
+    return tuple(tensor.numpy() for tensor in tensors)
