@@ -90,12 +90,14 @@ def _schedule_own_columns(
     rows, width = math.prod(root.spatial[:outer]), math.prod(root.spatial[outer:])
     elements = max(tile_elements(hw, blocks), space_of(hw).row_values)
     most = max(elements, most_elements(hw, blocks))
-    sizes: Sequence[int] = tile_sizes(width, columns, most // kept, line_of(hw))
+    whole, least = most // kept, line_of(hw)
+    sizes: Sequence[int] = tile_sizes(width, columns, whole, least)
     if outer < len(root.spatial) - 1:
         # what a tile needs of a producer is a box only where no tile crosses from row to row
         last = root.spatial[-1]
         columns = columns if columns >= width else next(c for c in range(columns, 0, -1) if last % c == 0)
-        sizes = [c for c in sizes if c == width or last % c == 0]
+        inner = [c for c in tile_sizes(last, min(columns, last), whole, least) if last % c == 0]
+        sizes = [*inner, *([width] if width <= whole else [])]
     groups = groups_for(hw, blocks)
     if decisions.sampled:
         tiles = math.ceil(rows / kept) * math.ceil(width / columns)

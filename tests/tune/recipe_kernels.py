@@ -44,7 +44,7 @@ def _row_bias(x: Any, bias: Any) -> Any:
     return np.maximum(x + bias, 0)
 
 
-#: By name: the Relax expression, shapes of its operands, what NumPy says, and what `from_relax` takes besides.
+#: By name: the Relax expression, shapes of its operands, what NumPy says, what `from_relax` takes besides.
 KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], Callable[..., Any], dict[str, Any]]] = {
     "softmax": (lambda x: op.nn.softmax(x), [(2, 12, 24)], _softmax, {}),
     "long_softmax": (lambda x: op.nn.softmax(x), [(3, 1200)], _softmax, {}),
@@ -55,7 +55,12 @@ KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], Callable[...
         {},
     ),
     "mean": (lambda x: op.mean(x, axis=-1), [(6, 8, 30)], lambda x: x.mean(-1), {}),
-    "reduce_all": (lambda x: op.sum(op.multiply(x, x)), [(24, 50)], lambda x: (x * x).sum(), {}),
+    "reduce_all": (
+        lambda x: op.sum(op.multiply(x, x), keepdims=True),
+        [(24, 50)],
+        lambda x: (x * x).sum(keepdims=True),
+        {},
+    ),
     "silu": (lambda x: op.nn.silu(x), [(16, 96)], lambda x: x * _sigmoid(x), {}),
     "row_bias": (lambda x, b: op.nn.relu(op.add(x, b)), [(24, 96), (96,)], _row_bias, {}),
     "transpose": (

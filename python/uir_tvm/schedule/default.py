@@ -24,9 +24,6 @@ from .wide_values import widen_values
 
 log = logging.getLogger(__name__)
 
-#: Iterations in flight, to choose from; 1 loads nothing ahead.
-STAGES = (1, 2, 3)
-
 #: Attribute of a scheduled PrimFunc: the recipe that made it.
 RECIPE = "uir.recipe"
 
@@ -65,7 +62,7 @@ def run_recipe(
     sch = recipe.schedule(sch, hw, decisions) or sch
     stages = space_of(hw).stages
     if stages > 1:
-        overlap(sch, decisions.choose(sch, "stages", STAGES, stages))
+        overlap(sch, stages, decisions)
     return sch
 
 

@@ -11,16 +11,20 @@ from tvm.s_tir import Schedule
 from ..errors import ScheduleError
 from .annotations import LOOP, PARALLEL, PIPELINE
 from .blocks import block_info, leaf_blocks, loop_extent
-from .decisions import Choice
+from .decisions import OWN, Decisions
+from .pipeline import refuse_unpipelined
+
+#: Iterations in flight, to choose from; 1 loads nothing ahead.
+STAGES = (1, 2, 3)
 
 
-def overlap(sch: Schedule, stages: int) -> None:
+def overlap(sch: Schedule, stages: int, decisions: Decisions = OWN) -> None:
     """Pipeline the innermost serial loops, where that is possible.
 
     Parameters
     ----------
     stages : int
-        Iterations in flight; a loop that can have none more than one stays as it is.
+        Iterations in flight, by default; a loop that can have none more than one stays as it is.
     """
     around = [sch.get_loops(block.rv) for block in leaf_blocks(sch)]
     # by the statement: loops of different nests may have variables of one name
@@ -28,15 +32,19 @@ def overlap(sch: Schedule, stages: int) -> None:
     inner: dict[Any, Any] = {}
     outer: set[Any] = set()
     for loops in around:
-        least = 1 if isinstance(stages, Choice) else 2
+        # a loop of one iteration may have more after another decision
+        least = 1 if decisions.sampled else 2
         serial = [loop for loop in loops if _is_serial(sch, loop, count[sch.get(loop)], least)]
         outer |= {sch.get(loop) for loop in serial[:-1]}
         inner |= {sch.get(loop): loop for loop in serial[-1:]}
+    number: int | None = None if decisions.sampled else stages
     for statement, loop in inner.items():
         if statement in outer or PIPELINE in statement.annotations or _only_brings(sch, loop):
             continue
         try:
-            sch.pipeline(loop, stages)
+            refuse_unpipelined(sch, loop)
+            number = decisions.choose(sch, "stages", STAGES, stages) if number is None else number
+            sch.pipeline(loop, number)
         except ScheduleError:
             # it carries a value, loads nothing, or has too few iterations
             continue

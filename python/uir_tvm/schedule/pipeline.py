@@ -71,6 +71,21 @@ def pipeline(sch: Schedule, loop: Any, stages: int) -> None:
             limit="no constant extent" if extent < 0 else f"{extent} iterations",
             remedy="use fewer stages, or a smaller tile so that the loop runs more often",
         )
+    refuse_unpipelined(sch, loop)
+    if LOOP not in sch.get(loop).annotations:
+        sch.annotate(loop, LOOP, 1)
+    sch.annotate(loop, PIPELINE, rv_of(stages))
+
+
+def refuse_unpipelined(sch: Schedule, loop: Any) -> None:
+    """A loop that gains nothing by iterations in flight, however many, or computes something else.
+
+    Raises
+    ------
+    ScheduleError
+        See `pipeline`.
+    """
+    name = str(sch.get(loop).loop_var.name)
     infos = [block_info(sch, rv) for rv in sch.get_child_blocks(loop)]
     for info in infos:
         _refuse_dependence(sch, info, loop, name)
@@ -81,9 +96,6 @@ def pipeline(sch: Schedule, loop: Any, stages: int) -> None:
             need="a block that reads memory which the loop does not write",
             remedy="stage an operand inside the loop with move_to_hierarchy, or leave the loop as it is",
         )
-    if LOOP not in sch.get(loop).annotations:
-        sch.annotate(loop, LOOP, 1)
-    sch.annotate(loop, PIPELINE, rv_of(stages))
 
 
 def _refuse_dependence(sch: Schedule, info: BlockInfo, loop: Any, name: str) -> None:
