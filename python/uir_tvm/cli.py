@@ -15,6 +15,7 @@ from .cli_database import database_commands
 from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
 from .cli_run import run_command
+from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError
 from .options import DEVICES, EQUIVALENCE
@@ -36,6 +37,7 @@ def main() -> None:
     uir verify kernel.igraph                          whether an iGraph is right
     uir export model.uir --project DIR                sources for the vendor's toolkit
     uir db list DIR                                   measured schedules
+    uir tune-server --tracker HOST:PORT --key KEY     measure here for those who tune
     uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b
@@ -340,6 +342,7 @@ main.add_command(run_command)
 main.add_command(verify_command)
 main.add_command(database_commands)
 main.add_command(export_command)
+main.add_command(tune_server_command)
 
 if __name__ == "__main__":
     main()

@@ -61,9 +61,7 @@ def test_stock_metaschedule_reads_it(database: ScheduleDatabase) -> None:
     assert len(database.entries()) == 5
 
 
-def test_what_changed_since_is_not_used(
-    database: ScheduleDatabase, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_what_changed_since_is_not_used(database: ScheduleDatabase, caplog: pytest.LogCaptureFixture) -> None:
     """Records of another TVM stay, and one line says so."""
     caplog.set_level(logging.WARNING)  # the command line changes levels
     old = folder_of(database)

@@ -85,6 +85,7 @@ class ScheduleDatabase:
         target: str | tvm.target.Target,
         *,
         begun: tirx.PrimFunc | None = None,
+        key: Key | None = None,
     ) -> Entry:
         """Keep a schedule.
 
@@ -100,6 +101,8 @@ class ScheduleDatabase:
             For which it was measured.
         begun : PrimFunc, optional
             The function that the schedule began from, where it is a rewritten one; default: `func`.
+        key : Key, optional
+            Of the machine that measured it; default: this one's.
 
         Raises
         ------
@@ -109,7 +112,7 @@ class ScheduleDatabase:
         if not seconds or not all(0 < second < float("inf") for second in seconds):
             given = str(list(seconds))
             raise DatabaseError("A schedule without a time.", need="seconds above 0", limit=given)
-        key = key_of(target)
+        key = key_of(target) if key is None else key
         shelf = Shelf(self.folder / key.folder, key)
         return shelf.add(func, sch, seconds, func if begun is None else begun)
 

@@ -19,6 +19,8 @@ from ..target import registry
 
 #: Characters of a digest in a folder's name.
 DIGEST_LENGTH = 12
+#: What the version of the compiler goes by among a key's versions.
+TOOLCHAIN = "toolchain"
 
 
 @attrs.frozen
@@ -104,13 +106,24 @@ def key_of(target: str | tvm.target.Target, device: str = "auto") -> Key:
     TargetError
         An unknown target, hardware model or place.
     """
+    key = expected(target, device)
+    return attrs.evolve(key, versions={**key.versions, TOOLCHAIN: TOOLCHAINS[key.place]()})
+
+
+def expected(target: str | tvm.target.Target, device: str = "auto") -> Key:
+    """`key_of` without the toolchain: what is the same on every machine that has these versions.
+
+    Raises
+    ------
+    TargetError
+        An unknown target, hardware model or place.
+    """
     found = registry.resolve(target, device)
-    place = registry.place_of(found.target)
     hardware = model_of_target(found.target)
     figures = hashlib.sha256(print_hardware(hardware).encode()).hexdigest()[:DIGEST_LENGTH]
     versions = {name: importlib.metadata.version(name) for name in (*REQUIRED, "uir_tvm")}
-    versions["toolchain"] = TOOLCHAINS[place.name]()
-    return Key(found.spec.name, str(hardware.name), figures, place.name, versions)
+    place = registry.place_of(found.target).name
+    return Key(found.spec.name, str(hardware.name), figures, place, versions)
 
 
 def _llvm() -> str:
