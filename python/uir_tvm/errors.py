@@ -242,6 +242,10 @@ class DatabaseError(UirError):
     exit_code = 18
 
 
+class CostModelError(DatabaseError):
+    """A file of a cost model that is missing, damaged or of another version, or cannot be written."""
+
+
 class ExportError(UirError, ValueError):
     """A model that is no project of the vendor's toolkit, or a folder that cannot hold one."""
 

@@ -1,0 +1,448 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every iOp of a graph does on some of its units: what cost models are computed from.
+
+`uir_tvm.explain` counts every element of a graph that was compiled.  A search asks for many graphs that
+never are, and needs proportions rather than exact sums: here boxes with bounds are looked at on some units
+and in some iterations, first and last ones among them (`sample`), which takes a millisecond.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+
+from ..explain.arithmetic import class_of
+from ..igraph.dtypes import bytes_of, dtype_of
+from ..igraph.iops import IOPS
+from ..igraph.nodes import IGraph, ISlice
+from ..optimize.multibuffer import PIPELINE
+from ..verify.access import UNTOUCHED, Program, Step, program_of, source_rules
+from ..verify.expr import Expr, expr
+from ..verify.liveness import STAGES
+from ..verify.region import PID
+
+#: Units, and iterations of a loop, that are looked at.
+UNITS, ITERATIONS = 48, 8
+GOLDEN = (math.sqrt(5) - 1) / 2
+
+#: What an iOp is to the pipes of a core.
+LOAD, STORE, ONCHIP, VECTOR, REDUCE, CONTRACT, IRREGULAR, SYNC, NOTHING = CATEGORIES = (
+    "load",
+    "store",
+    "onchip",
+    "vector",
+    "reduce",
+    "contract",
+    "irregular",
+    "sync",
+    "nothing",
+)
+_BY_OP = {
+    "reduce": REDUCE,
+    "contract": CONTRACT,
+    "transpose": IRREGULAR,
+    "gather": IRREGULAR,
+    "scatter": IRREGULAR,
+    "sync": SYNC,
+    "identity": NOTHING,
+}
+#: Of moves, by the levels that they go between; others are between sram and reg.
+_MOVES = {
+    ("dram", "reg"): LOAD,
+    ("dram", "sram"): LOAD,
+    ("dram", "dram"): LOAD,
+    ("reg", "dram"): STORE,
+    ("sram", "dram"): STORE,
+    ("reg", "reg"): VECTOR,
+}
+_Bound = tuple[Expr, ...]
+
+
+@attrs.frozen(eq=False)
+class Transfer:
+    """How one operand lies in dram or sram.
+
+    Attributes
+    ----------
+    level : str
+    write : bool
+    pointer : str
+    bytes : ndarray
+        Of a run, on each unit that is looked at; runs of nothing count.
+    segments : float
+        Contiguous pieces of a run that moves anything.
+    contiguous : float
+        Bytes of a piece.
+    """
+
+    level: str
+    write: bool
+    pointer: str
+    bytes: np.ndarray
+    segments: float
+    contiguous: float
+
+
+@attrs.frozen(eq=False)
+class Row:
+    """One iOp.
+
+    Attributes
+    ----------
+    op, name, category : str
+        See `CATEGORIES`.
+    kind : str
+        Its class of arithmetic (`explain.arithmetic.CLASSES`); empty where it computes nothing.
+    runs : int
+        Of a unit: trips of its loops.
+    present : ndarray
+        Share of them that have any element, on each unit that is looked at.
+    elements : ndarray
+        Mean of a run (of those that have none too), on each unit: what is computed, or moved.
+    shape : (int, int)
+        Of the largest of its slices.
+    width, words : float
+        Bytes of an element; words of 4 bytes that one is to a vector unit.
+    loop, stages, trips : str, int, int
+        The innermost loop around it that has iterations in flight, how many, and how many it has in all; no
+        name, 1 and 1 without one.
+    depth : int
+        Loops around it.
+    group : int
+        Units that join in it.
+    transfers : tuple of Transfer
+        Operands in dram and sram.
+    local_bytes : (float, float)
+        Bytes that a run reads from reg and writes to it, on an average unit.
+    """
+
+    op: str
+    name: str
+    category: str
+    kind: str
+    runs: int
+    present: np.ndarray
+    elements: np.ndarray
+    shape: tuple[int, int]
+    width: float
+    words: float
+    loop: str
+    stages: int
+    trips: int
+    depth: int
+    group: int
+    transfers: tuple[Transfer, ...]
+    local_bytes: tuple[float, float]
+
+
+@attrs.frozen(eq=False)
+class Tally:
+    """All of a graph.
+
+    Attributes
+    ----------
+    units, groups, num_units : int
+        Of the graph: all units, its groups, units of a group.
+    weights : ndarray
+        How many units each one that is looked at stands for.
+    rows : tuple of Row
+        In program order.
+    held : mapping of str to int
+        Bytes of all pointers of reg, of a unit, and of sram, of a group, side by side.
+    live : mapping of str to int
+        The same at the fullest moment: from a pointer's first iOp to its last.
+    parameters : mapping of str to int
+        Bytes of every pointer in dram.
+    loops : int
+    """
+
+    units: int
+    groups: int
+    num_units: int
+    weights: np.ndarray
+    rows: tuple[Row, ...]
+    held: Mapping[str, int]
+    live: Mapping[str, int]
+    parameters: Mapping[str, int]
+    loops: int
+
+    def mean(self, values: np.ndarray) -> float:
+        """The mean over all units of something known of those that were looked at."""
+        return float(values @ self.weights / self.units)
+
+
+_last = threading.local()
+
+
+def tally_of(graph: IGraph) -> Tally:
+    """The tally of a well-formed graph; this thread's last one is kept for who asks next."""
+    if getattr(_last, "graph", None) is not graph:
+        _last.tally = _tally(graph)
+        _last.graph = graph
+    found: Tally = _last.tally
+    return found
+
+
+def sample(extent: int, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Some of ``0 .. extent - 1``, the first and the last among them, and how many each one stands for.
+
+    Parameters
+    ----------
+    extent, count : int
+        At least 1 and 3; all of them where there are no more than ``count``.
+    """
+    if extent <= count:
+        return np.arange(extent), np.ones(extent)
+    # steps of the golden ratio: what repeats with a period (tiles of columns in a row of tiles) is not missed
+    share = (np.arange(1, count - 1) * GOLDEN) % 1.0
+    middle = np.unique(1 + (share * (extent - 2)).astype(np.int64))
+    weights = np.full(len(middle) + 2, (extent - 2) / len(middle))
+    weights[[0, -1]] = 1.0
+    return np.concatenate([[0], middle, [extent - 1]]), weights
+
+
+class _Boxes:
+    """Lengths of axes with bounds, each computed once: iOps of a tile share theirs."""
+
+    def __init__(self, units: int) -> None:
+        self.units, self.weights = sample(units, UNITS)
+        self._known: dict[Any, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+
+    def sizes(
+        self, axes: Sequence[tuple[int, _Bound, _Bound]], loops: Mapping[str, int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Per unit: mean product of the axes' lengths, share of runs where it is above 0, mean first length.
+
+        Parameters
+        ----------
+        axes : sequence of (extent, lower bounds, upper bounds)
+        loops : mapping of str to int
+            Extents of the loops around.
+        """
+        used = sorted({v for _, low, high in axes for e in (*low, *high) for v in e.variables} - {PID})
+        key = (tuple(axes), tuple((v, loops[v]) for v in used))
+        if key not in self._known:
+            self._known[key] = self._sizes(axes, used, loops)
+        return self._known[key]
+
+    def _sizes(
+        self, axes: Sequence[tuple[int, _Bound, _Bound]], used: Sequence[str], loops: Mapping[str, int]
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        rank = 1 + len(used)
+        env: dict[str, np.ndarray] = {PID: self.units.reshape(-1, *(1,) * len(used))}
+        weight = np.ones((1,) * rank)
+        for at, name in enumerate(used, 1):
+            values, share = sample(loops[name], ITERATIONS)
+            shape = [1] * rank
+            shape[at] = -1
+            env[name], weight = values.reshape(shape), weight * share.reshape(shape)
+        lengths = []
+        for extent, lower, upper in axes:
+            low: Any = np.int64(0)
+            high: Any = np.int64(extent)
+            for bound in lower:
+                low = np.maximum(low, bound.values(env))
+            for bound in upper:
+                high = np.minimum(high, bound.values(env))
+            lengths.append(np.maximum(high - low, 0))
+        product: Any = math.prod(lengths)
+        over = tuple(range(1, rank))
+        count = float(weight.sum())
+
+        def mean(values: Any) -> np.ndarray:
+            full = np.broadcast_to(values, (len(self.units), *weight.shape[1:])) * weight
+            return np.asarray(full.sum(axis=over) / count, np.float64)
+
+        present = mean(product > 0)
+        first = mean(np.where(product > 0, lengths[0], 0)) / np.maximum(present, 1e-9)
+        return mean(product), present, first
+
+
+def _tally(graph: IGraph) -> Tally:
+    program = program_of(graph)
+    boxes = _Boxes(program.num_parallel)
+    rows = tuple(_row(step, boxes) for step in program.steps)
+    return Tally(
+        program.num_parallel,
+        int(graph.num_groups),
+        int(graph.num_units),
+        boxes.weights,
+        rows,
+        *_memory(program),
+        {str(p.name): int(p.size) * bytes_of(p.dtype) for p in graph.pointers if p.level == "dram"},
+        len({str(loop.var) for step in program.steps for loop in step.loops}),
+    )
+
+
+def _axis(extent: int, *bounds: Any) -> tuple[int, _Bound, _Bound]:
+    lower = tuple(expr(b) for low, _ in bounds if (b := low) is not None)
+    upper = tuple(expr(b) for _, high in bounds if (b := high) is not None)
+    return extent, tuple(dict.fromkeys(lower)), tuple(dict.fromkeys(upper))
+
+
+def _rows_of(piece: ISlice) -> tuple[Any, Any]:
+    return piece.row_begin, piece.row_end
+
+
+def _cols_of(piece: ISlice) -> tuple[Any, Any]:
+    return piece.col_begin, piece.col_end
+
+
+def _row(step: Step, boxes: _Boxes) -> Row:
+    iop = step.iop
+    op = str(iop.op)
+    loops = {str(loop.var): int(loop.extent) for loop in step.loops}
+    pieces = {f"source{k}": piece for k, piece in enumerate(iop.sources)}
+    pieces["target"] = iop.targets[0] if len(iop.targets) else iop.sources[0]
+    width = bytes_of(iop.dtype)
+    float_like = dtype_of(str(iop.dtype)).kind == "float"
+    elements, present, transfers, read, written = _touched(step, pieces, boxes, loops)
+    biggest = max(pieces.values(), key=lambda p: int(p.rows) * int(p.cols))
+    category = _BY_OP.get(op, VECTOR)
+    if op == "move":
+        levels = (str(pieces["source0"].pointer.level), str(pieces["target"].pointer.level))
+        category = _MOVES.get(levels, ONCHIP)
+    return Row(
+        op,
+        str(iop.name),
+        category,
+        class_of(step) or "",
+        math.prod(loops.values()),
+        present,
+        elements,
+        (int(biggest.rows), int(biggest.cols)),
+        float(width),
+        (max(width, 4) if float_like else width) / 4,
+        *_in_flight(step),
+        len(loops),
+        step.leaders,
+        transfers,
+        (read, written),
+    )
+
+
+def _in_flight(step: Step) -> tuple[str, int, int]:
+    """(loop, stages, trips) of `Row`."""
+    for loop in reversed(step.loops):
+        for name in (PIPELINE, STAGES):
+            if name in loop.attrs and int(loop.attrs[name]) > 1:
+                return str(loop.var), int(loop.attrs[name]), int(loop.extent)
+    return "", 1, 1
+
+
+def _touched(
+    step: Step, pieces: Mapping[str, ISlice], boxes: _Boxes, loops: Mapping[str, int]
+) -> tuple[np.ndarray, np.ndarray, tuple[Transfer, ...], float, float]:
+    """Elements and share of runs, transfers, bytes read from reg and written to it."""
+    op, target = str(step.iop.op), pieces["target"]
+    if op in UNTOUCHED:
+        nothing = np.zeros(len(boxes.units))
+        return nothing, nothing + 1.0, (), 0.0, 0.0
+    found: list[Transfer] = []
+    local = {False: 0.0, True: 0.0}
+    box = (_axis(int(target.rows), _rows_of(target)), _axis(int(target.cols), _cols_of(target)))
+    elements, present, count = boxes.sizes(box, loops)
+
+    def note(piece: ISlice, write: bool, sizes: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+        width = bytes_of(piece.pointer.dtype)
+        level = str(piece.pointer.level)
+        moved = sizes[0] * width
+        if level == "reg":
+            local[write] += float(moved @ boxes.weights / boxes.weights.sum())
+        else:
+            found.append(_transfer(piece, level, write, moved, sizes, width))
+
+    for k, rule in enumerate(source_rules(step.iop)):
+        piece = pieces[f"source{k}"]
+        axes = []
+        for which, origin, extent in ((_rows_of, rule.rows, piece.rows), (_cols_of, rule.cols, piece.cols)):
+            bounds = [which(piece)]
+            if origin is not None:
+                other = pieces[origin[0]]
+                bounds.append(_rows_of(other) if origin[1] == "rows" else _cols_of(other))
+            axes.append(_axis(int(extent), *bounds))
+        # a gather takes from its table as much as it gives
+        sizes = boxes.sizes(axes, loops) if rule.certain else (elements, present, count)
+        note(piece, False, sizes)
+        if k == 0 and op in ("reduce", "scatter"):
+            elements, present = sizes[:2]
+    if IOPS[step.iop.op].reads_target(step.iop):
+        note(target, False, (elements, present, count))
+    note(target, True, boxes.sizes(box, loops) if op != "scatter" else (elements, present, count))
+    if "buffer" in step.iop.attrs:
+        piece = step.iop.attrs["buffer"]
+        axes = [_axis(int(piece.rows), _rows_of(piece)), _axis(int(piece.cols), _cols_of(piece))]
+        for write in (True, False):
+            note(piece, write, boxes.sizes(axes, loops))
+    if op == "contract":
+        first = pieces["source0"]
+        axes = [box[0], _axis(int(first.cols), _cols_of(first)), box[1]]
+        elements, present, _ = boxes.sizes(axes, loops)
+    return elements, present, tuple(found), local[False], local[True]
+
+
+def _transfer(
+    piece: ISlice,
+    level: str,
+    write: bool,
+    moved: np.ndarray,
+    sizes: tuple[np.ndarray, np.ndarray, np.ndarray],
+    width: int,
+) -> Transfer:
+    """How a box lies in memory: rows of a matrix that is as wide are one piece."""
+    row_stride, col_stride = abs(int(piece.row_stride)), abs(int(piece.col_stride))
+    some = sizes[1] > 0
+    share = np.maximum(sizes[1], 1e-9)
+    full = float((sizes[0] / share)[some].mean()) if some.any() else 0.0
+    rows = float(sizes[2][some].mean()) if some.any() else 0.0
+    cols = full / rows if rows else 0.0
+    if int(piece.cols) == 1 and row_stride == 1 or col_stride != 1 and row_stride == 1:
+        rows, cols, row_stride, col_stride = cols, rows, col_stride, row_stride
+    if full <= 0:
+        segments, contiguous = 0.0, 0.0
+    elif col_stride != 1 and cols > 1:
+        segments, contiguous = full, float(width)
+    elif rows <= 1 or row_stride == cols:
+        segments, contiguous = 1.0, full * width
+    else:
+        segments, contiguous = rows, cols * width
+    return Transfer(level, write, str(piece.pointer.name), moved, segments, contiguous)
+
+
+def _memory(program: Program) -> tuple[dict[str, int], dict[str, int]]:
+    """Bytes of reg and sram, side by side and at the fullest moment."""
+    spans: dict[str, list[int]] = {}
+    loops: dict[str, list[int]] = {}
+    around: dict[str, set[str]] = {}
+    for step in program.steps:
+        names = {str(loop.var) for loop in step.loops}
+        for name in names:
+            loops.setdefault(name, [step.position, step.position])[1] = step.position
+        for piece in step.iop.slices():
+            name = str(piece.pointer.name)
+            spans.setdefault(name, [step.position, step.position])[1] = step.position
+            # loops that hold some of its accesses, not all: it is alive in all of such a loop
+            around.setdefault(name, set()).update(names)
+    held, live = {}, {}
+    for level in ("reg", "sram"):
+        change = np.zeros(len(program.steps) + 1, np.int64)
+        total = 0
+        for pointer in program.graph.pointers:
+            name = str(pointer.name)
+            if pointer.level != level or name not in spans:
+                continue
+            size = int(pointer.size) * bytes_of(pointer.dtype)
+            total += size
+            first, last = spans[name]
+            for begin, end in (loops[loop] for loop in around[name]):
+                if begin < first <= end < last or first < begin <= last < end:
+                    first, last = min(first, begin), max(last, end)
+            change[first] += size
+            change[last + 1] -= size
+        held[level], live[level] = total, int(np.cumsum(change).max(initial=0))
+    return held, live

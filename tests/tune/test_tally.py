@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What iOps do, counted on some units: against exact counts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from uir_tvm import hardware
+from uir_tvm.explain.traffic import traffic
+from uir_tvm.extract import extract
+from uir_tvm.schedule.default import apply_default
+from uir_tvm.schedules import RECIPES
+from uir_tvm.tune.tally import LOAD, STORE, VECTOR, Tally, sample, tally_of
+from uir_tvm.verify.access import Program
+
+from tests.tune.graphs import tiled
+
+
+def dram_bytes(tally: Tally) -> float:
+    return sum(
+        row.runs * float(t.bytes @ tally.weights)
+        for row in tally.rows
+        for t in row.transfers
+        if t.level == "dram"
+    )
+
+
+@given(extent=st.integers(1, 10_000), count=st.integers(3, 9))
+def test_sample_stands_for_all(extent: int, count: int) -> None:
+    """First and last are there, each once, and the weights add up to all."""
+    values, weights = sample(extent, count)
+    assert values[0] == 0 and values[-1] == extent - 1
+    assert len(set(values)) == len(values) <= count or extent <= count
+    assert weights.sum() == pytest.approx(extent)
+
+
+def test_rows_of_a_tile() -> None:
+    tally = tally_of(tiled(units=4, trips=6, rows=4, cols=64, stages=2, strided=True))
+    load, compute, store = tally.rows
+    assert [row.category for row in tally.rows] == [LOAD, VECTOR, STORE]
+    assert (load.runs, load.loop, load.stages, load.trips) == (6, "k", 2, 6)
+    (moved,) = load.transfers
+    assert (moved.segments, moved.contiguous, moved.pointer) == (4, 256, "a")
+    assert compute.kind == "transcendental" and set(compute.elements) == {256}
+    assert tally.held["reg"] == 2 * 4 * 64 * 4 and tally.parameters == {"a": 4 * 6 * 4 * 128 * 4, "b": 49152}
+    assert store.transfers[0].write
+
+
+@given(
+    units=st.integers(1, 60),
+    trips=st.integers(1, 40),
+    rows=st.integers(1, 5),
+    short=st.integers(0, 30),
+)
+def test_guards_are_counted(units: int, trips: int, rows: int, short: int) -> None:
+    """Bytes of a matrix whose last tiles are cut off: within the sample's error of the exact count."""
+    last = max(units * trips * rows - short, 1)
+    graph = tiled(units=units, trips=trips, rows=rows, last=last)
+    exact = traffic(Program(graph)).dram_bytes
+    assert dram_bytes(tally_of(graph)) == pytest.approx(exact, rel=0.02 if short == 0 else 0.35)
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.HERO.replace(" ", "_"))
+def test_bytes_of_kernels(recipe) -> None:
+    """Of every recipe's example: what all units move, as counted exactly (data-dependent ones at most)."""
+    hw = hardware.get("910b2", "ascend")
+    graph = extract(apply_default(recipe.example().func, hw, [recipe]), hw, name="example")
+    found = traffic(Program(graph))
+    assert dram_bytes(tally_of(graph)) == pytest.approx(found.dram_bytes, rel=0.05)
+    assert np.isfinite([row.elements for row in tally_of(graph).rows]).all()
