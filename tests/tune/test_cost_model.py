@@ -157,3 +157,15 @@ def test_files_that_are_not_there(tmp_path: pathlib.Path) -> None:
 def test_graphs_of_another_device_can_be_asked_about(learned: CostModel) -> None:
     hw = hardware.get("910b4", "ascend")
     assert learned.predict([tiled(hw=hw)]).shape == (1,)
+
+
+def test_a_graph_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search asks for its whole pool at every proposal; but no graph gets what is another's."""
+    asked: list[IGraph] = []
+    kept = cost_model.features
+    monkeypatch.setattr(cost_model, "features", lambda graph, hw: asked.append(graph) or kept(graph, hw))
+    model, graphs = CostModel(), schedules(64)[:5]
+    once = model.predict(graphs)
+    assert model.predict(graphs[::-1]).tolist() == once[::-1].tolist() and len(asked) == 5
+    faster = hardware.get("910b1", "ascend")
+    assert (model.predict(graphs, faster) < once).all() and len(asked) == 10

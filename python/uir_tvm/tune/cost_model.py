@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import zipfile
+from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -32,6 +33,8 @@ ENOUGH = 16
 HALF = 16
 #: Measurements that are kept, newest first: what a fit takes grows with them.
 MOST = 20_000
+#: Graphs whose features are remembered: searches ask for the same ones again and again.
+REMEMBERED = 4096
 #: A file that says otherwise is of another format.
 FORMAT = 1
 
@@ -91,7 +94,8 @@ class CostModel:
         #: (origin, hardware's kind, hardware's name)
         self._tasks: list[tuple[str, str, str]] = []
         self._booster: xgboost.Booster | None = None
-        self._fitted = 0
+        #: By a graph's identity, with the graph, so that no other gets it: hardware, row, reckoned seconds.
+        self._known: OrderedDict[int, tuple[IGraph, HardwareModel | None, np.ndarray, float]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -128,11 +132,12 @@ class CostModel:
         """
         if not graphs:
             return np.zeros(0)
-        reckoned = np.array([analytic.seconds(graph, hw) for graph in graphs])
+        seen = [self._of(graph, hw) for graph in graphs]
+        reckoned = np.array([seconds for _, seconds in seen])
         weight = self.weight(str((graphs[0].hardware if hw is None else hw).kind))
         if weight == 0:
             return reckoned
-        rows = np.stack([features(graph, hw) for graph in graphs])
+        rows = np.stack([row for row, _ in seen])
         learned = np.clip(self._fit().inplace_predict(rows).astype(np.float64), -FARTHEST, FARTHEST)
         return np.asarray(reckoned * np.exp(weight * learned))
 
@@ -157,12 +162,23 @@ class CostModel:
                 if not 0 < second < float("inf"):
                     raise ValueError(f"{second} is no time")
                 hardware = graph.hardware
-                self._rows.append(features(graph))
-                self._logs.append(float(np.log(second / analytic.seconds(graph))))
+                row, reckoned = self._of(graph, None)
+                self._rows.append(row)
+                self._logs.append(float(np.log(second / reckoned)))
                 self._tasks.append((group.origin, str(hardware.kind), str(hardware.name)))
         for data in (self._rows, self._logs, self._tasks):
             del data[:-MOST]  # type: ignore[attr-defined]
         self._booster = None
+
+    def _of(self, graph: IGraph, hw: HardwareModel | None) -> tuple[np.ndarray, float]:
+        """A graph's row and its reckoned seconds."""
+        found = self._known.get(id(graph))
+        if found is None or found[0] is not graph or found[1] is not hw:
+            found = (graph, hw, features(graph, hw), analytic.seconds(graph, hw))
+            self._known[id(graph)] = found
+            if len(self._known) > REMEMBERED:
+                self._known.popitem(last=False)
+        return found[2], found[3]
 
     def _fit(self) -> xgboost.Booster:
         """The trees of all data."""
