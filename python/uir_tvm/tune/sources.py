@@ -7,6 +7,7 @@ Both give candidates that were verified; what was proposed already, or waits to 
 from __future__ import annotations
 
 import itertools
+import logging
 import math
 import random
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +24,8 @@ from ..igraph import IGraph
 from .candidates import Candidate, Checker, VerifyCandidate, form_of
 from .mutator import MutateDecision, options
 from .spaces import DesignSpace
+
+log = logging.getLogger(__name__)
 
 #: Seconds of some iGraphs, as the search expects them.
 Predict = Callable[[Sequence[IGraph]], Sequence[float]]
@@ -133,6 +136,26 @@ class Expected(meta_schedule.cost_model.PyCostModel):
         return (times.min() / times) ** 2 if np.isfinite(times).any() else np.zeros(len(graphs))
 
 
+def _log(level: int, file: str, line: int, said: str) -> None:
+    """What an evolution tells of its generations."""
+    log.debug("%s:%d: %s", file.rpartition("/")[2], line, said)
+
+
+class _Context(meta_schedule.TuneContext):
+    """A context of one thread, without the intrinsics of other targets that TVM's own constructor imports.
+
+    They are TVMScript, which takes a minute to parse in a process with as many modules as torch has.
+    """
+
+    def __init__(
+        self, mod: tvm.IRModule, target: tvm.target.Target, generator: Any, strategy: Any, rand_state: int
+    ) -> None:
+        api = meta_schedule.tune_context._ffi_api
+        given = (mod, target, generator, strategy, "main", 1, rand_state, _log)
+        self.__init_handle_by_constructor__(api.TuneContext, *given)
+        api.TuneContextInitialize(self)
+
+
 class Evolved:
     """Design spaces that begin from one function, searched by MetaSchedule's evolution.
 
@@ -172,14 +195,7 @@ class Evolved:
             genetic_num_iters=GENERATIONS,
             eps_greedy=0.1,
         )
-        self._context = meta_schedule.TuneContext(
-            mod,
-            target=checker.task.target,
-            space_generator=generator,
-            search_strategy=strategy,
-            num_threads=1,
-            rand_state=seed % (2**31 - 2) + 1,
-        )
+        self._context = _Context(mod, checker.task.target, generator, strategy, seed % (2**31 - 2) + 1)
         self._context.pre_tuning(
             max_trials=ENDLESS,
             num_trials_per_iter=PICKS,
