@@ -17,6 +17,16 @@ from typing import Any
 from ..errors import DeviceError
 from .job import CRASHED, TIMEOUT, Job, Result
 
+#: What a process runs: without torch, which TVM imports where it is there, and which takes longer than all
+#: that a worker needs; what the worker itself calls may import it.
+_PROGRAM = """
+import sys
+sys.modules["torch"] = None
+import uir_tvm
+del sys.modules["torch"]
+from uir_tvm.tune.worker import main
+main()
+"""
 #: Seconds until a process has imported everything.
 START_SECONDS = 180.0
 #: What a worker's complaint is cut to.
@@ -41,7 +51,7 @@ class WorkerProcess:
         answers, theirs_out = os.pipe()
         their_life, self._life = os.pipe()
         theirs = (theirs_in, theirs_out, their_life)
-        command = [sys.executable, "-m", "uir_tvm.tune.worker", *map(str, theirs)]
+        command = [sys.executable, "-c", _PROGRAM, *map(str, theirs)]
         self._log = folder / f"worker-{jobs}-{time.monotonic_ns()}.log"
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
         with self._log.open("wb") as log:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The process that measures for `measure.LocalMeasurer`: takes jobs, answers results, dies with its parent.
 
-    python -m uir_tvm.tune.worker JOBS ANSWERS LIFE [MODULE:FUNCTION]
-
-The first three are numbers of open files: messages in, messages out, and a pipe that nothing is ever written
-to, whose end says that the parent is gone.  The function is called once before the first job.
+`process.WorkerProcess` starts it with the arguments ``JOBS ANSWERS LIFE [MODULE:FUNCTION]``.  The first three
+are numbers of open files: messages in, messages out, and a pipe that nothing is ever written to, whose end
+says that the parent is gone.  The function is called once before the first job.
 """
 
 from __future__ import annotations
@@ -56,7 +55,3 @@ def _die_with_parent(life: int) -> None:
     """End this process and the compilers that it started when the parent is gone."""
     os.read(life, 1)
     os.killpg(os.getpgrp(), signal.SIGKILL)
-
-
-if __name__ == "__main__":
-    main()
