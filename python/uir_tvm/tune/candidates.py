@@ -23,6 +23,7 @@ from tvm.s_tir import Schedule, meta_schedule
 from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_hash
 
+from .. import pipeline
 from ..errors import UirError, VerifyError
 from ..extract import extract
 from ..igraph import HardwareModel, IGraph
@@ -198,14 +199,12 @@ class Checker:
 
     def _refusal(self, scheduled: tirx.PrimFunc) -> str:
         """Why the pipeline does not take a scheduled function; empty where it does."""
-        from ..pipeline import Context, _through
-
-        task = self.task
-        context = Context(task.target, self.hardware, CompileOptions())
-        for name in task.func.attrs.keys() if task.func.attrs else ():
-            scheduled = scheduled.with_attr(name, task.func.attrs[name])
+        for name in self.task.func.attrs.keys() if self.task.func.attrs else ():
+            scheduled = scheduled.with_attr(name, self.task.func.attrs[name])
         try:
-            return _through(task.func, task.name, context, 1, scheduled).fallback
+            with pipeline.recording(CompileOptions(dump_dir=None, override_dir=None, database=None)):
+                task = self.task
+                return pipeline.compile_scheduled(task.func, task.target, scheduled, task.name).fallback
         except Exception as error:  # whatever a stage throws, the candidate is no use
             return f"{type(error).__name__}: {error}"
 

@@ -65,6 +65,17 @@ def size_of(space: DesignSpace) -> int:
     return math.prod(len(options(inst, trace)) or 1 for inst in trace.insts)
 
 
+def combination(trace: Trace, index: int) -> Trace:
+    """One combination of decisions, of as many as `size_of` says; a tile is one of the loop's by default."""
+    made = trace
+    for inst in trace.insts:
+        answers = options(inst, trace)
+        if answers:
+            index, at = divmod(index, len(answers))
+            made = made.with_decision(inst, answers[at], remove_postproc=True)
+    return made
+
+
 class Enumerated:
     """Every combination of one design space, in an order of its own.
 
@@ -98,15 +109,9 @@ class Enumerated:
         """What was measured changes nothing."""
 
     def _shuffled(self, trace: Trace, seed: int) -> Iterator[Trace]:
-        sampled = [(inst, answers) for inst in trace.insts if (answers := options(inst, trace))]
         order = list(range(self.size))
         random.Random(seed).shuffle(order)
-        for index in order:
-            made = trace
-            for inst, answers in sampled:
-                index, at = divmod(index, len(answers))
-                made = made.with_decision(inst, answers[at], remove_postproc=True)
-            yield made
+        return (combination(trace, index) for index in order)
 
 
 @derived_object
@@ -117,6 +122,8 @@ class Expected(meta_schedule.cost_model.PyCostModel):
         super().__init__()
         self.checker = checker
         self.expect = predict
+        #: Seconds of score 1: an evolution compares scores of different calls.
+        self.unit = 0.0
 
     def load(self, path: str) -> None:
         """Nothing is kept here."""
@@ -128,12 +135,13 @@ class Expected(meta_schedule.cost_model.PyCostModel):
         """The search's own cost model is told by whoever measures."""
 
     def predict(self, context: Any, candidates: Sequence[Any]) -> np.ndarray:
-        """Scores of at most 1, the fastest's; twice as slow is a quarter."""
+        """Scores: 1 for the fastest of the first call, a quarter for what takes twice as long."""
         graphs = [self.checker.graph(candidate.sch) for candidate in candidates]
         known = [graph for graph in graphs if graph is not None]
         seconds = iter(np.asarray(self.expect(known), dtype="float64") if known else ())
         times = np.array([math.inf if graph is None else next(seconds) for graph in graphs])
-        return (times.min() / times) ** 2 if np.isfinite(times).any() else np.zeros(len(graphs))
+        self.unit = self.unit or float(times.min(initial=math.inf))
+        return (self.unit / times) ** 2 if math.isfinite(self.unit) else np.zeros(len(graphs))
 
 
 def _log(level: int, file: str, line: int, said: str) -> None:
