@@ -12,10 +12,17 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import attrs
+import tvm
+from tvm import tirx
+from tvm_ffi.structural import structural_hash, structural_map
 from uir_tvm import pipeline
+from uir_tvm.igraph import IGraph
+from uir_tvm.pipeline import KernelRecord
+from uir_tvm.target import registry
+from uir_tvm.target.device_kernel import DeviceKernel
 
-#: Decision of a candidate that goes wrong, and a value of it that does not.
-SPARED = 1
+from tests.device import ascend_faults, bang_faults
 
 
 def _instead(of: Callable[..., None]) -> None:
@@ -47,3 +54,76 @@ def hang() -> None:
 def broken_import() -> None:
     """The process does not become ready."""
     raise ImportError("planted")
+
+
+def _emitted(change: Callable[[KernelRecord, Any], Any]) -> None:
+    """Let something become of what a given schedule was compiled to, after all checks of the compiler."""
+    stock = pipeline.compile_scheduled
+
+    def compile_scheduled(*args: Any, **kwargs: Any) -> KernelRecord:
+        record = stock(*args, **kwargs)
+        if not record.fallback and is_planted(args[2]):
+            record.products["source"] = change(record, record.products["source"])
+        return record
+
+    pipeline.compile_scheduled = compile_scheduled
+
+
+#: Faults are planted in every second schedule, by its hash.
+SHARE = 2
+
+
+def is_planted(scheduled: tirx.PrimFunc) -> bool:
+    """Whether the kernel of a schedule gets a fault."""
+    return structural_hash(scheduled) % SHARE == 0
+
+
+#: What orders nothing when it is gone.
+_SYNCS = {"ascend": (ascend_faults.TABLE, "drop WaitFlag"), "bang": (bang_faults.TABLE, "drop a wait")}
+
+
+def drop_a_sync() -> None:
+    """A printer that leaves out one sync: the kernel is a little faster, and races."""
+
+    def without(_record: KernelRecord, kernel: DeviceKernel) -> DeviceKernel:
+        table, kind = _SYNCS[kernel.kind]
+        fault = next(iter(table.faults(kernel.source, kind, kernel.report)))
+        return attrs.evolve(kernel, source=fault.source)
+
+    _emitted(without)
+
+
+def drop_an_iop() -> None:
+    """A printer that leaves out the last thing that a kernel does."""
+
+    def without(record: KernelRecord, _lowered: Any) -> Any:
+        graph, func = record.optimized, record.products["prim_func"]
+        assert isinstance(graph, IGraph)
+        return registry.get("uir-cpu").lower(graph.replace(body=list(graph.body)[:-1]), func)
+
+    _emitted(without)
+
+
+def shift_a_bound() -> None:
+    """A printer whose loops end one iteration early, where they have several."""
+
+    def shorter(loop: tirx.For) -> tirx.For:
+        extent = int(loop.extent)
+        return loop if extent == 1 else _with_extent(loop, extent - 1)
+
+    def early(_record: KernelRecord, lowered: tirx.PrimFunc) -> tirx.PrimFunc:
+        return structural_map(lowered, [(tirx.For, shorter)])
+
+    _emitted(early)
+
+
+def _with_extent(loop: tirx.For, extent: int) -> tirx.For:
+    return tirx.For(
+        loop.loop_var,
+        loop.min,
+        tvm.tirx.const(extent, str(loop.extent.ty)),
+        loop.kind,
+        loop.body,
+        loop.thread_binding,
+        loop.annotations,
+    )
