@@ -16,7 +16,7 @@ from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_parts
 from uir_tvm.schedule.blocks import dtype_bytes, prim_func
-from uir_tvm.schedule.decisions import OWN, Decisions
+from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
 from uir_tvm.schedule.space import groups_at_once
 
@@ -105,29 +105,22 @@ def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Deci
     # a taller tile may have fewer keys at a time, but no fewer than a matrix instruction takes
     least_rows = min(own.rows, SPACES.get(hw.kind, SPACES["cpu"]).least_rows)
     least = min(16, own.keys)
-    taller = [r for r in _near(own.rows, parts.rows) if r >= least_rows and fits(r, least)]
+    taller = [r for r in near(own.rows, parts.rows) if r >= least_rows and fits(r, least)]
     rows = decisions.fork("tile_rows", taller, own.rows)
-    held = [k for k in _near(own.keys, parts.keys) if least <= k and fits(rows, k)]
+    held = [k for k in near(own.keys, parts.keys) if least <= k and fits(rows, k)]
     held = [k for k in held if k == own.keys or k % least_rows == 0]
     keys = own.keys if fits(rows, own.keys) or not held else max(held)
     keys = decisions.fork("tile_keys", held, keys)
     units, stages, whole = own.units, own.stages, own.whole_tiles
     if own.staged:
         most = min(hw.num_units, math.ceil(parts.rows / rows))
-        units = decisions.fork("units", _near(own.units, most), min(own.units, most))
+        units = decisions.fork("units", near(own.units, most), min(own.units, most))
         room = hw.sram_bytes // max(1, _block_bytes(parts, keys))
         stages = decisions.fork("stages", [s for s in STAGES if s <= room], max(1, min(own.stages, room)))
     elif parts.rows % rows:
         whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
     groups = own.groups if SPACES.get(hw.kind, SPACES["cpu"]).groups else groups_at_once(hw, units)
     return FlashTile(rows, keys, groups, units, own.staged, stages, whole)
-
-
-def _near(own: int, most: int) -> list[int]:
-    """A number and powers of two around it, at most ``most``: forms of a tile that are worth trying."""
-    below = 1 << max(0, (own - 1).bit_length() - 1)
-    around = (own, below, min(most, 1 << own.bit_length()), below // 2)
-    return [n for n in dict.fromkeys(around) if n >= 1]
 
 
 def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:

@@ -12,15 +12,24 @@ from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
-from uir_tvm.schedule.decisions import OWN, Decisions
+from uir_tvm.schedule.decisions import OWN, Choice, Decisions, near, rv_of
 from uir_tvm.schedule.prepare import prepare
-from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain, output_blocks
+from uir_tvm.schedule.row_chain import (
+    attach_producers,
+    decide_groups,
+    decide_units,
+    map_chain,
+    output_blocks,
+)
 from uir_tvm.schedule.rowwise import reduction_blocks
-from uir_tvm.schedule.shared_product import is_alone, share_product, space_for
+from uir_tvm.schedule.shared_product import is_alone, share_product, sharing_space, space_for
 
 HERO = "contraction"
 TILE = (8, 64)
 CHUNK = 64
+#: Limits of other tiles (rows, columns) and chunks.
+LEAST_TILE, MOST_TILE = (1, 16), (64, 256)
+LEAST_CHUNK, MOST_CHUNK = 16, 256
 
 
 def matches(sch: Schedule) -> bool:
@@ -50,19 +59,51 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
             limit=f"{root.spatial}",
             remedy="another recipe fits this function",
         )
-    space = space_for(hw)
+    own = space_for(hw)
+    space = own or sharing_space(hw)
     if space is not None and is_alone(sch, root, product):
-        share_product(sch, hw, root, product, space)
-        return
-    rows = math.prod(root.spatial[:-1])
-    nest = map_chain(sch, hw, rows, TILE, num_groups=groups_for(hw, leaf_blocks(sch)), split_columns=True)
+        if decisions.fork("staged", (0, 1), int(own is not None)):
+            share_product(sch, hw, root, product, space, decisions)
+            return
+    _register_tiles(sch, hw, root, product, decisions)
+
+
+def _register_tiles(
+    sch: Schedule, hw: HardwareModel, root: BlockInfo, product: BlockInfo, decisions: Decisions
+) -> None:
+    """Each unit has tiles of its own, and brings their operands itself."""
+    *outer, row, column = root.spatial
+    # with several products in a row units would come to another one with every tile
+    order = (0, 1) if math.prod(outer) == 1 < row else (0,)
+    columns_first = decisions.fork("columns_first", order, 0) > 0
+    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions)
+    units = decide_units(sch, hw, decisions)
+    tile = [
+        decisions.choose(sch, name, near(min(own, extent), min(most, extent), least), min(own, extent))
+        for name, own, extent, most, least in zip(
+            ("tile_rows", "tile_columns"), TILE, (row, column), MOST_TILE, LEAST_TILE, strict=True
+        )
+    ]
+    nest = map_chain(
+        sch,
+        hw,
+        math.prod(outer) * row,
+        (tile[0], tile[1]),
+        num_groups=groups,
+        num_units=units,
+        split_columns=True,
+        columns_first=columns_first,
+    )
     attach_producers(sch, nest)
     (loop,) = reduction_loops(sch, product.rv)
-    if loop_extent(sch, loop) > CHUNK:
-        outer, _ = sch.split(loop, [None, CHUNK])
-        *_, row, col, _chunk, _inner = sch.get_loops(product.rv)
-        sch.reorder(outer, row, col)
-        sch.annotate(outer, LOOP, 1)
+    extent = loop_extent(sch, loop)
+    own = min(CHUNK, extent)
+    chunk = decisions.choose(sch, "chunk", near(own, min(MOST_CHUNK, extent), LEAST_CHUNK), own)
+    if extent > CHUNK or isinstance(chunk, Choice):
+        steps, _ = sch.split(loop, [None, rv_of(chunk)])
+        *_, row_loop, column_loop, _steps, _inner = sch.get_loops(product.rv)
+        sch.reorder(steps, row_loop, column_loop)
+        sch.annotate(steps, LOOP, 1)
     sch.annotate(product.rv, CONTRACT, 1)
 
 

@@ -144,6 +144,21 @@ class Sampled(Decisions):
         return super().restart(func)
 
 
+def near(own: int, most: int, least: int = 1, steps: int = 2) -> list[int]:
+    """A number and the powers of two around it, so many on each side, the nearest first.
+
+    Parameters
+    ----------
+    most, least : int
+        Limits of the others; where the next power exceeds ``most`` that is one of them.
+    """
+    below, above = 1 << max(0, (own - 1).bit_length() - 1), 1 << own.bit_length()
+    around = [own]
+    for step in range(steps):
+        around += [below >> step, min(most, above << step)]
+    return [own, *dict.fromkeys(n for n in around if least <= n <= most and n != own)]
+
+
 def tile_sizes(extent: int, default: int, most: int, least: int = 1) -> tuple[int, ...]:
     """Candidates for a tile of a loop: the default, all of the loop, what divides it, and powers of two.
 

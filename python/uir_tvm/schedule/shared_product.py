@@ -21,7 +21,7 @@ Which tiles there are is data, by kind of hardware.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -39,6 +39,8 @@ from .blocks import (
     reduction_loops,
     uses,
 )
+from .decisions import OWN, Decisions, near, rv_of
+from .space import groups_at_once, space_of
 
 
 @attrs.frozen
@@ -92,6 +94,8 @@ class ProductSpace:
         Iterations in flight.
     joint : Mapping[str, JointUnits]
         By architecture: how other units share a tile where neighbours make its product together.
+    others : tuple of ProductTile
+        Tiles that no rule takes, to choose from beside ``tiles``.
     """
 
     tiles: tuple[ProductTile, ...]
@@ -99,6 +103,7 @@ class ProductSpace:
     least_depth_bytes: int
     stages: int
     joint: Mapping[str, JointUnits] = attrs.field(factory=dict)
+    others: tuple[ProductTile, ...] = ()
 
 
 #: A warp's part is 64 x 32 sums: 64 registers of a lane, which leaves as many for operands and the epilogue.
@@ -110,6 +115,12 @@ _CUDA = ProductSpace(
         ProductTile(32, 64, 1, 4),
         ProductTile(16, 64, 1, 4),
         ProductTile(16, 32, 1, 2),
+    ),
+    others=(
+        ProductTile(64, 128, 2, 4),
+        ProductTile(128, 32, 4, 1),
+        ProductTile(32, 128, 1, 4),
+        ProductTile(64, 32, 2, 1),
     ),
     depth={1: 64, 2: 64, 4: 16, 8: 8},
     least_depth_bytes=32,
@@ -124,7 +135,22 @@ _CUDA = ProductSpace(
         )
     },
 )
+#: The four cores of a cluster have rows of their own and share the second factor.
+_BANG = ProductSpace(
+    tiles=(
+        ProductTile(256, 128, 4, 1),
+        ProductTile(128, 128, 4, 1),
+        ProductTile(64, 128, 4, 1),
+        ProductTile(64, 64, 4, 1),
+        ProductTile(32, 64, 4, 1),
+    ),
+    depth={1: 128, 2: 128, 4: 64, 8: 32},
+    least_depth_bytes=64,
+    stages=1,
+)
 SPACES: Mapping[str, ProductSpace] = {"cuda": _CUDA}
+#: Kinds whose units share tiles only where that is asked for.
+OTHER_SPACES: Mapping[str, ProductSpace] = {"bang": _BANG}
 
 
 def space_for(hw: HardwareModel) -> ProductSpace | None:
@@ -132,8 +158,49 @@ def space_for(hw: HardwareModel) -> ProductSpace | None:
     return SPACES.get(str(hw.kind))
 
 
+def sharing_space(hw: HardwareModel) -> ProductSpace | None:
+    """The products of a kind whose units do not share tiles by themselves, but may."""
+    return OTHER_SPACES.get(str(hw.kind))
+
+
+#: Tiles to choose from at most, depths and stages.
+MOST_TILES, STAGES = 6, (2, 3, 4)
 #: A unit's sums, and two results of its epilogue, are in registers at once.
 HELD = 3
+
+
+def possible_tiles(hw: HardwareModel, tiles: Sequence[ProductTile], sum_bytes: int = 4) -> list[ProductTile]:
+    """Those whose units a group has, with registers for their sums."""
+    return [
+        tile
+        for tile in tiles
+        if tile.units <= hw.num_units
+        and HELD * tile.rows * tile.cols // tile.units * sum_bytes <= hw.reg_bytes
+    ]
+
+
+def decide_tile(
+    space: ProductSpace,
+    hw: HardwareModel,
+    own: ProductTile,
+    shape: tuple[int, int],
+    sum_bytes: int,
+    decisions: Decisions,
+) -> ProductTile:
+    """The tile ``own``, or one near it in size and form that a result of ``shape`` fills by half.
+
+    What is decided is a place in ``tiles + others``.
+    """
+    tiles = (*space.tiles, *space.others)
+    fitting = [
+        t for t in possible_tiles(hw, tiles, sum_bytes) if t.rows < 2 * shape[0] and t.cols < 2 * shape[1]
+    ]
+    far = {
+        tiles.index(tile): abs(math.log2(tile.rows / own.rows)) + abs(math.log2(tile.cols / own.cols))
+        for tile in (own, *fitting)
+    }
+    candidates = sorted(far, key=lambda place: (far[place], place))[:MOST_TILES]
+    return tiles[decisions.fork("tile", candidates, tiles.index(own))]
 
 
 def choose(
@@ -146,12 +213,7 @@ def choose(
     sum_bytes : int
         Bytes of one sum; a unit's part of the tile fits its registers.
     """
-    possible = [
-        tile
-        for tile in space.tiles
-        if tile.units <= hw.num_units
-        and HELD * tile.rows * tile.cols // tile.units * sum_bytes <= hw.reg_bytes
-    ]
+    possible = possible_tiles(hw, space.tiles, sum_bytes)
     fitting = [tile for tile in possible if tile.rows < 2 * rows and tile.cols < 2 * cols]
     processors = int(hw.figures.get("sms", hw.num_groups))
     for tile in fitting:
@@ -178,19 +240,30 @@ def with_joint(space: ProductSpace, hw: HardwareModel, dtype: str, along: bool) 
 
 
 def share_product(
-    sch: Schedule, hw: HardwareModel, root: BlockInfo, product: BlockInfo, space: ProductSpace
+    sch: Schedule,
+    hw: HardwareModel,
+    root: BlockInfo,
+    product: BlockInfo,
+    space: ProductSpace,
+    decisions: Decisions = OWN,
 ) -> None:
     """Schedule a product and its epilogue ``root``, which has the same shape, for units that share tiles."""
     *_, rows, cols = root.spatial
     outer = math.prod(root.spatial[:-2])
     written = sch.get(product.rv).writes[0].source
     space = with_joint(space, hw, *_second_factor(sch, product))
-    tile = choose(space, hw, outer, rows, cols, dtype_bytes(written.ty.dtype))
-    parallel = _share_result(sch, root, tile)
-    sch.compute_at(product.rv, parallel, preserve_unit_loops=True)
+    sum_bytes = dtype_bytes(written.ty.dtype)
+    tile = choose(space, hw, outer, rows, cols, sum_bytes)
+    tile = decide_tile(space, hw, tile, (rows, cols), sum_bytes, decisions)
+    columns_first = decisions.fork("columns_first", (0, 1), 0) > 0
+    at = _share_result(sch, hw, root, tile, columns_first)
+    sch.compute_at(product.rv, at, preserve_unit_loops=True)
     sch.set_scope(product.rv, 0, "local")
     (contracted,) = reduction_loops(sch, product.rv)
-    depth = _depth(sch, space, product, loop_extent(sch, contracted))
+    extent = loop_extent(sch, contracted)
+    own, least = _depth(sch, space, product, extent)
+    most = max(own, math.ceil(extent / least) * least)
+    depth = decisions.choose(sch, "depth", near(own, min(4 * own, most), least), own)
     size = max(dtype_bytes(region.source.ty.dtype) for region in sch.get(product.rv).reads)
     # half of sram: what results exchange on their way to memory needs the rest
     room = hw.sram_bytes // 2 // ((tile.rows + tile.cols) * depth * size)
@@ -198,7 +271,7 @@ def share_product(
     for operand in range(len(sch.get(product.rv).reads)):
         _stage(sch, product, operand, steps, tile)
     if (stages := min(space.stages, room, loop_extent(sch, steps))) > 1:
-        sch.pipeline(steps, stages)
+        sch.pipeline(steps, decisions.choose(sch, "stages", [s for s in STAGES if s <= room], stages))
     sch.annotate(product.rv, CONTRACT, 1)
 
 
@@ -220,20 +293,29 @@ def _second_factor(sch: Schedule, product: BlockInfo) -> tuple[str, bool]:
     return dtypes.pop(), uses(second[0].region[-1].min, reduced)
 
 
-def _share_result(sch: Schedule, root: BlockInfo, tile: ProductTile) -> Any:
-    """The result's loops as tiles, one of a group each, whose parts its units have."""
+def _share_result(
+    sch: Schedule, hw: HardwareModel, root: BlockInfo, tile: ProductTile, columns_first: bool
+) -> Any:
+    """The result's loops as tiles, one of a group each, whose parts its units have; gives that over tiles."""
     *outer, row, col = sch.get_loops(root.rv)
     row_tiles, row = sch.split(row, [None, tile.rows])
     col_tiles, col = sch.split(col, [None, tile.cols])
     row_unit, row = sch.split(row, [tile.row_units, None])
     col_unit, col = sch.split(col, [tile.col_units, None])
-    sch.reorder(*outer, row_tiles, col_tiles, row_unit, col_unit, row, col)
-    parallel = sch.fuse(*outer, row_tiles, col_tiles)
+    tiles = [*outer, col_tiles, row_tiles] if columns_first else [*outer, row_tiles, col_tiles]
+    sch.reorder(*tiles, row_unit, col_unit, row, col)
+    parallel = sch.fuse(*tiles)
     units = sch.fuse(row_unit, col_unit)
-    sch.annotate(parallel, PARALLEL, parallel_value(loop_extent(sch, parallel), tile.units))
+    at, groups = parallel, loop_extent(sch, parallel)
+    if space_of(hw).groups is None and groups > groups_at_once(hw, tile.units):
+        # what runs at once takes the tiles one after the other
+        groups = groups_at_once(hw, tile.units)
+        parallel, at = sch.split(parallel, [groups, None])
+        sch.annotate(at, LOOP, 1)
+    sch.annotate(parallel, PARALLEL, parallel_value(groups, tile.units))
     sch.annotate(parallel, GROUP, tile.units)
     sch.annotate(units, GROUP, tile.units)
-    return parallel
+    return at
 
 
 def _split_sums(sch: Schedule, product: BlockInfo, tile: ProductTile, depth: int) -> Any:
@@ -243,7 +325,7 @@ def _split_sums(sch: Schedule, product: BlockInfo, tile: ProductTile, depth: int
     # the parts of the result's loops, also where the result is smaller than a tile
     row_unit, row = sch.split(row, [tile.row_units, tile.rows // tile.row_units])
     col_unit, col = sch.split(col, [tile.col_units, tile.cols // tile.col_units])
-    steps, inner = sch.split(contracted, [None, depth])
+    steps, inner = sch.split(contracted, [None, rv_of(depth)])
     sch.reorder(steps, row_unit, col_unit, row, col, inner)
     units = sch.fuse(row_unit, col_unit)
     sch.annotate(units, GROUP, tile.units)
@@ -251,11 +333,11 @@ def _split_sums(sch: Schedule, product: BlockInfo, tile: ProductTile, depth: int
     return steps
 
 
-def _depth(sch: Schedule, space: ProductSpace, product: BlockInfo, extent: int) -> int:
-    """How much of the contracted dimension is staged at once: whole instructions, no more than there is."""
+def _depth(sch: Schedule, space: ProductSpace, product: BlockInfo, extent: int) -> tuple[int, int]:
+    """How much of the contracted dimension is staged at once, and that of the instructions it is made of."""
     size = max(dtype_bytes(region.source.ty.dtype) for region in sch.get(product.rv).reads)
     least = max(1, space.least_depth_bytes // size)
-    return min(space.depth.get(size, least), math.ceil(extent / least) * least)
+    return min(space.depth.get(size, least), math.ceil(extent / least) * least), least
 
 
 def _stage(sch: Schedule, product: BlockInfo, operand: int, steps: Any, tile: ProductTile) -> None:

@@ -111,7 +111,9 @@ def design_spaces(
             continue
         for number, space in enumerate(_of_recipe(recipe, begun, hw, most_forks)):
             # the trace with its decisions is the space: equal ones differ in the recipe's name alone
-            key = hash((structural_hash(space.begun), str(space.schedule.trace)))
+            key = hash(
+                (structural_hash(space.begun), str(space.schedule.trace.simplified(remove_postproc=True)))
+            )
             (others if number else own).setdefault(key, space)
     return list({**own, **others}.values())[:most]
 
