@@ -77,11 +77,19 @@ def differences(
         if ours is None:
             continue
         forms = [row[at] for row in reference.results]
+        ours = ours.reshape(forms[0].shape)
+        if not reference.written[at] and np.array_equal(_bytes(ours), _bytes(forms[0])):
+            continue
         allowed = table.get(str(ours.dtype), 0.0) if reference.written[at] else 0.0
-        difference = _difference(name, ours.reshape(forms[0].shape), forms, allowed, reference.sums)
+        difference = _difference(name, ours, forms, allowed, reference.sums)
         if difference is not None:
             found.append(difference)
     return found
+
+
+def _bytes(array: np.ndarray) -> np.ndarray:
+    """What an array holds: as such, large tables are compared in no time."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
 def _difference(

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References: TVM's own lowering on inputs that mean something, computed once."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import Any
+
+import numpy as np
+import pytest
+import tvm
+from tvm import tirx
+from tvm.relax import op
+from tvm.script import tirx as T
+from uir_tvm.schedule.demo import from_relax
+from uir_tvm.tune import reference
+from uir_tvm.tune.reference import HIGHEST_INTEGER, arguments_of, index_limits, reference_of
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
+    """A cache folder for each test, and nothing in memory."""
+    monkeypatch.setenv("UIR_CACHE_DIR", str(tmp_path))
+    reference._reference.cache_clear()
+    return tmp_path / reference.FOLDER
+
+
+def _func(build: Any, shapes: list[tuple[int, ...]], dtypes: list[str] | None = None) -> tirx.PrimFunc:
+    return from_relax(build, shapes, lambda *_: None, dtypes=dtypes or ["float32"] * len(shapes)).func
+
+
+def _text(func: tirx.PrimFunc) -> str:
+    return str(tvm.ir.save_json(func))
+
+
+def test_results_are_those_of_the_kernel() -> None:
+    """NumPy says the same; only the output counts as written, and the inputs are as they were."""
+    func = _func(lambda x, y: op.nn.relu(op.add(x, y)), [(5, 7), (5, 7)])
+    found = reference_of(_text(func), 3)
+    x, y, before = found.arguments
+    ((x_after, y_after, result),) = found.results
+    assert found.written == (False, False, True)
+    np.testing.assert_array_equal(result, np.maximum(x + y, 0))
+    assert x_after is x
+    assert y_after is y
+    assert not np.array_equal(before, result)
+    assert not found.sums
+
+
+def test_inputs_follow_the_seed() -> None:
+    """Equal seeds, equal inputs; no array is all zero."""
+    func = _func(op.add, [(8, 8), (8, 8)])
+    one, same, other = (arguments_of(func, seed) for seed in (1, 1, 2))
+    assert all(np.array_equal(a, b) for a, b in zip(one, same, strict=True))
+    assert not np.array_equal(one[0], other[0])
+    assert all(array.any() for array in one)
+
+
+def test_indices_are_within_what_they_index() -> None:
+    """All of the table's rows, and none beyond."""
+    func = _func(lambda table, ids: op.take(table, ids, axis=0), [(500, 3), (40, 9)], ["float32", "int64"])
+    (name,) = index_limits(func)
+    assert index_limits(func)[name] == 500
+    ids = arguments_of(func, 0)[1]
+    assert 0 <= ids.min() <= 50 < 450 <= ids.max() < 500
+
+
+def test_indices_that_are_computed_stay_small() -> None:
+    """What becomes of them on the way is not known; what is only cast is."""
+
+    @T.prim_func(s_tir=True)
+    def main(
+        table: T.Buffer((100,), "float32"),
+        near: T.Buffer((8,), "int64"),
+        far: T.Buffer((8,), "int32"),
+        out: T.Buffer((8,), "float32"),
+    ) -> None:
+        shifted = T.alloc_buffer((8,), "int64")
+        for i in range(8):
+            with T.sblock("shift"):
+                vi = T.axis.spatial(8, i)
+                shifted[vi] = near[vi] + T.int64(90)
+        for i in range(8):
+            with T.sblock("out"):
+                vi = T.axis.spatial(8, i)
+                out[vi] = table[shifted[vi]] + table[T.Cast("int64", far[vi])]
+
+    assert index_limits(main) == {"near": HIGHEST_INTEGER, "far": 100}
+    (found,) = reference_of(_text(main), 0).results
+    table, near, far, out = found
+    np.testing.assert_array_equal(out, table[near + 90] + table[far])
+
+
+def test_functions_of_positive_numbers_get_some() -> None:
+    """Half of the results of a logarithm of anything would be no number."""
+    found = reference_of(_text(_func(op.log, [(64,)])), 0)
+    assert found.interval == 1
+    assert np.isfinite(found.results[0][1]).all()
+    assert reference_of(_text(_func(op.exp, [(64,)])), 0).interval == 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+def test_narrow_floats_have_two_results(dtype: str) -> None:
+    """As they are written, and in fp32 in between, which is nearer to the exact ones."""
+    func = _func(lambda x: op.sum(op.multiply(x, x), axis=-1), [(4, 512)], [dtype])
+    found = reference_of(_text(func), 0)
+    exact = (found.arguments[0].astype("float64") ** 2).sum(-1)
+    written, wide = (row[1].astype("float64") for row in found.results)
+    assert found.sums
+    assert np.abs(wide - exact).max() <= np.abs(written - exact).max()
+    assert np.abs(wide - exact).max() / exact.max() < {"float16": 1e-3, "bfloat16": 8e-3}[dtype]
+
+
+def test_results_are_kept(cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that starts anew finds them, bit by bit; a damaged file is as none."""
+    text = _text(_func(lambda x: op.nn.softmax(x), [(4, 9)], ["bfloat16"]))
+    first = reference_of(text, 0)
+    (path,) = cache.iterdir()
+    ran: list[object] = []
+    stock = reference._run
+
+    def run(*args: Any) -> Any:
+        ran.append(args)
+        return stock(*args)
+
+    monkeypatch.setattr(reference, "_run", run)
+    reference._reference.cache_clear()
+    again = reference_of(text, 0)
+    assert not ran
+    assert [r[1].tobytes() for r in again.results] == [r[1].tobytes() for r in first.results]
+    path.write_bytes(path.read_bytes()[:100])
+    reference._reference.cache_clear()
+    assert reference_of(text, 0).results[0][1].tobytes() == first.results[0][1].tobytes()
+    assert ran
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results are there all the same."""
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setenv("UIR_CACHE_DIR", str(blocked))
+    assert reference_of(_text(_func(op.exp, [(4,)])), 0).results[0][1].any()
