@@ -13,6 +13,7 @@ import attrs
 import tvm
 
 from .._native import REQUIRED
+from ..igraph import HardwareModel
 from ..igraph.text import print_hardware
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
@@ -91,6 +92,11 @@ class Key:
         return "; ".join(words)
 
 
+def figures_of(hardware: HardwareModel) -> str:
+    """The digest of a hardware model's figures."""
+    return hashlib.sha256(print_hardware(hardware).encode()).hexdigest()[:DIGEST_LENGTH]
+
+
 def key_of(target: str | tvm.target.Target, device: str = "auto") -> Key:
     """The key of a target on this machine, with the versions that are installed.
 
@@ -120,10 +126,9 @@ def expected(target: str | tvm.target.Target, device: str = "auto") -> Key:
     """
     found = registry.resolve(target, device)
     hardware = model_of_target(found.target)
-    figures = hashlib.sha256(print_hardware(hardware).encode()).hexdigest()[:DIGEST_LENGTH]
     versions = {name: importlib.metadata.version(name) for name in (*REQUIRED, "uir_tvm")}
     place = registry.place_of(found.target).name
-    return Key(found.spec.name, str(hardware.name), figures, place, versions)
+    return Key(found.spec.name, str(hardware.name), figures_of(hardware), place, versions)
 
 
 def _llvm() -> str:

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a cost model can learn from a database of schedules: their iGraphs and times, by task."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+from .. import hardware
+from ..errors import UirError
+from ..extract import extract
+from ..igraph import HardwareModel, IGraph
+from ..target import registry
+from .cost_model import CostModel, Group
+from .key import Key, figures_of
+from .shelf import Entry
+
+log = logging.getLogger(__name__)
+
+
+def train(model: CostModel, entries: Iterable[Entry]) -> int:
+    """Let a cost model learn from records, of any number of tasks and targets.
+
+    Parameters
+    ----------
+    model : CostModel
+    entries : iterable of Entry
+        Such as `ScheduleDatabase.entries`.
+
+    Returns
+    -------
+    int
+        How many it has learned from: a record of a hardware model that has other figures today, or whose
+        trace does not apply any more, is passed over.
+    """
+    groups = groups_of(entries)
+    model.update(groups)
+    return sum(len(group.graphs) for group in groups)
+
+
+def groups_of(entries: Iterable[Entry]) -> list[Group]:
+    """The schedules of records by task; see `train`."""
+    models: dict[str, HardwareModel | None] = {}
+    found: dict[tuple[str, str], list[tuple[IGraph, float]]] = {}
+    for entry in entries:
+        folder = entry.key.folder
+        if folder not in models:
+            models[folder] = _hardware(entry.key)
+        hw = models[folder]
+        if hw is None:
+            continue
+        try:
+            graph = extract(entry.schedule().mod["main"], hw, name=entry.name)
+        except UirError as error:
+            log.info("nothing is learned from a schedule of %s: %s", entry.name, str(error).splitlines()[0])
+            continue
+        found.setdefault((entry.origin, folder), []).append((graph, entry.mean))
+    return [
+        Group(origin, [graph for graph, _ in rows], [seconds for _, seconds in rows])
+        for (origin, _), rows in found.items()
+    ]
+
+
+def _hardware(key: Key) -> HardwareModel | None:
+    """The hardware model of a key; None where there is none with the figures that its times are of."""
+    try:
+        hw = hardware.get(key.hardware, registry.get(key.target).kind)
+    except UirError as error:
+        log.info("nothing is learned from %s: %s", key.folder, error.what)
+        return None
+    if figures_of(hw) != key.model:
+        log.info("nothing is learned from %s: figures of %s have changed", key.folder, key.hardware)
+        return None
+    return hw
