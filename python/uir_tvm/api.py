@@ -89,7 +89,7 @@ def compile(
     place = registry.place_of(spec.target)
     place.say()
     seconds: dict[str, float] = {}
-    label = name or (_stem(pathlib.Path(model)) if isinstance(model, str | pathlib.Path) else "model")
+    label = name or model_name(model)
 
     def timed(stage: str, fn: Callable[[], Any]) -> Any:
         notify(stage, 0, 0, "")
@@ -273,6 +273,11 @@ READERS: Mapping[str, Callable[[pathlib.Path, Shapes], tvm.IRModule]] = {
     ".opt.igraph": _optimized_dump,
     ".igraph": _igraph_dump,
 }
+
+
+def model_name(model: Any) -> str:
+    """How reports call a model: its file's name without the suffix, else ``model``."""
+    return _stem(pathlib.Path(model)) if isinstance(model, str | pathlib.Path) else "model"
 
 
 def _stem(path: pathlib.Path) -> str:

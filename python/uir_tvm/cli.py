@@ -10,11 +10,12 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Commands, emit, global_options, state_of
+from .cli_base import OUT, Commands, emit, global_options, shapes_of, state_of
 from .cli_database import database_commands
 from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
 from .cli_run import run_command
+from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError
@@ -36,6 +37,7 @@ def main() -> None:
     uir inspect model.uir --kernel NAME --stage igraph
     uir verify kernel.igraph                          whether an iGraph is right
     uir export model.uir --project DIR                sources for the vendor's toolkit
+    uir tune model.onnx --database DIR                measure faster schedules for its kernels
     uir db list DIR                                   measured schedules
     uir tune-server --tracker HOST:PORT --key KEY     measure here for those who tune
     uir targets; uir passes; uir doctor               what there is to compile for, and with
@@ -43,7 +45,7 @@ def main() -> None:
     \b
     Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
     5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file; 13 no such pass;
-    17 a model that is no project; 18 a bad database; 70 a fault of the compiler.
+    17 a model that is no project; 18 a bad database; 19 nothing to tune; 70 a fault of the compiler.
     """
 
 
@@ -156,7 +158,7 @@ def compile_command(
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:
-        exe = api.compile(model, target, shapes=_shapes(shapes), options=options, progress=notify)
+        exe = api.compile(model, target, shapes=shapes_of(shapes), options=options, progress=notify)
         notify("link", 0, 0, "")
         path = exe.save(destination)
     report = exe.report() | {"file": str(path), "total_seconds": round(time.perf_counter() - start, 2)}
@@ -316,17 +318,6 @@ def _explain_igraph(file: pathlib.Path) -> Any:
         raise
 
 
-def _shapes(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
-    shapes = {}
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        parts = text.replace(",", "x").split("x")
-        if not name or not all(part.isdigit() for part in parts):
-            raise click.BadParameter(f"{pair!r} is not NAME=1x128")
-        shapes[name] = tuple(int(part) for part in parts)
-    return shapes or None
-
-
 def _level(ctx: click.Context, default: str) -> str:
     """How far to compare where --equivalence does not say it: --verify by name asks for a sample at least."""
     by_name = ctx.get_parameter_source("verify") is click.core.ParameterSource.COMMANDLINE
@@ -343,6 +334,7 @@ main.add_command(verify_command)
 main.add_command(database_commands)
 main.add_command(export_command)
 main.add_command(tune_server_command)
+main.add_command(tune_command)
 
 if __name__ == "__main__":
     main()

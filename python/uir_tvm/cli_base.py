@@ -105,3 +105,15 @@ def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
         click.echo(json.dumps(data, indent=1, default=str))
     else:
         human()
+
+
+def shapes_of(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
+    """Shapes by input, of options ``NAME=1x128``; None where there are none."""
+    shapes = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        parts = text.replace(",", "x").split("x")
+        if not name or not all(part.isdigit() for part in parts):
+            raise click.BadParameter(f"{pair!r} is not NAME=1x128")
+        shapes[name] = tuple(int(part) for part in parts)
+    return shapes or None

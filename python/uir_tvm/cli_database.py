@@ -11,14 +11,13 @@ import click
 from .cli_base import OUT, Commands, emit, global_options
 from .cli_print import table_of
 from .errors import DatabaseError
+from .time_text import time_text
 
 #: Options and arguments that several commands share.
 DATABASE = click.argument("database", type=click.Path(path_type=pathlib.Path))
 KEEP = click.option(
     "--keep", type=click.IntRange(1), metavar="N", help="So many schedules of each kernel, fastest first."
 )
-#: Units of time, largest first.
-UNITS = (("s", 1.0), ("ms", 1e-3), ("us", 1e-6))
 
 
 @click.group("db", cls=Commands)
@@ -54,7 +53,7 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
             "kernel": row["kernel"],
             "origin": row["origin"],
             "schedules": row["schedules"],
-            "best": _time(row["seconds"]) + (" modelled" if row["place"] == "model" else ""),
+            "best": time_text(row["seconds"]) + (" modelled" if row["place"] == "model" else ""),
             "used here": row["stale"] or "yes",
         }
         for row in rows
@@ -90,11 +89,6 @@ def _kernels(database: Any) -> list[dict[str, Any]]:
     return list(rows.values())
 
 
-def _time(seconds: float) -> str:
-    unit, size = next(((u, s) for u, s in UNITS if seconds >= s), UNITS[-1])
-    return f"{seconds / size:.3g} {unit}"
-
-
 def _some(count: int, which: str = "") -> str:
     return f"{count} {which}schedule{'' if count == 1 else 's'}"
 
@@ -128,7 +122,7 @@ def best_command(ctx: click.Context, database: pathlib.Path, kernel: str | None)
     def human() -> None:
         for row in rows:
             where = f"{row['key']['target']}:{row['key']['hardware']}"
-            mean = _time(sum(row["seconds"]) / len(row["seconds"]))
+            mean = time_text(sum(row["seconds"]) / len(row["seconds"]))
             click.echo(f"# {row['kernel']} ({row['origin']}) on {where}: {mean}")
             click.echo(row["trace"])
 

@@ -242,8 +242,18 @@ class DatabaseError(UirError):
     exit_code = 18
 
 
+class ScheduleRefusedError(DatabaseError):
+    """A schedule that a database does not take: its trace does not make it again."""
+
+
 class CostModelError(DatabaseError):
     """A file of a cost model that is missing, damaged or of another version, or cannot be written."""
+
+
+class TuneError(UirError, ValueError):
+    """Nothing to tune, or a budget, option or file of results that tuning cannot take."""
+
+    exit_code = 19
 
 
 class ExportError(UirError, ValueError):

@@ -37,7 +37,7 @@ PARENTS = 3
 class Predictor(Protocol):
     """Expects seconds of iGraphs, as `uir_tvm.tune.cost_model.CostModel` does."""
 
-    def predict(self, graphs: Sequence[IGraph]) -> Sequence[float]:
+    def predict(self, graphs: Sequence[IGraph]) -> Sequence[float] | np.ndarray:
         """Seconds, or anything else that orders them: lower is faster."""
         ...
 

@@ -20,7 +20,7 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
 from tvm_ffi.structural import structural_equal, structural_hash
 
-from ..errors import DatabaseError
+from ..errors import DatabaseError, ScheduleRefusedError
 from .key import Key
 from .lines import add_lines, read_lines, write_lines
 
@@ -172,7 +172,7 @@ class Shelf:
 
     def extend(self, entries: Sequence[Entry]) -> int:
         """Add entries that are not there yet; returns how many."""
-        self._begin()
+        self.begin()
         workloads = read_lines(self.folder / WORKLOADS)
         known = {json.dumps(line) for line in read_lines(self.folder / RECORDS)}
         index = {json.dumps(workload): at for at, workload in enumerate(workloads)}
@@ -200,7 +200,8 @@ class Shelf:
         write_lines(self.folder / WORKLOADS, workloads)
         write_lines(self.folder / RECORDS, [[workloads.index(e.workload), e.record] for e in entries])
 
-    def _begin(self) -> None:
+    def begin(self) -> None:
+        """Make the folder, and say in it what it is for."""
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -242,7 +243,7 @@ def _refuse_other_beginning(mod: tvm.IRModule, sch: Schedule, name: str) -> None
     except Exception as error:  # an instruction of TVM
         same, said = False, (str(error).strip() or type(error).__name__).splitlines()[0]
     if not same:
-        raise DatabaseError(
+        raise ScheduleRefusedError(
             f"The schedule of {name} cannot be made again by its trace.",
             need="the function that the schedule began from, and a trace of all that was done to it",
             limit=said,

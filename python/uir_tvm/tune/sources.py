@@ -28,7 +28,7 @@ from .spaces import DesignSpace
 log = logging.getLogger(__name__)
 
 #: Seconds of some iGraphs, as the search expects them.
-Predict = Callable[[Sequence[IGraph]], Sequence[float]]
+Predict = Callable[[Sequence[IGraph]], Sequence[float] | np.ndarray]
 
 #: A population of an evolution and its generations: with what is verified at some 20 ms each, a few seconds.
 POPULATION, GENERATIONS, FROM_DATABASE = 32, 3, 0.25

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``uir tune``: search for faster schedules of a model's kernels, within the time that is given."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import sys
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+
+from .cli_base import ERRORS, OUT, emit, global_options, shapes_of, state_of
+from .cli_print import table_of
+from .cli_tune_server import TrackerAddress
+from .options import DEVICES
+
+if TYPE_CHECKING:
+    from .tune.tracker import Address
+
+
+#: Columns of a table that goes to no terminal.
+WIDTH = 140
+#: Where proc(5) has the time of a process's start, behind its name in parentheses.
+STARTTIME = 19
+
+
+@click.command("tune")
+@click.argument("model", type=click.Path(path_type=pathlib.Path))
+@click.option("--target", default="uir-cpu", show_default=True, help="See `uir targets`.")
+@click.option(
+    "--database",
+    type=click.Path(path_type=pathlib.Path),
+    help="The folder that keeps what is found, and how far the search is; made if need be. "
+    "Default: UIR_DATABASE.",
+)
+@click.option(
+    "--time-budget",
+    metavar="TIME",
+    help="90s, 10m, 1h30m: the command ends within it.  Default: 10m where --trials is not given.",
+)
+@click.option("--trials", type=int, metavar="N", help="Candidates to measure, earlier runs' included.")
+@click.option(
+    "--kernels", metavar="PATTERN", help="Only kernels of such names: 'softmax*' (`uir inspect` lists them)."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the search and of the inputs.")
+@click.option(
+    "--rpc",
+    type=TrackerAddress(),
+    metavar="HOST:PORT",
+    help="Measure on servers that this tracker of TVM knows (`uir tune-server`).",
+)
+@click.option("--key", metavar="KEY", help="The servers' key (`uir tune-server --key`); needs --rpc.")
+@click.option(
+    "--cost-model",
+    type=click.Path(path_type=pathlib.Path),
+    help="A file in which what is learned of schedules' times is kept from one model to the next.",
+)
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
+)
+@click.option("--device", type=click.Choice(DEVICES), help="Where kernels run; as for `uir compile`.")
+@click.option("--fuse/--no-fuse", default=True, show_default=True, help="As for `uir compile`.")
+@global_options
+@click.pass_context
+def tune_command(
+    ctx: click.Context,
+    model: pathlib.Path,
+    target: str,
+    database: pathlib.Path | None,
+    time_budget: str | None,
+    trials: int | None,
+    kernels: str | None,
+    seed: int,
+    rpc: Address | None,
+    key: str | None,
+    cost_model: pathlib.Path | None,
+    shapes: tuple[str, ...],
+    device: str | None,
+    fuse: bool,
+) -> None:
+    """Search for faster schedules of MODEL's kernels; MODEL is what `uir compile` takes.
+
+    \b
+    uir tune model.onnx --database tuned                       ten minutes on this CPU
+    uir compile model.onnx --database tuned                    use what was found
+    uir tune model.onnx --database tuned --time-budget 1h      go on; nothing is measured twice
+    uir tune model.onnx --database tuned --trials 500          or until 500 candidates were measured
+    uir tune model.onnx --database tuned --kernels 'softmax*'  some kernels alone
+
+    \b
+    Devices:
+      uir tune model.onnx --target uir-ascend --database tuned             on the host model: modelled times
+      uir tune model.onnx --target uir-cuda --database tuned --rpc HOST:9190 --key gpu
+
+    Kernels get trials where the model's time falls most.  A candidate that computes something else is never
+    kept, and a report of it is in DATABASE/rejected.  A schedule enters the database when a second
+    measurement, in turns with the compiler's own schedule, shows it faster: no kernel becomes slower.
+
+    Ctrl-C ends with a summary (exit code 130), a second one at once; whatever ends it, even a power failure,
+    costs only what was being measured, and the same command goes on.
+    """
+    from .tune.progress import Progress
+    from .tune.run import tune
+
+    folder = _database(database)
+    _check(rpc, key)
+    common: dict[str, Any] = {"shapes": shapes_of(shapes), "device": device, "fuse": fuse, "kernels": kernels}
+    with _measurer(rpc, key) as measurer, Progress(ERRORS, quiet=state_of(ctx)["json"]) as watcher:
+        summary = tune(
+            model,
+            target,
+            database=folder,
+            time_budget=time_budget,
+            trials=trials,
+            measurer=measurer,
+            cost_model=cost_model,
+            seed=seed,
+            watcher=watcher,
+            started=_born(),
+            **common,
+        )
+
+    def human() -> None:
+        wide = OUT if OUT.is_terminal else Console(width=WIDTH)
+        wide.print(table_of([row.shown() for row in summary.rows]))
+        for line in summary.lines():
+            OUT.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    emit(ctx, summary.to_json(), human)
+    if summary.signal:
+        sys.exit(128 + summary.signal)
+
+
+def _born() -> float:
+    """When this process began, by `time.monotonic`: reading the libraries takes seconds of the budget too."""
+    try:
+        fields = pathlib.Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[STARTTIME]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        age = 0.0
+    return time.monotonic() - max(0.0, age)
+
+
+def _database(given: pathlib.Path | None) -> pathlib.Path:
+    from .options import CompileOptions
+
+    folder = given or CompileOptions().database
+    if folder is None:
+        raise click.UsageError("Name a folder for what is found: --database DIR (or UIR_DATABASE).")
+    return folder
+
+
+def _check(rpc: Address | None, key: str | None) -> None:
+    """Options that do not go together."""
+    if (rpc is None) != (key is None):
+        raise click.UsageError("--rpc HOST:PORT and --key KEY go together.")
+
+
+@contextlib.contextmanager
+def _measurer(rpc: Address | None, key: str | None) -> Iterator[Any]:
+    """The servers of a tracker; None: this machine."""
+    if rpc is None or key is None:
+        yield None
+        return
+    from .tune.rpc import RpcMeasurer
+
+    measurer = RpcMeasurer(rpc.host, rpc.port, key)
+    try:
+        yield measurer
+    finally:
+        measurer.close()

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tuning has tried: a line for every trial, on the disk before the next one begins.
+
+The journal lies beside the schedules of its key, so that times of other versions or hardware are not taken
+up.  It is the state of the search: a run that was ended, in whatever way, goes on from it.  Only what was
+confirmed is in the database itself.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from ..errors import DatabaseError
+from .job import Result
+from .key import Key
+from .lines import add_lines, read_lines
+from .shelf import Shelf
+
+#: Where the journal lies in the folder of a key.
+FOLDER, FILE = "tuning", "journal.jsonl"
+#: Kinds of lines.
+TRIAL, CONFIRMED = "trial", "confirmed"
+
+
+@attrs.frozen
+class Trial:
+    """A measured schedule of a kernel.
+
+    Parameters
+    ----------
+    origin, kernel : str
+        The task: by what it is found again, and how the model called it.
+    digest : str
+        Of the candidate; empty for the compiler's own schedule.
+    candidate : mapping or None
+        As `search.Candidate.to_json` gives it; None for the compiler's own schedule.
+    result : Result
+        ``report`` is the path of a file where the candidate was wrong.
+    wall : float
+        Seconds that the trial took.
+    """
+
+    origin: str
+    kernel: str
+    digest: str
+    candidate: Mapping[str, Any] | None = attrs.field(repr=False)
+    result: Result
+    wall: float = 0.0
+
+    @property
+    def is_default(self) -> bool:
+        """Whether it is the compiler's own schedule."""
+        return self.candidate is None
+
+
+def _seconds(values: Sequence[float]) -> tuple[float, ...]:
+    return tuple(values)
+
+
+@attrs.frozen
+class Confirmation:
+    """A schedule and the compiler's own one, measured in turns.
+
+    Parameters
+    ----------
+    default, best : tuple of float
+        Their seconds; ``best`` is empty where the schedule failed.
+    kept : bool
+        Whether the schedule was faster, and is in the database.
+    """
+
+    origin: str
+    digest: str
+    default: tuple[float, ...] = attrs.field(converter=_seconds)
+    best: tuple[float, ...] = attrs.field(converter=_seconds)
+    kept: bool
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """Medians of the default and of the schedule; infinite where there are none."""
+        default, best = (statistics.median(s) if s else float("inf") for s in (self.default, self.best))
+        return default, best
+
+    @property
+    def ratio(self) -> float:
+        """Time of the schedule over that of the default; infinite where one failed."""
+        default, best = self.seconds
+        return best / default if self.default and self.best else float("inf")
+
+
+Line = Trial | Confirmation
+_KINDS: dict[str, type[Any]] = {TRIAL: Trial, CONFIRMED: Confirmation}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+class Journal:
+    """The journal of a key in a database.
+
+    Parameters
+    ----------
+    database : str or Path
+        The database's folder.
+    key : Key
+        What times are true of.
+    """
+
+    def __init__(self, database: str | os.PathLike[str], key: Key) -> None:
+        self.shelf = Shelf(pathlib.Path(database) / key.folder, key)
+        self.path = self.shelf.folder / FOLDER / FILE
+
+    def lines(self) -> Iterator[Line]:
+        """All lines, in the order in which they were added; one that a crash cut short is left out.
+
+        Raises
+        ------
+        DatabaseError
+            The file cannot be read, or a line is none of a journal.
+        """
+        for number, data in enumerate(read_lines(self.path), 1):
+            try:
+                fields = dict(data)
+                kind = _KINDS[fields.pop("what")]
+                if kind is Trial:
+                    fields["result"] = Result.from_json(fields["result"])
+                yield kind(**fields)
+            except (KeyError, TypeError, ValueError) as error:
+                raise DatabaseError(
+                    f"Line {number} of {self.path} is none of a journal.",
+                    limit=f"{type(error).__name__}: {error}",
+                    remedy="delete the line, or the file to start anew; the schedules stay",
+                ) from error
+
+    def add(self, *lines: Line) -> None:
+        """Add lines; when this returns they are on the disk.
+
+        Raises
+        ------
+        DatabaseError
+            The file cannot be written.
+        """
+        self.shelf.begin()
+        try:
+            self.path.parent.mkdir(exist_ok=True)
+        except OSError as error:
+            raise DatabaseError(
+                f"{self.path.parent} cannot be made.",
+                need="a folder that this user may write",
+                limit=str(error),
+                remedy="name another database",
+            ) from error
+        add_lines(self.path, [_data(line) for line in lines])
+
+
+def _data(line: Line) -> dict[str, Any]:
+    data = {field.name: getattr(line, field.name) for field in attrs.fields(type(line))}
+    if isinstance(line, Trial):
+        data["result"] = line.result.to_json()
+    return {"what": _NAMES[type(line)], **data}

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A task while it is tuned: what is known of it, its search, and what was tried."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from .job import Job, Result, Settings
+from .journal import Confirmation
+from .scheduler import TaskState
+from .task import Task
+
+#: Confirmations of a task that may fail before its candidates are left alone.
+ATTEMPTS = 3
+
+
+class Candidate(Protocol):
+    """What a search proposes (`candidates.Candidate`)."""
+
+    task: Any
+    space: Any
+    sch: Any
+    graph: Any
+    digest: str
+
+    def job(self, *, seed: int = ..., settings: Settings = ...) -> Job:
+        """To be measured."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """For the journal."""
+        ...
+
+
+class Search(Protocol):
+    """The search of a task (`search.TaskSearch`).
+
+    Attributes
+    ----------
+    default : Candidate or None
+        The compiler's own schedule.
+    """
+
+    default: Any
+
+    def propose(self, n: int) -> Sequence[Any]:
+        """What to measure next, nothing twice; less where there is no more."""
+        ...
+
+    def tell(self, candidates: Sequence[Any], results: Sequence[Result]) -> None:
+        """What came of it."""
+        ...
+
+    def restore(self, data: Mapping[str, Any]) -> Any:
+        """A candidate from the journal; None where there is no such any more."""
+        ...
+
+
+@attrs.define(eq=False)
+class Lane:
+    """A task while it is tuned.
+
+    Attributes
+    ----------
+    state : TaskState
+        What the scheduler needs.
+    default : Result or None
+        Of the compiler's own schedule; None: not measured yet.
+    default_wall : float
+        Seconds that measuring it took.
+    tried : dict of str to (candidate, seconds)
+        Candidates that were measured and right, by digest; seconds are on the scale of the trials, and those
+        of the comparison with the default where there was one.
+    kept : Confirmation or None
+        What the database has.
+    compared : set of str
+        Digests that were compared with the default, and are not again.
+    failures : int
+        Comparisons in a row that did not show a gain.
+    next : list
+        Proposed and not measured yet.
+    propose_wall : float
+        Seconds that proposing them took.
+    reports : list of str
+        Files about candidates that were wrong.
+    resumed : int
+        Trials of earlier runs.
+    """
+
+    state: TaskState
+    search: Search | None = None
+    default: Result | None = None
+    default_wall: float = 0.0
+    tried: dict[str, tuple[Any, float]] = attrs.Factory(dict)
+    kept: Confirmation | None = None
+    compared: set[str] = attrs.Factory(set)
+    failures: int = 0
+    next: list[Any] = attrs.Factory(list)
+    propose_wall: float = 0.0
+    reports: list[str] = attrs.Factory(list)
+    resumed: int = 0
+
+    @property
+    def task(self) -> Task:
+        """What is tuned."""
+        return self.state.task
+
+    @property
+    def best(self) -> tuple[Any, float] | None:
+        """The fastest candidate and its seconds; None where none was measured."""
+        found = [entry for entry in self.tried.values() if math.isfinite(entry[1])]
+        return min(found, key=lambda entry: entry[1]) if found else None
+
+    @property
+    def known(self) -> float:
+        """Seconds of what the compiler takes now, on the scale of the trials."""
+        return self.state.default * (1.0 if self.kept is None else self.kept.ratio)
+
+    def pending(self, noise: float) -> Any | None:
+        """The candidate that seems faster than what the compiler takes, and was not compared yet.
+
+        Parameters
+        ----------
+        noise : float
+            By what share of the time it must be faster.
+        """
+        best = self.best
+        if best is None or self.failures >= ATTEMPTS or best[0].digest in self.compared:
+            return None
+        return best[0] if best[1] < self.known * (1 - noise) else None
+
+    def take_up_default(self, result: Result, wall: float) -> None:
+        """What came of the compiler's own schedule."""
+        self.default, self.default_wall = result, wall
+        if result.ok:
+            self.state.default = result.median
+            self.state.best = min(self.state.best, result.median)
+        else:
+            said = result.said.partition("\n")[0]
+            self.state.stopped = f"its own schedule is not measured ({result.outcome}: {said})"
+
+    def take_up_confirmation(self, confirmation: Confirmation) -> None:
+        """What came of a comparison with the default."""
+        self.compared.add(confirmation.digest)
+        entry = self.tried.get(confirmation.digest)
+        if entry is not None:
+            # on the scale of the trials, so that the next one to compare is chosen by what compares
+            self.tried[confirmation.digest] = entry[0], confirmation.ratio * self.state.default
+        if confirmation.kept:
+            self.kept, self.failures = confirmation, 0
+        else:
+            self.failures += 1
+        self.state.best = min(self.state.default, self.best[1] if self.best is not None else math.inf)

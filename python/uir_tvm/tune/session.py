@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning of some tasks within a budget: batches go where the model gains most.
+
+Every task gets its default measured and a first batch; then `scheduler.choose` says which one gets the next.
+The end may come at any moment, and the next session on the same database goes on (`knowledge`).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from .budget import Budget
+from .interrupt import Interruptible
+from .job import DEFAULTS, LOST, Job, Result, Settings
+from .journal import Confirmation
+from .knowledge import NOISE, Knowledge
+from .lane import Lane
+from .measure import Measurer
+from .scheduler import Batch, Chosen, TaskState, choose
+
+#: Candidates of a batch, and at least so many for each worker, so that none waits for the slowest.
+BATCH, PER_WORKER = 8, 2
+#: A candidate may take so many times as long as the default did, from building to timing, within limits.
+PATIENCE, LEAST_TIMEOUT, MOST_TIMEOUT = 5.0, 10.0, 120.0
+#: Seconds for which pending schedules are confirmed after an interruption.
+AFTER_INTERRUPT = 10.0
+#: What a confirmation takes, in trials, before there was one.
+CONFIRMATION_IN_TRIALS = 3.0
+
+
+class Watcher:
+    """Is told of what happens; this one does nothing."""
+
+    def started(self, session: Session) -> None:
+        """The tasks are known, and what the journal has of them."""
+
+    def batch(self, chosen: Chosen, count: int) -> None:
+        """A batch begins."""
+
+    def trial(self, state: TaskState, result: Result) -> None:
+        """A result came in."""
+
+    def confirmed(self, state: TaskState, confirmation: Confirmation) -> None:
+        """A schedule was compared with the default."""
+
+    def phase(self, text: str) -> None:
+        """Something else takes time."""
+
+
+class Over(Exception):
+    """The budget is used up, or the user asks for an end, in the midst of something."""
+
+
+class Session:
+    """See the module.
+
+    Parameters
+    ----------
+    known : Knowledge
+        Of the tasks.
+    measurer : Measurer
+    budget : Budget
+    seed : int
+        Of the inputs.
+    settings : Settings
+        How candidates are measured; the time limit is the session's own.
+    watcher : Watcher, optional
+    started : float, optional
+        When the run began, by `clock`: reading the model counts. Default: now.
+    clock : callable
+        Seconds.
+    after_batch : callable
+        Called when a batch is done.
+
+    Attributes
+    ----------
+    ended : str
+        Why it ended.
+    """
+
+    def __init__(
+        self,
+        known: Knowledge,
+        measurer: Measurer,
+        budget: Budget,
+        *,
+        seed: int = 0,
+        settings: Settings = DEFAULTS,
+        watcher: Watcher | None = None,
+        started: float | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        after_batch: Callable[[], None] = lambda: None,
+    ) -> None:
+        self.known, self.measurer, self.budget = known, measurer, budget
+        self.seed, self.settings = seed, settings
+        self.watcher, self.clock, self.after_batch = watcher or Watcher(), clock, after_batch
+        self.started = clock() if started is None else started
+        self.deadline = math.inf if budget.seconds is None else self.started + budget.seconds
+        self.interrupt = Interruptible()
+        self.ended = ""
+        self._confirm_walls: list[float] = []
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return self.clock() - self.started
+
+    def seconds_left(self) -> float | None:
+        """Until the budget is used up, as far as that can be told; None where it cannot."""
+        left = [] if self.deadline == math.inf else [self.deadline - self.clock()]
+        if self.budget.trials is not None and self.known.trials:
+            each = self.seconds / self.known.trials
+            left.append(each * (self.budget.trials - self.known.resumed - self.known.trials))
+        return max(0.0, min(left)) if left else None
+
+    def run(self) -> None:
+        """Tune until the budget is used up, every task has stopped, or the user asks for an end.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            The user asked twice.
+        DatabaseError
+            The database cannot be read or written.
+        """
+        with self.interrupt:
+            self.watcher.phase("reading the journal")
+            self.known.replay()
+            self.watcher.started(self)
+            try:
+                self._measure_defaults()
+                while not self.ended:
+                    self._check()
+                    self._next_batch()
+            except Over:
+                pass
+            self._confirm_all()
+
+    def _check(self) -> None:
+        """End where there is nothing left to spend, or the user wants it."""
+        if self.interrupt.signal:
+            self.ended = "interrupted"
+        elif self.budget.trials is not None and self.known.resumed + self.known.trials >= self.budget.trials:
+            self.ended = "all trials made"
+        elif self.clock() >= self.deadline - self._reserve():
+            self.ended = "time is up"
+        if self.ended:
+            raise Over
+
+    # ---- measuring -----------------------------------------------------------------------------------
+
+    def _measure_defaults(self) -> None:
+        """The compiler's own schedules, of which nothing is known yet."""
+        lanes = [lane for lane in self.known.lanes.values() if lane.default is None]
+        if not lanes:
+            return
+        self.watcher.phase("default schedules")
+        settings = self._within(MOST_TIMEOUT)
+        jobs = [Job.of(lane.task, seed=self.seed, settings=settings) for lane in lanes]
+        last, come = self.clock(), 0
+
+        def came(index: int, result: Result) -> None:
+            nonlocal last, come
+            wall, last, come = self.clock() - last, self.clock(), come + 1
+            if result.outcome != LOST:
+                result = self.known.note_default(lanes[index], jobs[index], result, wall * self._workers)
+            self.watcher.trial(lanes[index].state, result)
+            if come < len(lanes):
+                self._check()
+
+        self.measurer.measure(jobs, came)
+        if all(lane.default is None for lane in lanes):
+            self.ended = "nobody is left to measure"
+            raise Over
+
+    def _next_batch(self) -> None:
+        chosen = choose(self.known.states)
+        if chosen is None:
+            self.ended = "nothing left to try"
+            return
+        lane = self.known.lanes[chosen.state.task.origin]
+        candidates = self._take(lane, self._batch_size(lane))
+        if candidates:
+            self.watcher.batch(chosen, len(candidates))
+            self._measure(lane, candidates)
+
+    def _take(self, lane: Lane, count: int) -> list[Any]:
+        """The next candidates of a task; stops it where there are none."""
+        search = self.known.search(lane)
+        lane.state.stopped = lane.state.stopped or lane.state.why_stopped()
+        if lane.state.stopped:
+            return []
+        if len(lane.next) < count:
+            lane.next += search.propose(count - len(lane.next))
+        taken, lane.next = lane.next[:count], lane.next[count:]
+        if not taken:
+            lane.state.stopped = (
+                "every schedule was tried" if lane.state.trials else "it has one schedule only"
+            )
+        return taken
+
+    def _measure(self, lane: Lane, candidates: Sequence[Any]) -> None:
+        """A batch of a task: measured, in the journal, told to the search."""
+        settings = self._patience(lane)
+        jobs = [candidate.job(seed=self.seed, settings=settings) for candidate in candidates]
+        before, begin, last = lane.state.best, self.clock(), self.clock()
+        done: list[Any] = []
+        results: list[Result] = []
+
+        def came(index: int, result: Result) -> None:
+            nonlocal last
+            wall, last = self.clock() - last, self.clock()
+            candidate = candidates[index]
+            if result.outcome == LOST:
+                lane.next.append(candidate)
+            else:
+                result = self.known.note_trial(lane, candidate, jobs[index], result, wall)
+                done.append(candidate)
+                results.append(result)
+            self.watcher.trial(lane.state, result)
+            self._check()
+
+        try:
+            self.measurer.measure(jobs, came)
+        finally:
+            if done:
+                self.known.tell(lane, done, results)
+                lane.state.batches.append(Batch(len(done), before, lane.state.best, self.clock() - begin))
+        if not done:
+            self.ended = "nobody is left to measure"
+            return
+        self.after_batch()
+        if lane.state.best >= before * (1 - NOISE):  # it has calmed down: what it found is worth the database
+            self._confirm(lane)
+        self._check()
+        self._look_ahead(lane)
+
+    def _look_ahead(self, lane: Lane) -> None:
+        """What comes next for a task, and what the cost model promises of it."""
+        begin = self.clock()
+        if begin + lane.propose_wall >= self.deadline - self._reserve():
+            self.ended = "time is up"
+            raise Over
+        if not lane.next:
+            lane.next = list(self.known.search(lane).propose(BATCH))
+        lane.propose_wall = self.clock() - begin
+        if not lane.next:
+            lane.state.stopped = lane.state.stopped or "every schedule was tried"
+        self.known.promise(lane)
+
+    @property
+    def _workers(self) -> int:
+        return max(1, int(getattr(self.measurer, "workers", 1)))
+
+    def _batch_size(self, lane: Lane) -> int:
+        """So many that workers are busy, and that the time left is enough."""
+        count = max(BATCH, PER_WORKER * self._workers)
+        if self.budget.trials is not None:
+            count = min(count, self.budget.trials - self.known.resumed - self.known.trials)
+        left = self.deadline - self._reserve() - self.clock()
+        if self.known.pending(lane) is None:  # something may come of this batch
+            left -= self._confirmation_seconds(lane)
+        if left < math.inf:
+            count = min(count, int(left / self._trial_seconds(lane)))
+        return max(1, count)
+
+    def _trial_seconds(self, lane: Lane) -> float:
+        """Between a trial of a task and the next: as lately, else as with the default."""
+        if lane.state.batches:
+            last = lane.state.batches[-1]
+            return max(1e-3, last.wall / last.trials)
+        return max(1e-3, lane.default_wall / self._workers)
+
+    def _patience(self, lane: Lane) -> Settings:
+        """Time for a candidate, by what the default took."""
+        return self._within(min(max(LEAST_TIMEOUT, PATIENCE * lane.default_wall), MOST_TIMEOUT))
+
+    def _within(self, seconds: float) -> Settings:
+        """The settings with a time limit that ends with the budget."""
+        left = self.deadline - self.clock()
+        return attrs.evolve(self.settings, timeout_seconds=max(1.0, min(seconds, left)))
+
+    # ---- confirming ----------------------------------------------------------------------------------
+
+    def _confirm(self, lane: Lane) -> None:
+        """Compare the fastest candidate with the default, in turns."""
+        candidate = self.known.pending(lane)
+        if candidate is None:
+            return
+        begin, settings = self.clock(), self._patience(lane)
+        jobs = [Job.of(lane.task, seed=self.seed, settings=settings)]
+        jobs.append(candidate.job(seed=self.seed, settings=settings))
+        default, best = self.measurer.confirm(jobs)
+        confirmation = self.known.compared(lane, candidate, default.seconds, best.seconds)
+        self._confirm_walls.append(self.clock() - begin)
+        self.watcher.confirmed(lane.state, confirmation)
+
+    def _confirm_all(self) -> None:
+        """What is pending, largest gain for the model first, while there is time; a resume takes the rest."""
+        end = self.deadline if not self.interrupt.signal else self.clock() + AFTER_INTERRUPT
+        while True:
+            waiting = [lane for lane in self.known.lanes.values() if self.known.pending(lane) is not None]
+            if not waiting:
+                return
+            lane = max(waiting, key=_worth)
+            if self.clock() + self._confirmation_seconds(lane) > end + 1.0:
+                return
+            self.watcher.phase(f"confirming {lane.task.name}")
+            self._confirm(lane)
+
+    def _reserve(self) -> float:
+        """Seconds to keep for confirmations."""
+        waiting = [lane for lane in self.known.lanes.values() if self.known.pending(lane) is not None]
+        return sum(map(self._confirmation_seconds, waiting))
+
+    def _confirmation_seconds(self, lane: Lane) -> float:
+        if self._confirm_walls:
+            return sum(self._confirm_walls) / len(self._confirm_walls)
+        return CONFIRMATION_IN_TRIALS * self._trial_seconds(lane)
+
+
+def _worth(lane: Lane) -> float:
+    """Seconds of a run of the model that what is pending may save."""
+    return lane.task.weight * (lane.known - lane.best[1]) if lane.best is not None else 0.0
