@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels are called and timed where they run; who cannot time them says why."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import attrs
+import pytest
+from uir_tvm import pipeline
+from uir_tvm.errors import DeviceError
+from uir_tvm.igraph import IGraph
+from uir_tvm.target import registry
+from uir_tvm.tune.places import COUNTING, RUNNERS, Modelled, Timed, refused_by, require
+from uir_tvm.tune.reference import arguments_of
+
+from .test_job import subject
+
+
+def test_every_place_has_a_runner() -> None:
+    """Of all targets."""
+    assert {place.name for spec in registry.TARGETS.values() for place in spec.places} == set(RUNNERS)
+
+
+@pytest.mark.parametrize("name", registry.TARGETS)
+def test_who_times_what(name: str) -> None:
+    """The CPU, and host models that count time; devices where they are there."""
+    spec = registry.get(name)
+    for place in spec.places:
+        target = spec.target(None, place.name)
+        counts = place.name != "model" or name in COUNTING
+        if counts and not place.absent():
+            require(target)
+            assert refused_by(target) == ""
+        else:
+            with pytest.raises(DeviceError, match=re.escape(f"{name} on {place.name}")):
+                require(target)
+            assert "remedy" in refused_by(target)
+
+
+def test_samples_are_means_of_enough_calls() -> None:
+    """A call of some hundred nanoseconds is timed by many."""
+    task = subject()
+    record = pipeline.compile_kernel(task.func, task.target, "relu")
+    runner = Timed(record, task.target, arguments_of(task.func, 0))
+    called = runner.call()
+    assert not called.faults
+    assert len(called.results) == len(task.func.params)
+    assert 0 < runner.sample(0.001) < 1e-3
+
+
+def test_what_a_kernel_leaves_out_is_a_fault() -> None:
+    """The host model knows which bytes nobody wrote."""
+    task = subject("uir-bang:mlu590")
+    record = pipeline.compile_kernel(task.func, task.target, "relu")
+    arguments = arguments_of(task.func, 0)
+    whole = Modelled(record, task.target, arguments)
+    assert not whole.call().faults
+    assert whole.sample(0.0) > 0
+    assert whole.bound
+    graph = record.optimized
+    assert graph is not None
+    half = attrs.evolve(record, products={**record.products, "source": _of_half_the_groups(graph)})
+    (fault,) = Modelled(half, task.target, arguments).call().faults
+    assert "nothing wrote" in fault
+
+
+def _of_half_the_groups(graph: IGraph) -> Any:
+    """What the printer makes of a graph of which only half of the groups run."""
+    kernel = registry.get("uir-bang").lower(graph, None)
+    (launch,) = kernel.launches
+    text = re.sub(r"dim = \{(\d+), ", lambda m: f"dim = {{{int(m[1]) // 2}, ", kernel.source)
+    return attrs.evolve(kernel, source=text, launches=(launch,))
