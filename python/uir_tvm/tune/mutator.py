@@ -13,6 +13,8 @@ from tvm.s_tir.schedule import Trace
 
 #: Share of mutations that move to the next number of the list, up or down; the others go anywhere.
 NEAR = 0.75
+#: Kinds of instructions that sample.
+CATEGORICAL, TILE = "SampleCategorical", "SamplePerfectTile"
 
 
 @derived_object
@@ -27,27 +29,23 @@ class MutateDecision(meta_schedule.mutator.PyMutator):
         """Nothing of the context is needed."""
 
     def apply(self, trace: Trace, seed: int) -> Trace | None:
-        """The trace with one other decision; None where it has none to change.
-
-        Parameters
-        ----------
-        seed : int
-            The random state of the search's thread.
-        """
-        rng = random.Random(int(seed))
-        chosen = [inst for inst in trace.insts if options(inst, trace) and inst.kind.name == CATEGORICAL]
-        if not chosen:
-            return None
-        inst = rng.choice(chosen)
-        decision = moved(int(trace.decisions[inst]), len(inst.attrs[0]), rng)
-        return trace.with_decision(inst, decision, remove_postproc=True)
+        """See `mutated`; the seed is the random state of the search's thread."""
+        return mutated(trace, int(seed))
 
     def clone(self) -> MutateDecision:
         """For another thread."""
         return MutateDecision()
 
 
-CATEGORICAL, TILE = "SampleCategorical", "SamplePerfectTile"
+def mutated(trace: Trace, seed: int) -> Trace | None:
+    """The trace with one other number out of a list; None where it has none to change."""
+    rng = random.Random(seed)
+    chosen = [inst for inst in trace.insts if inst.kind.name == CATEGORICAL and options(inst, trace)]
+    if not chosen:
+        return None
+    inst = rng.choice(chosen)
+    decision = moved(int(trace.decisions[inst]), len(inst.attrs[0]), rng)
+    return trace.with_decision(inst, decision, remove_postproc=True)
 
 
 def moved(index: int, count: int, rng: random.Random) -> int:

@@ -8,6 +8,7 @@ neighbours of the fastest measured, and some anything at all.
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -96,8 +97,8 @@ class TaskSearch:
         self._measured: list[Measured] = []
         self._pool: dict[str, Candidate] = {}
         self._seen: set[str] = set()
-        #: Digests in the pool that are neighbours of a fast one, and those whose neighbours are there.
-        self._near: set[str] = set()
+        #: Of neighbours of fast ones in the pool, the seconds of the one; and whose neighbours are there.
+        self._near: dict[str, float] = {}
         self._expanded: set[str] = set()
         #: Spaces of which nothing was proposed.
         self._waiting = {id(space) for space in spaces}
@@ -150,16 +151,17 @@ class TaskSearch:
         """A candidate of an earlier search (`Candidate.to_json`); None where there is no such any more."""
         return self.checker.restore(self.spaces, data)
 
-    def _add(self, candidate: Candidate | None, near: bool = False) -> None:
+    def _add(self, candidate: Candidate | None, parent: float = math.inf) -> None:
+        """It waits to be proposed, if it was not; as a neighbour of one that took so many seconds."""
         if candidate is not None and candidate.digest not in self._seen:
             self._pool.setdefault(candidate.digest, candidate)
-            if near:
-                self._near.add(candidate.digest)
+            if parent < self._near.get(candidate.digest, math.inf):
+                self._near[candidate.digest] = parent
 
     def _leave(self, candidate: Candidate) -> None:
         """It is proposed now, or was."""
         self._pool.pop(candidate.digest, None)
-        self._near.discard(candidate.digest)
+        self._near.pop(candidate.digest, None)
         self._seen.add(candidate.digest)
         self._waiting.discard(id(candidate.space))
 
@@ -170,7 +172,7 @@ class TaskSearch:
             if candidate.digest not in self._expanded:
                 self._expanded.add(candidate.digest)
                 for trace in neighbours(candidate.sch.trace):
-                    self._add(self.checker.candidate(candidate.space, trace), near=True)
+                    self._add(self.checker.candidate(candidate.space, trace), found.seconds)
         live = [source for source in self._sources if not source.exhausted]
         self._rng.shuffle(live)
         wanted = count * MADE
@@ -198,7 +200,8 @@ class TaskSearch:
                     most -= 1
 
         take(self._first_of_spaces(ranked), max(1, count // 2))
-        take([c for c in ranked if c.digest in self._near], self._share(NEAR, count))
+        near = [c for c in ranked if c.digest in self._near]
+        take(sorted(near, key=lambda c: self._near[c.digest]), self._share(NEAR, count))
         take(self._rng.sample(ranked, len(ranked)), self._share(EXPLORED, count))
         take(ranked, count)
         return sorted(picked.values(), key=lambda c: c.predicted or 0.0)
