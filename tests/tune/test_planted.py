@@ -12,10 +12,11 @@ import tvm
 from uir_tvm import pipeline
 from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
-from uir_tvm.tune import wrong
+from uir_tvm.tune import ScheduleDatabase, wrong
 from uir_tvm.tune.candidates import Candidate
 from uir_tvm.tune.job import WRONG, Result, Settings
 from uir_tvm.tune.measure import LocalMeasurer
+from uir_tvm.tune.run import tune
 from uir_tvm.tune.search import TaskSearch
 from uir_tvm.tune.spaces import design_spaces
 from uir_tvm.tune.task import Task
@@ -101,14 +102,27 @@ def test_a_faulty_printer_is_never_chosen(
     assert len(list((tmp_path / wrong.FOLDER).glob("*.txt"))) == len(faulty)
 
 
-def test_the_processes_that_measure_find_it_too() -> None:
-    """Planted there, the same candidates are wrong as in this process, and reports come along."""
-    task = _task("uir-ascend:910b2")
-    search = TaskSearch(task, design_spaces(task.func, task.target), Indifferent())
-    by_fault = {planted.is_planted(_scheduled(c)): c for c in search.propose(COUNT)}
-    jobs = [by_fault[faulty].job(seed=0, settings=FAST) for faulty in (True, False)]
+def test_tuning_keeps_what_is_right_alone(tmp_path: pathlib.Path) -> None:
+    """A whole run with the fault in the processes that measure: reports, and no record with the fault."""
     with LocalMeasurer(prepare="tests.tune.planted:drop_a_sync") as measurer:
-        faulty, right = measurer.measure(jobs)
-    assert faulty.outcome == WRONG
-    assert "== Trace ==" in faulty.report
-    assert right.ok
+        summary = tune(
+            kernels.model(),
+            "uir-bang:mlu590",
+            database=tmp_path,
+            trials=COUNT,
+            measurer=measurer,
+            settings=FAST,
+            device="model",
+        )
+    (row,) = summary.rows
+    assert row.rejected.get(WRONG)
+    assert len(row.reports) == row.rejected[WRONG]
+    reports = list((tmp_path / wrong.FOLDER).glob("*.txt"))
+    assert len(reports) == len(row.reports)
+    assert all("is missing" in path.read_text() for path in reports)
+    task = _task("uir-bang:mlu590")
+    for entry in ScheduleDatabase(tmp_path).entries():
+        scheduled = entry.schedule().mod["main"]
+        for name in task.func.attrs.keys():
+            scheduled = scheduled.with_attr(name, task.func.attrs[name])
+        assert not planted.is_planted(scheduled)
