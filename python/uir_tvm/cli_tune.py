@@ -20,6 +20,7 @@ from .cli_tune_server import TrackerAddress
 from .options import DEVICES
 
 if TYPE_CHECKING:
+    from .tune.batch import Batch
     from .tune.tracker import Address
 
 
@@ -61,6 +62,19 @@ STARTTIME = 19
     help="A file in which what is learned of schedules' times is kept from one model to the next.",
 )
 @click.option(
+    "--export-batch",
+    type=click.Path(path_type=pathlib.Path),
+    metavar="DIR",
+    help="Measure nothing: write the candidates that come next (--trials of them, else 64), built, with a "
+    "program that measures them on another machine.",
+)
+@click.option(
+    "--import-results",
+    type=click.Path(path_type=pathlib.Path),
+    metavar="DIR",
+    help="Take up what the runner of an exported batch measured.",
+)
+@click.option(
     "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
 )
 @click.option("--device", type=click.Choice(DEVICES), help="Where kernels run; as for `uir compile`.")
@@ -79,6 +93,8 @@ def tune_command(
     rpc: Address | None,
     key: str | None,
     cost_model: pathlib.Path | None,
+    export_batch: pathlib.Path | None,
+    import_results: pathlib.Path | None,
     shapes: tuple[str, ...],
     device: str | None,
     fuse: bool,
@@ -96,6 +112,8 @@ def tune_command(
     Devices:
       uir tune model.onnx --target uir-ascend --database tuned             on the host model: modelled times
       uir tune model.onnx --target uir-cuda --database tuned --rpc HOST:9190 --key gpu
+      uir tune model.onnx --target uir-cuda --database tuned --export-batch out      no network: carry it
+      uir tune model.onnx --target uir-cuda --database tuned --import-results out    over, and back
 
     Kernels get trials where the model's time falls most.  A candidate that computes something else is never
     kept, and a report of it is in DATABASE/rejected.  A schedule enters the database when a second
@@ -104,26 +122,31 @@ def tune_command(
     Ctrl-C ends with a summary (exit code 130), a second one at once; whatever ends it, even a power failure,
     costs only what was being measured, and the same command goes on.
     """
+    from .tune import run
     from .tune.progress import Progress
-    from .tune.run import tune
 
     folder = _database(database)
-    _check(rpc, key)
+    _check(rpc, key, export_batch, import_results)
     common: dict[str, Any] = {"shapes": shapes_of(shapes), "device": device, "fuse": fuse, "kernels": kernels}
     with _measurer(rpc, key) as measurer, Progress(ERRORS, quiet=state_of(ctx)["json"]) as watcher:
-        summary = tune(
-            model,
-            target,
-            database=folder,
-            time_budget=time_budget,
-            trials=trials,
-            measurer=measurer,
-            cost_model=cost_model,
-            seed=seed,
-            watcher=watcher,
-            started=_born(),
-            **common,
-        )
+        common |= {"cost_model": cost_model, "seed": seed, "database": folder, "watcher": watcher}
+        if export_batch is not None:
+            _export(ctx, run.export_candidates(model, target, export_batch, count=trials, **common))
+            return
+        if import_results is not None:
+            summary = run.import_measured(model, target, import_results, **common)
+        else:
+            if rpc is not None:
+                common["device"] = device or run.away(target)
+            summary = run.tune(
+                model,
+                target,
+                time_budget=time_budget,
+                trials=trials,
+                measurer=measurer,
+                started=_born(),
+                **common,
+            )
 
     def human() -> None:
         wide = OUT if OUT.is_terminal else Console(width=WIDTH)
@@ -155,10 +178,14 @@ def _database(given: pathlib.Path | None) -> pathlib.Path:
     return folder
 
 
-def _check(rpc: Address | None, key: str | None) -> None:
+def _check(
+    rpc: Address | None, key: str | None, export: pathlib.Path | None, results: pathlib.Path | None
+) -> None:
     """Options that do not go together."""
     if (rpc is None) != (key is None):
         raise click.UsageError("--rpc HOST:PORT and --key KEY go together.")
+    if sum(option is not None for option in (rpc, export, results)) > 1:
+        raise click.UsageError("--rpc, --export-batch and --import-results exclude each other.")
 
 
 @contextlib.contextmanager
@@ -174,3 +201,18 @@ def _measurer(rpc: Address | None, key: str | None) -> Iterator[Any]:
         yield measurer
     finally:
         measurer.close()
+
+
+def _export(ctx: click.Context, batch: Batch) -> None:
+    """Say what was written, and what to do with it."""
+    ready = sum(result.outcome == "lost" for result in batch.results)
+    data = {"folder": str(batch.folder), "candidates": len(batch.jobs), "to_measure": ready}
+
+    def human() -> None:
+        refused = len(batch.jobs) - ready
+        more = f"; the compiler refuses {refused} more" if refused else ""
+        OUT.print(f"{ready} schedules are in {batch.folder}{more}")
+        OUT.print(f"carry the folder to the device, and there: cd {batch.folder.name} && python3 run.py")
+        OUT.print("bring its results.jsonl back into the folder, then: uir tune ... --import-results DIR")
+
+    emit(ctx, data, human)

@@ -201,6 +201,7 @@ class Knowledge:
 
     def _take_up(self, lane: Lane, candidate: Any, result: Result) -> None:
         lane.state.measured(result)
+        lane.digests.add(candidate.digest)
         if result.ok:
             lane.tried[candidate.digest] = candidate, result.median
         elif result.outcome == WRONG:

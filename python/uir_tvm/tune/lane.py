@@ -89,6 +89,8 @@ class Lane:
         Files about candidates that were wrong.
     resumed : int
         Trials of earlier runs.
+    digests : set of str
+        Of all candidates that were tried, whatever came of it.
     """
 
     state: TaskState
@@ -103,6 +105,7 @@ class Lane:
     propose_wall: float = 0.0
     reports: list[str] = attrs.Factory(list)
     resumed: int = 0
+    digests: set[str] = attrs.Factory(set)
 
     @property
     def task(self) -> Task:

@@ -3,30 +3,28 @@
 
 from __future__ import annotations
 
-import fnmatch
 import os
-import pathlib
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm
 
-from ..errors import DeviceError, TuneError
-from ..kernel_graph import KernelGraph
+from ..target import registry
 from .budget import Budget
 from .cost_model import CostModel
 from .database import ScheduleDatabase
-from .job import DEFAULTS, Job, Settings
-from .key import Key, key_of
-from .knowledge import Knowledge
-from .lane import Lane
+from .job import DEFAULTS, Settings
+from .key import expected
 from .measure import LocalMeasurer, Measurer
+from .models import chosen, cost_model_of, extracted, key_for, knowledge_of
 from .places import require
 from .session import Session, Watcher
-from .summary import Row, Summary
-from .task import Extracted, Task, tasks_of
+from .summary import Summary, summarise
+
+if TYPE_CHECKING:
+    from .batch import Batch
 
 #: What a run takes beside tuning at its end: the summary, workers that end.
 CLOSING = 1.0
@@ -108,7 +106,7 @@ def tune(
     watch.phase("reading the model")
     found, label = extracted(model, target, shapes=shapes, name=name, device=device, fuse=fuse)
     found = chosen(found, kernels)
-    learned, save = _cost_model(cost_model, seed)
+    learned, save = cost_model_of(cost_model, seed)
     watch.phase("workers start")
     where = found.tasks[0].target
     used: Measurer = measurer if measurer is not None else _local(where)
@@ -129,90 +127,104 @@ def tune(
         if used is not measurer:
             used.close()
     save()
-    return summarise(session, label, found)
+    return summarise(known, label, found, used.name, session.seconds, session.ended, session.interrupt.signal)
 
 
-def knowledge_of(
-    found: Extracted, database: ScheduleDatabase, model: CostModel, seed: int, key: Key | None = None
-) -> Knowledge:
-    """What is known of tasks, with the searches of `search` and the roofline of `analytic`."""
-    return Knowledge(
-        found.tasks,
-        database,
-        lambda task: _search_of(task, model, seed),
-        bound_of=_bound_of,
-        cost_model=model,
-        modelled=is_modelled(found.tasks),
-        key=key,
-    )
-
-
-def extracted(
+def export_candidates(
     model: Any,
     target: Any,
+    folder: str | os.PathLike[str],
     *,
+    database: str | os.PathLike[str],
+    count: int | None = None,
+    kernels: str | None = None,
+    cost_model: CostModel | str | os.PathLike[str] | None = None,
+    seed: int = 0,
     shapes: Mapping[str, tuple[int, ...]] | None = None,
-    name: str | None = None,
     device: str | None = None,
     fuse: bool = True,
-) -> tuple[Extracted, str]:
-    """The tasks of a model, and the model's name.
+    settings: Settings = DEFAULTS,
+    watcher: Watcher | None = None,
+) -> Batch:
+    """Write the candidates that come next for a machine that no network reaches; see `tune`.
 
-    Raises
-    ------
-    FrontendError
-        The model cannot be imported.
-    TargetError
-        An unknown target, hardware model or place.
-    """
-    from .. import autoload, kernel_graph, options
-    from ..api import import_model, model_name
-    from ..target import registry
-
-    autoload.register()
-    place = options.device() if device is None else device
-    where = registry.resolve(target, place).target
-    label = name or model_name(model)
-    if isinstance(model, KernelGraph):
-        return tasks_of(model, where), label
-    mod = import_model(model, shapes)
-    if kernel_graph.calls_kernels(mod):
-        return tasks_of(mod, where), label
-    return tasks_of(kernel_graph.build(mod, where, fuse=fuse), where), label
-
-
-def chosen(found: Extracted, pattern: str | None) -> Extracted:
-    """The tasks whose names a pattern fits.
+    Parameters
+    ----------
+    folder : str or Path
+        To be written; it must not exist, or be empty.
+    count : int, optional
+        Candidates; default: `carry.COUNT`.
+    device : str, optional
+        Where they are to run; default: the device of the target, whether this machine has one or not.
 
     Raises
     ------
     TuneError
-        There are none.
+        Nothing to tune, or nothing left to try.
+    ExportError, ToolchainError
+        The folder cannot be written; what compiles for the device is missing.
     """
-    tasks = tuple(t for t in found.tasks if pattern is None or fnmatch.fnmatchcase(t.name, pattern))
-    if tasks:
-        return attrs.evolve(found, tasks=tasks)
-    if found.tasks:
-        names = ", ".join(task.name for task in found.tasks)
-        raise TuneError(
-            f"No kernel is called {pattern!r}.",
-            where="kernels, --kernels",
-            need="a pattern that fits one of " + names,
-        )
-    why = "; ".join(f"{name}: {said}" for name, said in found.left.items())
-    raise TuneError(
-        "The model has no kernel to tune.",
-        limit=why or f"all of its {found.library} operators are the library's",
-        remedy="there is nothing to do: compile it as it is",
-    )
+    from . import carry
+
+    watch, folder_of_database = watcher or Watcher(), ScheduleDatabase(database)
+    watch.phase("reading the model")
+    place = device or away(target)
+    found, _ = extracted(model, target, shapes=shapes, device=place, fuse=fuse)
+    found = chosen(found, kernels)
+    learned, _ = cost_model_of(cost_model, seed)
+    key = carry.key_in(folder_of_database, expected(found.tasks[0].target))
+    known = knowledge_of(found, folder_of_database, learned, seed, key)
+    wanted = carry.COUNT if count is None else count
+    return carry.export(known, folder, wanted, seed=seed, settings=settings, phase=watch.phase)
 
 
-def is_modelled(tasks: Sequence[Task]) -> bool:
-    """Whether times of tasks are a host model's."""
-    from ..target import registry
-    from ..target.place import MODEL
+def import_measured(
+    model: Any,
+    target: Any,
+    folder: str | os.PathLike[str],
+    *,
+    database: str | os.PathLike[str],
+    kernels: str | None = None,
+    cost_model: CostModel | str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    shapes: Mapping[str, tuple[int, ...]] | None = None,
+    name: str | None = None,
+    device: str | None = None,
+    fuse: bool = True,
+    watcher: Watcher | None = None,
+) -> Summary:
+    """Take up what was measured of a folder of `export_candidates`; see there.
 
-    return bool(registry.place_of(tasks[0].target).name == MODEL)
+    Raises
+    ------
+    ArtifactError
+        The folder is no batch, or it was changed.
+    TuneError
+        Nothing of it was measured yet, or it is of another model.
+    """
+    from . import carry
+
+    start, watch = time.monotonic(), watcher or Watcher()
+    batch = carry.load(folder)
+    watch.phase("reading the model")
+    place = device or away(target)
+    found, label = extracted(model, target, shapes=shapes, name=name, device=place, fuse=fuse)
+    found = chosen(found, kernels)
+    learned, save = cost_model_of(cost_model, seed)
+    known = knowledge_of(found, ScheduleDatabase(database), learned, seed, batch.key)
+    watch.phase("taking up results")
+    new = carry.take_up(known, batch)
+    save()
+    machine = str(batch.machine.get("name", "another machine"))
+    said = f"{new} new results taken up" + (f", {batch.remaining} to come" if batch.remaining else "")
+    return summarise(known, label, found, machine, time.monotonic() - start, said)
+
+
+def away(target: Any) -> str:
+    """The place that a target is for first of all, whether this machine has it or not."""
+    if isinstance(target, str):
+        return str(registry.get(target.partition(":")[0]).places[0].name)
+    return str(registry.place_of(registry.resolve(target).target).name)
 
 
 def _local(target: tvm.target.Target) -> LocalMeasurer:
@@ -225,116 +237,3 @@ def _local(target: tvm.target.Target) -> LocalMeasurer:
     """
     require(target)
     return LocalMeasurer.for_target(target)
-
-
-def key_for(measurer: Measurer | None, task: Task, settings: Settings = DEFAULTS) -> Key:
-    """What times of a measurer are true of: this machine, or that of its servers.
-
-    Raises
-    ------
-    DeviceError
-        No server says what it is.
-    """
-    ask = getattr(measurer, "key_of", None)
-    if measurer is None or ask is None:
-        return key_of(task.target)
-    job = Job.of(task, settings=settings)
-    key = ask(job.target, job.place)
-    if key is None:  # who has measured something has said what it is
-        (result,) = measurer.measure([job])
-        key = ask(job.target, job.place)
-        if key is None:
-            raise DeviceError(
-                f"No server measures for {job.target}.",
-                where=measurer.name,
-                limit=result.said,
-                remedy="start some with `uir tune-server`, and look at them with its --list",
-            )
-    return key
-
-
-def _cost_model(
-    given: CostModel | str | os.PathLike[str] | None, seed: int
-) -> tuple[CostModel, Callable[[], None]]:
-    """The cost model, and what keeps it."""
-    if isinstance(given, CostModel):
-        return given, lambda: None
-    if given is None:
-        return CostModel(seed=seed), lambda: None
-    path = pathlib.Path(given)
-    made = CostModel.load(path) if path.exists() else CostModel(seed=seed)
-    return made, lambda: made.save(path)
-
-
-def _search_of(task: Task, model: CostModel, seed: int) -> Any:
-    from .search import TaskSearch
-    from .spaces import design_spaces
-
-    return TaskSearch(task, design_spaces(task.func, task.target), model, seed)
-
-
-def _bound_of(search: Any) -> float:
-    """Seconds of a task's roofline; 0 where they are not known."""
-    from .analytic import distance
-
-    if search.default is None:
-        return 0.0
-    return distance(search.default.graph, 1.0) or 0.0
-
-
-def summarise(session: Session, label: str, found: Extracted) -> Summary:
-    """What a session brought."""
-    from ..target import registry
-
-    target = found.tasks[0].target
-    lanes = sorted(session.known.lanes.values(), key=lambda lane: -_before(lane))
-    total = sum(map(_before, lanes))
-    return Summary(
-        model=label,
-        target=registry.resolve(target).name,
-        place=registry.place_of(target).name,
-        measurer=session.measurer.name,
-        database=str(session.known.database.folder),
-        rows=tuple(_row(session, lane, total) for lane in lanes),
-        modelled=session.known.modelled,
-        seconds=session.seconds,
-        trials=session.known.trials,
-        resumed=session.known.resumed,
-        ended=session.ended,
-        signal=session.interrupt.signal,
-        left=found.left,
-        library=found.library,
-    )
-
-
-def _before(lane: Lane) -> float:
-    known = lane.default is not None and lane.default.ok
-    return lane.task.weight * lane.state.default if known else 0.0
-
-
-def _row(session: Session, lane: Lane, total: float) -> Row:
-    state, default, best = lane.state, None, None
-    if lane.default is not None and lane.default.ok:
-        default = best = state.default
-    if lane.kept is not None:
-        default, best = lane.kept.seconds
-    waiting = session.known.pending(lane)
-    # on the scale of the comparison that the other times are of
-    pending = None
-    if waiting is not None and default:
-        pending = lane.tried[waiting.digest][1] * default / state.default
-    near = state.bound / best if best and 0 < state.bound <= best else None
-    return Row(
-        kernel=lane.task.name,
-        origin=lane.task.origin,
-        launches=lane.task.weight,
-        share_before=_before(lane) / total if total else 0.0,
-        default=default,
-        best=best,
-        pending=pending,
-        of_roofline=near,
-        trials=state.trials,
-        rejected={k: n for k, n in state.outcomes.items() if k != "ok"},
-        stopped=state.stopped,
-        reports=tuple(lane.reports),
-    )

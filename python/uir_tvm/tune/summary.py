@@ -11,6 +11,9 @@ import attrs
 
 from ..time_text import time_text
 from .budget import duration
+from .knowledge import Knowledge
+from .lane import Lane
+from .task import Extracted
 
 #: Rows up to which each says why it stopped.
 FEW = 24
@@ -195,3 +198,63 @@ class Summary:
             said.append("what is unconfirmed is confirmed when the same command is run again")
         said.append(f"schedules are in {self.database}: compile with --database {self.database}")
         return said
+
+
+def summarise(
+    known: Knowledge, label: str, found: Extracted, measurer: str, seconds: float, ended: str, signal: int = 0
+) -> Summary:
+    """What is known of tasks, as a summary; its parameters are those of `Summary`."""
+    from ..target import registry
+
+    target = found.tasks[0].target
+    lanes = sorted(known.lanes.values(), key=lambda lane: -_before(lane))
+    total = sum(map(_before, lanes))
+    return Summary(
+        model=label,
+        target=registry.resolve(target).name,
+        place=registry.place_of(target).name,
+        measurer=measurer,
+        database=str(known.database.folder),
+        rows=tuple(_row(known, lane, total) for lane in lanes),
+        modelled=known.modelled,
+        seconds=seconds,
+        trials=known.trials,
+        resumed=known.resumed,
+        ended=ended,
+        signal=signal,
+        left=found.left,
+        library=found.library,
+    )
+
+
+def _before(lane: Lane) -> float:
+    known = lane.default is not None and lane.default.ok
+    return lane.task.weight * lane.state.default if known else 0.0
+
+
+def _row(known: Knowledge, lane: Lane, total: float) -> Row:
+    state, default, best = lane.state, None, None
+    if lane.default is not None and lane.default.ok:
+        default = best = state.default
+    if lane.kept is not None:
+        default, best = lane.kept.seconds
+    waiting = known.pending(lane)
+    # on the scale of the comparison that the other times are of
+    pending = None
+    if waiting is not None and default:
+        pending = lane.tried[waiting.digest][1] * default / state.default
+    near = state.bound / best if best and 0 < state.bound <= best else None
+    return Row(
+        kernel=lane.task.name,
+        origin=lane.task.origin,
+        launches=lane.task.weight,
+        share_before=_before(lane) / total if total else 0.0,
+        default=default,
+        best=best,
+        pending=pending,
+        of_roofline=near,
+        trials=state.trials,
+        rejected={k: n for k, n in state.outcomes.items() if k != "ok"},
+        stopped=state.stopped,
+        reports=tuple(lane.reports),
+    )

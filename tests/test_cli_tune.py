@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``uir tune`` as a user types it."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import socket
+
+import pytest
+import tvm
+import uir_tvm
+from click.testing import CliRunner, Result
+from tvm import relax
+from uir_tvm.cli import main
+from uir_tvm.tune import ScheduleDatabase
+
+from . import tiny
+from .kernel_graph.programs import constant, module
+
+
+def uir(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["tune", *map(str, arguments)])
+
+
+@pytest.fixture
+def model(tmp_path: pathlib.Path) -> pathlib.Path:
+    return tiny.relax_dump(tmp_path)
+
+
+def test_tunes(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """On this machine, twice: the second run measures the rest, and models take what is found."""
+    folder = tmp_path / "db"
+    result = uir(model, "--database", folder, "--trials", 3, "--cost-model", tmp_path / "learned", "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)
+    assert summary["trials"] == 3 and summary["ended"] == "all trials made" and not summary["modelled"]
+    assert summary["after"] <= summary["before"] and summary["library"] == 1
+    assert (tmp_path / "learned").is_file()
+    result = uir(model, "--database", folder, "--trials", 4)
+    assert result.exit_code == 0, result.output
+    assert "1 trials" in result.output and "after 3 of earlier runs" in result.output
+    kept = {entry.name for entry in ScheduleDatabase(folder).entries()}
+    exe = uir_tvm.compile(tiny.module(), database=folder)
+    assert {kernel.name for kernel in exe.info.kernels if kernel.recipe == "database"} == kept
+
+
+def test_help_shows_how() -> None:
+    result = uir("--help")
+    assert result.exit_code == 0
+    for line in ("uir tune model.onnx --database tuned", "uir compile model.onnx --database tuned", "--rpc"):
+        assert line in result.output
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [
+        (["--time-budget", "0"], 19, "no time to tune for"),
+        (["--time-budget", "soon"], 19, "90s, 10m or 1h30m"),
+        (["--trials", "0"], 19, "0 trials"),
+        (["--target", "uir-tpu"], 4, "uir-tpu"),
+        (["--kernels", "conv*"], 19, "No kernel is called 'conv*'"),
+        (["--rpc", "localhost:9190"], 2, "go together"),
+        (["--rpc", "localhost", "--key", "k"], 2, "HOST:PORT"),
+        (["--export-batch", "a", "--import-results", "b"], 2, "exclude each other"),
+    ],
+)
+def test_bad_input(
+    options: list[str], code: int, said: str, model: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    """It is said before anything is measured or written."""
+    result = uir(model, "--database", tmp_path / "db", *options)
+    assert result.exit_code == code, result.output
+    assert said in " ".join(result.stderr.split())
+    assert not (tmp_path / "db").exists()
+
+
+def test_no_database(model: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("UIR_DATABASE", raising=False)
+    result = uir(model)
+    assert result.exit_code == 2 and "--database DIR" in result.stderr
+
+
+def test_a_file_for_a_database(model: pathlib.Path) -> None:
+    result = uir(model, "--database", model)
+    assert result.exit_code == 18 and "a folder" in result.stderr
+
+
+def test_no_model(tmp_path: pathlib.Path) -> None:
+    result = uir(tmp_path / "absent.onnx", "--database", tmp_path / "db")
+    assert result.exit_code == 9 and "no file" in result.stderr
+
+
+def test_no_kernels(tmp_path: pathlib.Path) -> None:
+    """A model that is all library."""
+
+    def body(emit: object, x: relax.Var) -> relax.Var:
+        return emit(relax.op.matmul(x, constant(8, 8)))  # type: ignore[operator]
+
+    path = tmp_path / "product.relax.json"
+    path.write_text(tvm.ir.save_json(module({"x": ((4, 8), "float32")}, body)))
+    result = uir(path, "--database", tmp_path / "db")
+    assert result.exit_code == 19 and "no kernel to tune" in result.stderr
+
+
+def test_no_tracker(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """A tracker that is not there is named."""
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        port = unused.getsockname()[1]
+    result = uir(model, "--database", tmp_path / "db", "--rpc", f"127.0.0.1:{port}", "--key", "k")
+    assert result.exit_code == 15 and f"127.0.0.1:{port}" in result.stderr
