@@ -54,6 +54,7 @@ def write_project(
     directory: str | pathlib.Path,
     *,
     inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] | None = None,
     check: bool = True,
 ) -> Project:
     """Write a compiled model as a project that the vendor's toolkit builds.
@@ -69,6 +70,8 @@ def write_project(
         A folder that does not exist, or is empty; it appears whole or not at all.
     inputs : sequence of numpy.ndarray, optional
         Inputs to check the project with; default: random ones.
+    outputs : sequence of numpy.ndarray, optional
+        What it must make of the inputs; default: what the executable makes of them here.
     check : bool
         Whether to store these inputs, and what the executable makes of them here. On a host model that
         takes time.
@@ -95,7 +98,8 @@ def write_project(
         _write_texts(partial, texts, kind)
         _write_weights(partial, exe, program)
         if check:
-            _write_check(partial, exe, program, random_inputs(exe.info.inputs) if inputs is None else inputs)
+            given = random_inputs(exe.info.inputs) if inputs is None else inputs
+            _write_check(partial, program, given, _results(exe, given) if outputs is None else outputs)
         if directory.is_dir():
             directory.rmdir()
         partial.rename(directory)
@@ -194,9 +198,14 @@ def _write_weights(folder: pathlib.Path, exe: Executable, program: HostProgram) 
         np.ascontiguousarray(array).tofile(folder / name)
 
 
-def _write_check(folder: pathlib.Path, exe: Executable, program: HostProgram, inputs: Sequence[Any]) -> None:
+def _results(exe: Executable, inputs: Sequence[Any]) -> Sequence[Any]:
     result = exe(*inputs)
-    results = result if isinstance(result, tuple) else (result,)
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _write_check(
+    folder: pathlib.Path, program: HostProgram, inputs: Sequence[Any], results: Sequence[Any]
+) -> None:
     for below, names, arrays in (
         (CHECK_INPUTS, input_files(program), inputs),
         (CHECK_OUTPUTS, output_files(program), results),

@@ -122,6 +122,19 @@ def _errors(ours: np.ndarray, wanted: np.ndarray, sums: bool) -> np.ndarray:
 def _size(wanted: np.ndarray, sums: bool) -> np.ndarray:
     """How large an element counts."""
     size = np.abs(wanted)
+    return np.maximum(np.where(np.isfinite(size), size, 1.0), least_size(wanted, sums))
+
+
+def least_size(wanted: np.ndarray, sums: bool) -> float:
+    """How large any element of a result counts at least.
+
+    Parameters
+    ----------
+    wanted : ndarray
+        The result, of floats.
+    sums : bool
+        Whether its kernel sums.
+    """
+    size = np.abs(wanted)
     finite = size[np.isfinite(size)]
-    least = max(SMALLEST, float(np.quantile(finite, MOST))) if sums and finite.size else SMALLEST
-    return np.maximum(np.where(np.isfinite(size), size, 1.0), least)
+    return max(SMALLEST, float(np.quantile(finite, MOST))) if sums and finite.size else SMALLEST

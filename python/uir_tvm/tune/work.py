@@ -149,6 +149,16 @@ def _checked(job: Job, on_stage: OnStage, equivalence: str = "none") -> _Ready:
     return _Ready(job, runner, record.fallback)
 
 
+def compiled(job: Job) -> KernelRecord | Result:
+    """What the pipeline makes of a job's schedule, for others to run; a result where it makes nothing."""
+    with _settled() as settled:
+        autoload.register()
+        func = tvm.ir.load_json(job.func)
+        target = registry.resolve(job.target, job.place).target
+        return _compiled(job, func, target, replayed(job, func), "none")
+    return settled[0]
+
+
 def replayed(job: Job, func: tirx.PrimFunc) -> Schedule | None:
     """The schedule of a job, made again from its trace; None for the compiler's own.
 
