@@ -18,7 +18,7 @@ static struct {
   size_t bytes;
 } memory[MOST];
 static void* current;
-static int context, loaded, queued, stream, graph, capturing;
+static int context, loaded, queued, stream;
 static double clock_ms;
 static const char* image;
 static size_t image_bytes;
@@ -27,7 +27,8 @@ static int shared_allowed[MOST];
 
 static char* block_of(Address address, size_t bytes) {
   for (int k = 0; k < MOST; ++k) {
-    if (memory[k].data && (Address)(uintptr_t)memory[k].data == address && bytes <= memory[k].bytes) return memory[k].data;
+    if (memory[k].data && (Address)(uintptr_t)memory[k].data == address && bytes <= memory[k].bytes)
+      return memory[k].data;
   }
   return NULL;
 }
@@ -52,7 +53,7 @@ Result cuDevicePrimaryCtxRetain(void** out, int device) {
 }
 Result cuCtxSetCurrent(void* wanted) { return current = wanted, SUCCESS; }
 Result cuStreamCreate(void** out, unsigned flags) { return *out = &stream, flags ? INVALID_VALUE : SUCCESS; }
-Result cuStreamSynchronize(void* of) { return of == &stream && !capturing ? SUCCESS : INVALID_VALUE; }
+Result cuStreamSynchronize(void* of) { return of == &stream ? SUCCESS : INVALID_VALUE; }
 
 Result cuModuleLoadData(void** out, const void* data) {
   // An ELF image of 64 bits; its section headers follow the names.
@@ -77,7 +78,7 @@ Result cuModuleGetFunction(void** out, void* module, const char* name) {
 }
 Result cuFuncSetAttribute(void* function, int attribute, int value) {
   if (attribute != 8 || value > 232448) return INVALID_VALUE;
-  return shared_allowed[(char(*)[256])function - names] = value, SUCCESS;
+  return shared_allowed[(char (*)[256])function - names] = value, SUCCESS;
 }
 
 Result cuMemAlloc_v2(Address* out, size_t bytes) {
@@ -115,20 +116,23 @@ static int mode_of(const char* mode, unsigned grid) {
   return found[length] == '\0' || found[length] == ' ';
 }
 
-// What was captured: so many launches, each as it was called, its arguments copied.
-static struct Call {
+// A launch as it was called, its arguments copied, and what was captured of them.
+struct Call {
   int cooperative;
   void* function;
   unsigned dims[6], shared;
   Address params[8];
-} calls[256];
-static int captured, instantiated;
+};
+static struct Graph {
+  struct Call calls[128];
+  int count, taken, ready;
+} graphs[4], *capturing;
 
 static Result run(const struct Call* call) {
   void* function = call->function;
   const unsigned* dims = call->dims;
   unsigned shared = call->shared;
-  int index = (char(*)[256])function - names;
+  int index = (char (*)[256])function - names;
   if (current != &context || index < 0 || index >= MOST || !dims[0] || !dims[3]) return INVALID_VALUE;
   if (dims[1] != 1 || dims[2] != 1 || dims[4] != 1 || dims[5] != 1 || dims[3] > 1024) return INVALID_VALUE;
   if (shared > 49152 && (int)shared > shared_allowed[index]) return INVALID_VALUE;
@@ -147,14 +151,14 @@ static Result run(const struct Call* call) {
   for (int k = 0; k < MOST; ++k) count = memory[k].data == (char*)z ? memory[k].bytes / 4 : count;
   for (size_t i = 0; i < count; ++i) z[i] = x[i] + y[i] > 0 ? x[i] + y[i] : 0;
   if (mode_of("wrong", dims[0])) z[count / 2] += 1;
-  queued += dims[0];
+  queued += 12 / (int)dims[0];
   return SUCCESS;
 }
 static Result launch(struct Call call, void* on, void** params) {
   if (on != &stream) return INVALID_VALUE;
   for (int k = 0; k < 3; ++k) call.params[k] = *(Address*)params[k];
   if (!capturing) return run(&call);
-  return captured < 256 ? (calls[captured++] = call, SUCCESS) : INVALID_VALUE;
+  return capturing->count < 128 ? (capturing->calls[capturing->count++] = call, SUCCESS) : INVALID_VALUE;
 }
 Result cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                       unsigned shared, void* on, void** params, void** extra) {
@@ -167,29 +171,45 @@ Result cuLaunchCooperativeKernel(void* function, unsigned gx, unsigned gy, unsig
 Result cuStreamBeginCapture_v2(void* of, int mode) {
   // a driver that takes no graphs
   if (getenv("FAKE_NO_GRAPHS")) return LAUNCH_FAILED;
-  captured = 0;
-  return capturing = 1, of == &stream && mode == 1 ? SUCCESS : INVALID_VALUE;
+  for (int k = 0; k < 4 && !capturing; ++k) {
+    if (!graphs[k].taken) capturing = &graphs[k];
+  }
+  if (!capturing || of != &stream || mode != 1) return INVALID_VALUE;
+  capturing->count = 0;
+  return capturing->taken = 1, SUCCESS;
 }
 Result cuStreamEndCapture(void* of, void** out) {
-  *out = &graph;
-  return of == &stream && capturing ? (capturing = 0, SUCCESS) : INVALID_VALUE;
+  *out = capturing;
+  return of == &stream && capturing ? (capturing = NULL, SUCCESS) : INVALID_VALUE;
 }
+// What is instantiated lives on when what it was made from is destroyed.
 Result cuGraphInstantiateWithFlags(void** out, void* of, unsigned long long flags) {
-  *out = &instantiated;
-  return of == &graph && !flags && !instantiated++ ? SUCCESS : INVALID_VALUE;
+  struct Graph* graph = of;
+  *out = &graph->ready;
+  return graph->taken && !flags ? (graph->ready = 1, SUCCESS) : INVALID_VALUE;
 }
-Result cuGraphDestroy(void* of) { return of == &graph ? SUCCESS : INVALID_VALUE; }
-Result cuGraphExecDestroy(void* of) { return of == &instantiated && instantiated-- ? SUCCESS : INVALID_VALUE; }
+Result cuGraphDestroy(void* of) { return ((struct Graph*)of)->taken ? SUCCESS : INVALID_VALUE; }
+static struct Graph* graph_of(void* ready) {
+  for (int k = 0; k < 4; ++k) {
+    if (&graphs[k].ready == ready && graphs[k].ready) return &graphs[k];
+  }
+  return NULL;
+}
+Result cuGraphExecDestroy(void* of) {
+  struct Graph* graph = graph_of(of);
+  return graph ? (graph->taken = graph->ready = 0, SUCCESS) : INVALID_VALUE;
+}
 Result cuGraphLaunch(void* of, void* on) {
-  if (of != &instantiated || on != &stream || !instantiated || !captured) return INVALID_VALUE;
-  for (int k = 0; k < captured; ++k) {
-    Result result = run(&calls[k]);
+  struct Graph* graph = graph_of(of);
+  if (!graph || on != &stream || !graph->count) return INVALID_VALUE;
+  for (int k = 0; k < graph->count; ++k) {
+    Result result = run(&graph->calls[k]);
     if (result) return result;
   }
   return SUCCESS;
 }
 
-// A launch takes a microsecond for each of its blocks.
+// A launch takes twelve microseconds, shared out to its blocks.
 static double times[2];
 Result cuEventCreate(void** out, unsigned flags) {
   static int made;

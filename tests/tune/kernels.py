@@ -38,10 +38,12 @@ def kernel(double: bool = False, target: str = "uir-cpu") -> tirx.PrimFunc:
     return func
 
 
-def scheduled(func: tirx.PrimFunc, columns: int = 8, kind: str = "cpu") -> Schedule:
-    """A tile of one row and so many columns, dealt to all units."""
+def scheduled(
+    func: tirx.PrimFunc, columns: int = 8, kind: str = "cpu", groups: int | None = None
+) -> Schedule:
+    """A tile of one row and so many columns, dealt to all units, or to those of so many groups."""
     sch = Schedule(func, debug_mask="none")
     prepare(sch)
     hw = hardware.get(None, kind)
-    attach_producers(sch, map_chain(sch, hw, SHAPE[0], (1, columns), num_groups=int(hw.num_groups)))
+    attach_producers(sch, map_chain(sch, hw, SHAPE[0], (1, columns), num_groups=groups or int(hw.num_groups)))
     return sch

@@ -15,10 +15,12 @@ import pathlib
 import secrets
 import shutil
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import attrs
 
+from .. import options
 from ..errors import ArtifactError, ExportError
 from . import batch_runner
 from .batch_kinds import KINDS, Kind
@@ -221,7 +223,15 @@ def _write(folder: pathlib.Path, jobs: Sequence[Job], kind: Kind) -> None:
     for name in (*COMMON, *OWN_MODULES[kind.name]):
         shutil.copyfile(source / name, folder / name)
     tasks = _Tasks(folder, kind)
-    rows = [_candidate(folder, number, job, tasks, kind) for number, job in enumerate(jobs)]
+    with ThreadPoolExecutor(options.num_threads()) as pool:
+        made = [
+            pool.submit(kind.build(folder, f"{CANDIDATES}/{number:04d}", job))
+            for number, job in enumerate(jobs)
+        ]
+        rows = [
+            _candidate(number, job, tasks.number(job), future.result())
+            for number, (job, future) in enumerate(zip(jobs, made, strict=True))
+        ]
     (folder / README).write_text(
         _README.format(target=jobs[0].target, count=len(jobs), kernels=len(tasks.rows), what=kind.what)
     )
@@ -270,23 +280,17 @@ class _Tasks:
         return self._known[what]
 
 
-def _candidate(folder: pathlib.Path, number: int, job: Job, tasks: _Tasks, kind: Kind) -> dict[str, Any]:
-    """A row of the manifest; what the candidate is built to is written."""
-    row: dict[str, Any] = {
+def _candidate(number: int, job: Job, task: int, made: Mapping[str, Any] | Result) -> dict[str, Any]:
+    """A row of the manifest."""
+    return {
         "number": number,
         "digest": job.digest,
-        "task": tasks.number(job),
+        "task": task,
         "default": job.is_default,
         "settings": job.settings.to_json(),
-        "settled": None,
-        "artefact": {},
+        "settled": made.to_json() if isinstance(made, Result) else None,
+        "artefact": {} if isinstance(made, Result) else dict(made),
     }
-    made = kind.build(folder, f"{CANDIDATES}/{number:04d}", job)
-    if isinstance(made, Result):
-        row["settled"] = made.to_json()
-    else:
-        row["artefact"] = dict(made)
-    return row
 
 
 def _results_of(manifest: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[int, Result]:

@@ -29,8 +29,11 @@ from .reference import Reference, reference_of
 
 #: Writes what a kernel takes and what it must give; rows of its parameters for the manifest.
 Data = Callable[[pathlib.Path, str, Reference, Job], list[dict[str, Any]]]
-#: Writes what a job is built to, below a name in the folder; how to run it, or why there is nothing to run.
-Build = Callable[[pathlib.Path, str, Job], "Mapping[str, Any] | Result"]
+#: Writes what a job is built to: how to run it, or why there is nothing to run.
+Finish = Callable[[], "Mapping[str, Any] | Result"]
+#: Begins to build a job, below a name in the folder. What it gives may run beside that of other jobs, as
+#: compilers do, which are processes.
+Build = Callable[[pathlib.Path, str, Job], Finish]
 
 
 @attrs.frozen
@@ -100,18 +103,20 @@ def _write(path: pathlib.Path, array: np.ndarray) -> None:
     path.write_bytes(plain.tobytes())
 
 
-def _cubin(folder: pathlib.Path, name: str, job: Job) -> Mapping[str, Any] | Result:
+def _cubin(folder: pathlib.Path, name: str, job: Job) -> Finish:
     """A cubin, and how its kernels are launched."""
     record = work.compiled(job)
     if isinstance(record, Result):
-        return record
+        return lambda: record
     kernel = record.lowered
     assert isinstance(kernel, DeviceKernel), record.name
+    return lambda: _compiled(kernel, folder, name)
+
+
+def _compiled(kernel: DeviceKernel, folder: pathlib.Path, name: str) -> Mapping[str, Any] | Result:
     try:
         cubin = cuda.compile(kernel.source, kernel.arch, name=f"{kernel.name}.cu")
     except ToolchainError as error:
-        if cuda.available() is None:
-            raise
         return Result(outcome=REFUSED, said=str(error))
     path = folder / f"{name}.cubin"
     path.parent.mkdir(exist_ok=True)
@@ -130,11 +135,14 @@ def _cubin(folder: pathlib.Path, name: str, job: Job) -> Mapping[str, Any] | Res
     }
 
 
-def _project(folder: pathlib.Path, name: str, job: Job) -> Mapping[str, Any] | Result:
+def _project(folder: pathlib.Path, name: str, job: Job) -> Finish:
     """A project of the vendor's toolkit, with the kernel's inputs and results to check it with."""
     record = work.compiled(job)
-    if isinstance(record, Result):
-        return record
+    made = record if isinstance(record, Result) else _written(record, folder, name, job)
+    return lambda: made
+
+
+def _written(record: KernelRecord, folder: pathlib.Path, name: str, job: Job) -> Mapping[str, Any] | Result:
     reference = reference_of(job.func, job.seed)
     reads = [a for a, written in zip(reference.arguments, reference.written, strict=True) if not written]
     gives = [a for a, written in zip(reference.results[0], reference.written, strict=True) if written]
@@ -156,9 +164,9 @@ def _plain(record: KernelRecord) -> tvm.tirx.PrimFunc:
     return func.without_attr("target") if "target" in (func.attrs or {}) else func
 
 
-def _nothing(folder: pathlib.Path, name: str, job: Job) -> Mapping[str, Any] | Result:
+def _nothing(folder: pathlib.Path, name: str, job: Job) -> Finish:
     """The machine that measures compiles."""
-    return {}
+    return dict
 
 
 def _models() -> dict[str, Any]:
@@ -194,7 +202,7 @@ _GPU = Kind(
     _cubin,
     _as_files,
     lambda: str(cuda.find()),
-    60.0,
+    0.0,
     _models,
 )
 _HERE = "a machine with this version of uir_tvm"
