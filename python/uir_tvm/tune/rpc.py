@@ -34,7 +34,9 @@ log = logging.getLogger(__name__)
 TICK = 0.25
 #: Seconds that a server may take to answer who it is.
 GREETING = 60.0
-#: Seconds that jobs may take beside their own limits: a worker starts, a reference is computed.
+#: Stages of a job, each of which may take the job's own limit.
+STAGES = 3
+#: Seconds beside that: a worker starts, and starts again.
 GRACE = 60.0
 #: Seconds that a session lasts; TVM's server ends it then, should this client have vanished without a word.
 LEASE = 3600
@@ -288,9 +290,11 @@ class RpcMeasurer:
 
     def _limit(self, server: _Server, made: _Round, numbers: Sequence[int]) -> float:
         """Seconds that a server may take for some jobs."""
-        longest = max(made.jobs[number].settings.timeout_seconds for number in numbers)
-        one_after_the_other = len(numbers) if made.how == "confirm" else 1
-        return longest * math.ceil(len(numbers) / server.workers) * one_after_the_other + self._grace
+        limits = [made.jobs[number].settings.timeout_seconds for number in numbers]
+        if made.how == "confirm":
+            # all in one process, which has that long for every stage of any of them
+            return STAGES * len(limits) * sum(limits) + self._grace
+        return STAGES * max(limits) * math.ceil(len(limits) / server.workers) + self._grace
 
     def _hand_in(
         self, server: _Server, made: _Round, numbers: Sequence[int], results: Sequence[Result]
