@@ -21,7 +21,7 @@ from uir_tvm.tune.reference import HIGHEST_INTEGER, arguments_of, index_limits, 
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A cache folder for each test, and nothing in memory."""
     monkeypatch.setenv("UIR_CACHE_DIR", str(tmp_path))
-    reference._reference.cache_clear()
+    reference._held.clear()
     return tmp_path / reference.FOLDER
 
 
@@ -124,12 +124,12 @@ def test_results_are_kept(cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch) 
         return stock(*args)
 
     monkeypatch.setattr(reference, "_run", run)
-    reference._reference.cache_clear()
+    reference._held.clear()
     again = reference_of(text, 0)
     assert not ran
     assert [r[1].tobytes() for r in again.results] == [r[1].tobytes() for r in first.results]
     path.write_bytes(path.read_bytes()[:100])
-    reference._reference.cache_clear()
+    reference._held.clear()
     assert reference_of(text, 0).results[0][1].tobytes() == first.results[0][1].tobytes()
     assert ran
 
@@ -142,3 +142,17 @@ def test_a_folder_that_cannot_be_written_costs_nothing(
     blocked.write_text("")
     monkeypatch.setenv("UIR_CACHE_DIR", str(blocked))
     assert reference_of(_text(_func(op.exp, [(4,)])), 0).results[0][1].any()
+
+
+def test_only_so_much_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was used last stays; what alone is too large is held all the same."""
+    texts = [_text(_func(op.exp, [(8, n)])) for n in (1, 2, 3)]
+    first = reference_of(texts[0], 0)
+    reference_of(texts[1], 0)
+    assert reference_of(texts[0], 0) is first
+    monkeypatch.setattr(reference, "HELD", first.nbytes)
+    assert reference_of(texts[0], 0) is first
+    assert len(reference._held) == 1
+    last = reference_of(texts[2], 0)
+    assert list(reference._held.values()) == [last]
+    assert last.nbytes > reference.HELD

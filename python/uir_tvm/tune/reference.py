@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a kernel computes on random inputs, as TVM's own lowering has it: candidates are compared with that.
 
-Results are kept in the cache folder, by the kernel and by the bits of its inputs: a worker that was
-restarted, or another one, finds them there.
+Results are kept in the cache folder, by the kernel and by its inputs: a worker that was restarted, or
+another one, finds them there.
 """
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import logging
 import os
 import pathlib
 import tempfile
 import zipfile
+from collections import OrderedDict
 from collections.abc import Sequence
 
 import attrs
@@ -38,8 +38,10 @@ INTERVALS = ((-2.0, 2.0), (0.25, 2.0))
 FINITE = 0.9
 #: Integers that are no index lie below it.
 HIGHEST_INTEGER = 5
-#: References that are held in memory.
-HELD = 4
+#: Bytes of references that are held in memory, the last one in any case.
+HELD = 1 << 29
+#: Elements at the start of an array by which it is told from others.
+TOLD_BY = 1 << 16
 
 _NUMPY = {row.tvm: np.dtype(row.numpy) for row in DTYPES.values()}
 FOLDER = "references"
@@ -74,6 +76,12 @@ class Reference:
     sums: bool
     interval: int
 
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        arrays = {id(array): array for row in (self.arguments, *self.results) for array in row}
+        return sum(array.nbytes for array in arrays.values())
+
 
 def reference_of(text: str, seed: int) -> Reference:
     """The reference of a kernel, computed once.
@@ -85,10 +93,19 @@ def reference_of(text: str, seed: int) -> Reference:
     seed : int
         Of the inputs.
     """
-    return _reference(text, seed)
+    key = (hashlib.sha256(text.encode()).digest(), seed)
+    if key not in _held:
+        _held[key] = _reference(text, seed)
+    _held.move_to_end(key)
+    while len(_held) > 1 and sum(reference.nbytes for reference in _held.values()) > HELD:
+        _held.popitem(last=False)
+    return _held[key]
 
 
-@functools.lru_cache(maxsize=HELD)
+#: By digest of the kernel and seed, what was used last at the end.
+_held: OrderedDict[tuple[bytes, int], Reference] = OrderedDict()
+
+
 def _reference(text: str, seed: int) -> Reference:
     func = tvm.ir.load_json(text)
     names = tuple(str(param.name) for param in func.params)
@@ -125,8 +142,9 @@ def arguments_of(func: tirx.PrimFunc, seed: int, interval: int = 0) -> tuple[np.
             most = min(limits.get(str(param.name), HIGHEST_INTEGER), np.iinfo(dtype).max)
             array = rng.integers(0, most, shape)
         else:
-            array = rng.uniform(low, high, shape)
-        arrays.append(array.astype(dtype))
+            drawn = rng.random(shape, np.float64 if dtype == np.float64 else np.float32)
+            array = low + (high - low) * drawn
+        arrays.append(array.astype(dtype, copy=False))
     return tuple(arrays)
 
 
@@ -178,7 +196,7 @@ def _kept(
     """The results on some arguments, from the cache folder where they are there."""
     digest = hashlib.sha256(origin_of(func).encode())
     for array in arguments:
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(f"{array.shape}".encode() + array.reshape(-1)[:TOLD_BY].tobytes())
     path = options.cache_dir() / FOLDER / f"{digest.hexdigest()[:32]}.npz"
     widened = widen_values(func)
     forms = (func,) if widened.same_as(func) else (func, widened)
