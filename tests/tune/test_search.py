@@ -190,6 +190,14 @@ def test_what_was_told_is_not_proposed_again(monkeypatch: pytest.MonkeyPatch) ->
     assert len(seen) + len(rest) == 64  # all of the space
 
 
+def test_digests_that_are_skipped_are_not_proposed(monkeypatch: pytest.MonkeyPatch) -> None:
+    without_graphs(monkeypatch)
+    every = searched(TaskSearch(task(), [space(1, tile=False)], Blind()), 8)
+    search = TaskSearch(task(), [space(1, tile=False)], Blind())
+    search.skip(candidate.digest for candidate in every[:5])
+    assert {c.digest for c in searched(search, 8)} == {c.digest for c in every[5:]}
+
+
 def test_failed_candidates_are_not_the_best_and_not_proposed_again(monkeypatch: pytest.MonkeyPatch) -> None:
     without_graphs(monkeypatch)
     search = TaskSearch(task(), [space(1, tile=False)], Blind())

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -151,6 +151,13 @@ class TaskSearch:
         """A candidate of an earlier search (`Candidate.to_json`); None where there is no such any more."""
         return self.checker.restore(self.spaces, data)
 
+    def skip(self, digests: Iterable[str]) -> None:
+        """Never propose candidates of these digests (`Candidate.digest`), whatever came of them."""
+        for digest in digests:
+            self._seen.add(digest)
+            self._pool.pop(digest, None)
+            self._near.pop(digest, None)
+
     def _add(self, candidate: Candidate | None, parent: float = math.inf) -> None:
         """It waits to be proposed, if it was not; as a neighbour of one that took so many seconds."""
         if candidate is not None and candidate.digest not in self._seen:
@@ -160,9 +167,7 @@ class TaskSearch:
 
     def _leave(self, candidate: Candidate) -> None:
         """It is proposed now, or was."""
-        self._pool.pop(candidate.digest, None)
-        self._near.pop(candidate.digest, None)
-        self._seen.add(candidate.digest)
+        self.skip([candidate.digest])
         self._waiting.discard(id(candidate.space))
 
     def _fill(self, count: int) -> None:

@@ -203,8 +203,8 @@ class Evolved:
             genetic_num_iters=GENERATIONS,
             eps_greedy=0.1,
         )
-        self._context = _Context(mod, checker.task.target, generator, strategy, seed % (2**31 - 2) + 1)
-        self._context.pre_tuning(
+        self.context = _Context(mod, checker.task.target, generator, strategy, seed % (2**31 - 2) + 1)
+        self.context.pre_tuning(
             max_trials=ENDLESS,
             num_trials_per_iter=PICKS,
             design_spaces=[space.schedule for space in spaces],
@@ -215,7 +215,7 @@ class Evolved:
     def more(self, count: int) -> list[Candidate]:
         """See `Source.more`; one evolution, however many are asked for."""
         made = []
-        for found in self._context.generate_measure_candidates() or ():
+        for found in self.context.generate_measure_candidates() or ():
             space = self._forms[form_of(found.sch.trace)]
             candidate = self.checker.candidate(space, found.sch.trace)
             if candidate is not None and candidate.digest not in self._given:
