@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
-from uir_tvm.schedule.blocks import leaf_blocks, loop_extent, root_block
+from uir_tvm.schedule.blocks import BlockInfo, block_info, leaf_blocks, loop_extent, root_block
 from uir_tvm.schedule.decisions import OWN, Decisions, rv_of
 from uir_tvm.schedule.prepare import inline_producers
 
@@ -26,18 +27,46 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     """One unit runs the blocks one after the other; a block that is opaque stays as it is."""
     inline_producers(sch)
     blocks = [block for block in leaf_blocks(sch) if block.kinds]
-    longest = max((block.extents[-1] for block in blocks), default=1)
+    several = any(len(run) > 1 for block in blocks for run in _runs(block))
+    if decisions.fork("one_run", (0, 1) if several else (0,), 0):
+        _fuse_runs(sch, blocks)
+        blocks = [block_info(sch, block.rv) for block in blocks]
+    longest = max(
+        (loop_extent(sch, sch.get_loops(b.rv)[-1]) for b in blocks if sch.get_loops(b.rv)), default=1
+    )
     sizes = [c for c in CHUNKS if c < longest]
     chunk = decisions.choose(sch, "chunk", sizes, min(CHUNK, longest)) if sizes else CHUNK
+    least = min(sizes) if sizes and decisions.sampled else CHUNK
     for block in blocks:
         loops = list(sch.get_loops(block.rv)) or [sch.add_unit_loop(block.rv)]
         last = loops.pop()
-        if loop_extent(sch, last) > (min(sizes) if sizes and decisions.sampled else CHUNK):
+        if loop_extent(sch, last) > least:
             outer, _ = sch.split(last, [None, rv_of(chunk)])
             loops.append(outer)
         for loop in loops:
             sch.annotate(loop, LOOP, 1)
     sch.annotate(root_block(sch), PARALLEL, parallel_value(1, 1))
+
+
+def _runs(block: BlockInfo) -> list[list[int]]:
+    """Loops of a block that are one run of elements if they are fused: neighbours of the same kind."""
+    runs: list[list[int]] = []
+    for position, kind in enumerate(block.kinds):
+        if runs and block.kinds[position - 1] == kind:
+            runs[-1].append(position)
+        else:
+            runs.append([position])
+    return runs
+
+
+def _fuse_runs(sch: Schedule, blocks: Sequence[BlockInfo]) -> None:
+    """Make one loop of every run of a block: a longer tile, if what it reads is as contiguous."""
+    for block in blocks:
+        loops = sch.get_loops(block.rv)
+        if len(loops) == len(block.kinds):
+            for run in _runs(block):
+                if len(run) > 1:
+                    sch.fuse(*[loops[position] for position in run])
 
 
 def example() -> Any:

@@ -61,6 +61,12 @@ KERNELS: dict[str, tuple[Callable[..., Any], list[tuple[int, ...]], Callable[...
         lambda x: (x * x).sum(keepdims=True),
         {},
     ),
+    "to_a_scalar": (
+        lambda x: op.sum(op.astype(x, "int64")),
+        [(7, 64)],
+        lambda x: x.astype("int64").sum(),
+        {"dtypes": ["int32"]},
+    ),
     "silu": (lambda x: op.nn.silu(x), [(16, 96)], lambda x: x * _sigmoid(x), {}),
     "row_bias": (lambda x, b: op.nn.relu(op.add(x, b)), [(24, 96), (96,)], _row_bias, {}),
     "transpose": (
