@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,8 @@ import uir_tvm
 from tvm import relax
 from uir_tvm import frontend
 
+#: Names the folder of a database, for processes of peers; there is a peer more then.
+DATABASE, TUNED = "UIR_BENCH_DATABASE", "uir-cpu tuned"
 Thunk = Callable[[], Any]
 Inputs = Sequence[torch.Tensor]
 
@@ -78,6 +81,14 @@ def uir_cpu(module: torch.nn.Module, inputs: Inputs) -> Thunk:
     return lambda: exe.run_tvm(*arguments)
 
 
+def uir_cpu_tuned(module: torch.nn.Module, inputs: Inputs) -> Thunk:
+    """The same with the measured schedules of a database."""
+    program = torch.export.export(module, tuple(inputs))
+    exe = uir_tvm.compile(program, target="uir-cpu", database=os.environ[DATABASE])
+    arguments = [tvm.runtime.tensor(x.numpy()) for x in inputs]
+    return lambda: exe.run_tvm(*arguments)
+
+
 RUNNERS: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
     "torch eager": torch_eager,
     "torch.compile": torch_compiled,
@@ -85,6 +96,8 @@ RUNNERS: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
     "stock TVM": stock_tvm,
     "uir-cpu": uir_cpu,
 }
+if DATABASE in os.environ:
+    RUNNERS[TUNED] = uir_cpu_tuned
 
 
 def first_output(result: Any) -> np.ndarray:

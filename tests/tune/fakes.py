@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any
 
@@ -94,6 +94,9 @@ class FakeSearch:
         for candidate, result in zip(candidates, results, strict=True):
             self.seen.add(candidate.columns)
             self.told[candidate.columns] = result.median
+
+    def skip(self, digests: Iterable[str]) -> None:
+        self.seen.update(int(digest.rpartition(" ")[2]) for digest in digests)
 
     def restore(self, data: Mapping[str, Any]) -> FakeCandidate:
         return FakeCandidate(self.task, int(data["columns"]))

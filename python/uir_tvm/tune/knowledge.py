@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 #: the comparison: what a second measurement of the same code differs by is no gain. Modelled times do not
 #: vary.
 NOISE, GAIN = 0.03, 0.01
+#: Trials of a task in a journal that are made candidates again, each of which takes some hundredths of a second.
+RESTORED = 64
 
 
 class Model(Protocol):
@@ -106,27 +108,44 @@ class Knowledge:
         DatabaseError
             The journal cannot be read.
         """
-        told: dict[str, list[tuple[Any, Result]]] = {}
+        trials: dict[str, list[Trial]] = {}
+        confirmations: list[Confirmation] = []
         for line in self.journal.lines():
             lane = self.lanes.get(line.origin)
             if lane is None:
                 continue
             if isinstance(line, Confirmation):
-                lane.take_up_confirmation(line)
+                confirmations.append(line)
             elif line.candidate is None:
                 lane.take_up_default(line.result, line.wall)
             else:
-                lane.resumed += 1
-                candidate = self.search(lane).restore(line.candidate)
-                if candidate is None:  # its recipe makes other schedules now
-                    lane.state.outcomes[line.result.outcome] += 1
-                    continue
-                self._take_up(lane, candidate, line.result)
-                told.setdefault(line.origin, []).append((candidate, line.result))
-        for origin, pairs in told.items():
-            self.tell(self.lanes[origin], [c for c, _ in pairs], [r for _, r in pairs])
+                trials.setdefault(line.origin, []).append(line)
+        for origin, found in trials.items():
+            self._take_up_trials(self.lanes[origin], found)
+        for confirmation in confirmations:
+            self.lanes[confirmation.origin].take_up_confirmation(confirmation)
         for lane in self.lanes.values():
             lane.failures = 0  # another run, another try
+
+    def _take_up_trials(self, lane: Lane, trials: Sequence[Trial]) -> None:
+        """Trials of the journal: the fastest as candidates again, all others only so that none is repeated."""
+        lane.resumed += len(trials)
+        fastest = sorted((t for t in trials if t.result.ok), key=lambda t: t.result.median)[:RESTORED]
+        digests = {trial.digest for trial in fastest}
+        search = self.search(lane)
+        search.skip([trial.digest for trial in trials if trial.digest not in digests])
+        told = []
+        for trial in trials:
+            lane.digests.add(trial.digest)
+            candidate = search.restore(trial.candidate or {}) if trial.digest in digests else None
+            if candidate is not None:
+                self._take_up(lane, candidate, trial.result)
+                told.append((candidate, trial.result))
+            else:  # slow, failed, or what its recipe does not make any more
+                lane.state.outcomes[trial.result.outcome] += 1
+                if trial.result.outcome == WRONG:
+                    lane.reports.append(trial.result.report)
+        self.tell(lane, [candidate for candidate, _ in told], [result for _, result in told])
 
     def search(self, lane: Lane) -> Search:
         """The search of a task, made when it is first asked for."""

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -53,6 +53,10 @@ class Search(Protocol):
 
     def tell(self, candidates: Sequence[Any], results: Sequence[Result]) -> None:
         """What came of it."""
+        ...
+
+    def skip(self, digests: Iterable[str]) -> None:
+        """Candidates of these digests are not to be proposed."""
         ...
 
     def restore(self, data: Mapping[str, Any]) -> Any:

@@ -184,7 +184,7 @@ class Session:
             self.ended = "nothing left to try"
             return
         lane = self.known.lanes[chosen.state.task.origin]
-        candidates = self._take(lane, self._batch_size(lane))
+        candidates = self._take(lane, self._batch_size())
         if candidates:
             self.watcher.batch(chosen, len(candidates))
             self._measure(lane, candidates)
@@ -257,17 +257,12 @@ class Session:
     def _workers(self) -> int:
         return max(1, int(getattr(self.measurer, "workers", 1)))
 
-    def _batch_size(self, lane: Lane) -> int:
-        """So many that workers are busy, and that the time left is enough."""
+    def _batch_size(self) -> int:
+        """So many that workers are busy; where time is up earlier, a batch is cut short."""
         count = max(BATCH, PER_WORKER * self._workers)
         if self.budget.trials is not None:
             count = min(count, self.budget.trials - self.known.resumed - self.known.trials)
-        left = self.deadline - self._reserve() - self.clock()
-        if self.known.pending(lane) is None:  # something may come of this batch
-            left -= self._confirmation_seconds(lane)
-        if left < math.inf:
-            count = min(count, int(left / self._trial_seconds(lane)))
-        return max(1, count)
+        return count
 
     def _trial_seconds(self, lane: Lane) -> float:
         """Between a trial of a task and the next: as lately, else as with the default."""
