@@ -62,6 +62,7 @@ def test_help_shows_how() -> None:
         (["--kernels", "conv*"], 19, "No kernel is called 'conv*'"),
         (["--rpc", "localhost:9190"], 2, "go together"),
         (["--rpc", "localhost", "--key", "k"], 2, "HOST:PORT"),
+        (["--import-results", "nowhere"], 11, "nowhere"),
         (["--export-batch", "a", "--import-results", "b"], 2, "exclude each other"),
     ],
 )

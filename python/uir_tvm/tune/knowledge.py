@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 #: the comparison: what a second measurement of the same code differs by is no gain. Modelled times do not
 #: vary.
 NOISE, GAIN = 0.03, 0.01
-#: Trials of a task in a journal that are made candidates again, each of which takes some hundredths of a second.
+#: Trials of a task in a journal that are made candidates again; each takes some hundredths of a second.
 RESTORED = 64
 
 
@@ -128,7 +128,7 @@ class Knowledge:
             lane.failures = 0  # another run, another try
 
     def _take_up_trials(self, lane: Lane, trials: Sequence[Trial]) -> None:
-        """Trials of the journal: the fastest as candidates again, all others only so that none is repeated."""
+        """Trials of the journal: the fastest are candidates again, the others only not repeated."""
         lane.resumed += len(trials)
         fastest = sorted((t for t in trials if t.result.ok), key=lambda t: t.result.median)[:RESTORED]
         digests = {trial.digest for trial in fastest}
