@@ -12,7 +12,7 @@ from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import CONTRACT, LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, reduction_loops
-from uir_tvm.schedule.decisions import OWN, Choice, Decisions, near, rv_of
+from uir_tvm.schedule.decisions import OWN, Decisions, near, rv_of
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import (
     attach_producers,
@@ -76,7 +76,8 @@ def _register_tiles(
     # with several products in a row units would come to another one with every tile
     order = (0, 1) if math.prod(outer) == 1 < row else (0,)
     columns_first = decisions.fork("columns_first", order, 0) > 0
-    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions)
+    tiles = math.prod(outer) * math.ceil(row / TILE[0]) * math.ceil(column / TILE[1])
+    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, tiles)
     units = decide_units(sch, hw, decisions)
     tile = [
         decisions.choose(sch, name, near(min(own, extent), min(most, extent), least), min(own, extent))
@@ -97,10 +98,9 @@ def _register_tiles(
     attach_producers(sch, nest)
     (loop,) = reduction_loops(sch, product.rv)
     extent = loop_extent(sch, loop)
-    own = min(CHUNK, extent)
-    chunk = decisions.choose(sch, "chunk", near(own, min(MOST_CHUNK, extent), LEAST_CHUNK), own)
-    if extent > CHUNK or isinstance(chunk, Choice):
-        steps, _ = sch.split(loop, [None, rv_of(chunk)])
+    if extent > CHUNK:
+        sizes = near(CHUNK, min(MOST_CHUNK, extent), LEAST_CHUNK)
+        steps, _ = sch.split(loop, [None, rv_of(decisions.choose(sch, "chunk", sizes, CHUNK))])
         *_, row_loop, column_loop, _steps, _inner = sch.get_loops(product.rv)
         sch.reorder(steps, row_loop, column_loop)
         sch.annotate(steps, LOOP, 1)

@@ -8,9 +8,17 @@ from tvm.s_tir import Schedule
 from ..igraph import HardwareModel
 from .annotations import LOOP
 from .blocks import leaf_blocks, loop_extent, param_names, reduction_loops
-from .decisions import OWN, Decisions
+from .decisions import OWN, Choice, Decisions, near, rv_of
 from .online import chunk_of, find_pair, rewrite, share_chunks
-from .row_chain import attach_producers, groups_for, map_chain, tile_elements
+from .row_chain import (
+    attach_producers,
+    decide_groups,
+    decide_units,
+    line_of,
+    map_chain,
+    most_elements,
+    tile_elements,
+)
 
 
 def schedule_long_rows(
@@ -21,20 +29,28 @@ def schedule_long_rows(
     for block in leaf_blocks(sch):
         if not block.is_reduction and not block.writes_any(param_names(sch)) and block.size > rows:
             sch.compute_inline(block.rv)
-    chunk = chunk_of(cols, limit)
-    pair = find_pair(sch)
-    chunked = rewrite(sch, pair, chunk) if pair is not None and chunk is not None else None
-    if chunked is not None:
-        sch = Schedule(chunked.func)
-    chunk = chunk or limit
-    nest = map_chain(sch, hw, rows, (1, chunk), num_groups=groups_for(hw, leaf_blocks(sch)))
+    pair, chunk = find_pair(sch), chunk_of(cols, limit)
+    most = most_elements(hw, leaf_blocks(sch))
+    sizes = [chunk_of(cols, size) or size for size in near(limit, min(most, cols), line_of(hw))]
+    chunked = None
+    if pair is not None and chunk is not None and decisions.fork("online", (1, 0), 1):
+        # the function is written anew for a chunk
+        whole = [size for size in dict.fromkeys(sizes) if cols % size == 0]
+        chunk = decisions.fork("chunk", whole, chunk)
+        chunked = rewrite(sch, pair, chunk)
+        sch = decisions.restart(chunked.func)
+    else:
+        chunk = decisions.choose(sch, "chunk", sizes, chunk or limit)
+    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, rows)
+    units = decide_units(sch, hw, decisions)
+    nest = map_chain(sch, hw, rows, (1, chunk), num_groups=groups, num_units=units)
     attached = attach_producers(sch, nest)
     if chunked is not None:
         sch.annotate(share_chunks(sch, chunked), LOOP, 1)
     for block in attached:
         if block.is_reduction:
             for loop in reduction_loops(sch, block.rv):
-                if loop_extent(sch, loop) > chunk:
-                    outer, _ = sch.split(loop, [None, chunk])
+                if loop_extent(sch, loop) > chunk or isinstance(chunk, Choice):
+                    outer, _ = sch.split(loop, [None, rv_of(chunk)])
                     sch.annotate(outer, LOOP, 1)
     return sch

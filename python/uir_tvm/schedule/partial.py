@@ -20,6 +20,7 @@ from tvm_ffi.structural import structural_map
 
 from .annotations import GROUP
 from .blocks import leaf_blocks, prim_func
+from .decisions import OWN, Decisions
 
 #: The greatest numbers of floats that are computed with in fp32.
 NARROW = frozenset(float(ml_dtypes.finfo(name).max) for name in ("float16", "bfloat16"))
@@ -69,8 +70,11 @@ class Partials:
             self.identities[made] = self.identities[name]
         return made
 
-    def restore(self, sch: Schedule) -> Schedule:
-        """The schedule with bounds and identities: itself if there are none, or of a rewritten function."""
+    def restore(self, sch: Schedule, decisions: Decisions = OWN) -> Schedule:
+        """The schedule with bounds and identities: itself if there are none, or of a rewritten function.
+
+        No instruction makes the rewritten one: what was sampled before is fixed from here on.
+        """
         if not self.bounds and not self.identities:
             return sch
         by_name = {b.block: b for b in self.bounds}
@@ -85,14 +89,19 @@ class Partials:
             return SBlockRealize(values, inside if always else tirx.And(node.predicate, inside), node.block)
 
         func = structural_map(prim_func(sch), (SBlockRealize, realize))
-        return Schedule(_with_identities(func, self.identities), debug_mask="none")
+        return decisions.restart(_with_identities(func, self.identities))
 
 
-def prepare_partials(sch: Schedule) -> tuple[Schedule, Partials]:
-    """A schedule in which ``rfactor`` applies, and what it changes to be put right at the end."""
+def give_loops(sch: Schedule) -> None:
+    """Every block a loop."""
     for block in leaf_blocks(sch):
         if not sch.get_loops(block.rv):
             sch.add_unit_loop(block.rv)
+
+
+def prepare_partials(sch: Schedule, decisions: Decisions = OWN) -> tuple[Schedule, Partials]:
+    """A schedule in which ``rfactor`` applies, and what it changes to be put right at the end."""
+    give_loops(sch)
     identities = {}
     for block in leaf_blocks(sch):
         start = block.stmt.init
@@ -101,7 +110,7 @@ def prepare_partials(sch: Schedule) -> tuple[Schedule, Partials]:
             identities[block.name] = float(value.value)
     if identities:
         finite = dict.fromkeys(identities, 0.0)
-        sch = Schedule(_with_identities(prim_func(sch), finite, identities), debug_mask="none")
+        sch = decisions.restart(_with_identities(prim_func(sch), finite, identities))
     return sch, Partials(identities)
 
 

@@ -27,10 +27,11 @@ from tvm.s_tir import Schedule
 from ..igraph import HardwareModel
 from .annotations import GROUP, LOOP
 from .blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
-from .decisions import OWN, Decisions
-from .partial import Bound, Partials, prepare_partials
+from .decisions import OWN, Decisions, near
+from .partial import Bound, Partials, give_loops, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
 from .row_sharing import LEAST_GAIN, RowWork, column_seconds, has_times
+from .shared_rows import decide_set_units
 from .space import busy_units, space_of, units_of
 
 #: Columns of a tile that are read at once: 16 bytes a lane of 4-byte elements, and a line of them.
@@ -127,28 +128,31 @@ def schedule_columns(
     None where units that share nothing take as little time, if ``own`` says how many columns such a unit
     takes at once (`ColumnSharing.timed`), unless it is ``forced``.
     """
-    sch, partials = prepare_partials(sch)
+    give_loops(sch)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
-    longest = [_longest(sch, block) for block in reductions]
-    extent = max(loop_extent(sch, loop) for loop in longest)
-    exact = (
-        any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions)
-        or len({loop_extent(sch, loop) for loop in longest}) > 1
-    )
+    extents = [loop_extent(sch, _longest(sch, block)) for block in reductions]
+    extent = max(extents)
+    exact = any(len(reduction_loops(sch, b.rv)) > 1 for b in reductions) or len(set(extents)) > 1
+    apart = exact and any(other != extent for other in extents)
     if own:
         work = RowWork.of(hw, leaf_blocks(sch), tiles * columns, extent)
         timed = ColumnSharing.timed(hw, work, columns, own, elements, exact, forced)
-        if timed is None or (exact and any(loop_extent(sch, loop) != extent for loop in longest)):
+        if timed is None or apart:
             return None
         sharing = timed
     else:
         sharing = ColumnSharing.of(hw, tiles, columns, extent, exact)
-    if exact and any(loop_extent(sch, loop) != extent for loop in longest):
+    if apart:
         sharing = ColumnSharing(1, sharing.columns, 1, extent)
+    else:
+        sharing = decide_sharing(hw, sharing, columns, extent, exact, decisions)
+    sch, partials = prepare_partials(sch, decisions)
+    reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
+    longest = [_longest(sch, block) for block in reductions]
     inner = {
         _share(sch, block, loop, sharing, partials) for block, loop in zip(reductions, longest, strict=True)
     }
-    units = max(units_of(hw), sharing.size)
+    units = decide_set_units(hw, sharing.size, decisions)
     nest = map_chain(
         sch,
         hw,
@@ -163,7 +167,36 @@ def schedule_columns(
     for block in attach_producers(sch, nest):
         if block.name in inner:
             _walk(sch, block, sharing)
-    return partials.restore(sch)
+    return partials.restore(sch, decisions)
+
+
+def decide_sharing(
+    hw: HardwareModel, own: ColumnSharing, columns: int, reduced: int, exact: bool, decisions: Decisions
+) -> ColumnSharing:
+    """The sharing ``own``, or one with other units, columns or rows of a step, about as many values at once.
+
+    Parameters
+    ----------
+    columns : int
+        Of the results, side by side in memory.
+    reduced : int
+        Rows that are added up.
+    exact : bool
+        Only as the rows divide evenly.
+    """
+    sizes = [k for k in space_of(hw).sets if k <= hw.num_units and k * STEPS <= reduced]
+    sizes = [k for k in sizes if (k > 1 or own.size == 1) and (not exact or reduced % k == 0)]
+    size = decisions.fork("sharing_units", sorted(sizes, key=lambda k: abs(k - own.size)), own.size)
+    width = decisions.fork("tile_columns", near(own.columns, columns, min(NARROW, own.columns)), own.columns)
+    share, rows = math.ceil(reduced / size), own.rows
+    if (size, width) != (own.size, own.columns):
+        rows = max(1, min(share, own.rows * own.columns // width))
+    tall = near(rows, share)
+    if exact:
+        rows = next(r for r in range(rows, 0, -1) if share % r == 0)
+        tall = [r for r in tall if share % r == 0]
+    rows = decisions.fork("tile_rows", tall, rows)
+    return ColumnSharing(size, width, rows, math.ceil(share / rows))
 
 
 def _longest(sch: Schedule, block: BlockInfo) -> Any:

@@ -21,6 +21,7 @@ computed again for every reduction.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import attrs
 from tvm.s_tir import Schedule
@@ -36,16 +37,18 @@ from .blocks import (
     param_names,
     reduction_loops,
 )
-from .decisions import OWN, Decisions
+from .decisions import OWN, Decisions, near
 from .group import group_share
 from .partial import Bound, Partials, prepare_partials
 from .row_chain import attach_producers, groups_for, map_chain
-from .space import units_of
+from .space import space_of, units_of
 
 #: Parts are a multiple of this many elements, a line of 4-byte ones, where they do not divide the row.
 PART_ELEMENTS = 128
 #: Parts of a multiple of this many elements, 16 bytes of the narrowest, begin where wide moves may begin.
 ALIGNED_ELEMENTS = 8
+#: Fewest elements of another part that are worth trying.
+LEAST_PART = 64
 #: Bytes of sram that the partial results of reductions may take beside staged rows.
 RESERVED = 2048
 
@@ -91,17 +94,22 @@ class Sharing:
 def schedule_shared(
     sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing, decisions: Decisions = OWN
 ) -> Schedule:
-    """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored."""
-    sch, partials = prepare_partials(sch)
+    """Rows dealt to sets of units; returns a schedule of the same module, or of one with bounds restored.
+
+    As the bounds are that of a rewritten function, what is decided here are forks.
+    """
+    sch, partials = prepare_partials(sch, decisions)
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
-    columns = max(math.prod(b.reduction) for b in reductions)
+    extents = max((b.reduction for b in reductions), key=math.prod)
+    columns = math.prod(extents)
+    sharing = decide_part(sharing, extents, decisions)
+    units = decide_set_units(hw, sharing.size, decisions)
     staged: set[str] = set()
     if sharing.chunks > 1:
         _inline_rows(sch, rows)
-        staged = _stage_operands(sch, hw, rows, sharing)
+        staged = _stage_operands(sch, hw, rows, sharing, decisions)
     for block in reductions:
         _share_reduction(sch, block, sharing, partials)
-    units = max(units_of(hw), sharing.size)
     nest = map_chain(
         sch,
         hw,
@@ -119,10 +127,38 @@ def schedule_shared(
         else:
             _share_attached(sch, hw, block, columns, sharing)
         _walk_in_chunks(sch, block, sharing)
-    return partials.restore(sch)
+    return partials.restore(sch, decisions)
 
 
-def _stage_operands(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing) -> set[str]:
+def decide_part(own: Sharing, extents: Sequence[int], decisions: Decisions) -> Sharing:
+    """How much of a row a unit has at once: what the rule says, or about half, twice or a quarter of it.
+
+    Parameters
+    ----------
+    extents : sequence of int
+        Of what is reduced.
+    """
+    columns = math.prod(extents)
+    inner = math.prod(extents[1:]) if len(extents) > 1 else columns
+    whole = math.ceil(columns / own.size)
+    others = [Sharing.of(columns, own.size, n, inner) for n in near(own.part, whole, LEAST_PART)[1:]]
+    found = {sharing.part: sharing for sharing in (*others[::-1], own)}
+    wanted = [own.part, *(sharing.part for sharing in others)]
+    return found[decisions.fork("part", list(dict.fromkeys(wanted)), own.part)]
+
+
+def decide_set_units(hw: HardwareModel, size: int, decisions: Decisions) -> int:
+    """Units of a group that holds sets of ``size``; of as many groups as rows fill where that is open."""
+    own = max(units_of(hw), size)
+    if space_of(hw).groups is None:
+        return own
+    candidates = [units for units in near(own, hw.num_units, size) if units % size == 0]
+    return decisions.fork("units", candidates, own)
+
+
+def _stage_operands(
+    sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing, decisions: Decisions
+) -> set[str]:
     """Keep rows of the operands in sram where they fit; the names of the blocks that bring them.
 
     A row that several reductions and the result walk through is then loaded once.
@@ -138,6 +174,8 @@ def _stage_operands(sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharin
                 widths[name] = dtype_bytes(region.source.ty.dtype)
     again = [name for name, blocks in readers.items() if len(blocks) > 1]
     if sum(widths[name] for name in again) * sharing.chunks * sharing.columns > hw.sram_bytes - RESERVED:
+        return set()
+    if again and not decisions.fork("staged", (1, 0), 1):
         return set()
     staged = set()
     for name in again:
