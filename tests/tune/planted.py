@@ -24,31 +24,24 @@ from uir_tvm.target.device_kernel import DeviceKernel
 
 from tests.device import ascend_faults, bang_faults
 
+#: Names of kernels whose candidates end their process, as a fault of native code does, or never end.
+CRASHES, HANGS = "crashes", "hangs"
 
-def _instead(of: Callable[..., None]) -> None:
-    """Let something happen before a given schedule is compiled."""
+
+def misbehave() -> None:
+    """Candidates of some kernels do what their names say, before they are compiled."""
     stock = pipeline.compile_scheduled
 
     def compile_scheduled(*args: Any, **kwargs: Any) -> Any:
-        of()
+        name = args[3]
+        if name == CRASHES:
+            print("last words", file=sys.stderr, flush=True)
+            os.abort()
+        if name == HANGS:
+            time.sleep(3600)
         return stock(*args, **kwargs)
 
     pipeline.compile_scheduled = compile_scheduled
-
-
-def crash() -> None:
-    """Candidates end their process, as a fault of native code does."""
-
-    def end() -> None:
-        print("last words", file=sys.stderr, flush=True)
-        os.abort()
-
-    _instead(end)
-
-
-def hang() -> None:
-    """Candidates never end."""
-    _instead(lambda: time.sleep(3600))
 
 
 def broken_import() -> None:

@@ -154,9 +154,12 @@ class LocalMeasurer:
 
     def _idle(self, busy: dict[WorkerProcess, int]) -> WorkerProcess | None:
         """A process without a job, a new one if there may be more; None where all have one."""
-        for process in self._alive:
-            if process not in busy:
+        for process in [process for process in self._alive if process not in busy]:
+            if not process.gone:
                 return process
+            # something else ended it, such as a machine without memory left: no job is to blame
+            process.kill()
+            self._alive.remove(process)
         if len(self._alive) == self.workers:
             return None
         process = WorkerProcess(pathlib.Path(self._folder.name), self._environment, self.prepare)

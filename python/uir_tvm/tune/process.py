@@ -113,6 +113,11 @@ class WorkerProcess:
             self._renew()
         return None
 
+    @property
+    def gone(self) -> bool:
+        """Whether it has ended, which nobody may have heard yet."""
+        return self._process.poll() is not None
+
     def overdue(self) -> bool:
         """Whether it has been at one stage for too long."""
         return time.monotonic() > self.deadline
