@@ -11,9 +11,10 @@ All schedules of a kernel are measured, or a sample of them where there are more
 are kept in a table (``--table``), so that searches run again and again over equal times; what a search
 proposes beyond the sample is measured and kept too.  Delete the table when recipes or printers change.
 
-Columns: combinations of decisions; schedules in the table that differ; the compiler's own, the search's best
-and the best of as many random ones (median of many draws), each over the fastest of the table; and the
-trials after which the search was within 5 % of it.  The search begins with no data: its cost model learns
+Columns: combinations of decisions; different schedules that were drawn; over the fastest of the table the
+compiler's own, the fastest drawn (more than 1: a search found a faster one beyond the sample), the search's
+best and the best of as many random ones (median of many draws); and the trials after which the search was
+within 5 %.  The search begins with no data: its cost model learns
 from its own trials alone.
 """
 
@@ -39,7 +40,7 @@ from uir_tvm.schedules import attention
 from uir_tvm.target import registry
 from uir_tvm.tune.candidates import Candidate, Checker
 from uir_tvm.tune.cost_model import CostModel
-from uir_tvm.tune.job import Job, Result, Settings
+from uir_tvm.tune.job import Result, Settings
 from uir_tvm.tune.measure import LocalMeasurer
 from uir_tvm.tune.search import TaskSearch
 from uir_tvm.tune.sources import combination, size_of
@@ -174,6 +175,7 @@ class Row:
     size: int
     schedules: int
     own: float
+    drawn: float
     found: float
     random: float
     within: float
@@ -182,11 +184,15 @@ class Row:
 def searched(
     task: Task, spaces: Sequence[DesignSpace], seconds: Seconds, trials: int, seed: int
 ) -> list[float]:
-    """The best seconds after each trial of a search, the compiler's own schedule among them."""
+    """The best seconds after each trial of a search; the compiler's own schedule is the first."""
     model = CostModel(seed)
     search = TaskSearch(task, spaces, model, seed)
     curve: list[float] = []
-    while len(curve) < trials and (proposed := search.propose(min(BATCH, trials - len(curve)))):
+    proposed = [] if search.default is None else [search.default]
+    while len(curve) < trials:
+        proposed = proposed or search.propose(min(BATCH, trials - len(curve)))
+        if not proposed:
+            break
         results = seconds.results(proposed)
         search.tell(proposed, results)
         right = [(c.graph, r.median) for c, r in zip(proposed, results, strict=True) if r.ok]
@@ -194,6 +200,7 @@ def searched(
             model.update([(task.origin, *map(list, zip(*right, strict=True)))])  # type: ignore[list-item]
         for result in results:
             curve.append(min(result.median, *curve[-1:]) if curve else result.median)
+        proposed = []
     return curve
 
 
@@ -213,7 +220,8 @@ def case_of(name: str, target: str, file: pathlib.Path, given: argparse.Namespac
         sampled = [result.median for result in seconds.results(drawn)]
         if not any(map(math.isfinite, sampled)):
             return None
-        default = measurer.measure([Job.of(task)])[0].median if measurer else math.nan
+        own = Checker(task).candidate(spaces[0], spaces[0].schedule.trace)
+        default = math.nan if own is None else seconds.results([own])[0].median
         curves = [
             searched(task, spaces, seconds, given.trials, given.seed + number)
             for number in range(given.seeds)
@@ -230,6 +238,7 @@ def case_of(name: str, target: str, file: pathlib.Path, given: argparse.Namespac
         sum(map(size_of, spaces)),
         len(sampled),
         default / fastest,
+        min(sampled) / fastest,
         statistics.median(curve[-1] for curve in curves) / fastest,
         statistics.median(draws) / fastest,
         statistics.median(within),
@@ -249,10 +258,17 @@ def main() -> int:
     parser.add_argument("--replay", action="store_true", help="measure nothing: over the table as it is")
     given = parser.parse_args()
     grid = Grid(
-        "kernel", "combinations", "schedules", "own", f"search {given.trials}", "random", "within 5 %"
+        "kernel",
+        "combinations",
+        "drawn",
+        "own",
+        "fastest drawn",
+        f"search {given.trials}",
+        "random",
+        "within 5 %",
     )
     rows = []
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)
     for name, target in CASES:
         if (given.only and given.only not in name) or (given.modelled and target == CPU):
             continue
@@ -261,7 +277,13 @@ def main() -> int:
             console.print(f"{name} {target}: no schedule of it could be measured")
             continue
         rows.append(row)
-        cells = (f"{row.own:.3f}", f"{row.found:.3f}", f"{row.random:.3f}", f"{row.within:g}")
+        cells = (
+            f"{row.own:.3f}",
+            f"{row.drawn:.3f}",
+            f"{row.found:.3f}",
+            f"{row.random:.3f}",
+            f"{row.within:g}",
+        )
         grid.add_row(row.case, str(row.size), str(row.schedules), *cells)
         console.print(row)
     console.print(grid)

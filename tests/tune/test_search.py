@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 from tvm import tirx
+from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_hash
 from uir_tvm.errors import VerifyError
 from uir_tvm.tune.candidates import Candidate, Checker
@@ -96,6 +97,23 @@ def test_what_is_refused_is_never_proposed(monkeypatch: pytest.MonkeyPatch, enum
     assert proposed and all(candidate.decisions["d0"] % 2 == 0 for candidate in proposed)
     assert len({c.digest for c in proposed}) == len(proposed) <= 32
     assert set(search.refused) == {"alignment"} and search.exhausted
+
+
+@pytest.mark.parametrize("enumerated", [10**6, 0])
+def test_decisions_that_an_instruction_refuses_are_passed_over(
+    monkeypatch: pytest.MonkeyPatch, enumerated: int
+) -> None:
+    """A loop of 24 in so many parts of 4: less than 6 do not cover it, and TVM says so."""
+    without_graphs(monkeypatch)
+    begun = synthetic.kernel()
+    sch = Schedule(begun, debug_mask="none")
+    loop, _ = sch.get_loops(sch.get_child_blocks(sch.get_sblock("root"))[0])
+    parts = sch.sample_categorical([2, 4, 6, 8, 12], [0.2] * 5, decision=2)
+    sch.split(loop, [parts, 4])
+    here = DesignSpace("parts", {}, begun, sch, ("parts",))
+    search = TaskSearch(task(), [here], Blind(), enumerated=enumerated)
+    assert sorted(c.decisions["parts"] for c in searched(search, 16)) == [6, 8, 12]
+    assert search.exhausted
 
 
 @pytest.mark.parametrize("enumerated", [10**6, 0])
