@@ -54,7 +54,6 @@ def write_project(
     directory: str | pathlib.Path,
     *,
     inputs: Sequence[Any] | None = None,
-    outputs: Sequence[Any] | None = None,
     check: bool = True,
 ) -> Project:
     """Write a compiled model as a project that the vendor's toolkit builds.
@@ -70,8 +69,6 @@ def write_project(
         A folder that does not exist, or is empty; it appears whole or not at all.
     inputs : sequence of numpy.ndarray, optional
         Inputs to check the project with; default: random ones.
-    outputs : sequence of numpy.ndarray, optional
-        What it must make of the inputs; default: what the executable makes of them here.
     check : bool
         Whether to store these inputs, and what the executable makes of them here. On a host model that
         takes time.
@@ -89,17 +86,54 @@ def write_project(
     kind = kind_of(exe)
     _check_directory(directory)
     program = host_program(exe)
-    texts = dict(kind.texts(program))
+    weights = weights_of(exe) if program.weights else []
     if inputs is not None:
         check_inputs(inputs, exe.info.inputs)
+    if not check:
+        return write_program(program, kind, directory, weights)
+    given = random_inputs(exe.info.inputs) if inputs is None else inputs
+    result = exe(*given)
+    return write_program(
+        program, kind, directory, weights, given, result if isinstance(result, tuple) else (result,)
+    )
+
+
+def write_program(
+    program: HostProgram,
+    kind: ProjectKind,
+    directory: str | pathlib.Path,
+    weights: Sequence[np.ndarray] = (),
+    inputs: Sequence[Any] | None = None,
+    outputs: Sequence[Any] = (),
+) -> Project:
+    """Write a host program, and what it launches, as a project.
+
+    Parameters
+    ----------
+    directory : str or Path
+        As for `write_project`.
+    weights : sequence of ndarray
+        In the order of the program's.
+    inputs, outputs : sequence of numpy.ndarray, optional
+        What to check the project with.
+
+    Raises
+    ------
+    ExportError
+        The folder is not empty; a dtype that no file of the project can hold.
+    ArtifactError
+        The folder cannot be written.
+    """
+    directory = pathlib.Path(directory)
+    _check_directory(directory)
+    texts = dict(kind.texts(program))
     partial = directory.with_name(f".{directory.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
         partial.mkdir()
         _write_texts(partial, texts, kind)
-        _write_weights(partial, exe, program)
-        if check:
-            given = random_inputs(exe.info.inputs) if inputs is None else inputs
-            _write_check(partial, program, given, _results(exe, given) if outputs is None else outputs)
+        _write_weights(partial, weights, program)
+        if inputs is not None:
+            _write_check(partial, program, inputs, outputs)
         if directory.is_dir():
             directory.rmdir()
         partial.rename(directory)
@@ -186,21 +220,15 @@ def _write_texts(folder: pathlib.Path, texts: Mapping[str, str], kind: ProjectKi
         path.chmod(0o755 if name in kind.executables else 0o644)
 
 
-def _write_weights(folder: pathlib.Path, exe: Executable, program: HostProgram) -> None:
+def _write_weights(folder: pathlib.Path, arrays: Sequence[np.ndarray], program: HostProgram) -> None:
     if not program.weights:
         return
     (folder / "weights").mkdir()
-    arrays = weights_of(exe)
     files = weight_files(program)
     assert len(arrays) == len(files), (len(arrays), len(files))
     for (buffer, name), array in zip(files.items(), arrays, strict=True):
         assert array.nbytes == program.buffers[buffer].nbytes, (buffer, array.shape)
         np.ascontiguousarray(array).tofile(folder / name)
-
-
-def _results(exe: Executable, inputs: Sequence[Any]) -> Sequence[Any]:
-    result = exe(*inputs)
-    return result if isinstance(result, tuple) else (result,)
 
 
 def _write_check(

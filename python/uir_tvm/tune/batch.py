@@ -225,7 +225,7 @@ def _write(folder: pathlib.Path, jobs: Sequence[Job], kind: Kind) -> None:
     tasks = _Tasks(folder, kind)
     with ThreadPoolExecutor(options.num_threads()) as pool:
         made = [
-            pool.submit(kind.build(folder, f"{CANDIDATES}/{number:04d}", job))
+            pool.submit(kind.build(folder, f"{CANDIDATES}/{number:04d}", tasks.folder_of(job), job))
             for number, job in enumerate(jobs)
         ]
         rows = [
@@ -271,13 +271,16 @@ class _Tasks:
         what = (job.func, job.seed)
         if what not in self._known:
             number = self._known[what] = len(self.rows)
-            below = f"{TASKS}/{number:03d}"
-            params = []
+            self.rows.append({"name": job.kernel, "params": []})
             if self.kind.data is not None:
+                below = self.folder_of(job)
                 (self.folder / below).mkdir(parents=True)
-                params = self.kind.data(self.folder, below, reference_of(*what), job)
-            self.rows.append({"name": job.kernel, "params": params})
+                self.rows[number]["params"] = self.kind.data(self.folder, below, reference_of(*what), job)
         return self._known[what]
+
+    def folder_of(self, job: Job) -> str:
+        """Where what belongs to a job's kernel lies."""
+        return f"{TASKS}/{self.number(job):03d}"
 
 
 def _candidate(number: int, job: Job, task: int, made: Mapping[str, Any] | Result) -> dict[str, Any]:

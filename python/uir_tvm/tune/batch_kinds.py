@@ -4,19 +4,20 @@
 from __future__ import annotations
 
 import pathlib
+import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 import numpy as np
-import tvm
 
-from .. import api
 from ..errors import ToolchainError, UirError
-from ..export.write import write_project
+from ..export.kernel_program import kernel_program
+from ..export.kinds import PROJECTS
+from ..export.write import write_program
 from ..hardware.presets.cuda import DEVICES
-from ..options import CompileOptions
 from ..pipeline import KernelRecord
+from ..runtime.tensors import TensorSpec
 from ..target.ascend import toolchain as ascend
 from ..target.bang import toolchain as bang
 from ..target.cuda import toolchain as cuda
@@ -27,13 +28,15 @@ from .agreement import TOLERANCE, least_size
 from .job import REFUSED, Job, Result
 from .reference import Reference, reference_of
 
+#: The folder of a project that has what to check it with.
+CHECK = "check"
 #: Writes what a kernel takes and what it must give; rows of its parameters for the manifest.
 Data = Callable[[pathlib.Path, str, Reference, Job], list[dict[str, Any]]]
 #: Writes what a job is built to: how to run it, or why there is nothing to run.
 Finish = Callable[[], "Mapping[str, Any] | Result"]
-#: Begins to build a job, below a name in the folder. What it gives may run beside that of other jobs, as
-#: compilers do, which are processes.
-Build = Callable[[pathlib.Path, str, Job], Finish]
+#: Begins to build a job, below a name in the folder; another name is that of what belongs to its kernel. What
+#: it gives may run beside that of other jobs, as compilers do, which are processes.
+Build = Callable[[pathlib.Path, str, str, Job], Finish]
 
 
 @attrs.frozen
@@ -103,7 +106,7 @@ def _write(path: pathlib.Path, array: np.ndarray) -> None:
     path.write_bytes(plain.tobytes())
 
 
-def _cubin(folder: pathlib.Path, name: str, job: Job) -> Finish:
+def _cubin(folder: pathlib.Path, name: str, _task: str, job: Job) -> Finish:
     """A cubin, and how its kernels are launched."""
     record = work.compiled(job)
     if isinstance(record, Result):
@@ -135,36 +138,56 @@ def _compiled(kernel: DeviceKernel, folder: pathlib.Path, name: str) -> Mapping[
     }
 
 
-def _project(folder: pathlib.Path, name: str, job: Job) -> Finish:
+def _project(folder: pathlib.Path, name: str, task: str, job: Job) -> Finish:
     """A project of the vendor's toolkit, with the kernel's inputs and results to check it with."""
     record = work.compiled(job)
-    made = record if isinstance(record, Result) else _written(record, folder, name, job)
+    made = record if isinstance(record, Result) else _written(record, folder, name, task, job)
     return lambda: made
 
 
-def _written(record: KernelRecord, folder: pathlib.Path, name: str, job: Job) -> Mapping[str, Any] | Result:
+def _written(
+    record: KernelRecord, folder: pathlib.Path, name: str, task: str, job: Job
+) -> Mapping[str, Any] | Result:
     reference = reference_of(job.func, job.seed)
-    reads = [a for a, written in zip(reference.arguments, reference.written, strict=True) if not written]
-    gives = [a for a, written in zip(reference.results[0], reference.written, strict=True) if written]
-    options = CompileOptions(
-        dump_dir=None, override_dir=None, database=None, equivalence="none", device=MODEL
-    )
+    kernel = record.lowered
+    assert isinstance(kernel, DeviceKernel), record.name
+    rows = list(zip(reference.names, reference.arguments, reference.results[0], strict=True))
+    tensors = [TensorSpec(label, before.shape, str(before.dtype)) for label, before, _ in rows]
+    program = kernel_program(kernel, job.kernel, tensors, reference.written)
+    reads = {spec.name for spec, _ in program.inputs}
+    gives = {spec.name for spec, _ in program.outputs}
     (folder / name).parent.mkdir(exist_ok=True)
     try:
-        exe = api.compile(_plain(record), job.target, name=job.kernel, options=options)
-        write_project(exe, folder / name, inputs=reads, outputs=gives)
+        write_program(
+            program,
+            PROJECTS[kernel.kind],
+            folder / name,
+            inputs=[before for label, before, _ in rows if label in reads],
+            outputs=[after for label, _, after in rows if label in gives],
+        )
     except UirError as error:
         return Result(outcome=REFUSED, said=str(error))
-    return {"project": name}
+    return {"project": name, "check": _shared(folder, name, task)}
 
 
-def _plain(record: KernelRecord) -> tvm.tirx.PrimFunc:
-    """The scheduled function, for whatever target."""
-    func = record.products["tir"]
-    return func.without_attr("target") if "target" in (func.attrs or {}) else func
+def _shared(folder: pathlib.Path, name: str, task: str) -> str:
+    """Where a project finds what it is checked with: with its kernel, unless it differs from the others'."""
+    own, others = folder / name / CHECK, folder / task / CHECK
+    if not others.exists():
+        others.parent.mkdir(parents=True, exist_ok=True)
+        own.rename(others)
+        return task
+    if _files(own) != _files(others):
+        return name
+    shutil.rmtree(own)
+    return task
 
 
-def _nothing(folder: pathlib.Path, name: str, job: Job) -> Finish:
+def _files(folder: pathlib.Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*.bin")}
+
+
+def _nothing(_folder: pathlib.Path, _name: str, _task: str, _job: Job) -> Finish:
     """The machine that measures compiles."""
     return dict
 
