@@ -12,11 +12,15 @@ import tvm
 import uir_tvm
 from click.testing import CliRunner, Result
 from tvm import relax
+from tvm.rpc.tracker import Tracker
 from uir_tvm.cli import main
-from uir_tvm.tune import ScheduleDatabase
+from uir_tvm.tune import ScheduleDatabase, key_of, server
+from uir_tvm.tune.tracker import Address
 
 from . import tiny
 from .kernel_graph.programs import constant, module
+
+HOST = "127.0.0.1"
 
 
 def uir(*arguments: object) -> Result:
@@ -59,6 +63,7 @@ def test_help_shows_how() -> None:
         (["--time-budget", "soon"], 19, "90s, 10m or 1h30m"),
         (["--trials", "0"], 19, "0 trials"),
         (["--target", "uir-tpu"], 4, "uir-tpu"),
+        (["--target", "uir-cuda", "--device", "model"], 15, "counts no time"),
         (["--kernels", "conv*"], 19, "No kernel is called 'conv*'"),
         (["--rpc", "localhost:9190"], 2, "go together"),
         (["--rpc", "localhost", "--key", "k"], 2, "HOST:PORT"),
@@ -111,3 +116,21 @@ def test_no_tracker(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
         port = unused.getsockname()[1]
     result = uir(model, "--database", tmp_path / "db", "--rpc", f"127.0.0.1:{port}", "--key", "k")
     assert result.exit_code == 15 and f"127.0.0.1:{port}" in result.stderr
+
+
+def test_on_a_server(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """Through a real tracker; what the server measured is kept under its key, which is this machine's."""
+    tracker = Tracker(HOST, 21190, 21200, silent=True)
+    served = server.start(Address(HOST, tracker.port), "k", host=HOST, port=21210)
+    try:
+        address = f"{HOST}:{tracker.port}"
+        where = ("--rpc", address, "--key", "k")
+        result = uir(model, "--database", tmp_path / "db", "--trials", 2, *where, "--json")
+        assert result.exit_code == 0, result.output
+        summary = json.loads(result.stdout)
+        assert (summary["measurer"], summary["trials"]) == ("rpc", 2)
+        assert all(row["default"] for row in summary["rows"])
+        assert [path.name for path in (tmp_path / "db").glob("*-cpu-*")] == [key_of("uir-cpu").folder]
+    finally:
+        served.terminate()
+        tracker.terminate()

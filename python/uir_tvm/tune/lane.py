@@ -14,8 +14,8 @@ from .journal import Confirmation
 from .scheduler import TaskState
 from .task import Task
 
-#: Confirmations of a task that may fail before its candidates are left alone.
-ATTEMPTS = 3
+#: Comparisons in a row that may fail before a task's candidates are left alone until the next run.
+ATTEMPTS = 8
 
 
 class Candidate(Protocol):
@@ -133,12 +133,14 @@ class Lane:
         Parameters
         ----------
         noise : float
-            By what share of the time it must be faster.
+            By what share of the time it must be faster; by as much more after each comparison that failed:
+            what seemed faster by so much was not.
         """
         best = self.best
         if best is None or self.failures >= ATTEMPTS or best[0].digest in self.compared:
             return None
-        return best[0] if best[1] < self.known * (1 - noise) else None
+        margin = noise * (1 + self.failures)
+        return best[0] if best[1] < self.known * (1 - margin) else None
 
     def take_up_default(self, result: Result, wall: float) -> None:
         """What came of the compiler's own schedule."""
