@@ -39,8 +39,11 @@ def schedule_long_rows(
         chunk = decisions.fork("chunk", whole, chunk)
         chunked = rewrite(sch, pair, chunk)
         sch = decisions.restart(chunked.func)
-    else:
+    elif all(len(b.reduction) == 1 for b in leaf_blocks(sch) if b.is_reduction):
         chunk = decisions.choose(sch, "chunk", sizes, chunk or limit)
+    else:
+        # rows that are matrices are walked row by row of these, as far as they are longer
+        chunk = chunk or limit
     groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, rows)
     units = decide_units(sch, hw, decisions)
     nest = map_chain(sch, hw, rows, (1, chunk), num_groups=groups, num_units=units)

@@ -117,7 +117,8 @@ def _schedule_own_rows(
     if decisions.sampled:
         groups = decide_groups(sch, hw, blocks, decisions, tiles)
     units = decide_units(sch, hw, decisions)
-    r = decide_rows(sch, root, rows, r, most_elements(hw, blocks) // cols, decisions)
+    most = max(most_elements(hw, blocks), space_of(hw).row_values)
+    r = decide_rows(sch, root, rows, r, most // cols, decisions)
     attach_producers(sch, map_chain(sch, hw, rows, (r, None), num_groups=groups, num_units=units))
     return sch
 
