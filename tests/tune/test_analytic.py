@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm import hardware
 from uir_tvm.igraph import HardwareModel
@@ -19,6 +19,7 @@ HARDWARE = [
 
 
 @pytest.mark.parametrize("hw", HARDWARE, ids=lambda hw: str(hw.kind))
+@settings(deadline=None, max_examples=30)
 @given(units=st.integers(1, 200), trips=st.integers(1, 40), rows=st.integers(1, 32))
 def test_more_work_takes_longer(hw: HardwareModel, units: int, trips: int, rows: int) -> None:
     base = analytic.seconds(tiled(units=units, trips=trips, rows=rows, hw=hw))

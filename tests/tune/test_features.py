@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm import hardware
 from uir_tvm.extract import extract
@@ -37,6 +37,7 @@ def test_every_recipe_on_every_kind(recipe, name: str, kind: str) -> None:
     assert [n for n in NAMES if n.startswith("is_") and row(graph)[n]] == [f"is_{kind}"]
 
 
+@settings(deadline=None, max_examples=30)
 @given(
     units=st.integers(1, 100),
     trips=st.integers(1, 50),
@@ -51,6 +52,7 @@ def test_finite(**shape) -> None:
     assert np.isfinite(features(tiled(**shape))).all()
 
 
+@settings(deadline=None, max_examples=30)
 @given(units=st.integers(1, 96), trips=st.integers(1, 30), rows=st.integers(1, 32), strided=st.booleans())
 def test_twice_the_rows_move_twice_the_bytes(units: int, trips: int, rows: int, strided: bool) -> None:
     """One more in the logarithm, of bytes, operations and memory; what does not change stays."""

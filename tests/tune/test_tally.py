@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm import hardware
 from uir_tvm.explain.traffic import traffic
@@ -27,6 +27,7 @@ def dram_bytes(tally: Tally) -> float:
     )
 
 
+@settings(deadline=None, max_examples=30)
 @given(extent=st.integers(1, 10_000), count=st.integers(3, 9))
 def test_sample_stands_for_all(extent: int, count: int) -> None:
     """First and last are there, each once, and the weights add up to all."""
@@ -48,6 +49,7 @@ def test_rows_of_a_tile() -> None:
     assert store.transfers[0].write
 
 
+@settings(deadline=None, max_examples=30)
 @given(
     units=st.integers(1, 60),
     trips=st.integers(1, 40),

@@ -15,7 +15,7 @@ import pathlib
 import zipfile
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -31,6 +31,8 @@ from .features import NAMES, features
 ENOUGH = 16
 #: So many more, and what was learned has half of its full weight.
 HALF = 16
+#: What a measurement of another kind of hardware counts, beside one of its own.
+OTHERS = 0.1
 #: Measurements that are kept, newest first: what a fit takes grows with them.
 MOST = 20_000
 #: Graphs whose features are remembered: searches ask for the same ones again and again.
@@ -86,6 +88,10 @@ class CostModel:
         That a fit takes.
     """
 
+    #: Of all models, by a graph's identity, with the graph, so that no other gets it: hardware, row, reckoned
+    #: seconds.
+    _known: ClassVar[OrderedDict[int, tuple[IGraph, HardwareModel | None, np.ndarray, float]]] = OrderedDict()
+
     def __init__(self, seed: int = 0, threads: int = 1) -> None:
         self.seed, self.threads = seed, threads
         self._rows: list[np.ndarray] = []
@@ -93,9 +99,8 @@ class CostModel:
         self._logs: list[float] = []
         #: (origin, hardware's kind, hardware's name)
         self._tasks: list[tuple[str, str, str]] = []
-        self._booster: xgboost.Booster | None = None
-        #: By a graph's identity, with the graph, so that no other gets it: hardware, row, reckoned seconds.
-        self._known: OrderedDict[int, tuple[IGraph, HardwareModel | None, np.ndarray, float]] = OrderedDict()
+        #: By kind of hardware.
+        self._boosters: dict[str, xgboost.Booster] = {}
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -134,11 +139,12 @@ class CostModel:
             return np.zeros(0)
         seen = [self._of(graph, hw) for graph in graphs]
         reckoned = np.array([seconds for _, seconds in seen])
-        weight = self.weight(str((graphs[0].hardware if hw is None else hw).kind))
+        kind = str((graphs[0].hardware if hw is None else hw).kind)
+        weight = self.weight(kind)
         if weight == 0:
             return reckoned
         rows = np.stack([row for row, _ in seen])
-        learned = np.clip(self._fit().inplace_predict(rows).astype(np.float64), -FARTHEST, FARTHEST)
+        learned = np.clip(self._fit(kind).inplace_predict(rows).astype(np.float64), -FARTHEST, FARTHEST)
         return np.asarray(reckoned * np.exp(weight * learned))
 
     def update(self, groups: Iterable[Group | tuple[str, Sequence[IGraph], Sequence[float]]]) -> None:
@@ -168,7 +174,7 @@ class CostModel:
                 self._tasks.append((group.origin, str(hardware.kind), str(hardware.name)))
         for data in (self._rows, self._logs, self._tasks):
             del data[:-MOST]  # type: ignore[attr-defined]
-        self._booster = None
+        self._boosters.clear()
 
     def _of(self, graph: IGraph, hw: HardwareModel | None) -> tuple[np.ndarray, float]:
         """A graph's row and its reckoned seconds."""
@@ -180,13 +186,14 @@ class CostModel:
                 self._known.popitem(last=False)
         return found[2], found[3]
 
-    def _fit(self) -> xgboost.Booster:
-        """The trees of all data."""
-        if self._booster is None:
-            matrix = xgboost.DMatrix(np.stack(self._rows), self._labels())
+    def _fit(self, kind: str) -> xgboost.Booster:
+        """The trees of all data, those of a kind of hardware before others."""
+        if kind not in self._boosters:
+            weights = np.array([1.0 if task[1] == kind else OTHERS for task in self._tasks])
+            matrix = xgboost.DMatrix(np.stack(self._rows), self._labels(), weight=weights)
             settings = {**PARAMETERS, "seed": self.seed, "nthread": self.threads}
-            self._booster = xgboost.train(settings, matrix, ROUNDS)
-        return self._booster
+            self._boosters[kind] = xgboost.train(settings, matrix, ROUNDS)
+        return self._boosters[kind]
 
     def _labels(self) -> np.ndarray:
         """Logs less the mean of their task."""

@@ -8,6 +8,7 @@ costs; what none of these says (starts on a CPU, latency of a GPU's memory) is a
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 
 import attrs
@@ -180,24 +181,32 @@ def _ascend(hw: HardwareModel, tally: Tally) -> Machine:
 
 # --- Cambricon -----------------------------------------------------------------------------------
 
-#: Name of an iOp -> the functions that it is made of.
-_BANG: Mapping[str, tuple[str, ...]] = {
-    "exp": ("mul", "pow2"),
-    "exp2": ("pow2",),
-    "erf": ("active_exp", "mul", "mul", "recip", "mul"),
-    "div": ("recip", "mul", "mul"),
-    "floordiv": ("recip", "mul", "mul"),
-    "divs": ("mul",),
-    "rdivs": ("recip", "mul"),
-    "tanh": ("active_tanh",),
-    "sigmoid": ("active_sigmoid",),
-    "pow": ("log2", "mul", "pow2"),
-    "pows": ("log2", "mul", "pow2"),
-    "log1p": ("add", "log"),
-    "transpose": ("transpose",),
-    "gather": ("collect",),
-    "scatter": ("collect",),
+#: Name of an iOp -> (plain instructions, functions of a table) that it is made of; others: (1, none).
+_BANG: Mapping[str, tuple[int, tuple[str, ...]]] = {
+    "exp": (14, ("pow2",)),
+    "exp2": (0, ("pow2",)),
+    "log": (4, ("log2",)),
+    "log1p": (8, ("log2",)),
+    "log2": (0, ("log2",)),
+    "erf": (12, ("pow2", "recip")),
+    "tanh": (4, ("pow2", "recip")),
+    "sigmoid": (2, ("pow2", "recip")),
+    "div": (4, ("recip",)),
+    "floordiv": (24, ("recip",)),
+    "rdivs": (1, ("recip",)),
+    "recip": (0, ("recip",)),
+    "sqrt": (0, ("sqrt",)),
+    "rsqrt": (0, ("rsqrt",)),
+    "sin": (0, ("sin",)),
+    "cos": (0, ("cos",)),
+    "pow": (12, ("log2", "pow2")),
+    "pows": (12, ("log2", "pow2")),
+    "transpose": (0, ("transpose",)),
+    "gather": (0, ("collect",)),
+    "scatter": (0, ("collect",)),
 }
+#: Passes of a reduction of rows (they are transposed, then folded), and its instructions.
+BANG_FOLD, BANG_FOLDS = 4.0, 6
 
 
 def _bang(hw: HardwareModel, tally: Tally) -> Machine:
@@ -214,9 +223,15 @@ def _bang(hw: HardwareModel, tally: Tally) -> Machine:
     def vector(row: Row) -> tuple[float, float]:
         if row.category == CONTRACT:
             return 2 / matmul[row.width > 2] / clock, start
-        names = _BANG.get(row.name if row.op in ("unary", "binary") else row.op, (row.name,))
-        cycles = sum(bang_costs.PASSES.get(name, bang_costs.DEFAULT) for name in names)
-        return cycles * row.width / lanes_bytes / clock, len(names) * start
+        count: float
+        plain, table = _BANG.get(row.name if row.op in ("unary", "binary") else row.op, (1, ()))
+        passes, count = plain + sum(bang_costs.PASSES[name] for name in table), plain + len(table)
+        if row.category == REDUCE and row.axis == "row":
+            passes, count = BANG_FOLD, BANG_FOLDS
+        if row.op == "broadcast" and row.axis == "row":
+            # each row is filled with a value that is read first
+            count = row.shape[0] * (1 + bang_costs.SCALAR_CYCLES / bang_costs.START)
+        return passes * row.width / lanes_bytes / clock, count * start
 
     return Machine(
         bang_costs.KERNEL_CYCLES / clock,
@@ -280,40 +295,59 @@ def _cuda(hw: HardwareModel, tally: Tally) -> Machine:
 
 # --- CPUs, and kinds that this file does not know -------------------------------------------------
 
-#: Seconds of a parallel region, and of a loop over a tile.
-CPU_LAUNCH, CPU_START = 3e-6, 5e-9
+#: Seconds of a call, of handing work to other threads, of the loops of an iOp, and of each row of a transfer.
+CPU_LAUNCH, CPU_FORK, CPU_START, CPU_ROW = 1e-7, 6e-6, 1.6e-9, 2.3e-9
+#: Cycles of a clock of this rate that a whole vector takes.  Rates that `hardware.rates` measures on a host
+#: are of the moment: what is reckoned must not change from one process to the next.
+CPU_CLOCK = 2.5e9
+CPU_CYCLES: Mapping[str, float] = {
+    "add": 1.0,
+    "mul": 1.0,
+    "logic": 1.0,
+    "convert": 1.0,
+    "divide": 8.0,
+    "transcendental": 25.0,
+}
+#: Of what has no class (iOps that copy most often become part of the loops around them), of irregular ones,
+#: of a multiplication with its addition, and of reductions, whose steps wait for each other within a row.
+CPU_COPY, CPU_IRREGULAR, CPU_CONTRACT, CPU_FOLD = 0.5, 2.0, 2.5, {"row": 3.0, "col": 1.0}
+#: Of a vector that comes from, or goes to, caches of a core, those of all cores, and memory.
+CPU_NEAR, CPU_FAR, CPU_MEMORY = 1.5, 2.5, 6.0
+#: Bytes a second of memory for all cores.
+CPU_DRAM = 2.5e10
 
 
 def _plain(hw: HardwareModel, tally: Tally) -> Machine:
-    units = int(hw.num_groups) * int(hw.num_units)
-    words, contract, memory = _per_unit(hw, units)
-    rates = _rates(hw)
-    row = rates.memory_of(sum(tally.parameters.values()))
-    memory = row.rate.per_second or memory
-    cache = rates.memory[0].rate.per_second or 4 * memory
-    steps = _steps(hw)
-    # a step reads and writes its operands in the first cache, or in the second
+    units = max(int(hw.num_groups) * int(hw.num_units), 1)
+    wide = max(int(hw.vector_bytes), 4)
     near = _figure(hw, "l1_bytes", 32768)
-    step = (1.0 if tally.live["reg"] <= near else 2.0) / words
+    # tiles that leave the first cache: every doubling costs
+    crowded = 1.0 + 0.2 * min(max(math.log2(max(tally.live["reg"], 1) / near), 0.0), 4.0)
+    touched = sum(tally.parameters.values()) / 2
+    l2, l3 = _figure(hw, "l2_bytes", 1 << 18) * units, _figure(hw, "l3_bytes", 0)
+    cycles = CPU_NEAR if touched <= l2 else CPU_FAR if touched <= l3 else CPU_MEMORY
+    pipe = Pipe(wide * CPU_CLOCK / cycles, CPU_START, 0.0, CPU_ROW)
 
     def vector(row: Row) -> tuple[float, float]:
         if row.category == CONTRACT:
-            return 2 / contract, CPU_START
-        if row.category == IRREGULAR:
-            return 8 * row.words / words, CPU_START
-        return row.words * (1 + steps.get(row.kind, 1)) * step, CPU_START
+            taken = CPU_CONTRACT
+        elif row.category == REDUCE:
+            taken = CPU_FOLD[row.axis]
+        elif row.category == IRREGULAR:
+            taken = CPU_IRREGULAR
+        else:
+            taken = CPU_CYCLES.get(row.kind, CPU_COPY)
+        return taken * crowded * 4 * row.words / wide / CPU_CLOCK, CPU_START
 
     return Machine(
-        CPU_LAUNCH,
+        CPU_LAUNCH if tally.units == 1 else CPU_FORK,
         units,
-        Pipe(cache / units, CPU_START, 0.0, CPU_START),
-        Pipe(cache / units, CPU_START, 0.0, CPU_START),
-        Pipe(cache / units, CPU_START),
-        memory,
+        pipe,
+        pipe,
+        pipe,
+        CPU_DRAM if touched > max(l2, l3) else units * pipe.rate,
         vector,
-        cached=cache / units,
-        cache_bytes=int(_figure(hw, "l2_bytes", 0)),
-        sync=1e-6,
+        sync=CPU_FORK,
         pipes=False,
     )
 

@@ -96,6 +96,8 @@ class Row:
     ----------
     op, name, category : str
         See `CATEGORIES`.
+    axis : str
+        ``row`` or ``col`` of a broadcast or reduction; else empty.
     kind : str
         Its class of arithmetic (`explain.arithmetic.CLASSES`); empty where it computes nothing.
     runs : int
@@ -124,6 +126,7 @@ class Row:
     op: str
     name: str
     category: str
+    axis: str
     kind: str
     runs: int
     present: np.ndarray
@@ -311,6 +314,7 @@ def _row(step: Step, boxes: _Boxes) -> Row:
         op,
         str(iop.name),
         category,
+        str(iop.attrs["axis"]) if op in ("broadcast", "reduce") else "",
         class_of(step) or "",
         math.prod(loops.values()),
         present,
