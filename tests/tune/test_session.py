@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from uir_tvm.tune import ScheduleDatabase
@@ -41,8 +41,9 @@ def test_everything_is_tried(tmp_path: pathlib.Path) -> None:
 
 def test_defaults_and_one_batch_come_first(tmp_path: pathlib.Path) -> None:
     """The larger share of the model's time first; then the next batches go where more is gained."""
-    measurer = FakeMeasurer()
-    session(tmp_path, measurer, Budget(trials=4 * BATCH)).run()
+    clock = Clock()
+    measurer = FakeMeasurer(result=ticking(clock, 1.0))
+    session(tmp_path, measurer, Budget(trials=4 * BATCH), clock=clock).run()
     assert [job.is_default for job in measurer.jobs[:3]] == [True, True, False]
     names = [job.kernel for job in measurer.jobs[2:]]
     assert names[: 2 * BATCH] == ["thrice"] * BATCH + ["once"] * BATCH
@@ -160,6 +161,23 @@ def test_a_budget_of_time_is_kept(seconds: float, tmp_path: pathlib.Path) -> Non
     assert made.ended == ("time is up" if seconds < 100 else "nothing left to try")
     assert all(made.known.pending(lane) is None for lane in made.known.lanes.values())
     assert best(tmp_path)
+
+
+def test_time_that_confirming_did_not_take_is_spent(tmp_path: pathlib.Path) -> None:
+    """The first confirmation is slow, as the workers may be; those after it leave time for more trials."""
+    clock = Clock()
+    measurer = FakeMeasurer(result=ticking(clock, 0.5))
+    confirm, slow = measurer.confirm, [10.0]
+
+    def first_slow(jobs: Sequence[Job]) -> list[Result]:
+        clock.now += slow.pop() if slow else 0.0
+        return confirm(jobs)
+
+    measurer.confirm = first_slow  # type: ignore[method-assign]
+    made = session(tmp_path, measurer, Budget(seconds=50.0), clock=clock)
+    made.run()
+    assert made.ended == "time is up" and 40 <= made.seconds <= 52
+    assert all(made.known.pending(lane) is None for lane in made.known.lanes.values())
 
 
 def test_ctrl_c_ends_with_what_there_is(tmp_path: pathlib.Path) -> None:

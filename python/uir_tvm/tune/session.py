@@ -8,6 +8,7 @@ The end may come at any moment, and the next session on the same database goes o
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,6 +32,11 @@ PATIENCE, LEAST_TIMEOUT, MOST_TIMEOUT = 5.0, 10.0, 120.0
 AFTER_INTERRUPT = 10.0
 #: What a confirmation takes, in trials, before there was one.
 CONFIRMATION_IN_TRIALS = 3.0
+#: The next confirmation takes what the median of so many last ones took: the first one starts workers.
+LATELY = 3
+#: Trials for which a session goes on where confirming took less time than was kept for it.
+FEW = 4
+TIME_IS_UP = "time is up"
 
 
 class Watcher:
@@ -134,12 +140,27 @@ class Session:
             self.watcher.started(self)
             try:
                 self._measure_defaults()
-                while not self.ended:
-                    self._check()
-                    self._next_batch()
             except Over:
                 pass
-            self._confirm_all()
+            self._spend()
+            while self.ended == TIME_IS_UP and self.clock() + self._worthwhile() < self.deadline:
+                self.ended = ""  # confirming took less than was kept for it
+                self._spend()
+
+    def _spend(self) -> None:
+        """Batches until there is a reason to end, then what is pending."""
+        try:
+            while not self.ended:
+                self._check()
+                self._next_batch()
+        except Over:
+            pass
+        self._confirm_all()
+
+    def _worthwhile(self) -> float:
+        """Seconds in which a few more trials could be made and confirmed."""
+        lane = max(self.known.lanes.values(), key=lambda lane: lane.state.seconds)
+        return FEW * self._trial_seconds(lane) + lane.propose_wall + self._confirmation_seconds(lane)
 
     def _check(self) -> None:
         """End where there is nothing left to spend, or the user wants it."""
@@ -148,7 +169,7 @@ class Session:
         elif self.budget.trials is not None and self.known.resumed + self.known.trials >= self.budget.trials:
             self.ended = "all trials made"
         elif self.clock() >= self.deadline - self._reserve():
-            self.ended = "time is up"
+            self.ended = TIME_IS_UP
         if self.ended:
             raise Over
 
@@ -244,7 +265,7 @@ class Session:
         """What comes next for a task, and what the cost model promises of it."""
         begin = self.clock()
         if begin + lane.propose_wall >= self.deadline - self._reserve():
-            self.ended = "time is up"
+            self.ended = TIME_IS_UP
             raise Over
         if not lane.next:
             lane.next = list(self.known.search(lane).propose(BATCH))
@@ -315,7 +336,7 @@ class Session:
 
     def _confirmation_seconds(self, lane: Lane) -> float:
         if self._confirm_walls:
-            return sum(self._confirm_walls) / len(self._confirm_walls)
+            return statistics.median(self._confirm_walls[-LATELY:])
         return CONFIRMATION_IN_TRIALS * self._trial_seconds(lane)
 
 
