@@ -79,17 +79,20 @@ def _register_tiles(
     tiles = math.prod(outer) * math.ceil(row / TILE[0]) * math.ceil(column / TILE[1])
     groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, tiles)
     units = decide_units(sch, hw, decisions)
-    tile = [
-        decisions.choose(sch, name, near(min(own, extent), min(most, extent), least), min(own, extent))
-        for name, own, extent, most, least in zip(
-            ("tile_rows", "tile_columns"), TILE, (row, column), MOST_TILE, LEAST_TILE, strict=True
-        )
-    ]
+    own = (min(TILE[0], row), min(TILE[1], column))
+    sizes = near(own[0], min(MOST_TILE[0], row), LEAST_TILE[0])
+    rows = decisions.choose(
+        sch, "tile_rows", [n for n in sizes if n == own[0] or _fits(hw, n, own[1], CHUNK)], own[0]
+    )
+    sizes = near(own[1], min(MOST_TILE[1], column), LEAST_TILE[1])
+    columns = decisions.choose(
+        sch, "tile_columns", [n for n in sizes if n == own[1] or _fits(hw, own[0], n, CHUNK)], own[1]
+    )
     nest = map_chain(
         sch,
         hw,
         math.prod(outer) * row,
-        (tile[0], tile[1]),
+        (rows, columns),
         num_groups=groups,
         num_units=units,
         split_columns=True,
@@ -100,11 +103,17 @@ def _register_tiles(
     extent = loop_extent(sch, loop)
     if extent > CHUNK:
         sizes = near(CHUNK, min(MOST_CHUNK, extent), LEAST_CHUNK)
+        sizes = [n for n in sizes if n == CHUNK or _fits(hw, *own, n)]
         steps, _ = sch.split(loop, [None, rv_of(decisions.choose(sch, "chunk", sizes, CHUNK))])
         *_, row_loop, column_loop, _steps, _inner = sch.get_loops(product.rv)
         sch.reorder(steps, row_loop, column_loop)
         sch.annotate(steps, LOOP, 1)
     sch.annotate(product.rv, CONTRACT, 1)
+
+
+def _fits(hw: HardwareModel, rows: int, columns: int, chunk: int) -> bool:
+    """Whether a unit holds its operands and two results of 4 bytes: the sums, and what is made of them."""
+    return 4 * (2 * rows * columns + (rows + columns) * chunk) <= hw.reg_bytes
 
 
 def _is_product(block: BlockInfo) -> bool:

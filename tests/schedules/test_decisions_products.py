@@ -218,11 +218,11 @@ def test_parts_of_shared_rows_are_those_that_a_rule_makes() -> None:
     """Aligned or dividing the row, and the own one stays as it is."""
     own = Sharing.of(40000, 16, 1024, 40000)
     asked = _Answers()
-    assert decide_part(own, (40000,), asked) is own
+    assert decide_part(own, (40000,), 1024, asked) is own
     parts = asked.asked["part"]
     assert parts[0] == own.part and 3 <= len(parts) <= 5
     for part in parts:
-        sharing = decide_part(own, (40000,), _Answers(part=part))
+        sharing = decide_part(own, (40000,), 1024, _Answers(part=part))
         assert sharing.part == part and sharing.size == own.size
         assert sharing.chunks * sharing.columns >= 40000
 

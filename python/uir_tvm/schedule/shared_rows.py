@@ -102,12 +102,12 @@ def schedule_shared(
     reductions = [b for b in leaf_blocks(sch) if b.is_reduction]
     extents = max((b.reduction for b in reductions), key=math.prod)
     columns = math.prod(extents)
-    sharing = decide_part(sharing, extents, decisions)
+    sharing = decide_part(sharing, extents, space_of(hw).row_values, decisions)
     units = decide_set_units(hw, sharing.size, decisions)
     staged: set[str] = set()
     if sharing.chunks > 1:
         _inline_rows(sch, rows)
-        staged = _stage_operands(sch, hw, rows, sharing, decisions)
+        staged = _stage_operands(sch, hw, rows, sharing, units // sharing.size, decisions)
     for block in reductions:
         _share_reduction(sch, block, sharing, partials)
     nest = map_chain(
@@ -130,17 +130,20 @@ def schedule_shared(
     return partials.restore(sch, decisions)
 
 
-def decide_part(own: Sharing, extents: Sequence[int], decisions: Decisions) -> Sharing:
+def decide_part(own: Sharing, extents: Sequence[int], limit: int, decisions: Decisions) -> Sharing:
     """How much of a row a unit has at once: what the rule says, or about half, twice or a quarter of it.
 
     Parameters
     ----------
     extents : sequence of int
         Of what is reduced.
+    limit : int
+        Most elements of a row that a unit holds; 0 = what its memory does.
     """
     columns = math.prod(extents)
     inner = math.prod(extents[1:]) if len(extents) > 1 else columns
     whole = math.ceil(columns / own.size)
+    whole = min(whole, max(own.part, limit)) if limit else whole
     others = [Sharing.of(columns, own.size, n, inner) for n in near(own.part, whole, LEAST_PART)[1:]]
     found = {sharing.part: sharing for sharing in (*others[::-1], own)}
     wanted = [own.part, *(sharing.part for sharing in others)]
@@ -157,9 +160,9 @@ def decide_set_units(hw: HardwareModel, size: int, decisions: Decisions) -> int:
 
 
 def _stage_operands(
-    sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing, decisions: Decisions
+    sch: Schedule, hw: HardwareModel, rows: int, sharing: Sharing, sets: int, decisions: Decisions
 ) -> set[str]:
-    """Keep rows of the operands in sram where they fit; the names of the blocks that bring them.
+    """Keep rows of the operands in sram where those of a group's sets fit; the blocks that bring them.
 
     A row that several reductions and the result walk through is then loaded once.
     """
@@ -173,7 +176,8 @@ def _stage_operands(
                 readers.setdefault(name, []).append(block)
                 widths[name] = dtype_bytes(region.source.ty.dtype)
     again = [name for name, blocks in readers.items() if len(blocks) > 1]
-    if sum(widths[name] for name in again) * sharing.chunks * sharing.columns > hw.sram_bytes - RESERVED:
+    row = sum(widths[name] for name in again) * sharing.chunks * sharing.columns
+    if sets * row > hw.sram_bytes - RESERVED:
         return set()
     if again and not decisions.fork("staged", (1, 0), 1):
         return set()
