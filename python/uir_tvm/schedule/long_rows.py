@@ -49,7 +49,10 @@ def schedule_long_rows(
     nest = map_chain(sch, hw, rows, (1, chunk), num_groups=groups, num_units=units)
     attached = attach_producers(sch, nest)
     if chunked is not None:
-        sch.annotate(share_chunks(sch, chunked), LOOP, 1)
+        chunks = share_chunks(sch, chunked)
+        # that of one row inside of the chunks would count as the loop to load ahead in
+        if loop_extent(sch, chunks) > 1 or not decisions.sampled:
+            sch.annotate(chunks, LOOP, 1)
     for block in attached:
         if block.is_reduction:
             for loop in reduction_loops(sch, block.rv):

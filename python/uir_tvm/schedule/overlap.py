@@ -62,4 +62,6 @@ def _is_serial(sch: Schedule, loop: Any, blocks: int, least: int) -> bool:
     """Whether a loop runs ``least`` times, and is no loop of a tile: asked for, or around several blocks."""
     annotations = sch.get(loop).annotations
     around = LOOP in annotations or blocks > 1
+    # no decision gives a loop of a tile more iterations
+    least = least if LOOP in annotations else 2
     return PARALLEL not in annotations and around and loop_extent(sch, loop) >= least
