@@ -156,6 +156,9 @@ class FakeMeasurer:
         """Nothing to end."""
 
 
-def session(folder: pathlib.Path, measurer: FakeMeasurer, budget: Budget, **fields: Any) -> Session:
+def session(
+    folder: pathlib.Path, measurer: FakeMeasurer, budget: Budget, modelled: bool = False, **fields: Any
+) -> Session:
     """A session of the two kernels."""
-    return Session(Knowledge(tasks(), ScheduleDatabase(folder), FakeSearch), measurer, budget, **fields)
+    known = Knowledge(tasks(), ScheduleDatabase(folder), FakeSearch, modelled=modelled)
+    return Session(known, measurer, budget, **fields)

@@ -80,6 +80,14 @@ def test_only_what_is_faster_again_is_kept(tmp_path: pathlib.Path) -> None:
     assert measurer.confirmed and best(tmp_path) == {}
 
 
+def test_modelled_times_are_kept_at_once(tmp_path: pathlib.Path) -> None:
+    """They do not vary: after every batch the best is checked by itself, and is in the database."""
+    measurer = FakeMeasurer()
+    session(tmp_path, measurer, Budget(trials=1000), modelled=True).run()
+    assert measurer.confirmed and not any(job.is_default for job in measurer.confirmed)
+    assert best(tmp_path) == {name: seconds_of(name, fastest(name)) for name in ("once", "thrice")}
+
+
 @pytest.mark.parametrize("outcome", [REFUSED, WRONG, CRASHED])
 def test_what_is_not_right_is_not_tried_again(outcome: str, tmp_path: pathlib.Path) -> None:
     """It is in the journal, in no database, and a report of a wrong one is in a file."""

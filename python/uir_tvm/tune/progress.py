@@ -77,6 +77,11 @@ class Progress(Watcher):
         self._now = chosen.state
         self.doing = f"{chosen.state.task.name}: {count} candidates ({chosen.why})"
 
+    def default(self, state: TaskState, result: Result) -> None:
+        """See `Watcher.default`."""
+        said = time_text(result.median) if result.ok else f"{result.outcome}: {result.said.partition(chr(10))[0]}"
+        self._say(f"[{self._clock()}] {state.task.name}: default {said}")
+
     def trial(self, state: TaskState, result: Result) -> None:
         """See `Watcher.trial`."""
         if result.outcome == WRONG:

@@ -48,8 +48,11 @@ class Watcher:
     def batch(self, chosen: Chosen, count: int) -> None:
         """A batch begins."""
 
+    def default(self, state: TaskState, result: Result) -> None:
+        """The compiler's own schedule of a task was measured."""
+
     def trial(self, state: TaskState, result: Result) -> None:
-        """A result came in."""
+        """A candidate's result came in."""
 
     def confirmed(self, state: TaskState, confirmation: Confirmation) -> None:
         """A schedule was compared with the default."""
@@ -190,7 +193,7 @@ class Session:
             wall, last, come = self.clock() - last, self.clock(), come + 1
             if result.outcome != LOST:
                 result = self.known.note_default(lanes[index], jobs[index], result, wall * self._workers)
-            self.watcher.trial(lanes[index].state, result)
+            self.watcher.default(lanes[index].state, result)
             if come < len(lanes):
                 self._check()
 
@@ -256,7 +259,8 @@ class Session:
             self.ended = "nobody is left to measure"
             return
         self.after_batch()
-        if lane.state.best >= before * (1 - NOISE):  # it has calmed down: what it found is worth the database
+        # what varies is compared when the task has calmed down; modelled times do not vary
+        if self.known.modelled or lane.state.best >= before * (1 - NOISE):
             self._confirm(lane)
         self._check()
         self._look_ahead(lane)
@@ -309,10 +313,14 @@ class Session:
         if candidate is None:
             return
         begin, settings = self.clock(), self._patience(lane)
-        jobs = [Job.of(lane.task, seed=self.seed, settings=settings)]
-        jobs.append(candidate.job(seed=self.seed, settings=settings))
-        default, best = self.measurer.confirm(jobs)
-        confirmation = self.known.compared(lane, candidate, default.seconds, best.seconds)
+        job = candidate.job(seed=self.seed, settings=settings)
+        if self.known.modelled:  # the default takes what it took; the candidate is checked more thoroughly
+            (best,) = self.measurer.confirm([job])
+            default: Sequence[float] = (lane.state.default,)
+        else:
+            first, best = self.measurer.confirm([Job.of(lane.task, seed=self.seed, settings=settings), job])
+            default = first.seconds
+        confirmation = self.known.compared(lane, candidate, default, best.seconds)
         self._confirm_walls.append(self.clock() - begin)
         self.watcher.confirmed(lane.state, confirmation)
 
