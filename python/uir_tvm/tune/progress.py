@@ -79,7 +79,8 @@ class Progress(Watcher):
 
     def default(self, state: TaskState, result: Result) -> None:
         """See `Watcher.default`."""
-        said = time_text(result.median) if result.ok else f"{result.outcome}: {result.said.partition(chr(10))[0]}"
+        why = f"{result.outcome}: {result.said}".splitlines()[0]
+        said = time_text(result.median) if result.ok else why
         self._say(f"[{self._clock()}] {state.task.name}: default {said}")
 
     def trial(self, state: TaskState, result: Result) -> None:
