@@ -93,8 +93,8 @@ def main() -> None:
 @click.option(
     "--database",
     type=click.Path(path_type=pathlib.Path),
-    help="A folder of measured schedules (`uir db`): kernels that it knows take their fastest one. "
-    "Default: UIR_DATABASE, else none.",
+    help="A folder of measured schedules (`uir db`): kernels that it knows take their fastest one; "
+    "`shipped`: that of the package. Default: UIR_DATABASE, else none.",
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @click.option(

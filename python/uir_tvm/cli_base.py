@@ -16,9 +16,16 @@ from .errors import UirError
 
 ERRORS = Console(stderr=True)
 OUT = Console()
+#: Columns of a wide table that goes to no terminal.
+WIDTH = 140
 
 #: Exit code of a fault that is ours or TVM's, not the user's (EX_SOFTWARE of sysexits.h).
 INTERNAL = 70
+
+
+def wide() -> Console:
+    """Where a table goes that is wider than a file's usual 80 columns."""
+    return OUT if OUT.is_terminal else Console(width=WIDTH)
 
 
 class Commands(click.Group):

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Commands, emit, global_options
+from .cli_base import OUT, Commands, emit, global_options, wide
 from .cli_print import table_of
 from .errors import DatabaseError
 from .time_text import time_text
@@ -31,6 +31,7 @@ def database_commands() -> None:
     uir db export DIR OUT               the best of each kernel, of this machine, as a database to ship
     uir db merge DIR OTHER...           take over what others measured
     uir db prune DIR --keep 5           drop slower schedules
+    uir db list shipped                 the one that comes with the package
     """
 
 
@@ -58,7 +59,7 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
         }
         for row in rows
     ]
-    emit(ctx, rows, lambda: OUT.print(table_of(shown)))
+    emit(ctx, rows, lambda: wide().print(table_of(shown)))
 
 
 def _kernels(database: Any) -> list[dict[str, Any]]:

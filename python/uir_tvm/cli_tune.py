@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
 
-from .cli_base import ERRORS, OUT, emit, global_options, shapes_of, state_of
+from .cli_base import ERRORS, OUT, emit, global_options, shapes_of, state_of, wide
 from .cli_print import table_of
 from .cli_tune_server import TrackerAddress
 from .options import DEVICES
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from .tune.tracker import Address
 
 
-#: Columns of a table that goes to no terminal.
-WIDTH = 140
 #: Where proc(5) has the time of a process's start, behind its name in parentheses.
 STARTTIME = 19
 
@@ -149,8 +146,7 @@ def tune_command(
             )
 
     def human() -> None:
-        wide = OUT if OUT.is_terminal else Console(width=WIDTH)
-        wide.print(table_of([row.shown() for row in summary.rows]))
+        wide().print(table_of([row.shown() for row in summary.rows]))
         for line in summary.lines():
             OUT.print(line, markup=False, highlight=False, soft_wrap=True)
 

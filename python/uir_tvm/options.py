@@ -87,7 +87,8 @@ class CompileOptions:
         (all units and iterations); default: ``UIR_EQUIVALENCE``, else none.
     database : Path, optional
         A folder of measured schedules (`uir_tvm.tune.ScheduleDatabase`): kernels that it knows take their
-        fastest one, all others their recipe's; default: ``UIR_DATABASE``.
+        fastest one, all others their recipe's; ``shipped``: the database that comes with the package;
+        default: ``UIR_DATABASE``.
     device : str
         Where the kernels of a device run: ``gpu``, ``npu`` or ``mlu``, or ``model`` (the device's host model,
         which checks every access and is slow), or ``auto``: the device where there is one; default:

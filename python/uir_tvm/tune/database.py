@@ -16,6 +16,7 @@ from tvm.s_tir import Schedule
 from ..errors import DatabaseError, UirError
 from .key import Key, key_of
 from .shelf import KEY_FILE, Entry, Shelf, origin_of
+from .shipped import folder_of, refuse_shipped
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +33,7 @@ class ScheduleDatabase:
     Parameters
     ----------
     folder : str or Path
-        It need not exist yet.
+        It need not exist yet.  ``shipped``: that of the package, for reading.
 
     Raises
     ------
@@ -41,7 +42,7 @@ class ScheduleDatabase:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = pathlib.Path(folder)
+        self.folder = folder_of(folder)
         if self.folder.exists() and not self.folder.is_dir():
             raise DatabaseError(f"{self.folder} is a file.", need="a folder", remedy="name another path")
 
@@ -54,13 +55,24 @@ class ScheduleDatabase:
         DatabaseError
             There is no such folder.
         """
-        if not pathlib.Path(folder).exists():
+        if not folder_of(folder).exists():
             raise DatabaseError(
                 f"There is no database {folder}.",
                 need="a folder of measured schedules",
                 remedy="check the path",
             )
         return cls(folder)
+
+    def to_write(self) -> ScheduleDatabase:
+        """This database, to be added to.
+
+        Raises
+        ------
+        DatabaseError
+            It is the one that comes with the package.
+        """
+        refuse_shipped(self.folder)
+        return self
 
     def shelves(self) -> list[Shelf]:
         """One for each key, by name.
@@ -109,6 +121,7 @@ class ScheduleDatabase:
         DatabaseError
             No seconds; the trace does not give the schedule again; the folder cannot be written.
         """
+        self.to_write()
         if not seconds or not all(0 < second < float("inf") for second in seconds):
             given = str(list(seconds))
             raise DatabaseError("A schedule without a time.", need="seconds above 0", limit=given)
@@ -146,6 +159,7 @@ class ScheduleDatabase:
             How many records are new.
         """
         wanted = None if keys is None else {key.folder for key in keys}
+        self.to_write()
         new = 0
         for shelf in other.shelves():
             if wanted is None or shelf.key.folder in wanted:
@@ -155,6 +169,7 @@ class ScheduleDatabase:
 
     def prune(self, keep: int = 1) -> int:
         """Keep only the fastest of each kernel; returns how many records are gone."""
+        self.to_write()
         gone = 0
         for shelf in self.shelves():
             entries = shelf.entries()

@@ -101,7 +101,7 @@ def tune(
     budget = Budget.of(time_budget, trials)
     if budget.seconds is not None:
         budget = attrs.evolve(budget, seconds=max(budget.seconds - CLOSING, 0.5 * budget.seconds))
-    folder = ScheduleDatabase(database)
+    folder = ScheduleDatabase(database).to_write()
     watch = watcher or Watcher()
     watch.phase("reading the model")
     found, label = extracted(model, target, shapes=shapes, name=name, device=device, fuse=fuse)
@@ -166,7 +166,7 @@ def export_candidates(
     """
     from . import carry
 
-    watch, folder_of_database = watcher or Watcher(), ScheduleDatabase(database)
+    watch, folder_of_database = watcher or Watcher(), ScheduleDatabase(database).to_write()
     watch.phase("reading the model")
     place = device or away(target)
     found, _ = extracted(model, target, shapes=shapes, device=place, fuse=fuse)
@@ -211,7 +211,7 @@ def import_measured(
     found, label = extracted(model, target, shapes=shapes, name=name, device=place, fuse=fuse)
     found = chosen(found, kernels)
     learned, save = cost_model_of(cost_model, seed)
-    known = knowledge_of(found, ScheduleDatabase(database), learned, seed, batch.key)
+    known = knowledge_of(found, ScheduleDatabase(database).to_write(), learned, seed, batch.key)
     watch.phase("taking up results")
     new = carry.take_up(known, batch)
     save()
