@@ -234,7 +234,9 @@ def test_the_binding_agrees_with_the_toolkit(tmp_path: pathlib.Path, monkeypatch
     if tool is None or tool.kind != "nvcc":
         pytest.skip("there is no nvcc")
     monkeypatch.syspath_prepend(str(pathlib.Path(batch_runner.__file__).parent))
+    monkeypatch.delitem(sys.modules, "gpu", raising=False)  # other programs have modules of that name
     gpu = importlib.import_module("gpu")
+    monkeypatch.delitem(sys.modules, "gpu")
     source = tmp_path / "check.cc"
     source.write_text(_PRELUDE + "".join(_checks(gpu)))
     included = [f"-I{folder}" for folder in tool.include]

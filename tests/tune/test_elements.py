@@ -21,6 +21,7 @@ DTYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in TOL
 def elements(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The runner's module, imported as there."""
     monkeypatch.syspath_prepend(str(pathlib.Path(batch_runner.__file__).parent))
+    monkeypatch.delitem(sys.modules, "elements", raising=False)  # another program may have such a module
     return importlib.import_module("elements")
 
 

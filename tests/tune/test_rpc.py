@@ -172,6 +172,7 @@ def test_what_a_client_breaks_off_is_forgotten(site: Site) -> None:
 
 def test_a_server_without_the_place_is_refused(site: Site, caplog: pytest.LogCaptureFixture) -> None:
     """Its jobs are not measured somewhere else in silence: they are lost, and say why."""
+    caplog.set_level(logging.WARNING)
     measurer = site.measurer(ONE, patience=1.0)
     job = attrs.evolve(jobs(1, 0.0)[0], target="uir-bang:mlu370-x4", place="mlu")
     (result,) = measurer.measure([job])

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import tvm
 
 from ..errors import DeviceError, TuneError
 from ..kernel_graph import KernelGraph
@@ -20,6 +21,21 @@ from .key import Key, key_of
 from .knowledge import Knowledge
 from .measure import Measurer
 from .task import Extracted, Task, tasks_of
+
+
+def resolved(target: Any, device: str | None) -> tvm.target.Target:
+    """A target, at the place where its kernels run.
+
+    Raises
+    ------
+    TargetError
+        An unknown target, hardware model or place.
+    """
+    from .. import autoload, options
+    from ..target import registry
+
+    autoload.register()
+    return registry.resolve(target, options.device() if device is None else device).target
 
 
 def extracted(
@@ -40,13 +56,10 @@ def extracted(
     TargetError
         An unknown target, hardware model or place.
     """
-    from .. import autoload, kernel_graph, options
+    from .. import kernel_graph
     from ..api import import_model, model_name
-    from ..target import registry
 
-    autoload.register()
-    place = options.device() if device is None else device
-    where = registry.resolve(target, place).target
+    where = resolved(target, device)
     label = name or model_name(model)
     if isinstance(model, KernelGraph):
         return tasks_of(model, where), label

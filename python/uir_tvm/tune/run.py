@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
-import tvm
 
 from ..target import registry
 from .budget import Budget
@@ -18,7 +17,7 @@ from .database import ScheduleDatabase
 from .job import DEFAULTS, Settings
 from .key import expected
 from .measure import LocalMeasurer, Measurer
-from .models import chosen, cost_model_of, extracted, key_for, knowledge_of
+from .models import chosen, cost_model_of, extracted, key_for, knowledge_of, resolved
 from .places import require
 from .session import Session, Watcher
 from .summary import Summary, summarise
@@ -103,13 +102,15 @@ def tune(
         budget = attrs.evolve(budget, seconds=max(budget.seconds - CLOSING, 0.5 * budget.seconds))
     folder = ScheduleDatabase(database).to_write()
     watch = watcher or Watcher()
+    if measurer is None:
+        require(resolved(target, device))  # before a model is read that nobody can measure
     watch.phase("reading the model")
     found, label = extracted(model, target, shapes=shapes, name=name, device=device, fuse=fuse)
     found = chosen(found, kernels)
     learned, save = cost_model_of(cost_model, seed)
     watch.phase("workers start")
     where = found.tasks[0].target
-    used: Measurer = measurer if measurer is not None else _local(where)
+    used: Measurer = measurer if measurer is not None else LocalMeasurer.for_target(where)
     known = knowledge_of(found, folder, learned, seed, key_for(measurer, found.tasks[0], settings))
     session = Session(
         known,
@@ -225,15 +226,3 @@ def away(target: Any) -> str:
     if isinstance(target, str):
         return str(registry.get(target.partition(":")[0]).places[0].name)
     return str(registry.place_of(registry.resolve(target).target).name)
-
-
-def _local(target: tvm.target.Target) -> LocalMeasurer:
-    """This machine.
-
-    Raises
-    ------
-    DeviceError
-        Nothing here can time kernels of the target.
-    """
-    require(target)
-    return LocalMeasurer.for_target(target)
