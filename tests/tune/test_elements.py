@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib
 import pathlib
+import sys
 from typing import Any
 
 import ml_dtypes

@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages that a kernel goes through, as one table.
+
+    relax     the model, imported and normalised             (whole module)
+    tir       the kernel's PrimFunc, scheduled by its recipe  (PrimFunc)
+    igraph    what extraction made of it, verified            (IGraph)
+    optimize  what the target's passes made of it, verified   (Optimized: a graph, and a step per pass)
+    source    what the target made of the iGraph              (source text; on uir-cpu TIR)
+
+Each says how it is made, what its dump looks like, and how a dump is read back; `uir_tvm.pipeline` takes
+kernels through them.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import tvm
+from tvm import tirx
+
+from .dump_files import write_dump
+from .errors import ArtifactError, ScheduleError, UirError
+from .frontend.kernel import IGRAPH
+from .igraph import HardwareModel, IGraph
+from .igraph.text import HARDWARE_FIELDS
+from .options import CompileOptions
+
+if TYPE_CHECKING:
+    from .optimize import Optimized, Step
+    from .verify import Equivalence
+
+log = logging.getLogger(__name__)
+
+#: The figure of a hardware model by which recipes choose tiles, and how many times smaller it is tried.
+TILE, SHRINKS = "tile_bytes", (2, 4, 8)
+#: The remedy that an error names where a kernel's tiles lack room on chip.
+ROOM = "smaller tiles"
+
+
+@attrs.define
+class KernelRecord:
+    """What became of one PrimFunc: the product of every stage, or why it left the pipeline."""
+
+    name: str
+    hero: str = ""
+    recipe: str = ""
+    #: Products by stage name: ``prim_func`` (as given), ``tir``, ``igraph``, ``optimize``, ``source``.
+    products: dict[str, Any] = attrs.field(factory=dict)
+    #: Seconds by stage.
+    seconds: dict[str, float] = attrs.field(factory=dict)
+    #: Why TVM's own lowering took the kernel instead (empty: it went through an iGraph).
+    fallback: str = ""
+    #: Stages whose product came from the user's override folder.
+    overridden: tuple[str, ...] = ()
+    #: By how much its tiles are smaller than the hardware prefers (`_attempts`).
+    shrink: int = 1
+    #: Its schedule of a database, which takes the place of a recipe's.
+    measured: tirx.PrimFunc | None = None
+    #: Whether a stage lacked room for its tiles.
+    crowded: bool = False
+    #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
+    equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
+
+    @property
+    def igraph(self) -> IGraph | None:
+        """The verified iGraph as extracted; None for a fallback."""
+        return self.products.get("igraph")
+
+    @property
+    def optimized(self) -> IGraph | None:
+        """The iGraph after the passes, which the target gets; None for a fallback."""
+        made = self.products.get("optimize")
+        return None if made is None else made.graph
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """What each pass did; none where the optimised graph came from the user."""
+        made = self.products.get("optimize")
+        return () if made is None else made.steps
+
+    @property
+    def num_phases(self) -> int:
+        """In how many parts, one after the other, a target without a barrier of all units runs it."""
+        from .optimize.split import num_phases
+
+        return 1 if self.optimized is None or self.fallback else num_phases(self.optimized)
+
+    @property
+    def lowered(self) -> Any:
+        """What is handed to TVM's code generation."""
+        return self.products.get("source", self.products["prim_func"])
+
+
+@attrs.frozen
+class Context:
+    """What a stage may look at."""
+
+    target: tvm.target.Target
+    hardware: HardwareModel
+    options: CompileOptions
+
+
+@attrs.frozen
+class Stage:
+    """One step: how it is made, what its dump looks like, how a dump is read back."""
+
+    name: str
+    make: Callable[[KernelRecord, Context], Any]
+    suffix: str
+    dump: Callable[[Any], str]
+    #: None where a dump is for reading only.
+    read: Callable[[str, Context | None], Any] | None
+
+
+def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
+    from .schedule import apply_default
+
+    func = record.products["prim_func"]
+    if given_igraph(func) is not None:
+        record.recipe = "given iGraph"
+        return func
+    if record.measured is not None:
+        record.recipe = "database"
+        return record.measured
+    scheduled = apply_default(func, _with_tiles(context.hardware, record.shrink))
+    record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
+    return scheduled
+
+
+def _with_tiles(hardware: HardwareModel, shrink: int) -> HardwareModel:
+    """The model with a smaller preferred tile, for recipes to read."""
+    if shrink == 1:
+        return hardware
+    figures = {**dict(hardware.figures), TILE: int(hardware.figures[TILE]) // shrink}
+    fields = (getattr(hardware, name) for name in HARDWARE_FIELDS)
+    return HardwareModel(hardware.name, *fields, figures)  # type: ignore[call-arg]
+
+
+def _extract(record: KernelRecord, context: Context) -> IGraph:
+    from .schedules import RECIPES, fallback
+
+    text = given_igraph(record.products["tir"])
+    if text is not None:
+        return _read_igraph(text, context)
+    try:
+        return _extracted(record, context)
+    except UirError as error:
+        # a recipe of ours may make what no iGraph says; the scalar one asks for less
+        if record.recipe not in {recipe.HERO for recipe in RECIPES} - {fallback.HERO}:
+            raise
+        scheduled = _second_schedule(record, context)
+        if scheduled is None:
+            raise
+        log.info("kernel %s: recipe %s gave way to %s (%s)", record.name, record.recipe, fallback.HERO, error)
+        record.recipe, record.products["tir"] = fallback.HERO, scheduled
+        graph = _extracted(record, context)
+        dump(STAGES[0], record, context)
+        return graph
+
+
+def _extracted(record: KernelRecord, context: Context) -> IGraph:
+    from .extract import extract
+
+    graph = _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
+    compare(record, graph, context)
+    return graph
+
+
+def compare(record: KernelRecord, graph: IGraph, context: Context) -> None:
+    """Compare a graph with its function: the one that was given, or the user's own in its place."""
+    from .verify.compared import Comparer
+
+    source = record.products["tir" if "tir" in record.overridden else "prim_func"]
+    if given_igraph(source) is None:
+        Comparer(context.options.equivalence, record.equivalence).compare("igraph", source, graph)
+
+
+def _second_schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc | None:
+    """The function by the recipe that always builds; None where even that does not fit."""
+    from .schedule import apply_default
+    from .schedules import fallback
+
+    try:
+        return apply_default(record.products["prim_func"], context.hardware, (fallback,))
+    except ScheduleError:
+        return None
+
+
+def given_igraph(func: tirx.PrimFunc) -> str | None:
+    """The text of the iGraph that a function stands for, if it does (see `frontend.from_igraph`)."""
+    text = (func.attrs or {}).get(IGRAPH)
+    return None if text is None else str(text)
+
+
+def _verified(graph: IGraph, context: Context) -> IGraph:
+    from .verify import verify
+
+    if context.options.verify:
+        verify(graph)
+    return graph
+
+
+def _optimize(record: KernelRecord, context: Context) -> Optimized:
+    from .optimize import optimize
+    from .optimize.split import still_splits
+    from .target import registry
+    from .verify import verify
+    from .verify.compared import Comparer
+
+    options, graph = context.options, record.products["igraph"]
+    names = registry.of_target(context.target).passes if options.passes is None else options.passes
+    comparer = Comparer(options.equivalence, record.equivalence)
+    valid = still_splits(graph, verify if options.verify else None)
+    check = comparer.after_passes(graph, valid, options.fast_math)
+    made = optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
+    # without its buffers a loop waits for its loads: smaller tiles do better
+    record.crowded = any(step.rule == "capacity" for step in made.faults)
+    return made
+
+
+def _emit(record: KernelRecord, context: Context) -> Any:
+    from .target import registry
+
+    graph = record.products["optimize"].graph
+    if context.options.fast_math:
+        # a printer may round products of fp32 as the device's fastest instructions do
+        graph = graph.replace(attrs={**dict(graph.attrs), "fast_math": True})
+    return registry.of_target(context.target).lower(graph, record.products["prim_func"])
+
+
+def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:
+    try:
+        func = tvm.ir.load_json(text)
+    except Exception as error:  # TVM's reader raises whatever its C++ throws
+        raise ArtifactError(
+            "The file is no dump of TVM.", need=first_line(error), remedy="dump it with --dump"
+        ) from error
+    if not isinstance(func, tirx.PrimFunc):
+        raise ArtifactError(
+            f"The file holds a {type(func).__name__}, not a PrimFunc.",
+            need="a .tir.json dump",
+            remedy="dump it with --dump",
+        )
+    return func
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, in a line."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]
+
+
+def _read_igraph(text: str, context: Context | None) -> IGraph:
+    from .igraph.parser import parse_igraph
+
+    graph = parse_igraph(text)
+    return graph if context is None else _verified(graph, context)
+
+
+def _read_optimized(text: str, context: Context | None) -> Optimized:
+    from .optimize import Optimized
+
+    return Optimized(_read_igraph(text, context))
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("tir", _schedule, ".tir.json", tvm.ir.save_json, _read_tir),
+    Stage("igraph", _extract, ".igraph", str, _read_igraph),
+    Stage("optimize", _optimize, ".opt.igraph", str, _read_optimized),
+    Stage(
+        "source",
+        _emit,
+        ".source.txt",
+        lambda product: product.script() if hasattr(product, "script") else str(product),
+        None,
+    ),
+)
+
+
+def dump(stage: Stage, record: KernelRecord, context: Context) -> None:
+    """Write what a stage made, where that is asked for."""
+    if context.options.dump_dir is not None:
+        product = record.products[stage.name]
+        suffix = getattr(product, "suffix", stage.suffix)
+        write_dump(context.options.dump_dir, record.name, suffix, stage.dump(product))
