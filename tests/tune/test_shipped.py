@@ -41,7 +41,7 @@ def test_demo_models_have_schedules(name: str, target: str) -> None:
     """Most kernels of the models are in it, and every schedule can be made again."""
     module, inputs = MODELS[name].build("full")
     program = torch.export.export(module.eval(), inputs)
-    tasks = extracted(program, target, device="model").tasks
+    tasks = extracted(program, target, device="model")[0].tasks
     found = [ScheduleDatabase(SHIPPED).best(task.func, task.target) for task in tasks]
     entries = [entry for entry in found if entry is not None]
     assert len(entries) * 2 > len(tasks)

@@ -192,7 +192,8 @@ def _share(state: TaskState, total: float) -> str:
 def _why(state: TaskState, total: float) -> str:
     said = [_share(state, total)]
     share = state.share_of_bound
-    said.append("roofline not known" if share is None else f"at {share:.0%} of its roofline")
+    unknown = "beyond its roofline" if state.bound > 0 else "roofline not known"
+    said.append(unknown if share is None else f"at {share:.0%} of its roofline")
     if state.batches:
         said.append(f"last batch saved {state.batches[-1].saved:.0%}")
     if state.promised is not None:

@@ -21,6 +21,13 @@ FEW = 24
 FAR, WORTH = 0.5, 0.02
 
 
+def roofline_text(share: float | None) -> str:
+    """A share of the roofline for people; that of a kernel that beats it says nothing more."""
+    if share is None:
+        return "not known"
+    return f"{share:.0%}" if share <= 1 else "beyond"
+
+
 @attrs.frozen
 class Row:
     """What tuning brought to a task.
@@ -40,7 +47,7 @@ class Row:
     pending : float or None
         Seconds of a faster one that is not confirmed yet.
     of_roofline : float or None
-        Share of its roofline that the best reaches; None: not known, or the kernel is beyond it (caches).
+        Share of its roofline that the best reaches, above 1 where caches hold its data; None: not known.
     trials : int
         Candidates measured, of earlier runs too.
     rejected : mapping of str to int
@@ -96,7 +103,7 @@ class Row:
             "default": "" if self.default is None else time_text(self.default),
             "best": "" if self.best is None else time_text(self.best),
             "gain": gain,
-            "of roofline": "" if self.of_roofline is None else f"{self.of_roofline:.0%}",
+            "of roofline": roofline_text(self.of_roofline),
             "trials": f"{self.trials}" + (f", {wrong} rejected" if wrong else ""),
         }
 
@@ -243,7 +250,7 @@ def _row(known: Knowledge, lane: Lane, total: float) -> Row:
     pending = None
     if waiting is not None and default:
         pending = lane.tried[waiting.digest][1] * default / state.default
-    near = state.bound / best if best and 0 < state.bound <= best else None
+    near = state.bound / best if best and state.bound > 0 else None
     return Row(
         kernel=lane.task.name,
         origin=lane.task.origin,
