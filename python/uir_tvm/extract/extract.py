@@ -11,6 +11,7 @@ from tvm import tirx
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop, walk_body
 from ..optimize.forward import forward
+from ..schedule.annotations import VECTOR_ATTR
 from .dead import without_dead_stores
 from .group_forms import FormEmitter, leaves_of, recognise
 from .leaf import LeafExtractor
@@ -76,7 +77,8 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
     every = [*memory.pointers, *pool.pointers, *forms.pointers]
     kept = [p for p in every if p.is_param or str(p.name) in used]
-    graph = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, kept, body)
+    attributes = {VECTOR_ATTR: tree.vector_bytes} if tree.vector_bytes else {}
+    graph = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, kept, body, attributes)
     return synchronised(graph)
 
 

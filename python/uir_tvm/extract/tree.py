@@ -15,7 +15,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_walk
 
-from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, parse_parallel
+from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
 from .errors import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
@@ -57,6 +57,7 @@ class _Builder:
         self.parallel: TreeLoop | None = None
         self.units = (1, 1)
         self.set_size = 1
+        self.vector_bytes = 0
         self.members = Members()
 
     def run(self) -> Tree:
@@ -71,8 +72,16 @@ class _Builder:
                 )
             body = body[0].body
         check_sizes(_leaves(body), self.set_size)
-        sets = (self.set_size, self.members)
-        return Tree(_flatten(body), self.bindings, self.buffers, self.parallel, *self.units, *sets)
+        return Tree(
+            _flatten(body),
+            self.bindings,
+            self.buffers,
+            self.parallel,
+            *self.units,
+            self.set_size,
+            self.members,
+            vector_bytes=self.vector_bytes,
+        )
 
     @property
     def block(self) -> str:
@@ -260,6 +269,7 @@ class _Builder:
                 + (f" for sets of {size} units" if size > 1 else ""),
             )
         self.parallel, self.units, self.set_size = loop, (groups, units), size
+        self.vector_bytes = int(stmt.annotations.get(VECTOR, 0))
 
     def _upper_bound(self, stmt: Any) -> int:
         analyzer = tvm.sym.Analyzer()

@@ -116,6 +116,7 @@ class Tree:
     set_size : how many units one iteration of the parallel loop belongs to.
     members : the variables that number the units of sets.
     levels : levels of buffers that are not those of their scopes.
+    vector_bytes : bytes of a unit's vectors; 0: as the hardware has them.
     """
 
     body: list[Any]
@@ -127,6 +128,7 @@ class Tree:
     set_size: int = 1
     members: Members = attrs.field(factory=Members)
     levels: dict[Any, str] = attrs.field(factory=dict)
+    vector_bytes: int = 0
 
     def level(self, buffer: Any) -> str | None:
         """The level of a buffer; None for a scope that no level has."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 
 #: On the loop over units; value "G,U", or the number U alone: as many groups as the loop has units for.
 PARALLEL = "uir.parallel"
+#: On the loop over units: bytes of the vectors that a unit computes with, where it is not the hardware's own
+#: number.  Twice as many are two registers at a time; the iGraph has them as its attribute ``vector_bytes``.
+VECTOR, VECTOR_ATTR = "uir.vector", "vector_bytes"
 #: On a serial loop of the loop tree.
 LOOP = "uir.loop"
 #: Value k, the size of a set of units with consecutive pids.  On a loop inside the parallel loop, or on a

@@ -15,8 +15,9 @@ from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
-from .annotations import PARALLEL
-from .decisions import OWN, Decisions
+from .annotations import PARALLEL, VECTOR
+from .blocks import leaf_blocks
+from .decisions import OWN, Choice, Decisions
 from .hardware_of import model_of_target
 from .overlap import overlap
 from .space import space_of
@@ -63,7 +64,21 @@ def run_recipe(
     stages = space_of(hw).stages
     if stages > 1:
         overlap(sch, stages, decisions)
+    decide_vectors(sch, hw, decisions)
     return sch
+
+
+def decide_vectors(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> None:
+    """Let the width of vectors be chosen where the kind of hardware has several that are worth trying."""
+    own = hw.vector_bytes
+    chosen = decisions.choose(sch, "vector_bytes", [int(own * f) for f in space_of(hw).vectors], own)
+    if not isinstance(chosen, Choice):
+        return
+    for block in leaf_blocks(sch):
+        for loop in sch.get_loops(block.rv):
+            if PARALLEL in sch.get(loop).annotations:
+                sch.annotate(loop, VECTOR, chosen.rv)
+                return
 
 
 def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:

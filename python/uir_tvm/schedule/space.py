@@ -56,6 +56,9 @@ class TileSpace:
         The same for tiles of whole rows.
     work_bytes : int
         Bytes that an element of a row takes beside its buffers: those that functions work in.
+    vectors : tuple of float
+        Vectors to choose from, as multiples of the model's ``vector_bytes``; none where the target's code
+        has instructions for whole tiles, or takes the widest access that it can prove.
     """
 
     serial_work: int
@@ -73,6 +76,7 @@ class TileSpace:
     even: bool = False
     spread_rows: bool = False
     work_bytes: int = 0
+    vectors: tuple[float, ...] = ()
 
 
 #: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.
@@ -88,6 +92,7 @@ CPU = TileSpace(
     row_values=0,
     sets=(1,),
     transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
+    vectors=(0.5, 1, 2, 4),
 )
 #: A warp: 32 values a lane at most of what it holds, which leaves room for as many temporaries below the
 #: 128 registers that four warps on each scheduler may have.  A transposed tile has a line on one side and two

@@ -14,6 +14,7 @@ from ...igraph.iops import mnemonic
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
 from ...optimize.split import phases
 from ...optimize.webs import rename
+from ...schedule.annotations import VECTOR_ATTR
 from .actions import OPAQUE, action_of
 from .address import INDEX, Scope, index
 from .code import KIND, Code
@@ -122,7 +123,8 @@ def _units(code: Code, part: _Part, kernel: Kernel, streams: Streams) -> None:
         if pointer.level != "dram":
             kernel.memory.allocate(unit, pointer, rows.get(pointer.name))
     kernel = attrs.evolve(kernel, scope=scope)
-    _emit(unit, part.planned, kernel, part.values, graph.hardware.vector_bytes, streams)
+    width = int(graph.attrs.get(VECTOR_ATTR, graph.hardware.vector_bytes))
+    _emit(unit, part.planned, kernel, part.values, width, streams)
     if streams.used:
         fence(unit)
     if not single:
