@@ -77,7 +77,8 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
     every = [*memory.pointers, *pool.pointers, *forms.pointers]
     kept = [p for p in every if p.is_param or str(p.name) in used]
-    attributes = {VECTOR_ATTR: tree.vector_bytes} if tree.vector_bytes else {}
+    asked = tree.vector_bytes not in (0, hardware.vector_bytes)
+    attributes = {VECTOR_ATTR: tree.vector_bytes} if asked else {}
     graph = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, kept, body, attributes)
     return synchronised(graph)
 

@@ -70,15 +70,14 @@ def run_recipe(
 
 def decide_vectors(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> None:
     """Let the width of vectors be chosen where the kind of hardware has several that are worth trying."""
-    own = hw.vector_bytes
-    chosen = decisions.choose(sch, "vector_bytes", [int(own * f) for f in space_of(hw).vectors], own)
-    if not isinstance(chosen, Choice):
+    own, factors = hw.vector_bytes, space_of(hw).vectors
+    around = [loop for block in leaf_blocks(sch) for loop in sch.get_loops(block.rv)] if factors else []
+    over_units = next((loop for loop in around if PARALLEL in sch.get(loop).annotations), None)
+    if over_units is None:
         return
-    for block in leaf_blocks(sch):
-        for loop in sch.get_loops(block.rv):
-            if PARALLEL in sch.get(loop).annotations:
-                sch.annotate(loop, VECTOR, chosen.rv)
-                return
+    chosen = decisions.choose(sch, "vector_bytes", [int(own * f) for f in factors], own)
+    if isinstance(chosen, Choice):
+        sch.annotate(over_units, VECTOR, chosen.rv)
 
 
 def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..explain.arithmetic import CLASSES
 from ..igraph.nodes import HardwareModel, IGraph
+from ..schedule.annotations import VECTOR_ATTR
 from .analytic import PIPES, Estimate, estimate
 from .tally import (
     CONTRACT,
@@ -98,6 +99,7 @@ COLUMNS: Mapping[str, str] = {
     "flight_trips": "log of iterations of these loops, mean over bytes",
     "group_share": "share of runs that units of a group join in",
     "units": "log of units",
+    "vectors": "registers of a vector of a unit's code; 1: as the hardware has them",
     "groups": "log of groups",
     "group_units": "units of a group",
     "busy": "units over those of the hardware, at most 1",
@@ -147,7 +149,8 @@ def features(graph: IGraph, hw: HardwareModel | None = None) -> np.ndarray:
     """
     hw = graph.hardware if hw is None else hw
     tally = tally_of(graph)
-    found: dict[str, float] = {}
+    own = max(int(hw.vector_bytes), 1)
+    found: dict[str, float] = {"vectors": float(graph.attrs.get(VECTOR_ATTR, own)) / own}
     for part in (
         _traffic(tally),
         _runs(tally),
