@@ -270,6 +270,12 @@ class _Builder:
             )
         self.parallel, self.units, self.set_size = loop, (groups, units), size
         self.vector_bytes = int(stmt.annotations.get(VECTOR, 0))
+        if self.vector_bytes < 0 or self.vector_bytes & (self.vector_bytes - 1):
+            self.refuse(
+                f"Vectors of {self.vector_bytes} bytes are asked for by {VECTOR}.",
+                need="a power of two",
+                remedy="leave the annotation out, or name half, twice or four times vector_bytes",
+            )
 
     def _upper_bound(self, stmt: Any) -> int:
         analyzer = tvm.sym.Analyzer()
