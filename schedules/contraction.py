@@ -22,7 +22,7 @@ from uir_tvm.schedule.row_chain import (
     output_blocks,
 )
 from uir_tvm.schedule.rowwise import reduction_blocks
-from uir_tvm.schedule.shared_product import is_alone, share_product, sharing_space, space_for
+from uir_tvm.schedule.shared_product import is_alone, share_product, space_for
 
 HERO = "contraction"
 TILE = (8, 64)
@@ -59,10 +59,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
             limit=f"{root.spatial}",
             remedy="another recipe fits this function",
         )
-    own = space_for(hw)
-    space = own or sharing_space(hw)
+    space = space_for(hw)
     if space is not None and is_alone(sch, root, product):
-        if decisions.fork("staged", (0, 1), int(own is not None)):
+        if decisions.fork("staged", (0, 1), int(space.usual)):
             share_product(sch, hw, root, product, space, decisions)
             return
     _register_tiles(sch, hw, root, product, decisions)

@@ -12,7 +12,7 @@ from uir_tvm.explain.traffic import traffic
 from uir_tvm.extract import extract
 from uir_tvm.schedule.default import apply_default
 from uir_tvm.schedules import RECIPES
-from uir_tvm.tune.tally import LOAD, STORE, VECTOR, Tally, sample, tally_of
+from uir_tvm.tune.tally import LOAD, STORE, VECTOR, Tally, tally_of
 from uir_tvm.verify.access import Program
 
 from tests.tune.graphs import tiled
@@ -25,16 +25,6 @@ def dram_bytes(tally: Tally) -> float:
         for t in row.transfers
         if t.level == "dram"
     )
-
-
-@settings(deadline=None, max_examples=30)
-@given(extent=st.integers(1, 10_000), count=st.integers(3, 9))
-def test_sample_stands_for_all(extent: int, count: int) -> None:
-    """First and last are there, each once, and the weights add up to all."""
-    values, weights = sample(extent, count)
-    assert values[0] == 0 and values[-1] == extent - 1
-    assert len(set(values)) == len(values) <= count or extent <= count
-    assert weights.sum() == pytest.approx(extent)
 
 
 def test_rows_of_a_tile() -> None:

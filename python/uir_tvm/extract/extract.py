@@ -11,7 +11,8 @@ from tvm import tirx
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop, walk_body
 from ..optimize.forward import forward
-from ..schedule.annotations import VECTOR_ATTR
+from ..schedule.annotations import VECTOR, VECTOR_ATTR
+from ..schedule.space import space_of
 from .dead import without_dead_stores
 from .group_forms import FormEmitter, leaves_of, recognise
 from .leaf import LeafExtractor
@@ -77,10 +78,36 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
     every = [*memory.pointers, *pool.pointers, *forms.pointers]
     kept = [p for p in every if p.is_param or str(p.name) in used]
-    asked = tree.vector_bytes not in (0, hardware.vector_bytes)
-    attributes = {VECTOR_ATTR: tree.vector_bytes} if asked else {}
-    graph = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, kept, body, attributes)
+    graph = IGraph(
+        graph_name,
+        hardware,
+        tree.num_groups,
+        tree.num_units,
+        kept,
+        body,
+        _vectors(tree.vector_bytes, hardware),
+    )
     return synchronised(graph)
+
+
+def _vectors(asked: int, hardware: HardwareModel) -> dict[str, int]:
+    """The graph's attribute for vectors that are not the hardware's own (`schedule.annotations.VECTOR`)."""
+    own, factors = int(hardware.vector_bytes), space_of(hardware).vectors
+    if asked in (0, own):
+        return {}
+    if not factors:
+        raise ExtractionError(
+            f"Vectors of {asked} bytes are asked for by {VECTOR}.",
+            need=f"no such annotation for {hardware.name}: its vector instructions take whole tiles",
+            remedy="leave the annotation out and choose the tile",
+        )
+    if asked > own * max(factors):
+        raise ExtractionError(
+            f"Vectors of {asked} bytes are asked for by {VECTOR}.",
+            limit=f"{int(own * max(factors))} bytes on {hardware.name}",
+            remedy="leave the annotation out, or ask for less",
+        )
+    return {VECTOR_ATTR: asked}
 
 
 def _extract_body(

@@ -274,7 +274,7 @@ class _Builder:
             self.refuse(
                 f"Vectors of {self.vector_bytes} bytes are asked for by {VECTOR}.",
                 need="a power of two",
-                remedy="leave the annotation out, or name half, twice or four times vector_bytes",
+                remedy="leave the annotation out, or name half or a multiple of the hardware's vector_bytes",
             )
 
     def _upper_bound(self, stmt: Any) -> int:

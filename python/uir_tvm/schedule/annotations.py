@@ -5,8 +5,9 @@ from __future__ import annotations
 
 #: On the loop over units; value "G,U", or the number U alone: as many groups as the loop has units for.
 PARALLEL = "uir.parallel"
-#: On the loop over units: bytes of the vectors that a unit computes with, where it is not the hardware's own
-#: number.  Twice as many are two registers at a time; the iGraph has them as its attribute ``vector_bytes``.
+#: On the loop over units: bytes that an instruction of a unit takes, where it is not the hardware's own
+#: number; the iGraph has them as its attribute ``vector_bytes``.  On a CPU: of the vectors that it computes
+#: with, twice as many are two registers at a time.  On a GPU: of the widest access of a warp's lanes to dram.
 VECTOR, VECTOR_ATTR = "uir.vector", "vector_bytes"
 #: On a serial loop of the loop tree.
 LOOP = "uir.loop"

@@ -96,6 +96,8 @@ class ProductSpace:
         By architecture: how other units share a tile where neighbours make its product together.
     others : tuple of ProductTile
         Tiles that no rule takes, to choose from beside ``tiles``.
+    usual : bool
+        Whether units share tiles unless that is decided otherwise.
     """
 
     tiles: tuple[ProductTile, ...]
@@ -104,6 +106,7 @@ class ProductSpace:
     stages: int
     joint: Mapping[str, JointUnits] = attrs.field(factory=dict)
     others: tuple[ProductTile, ...] = ()
+    usual: bool = True
 
 
 #: A warp's part is 64 x 32 sums: 64 registers of a lane, which leaves as many for operands and the epilogue.
@@ -147,20 +150,14 @@ _BANG = ProductSpace(
     depth={1: 128, 2: 128, 4: 64, 8: 32},
     least_depth_bytes=64,
     stages=1,
+    usual=False,
 )
-SPACES: Mapping[str, ProductSpace] = {"cuda": _CUDA}
-#: Kinds whose units share tiles only where that is asked for.
-OTHER_SPACES: Mapping[str, ProductSpace] = {"bang": _BANG}
+SPACES: Mapping[str, ProductSpace] = {"cuda": _CUDA, "bang": _BANG}
 
 
 def space_for(hw: HardwareModel) -> ProductSpace | None:
-    """The products of a hardware model's kind; None where its units share no tiles."""
+    """The products of a hardware model's kind; None where its units cannot share tiles."""
     return SPACES.get(str(hw.kind))
-
-
-def sharing_space(hw: HardwareModel) -> ProductSpace | None:
-    """The products of a kind whose units do not share tiles by themselves, but may."""
-    return OTHER_SPACES.get(str(hw.kind))
 
 
 #: Tiles to choose from at most, depths and stages.

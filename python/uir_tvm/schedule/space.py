@@ -57,8 +57,8 @@ class TileSpace:
     work_bytes : int
         Bytes that an element of a row takes beside its buffers: those that functions work in.
     vectors : tuple of float
-        Vectors to choose from, as multiples of the model's ``vector_bytes``; none where the target's code
-        has instructions for whole tiles, or takes the widest access that it can prove.
+        Vectors to choose from, as multiples of the model's ``vector_bytes``: what a CPU computes with, how
+        wide at most a GPU's accesses are.  None where instructions take whole tiles.
     """
 
     serial_work: int
@@ -109,6 +109,7 @@ CUDA = TileSpace(
     row_values=1024,
     sets=(1, 4, 8, 16),
     transposed={1: (64, 32), 2: (64, 32), 4: (32, 32), 8: (16, 32)},
+    vectors=(0.25, 0.5, 1),
 )
 #: A vector core with a software-managed memory: long tiles, loaded and stored while others are computed with,
 #: the same number on every core, since all start at once.  A transposed tile has transfers of 512 bytes or

@@ -14,7 +14,6 @@ import numpy as np
 
 from ..explain.arithmetic import CLASSES
 from ..igraph.nodes import HardwareModel, IGraph
-from ..schedule.annotations import VECTOR_ATTR
 from .analytic import PIPES, Estimate, estimate
 from .tally import (
     CONTRACT,
@@ -149,8 +148,7 @@ def features(graph: IGraph, hw: HardwareModel | None = None) -> np.ndarray:
     """
     hw = graph.hardware if hw is None else hw
     tally = tally_of(graph)
-    own = max(int(hw.vector_bytes), 1)
-    found: dict[str, float] = {"vectors": float(graph.attrs.get(VECTOR_ATTR, own)) / own}
+    found: dict[str, float] = {"vectors": tally.vectors}
     for part in (
         _traffic(tally),
         _runs(tally),

@@ -248,9 +248,10 @@ def _bang(hw: HardwareModel, tally: Tally) -> Machine:
 
 # --- NVIDIA --------------------------------------------------------------------------------------
 
+# Orders of magnitude, by which schedules are compared before anything is measured; no measurements went in.
 #: Seconds of a launch, of a load's way from dram, of a barrier, and of an instruction of a warp.
 CUDA_LAUNCH, CUDA_LATENCY, CUDA_BARRIER, CUDA_ISSUE = 2.5e-6, 6e-7, 3e-8, 1e-8
-#: Of the memory's rate, what kernels reach; what a warp alone does, bytes a second.
+#: Of the memory's rate, what kernels reach; what a warp alone does by its widest accesses, bytes a second.
 CUDA_REACHED, CUDA_WARP = 0.9, 4e10
 
 
@@ -281,8 +282,8 @@ def _cuda(hw: HardwareModel, tally: Tally) -> Machine:
     return Machine(
         CUDA_LAUNCH,
         slots,
-        Pipe(CUDA_WARP, CUDA_LATENCY),
-        Pipe(CUDA_WARP, CUDA_ISSUE),
+        Pipe(CUDA_WARP * tally.vectors, CUDA_LATENCY),
+        Pipe(CUDA_WARP * tally.vectors, CUDA_ISSUE),
         Pipe(shared, 3 * CUDA_ISSUE),
         memory * CUDA_REACHED,
         vector,
@@ -295,6 +296,8 @@ def _cuda(hw: HardwareModel, tally: Tally) -> Machine:
 
 # --- CPUs, and kinds that this file does not know -------------------------------------------------
 
+# Chosen so that measured schedules come out in the right order on an x86 core with 32-byte vectors
+# (`scripts/cost_model_quality.py` tells how well they do): they are of this formula, not of the instructions.
 #: Seconds of a call, of handing work to other threads, of the loops of an iOp, and of each row of a transfer.
 CPU_LAUNCH, CPU_FORK, CPU_START, CPU_ROW = 1e-7, 6e-6, 1.6e-9, 2.3e-9
 #: Cycles of a clock of this rate that a whole vector takes.  Rates that `hardware.rates` measures on a host
@@ -319,7 +322,8 @@ CPU_DRAM = 2.5e10
 
 def _plain(hw: HardwareModel, tally: Tally) -> Machine:
     units = max(int(hw.num_groups) * int(hw.num_units), 1)
-    wide = max(int(hw.vector_bytes), 4)
+    # less than a register takes as many instructions as a whole one; more are several at a time
+    wide = max(int(hw.vector_bytes) * min(tally.vectors, 1.0), 4)
     near = _figure(hw, "l1_bytes", 32768)
     # tiles that leave the first cache: every doubling costs
     crowded = 1.0 + 0.2 * min(max(math.log2(max(tally.live["reg"], 1) / near), 0.0), 4.0)

@@ -91,10 +91,9 @@ class Progress(Watcher):
     def confirmed(self, state: TaskState, confirmation: Confirmation) -> None:
         """See `Watcher.confirmed`."""
         default, best = confirmation.seconds
-        if confirmation.kept:
-            said = f"{time_text(best)} after {time_text(default)}, {default / best:.2f}x: in the database"
-        elif confirmation.default and confirmation.best:
-            said = f"{time_text(best)} is no less than {time_text(default)}: what was there stays"
+        if confirmation.default and confirmation.best:
+            what = "in the database" if confirmation.kept else "not faster than what was there, which stays"
+            said = f"{time_text(best)} after {time_text(default)}, {default / best:.2f}x: {what}"
         else:
             said = "the second measurement failed: what was there stays"
         self._say(f"{state.task.name}: {said}")

@@ -3,14 +3,14 @@
 
 `uir_tvm.explain` counts every element of a graph that was compiled.  A search asks for many graphs that
 never are, and needs proportions rather than exact sums: here boxes with bounds are looked at on some units
-and in some iterations, first and last ones among them (`sample`), which takes a millisecond.
+and in some iterations (`boxes`), which takes a millisecond.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -21,14 +21,10 @@ from ..igraph.dtypes import bytes_of, dtype_of
 from ..igraph.iops import IOPS
 from ..igraph.nodes import IGraph, ISlice
 from ..optimize.multibuffer import PIPELINE
+from ..schedule.annotations import VECTOR_ATTR
 from ..verify.access import UNTOUCHED, Program, Step, program_of, source_rules
-from ..verify.expr import Expr, expr
 from ..verify.liveness import STAGES
-from ..verify.region import PID
-
-#: Units, and iterations of a loop, that are looked at.
-UNITS, ITERATIONS = 48, 8
-GOLDEN = (math.sqrt(5) - 1) / 2
+from .boxes import Boxes, axis
 
 #: What an iOp is to the pipes of a core.
 LOAD, STORE, ONCHIP, VECTOR, REDUCE, CONTRACT, IRREGULAR, SYNC, NOTHING = CATEGORIES = (
@@ -60,7 +56,6 @@ _MOVES = {
     ("sram", "dram"): STORE,
     ("reg", "reg"): VECTOR,
 }
-_Bound = tuple[Expr, ...]
 
 
 @attrs.frozen(eq=False)
@@ -162,6 +157,8 @@ class Tally:
     parameters : mapping of str to int
         Bytes of every pointer in dram.
     loops : int
+    vectors : float
+        Width of vectors that the graph asks for, over that of its hardware.
     """
 
     units: int
@@ -173,6 +170,7 @@ class Tally:
     live: Mapping[str, int]
     parameters: Mapping[str, int]
     loops: int
+    vectors: float
 
     def mean(self, values: np.ndarray) -> float:
         """The mean over all units of something known of those that were looked at."""
@@ -191,84 +189,10 @@ def tally_of(graph: IGraph) -> Tally:
     return found
 
 
-def sample(extent: int, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Some of ``0 .. extent - 1``, the first and the last among them, and how many each one stands for.
-
-    Parameters
-    ----------
-    extent, count : int
-        At least 1 and 3; all of them where there are no more than ``count``.
-    """
-    if extent <= count:
-        return np.arange(extent), np.ones(extent)
-    # steps of the golden ratio: what repeats with a period (tiles of columns in a row of tiles) is not missed
-    share = (np.arange(1, count - 1) * GOLDEN) % 1.0
-    middle = np.unique(1 + (share * (extent - 2)).astype(np.int64))
-    weights = np.full(len(middle) + 2, (extent - 2) / len(middle))
-    weights[[0, -1]] = 1.0
-    return np.concatenate([[0], middle, [extent - 1]]), weights
-
-
-class _Boxes:
-    """Lengths of axes with bounds, each computed once: iOps of a tile share theirs."""
-
-    def __init__(self, units: int) -> None:
-        self.units, self.weights = sample(units, UNITS)
-        self._known: dict[Any, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
-
-    def sizes(
-        self, axes: Sequence[tuple[int, _Bound, _Bound]], loops: Mapping[str, int]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Per unit: mean product of the axes' lengths, share of runs where it is above 0, mean first length.
-
-        Parameters
-        ----------
-        axes : sequence of (extent, lower bounds, upper bounds)
-        loops : mapping of str to int
-            Extents of the loops around.
-        """
-        used = sorted({v for _, low, high in axes for e in (*low, *high) for v in e.variables} - {PID})
-        key = (tuple(axes), tuple((v, loops[v]) for v in used))
-        if key not in self._known:
-            self._known[key] = self._sizes(axes, used, loops)
-        return self._known[key]
-
-    def _sizes(
-        self, axes: Sequence[tuple[int, _Bound, _Bound]], used: Sequence[str], loops: Mapping[str, int]
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        rank = 1 + len(used)
-        env: dict[str, np.ndarray] = {PID: self.units.reshape(-1, *(1,) * len(used))}
-        weight = np.ones((1,) * rank)
-        for at, name in enumerate(used, 1):
-            values, share = sample(loops[name], ITERATIONS)
-            shape = [1] * rank
-            shape[at] = -1
-            env[name], weight = values.reshape(shape), weight * share.reshape(shape)
-        lengths = []
-        for extent, lower, upper in axes:
-            low: Any = np.int64(0)
-            high: Any = np.int64(extent)
-            for bound in lower:
-                low = np.maximum(low, bound.values(env))
-            for bound in upper:
-                high = np.minimum(high, bound.values(env))
-            lengths.append(np.maximum(high - low, 0))
-        product: Any = math.prod(lengths)
-        over = tuple(range(1, rank))
-        count = float(weight.sum())
-
-        def mean(values: Any) -> np.ndarray:
-            full = np.broadcast_to(values, (len(self.units), *weight.shape[1:])) * weight
-            return np.asarray(full.sum(axis=over) / count, np.float64)
-
-        present = mean(product > 0)
-        first = mean(np.where(product > 0, lengths[0], 0)) / np.maximum(present, 1e-9)
-        return mean(product), present, first
-
-
 def _tally(graph: IGraph) -> Tally:
     program = program_of(graph)
-    boxes = _Boxes(program.num_parallel)
+    boxes = Boxes(program.num_parallel)
+    own = max(int(graph.hardware.vector_bytes), 1)
     rows = tuple(_row(step, boxes) for step in program.steps)
     return Tally(
         program.num_parallel,
@@ -279,13 +203,8 @@ def _tally(graph: IGraph) -> Tally:
         *_memory(program),
         {str(p.name): int(p.size) * bytes_of(p.dtype) for p in graph.pointers if p.level == "dram"},
         len({str(loop.var) for step in program.steps for loop in step.loops}),
+        float(graph.attrs.get(VECTOR_ATTR, own)) / own,
     )
-
-
-def _axis(extent: int, *bounds: Any) -> tuple[int, _Bound, _Bound]:
-    lower = tuple(expr(b) for low, _ in bounds if (b := low) is not None)
-    upper = tuple(expr(b) for _, high in bounds if (b := high) is not None)
-    return extent, tuple(dict.fromkeys(lower)), tuple(dict.fromkeys(upper))
 
 
 def _rows_of(piece: ISlice) -> tuple[Any, Any]:
@@ -296,7 +215,7 @@ def _cols_of(piece: ISlice) -> tuple[Any, Any]:
     return piece.col_begin, piece.col_end
 
 
-def _row(step: Step, boxes: _Boxes) -> Row:
+def _row(step: Step, boxes: Boxes) -> Row:
     iop = step.iop
     op = str(iop.op)
     loops = {str(loop.var): int(loop.extent) for loop in step.loops}
@@ -340,7 +259,7 @@ def _in_flight(step: Step) -> tuple[str, int, int]:
 
 
 def _touched(
-    step: Step, pieces: Mapping[str, ISlice], boxes: _Boxes, loops: Mapping[str, int]
+    step: Step, pieces: Mapping[str, ISlice], boxes: Boxes, loops: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, tuple[Transfer, ...], float, float]:
     """Elements and share of runs, transfers, bytes read from reg and written to it."""
     op, target = str(step.iop.op), pieces["target"]
@@ -349,7 +268,7 @@ def _touched(
         return nothing, nothing + 1.0, (), 0.0, 0.0
     found: list[Transfer] = []
     local = {False: 0.0, True: 0.0}
-    box = (_axis(int(target.rows), _rows_of(target)), _axis(int(target.cols), _cols_of(target)))
+    box = (axis(int(target.rows), _rows_of(target)), axis(int(target.cols), _cols_of(target)))
     elements, present, count = boxes.sizes(box, loops)
 
     def note(piece: ISlice, write: bool, sizes: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
@@ -369,7 +288,7 @@ def _touched(
             if origin is not None:
                 other = pieces[origin[0]]
                 bounds.append(_rows_of(other) if origin[1] == "rows" else _cols_of(other))
-            axes.append(_axis(int(extent), *bounds))
+            axes.append(axis(int(extent), *bounds))
         # a gather takes from its table as much as it gives
         sizes = boxes.sizes(axes, loops) if rule.certain else (elements, present, count)
         note(piece, False, sizes)
@@ -380,12 +299,12 @@ def _touched(
     note(target, True, boxes.sizes(box, loops) if op != "scatter" else (elements, present, count))
     if "buffer" in step.iop.attrs:
         piece = step.iop.attrs["buffer"]
-        axes = [_axis(int(piece.rows), _rows_of(piece)), _axis(int(piece.cols), _cols_of(piece))]
+        axes = [axis(int(piece.rows), _rows_of(piece)), axis(int(piece.cols), _cols_of(piece))]
         for write in (True, False):
             note(piece, write, boxes.sizes(axes, loops))
     if op == "contract":
         first = pieces["source0"]
-        axes = [box[0], _axis(int(first.cols), _cols_of(first)), box[1]]
+        axes = [box[0], axis(int(first.cols), _cols_of(first)), box[1]]
         elements, present, _ = boxes.sizes(axes, loops)
     return elements, present, tuple(found), local[False], local[True]
 

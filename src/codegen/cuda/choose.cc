@@ -12,7 +12,7 @@ namespace cuda {
 
 namespace {
 
-constexpr int kWidestBytes = 16, kSectorBytes = 32, kLineBytes = 128;
+constexpr int kSectorBytes = 32, kLineBytes = 128;
 /*! \brief Slots of a shuffle and the operation on what it brings. */
 constexpr double kMeeting = 3.0;
 /*! \brief Slots of one register of one iOp. */
@@ -84,7 +84,7 @@ Width WidthOf(const Access& access, const Layout& layout) {
   Fragment fragment(layout, access.rows, access.cols);
   auto along = [&access](int vec, int64_t length, int64_t stride, int64_t across, int64_t bounds, int64_t count) {
     if (vec == 1 || stride != 1) return int64_t{1};
-    int64_t width = std::min<int64_t>({vec, kWidestBytes / access.bytes, access.align / access.bytes});
+    int64_t width = std::min<int64_t>({vec, access.widest / access.bytes, access.align / access.bytes});
     // the last vector of a row must not reach over its end
     width = std::min({width, PowerOfTwoIn(length), bounds});
     // neither may the next row begin in the middle of a vector

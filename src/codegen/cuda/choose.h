@@ -22,6 +22,9 @@ namespace uir {
 namespace codegen {
 namespace cuda {
 
+/*! \brief The widest access of a lane. */
+constexpr int kWidestBytes = 16;
+
 /*! \brief A move between registers and memory, as the choice sees it. */
 struct Access {
   int64_t rows = 1, cols = 1;
@@ -29,6 +32,8 @@ struct Access {
   int bytes = 4;
   /*! \brief What the first element's address, and (where there are rows) the distance of rows, is a multiple of. */
   int64_t align = 4;
+  /*! \brief Bytes that a lane moves at once at most. */
+  int64_t widest = kWidestBytes;
   /*! \brief What the bounds of the valid box along rows and columns are multiples of, in elements. */
   int64_t row_bounds = 16, col_bounds = 16;
   /*! \brief How often it runs. */
@@ -54,7 +59,7 @@ struct Width {
   bool along_rows = false;
 };
 
-/*! \brief The widest move of at most 16 bytes that alignment, contiguity and the valid box allow. */
+/*! \brief The widest move that the access, its alignment, contiguity and valid box allow. */
 Width WidthOf(const Access& access, const Layout& layout);
 
 /*! \brief Modelled cost of one access under a layout. */

@@ -39,7 +39,7 @@ Box ColsOf(const Box& box) { return {{}, {}, box.col_begin, box.col_end}; }
 
 /*! \brief Elements that one access of a row of the table moves in this layout; bounded by what else is masked. */
 int WidthOfRows(const Emitter& e, const ISlice& table, const ISlice& masked, const Layout& layout) {
-  Access access = AccessOf(table, e.scope);
+  Access access = e.plan.MoveOf(table, e.scope);
   access.col_bounds = std::min(access.col_bounds, AccessOf(masked, e.scope).col_bounds);
   Width width = WidthOf(access, layout);
   return width.along_rows ? 1 : width.elements;

@@ -124,7 +124,7 @@ void Emitter::Store(const ISlice& slice, const Regs& regs, const Transfer& how) 
 
 void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::string& outside, const Transfer& how) {
   const Fragment& f = regs.fragment;
-  Access access = AccessOf(slice, scope, how.align);
+  Access access = plan.MoveOf(slice, scope, how.align);
   Access inner = access;
   inner.row_bounds = inner.col_bounds = kUnbounded;
   Layout best = ChooseLayout({inner}, {});

@@ -3,6 +3,8 @@
 
 #include <tvm/ffi/error.h>
 
+#include <algorithm>
+
 #include "planner.h"
 
 namespace uir {
@@ -17,9 +19,17 @@ Arch ArchOf(const HardwareModel& hardware) {
   return Arch::Parse(std::string((*arch).second.cast<ffi::String>()));
 }
 
+/*! \brief Bytes of a lane's widest access to dram. */
+int64_t WidestOf(const IGraph& graph) {
+  auto vector = graph->attrs.find("vector_bytes");
+  if (vector == graph->attrs.end()) return kWidestBytes;
+  return std::clamp<int64_t>((*vector).second.cast<int64_t>() / kLanes, 1, kWidestBytes);
+}
+
 }  // namespace
 
-Plan::Plan(const IGraph& graph) : graph_(graph), arch_(ArchOf(graph->hardware)), scope_(ScopeOf(graph)) {
+Plan::Plan(const IGraph& graph)
+    : graph_(graph), arch_(ArchOf(graph->hardware)), scope_(ScopeOf(graph)), widest_(WidestOf(graph)) {
   Planner planner(this);
   planner.ChooseHomes();
   planner.ChooseLayouts();
@@ -33,6 +43,12 @@ const Home& Plan::HomeOf(const std::string& pointer) const {
   auto it = homes_.find(pointer);
   TVM_FFI_CHECK(it != homes_.end(), InternalError) << "the graph has no pointer '" << pointer << "'";
   return it->second;
+}
+
+Access Plan::MoveOf(const ISlice& slice, const Scope& scope, int64_t stated) const {
+  Access access = AccessOf(slice, scope, stated);
+  if (slice->pointer->level == "dram") access.widest = widest_;
+  return access;
 }
 
 const WgmmaChoice* Plan::WgmmaOf(const IOp& iop) const {
@@ -54,7 +70,7 @@ Layout Plan::WorkLayout(const IOp& iop) const {
   }
   if (best != nullptr) return best->class_layout;
   std::vector<Access> accesses;
-  for (const ISlice& slice : slices) accesses.push_back(AccessOf(slice, scope_));
+  for (const ISlice& slice : slices) accesses.push_back(MoveOf(slice, scope_));
   return ChooseLayout(accesses, {});
 }
 

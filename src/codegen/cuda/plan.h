@@ -18,6 +18,7 @@
 
 #include "../../igraph/nodes.h"
 #include "../scope.h"
+#include "choose.h"
 #include "intrinsics.h"
 #include "layout.h"
 #include "piece.h"
@@ -78,6 +79,9 @@ class Plan {
   /*! \brief pid and all loops by name, with their ranges; the texts are the names in the graph. */
   const Scope& scope() const { return scope_; }
 
+  /*! \brief `AccessOf`, with dram as wide as the schedule asks (the graph's `vector_bytes`: those of a warp). */
+  Access MoveOf(const ISlice& slice, const Scope& scope, int64_t stated = 1) const;
+
   const Home& HomeOf(const std::string& pointer) const;
   const Home& HomeOf(const ISlice& slice) const { return HomeOf(std::string(slice->pointer->name)); }
   /*! \brief The layout in which an iOp works: that of its largest operand in registers, else the best for memory. */
@@ -106,6 +110,7 @@ class Plan {
   std::map<std::string, bool> spares_;
   std::map<const IOpNode*, WgmmaChoice> wgmma_;
   bool has_atoms_ = false;
+  int64_t widest_ = kWidestBytes;
   int64_t sram_bytes_ = 0;
   int64_t scratch_bytes_ = 0;
 };

@@ -157,7 +157,7 @@ void Planner::ChooseLayouts() {
     if (use.iop->op != "move") continue;
     const ISlice other = use.write ? use.iop->sources[0] : use.iop->targets[0];
     if (plan_->HomeOf(other).registers()) continue;
-    Access access = AccessOf(other, plan_->scope_, StatedAlign(use.iop));
+    Access access = plan_->MoveOf(other, plan_->scope_, StatedAlign(use.iop));
     access.times = use.times();
     one.accesses.push_back(access);
   }
