@@ -7,7 +7,9 @@
     python benchmarks/tuning.py --target uir-ascend           modelled times, not measured ones
 
 The table of kernels is that of ``uir tune``.  End to end, every peer runs in a process of its own, and they
-take turns on the same input (`turns.py` says why); a peer whose result differs from torch's is named.  For a
+take turns on the same input (`turns.py` says why); a peer whose result differs from torch's is named.
+uir-cpu without the database takes part twice: what differs between the two is no gain of tuning; what tuning
+brings is measured in one process (`before_after.py`).  For a
 target whose host model counts time, the modelled total of the whole model is shown before and after, library
 included.
 """
@@ -28,16 +30,17 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 
 import torch
 import uir_tvm
+from before_after import AFTER, BEFORE, before_after, ratios
 from cases import build
 from cpu import AGREEMENT, REFERENCE, run_case
 from rich.console import Console
-from runners import DATABASE, TUNED
+from runners import AGAIN, DATABASE, TUNED
 from uir_tvm.cli_print import table_of
 from uir_tvm.tune import Summary, tune
 from uir_tvm.tune.progress import Progress
 
 #: Peers of an end-to-end comparison.
-PEERS = (REFERENCE, "torch.compile", "ONNX Runtime", "uir-cpu", TUNED)
+PEERS = (REFERENCE, "torch.compile", "ONNX Runtime", "uir-cpu", TUNED, AGAIN)
 CONSOLE = Console(width=150)
 ERRORS = Console(stderr=True)
 
@@ -61,18 +64,30 @@ def tuned(name: str, target: str, arguments: argparse.Namespace) -> Summary:
         )
 
 
-def compared(name: str, seconds: float) -> dict[str, Any]:
-    """A model end to end on this CPU: seconds by peer."""
-    row = run_case(name, list(PEERS), seconds, len(os.sched_getaffinity(0)))
+def compared(name: str, database: pathlib.Path, seconds: float) -> dict[str, Any]:
+    """A model end to end on this CPU: seconds by peer, and of executables before and after."""
+    threads = len(os.sched_getaffinity(0))
+    row = run_case(name, list(PEERS), seconds, threads)
     found = row["seconds"]
     said = ", ".join(f"{peer} {found[peer] * 1e3:.3f} ms" for peer in PEERS if peer in found)
     CONSOLE.print(f"{name}, medians: {said}", markup=False)
-    if "uir-cpu" in found and TUNED in found:
-        CONSOLE.print(f"{name}: {found['uir-cpu'] / found[TUNED]:.3f}x by tuning", markup=False)
+    if "uir-cpu" in found and AGAIN in found:
+        alike = found["uir-cpu"] / found[AGAIN]
+        CONSOLE.print(f"{name}: {alike:.3f}x between two processes with the same schedules", markup=False)
     for peer, why in row["failed"].items():
         CONSOLE.print(f"{name}: {peer} failed: {why}", markup=False)
     for peer in row["wrong"]:
         CONSOLE.print(f"{name}: {peer} differs from torch by {row['errors'][peer]:.1e} (> {AGREEMENT})")
+    row["one process"] = times = before_after(name, database, seconds, threads)
+    (gain, alike), shown = (
+        ratios(times),
+        {kind: " and ".join(f"{1e3 * t:.3f}" for t in row) for kind, row in times.items()},
+    )
+    CONSOLE.print(
+        f"{name}, in one process: {shown[BEFORE]} ms before, {shown[AFTER]} ms after: {gain:.3f}x by tuning "
+        f"(alike ones differ by up to {alike:.3f}x)",
+        markup=False,
+    )
     return row
 
 
@@ -139,7 +154,7 @@ def run(arguments: argparse.Namespace) -> int:
             bad = bad or any((r.best or 0) > (r.default or 0) for r in summary.rows)
         if arguments.target.partition(":")[0] == "uir-cpu":
             os.environ[DATABASE] = str(arguments.database.resolve())
-            row["end to end"] = compared(name, arguments.seconds)
+            row["end to end"] = compared(name, arguments.database, arguments.seconds)
             ours = {"uir-cpu", TUNED}
             bad = bad or bool(ours & {*row["end to end"]["wrong"], *row["end to end"]["failed"]})
         else:

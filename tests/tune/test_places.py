@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 import attrs
+import numpy as np
 import pytest
 import tvm
 from uir_tvm import pipeline
@@ -14,7 +15,17 @@ from uir_tvm.errors import DeviceError
 from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
 from uir_tvm.tune.agreement import differences
-from uir_tvm.tune.places import COUNTING, RUNNERS, Modelled, Timed, refused_by, require
+from uir_tvm.tune.places import (
+    CALLS,
+    COUNTING,
+    LEAST_CALLS,
+    RUNNERS,
+    Amid,
+    Modelled,
+    Timed,
+    refused_by,
+    require,
+)
 from uir_tvm.tune.reference import arguments_of, reference_of
 
 from .test_job import subject
@@ -53,6 +64,30 @@ def test_samples_are_means_of_enough_calls(target: str) -> None:
     assert len(called.results) == len(task.func.params)
     assert not differences(reference, called.results)
     assert 0 < runner.sample(0.001) < 1
+
+
+def test_calls_on_a_cpu_come_after_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before each, memory that fills the caches is read, and what the kernel reads is written again."""
+    task = subject("uir-cpu")
+    record = pipeline.compile_kernel(task.func, task.target, "relu")
+    runner = Amid(record, task.target, reference_of(str(tvm.ir.save_json(task.func)), 0).arguments)
+    runner.call()
+    read, *_, written = runner.tensors
+    for tensor in (read, written):
+        tensor.copyfrom(np.full(tensor.shape, 7, tensor.dtype))
+    runner._disturb()
+    np.testing.assert_array_equal(read.numpy(), runner.arguments[0])
+    assert (written.numpy() == 7).all(), "nobody writes a kernel's output before it does"
+    assert runner._others.nbytes > 1 << 20 and runner._others.all(), (
+        "pages of its own, not the kernel's zeros"
+    )
+
+    between = []
+    monkeypatch.setattr(runner, "_disturb", lambda *_: between.append(1))
+    assert 0 < runner.sample(0.0) < 1
+    assert len(between) == LEAST_CALLS
+    assert 0 < runner.sample(10.0) < 1
+    assert len(between) == LEAST_CALLS + CALLS
 
 
 def test_what_a_kernel_leaves_out_is_a_fault() -> None:

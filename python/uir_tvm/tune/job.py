@@ -55,7 +55,8 @@ class Settings:
     repeats : int
         Samples of a measured time; a modelled one is the same in every run.
     min_repeat_seconds : float
-        A sample is the mean of as many calls as take so long.
+        A sample is of as many calls as take so long; on a CPU, where each has a cost of its own, of no more
+        than ten.
     timeout_seconds : float
         For building, checking and timing a candidate; then its process is ended.
     tolerance : mapping of str to float

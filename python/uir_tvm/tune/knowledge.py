@@ -8,6 +8,7 @@ in a comparison is in the database at once.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -208,7 +209,12 @@ class Knowledge:
         if kept:
             try:
                 self.database.add(
-                    task.func, candidate.sch, best, task.target, begun=candidate.space.begun, key=self.key
+                    task.func,
+                    candidate.sch,
+                    _comparable(lane, made),
+                    task.target,
+                    begun=candidate.space.begun,
+                    key=self.key,
                 )
             except ScheduleRefusedError as error:
                 log.warning("%s", error)
@@ -231,3 +237,13 @@ class Knowledge:
         if result.outcome != WRONG:
             return result
         return attrs.evolve(result, report=str(keep(job, result, self.database.folder)))
+
+
+def _comparable(lane: Lane, made: Confirmation) -> list[float]:
+    """The seconds of a schedule for the database, whose records of a kernel are told apart by them.
+
+    Two comparisons may be hours apart, on a machine that was busy once: what a schedule took is put on the
+    scale of the default's first measurement.
+    """
+    first = lane.state.default
+    return [made.ratio * (first if math.isfinite(first) else made.seconds[0])]
