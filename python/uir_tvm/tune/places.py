@@ -22,11 +22,10 @@ from ..target import registry
 from ..target.device_kernel import DeviceKernel
 from ..target.device_module import device_module
 from ..target.place import MODEL, Place
+from .surroundings import Surroundings
 
 #: Milliseconds in a second, which TVM's evaluator takes.
 MILLI = 1e3
-#: Bytes of the last cache where a hardware model says none; how often it is filled between two calls.
-CACHE, EVICTED = 1 << 25, 2
 #: Calls of a sample on a CPU: each takes some milliseconds of other work before it.
 LEAST_CALLS, CALLS = 3, 10
 #: What TVM's evaluator calls before each of them.
@@ -107,35 +106,31 @@ class Amid(Timed):
 
     In a model a kernel does not meet what it left in the caches itself: weights have streamed through them
     since, and of its tensors they hold what the kernel before has just written.  The fastest of calls one
-    after the other may be slower there.  So before every call as much as the last cache holds twice is read,
-    then the tensors are written again; those that would fill the cache are not.
+    after the other may be slower there.
     """
 
     def __init__(
         self, record: KernelRecord, target: tvm.target.Target, arguments: Sequence[np.ndarray]
     ) -> None:
         super().__init__(record, target, arguments)
-        cache = int(model_of_target(target).figures.get("l3_bytes", 0)) or CACHE
-        self._others = np.ones(EVICTED * cache // 8)
+        self.hardware = model_of_target(target)
         graph = record.optimized
-        given = [graph is None or p.role != "out" for p in (graph.params if graph is not None else arguments)]
-        self._fresh = [at for at, array in enumerate(arguments) if given[at] and array.nbytes <= cache // 2]
+        #: Which parameters the kernel reads.
+        self.read = [p.role != "out" for p in graph.params] if graph else [True] * len(arguments)
+        self.between: Surroundings | None = None
 
     def sample(self, least: float) -> float:
-        """See `Runner.sample`: the median of calls, each after others' work; `CALLS` at most."""
-        tvm_ffi.register_global_func(BEFORE, self._disturb, override=True)
+        """See `Runner.sample`: the median of calls, `CALLS` at most, with other work before each."""
+        if self.between is None:
+            read = [(t, a) for t, a, r in zip(self.tensors, self.arguments, self.read, strict=True) if r]
+            self.between = Surroundings(self.hardware, [t for t, _ in read], [a for _, a in read])
+        tvm_ffi.register_global_func(BEFORE, self.between, override=True)
         start = time.perf_counter()
         self.module["main"](*self.tensors)
         once = max(time.perf_counter() - start, 1e-9)
         count = max(LEAST_CALLS, min(CALLS, math.ceil(least / once)))
         evaluate = self.module.time_evaluator("main", self.device, number=1, repeat=count, f_preproc=BEFORE)
         return float(statistics.median(evaluate(*self.tensors).results))
-
-    def _disturb(self, *_tensors: tvm.runtime.Tensor) -> None:
-        """What other kernels do between two calls."""
-        self._others.sum()
-        for at in self._fresh:
-            self.tensors[at].copyfrom(self.arguments[at])
 
 
 def _built(record: KernelRecord, target: tvm.target.Target, place: Place) -> tvm.runtime.Module:
