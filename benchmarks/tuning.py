@@ -9,9 +9,8 @@
 The table of kernels is that of ``uir tune``.  End to end, every peer runs in a process of its own, and they
 take turns on the same input (`turns.py` says why); a peer whose result differs from torch's is named.
 uir-cpu without the database takes part twice: what differs between the two is no gain of tuning; what tuning
-brings is measured in one process (`before_after.py`).  For a
-target whose host model counts time, the modelled total of the whole model is shown before and after, library
-included.
+brings is measured in one process (`before_after.py`).  For a target whose host model counts time, the modelled
+total of the whole model is shown before and after, library included.
 """
 
 from __future__ import annotations
@@ -79,10 +78,8 @@ def compared(name: str, database: pathlib.Path, seconds: float) -> dict[str, Any
     for peer in row["wrong"]:
         CONSOLE.print(f"{name}: {peer} differs from torch by {row['errors'][peer]:.1e} (> {AGREEMENT})")
     row["one process"] = times = before_after(name, database, seconds, threads)
-    (gain, alike), shown = (
-        ratios(times),
-        {kind: " and ".join(f"{1e3 * t:.3f}" for t in row) for kind, row in times.items()},
-    )
+    gain, alike = ratios(times)
+    shown = {kind: " and ".join(f"{1e3 * t:.3f}" for t in medians) for kind, medians in times.items()}
     CONSOLE.print(
         f"{name}, in one process: {shown[BEFORE]} ms before, {shown[AFTER]} ms after: {gain:.3f}x by tuning "
         f"(alike ones differ by up to {alike:.3f}x)",

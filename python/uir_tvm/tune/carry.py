@@ -159,7 +159,7 @@ def take_up(known: Knowledge, batch: Batch) -> int:
             new += 1
     for (_, best), (default, faster) in batch.confirmed.items():
         lane = known.lanes.get(rows[best]["origin"])
-        if lane is not None and best in candidates and candidates[best].digest not in lane.compared:
+        if lane is not None and best in candidates and candidates[best].digest not in lane.ratios:
             known.compared(lane, candidates[best], default.seconds, faster.seconds)
     return new
 

@@ -8,7 +8,6 @@ in a comparison is in the database at once.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
@@ -245,5 +244,5 @@ def _comparable(lane: Lane, made: Confirmation) -> list[float]:
     Two comparisons may be hours apart, on a machine that was busy once: what a schedule took is put on the
     scale of the default's first measurement.
     """
-    first = lane.state.default
-    return [made.ratio * (first if math.isfinite(first) else made.seconds[0])]
+    measured = lane.default is not None and lane.default.ok
+    return [made.ratio * (lane.default.median if measured else made.seconds[0])]

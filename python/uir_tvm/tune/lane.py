@@ -77,12 +77,12 @@ class Lane:
     default_wall : float
         Seconds that measuring it took.
     tried : dict of str to (candidate, seconds)
-        Candidates that were measured and right, by digest; seconds are on the scale of the trials, and those
-        of the comparison with the default where there was one.
+        Candidates that were measured and right, by digest, and what they took by themselves.
+    ratios : dict of str to float
+        Of those that were compared with the default, in turns: their time over its time. They are not
+        compared again.
     kept : Confirmation or None
         What the database has.
-    compared : set of str
-        Digests that were compared with the default, and are not again.
     failures : int
         Comparisons in a row that did not show a gain.
     next : list
@@ -102,8 +102,8 @@ class Lane:
     default: Result | None = None
     default_wall: float = 0.0
     tried: dict[str, tuple[Any, float]] = attrs.Factory(dict)
+    ratios: dict[str, float] = attrs.Factory(dict)
     kept: Confirmation | None = None
-    compared: set[str] = attrs.Factory(set)
     failures: int = 0
     next: list[Any] = attrs.Factory(list)
     propose_wall: float = 0.0
@@ -119,8 +119,14 @@ class Lane:
     @property
     def best(self) -> tuple[Any, float] | None:
         """The fastest candidate and its seconds; None where none was measured."""
-        found = [entry for entry in self.tried.values() if math.isfinite(entry[1])]
-        return min(found, key=lambda entry: entry[1]) if found else None
+        times = {digest: self.seconds_of(digest) for digest in self.tried}
+        digest = min(times, key=times.__getitem__, default=None)
+        return None if digest is None or math.isinf(times[digest]) else (self.tried[digest][0], times[digest])
+
+    def seconds_of(self, digest: str) -> float:
+        """Of a candidate that was measured: as it compares with the default, where that is known."""
+        ratio = self.ratios.get(digest)
+        return self.tried[digest][1] if ratio is None else ratio * self.state.default
 
     @property
     def known(self) -> float:
@@ -137,7 +143,7 @@ class Lane:
             what seemed faster by so much was not.
         """
         best = self.best
-        if best is None or self.failures >= ATTEMPTS or best[0].digest in self.compared:
+        if best is None or self.failures >= ATTEMPTS or best[0].digest in self.ratios:
             return None
         margin = noise * (1 + self.failures)
         return best[0] if best[1] < self.known * (1 - margin) else None
@@ -154,11 +160,10 @@ class Lane:
 
     def take_up_confirmation(self, confirmation: Confirmation) -> None:
         """What came of a comparison with the default."""
-        self.compared.add(confirmation.digest)
-        entry = self.tried.get(confirmation.digest)
-        if entry is not None:
-            # on the scale of the trials, so that the next one to compare is chosen by what compares
-            self.tried[confirmation.digest] = entry[0], confirmation.ratio * self.state.default
+        self.ratios[confirmation.digest] = confirmation.ratio
+        if confirmation.default:
+            # the machine was busy when it took longer: beside that every candidate would seem fast
+            self.state.default = min(self.state.default, confirmation.seconds[0])
         if confirmation.kept:
             self.kept, self.failures = confirmation, 0
         else:

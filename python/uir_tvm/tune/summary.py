@@ -249,7 +249,7 @@ def _row(known: Knowledge, lane: Lane, total: float) -> Row:
     # on the scale of the comparison that the other times are of
     pending = None
     if waiting is not None and default:
-        pending = lane.tried[waiting.digest][1] * default / state.default
+        pending = lane.seconds_of(waiting.digest) * default / state.default
     near = state.bound / best if best and state.bound > 0 else None
     return Row(
         kernel=lane.task.name,
