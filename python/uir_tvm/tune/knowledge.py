@@ -244,5 +244,5 @@ def _comparable(lane: Lane, made: Confirmation) -> list[float]:
     Two comparisons may be hours apart, on a machine that was busy once: what a schedule took is put on the
     scale of the default's first measurement.
     """
-    measured = lane.default is not None and lane.default.ok
-    return [made.ratio * (lane.default.median if measured else made.seconds[0])]
+    first = lane.default.median if lane.default is not None and lane.default.ok else made.seconds[0]
+    return [made.ratio * first]
