@@ -9,8 +9,8 @@
 The table of kernels is that of ``uir tune``.  End to end, every peer runs in a process of its own, and they
 take turns on the same input (`turns.py` says why); a peer whose result differs from torch's is named.
 uir-cpu without the database takes part twice: what differs between the two is no gain of tuning; what tuning
-brings is measured in one process (`before_after.py`).  For a target whose host model counts time, the modelled
-total of the whole model is shown before and after, library included.
+brings is measured in one process (`before_after.py`).  For a target whose host model counts time, the
+modelled total of the whole model is shown before and after, library included.
 """
 
 from __future__ import annotations
