@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tvm
 from uir_tvm import hardware
-from uir_tvm.tune.surroundings import CACHE, WORD, Surroundings
+from uir_tvm.tune.surroundings import WORD, Surroundings, cache_of
 
 HW = hardware.get("host")
 
@@ -30,7 +30,7 @@ def test_tensors_are_written_again(dtype: str, shape: tuple[int, ...]) -> None:
 
 def test_what_would_fill_the_cache_is_left() -> None:
     """A table of which a kernel reads some rows lies in memory, in a model too."""
-    large = np.ones((int(HW.figures.get("l3_bytes", 0)) or CACHE) // 4, np.float32)
+    large = np.ones(cache_of(HW) // 4, np.float32)
     tensor = tvm.runtime.tensor(np.zeros_like(large))
     Surroundings(HW, [tensor], [large])()
     assert not tensor.numpy().any()

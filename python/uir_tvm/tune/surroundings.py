@@ -14,8 +14,9 @@ from tvm.s_tir import Schedule
 
 from ..igraph.nodes import HardwareModel
 
-#: Bytes of the last cache where a hardware model says none.
-CACHE = 1 << 25
+#: Bytes of the last cache where a hardware model says none, and the most that count: what a large one holds
+#: more is other programs'.
+CACHE, MOST = 1 << 25, 1 << 26
 #: What is copied at once; the rest of a tensor stays as it is.
 WORD = np.dtype(np.int64)
 
@@ -37,7 +38,7 @@ class Surroundings:
     def __init__(
         self, hw: HardwareModel, tensors: Sequence[tvm.runtime.Tensor], arrays: Sequence[np.ndarray]
     ) -> None:
-        cache = int(hw.figures.get("l3_bytes", 0)) or CACHE
+        cache = cache_of(hw)
         self._copy = _copier(max(int(hw.num_groups) * int(hw.num_units), 1), str(hw.figures["mcpu"]))
         # pages of their own: those of zeros are all the same one
         first, second = (tvm.runtime.tensor(np.ones(cache // WORD.itemsize, WORD)) for _ in range(2))
@@ -51,6 +52,11 @@ class Surroundings:
         """Do it."""
         for source, target in self._pairs:
             self._copy(source, target)
+
+
+def cache_of(hw: HardwareModel) -> int:
+    """Bytes of the last cache that are to be filled."""
+    return min(int(hw.figures.get("l3_bytes", 0)) or CACHE, MOST)
 
 
 def _words(tensor: tvm.runtime.Tensor, count: int) -> tvm.runtime.Tensor:
