@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Many machines: a real tracker, and server processes on loopback that come, sleep, hang and are killed.
 
+Each test takes the servers that those before it left: the runner may give some of them to another process.
+
 What is measured is how work is dealt out, so that measuring is sleeping (`sleeping.Sleeping`).
 """
 
@@ -132,17 +134,17 @@ def test_three_servers_and_one_that_is_killed(site: Site, caplog: pytest.LogCapt
 
 
 def test_a_server_that_hangs_is_dropped(site: Site, caplog: pytest.LogCaptureFixture) -> None:
-    """Nothing comes of it, not even an end of the connection; the other server does its work."""
+    """Nothing comes of it, not even an end of the connection; the other servers do its work."""
     measurer = site.measurer(MANY, grace=1.0)
-    await_servers(measurer, 2)
-    hangs, works = site.processes(MANY)
+    hangs, *works = site.processes(MANY)
+    await_servers(measurer, 1 + len(works))
     (session,) = hangs.children()
     session.suspend()
     try:
         with caplog.at_level(logging.WARNING, "uir_tvm.tune.rpc"):
             results = measurer.measure(jobs(6, 0.05, limit=0.5))
         assert medians(results) == pytest.approx(want(6))
-        assert {int(result.said) for result in results} == {works.pid}
+        assert {int(result.said) for result in results} <= {process.pid for process in works}
         assert "does not answer" in caplog.text
     finally:
         session.resume()
@@ -153,12 +155,13 @@ def test_a_job_that_ends_servers_is_given_up(site: Site) -> None:
     """It is lost after some tries; the others are measured all the same."""
     measurer = site.measurer(MANY, tries=1)
     await_servers(measurer, 2)
+    before = len(site.processes(MANY))
     given = jobs(4, 0.01)
     given[1] = attrs.evolve(given[1], kernel=sleeping.CRASHES)
     first, crashed, *rest = measurer.measure(given)
     assert medians([first, *rest]) == pytest.approx([want(4)[number] for number in (0, 2, 3)])
     assert crashed.outcome == LOST and "1 servers were lost" in crashed.said
-    assert site.left(MANY, 1), "a server whose session crashed leaves"
+    assert site.left(MANY, before - 1), "a server whose session crashed leaves"
     measurer.close()
 
 
