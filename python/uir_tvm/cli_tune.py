@@ -114,7 +114,7 @@ def tune_command(
 
     Kernels get trials where the model's time falls most.  A candidate that computes something else is never
     kept, and a report of it is in DATABASE/rejected.  A schedule enters the database when a second
-    measurement, in turns with the compiler's own schedule, shows it faster: no kernel becomes slower.
+    measurement, in turns with the compiler's own schedule, shows it faster too; else that one stays.
 
     Ctrl-C ends with a summary (exit code 130), a second one at once; whatever ends it, even a power failure,
     costs only what was being measured, and the same command goes on.

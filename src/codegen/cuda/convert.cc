@@ -17,6 +17,7 @@
 #include <set>
 
 #include "banks.h"
+#include "choose.h"
 #include "loops.h"
 
 namespace uir {
@@ -24,8 +25,6 @@ namespace codegen {
 namespace cuda {
 
 namespace {
-
-constexpr int kWidestBytes = 16;
 
 std::string Text(int64_t value) { return std::to_string(value); }
 
