@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import platform
+
 import pytest
+import tvm
 from uir_tvm.hardware import host_cpu
 
 
@@ -83,3 +86,35 @@ def test_cpu_lists(text, expected):
 
 def test_this_machine_has_a_name_in_llvm():
     assert host_cpu.mcpu()
+
+
+ZEN4 = frozenset(
+    "abm avx avx2 avx512_bf16 avx512_bitalg avx512_vbmi2 avx512_vnni avx512_vpopcntdq avx512bw avx512cd "
+    "avx512dq avx512f avx512ifma avx512vbmi avx512vl bmi1 bmi2 f16c fma gfni movbe pni popcnt sse4_1 sse4_2 "
+    "sse4a ssse3 vaes vpclmulqdq".split()
+)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86-64's flags")
+def test_features_that_a_virtual_machine_hides_are_lacking():
+    """A Zen 4 under a hypervisor without AVX-512: code for znver4 would be an illegal instruction."""
+    hidden = frozenset(flag for flag in ZEN4 if not flag.startswith("avx512"))
+    assert host_cpu.lacking("znver4", ZEN4) == []
+    assert "avx512vnni" in host_cpu.lacking("znver4", hidden)
+    assert host_cpu.lacking("x86-64-v4", hidden) != []
+    assert host_cpu.lacking("x86-64-v3", hidden) == []
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="x86-64's flags")
+@pytest.mark.parametrize(
+    ("gone", "expected"), [((), "znver4"), (("avx512f",), "x86-64-v3"), (("avx512f", "avx2"), "x86-64-v2")]
+)
+def test_the_name_promises_nothing_that_is_missing(gone, expected, monkeypatch):
+    monkeypatch.setattr(tvm.target.codegen, "llvm_get_system_cpu", lambda: "znver4")
+    monkeypatch.setattr(host_cpu, "cpu_flags", lambda: ZEN4 - set(gone))
+    assert host_cpu.mcpu.__wrapped__() == expected
+
+
+def test_this_machine_has_what_its_name_promises():
+    if platform.machine() in ("x86_64", "AMD64"):
+        assert host_cpu.lacking(host_cpu.mcpu()) == []

@@ -47,6 +47,25 @@ VECTORS: tuple[tuple[str, Vectors], ...] = (
 
 # vector bytes -> LLVM processor, where LLVM cannot be asked (TVM's runtime library alone)
 FALLBACK_MCPU = {64: "x86-64-v4", 32: "x86-64-v3", 16: "x86-64"}
+# LLVM processors of x86-64 by what they have, most first: the last one every machine is
+X86_LEVELS = ("x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64")
+# LLVM's features whose instructions a compiler chooses by itself, other than the families of `_CHOSEN`:
+# feature -> flag in /proc/cpuinfo
+X86_FLAGS = {
+    "bmi": "bmi1",
+    "bmi2": "bmi2",
+    "f16c": "f16c",
+    "fma": "fma",
+    "fma4": "fma4",
+    "gfni": "gfni",
+    "lzcnt": "abm",
+    "movbe": "movbe",
+    "popcnt": "popcnt",
+    "sse3": "pni",
+    "tbm": "tbm",
+    "xop": "xop",
+}
+_CHOSEN = re.compile(r"avx|ssse3|sse4|vaes|vpclmulqdq")
 
 
 def cpus() -> list[int]:
@@ -83,14 +102,35 @@ def cpu_flags() -> frozenset[str]:
 
 @cache
 def mcpu() -> str:
-    """LLVM's name of this CPU."""
+    """LLVM's name of this CPU; of one whose features a virtual machine hides in part, the level that is left.
+
+    LLVM knows a CPU by family and model, and takes its instructions for granted.
+    """
     from tvm.target import codegen
 
+    x86 = platform.machine() in ("x86_64", "AMD64")
     try:
-        return str(codegen.llvm_get_system_cpu())
+        named = str(codegen.llvm_get_system_cpu())
+        return next(name for name in (named, *X86_LEVELS) if not lacking(name)) if x86 else named
     except Exception:  # TVM without its compiler has no such function, and says so in several ways
-        machine = platform.machine()
-        return FALLBACK_MCPU[vectors().bytes] if machine in ("x86_64", "AMD64") else "generic"
+        return FALLBACK_MCPU[vectors().bytes] if x86 else "generic"
+
+
+def lacking(name: str, flags: frozenset[str] | None = None) -> list[str]:
+    """What code for an LLVM processor of x86-64 may use, and the CPU of these flags (default: this) lacks."""
+    import tvm
+
+    flags = cpu_flags() if flags is None else flags
+    if not flags:
+        return []
+    features = tvm.target.codegen.llvm_get_cpu_features(tvm.target.Target({"kind": "llvm", "mcpu": name}))
+    spelled = {flag.replace("_", "") for flag in flags}
+    return sorted(
+        str(feature)
+        for feature in features
+        if (feature in X86_FLAGS or _CHOSEN.match(feature))
+        and X86_FLAGS.get(feature, feature.replace(".", "")) not in spelled
+    )
 
 
 def parse_size(text: str) -> int:

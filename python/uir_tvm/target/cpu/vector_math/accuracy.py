@@ -12,6 +12,7 @@ import tvm
 from tvm import tirx
 from tvm.ir import Expr
 
+from ....hardware import host_cpu
 from .ops import bind_in_cells, binding
 
 Reference = Callable[..., np.ndarray]
@@ -30,7 +31,7 @@ class Worst(NamedTuple):
 
 def host_target() -> tvm.target.Target:
     """TVM's LLVM target for the processor of this machine."""
-    return tvm.target.Target({"kind": "llvm", "mcpu": tvm.target.codegen.llvm_get_system_cpu()})
+    return tvm.target.Target({"kind": "llvm", "mcpu": host_cpu.mcpu()})
 
 
 def build_loop(
