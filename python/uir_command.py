@@ -11,7 +11,14 @@ import sys
 
 
 def main() -> None:
-    """Run ``uir_tvm.cli``; exit code 1 and one line where the package cannot be imported."""
+    """Run ``uir_tvm.cli``; exit code 1 and a line where the package cannot be imported, 130 after Ctrl-C."""
+    try:
+        _run()
+    except KeyboardInterrupt:  # while modules are imported, before the command itself sees to it
+        sys.exit(130)
+
+
+def _run() -> None:
     try:
         from uir_tvm.cli import main as cli
     except ImportError as error:

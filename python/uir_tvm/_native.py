@@ -13,6 +13,10 @@ from .options import num_threads
 #: The only pair known to work: with tvm-ffi 0.1.15 TVM's save_json crashes, 0.1.13 does not load.
 REQUIRED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
 
+#: Errors of Python that keep their class on their way through TVM's C++, as those of `NATIVE` do: without,
+#: Ctrl-C within a pass comes out as a RuntimeError without a word.
+HANDED_ON = (KeyboardInterrupt, MemoryError, RecursionError)
+
 
 def check_versions() -> None:
     """Raise `EnvironmentMismatchError` unless the installed TVM and tvm-ffi are the required pair."""
@@ -81,5 +85,5 @@ def load() -> None:
         raise EnvironmentMismatchError(
             f"The native library does not load with this TVM; rebuild it with `pip install -e .` ({error})."
         ) from error
-    for error_class in NATIVE:
-        tvm_ffi.register_error(error_class)
+    for error_class in (*NATIVE, *HANDED_ON):
+        tvm_ffi.register_error(error_class.__name__, error_class)

@@ -19,6 +19,7 @@ from . import pipeline
 from .dump_files import write_dump
 from .errors import FrontendError, ModelFormatError, ShapeError
 from .igraph import IGraph
+from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.tensors import TensorSpec
@@ -32,6 +33,7 @@ Progress = Callable[[str, int, int, str], None]
 Shapes = Mapping[str, tuple[int, ...]] | None
 
 
+@one_at_a_time
 def compile(
     model: Any,
     target: str | tvm.target.Target = "uir-cpu",

@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+from .one_at_a_time import one_at_a_time
 
+
+@one_at_a_time
 def register() -> None:
     """Make the uir targets known to TVM and the primitives methods of its Schedule.
 

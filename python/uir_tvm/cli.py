@@ -45,7 +45,8 @@ def main() -> None:
     \b
     Exit codes: 0 done; 1 doctor found something broken; 2 wrong usage; 3 wrong TVM; 4 unknown target;
     5 a bad iGraph; 9 the model cannot be imported; 10 a wrong shape or dtype; 11 a bad file; 13 no such pass;
-    17 a model that is no project; 18 a bad database; 19 nothing to tune; 70 a fault of the compiler.
+    17 a model that is no project; 18 a bad database; 19 nothing to tune; 70 a fault of the compiler;
+    130 ended by Ctrl-C.
     """
 
 

@@ -22,6 +22,9 @@ WIDTH = 140
 #: Exit code of a fault that is ours or TVM's, not the user's (EX_SOFTWARE of sysexits.h).
 INTERNAL = 70
 
+#: Exit code after Ctrl-C, as shells count it: 128 and the signal's number.
+INTERRUPTED = 130
+
 
 def wide() -> Console:
     """Where a table goes that is wider than a file's usual 80 columns."""
@@ -36,6 +39,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.exceptions.Exit, click.Abort, BrokenPipeError):
             raise
+        except KeyboardInterrupt:
+            # by intent, so nothing is said; click would say "Aborted!" and exit with 1
+            ctx.exit(INTERRUPTED)
         except UirError as error:
             _traceback()
             _fail(ctx, error.to_json(), str(error), error.exit_code)

@@ -25,6 +25,7 @@ from tvm import tirx
 
 from .dump_files import file_stem
 from .errors import ArtifactError, DatabaseError, UirError
+from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
 from .stages import (
     ROOM,
@@ -92,6 +93,7 @@ def recording(
         _RAISED.reset(tokens[3])
 
 
+@one_at_a_time
 def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | None = None) -> KernelRecord:
     """Take one PrimFunc through the stages.
 
@@ -127,6 +129,7 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     return record
 
 
+@one_at_a_time
 def compile_scheduled(
     func: tirx.PrimFunc, target: tvm.target.Target, scheduled: tirx.PrimFunc, name: str | None = None
 ) -> KernelRecord:

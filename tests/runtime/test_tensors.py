@@ -10,7 +10,17 @@ import torch
 import tvm
 import uir_tvm
 from tvm import relax
-from uir_tvm.runtime.tensors import ALIGNMENT, Likeness, TensorSpec, from_tvm, is_torch, random_inputs, to_tvm
+from uir_tvm.errors import DeviceError
+from uir_tvm.runtime.tensors import (
+    ALIGNMENT,
+    Likeness,
+    TensorSpec,
+    check_devices,
+    from_tvm,
+    is_torch,
+    random_inputs,
+    to_tvm,
+)
 
 from tests import tiny
 
@@ -32,6 +42,43 @@ def test_round_trip(dtype: str, kind: str) -> None:
     back = from_tvm(to_tvm(value), Likeness.of([value]))
     assert is_torch(back) == (kind == "torch") and back.dtype == value.dtype
     np.testing.assert_array_equal(np.asarray(back), array)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_rank_zero_stays_rank_zero(dtype: str) -> None:
+    """NumPy's scalars and arrays of rank 0, as torch's tensors of rank 0."""
+    for value in (np.dtype(dtype).type(1), np.ones((), dtype), torch.from_numpy(np.ones((), dtype))):
+        tensor = to_tvm(value)
+        assert tuple(tensor.shape) == () and tensor.dtype == dtype and tensor.numpy() == 1
+
+
+def test_a_model_of_scalars() -> None:
+    exe = uir_tvm.compile(tiny.elementwise(lambda a, b: relax.op.add(a, b), *[((), "float32")] * 2))
+    for given in (random_inputs(exe.info.inputs), [np.float32(1.5), np.array(2.25, "float32")]):
+        result = exe(*given)
+        assert result.shape == () and result == given[0] + given[1]
+
+
+class _OnDevice:
+    """What a torch tensor on a GPU says of itself."""
+
+    __module__ = "torch"
+
+    def __init__(self, ordinal: int) -> None:
+        self.device = torch.device("cuda", ordinal)
+
+
+def test_a_neighbour_of_the_device_is_refused() -> None:
+    """Silently it would go by the host's memory to the device that the model runs on."""
+    specs = [TensorSpec("a", (2,), "float32"), TensorSpec("b", (2,), "float32")]
+    host = np.zeros(2, "float32")
+    with pytest.raises(DeviceError) as caught:
+        check_devices([host, _OnDevice(1)], specs, tvm.cuda(0))
+    error = caught.value
+    assert "Input 1 (b)" in error.what and "cuda:0" in error.need and error.limit == "given cuda:1"
+    check_devices([host, _OnDevice(0)], specs, tvm.cuda(0))
+    check_devices([torch.zeros(2), tvm.runtime.tensor(host)], specs, tvm.cuda(1))
+    check_devices([host, _OnDevice(1)], specs, tvm.cpu())
 
 
 def test_bfloat16_of_both() -> None:

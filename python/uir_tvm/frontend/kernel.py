@@ -13,11 +13,13 @@ from tvm_ffi.structural import WalkResult, structural_walk
 from ..errors import FrontendError, ShapeError
 from ..igraph import IGraph
 from ..igraph.dtypes import to_tvm
+from ..one_at_a_time import one_at_a_time
 
 #: Attribute of a PrimFunc that stands for an iGraph: the iGraph's text.
 IGRAPH = "uir.igraph"
 
 
+@one_at_a_time
 def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule:
     """A module whose ``main`` takes the buffers that a PrimFunc reads and returns those that it writes.
 
@@ -45,6 +47,7 @@ def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule
     return _module(func, [param in written for param in func.params], name)
 
 
+@one_at_a_time
 def from_igraph(graph: IGraph) -> tvm.IRModule:
     """A module whose ``main`` takes the flat ``in`` pointers of an iGraph and returns its ``out`` pointers.
 

@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import relax
 
 from ..errors import FrontendError
+from ..one_at_a_time import one_at_a_time
 from .relax_view import address_of, op_name
 from .rules import PASSES, Rewriter, Rule
 
@@ -37,6 +38,7 @@ def _count_uses(function: relax.Function) -> dict[int, int]:
     return counts
 
 
+@one_at_a_time
 def normalize(mod: tvm.IRModule) -> tvm.IRModule:
     """Bring an imported module into the form that the kernel graph reads.
 

@@ -19,6 +19,7 @@ from tvm.relax.frontend.onnx import from_onnx as import_onnx
 from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 
 from ..errors import FrontendError, ModelFormatError, ShapeError, UnsupportedOperatorError
+from ..one_at_a_time import one_at_a_time
 from .normalize import normalize, replace_main
 from .onnx_graph import fix_shapes, prepare
 from .relax_view import dtype_of, shape_of
@@ -59,6 +60,7 @@ REFUSED: dict[str, str] = {
 FOLDED = frozenset({"Constant"})
 
 
+@one_at_a_time
 def from_onnx(
     model: str | os.PathLike[str] | onnx.ModelProto, *, shapes: Mapping[str, Sequence[int]] | None = None
 ) -> tvm.IRModule:

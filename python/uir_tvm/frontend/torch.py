@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
 from ..errors import FrontendError, ShapeError, UnsupportedOperatorError
+from ..one_at_a_time import one_at_a_time
 from .normalize import normalize, replace_main
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposition_table
@@ -68,6 +69,7 @@ def export_torch(
         module.train(training)
 
 
+@one_at_a_time
 def from_torch(
     program: ExportedProgram | torch.nn.Module,
     args: Sequence[Any] | None = None,

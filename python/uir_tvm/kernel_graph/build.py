@@ -11,6 +11,7 @@ import tvm
 from ..errors import UnsupportedOperatorError
 from ..frontend.normalize import normalize
 from ..library.registry import LibraryTable, library_of
+from ..one_at_a_time import one_at_a_time
 from .attention import Decision, fuse_attention
 from .dedup import KernelTable
 from .from_relax import from_relax
@@ -32,6 +33,7 @@ from .traffic import kernel_reads
 REWRITES: tuple[Callable[[Program], None], ...] = (drop_neutral, recognise_functions, safe_softmax)
 
 
+@one_at_a_time
 def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: bool = True) -> KernelGraph:
     """Map a model to kernels.
 
@@ -62,6 +64,7 @@ def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: 
         return build_with(mod, library_of(keys), fuse=fuse)
 
 
+@one_at_a_time
 def build_with(mod: tvm.IRModule, table: LibraryTable, *, fuse: bool = True) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)

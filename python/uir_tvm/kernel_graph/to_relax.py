@@ -6,6 +6,7 @@ from __future__ import annotations
 import tvm
 from tvm import relax
 
+from ..one_at_a_time import one_at_a_time
 from .build import build
 from .cuda_graph import capture, check
 from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
@@ -14,6 +15,7 @@ from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
 WEIGHTS = "weights"
 
 
+@one_at_a_time
 def to_relax(graph: KernelGraph, weights: bool = False) -> tvm.IRModule:
     """A module whose ``main`` calls the graph's kernels and the library.
 
@@ -157,6 +159,7 @@ def relax_passes(target: str | tvm.target.Target) -> tvm.transform.Pass:
     check(target)
 
     @tvm.transform.module_pass(opt_level=0, name="uir.relax_passes")
+    @one_at_a_time
     def passes(mod: tvm.IRModule, context: tvm.transform.PassContext) -> tvm.IRModule:
         mod = legalize_rest(mod) if calls_kernels(mod) else to_relax(build(mod, target))
         return vm_passes(target)(mod)

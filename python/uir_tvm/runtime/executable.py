@@ -19,7 +19,7 @@ from ..errors import DeviceError
 from ..igraph.nodes import HardwareModel
 from ..target import registry
 from .modelled import Times, recording
-from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, to_tvm
+from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
 
 
 def _steps(steps: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -147,9 +147,11 @@ class Executable:
         ShapeError
             A wrong number of inputs, or one of a wrong shape or dtype.
         DeviceError
-            This machine has not the device that it was compiled for.
+            This machine has not the device that it was compiled for, or an input lies on another device of
+            its kind.
         """
         check_inputs(inputs, self.info.inputs)
+        check_devices(inputs, self.info.inputs, self.device)
         like = Likeness.of(inputs)
         with self._lock, like.stream():
             result = self._main(*[to_tvm(value, self.device) for value in inputs])

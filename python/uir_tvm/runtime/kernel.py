@@ -14,6 +14,7 @@ from .. import hardware
 from ..errors import ShapeError
 from ..igraph import IGraph
 from ..igraph.dtypes import dtype_of, numpy_of
+from ..one_at_a_time import one_at_a_time
 from ..target import registry
 from ..target.device_kernel import DeviceKernel
 from ..target.device_module import device_module
@@ -28,6 +29,7 @@ def signature_of(graph: IGraph, name: str = "kernel") -> tirx.PrimFunc:
     return empty.with_attr({"global_symbol": name, "tirx.noalias": True})
 
 
+@one_at_a_time
 def build_igraph(graph: IGraph, target: str | TargetSpec, device: str = AUTO) -> Any:
     """The executable of one iGraph; its function is ``kernel`` and takes flat tensors.
 

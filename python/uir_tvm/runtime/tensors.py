@@ -12,7 +12,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 
-from ..errors import ShapeError
+from ..errors import DeviceError, ShapeError
 
 #: Kernels use vector loads on parameters, so TVM asks for this alignment; other memory is copied.
 ALIGNMENT = 64
@@ -75,6 +75,40 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
             )
 
 
+def check_devices(values: Sequence[Any], specs: Sequence[TensorSpec], device: tvm.runtime.Device) -> None:
+    """Refuse an input on another device of the kind that the model runs on.
+
+    An input in the host's memory goes to the device, and one of another kind of device to the host, as the
+    caller sees from where the model runs; but nobody expects that a GPU's neighbour is reached by the host.
+
+    Raises
+    ------
+    DeviceError
+        It names the input, where it lies and where the model runs.
+    """
+    if device.type == "cpu":
+        return
+    for position, (value, spec) in enumerate(zip(values, specs, strict=True)):
+        lies = _lies_on(value)
+        if lies is not None and lies[0] == device.type and lies[1] != device.index:
+            raise DeviceError(
+                f"Input {position} ({spec.name}) lies on another device than the model runs on.",
+                need=f"{device.type}:{device.index}, or the host's memory",
+                limit=f"given {lies[0]}:{lies[1]}",
+                remedy="copy it there first, or let this process see that device alone "
+                "(CUDA_VISIBLE_DEVICES, ASCEND_RT_VISIBLE_DEVICES, MLU_VISIBLE_DEVICES)",
+            )
+
+
+def _lies_on(value: Any) -> tuple[str, int] | None:
+    """Kind and number of a tensor's device; None for NumPy arrays."""
+    if isinstance(value, tvm.runtime.Tensor):
+        return value.device.type, value.device.index
+    if is_torch(value):
+        return value.device.type, value.device.index or 0
+    return None
+
+
 def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.Tensor:
     """A TVM tensor of the same data on a device (default: the CPU).
 
@@ -92,7 +126,8 @@ def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.
         if device.type == "cpu" and _shared(value):
             return tvm.runtime.from_dlpack(value)
         return tvm.runtime.tensor(_torch_to_numpy(value), device)
-    array = np.ascontiguousarray(value)
+    # not ascontiguousarray, which makes rank 1 of rank 0
+    array = np.asarray(value, order="C")
     # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats are copied.
     aligned = array.ctypes.data % ALIGNMENT == 0
     if device.type == "cpu" and aligned and array.flags.writeable and array.dtype.kind in "iuf":
@@ -154,8 +189,9 @@ def random_inputs(specs: Sequence[TensorSpec]) -> list[np.ndarray]:
 
     rng = np.random.default_rng(0)
     return [
-        rng.standard_normal(spec.shape).astype(np.dtype(spec.dtype))
-        if "float" in spec.dtype
-        else rng.integers(0, 2, spec.shape).astype(np.dtype(spec.dtype))
+        # of rank 0 the generator gives Python's own numbers
+        np.asarray(
+            rng.standard_normal(spec.shape) if "float" in spec.dtype else rng.integers(0, 2, spec.shape)
+        ).astype(np.dtype(spec.dtype))
         for spec in specs
     ]

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ctrl-C while a model compiles or runs: KeyboardInterrupt; the command then exits with 130 and no word."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+import pytest
+import uir_tvm
+from click.testing import CliRunner
+from uir_tvm import api
+from uir_tvm.cli import main
+from uir_tvm.device import compilers
+from uir_tvm.options import CompileOptions
+
+from tests import tiny
+
+ROOT = pathlib.Path(__file__).parents[1]
+
+
+def ctrl_c(*_: Any) -> None:
+    """What the terminal sends; Python raises it at one of the next instructions."""
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_while_kernels_compile() -> None:
+    """Deep in TVM's passes, whose C++ hands errors on; the next compilation works."""
+    mod = tiny.module()
+
+    def progress(stage: str, done: int, *_: Any) -> None:
+        if stage == "kernels" and done:
+            ctrl_c()
+
+    with pytest.raises(KeyboardInterrupt):
+        uir_tvm.compile(mod, progress=progress)
+    x = tiny.example()
+    np.testing.assert_allclose(uir_tvm.compile(mod)(x), tiny.expected(x), atol=tiny.TOLERANCE)
+
+
+def test_while_a_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its kernels are compiled for the host model when they first run, by a call from C++."""
+    exe = uir_tvm.compile(tiny.module(), "uir-cuda", options=CompileOptions(device="model"))
+    with monkeypatch.context() as patched:
+        patched.setattr(compilers, "COMPILERS", {"simt": ctrl_c})
+        with pytest.raises(KeyboardInterrupt):
+            exe(tiny.example())
+    x = tiny.example()
+    np.testing.assert_allclose(exe(x), tiny.expected(x), atol=tiny.TOLERANCE)
+
+
+def test_other_errors_of_python_keep_their_class() -> None:
+    def progress(stage: str, done: int, *_: Any) -> None:
+        if stage == "kernels" and done:
+            raise MemoryError("no room")
+
+    with pytest.raises(MemoryError, match="no room"):
+        uir_tvm.compile(tiny.module(), progress=progress)
+
+
+@pytest.mark.parametrize("flags", [[], ["--json"]])
+def test_the_command_ends_quietly(
+    flags: list[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: Any, **__: Any) -> NoReturn:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(api, "compile", interrupted)
+    model = tiny.relax_dump(tmp_path)
+    done = CliRunner().invoke(main, ["compile", str(model), *flags])
+    assert done.exit_code == 130 and done.output.strip() == ""
+    assert list(tmp_path.iterdir()) == [model]
+
+
+def test_the_command_ends_quietly_while_it_is_imported() -> None:
+    code = (
+        "import sys, types\n"
+        "class Interrupted(types.ModuleType):\n"
+        "    def __getattr__(self, name): raise KeyboardInterrupt\n"
+        "sys.modules['uir_tvm.cli'] = Interrupted('uir_tvm.cli')\n"
+        "sys.modules['uir_tvm'] = types.ModuleType('uir_tvm')\n"
+        "import uir_command; uir_command.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, cwd=ROOT / "python"
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
