@@ -132,9 +132,16 @@ def num_threads() -> int:
 
 
 def cache_dir() -> pathlib.Path:
-    """Where compiled sources are kept: ``UIR_CACHE_DIR``, else ``uir_tvm`` in the user's cache folder."""
-    home = _folder("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"
-    return _folder("UIR_CACHE_DIR") or home / "uir_tvm"
+    """Where compiled sources are kept: ``UIR_CACHE_DIR``, else ``uir_tvm`` in the user's cache folder.
+
+    Raises
+    ------
+    RuntimeError
+        None is named, and the user has no home.
+    """
+    if (named := _folder("UIR_CACHE_DIR")) is not None:
+        return named
+    return (_folder("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "uir_tvm"
 
 
 def device() -> str:

@@ -9,18 +9,19 @@ import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable
 
 import attrs
 
-from .. import options
+from ..cache import Cache, out_of_room, scratch
 from ..errors import EnvironmentMismatchError, ToolchainError
 
 __all__ = ["LIMIT", "TextModel", "compiler", "library"]
 
 #: How kernels are linked: the models' library is loaded already when they are.
 LINKED = "-luir_device"
+#: Ends of the names of a header and of its compiled form, as g++ looks for it.
+HEADER, COMPILED_HEADER = ".h", ".h.gch"
 #: Seconds that one compilation may take.
 LIMIT = 600
 
@@ -132,50 +133,42 @@ class TextModel:
         """
         gxx, include, model = compiler(), self.headers(), library()
         surroundings = _surroundings(gxx, str(include), self.flags)
-        folder = options.cache_dir() / self.name
-        target = folder / f"{hashlib.sha256(surroundings + source.encode()).hexdigest()[:32]}.so"
-        if target.is_file():
-            return target
-        folder.mkdir(parents=True, exist_ok=True)
-        prelude = self._prelude(folder, gxx, include, surroundings, limit)
-        text = target.with_suffix(self.suffix)
-        # Under names of their own first: two processes may compile the same text.
-        with tempfile.TemporaryDirectory(dir=folder) as scratch:
-            draft, built = pathlib.Path(scratch, target.name), pathlib.Path(scratch, "kernel.o")
-            pathlib.Path(scratch, text.name).write_text(self.rewrite(source) if self.rewrite else source)
-            os.replace(pathlib.Path(scratch, text.name), text)
+        cache, key = Cache(self.name), surroundings + source.encode()
+        if (found := cache.find(key, ".so")) is not None:
+            return found
+        prelude = self._prelude(cache, gxx, include, surroundings, limit)
+        text = cache.keep_text(key, self.rewrite(source) if self.rewrite else source, self.suffix)
+        with scratch("uir-model-") as folder:
+            built, linked = folder / "kernel.o", folder / "kernel.so"
             flags = (*self.flags, f"-I{include}", "-include", str(prelude))
             self._run([gxx, *flags, "-x", "c++", "-c", str(text), "-o", str(built)], text, limit)
             # Without the flags: a sanitizer's own library must stay out.
             self._run(
-                [gxx, "-shared", str(built), "-o", str(draft), f"-L{model.parent}", LINKED], text, limit
+                [gxx, "-shared", str(built), "-o", str(linked), f"-L{model.parent}", LINKED], text, limit
             )
-            os.replace(draft, target)
-        return target
+            return cache.keep(key, linked.read_bytes(), ".so")
 
     def _prelude(
-        self, folder: pathlib.Path, gxx: str, include: pathlib.Path, surroundings: bytes, limit: float
+        self, cache: Cache, gxx: str, include: pathlib.Path, surroundings: bytes, limit: float
     ) -> pathlib.Path:
-        header = folder / f"prelude-{surroundings.hex()[:16]}.h"
-        compiled = header.with_name(header.name + ".gch")
-        if not compiled.is_file():
-            with tempfile.TemporaryDirectory(dir=folder) as scratch:
-                plain, draft = pathlib.Path(scratch, header.name), pathlib.Path(scratch, compiled.name)
-                plain.write_text(f'#include "{self.prelude}"\n')
-                os.replace(plain, header)
-                command = [
-                    gxx,
-                    *self.flags,
-                    f"-I{include}",
-                    "-x",
-                    "c++-header",
-                    str(header),
-                    "-o",
-                    str(draft),
-                ]
-                self._run(command, header, limit)
-                os.replace(draft, compiled)
-        return header
+        """The header that stands before every text; its compiled form lies beside it, as g++ looks for it."""
+        key = b"prelude" + surroundings
+        compiled = cache.find(key, COMPILED_HEADER)
+        if compiled is None:
+            with scratch("uir-model-") as folder:
+                header, made = folder / "prelude.h", folder / "prelude.gch"
+                header.write_text(self._prelude_text())
+                line = [gxx, *self.flags, f"-I{include}", "-x", "c++-header", str(header), "-o", str(made)]
+                self._run(line, header, limit)
+                compiled = cache.keep(key, made.read_bytes(), COMPILED_HEADER)
+        # g++ reads it where it does not take the compiled form
+        plain = compiled.with_suffix("")
+        if not plain.is_file() or plain.read_text() != self._prelude_text():
+            cache.keep_text(key, self._prelude_text(), HEADER)
+        return plain
+
+    def _prelude_text(self) -> str:
+        return f'#include "{self.prelude}"\n'
 
     def _run(self, command: list[str], text: pathlib.Path, limit: float) -> None:
         """Run the compiler; its messages come in English, so that errors are found in them."""
@@ -191,6 +184,8 @@ class TextModel:
                 remedy="unroll less, or raise the limit",
             ) from error
         if done.returncode != 0:
+            if (full := out_of_room(done.stderr)) is not None:
+                raise full
             raise ToolchainError(
                 "The text does not compile for the host model.",
                 need=f"{self.language} of the constructs that the printer emits",

@@ -12,16 +12,14 @@ compiled against the toolkit's, once on a machine.  Exported projects have the s
 
 from __future__ import annotations
 
-import hashlib
 import importlib.resources
-import os
 import pathlib
 import subprocess
-import tempfile
 
 import tvm_ffi
 
 from .. import options
+from ..cache import Cache, out_of_room, scratch
 from ..errors import ToolchainError
 from .cpu import locate
 
@@ -64,13 +62,10 @@ def glue() -> str:
 
     toolkit = _toolkit()
     tool = compiler()
-    key = "\0".join([tool, str(toolkit), *texts().values()])
-    kept = options.cache_dir() / "cnnl" / f"{hashlib.sha256(key.encode()).hexdigest()}.so"
-    if kept.is_file():
+    cache, key = Cache("cnnl"), "\0".join([tool, str(toolkit), *texts().values()]).encode()
+    if (kept := cache.find(key, ".so")) is not None:
         return str(kept)
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix="uir-cnnl-", dir=kept.parent) as scratch:
-        folder = pathlib.Path(scratch)
+    with scratch("uir-cnnl-") as folder:
         for name, text in texts().items():
             (folder / name).write_text(text)
         line = command(tool, toolkit, folder, str(folder / "glue.so"))
@@ -79,14 +74,13 @@ def glue() -> str:
         except (OSError, subprocess.SubprocessError) as error:
             raise ToolchainError(f"{tool} does not run.", where=str(error), remedy="install g++") from error
         if done.returncode:
-            raise ToolchainError(
+            raise out_of_room(done.stderr) or ToolchainError(
                 "The calls of CNNL do not compile.",
                 need="headers and library of CNNL 1.10 or later",
                 remedy="install CNNL beside the toolkit, or compute products in kernels: libraries=()",
                 log=done.stderr,
             )
-        os.replace(folder / "glue.so", kept)
-    return str(kept)
+        return str(cache.keep(key, (folder / "glue.so").read_bytes(), ".so"))
 
 
 def _toolkit() -> pathlib.Path:

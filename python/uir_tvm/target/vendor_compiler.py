@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import pathlib
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from .. import options
+from ..cache import Cache, out_of_room, scratch
 from ..errors import ToolchainError
 
 #: Seconds that one compilation may take.
@@ -95,7 +93,7 @@ class VendorCompiler:
     def compile(
         self, text: str, name: str, key: Sequence[str], command: Callable[[pathlib.Path, str, str], list[str]]
     ) -> bytes:
-        """Compile a text; the result is kept by the hash of the compiler, the text and ``key``.
+        """Compile a text; the result is kept (`uir_tvm.cache`) by the compiler, the text and ``key``.
 
         Parameters
         ----------
@@ -114,16 +112,14 @@ class VendorCompiler:
             No compiler, or a source that does not compile.
         """
         tool = self.find()
-        what = "\0".join([str(tool), *key, name, text])
-        kept = options.cache_dir() / self.folder / f"{hashlib.sha256(what.encode()).hexdigest()}.so"
-        if kept.is_file():
-            return kept.read_bytes()
-        with tempfile.TemporaryDirectory(prefix="uir-kernel-") as scratch:
-            place = pathlib.Path(scratch)
+        cache, what = Cache(self.folder), "\0".join([str(tool), *key, name, text]).encode()
+        if (kept := cache.read(what, ".so")) is not None:
+            return kept
+        with scratch("uir-kernel-") as place:
             (place / name).write_text(text)
             self._run(command(tool.path, name, "kernel.so"), place, name)
             code = (place / "kernel.so").read_bytes()
-            _keep(place / "kernel.so", kept)
+        cache.remember(what, code, ".so")
         return code
 
     def _run(self, line: list[str], folder: pathlib.Path, name: str) -> None:
@@ -137,6 +133,8 @@ class VendorCompiler:
                 f"{line[0]} does not run.", where=str(error), remedy="install the toolkit again"
             ) from error
         if done.returncode:
+            if (full := out_of_room(done.stdout + done.stderr)) is not None:
+                raise full
             raise ToolchainError(
                 f"{pathlib.Path(line[0]).name} refuses {name}.",
                 need=self.public,
@@ -172,15 +170,3 @@ class VendorCompiler:
             except (OSError, subprocess.SubprocessError) as error:
                 refused.append(f"{path}: {error}")
         return None, tuple(refused)
-
-
-def _keep(made: pathlib.Path, kept: pathlib.Path) -> None:
-    """Into the cache, whole or not at all; a cache that cannot be written is none."""
-    try:
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, draft = tempfile.mkstemp(dir=kept.parent)
-        os.close(handle)
-        shutil.copyfile(made, draft)
-        os.replace(draft, kept)
-    except OSError:
-        return

@@ -3,22 +3,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
-import pathlib
 
 import attrs
 import tvm
 from tvm import tirx
 
-from .. import options
+from ..cache import Cache
 from ..errors import DatabaseError
 from ..options import CompileOptions
 from .database import ScheduleDatabase
 from .shelf import Entry
 
 log = logging.getLogger(__name__)
+
+#: What was compared on this machine, and the end of the names of its files, which are empty.
+COMPARED, MARK = Cache("compared"), ".mark"
 
 
 @attrs.frozen
@@ -32,23 +33,22 @@ class Measured:
     options : CompileOptions
         Those of the compilation; where this machine never used the schedule, with a comparison of what it
         computes.
-    mark : Path
-        A file that says that the schedule was compared here.
+    mark : bytes
+        The schedule, by which the cache says that it was compared here.
     """
 
     scheduled: tirx.PrimFunc
     options: CompileOptions
-    mark: pathlib.Path
+    mark: bytes
 
     def works(self) -> None:
         """Note that the schedule was compared, if it was."""
-        if self.options.equivalence == "none" or self.mark.exists():
-            return
-        try:
-            self.mark.parent.mkdir(parents=True, exist_ok=True)
-            self.mark.touch()
-        except OSError as error:
-            log.info("the comparison is not noted: %s", error)
+        if self.options.equivalence != "none" and not _compared(self.mark):
+            COMPARED.remember(self.mark, b"", MARK)
+
+
+def _compared(mark: bytes) -> bool:
+    return COMPARED.read(mark, MARK) is not None
 
 
 def measured(func: tirx.PrimFunc, target: tvm.target.Target, given: CompileOptions) -> Measured | None:
@@ -71,13 +71,12 @@ def measured(func: tirx.PrimFunc, target: tvm.target.Target, given: CompileOptio
         return None
     for name in func.attrs.keys() if func.attrs else ():
         made = made.with_attr(name, func.attrs[name])
-    mark = options.cache_dir() / "compared" / _digest(entry)
-    if given.equivalence == "none" and not mark.exists():
+    mark = _named(entry)
+    if given.equivalence == "none" and not _compared(mark):
         given = attrs.evolve(given, equivalence="sampled")
     return Measured(made, given, mark)
 
 
-def _digest(entry: Entry) -> str:
+def _named(entry: Entry) -> bytes:
     """By what a comparison is remembered: schedule, kernel and versions."""
-    text = json.dumps([entry.key.to_json(), entry.workload, entry.record], sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
+    return json.dumps([entry.key.to_json(), entry.workload, entry.record], sort_keys=True).encode()

@@ -8,11 +8,7 @@ another one, finds them there.
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
-import pathlib
-import tempfile
-import zipfile
+import io
 from collections import OrderedDict
 from collections.abc import Sequence
 
@@ -22,14 +18,13 @@ import tvm
 from tvm import tirx
 from tvm.ir import TensorLoad
 
-from .. import hardware, options
+from .. import hardware
+from ..cache import Cache
 from ..igraph.dtypes import DTYPES
 from ..schedule.blocks import collect
 from ..schedule.wide_values import widen_values
 from ..verify.function_side import propagating_nan, sums
 from .shelf import origin_of
-
-log = logging.getLogger(__name__)
 
 #: Floats are drawn from the first interval; where much of a result is no number then (logarithms, square
 #: roots), and more of it is one with the second, from that.
@@ -197,18 +192,23 @@ def _kept(
     digest = hashlib.sha256(origin_of(func).encode())
     for array in arguments:
         digest.update(f"{array.shape}".encode() + array.reshape(-1)[:TOLD_BY].tobytes())
-    path = options.cache_dir() / FOLDER / f"{digest.hexdigest()[:32]}.npz"
     widened = widen_values(func)
     forms = (func,) if widened.same_as(func) else (func, widened)
-    try:
-        with np.load(path) as held:
+    digest.update(repr((len(forms), list(written))).encode())
+    cache, key = Cache(FOLDER), digest.digest()
+    kept = cache.read(key, ".npz")
+    if kept is not None:
+        with np.load(io.BytesIO(kept)) as held:
             results = [
                 {at: held[f"{form}_{at}"] for at, stored in enumerate(written) if stored}
                 for form in range(len(forms))
             ]
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile):
+    else:
         results = [_run(form, arguments, written) for form in forms]
-        _keep(path, results)
+        arrays = {f"{form}_{at}": array for form, row in enumerate(results) for at, array in row.items()}
+        file = io.BytesIO()
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+        cache.remember(key, file.getvalue(), ".npz")
     return tuple(
         tuple(
             row[at].view(array.dtype).reshape(array.shape) if at in row else array
@@ -216,18 +216,6 @@ def _kept(
         )
         for row in results
     )
-
-
-def _keep(path: pathlib.Path, results: Sequence[dict[int, np.ndarray]]) -> None:
-    """Write results, all or nothing; a full disk only means that they are computed again."""
-    arrays = {f"{form}_{at}": array for form, row in enumerate(results) for at, array in row.items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, suffix=".part", delete=False) as file:
-            np.savez(file, **arrays)  # type: ignore[arg-type]
-        os.replace(file.name, path)
-    except OSError as error:
-        log.info("a reference is not kept: %s", error)
 
 
 def _run(

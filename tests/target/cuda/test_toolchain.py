@@ -149,8 +149,8 @@ def test_a_second_time_comes_from_the_cache(tool: Any, cache: pathlib.Path, monk
         with pytest.raises(ToolchainError):
             toolchain.compile(changed, arch, tool=tool, flags=flags)
     assert ran == ["sm_90a", "sm_80", "sm_80"]
-    for kept in (cache / "cubin").glob("*.json"):
-        kept.write_text("{")
+    for kept in (cache / "cubin").glob("*.cubin"):
+        kept.write_bytes(kept.read_bytes()[:-1])
     with pytest.raises(ToolchainError):
         toolchain.compile(source, "sm_80", tool=tool, flags=[flag])
 
@@ -178,6 +178,7 @@ def test_an_unknown_architecture(tool: Any, arch: str) -> None:
 def test_description_round_trip() -> None:
     cubin = Cubin("sm_80", b"\x7fELF", (KernelFigures("k", 13, stack=4),), ("w",), "nvcc 13.0.88")
     assert Cubin.from_json(cubin.to_json(), cubin.data) == cubin
+    assert Cubin.from_bytes(cubin.to_bytes()) == cubin
     assert cubin["k"].spills
     with pytest.raises(KeyError):
         cubin["other"]

@@ -112,6 +112,16 @@ class Cubin:
         report = tuple(KernelFigures(**figures) for figures in fields["report"])
         return cls(fields["arch"], data, report, tuple(fields["warnings"]), fields["tool"])
 
+    def to_bytes(self) -> bytes:
+        """Description and image in one; the description ends with a zero byte."""
+        return self.to_json().encode() + b"\0" + self.data
+
+    @classmethod
+    def from_bytes(cls, text: bytes) -> Cubin:
+        """The cubin that `to_bytes` wrote."""
+        described, _, data = text.partition(b"\0")
+        return cls.from_json(described.decode(), data)
+
 
 def read_figures(log: str) -> tuple[KernelFigures, ...]:
     """The figures in what ``ptxas -v`` prints, alone or among the messages of nvcc or NVRTC.

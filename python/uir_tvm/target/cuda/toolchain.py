@@ -9,17 +9,14 @@ cubin["softmax"].registers, cubin.spills, cubin.warnings
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
 import os
-import pathlib
 import re
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ... import options
+from ...cache import Cache, out_of_room, scratch
 from ...errors import ToolchainError
 from .cubin import Cubin, KernelFigures, read_figures, read_warnings
 from .find_toolchain import Tool, available, find, forget
@@ -90,15 +87,13 @@ def compile(
             f"{arch!r} is no architecture.", need="sm_ and a number, such as sm_80 or sm_90a", where="arch"
         )
     found = tool if isinstance(tool, Tool) else find(tool)
-    folder = options.cache_dir() / "cubin"
-    what = "\0".join([str(CACHE_VERSION), str(found), arch, *flags, name, source])
-    key = hashlib.sha256(what.encode()).hexdigest()
-    kept = _load(folder, key)
-    if kept is not None:
-        return kept
+    cache = Cache("cubin")
+    key = "\0".join([str(CACHE_VERSION), str(found), arch, *flags, name, source]).encode()
+    if (kept := cache.read(key, ".cubin")) is not None:
+        return Cubin.from_bytes(kept)
     data, log = _COMPILERS[found.kind](found, source, arch, flags, name)
     cubin = Cubin(arch, data, read_figures(log), read_warnings(log), str(found))
-    _save(folder, key, cubin)
+    cache.remember(key, cubin.to_bytes(), ".cubin")
     return cubin
 
 
@@ -109,6 +104,8 @@ def compile_all(source: str, archs: Sequence[str] = ARCHITECTURES, **how: object
 
 
 def _refused(found: Tool, arch: str, name: str, log: str) -> ToolchainError:
+    if (full := out_of_room(log)) is not None:
+        return full
     unknown = "nsupported gpu architecture" in log or "invalid value for --gpu-architecture" in log
     return ToolchainError(
         f"{found} knows no architecture {arch}." if unknown else f"{found} refuses {name} for {arch}.",
@@ -119,8 +116,7 @@ def _refused(found: Tool, arch: str, name: str, log: str) -> ToolchainError:
 
 
 def _nvcc(found: Tool, source: str, arch: str, flags: Sequence[str], name: str) -> tuple[bytes, str]:
-    with tempfile.TemporaryDirectory(prefix="uir-nvcc-") as folder:
-        place = pathlib.Path(folder)
+    with scratch("uir-nvcc-") as place:
         (place / name).write_text(source)
         command = [os.fspath(found.path), *_FLAGS["nvcc"], f"-arch={arch}", *flags]
         command += [f"-I{folder}" for folder in found.include] + ["-o", "kernel.cubin", name]
@@ -149,22 +145,3 @@ def _nvrtc(found: Tool, source: str, arch: str, flags: Sequence[str], name: str)
 
 
 _COMPILERS = {"nvcc": _nvcc, "nvrtc": _nvrtc}
-
-
-def _load(folder: pathlib.Path, key: str) -> Cubin | None:
-    try:
-        data = (folder / f"{key}.cubin").read_bytes()
-        return Cubin.from_json((folder / f"{key}.json").read_text(), data)
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _save(folder: pathlib.Path, key: str, cubin: Cubin) -> None:
-    """Keep it, whole or not at all; a cache that cannot be written is none."""
-    with contextlib.suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        for suffix, content in (("cubin", cubin.data), ("json", cubin.to_json().encode())):
-            handle, temporary = tempfile.mkstemp(dir=folder)
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-            os.replace(temporary, folder / f"{key}.{suffix}")
