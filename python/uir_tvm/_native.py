@@ -3,9 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib.metadata
 import os
 import pathlib
+import sys
+from collections.abc import Iterator
 
 from .errors import NATIVE, EnvironmentMismatchError
 from .options import num_threads
@@ -59,10 +63,17 @@ def runtime_only() -> bool:
 _loaded = False
 
 
-def load() -> None:
+def load(*, torch: bool = True) -> None:
     """Check the versions, then load TVM and the native library (once per process).
 
     ``import tvm`` may itself call this, through the autoload entry point.
+
+    Parameters
+    ----------
+    torch : bool
+        Whether TVM may import torch, which it does wherever torch is installed, and which takes longer than
+        all else.  Processes of our own that import no program of torch go without: TVM then knows neither
+        torch's dtypes nor its streams, and torch can still be imported afterwards.
     """
     global _loaded
     if _loaded:
@@ -73,8 +84,9 @@ def load() -> None:
     os.environ.setdefault("TVM_BIND_THREADS", "0")
     # It would also take every second CPU of an x86 machine for a hyperthread, wherever it runs.
     os.environ.setdefault("TVM_NUM_THREADS", str(num_threads()))
-    import tvm  # noqa: F401  (its libraries must be loaded first)
-    import tvm_ffi
+    with contextlib.nullcontext() if torch else _quickly():
+        import tvm  # noqa: F401  (its libraries must be loaded first)
+        import tvm_ffi
 
     if _loaded:
         return
@@ -87,3 +99,21 @@ def load() -> None:
         ) from error
     for error_class in (*NATIVE, *HANDED_ON):
         tvm_ffi.register_error(error_class.__name__, error_class)
+
+
+@contextlib.contextmanager
+def _quickly() -> Iterator[None]:
+    """Import without torch, unless it is there already, and without looking for garbage: there is none."""
+    hidden = "torch" not in sys.modules
+    collects = gc.isenabled()
+    if hidden:
+        sys.modules["torch"] = None  # type: ignore[assignment]
+    gc.disable()
+    try:
+        yield
+    finally:
+        if hidden:
+            del sys.modules["torch"]
+        if collects:
+            gc.freeze()
+            gc.enable()

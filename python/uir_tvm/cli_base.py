@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 from rich.logging import RichHandler
 
+from . import _native
 from .errors import UirError
 
 ERRORS = Console(stderr=True)
@@ -31,8 +32,25 @@ def wide() -> Console:
     return OUT if OUT.is_terminal else Console(width=WIDTH)
 
 
+#: Ends of names of files that are for torch to read.
+TORCH_FILES = (".pt2",)
+
+
+class Command(click.Command):
+    """A command that loads TVM when it is about to run: help and wrong usage need none of it.
+
+    TVM imports torch wherever torch is installed, for seconds, and only programs of torch need it.
+    """
+
+    def invoke(self, ctx: click.Context) -> Any:
+        _native.load(torch=any(str(value).endswith(TORCH_FILES) for value in ctx.params.values()))
+        return super().invoke(ctx)
+
+
 class Commands(click.Group):
     """Errors end as a message and an exit code; only -vv shows tracebacks."""
+
+    command_class = Command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

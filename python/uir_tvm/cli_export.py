@@ -7,10 +7,10 @@ import pathlib
 
 import click
 
-from .cli_base import OUT, emit, global_options
+from .cli_base import OUT, Command, emit, global_options
 
 
-@click.command("export")
+@click.command("export", cls=Command)
 @click.argument("file", type=click.Path(path_type=pathlib.Path))
 @click.option(
     "--project",

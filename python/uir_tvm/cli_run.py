@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, emit, global_options
+from .cli_base import OUT, Command, emit, global_options
 from .cli_print import print_times, table_of
 
 
-@click.command("run")
+@click.command("run", cls=Command)
 @click.argument("file", type=click.Path(path_type=pathlib.Path))
 @click.option(
     "--timeline",

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .cli_base import ERRORS, OUT, emit, global_options, shapes_of, state_of, wide
+from .address import Address
+from .cli_base import ERRORS, OUT, Command, emit, global_options, shapes_of, state_of, wide
 from .cli_print import table_of
 from .cli_tune_server import TrackerAddress
 from .options import DEVICES
 
 if TYPE_CHECKING:
     from .tune.batch import Batch
-    from .tune.tracker import Address
 
 
 #: Where proc(5) has the time of a process's start, behind its name in parentheses.
 STARTTIME = 19
 
 
-@click.command("tune")
+@click.command("tune", cls=Command)
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--target", default="uir-cpu", show_default=True, help="See `uir targets`.")
 @click.option(

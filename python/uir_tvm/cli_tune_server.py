@@ -5,15 +5,13 @@ from __future__ import annotations
 
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from .cli_base import OUT, emit, global_options
+from .address import Address
+from .cli_base import OUT, Command, emit, global_options
 from .cli_print import table_of
-
-if TYPE_CHECKING:
-    from .tune.tracker import Address
 
 
 class TrackerAddress(click.ParamType):
@@ -22,15 +20,13 @@ class TrackerAddress(click.ParamType):
     name = "HOST:PORT"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Address:
-        from .tune.tracker import Address
-
         try:
             return value if isinstance(value, Address) else Address.parse(value)
         except ValueError as error:
             self.fail(str(error), param, ctx)
 
 
-@click.command("tune-server")
+@click.command("tune-server", cls=Command)
 @click.option(
     "--tracker", type=TrackerAddress(), required=True, metavar="HOST:PORT", help="Where the tracker is."
 )

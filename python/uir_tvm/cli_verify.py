@@ -9,11 +9,11 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS, OUT, emit, global_options
+from .cli_base import ERRORS, OUT, Command, emit, global_options
 from .errors import ArtifactError, IGraphError, VerifyError
 
 
-@click.command("verify")
+@click.command("verify", cls=Command)
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=pathlib.Path))
 @global_options
 @click.pass_context

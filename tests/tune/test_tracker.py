@@ -7,8 +7,9 @@ import socket
 import threading
 
 import pytest
+from uir_tvm.address import Address
 from uir_tvm.errors import DeviceError
-from uir_tvm.tune.tracker import Address, Tracker
+from uir_tvm.tune.tracker import Tracker
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from .. import loaded  # noqa: F401
 from .normalize import normalize
 
 _LAZY = {

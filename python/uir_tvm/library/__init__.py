@@ -2,3 +2,5 @@
 """Library operators: matrix products and convolutions that a vendor's or a BLAS library computes."""
 
 from __future__ import annotations
+
+from .. import loaded  # noqa: F401

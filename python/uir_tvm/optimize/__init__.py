@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from .. import loaded  # noqa: F401
 from .optimize import Checker, Optimized, Step, optimize
 from .passes import PASSES, Pass, select
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import attrs
 
+from ..address import Address
 from ..errors import DeviceError, UirError
 from .key import TOOLCHAIN, Key, expected
-from .tracker import Address
 
 log = logging.getLogger(__name__)
 

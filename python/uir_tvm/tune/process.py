@@ -17,13 +17,10 @@ from typing import Any
 from ..errors import DeviceError
 from .job import CRASHED, TIMEOUT, Job, Result
 
-#: What a process runs: without torch, which TVM imports where it is there, and which takes longer than all
-#: that a worker needs; what the worker itself calls may import it.
+#: What a process runs: it needs no torch; what the worker itself calls may import it.
 _PROGRAM = """
-import sys
-sys.modules["torch"] = None
-import uir_tvm
-del sys.modules["torch"]
+from uir_tvm import _native
+_native.load(torch=False)
 from uir_tvm.tune.worker import main
 main()
 """

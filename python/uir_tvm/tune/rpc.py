@@ -20,13 +20,14 @@ from typing import Any
 
 import attrs
 
+from ..address import Address
 from ..errors import DeviceError
 from .job import LOST, Job, Result
 from .key import Key
 from .measure import OnResult
 from .peers import Peers
 from .server import HELLO, MEASURE
-from .tracker import Address, Offer, Tracker
+from .tracker import Offer, Tracker
 
 log = logging.getLogger(__name__)
 

@@ -26,12 +26,12 @@ from typing import Any
 import attrs
 import tvm_ffi
 
+from ..address import Address
 from ..errors import DeviceError, UirError
 from ..target import registry
 from .job import Job
 from .key import key_of
 from .measure import Measurer
-from .tracker import Address
 
 log = logging.getLogger(__name__)
 
