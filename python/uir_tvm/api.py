@@ -73,7 +73,8 @@ def compile(
     Raises
     ------
     FrontendError
-        The model cannot be imported (unknown operator, truncated file, dynamic dimension).
+        The model cannot be imported (unknown operator, truncated file, dynamic dimension), or its framework
+        is not installed.
     DatabaseError
         The database is damaged, or there is none.
     TargetError
@@ -201,12 +202,9 @@ def _import_file(path: pathlib.Path, shapes: Shapes) -> tvm.IRModule:
 def _torch_program(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
     from . import frontend
 
-    try:
-        import torch
-    except ImportError as error:
-        raise FrontendError(
-            f"{file} is a program of torch, which is not installed.", remedy="pip install 'uir_tvm[torch]'"
-        ) from error
+    from_torch = frontend.from_torch  # says so where torch is not installed
+    import torch
+
     # Its own complaint about the archive would come before ours.
     logging.getLogger("torch.export.pt2_archive").setLevel(logging.ERROR)
     try:
@@ -217,7 +215,7 @@ def _torch_program(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
             need=(str(error).strip() or type(error).__name__).splitlines()[0],
             remedy="save it with torch.export.save(program, path)",
         ) from error
-    return frontend.from_torch(program)
+    return from_torch(program)
 
 
 def _relax_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:

@@ -220,6 +220,10 @@ class UnsupportedOperatorError(FrontendError):
     """A model that uses an operator which no importer knows."""
 
 
+class MissingPackageError(FrontendError, ImportError):
+    """A model whose framework is not installed, or not as the importer needs it."""
+
+
 class ModelFormatError(FrontendError):
     """A model file that is missing, truncated or of another format."""
 

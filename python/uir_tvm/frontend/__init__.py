@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Front ends: a model of another framework -> one normalised Relax module.
 
-PyTorch and ONNX are imported when first used: neither is needed to compile Relax.
+PyTorch and ONNX are imported when first used: neither is needed to compile Relax, nor installed with the
+package by itself.
 """
 
 from __future__ import annotations
 
 import importlib
+from types import ModuleType
 from typing import Any
 
 from .. import loaded  # noqa: F401
+from ..errors import MissingPackageError
 from .normalize import normalize
 
 _LAZY = {
@@ -32,7 +35,35 @@ __all__ = [
 ]
 
 
+#: Module -> the framework that it imports, and what of the package's extras brings it.
+_FRAMEWORKS = {".torch": ("PyTorch", "torch"), ".onnx": ("ONNX", "onnx")}
+
+
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(importlib.import_module(_LAZY[name], __name__), name)
+        return getattr(_imported(_LAZY[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _imported(module: str) -> ModuleType:
+    """A module of this package.
+
+    Raises
+    ------
+    MissingPackageError
+        Its framework cannot be imported.
+    """
+    try:
+        return importlib.import_module(module, __name__)
+    except ImportError as error:
+        absent = (error.name or "").partition(".")[0]
+        if module not in _FRAMEWORKS or absent in ("uir_tvm", "tvm", "tvm_ffi"):
+            raise
+        framework, extra = _FRAMEWORKS[module]
+        installed = isinstance(error, ModuleNotFoundError) and absent == error.name
+        raise MissingPackageError(
+            f"{framework} models need the package {absent or extra}, which "
+            + ("is not installed." if installed else "does not fit."),
+            limit=str(error),
+            remedy=f"pip install 'uir_tvm[{extra}]'",
+        ) from error
