@@ -108,7 +108,10 @@ def compile(
         if options.dump_dir is not None:
             write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
             write_dump(options.dump_dir, label, ".relax.txt", mod.script())
-        graph = timed("kernel graph", lambda: kernel_graph.build(mod, spec.target, fuse=options.fuse))
+        graph = timed(
+            "kernel graph",
+            lambda: kernel_graph.build(mod, spec.target, fuse=options.fuse, fast_math=options.fast_math),
+        )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
     text = mod["main"].script()
     with kernel_graph.cuda_graph.asking(options.cuda_graph):

@@ -80,7 +80,8 @@ class CompileOptions:
         Passes over the iGraph (`uir_tvm.optimize.PASSES`) in the order in which they run; default: all that
         the target does not leave out.
     fast_math : bool
-        Whether passes may change the rounding of floats.
+        Whether passes may change the rounding of floats, and take x * 0 for 0 and x + 0 for x where x may be
+        NaN, infinite or -0.
     equivalence : str
         Whether every iGraph is compared with its function after extraction and after every pass
         (`uir_tvm.verify.equivalent`): ``none``, ``sampled`` (some tenths of a second a kernel) or ``full``

@@ -164,6 +164,33 @@ CASES: dict[str, tuple[Body, list[tuple[int, ...]], dict[str, int]]] = {
     "division by three": (chain(lambda x: op.divide(x, relax.const(3.0))), [(2, 3)], {"divide": 1}),
     "square": (chain(lambda x: op.power(x, relax.const(2.0))), [(2, 3)], {"multiply": 1}),
     "cube": (chain(lambda x: op.power(x, relax.const(3.0))), [(2, 3)], {"multiply": 2}),
+    "power of a half": (
+        chain(op.exp, lambda x: op.power(x, relax.const(0.5))),
+        [(3,)],
+        {"exp": 1, "power": 1},
+    ),
+    "zeros of two signs": (
+        chain(
+            lambda x: op.divide(x, op.add(relax.const(np.array([0.0, -0.0], np.float32)), relax.const(-0.0)))
+        ),
+        [(3, 2)],
+        {"divide": 1},
+    ),
+    "numbers that cancel": (
+        chain(lambda x: op.add(x, relax.const(12582912.0)), lambda x: op.add(x, relax.const(-12582912.0))),
+        [(2, 3)],
+        {"add": 2},
+    ),
+    "numbers that overflow together": (
+        chain(lambda x: op.add(x, relax.const(3e38)), lambda x: op.add(x, relax.const(3e38))),
+        [(2, 3)],
+        {"add": 2},
+    ),
+    "numbers that add up": (
+        chain(lambda x: op.add(x, relax.const(2.0)), lambda x: op.add(x, relax.const(3.0))),
+        [(2, 3)],
+        {"add": 1},
+    ),
     "inverse root": (
         chain(op.exp, op.sqrt, lambda x: op.divide(relax.const(1.0), x)),
         [(3,)],
@@ -247,6 +274,23 @@ CASES: dict[str, tuple[Body, list[tuple[int, ...]], dict[str, int]]] = {
         ),
         [(2, 3, 4)],
         {"matmul": 1, "add": 1, "reshape": 1, "permute_dims": 1},
+    ),
+    "scale that overflows in the weights": (
+        chain(
+            lambda x: op.multiply(x, relax.const(1e-30)),
+            lambda x: op.matmul(x, relax.const(np.full((4, 6), 1e30, np.float32))),
+            lambda x: op.multiply(x, relax.const(1e30)),
+        ),
+        [(3, 4)],
+        {"multiply": 2, "matmul": 1},
+    ),
+    "scale that vanishes in the weights": (
+        chain(
+            lambda x: op.matmul(x, relax.const(np.full((4, 6), 1e-30, np.float32))),
+            lambda x: op.multiply(x, relax.const(1e-30)),
+        ),
+        [(3, 4)],
+        {"multiply": 1, "matmul": 1},
     ),
     "scale of a shared product": (shared_scale, [(2, 4)], {"matmul": 1, "multiply": 1, "exp": 1, "add": 1}),
     "scale of a convolution": (

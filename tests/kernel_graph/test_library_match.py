@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import ASCEND, CUDA, NONE
+from uir_tvm.library.registry import ASCEND, CPU, CUDA, NONE
 
 from .programs import arguments, assert_close, check, constant, kinds, module, only, run, run_graph
 
@@ -117,6 +117,100 @@ def test_combined_weights_keep_their_values() -> None:
     graph = check({"x": ((3, 8), "float32")}, body)
     assert kinds(graph) == ["matmul", "rowwise", "rowwise"]
     assert graph.library_ops[0].attrs.n == 12
+
+
+def test_matrices_of_a_batch_are_not_combined() -> None:
+    """A constant of two dimensions read as three matrices: every batch keeps its own."""
+
+    def body(emit, x):
+        def product(seed):
+            return emit(op.matmul(x, emit(op.reshape(constant(12, 5, seed=seed), (3, 4, 5)))))
+
+        return emit(op.nn.softmax(product(1))), emit(op.nn.softmax(product(2)))
+
+    graph = check({"x": ((3, 2, 4), "float32")}, body)
+    assert [node.attrs.n for node in graph.library_ops] == [5, 5]
+
+
+def test_products_whose_results_were_reshaped_are_not_combined() -> None:
+    """A bias that was added to (3, 2, 5) and not to the product's own (2, 3, 5): the rows are others."""
+
+    def body(emit, x):
+        def product(seed):
+            y = emit(op.reshape(emit(op.matmul(x, constant(4, 5, seed=seed))), (3, 2, 5)))
+            return emit(op.nn.softmax(emit(op.add(y, constant(5, seed=seed + 5)))))
+
+        return product(1), product(2)
+
+    check({"x": ((2, 3, 4), "float32")}, body)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda emit, r: emit(op.permute_dims(r)),
+        lambda emit, r: emit(op.strided_slice(r, [0], [0], [1])),
+        lambda emit, r: emit(op.strided_slice(r, [1], [1], [2])),
+        lambda emit, r: emit(op.squeeze(emit(op.strided_slice(r, [0], [2], [3])), axis=[0])),
+    ],
+)
+def test_what_is_added_keeps_its_order(other) -> None:
+    """What is transposed, one row, one column or a vector inside a tensor is not what a library adds."""
+
+    def body(emit, x, r):
+        return emit(op.add(emit(op.matmul(x, constant(8, 6))), other(emit, r)))
+
+    check({"x": ((6, 8), "float32"), "r": ((6, 6), "float32")}, body)
+
+
+def test_an_activation_of_a_part_of_a_product_is_a_kernel() -> None:
+    """A second reader, a slice, a transposition, a cast: the activation does not read the product."""
+
+    def shared(emit, x):
+        y = emit(op.matmul(x, constant(8, 6)))
+        return emit(op.nn.relu(y)), y
+
+    def sliced(emit, x):
+        return emit(op.nn.relu(emit(op.strided_slice(emit(op.matmul(x, constant(8, 6))), [1], [0], [3]))))
+
+    def turned(emit, x):
+        return emit(op.nn.gelu(emit(op.permute_dims(emit(op.matmul(x, constant(8, 6)))))))
+
+    def cast(emit, x):
+        return emit(op.nn.relu(emit(op.astype(emit(op.matmul(x, constant(8, 6))), "int32"))))
+
+    for body in (shared, sliced, turned, cast):
+        graph = check({"x": ((6, 8), "float32")}, body)
+        (node,) = graph.library_ops
+        assert node.attrs.activation == "none", body.__name__
+
+
+@pytest.mark.parametrize("factor", [1e-40, 0.0, float("inf"), float("nan")])
+def test_factors_that_a_library_cannot_hold_stay_operators(factor: float) -> None:
+    """1 / 1e-40 is infinite in fp32; 0, infinity and NaN are no scale."""
+    for name in ("multiply", "divide"):
+
+        def body(emit, x, y, name=name):
+            scaled = emit(getattr(op, name)(x, relax.const(factor, "float32")))
+            return emit(op.matmul(scaled, y))
+
+        graph = build_with(module({"x": ((3, 8), "float32"), "y": ((8, 5), "float32")}, body), CPU)
+        (node,) = graph.library_ops
+        assert node.attrs.alpha == 1.0
+        assert [custom.ops for custom in graph.custom_ops] == [(name,)]
+
+
+def test_factors_fold_until_their_product_leaves_the_range() -> None:
+    """Two factors of 1e-30 are no factor of fp32 together: one stays."""
+
+    def body(emit, x, y):
+        small = relax.const(1e-30, "float32")
+        return emit(op.matmul(emit(op.multiply(x, small)), emit(op.multiply(y, small))))
+
+    graph = build_with(module({"x": ((3, 8), "float32"), "y": ((8, 5), "float32")}, body), CPU)
+    (node,) = graph.library_ops
+    assert node.attrs.alpha == pytest.approx(1e-30)
+    assert [custom.ops for custom in graph.custom_ops] == [("multiply",)]
 
 
 def cuda_graph_of(inputs, body):

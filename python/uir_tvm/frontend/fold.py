@@ -230,7 +230,7 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     try:
         with np.errstate(all="ignore"):  # infinities and NaN are values here
             result = meaning(args, call.attrs, shape)
-    except IndexError:  # a constant index outside its tensor has no value to fold to
+    except (IndexError, ValueError):  # an index outside its tensor, an integer to a negative power: no value
         return None
     assert result.shape == shape, (name, result.shape, shape)
     return relax.const(np.ascontiguousarray(result.astype(dtype)).reshape(shape), dtype)

@@ -97,10 +97,13 @@ def address_of(expr: tvm.ir.Expr) -> int:
 
 
 def uniform_of(expr: tvm.ir.Expr) -> np.generic | None:
-    """The one value of a constant all of whose elements are equal; None where they differ."""
+    """The one value of a constant of equal elements; None where they differ, be it in the sign of a zero."""
     shape = shape_of(expr) if is_constant(expr) else None
     if shape is None or not 0 < size_of(shape) <= ELEMENT_LIMIT or dtype_of(expr) not in NUMPY_DTYPES:
         return None
     array = array_of(expr)
     first = array.flat[0]
-    return first if bool((array == first).all()) else None
+    if not bool((array == first).all()):
+        return None
+    signed = first == 0 and array.dtype.kind not in "biu"
+    return None if signed and bool((np.signbit(array) != np.signbit(first)).any()) else first

@@ -57,9 +57,10 @@ def attention(
         attn_mask = torch.where(seen, score.new_zeros(()), score.new_full((), -math.inf))
     else:
         seen = attn_mask != -math.inf
-    attended = torch.matmul((score + attn_mask).softmax(-1), value)
+    weights = (score + attn_mask).softmax(-1)
     # Found by numbers that are finite: TVM's maximum of a row of -inf is the least finite number.
-    return torch.where(any_dims(seen, -1, keepdim=True), attended, attended.new_zeros(()))
+    weights = torch.where(any_dims(seen, -1, keepdim=True), weights, weights.new_zeros(()))
+    return torch.matmul(weights, value)
 
 
 def batch_norm(
@@ -95,6 +96,14 @@ def log1p(x: Tensor) -> Tensor:
     return torch.where((u == 1), x, torch.where(torch.isinf(u), torch.log(u), corrected))
 
 
+def power(x: Tensor, exponent: float) -> Tensor:
+    """x ** 0.5 and x ** -0.5 as the roots that PyTorch takes: of -inf NaN, where C's pow is inf or 0."""
+    roots = {0.5: torch.sqrt, -0.5: torch.rsqrt}
+    if exponent not in roots or not x.is_floating_point():
+        return NotImplemented
+    return roots[exponent](x)
+
+
 def cumsum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
     """cumsum with its result's dtype made explicit: integers and bool are summed in int64."""
     if dtype is None:
@@ -123,6 +132,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten._native_batch_norm_legit_no_training.default: batch_norm,
     aten.expm1.default: expm1,
     aten.log1p.default: log1p,
+    aten.pow.Tensor_Scalar: power,
     aten.cumsum.default: cumsum,
     aten.any.default: any_dims,
     aten.any.dim: any_dims,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any
 
 import attrs
@@ -13,7 +12,8 @@ from tvm import relax
 
 from ..library.registry import LibraryTable
 from .patterns import commuted, reading_counts
-from .program import Op, Program, Value, View, compose
+from .program import Op, Program, Value, View, compose, dtype_bytes, is_float
+from .scales import is_normal
 from .views import Layout
 
 ATTENTION = "uir.attention"
@@ -117,7 +117,7 @@ def fuse_attention(program: Program, table: LibraryTable) -> list[Decision]:
     Parameters
     ----------
     program : Program
-        Changed in place; after `patterns.safe_softmax`.
+        Changed in place; after `closed_rows.safe_softmax`.
     table : LibraryTable
         Its ``attention`` says what the target fuses.
 
@@ -156,9 +156,13 @@ def find(product: Op, counts: dict[Value, int], outputs: set[Value]) -> Attentio
     after: list[Op] = []  # casts of the weights
     op = _private_producer(weights, private)
     while op is not None and op.name == "astype":
+        if not _holds_weights(op.result.dtype, value.base.dtype):
+            return None
         after.append(op)
         op = _private_producer(op.operands[0], private)
     if op is None or op.name not in SOFTMAXES or not _along_last(op):
+        return None
+    if not _holds_weights(op.result.dtype, value.base.dtype):
         return None
     if len(op.shape) < 2 or weights.shape[-2:] != op.shape[-2:]:
         return None
@@ -180,6 +184,11 @@ def find(product: Op, counts: dict[Value, int], outputs: set[Value]) -> Attentio
         return None
     ops = (scores, *reversed(between), op, *reversed(after), product)
     return Attention(q, k, v, tuple(steps), op.name == "uir.safe_softmax", ops)
+
+
+def _holds_weights(dtype: str, values: str) -> bool:
+    """Whether weights of a dtype are no coarser than the values that they are multiplied with."""
+    return is_float(dtype) and dtype_bytes(dtype) >= dtype_bytes(values)
 
 
 def _with_batch(view: View, batch: Sequence[int], lead: Sequence[int]) -> View | None:
@@ -225,7 +234,7 @@ def _scores(argument: View, shape: tuple[int, ...], private: Any) -> tuple[Op, l
 def _step(op: Op, shape: tuple[int, ...], private: Any) -> tuple[Step, View] | None:
     """An elementwise operator on the scores, and the view of them that it reads."""
     flows = [i for i, view in enumerate(op.operands) if _from_product(view, private)]
-    if len(flows) != 1 or not op.result.dtype.startswith(("float", "bfloat")):
+    if len(flows) != 1 or not is_float(op.result.dtype) or dtype_bytes(op.result.dtype) < 2:
         return None
     others = [None if i in flows else view.reshape(shape) for i, view in enumerate(op.operands)]
     if any(view is None for i, view in enumerate(others) if i not in flows):
@@ -294,7 +303,7 @@ def _scaled_operands(program: Program, found: Attention, counts: dict[Value, int
             continue
         for tensor, factor in commuted(op):
             number = factor.scalar
-            if number is None or isinstance(number, bool) or not isfinite(number):
+            if number is None or isinstance(number, bool) or not is_normal(float(number)):
                 continue
             moved = compose(view, tensor)
             if moved is not view:

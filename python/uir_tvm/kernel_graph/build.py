@@ -13,28 +13,35 @@ from ..frontend.normalize import normalize
 from ..library.registry import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from .attention import Decision, fuse_attention
+from .closed_rows import safe_softmax
 from .dedup import KernelTable
 from .from_relax import from_relax
 from .fusion import Fusion
 from .groups import Group, singleton
+from .kept_zeros import keep_zeros
 from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
 from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, Tensor
-from .patterns import drop_neutral, recognise_functions, safe_softmax
+from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
 from .reasons import Part, not_fused
 from .storage import place
 from .traffic import kernel_reads
 
-# Rewrites of the program before any operator is placed, in order: neutral operators hide patterns, and the
-# patterns must be seen before the library takes their parts.
-REWRITES: tuple[Callable[[Program], None], ...] = (drop_neutral, recognise_functions, safe_softmax)
+# Rewrites of the program before any operator is placed: before the library takes parts of what they look for.
+REWRITES: tuple[Callable[[Program], None], ...] = (recognise_functions, safe_softmax)
 
 
 @one_at_a_time
-def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: bool = True) -> KernelGraph:
+def build(
+    mod: tvm.IRModule,
+    target: str | tvm.target.Target = "llvm",
+    *,
+    fuse: bool = True,
+    fast_math: bool = False,
+) -> KernelGraph:
     """Map a model to kernels.
 
     Parameters
@@ -46,6 +53,8 @@ def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: 
     fuse : bool
         Whether operators share kernels.  Without, every operator that the model is written in is a kernel of
         its own, but for the bias of a product, which libraries add; views are free.
+    fast_math : bool
+        Whether x * 0 is 0 of NaN and infinity too, and a zero's sign is of no account.
 
     Returns
     -------
@@ -61,19 +70,23 @@ def build(mod: tvm.IRModule, target: str | tvm.target.Target = "llvm", *, fuse: 
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
     keys = [str(key) for key in target.keys]
     with lowering_for(keys):
-        return build_with(mod, library_of(keys), fuse=fuse)
+        return build_with(mod, library_of(keys), fuse=fuse, fast_math=fast_math)
 
 
 @one_at_a_time
-def build_with(mod: tvm.IRModule, table: LibraryTable, *, fuse: bool = True) -> KernelGraph:
+def build_with(
+    mod: tvm.IRModule, table: LibraryTable, *, fuse: bool = True, fast_math: bool = False
+) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)
     program = from_relax(normalize(mod))
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
-    for rewrite in REWRITES if fuse else (drop_neutral,):
+    drop_neutral(program, fast_math)  # what is neutral hides patterns
+    for rewrite in REWRITES if fuse else ():
         rewrite(program)
     decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None))
     match_library(program, table, join=fuse)
+    keep_zeros(program, fast_math)
     place(program)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()

@@ -216,14 +216,15 @@ def combine(program: Program) -> None:
 
 
 def _combinable(op: Op) -> bool:
-    """A product with a constant matrix and at most a constant bias."""
-    bias = operand(op, "bias")
+    """A product with one constant matrix and at most a constant bias, in the shape in which it is meant."""
+    bias, weight = operand(op, "bias"), op.operands[1]
+    one_matrix = not any(stride for dim in weight.layout.dims[:-2] for _, stride in dim)
     return (
         op.attrs["alpha"] == 1.0
         and op.attrs["epilogue"] in ((), ("bias",))
-        and op.operands[1].base.constant is not None
-        and len(op.operands[1].base.shape) == 2
-        and len(op.attrs["shape"]) == len(op.result.shape)
+        and weight.base.constant is not None
+        and one_matrix
+        and op.attrs["shape"] == op.result.shape
         and (bias is None or bias.base.constant is not None)
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from tvm import relax
 
-from .program import Op, Program, Value, View
+from .program import Op, Program, Value, View, is_float
 
 
 def reading_counts(program: Program) -> dict[Value, int]:
@@ -35,15 +35,18 @@ def commuted(op: Op) -> Iterator[tuple[View, View]]:
     yield b, a
 
 
-#: Relative distance of a number from its nearest one of a type: half a unit in the last place; of wider types
-#: what writing the number out may have lost.
-ROUNDED = {"float16": 2.0**-11, "bfloat16": 2.0**-8}
+#: Relative distance of a number from its nearest one of a type: half a unit in the last place; in float32
+#: what writing the number out with seven digits may have lost.
+ROUNDED = {"float16": 2.0**-11, "bfloat16": 2.0**-8, "float32": 1e-6, "float64": 2.0**-53}
 
 
 def _is(view: View, number: float) -> bool:
-    """Whether a view is this number everywhere, as its type has it."""
-    found, near = view.scalar, ROUNDED.get(view.base.dtype, 1e-6)
-    return isinstance(found, int | float) and math.isclose(found, number, rel_tol=near, abs_tol=0.0)
+    """Whether a view is this number everywhere, as its type has it; exactly, for a short binary fraction."""
+    found = view.scalar
+    if not isinstance(found, int | float):
+        return False
+    near = 0.0 if (number * 2**8).is_integer() else ROUNDED.get(view.base.dtype, 0.0)
+    return math.isclose(found, number, rel_tol=near, abs_tol=0.0)
 
 
 def _same(a: View, b: View) -> bool:
@@ -164,14 +167,6 @@ def gelu(op: Op) -> View | None:
     return _half_times(op, "erf", _over_root_two)
 
 
-def _is_minus_infinity(view: View) -> bool:
-    return view.scalar == -math.inf
-
-
-def _is_zero(view: View) -> bool:
-    return view.scalar == 0
-
-
 # Functions of one argument: the operator that ends the pattern, its name as one operator.
 UNARY_PATTERNS: tuple[tuple[str, Callable[[Op], View | None], str], ...] = (
     ("multiply", silu, "nn.silu"),
@@ -181,20 +176,30 @@ UNARY_PATTERNS: tuple[tuple[str, Callable[[Op], View | None], str], ...] = (
 _CALLS = {"nn.silu": relax.op.nn.silu, "nn.gelu_tanh": relax.op.nn.gelu_tanh, "nn.gelu": relax.op.nn.gelu}
 
 
-def drop_neutral(program: Program) -> None:
-    """x + 0, x - 0, x * 1, x / 1 -> x (a negative zero may become a positive one, or stay one)."""
+#: Operator -> the number that, as its second operand, leaves every float as it is: the sign of a zero too.
+#: x + 0 is not among them, as -0 + 0 is +0.
+NEUTRAL = {"add": -0.0, "subtract": 0.0, "multiply": 1.0, "divide": 1.0}
+
+
+def _is_neutral(name: str, number: View, fast_math: bool) -> bool:
+    found, neutral = number.scalar, NEUTRAL[name]
+    if found is None or found != neutral:
+        return False
+    signed = neutral == 0 and is_float(number.base.dtype) and not fast_math
+    return not signed or math.copysign(1.0, found) == math.copysign(1.0, neutral)
+
+
+def drop_neutral(program: Program, fast_math: bool = False) -> None:
+    """x + (-0), x - 0, x * 1, x / 1 -> x; of integers, and with ``fast_math``, zeros of either sign."""
     for op in list(program.ops):
         if op.name not in NEUTRAL:
             continue
         pairs = commuted(op) if op.name in ("add", "multiply") else iter([(op.operands[0], op.operands[1])])
         for x, number in pairs:
-            if number.scalar == NEUTRAL[op.name] and x.base.dtype == op.result.dtype:
+            if _is_neutral(op.name, number, fast_math) and x.base.dtype == op.result.dtype:
                 program.replace_value(op.result, x)
                 break
     program.remove_dead()
-
-
-NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "divide": 1}
 
 
 def recognise_functions(program: Program) -> None:
@@ -209,81 +214,4 @@ def recognise_functions(program: Program) -> None:
             op.result.producer = new
             program.ops[index] = new
             break
-    program.remove_dead()
-
-
-def _maximum(view: View) -> View | None:
-    """What a view is the maximum of, along some axes."""
-    op = view.base.producer
-    return op.operands[0] if op is not None and op.name == "max" else None
-
-
-def _seen(condition: View) -> View | None:
-    """The flags of which the condition asks whether any is set: max(where(flags, 1, 0)) > 0."""
-    op = condition.base.producer
-    if op is None or op.name != "greater" or not _is_zero(op.operands[1]):
-        return None
-    flags = _maximum(op.operands[0])
-    select = producer(flags, "where") if flags is not None else None
-    if select is None or not _is(select.operands[1], 1.0) or not _is_zero(select.operands[2]):
-        return None
-    return select.operands[0]
-
-
-def _mask_by_maximum(condition: View) -> Value | None:
-    """The mask in max(mask) > -inf."""
-    op = condition.base.producer
-    if op is None or op.name not in ("greater", "not_equal") or not _is_minus_infinity(op.operands[1]):
-        return None
-    mask = _maximum(op.operands[0])
-    return mask.base if mask is not None else None
-
-
-def _closes(condition: View, mask: View) -> bool:
-    """Whether the condition is false exactly where a whole row of this mask is -inf."""
-    if _mask_by_maximum(condition) is mask.base:
-        return True
-    seen = _seen(condition)
-    if seen is None:
-        return False
-    select = mask.base.producer
-    if select is not None and select.name == "where":  # where(seen, 0, -inf)
-        same = select.operands[0].base is seen.base
-        return same and _is_zero(select.operands[1]) and _is_minus_infinity(select.operands[2])
-    compare = seen.base.producer  # mask != -inf
-    return (
-        compare is not None
-        and compare.name == "not_equal"
-        and compare.operands[0].base is mask.base
-        and _is_minus_infinity(compare.operands[1])
-    )
-
-
-def _masks(score: View) -> list[View]:
-    """Terms of a sum that may be its mask."""
-    op = producer(score, "add")
-    return [] if op is None else list(op.operands)
-
-
-def safe_softmax(program: Program) -> None:
-    """where(row is open, softmax(score + mask) @ v, 0) -> safe_softmax(score + mask) @ v.
-
-    A row whose scores are all -inf has no softmax: the programs that export attention replace what follows
-    from it by zeros.  A softmax that gives zeros for such a row makes the replacement needless (finite v).
-    """
-    counts = reading_counts(program)
-    for select in list(program.ops):
-        if select.name != "where" or not _is_zero(select.operands[2]):
-            continue
-        condition, attended, _ = select.operands
-        matmul = producer(attended, "matmul")
-        if matmul is None or counts[matmul.result] != 1:
-            continue
-        softmax = producer(matmul.operands[0], "nn.softmax")
-        if softmax is None or softmax.call is None or counts[softmax.result] != 1:
-            continue
-        along_rows = int(softmax.call.attrs.axis) in (-1, len(softmax.shape) - 1)
-        if along_rows and any(_closes(condition, mask) for mask in _masks(softmax.operands[0])):
-            softmax.name = "uir.safe_softmax"
-            program.replace_value(select.result, matmul.result.view())
     program.remove_dead()

@@ -31,6 +31,8 @@ class Value:
     storage : Layout
         Where its elements, in row-major order, lie in its buffer. Row-major itself unless a library
         operator writes it in the order that its reader wants; one flat dimension.
+    in_memory : bool
+        Whether kernels read it from memory, though it is one constant number: TVM must not see its value.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Value:
     storage: Layout = attrs.field(
         default=attrs.Factory(lambda self: Layout.contiguous([prod(self.shape)]), takes_self=True)
     )
+    in_memory: bool = False
 
     @property
     def size(self) -> int:
@@ -94,8 +97,8 @@ class View:
 
     @property
     def scalar(self) -> float | int | bool | None:
-        """The number that it reads everywhere, if it is a constant of one element."""
-        if self.base.constant is None or self.base.size != 1:
+        """The number that it reads everywhere, if it is a constant of one element that code may hold."""
+        if self.base.constant is None or self.base.size != 1 or self.base.in_memory:
             return None
         number = self.base.array.reshape(-1)[0].item()
         return number if isinstance(number, bool | int | float) else None
@@ -264,3 +267,8 @@ def compose(read: View, view: View) -> View:
 def dtype_bytes(dtype: str) -> int:
     """Bytes of one element in memory."""
     return (tvm.DataType(dtype).bits + 7) // 8
+
+
+def is_float(dtype: str) -> bool:
+    """Whether elements may be NaN, infinite or a zero with a sign."""
+    return dtype.startswith(("float", "bfloat"))

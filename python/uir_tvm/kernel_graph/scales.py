@@ -12,7 +12,8 @@ from .program import Op, Program, View, compose
 def fold_scales(program: Program) -> None:
     """(a * s) @ b, a @ (b * s), (a @ b) * s, (a @ b) / s -> the library's product with alpha = s or 1 / s.
 
-    For one number s.  This moves a rounding (of s * a or of 1 / s) and changes results by an ulp or so.
+    For one number s.  This moves a rounding (of s * a or of 1 / s) and changes results by an ulp or so.  A
+    factor that float32 holds only as a denormal, zero or infinity stays where it is.
     """
     counts = reading_counts(program)
     for op in list(program.ops):
@@ -25,16 +26,18 @@ def fold_scales(program: Program) -> None:
             found = _scale_of(scale)
             if found is None:
                 continue
-            composed = compose(view, found[0])
-            if composed is not view:
+            composed, alpha = compose(view, found[0]), op.attrs["alpha"] * found[1]
+            if composed is not view and is_normal(alpha):
                 op.operands[index] = composed
-                op.attrs["alpha"] *= found[1]
+                op.attrs["alpha"] = alpha
     for scale in list(program.ops):
         if scale.name not in ("multiply", "divide"):
             continue
         found = _scale_of(scale)
         matmul = producer(found[0], "library.matmul") if found is not None else None
         if found is None or matmul is None or counts[matmul.result] != 1:
+            continue
+        if not is_normal(matmul.attrs["alpha"] * found[1]):
             continue
         matmul.attrs["alpha"] *= found[1]
         program.replace_value(scale.result, matmul.result.view())
@@ -48,6 +51,12 @@ def _scale_of(op: Op) -> tuple[View, float] | None:
     pairs = commuted(op) if op.name == "multiply" else iter([(op.operands[0], op.operands[1])])
     for tensor, number in pairs:
         factor = number.scalar
-        if factor is not None and np.isfinite(factor) and factor != 0:
+        if factor is not None and is_normal(float(factor)):
             return tensor, float(factor) if op.name == "multiply" else 1.0 / float(factor)
     return None
+
+
+def is_normal(factor: float) -> bool:
+    """Whether float32, in which libraries take the factor, holds a number with all of its digits."""
+    limits = np.finfo(np.float32)
+    return bool(limits.tiny <= abs(factor) <= limits.max)

@@ -6,18 +6,33 @@ They need exact use counts (a weight is scaled only for its one user), so they r
 
 from __future__ import annotations
 
+import numpy as np
 import tvm
 from tvm import relax
 
-from ..relax_view import array_of, dtype_of, is_constant, op_name, permutation_of, shape_of, size_of
+from ..relax_view import (
+    NUMPY_DTYPES,
+    array_of,
+    dtype_of,
+    is_constant,
+    op_name,
+    permutation_of,
+    shape_of,
+    size_of,
+    uniform_of,
+)
 from .rewriter import Rewriter, recall
+
+#: Dtypes of constants that are scaled.
+FLOATS = frozenset({"float32", "float64"})
 
 
 def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """f(x, w) * scale -> f(x, w * scale), and (f(x, w) + b) * scale -> f(x, w * scale) + b * scale.
 
     f is conv2d or matmul with constant w, scale a constant, one number or one per output channel: an
-    inference batch normalisation, or the factor of attention's query. This reassociates a product.
+    inference batch normalisation, or the factor of attention's query. This reassociates a product, so not
+    where a constant would overflow or vanish that its factors alone do not.
     """
     for value, scale in (call.args, reversed(call.args)):
         if not is_constant(scale) or rewriter.uses(value) != 1:
@@ -30,7 +45,7 @@ def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
             value, shift = parts[0]
         inner = rewriter.made_by(value, *SCALED)
         scaled = None if inner is None else SCALED[op_name(inner)](inner, scale)
-        if scaled is None:
+        if scaled is None or (shift is not None and not _keeps_range(shift, scale)):
             continue
         product = rewriter.emit(scaled)
         if shift is None:
@@ -40,15 +55,48 @@ def fold_scale(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
 
 
 def fold_shift(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
-    """(x + a) + b -> x + (a + b) for constants a and b of one shape (the two constant embeddings of BERT)."""
+    """(x + a) + b -> x + (a + b) for constants a and b of one shape (the two constant embeddings of BERT).
+
+    Not for numbers that cancel, as in (x + 1.5 * 2**23) - 1.5 * 2**23, which rounds x, and not where a + b
+    overflows.
+    """
     for value, outer in (call.args, reversed(call.args)):
         inner = rewriter.made_by(value, "add")
         if inner is None or not is_constant(outer) or rewriter.uses(value) != 1:
             continue
         for rest, shift in (inner.args, reversed(inner.args)):
-            if is_constant(shift) and shape_of(shift) == shape_of(outer):
+            if is_constant(shift) and shape_of(shift) == shape_of(outer) and _adds_up(shift, outer):
                 return rewriter.emit(relax.op.add(rest, rewriter.emit(relax.op.add(shift, outer))))
     return None
+
+
+def _adds_up(a: tvm.ir.Expr, b: tvm.ir.Expr) -> bool:
+    """Whether a sum of constants is finite where they are, and no cancellation of two numbers."""
+    if dtype_of(a) not in NUMPY_DTYPES:
+        return False
+    if np.dtype(dtype_of(a)).kind in "biu":
+        return True
+    x, y = array_of(a), array_of(b)
+    with np.errstate(all="ignore"):
+        total = x + y
+    if bool((np.isfinite(x) & np.isfinite(y) & ~np.isfinite(total)).any()):
+        return False
+    one, other = uniform_of(a), uniform_of(b)
+    return one is None or other is None or bool(np.signbit(one) == np.signbit(other))
+
+
+def _keeps_range(constant: tvm.ir.Expr, scale: tvm.ir.Expr) -> bool:
+    """Whether a product of float constants, which broadcast, is finite and not zero where both are."""
+    if not is_constant(constant) or dtype_of(constant) not in FLOATS:
+        return False
+    return _in_range(array_of(constant), array_of(scale))
+
+
+def _in_range(x: np.ndarray, y: np.ndarray) -> bool:
+    with np.errstate(all="ignore"):
+        product = x * y
+    overflows = ~np.isfinite(product) & np.isfinite(x) & np.isfinite(y)
+    return not bool((overflows | ((product == 0) & (x != 0) & (y != 0))).any())
 
 
 def _scaled_conv2d(conv: tvm.ir.Call, scale: tvm.ir.Expr) -> tvm.ir.Call | None:
@@ -60,7 +108,10 @@ def _scaled_conv2d(conv: tvm.ir.Call, scale: tvm.ir.Expr) -> tvm.ir.Call | None:
     padded = (1,) * (4 - len(shape)) + shape
     if len(padded) != 4 or padded[0] != 1 or padded[2:] != (1, 1) or padded[1] not in (1, out[1]):
         return None
-    product = array_of(weight) * array_of(scale).reshape(-1, 1, 1, 1)
+    factors = array_of(scale).reshape(-1, 1, 1, 1)
+    if not _in_range(array_of(weight), factors):
+        return None
+    product = array_of(weight) * factors
     return recall(conv, [conv.args[0], relax.const(product, dtype_of(weight))])
 
 
@@ -72,7 +123,10 @@ def _scaled_matmul(matmul: tvm.ir.Call, scale: tvm.ir.Expr) -> tvm.ir.Call | Non
         return None
     if size_of(shape) not in (1, matrix[1]) or (size_of(shape) > 1 and shape[-1] != matrix[1]):
         return None
-    product = array_of(weight) * array_of(scale).reshape(-1)
+    factors = array_of(scale).reshape(-1)
+    if not _in_range(array_of(weight), factors):
+        return None
+    product = array_of(weight) * factors
     return recall(matmul, [matmul.args[0], relax.const(product, dtype_of(weight))])
 
 
@@ -81,7 +135,7 @@ SCALED = {"nn.conv2d": _scaled_conv2d, "matmul": _scaled_matmul}
 
 def _scalable(weight: tvm.ir.Expr, scale: tvm.ir.Expr) -> bool:
     dtype = dtype_of(weight)
-    return is_constant(weight) and dtype == dtype_of(scale) and dtype in ("float32", "float64")
+    return is_constant(weight) and dtype == dtype_of(scale) and dtype in FLOATS
 
 
 def scale_before_view(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:

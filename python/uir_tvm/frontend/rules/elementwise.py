@@ -93,7 +93,10 @@ def _exact_inverse(value: float) -> bool:
 
 
 def power(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
-    """x**k for k in 1, 2, 3, 0.5, -0.5, -1 -> products and roots, which are cheaper and no less exact."""
+    """x**k for k in 1, 2, 3, -1 -> products and a quotient: cheaper, and the same of NaN, infinity and zero.
+
+    Not roots for 0.5 and -0.5: of -inf they are NaN, of -0 they keep the sign.
+    """
     base, exponent = call.args[0], uniform_of(call.args[1])
     if exponent is None or not dtype_of(base).startswith("float") or shape_of(base) != shape_of(call):
         return None
@@ -102,8 +105,6 @@ def power(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         1.0: lambda: base,
         2.0: lambda: rewriter.emit(relax.op.multiply(base, base)),
         3.0: lambda: rewriter.emit(relax.op.multiply(rewriter.emit(relax.op.multiply(base, base)), base)),
-        0.5: lambda: rewriter.emit(relax.op.sqrt(base)),
-        -0.5: lambda: rewriter.emit(relax.op.rsqrt(base)),
         -1.0: lambda: rewriter.emit(relax.op.divide(relax.const(1, dtype), base)),
     }
     form = forms.get(float(exponent))
