@@ -75,6 +75,12 @@ const std::string& Binaries::FileOf(const std::string& arch) {
   return files_.emplace(arch, path).first->second;
 }
 
+void Binaries::Unload(const std::string& arch, void (*unload)(const char* path)) const {
+  std::lock_guard<std::mutex> guard(lock_);
+  auto found = files_.find(arch);
+  if (found != files_.end()) unload(found->second.c_str());
+}
+
 void Binaries::Complete() {
   std::lock_guard<std::mutex> guard(lock_);
   for (const std::string& arch : spec_.saved) Get(arch);

@@ -47,6 +47,9 @@ class Binaries {
    *  \throws DeviceError There is nothing to compile it with, or no place to write it to. */
   const std::string& FileOf(const std::string& arch);
 
+  /*! \brief Calls what unloads the shared object of an architecture, where `FileOf` made one; as it goes. */
+  void Unload(const std::string& arch, void (*unload)(const char* path)) const;
+
   /*! \brief Compile what the kernel's places need and what is missing. */
   void Complete();
 

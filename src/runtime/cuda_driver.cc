@@ -45,6 +45,7 @@ Loaded LoadOnce() {
   find(&d.ModuleGetFunction, "cuModuleGetFunction");
   find(&d.FuncGetAttribute, "cuFuncGetAttribute");
   find(&d.FuncSetAttribute, "cuFuncSetAttribute");
+  find(&d.OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
   find(&d.LaunchKernel, "cuLaunchKernel");
   find(&d.LaunchCooperativeKernel, "cuLaunchCooperativeKernel");
   find(&d.GetErrorName, "cuGetErrorName");

@@ -52,6 +52,8 @@ struct Driver {
   Result (*ModuleGetFunction)(Function* function, Module module, const char* name) = nullptr;
   Result (*FuncGetAttribute)(int* value, int attribute, Function function) = nullptr;
   Result (*FuncSetAttribute)(Function function, int attribute, int value) = nullptr;
+  Result (*OccupancyMaxActiveBlocksPerMultiprocessor)(int* blocks, Function function, int block_size,
+                                                      size_t shared_bytes) = nullptr;
   Result (*LaunchKernel)(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                          unsigned block_y, unsigned block_z, unsigned shared_bytes, Stream stream, void** params,
                          void** extra) = nullptr;

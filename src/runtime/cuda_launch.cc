@@ -35,11 +35,34 @@ Context PrimaryContext(Device device) {
   return context;
 }
 
-void MakeCurrent(Context context) {
-  const Driver& driver = Require();
+Context CurrentContext() {
   Context current = nullptr;
-  Check(driver.CtxGetCurrent(&current), "cuCtxGetCurrent");
-  if (current != context) Check(driver.CtxSetCurrent(context), "cuCtxSetCurrent");
+  Check(Require().CtxGetCurrent(&current), "cuCtxGetCurrent");
+  return current;
+}
+
+void MakeCurrent(Context context) {
+  if (CurrentContext() != context) Check(Require().CtxSetCurrent(context), "cuCtxSetCurrent");
+}
+
+/*! \brief Refuses a kernel whose blocks wait for each other and are not all on the GPU at once: it would not end. */
+void CheckResident(Function function, const LaunchSpec& launch, Device device) {
+  if (!Attribute(device, kDeviceCooperativeLaunch)) {
+    DeviceError({"A kernel waits for all blocks, which the GPU cannot launch at once.", launch.name,
+                 "cooperative launch", "", "compile it without the attribute cooperative"});
+  }
+  int blocks = 0;
+  Check(Require().OccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(launch.block),
+                                                            static_cast<size_t>(launch.shared_bytes)),
+        "cuOccupancyMaxActiveBlocksPerMultiprocessor", launch.name);
+  int64_t units = Attribute(device, kDeviceMultiprocessorCount);
+  if (launch.grid > blocks * units) {
+    DeviceError({"A kernel waits for all blocks, which do not fit on the GPU at once.", launch.name,
+                 std::to_string(launch.grid) + " blocks of " + std::to_string(launch.block) + " threads and " +
+                     std::to_string(launch.shared_bytes) + " bytes of shared memory",
+                 std::to_string(blocks) + " on each of " + std::to_string(units) + " multiprocessors",
+                 "compile it for the hardware model of this GPU"});
+  }
 }
 
 Function Prepared(Module module, const LaunchSpec& launch, Device device) {
@@ -56,10 +79,7 @@ Function Prepared(Module module, const LaunchSpec& launch, Device device) {
     Check(driver.FuncSetAttribute(function, kFunctionMaxDynamicSharedBytes, static_cast<int>(launch.shared_bytes)),
           "cuFuncSetAttribute", launch.name);
   }
-  if (launch.cooperative && !Attribute(device, kDeviceCooperativeLaunch)) {
-    DeviceError({"A kernel waits for all blocks, which the GPU cannot launch at once.", launch.name,
-                 "cooperative launch", "", "compile it without the attribute cooperative"});
-  }
+  if (launch.cooperative) CheckResident(function, launch, device);
   return function;
 }
 
@@ -92,8 +112,33 @@ LoadedKernel::OnDevice LoadedKernel::Load(int ordinal) {
   MakeCurrent(out.context);
   ffi::Bytes image = BinaryFor(ArchOf(device));
   Check(driver.ModuleLoadData(&out.module, image.data()), "cuModuleLoadData", spec_.entry);
-  for (const LaunchSpec& launch : spec_.launches) out.functions.push_back(Prepared(out.module, launch, device));
+  try {
+    for (const LaunchSpec& launch : spec_.launches) out.functions.push_back(Prepared(out.module, launch, device));
+  } catch (...) {
+    driver.ModuleUnload(out.module);
+    throw;
+  }
   return out;
+}
+
+LoadedKernel::~LoadedKernel() {
+  const Driver* driver = cuda::Load();
+  Context before = nullptr;
+  // results are not looked at: the driver may be gone with the process, or a context with its user
+  if (!driver || devices_.empty() || driver->CtxGetCurrent(&before) != kSuccess) return;
+  for (const auto& [device, loaded] : devices_) {
+    if (driver->CtxSetCurrent(loaded.context) == kSuccess) driver->ModuleUnload(loaded.module);
+  }
+  driver->CtxSetCurrent(before);
+}
+
+void* LoadedKernel::Enter() { return CurrentContext(); }
+
+void LoadedKernel::Leave(void* before) {
+  const Driver& driver = Require();
+  Context current = nullptr;
+  if (driver.CtxGetCurrent(&current) == kSuccess && current != before)
+    driver.CtxSetCurrent(static_cast<Context>(before));
 }
 
 ffi::Bytes LoadedKernel::BinaryFor(const std::string& device_arch) {

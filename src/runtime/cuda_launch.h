@@ -26,11 +26,18 @@ std::string ArchOf(int device);
  *  Compatibility"; "Architecture-Specific Features"). */
 bool Runs(const std::string& arch, const std::string& device_arch);
 
-/*! \brief One function, loaded on the devices that it has run on; launches go to TVM's current stream there. */
+/*!
+ * \brief One function, loaded on the devices that it has run on; launches go to TVM's current stream there.
+ *
+ * The calling thread's context is as before after a call; modules are unloaded when this goes.
+ */
 class LoadedKernel final : public Executor {
  public:
   LoadedKernel(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
+  ~LoadedKernel() final;
 
+  void* Enter() final;
+  void Leave(void* before) final;
   void Launch(int device, const std::vector<void*>& pointers) final;
 
  private:

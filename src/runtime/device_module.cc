@@ -78,6 +78,7 @@ class Kernel {
       pointers.push_back(Pointer(*tensor, spec_.params[i], device));
     }
     Executor& executor = ExecutorFor(device);
+    CallScope scope(executor);
     WorkspaceOfCall workspace(device, spec_.workspace, &pointers);
     executor.Launch(device.device_id, pointers);
   }

@@ -24,6 +24,23 @@ class Executor {
    *  \param device Ordinal of the device.
    *  \param pointers Addresses there of parameters, then workspaces. */
   virtual void Launch(int device, const std::vector<void*>& pointers) = 0;
+
+  /*! \brief What of the calling thread a call changes, noted before it takes any memory; `Leave` puts it back. */
+  virtual void* Enter() { return nullptr; }
+  virtual void Leave(void*) {}
+};
+
+/*! \brief A call of an executor, from `Enter` to `Leave`. */
+class CallScope {
+ public:
+  explicit CallScope(Executor& executor) : executor_(executor), before_(executor.Enter()) {}
+  ~CallScope() { executor_.Leave(before_); }
+  CallScope(const CallScope&) = delete;
+  CallScope& operator=(const CallScope&) = delete;
+
+ private:
+  Executor& executor_;
+  void* before_;
 };
 
 /*! \brief A kind of kernels at a place. */

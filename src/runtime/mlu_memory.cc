@@ -3,6 +3,9 @@
  * \file mlu_memory.cc
  * \brief `ext_dev` as the memory of Cambricon MLUs.
  */
+#include <dlpack/dlpack.h>
+#include <tvm/ffi/extra/c_env_api.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -14,11 +17,6 @@
 namespace uir::runtime {
 
 namespace {
-
-WorkspacePool& Pool() {
-  static thread_local WorkspacePool* pool = new WorkspacePool();
-  return *pool;
-}
 
 class Mlu final : public DeviceMemory {
  public:
@@ -53,11 +51,10 @@ class Mlu final : public DeviceMemory {
   }
 
   void* TakeWorkspace(int device, size_t bytes) final {
-    void* free = Pool().Take(device, bytes);
-    return free ? free : Pool().Add(device, bytes, Allocate(device, bytes, 0));
+    return pool_.Take(device, TVMFFIEnvGetStream(kDLExtDev, device), bytes);
   }
 
-  void GiveWorkspace(int, void* data) final { Pool().Give(data); }
+  void GiveWorkspace(int, void* data) final { pool_.Give(data); }
 
   void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes, void* queue) final {
     bool reads = from_device.device_type == kDLExtDev, writes = to_device.device_type == kDLExtDev;
@@ -87,9 +84,17 @@ class Mlu final : public DeviceMemory {
   }
 
   void FreeStream(int device, void* queue) final {
+    pool_.FreeStream(device, queue);
     cnrt::UseDevice(device);
     cnrt::Check(cnrt::Require().QueueDestroy(queue), "cnrtQueueDestroy");
   }
+
+ private:
+  WorkspacePool pool_{{[this](int device, size_t bytes) { return Allocate(device, bytes, 0); },
+                       [this](int device, void* stream, void* data) {
+                         Synchronize(device, stream);
+                         Free(device, data);
+                       }}};
 };
 
 }  // namespace

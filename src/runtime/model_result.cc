@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/model_result.h"
 
+#include <tvm/ffi/error.h>
+#include <tvm/ffi/extra/c_env_api.h>
+
 #include <sstream>
 
 #include "runtime/error.h"
@@ -74,6 +77,10 @@ std::string Place(const json::Object& finding, const std::string& source) {
 }
 
 }  // namespace
+
+void CheckInterrupted() {
+  if (TVMFFIEnvCheckSignals() != 0) throw tvm::ffi::EnvErrorAlreadySet();
+}
 
 json::Object ModelResult(int status, const LaunchSpec& launch, const std::string& text, const std::string& source) {
   ffi::String fault;

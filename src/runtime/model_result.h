@@ -24,6 +24,10 @@ namespace uir::runtime {
  */
 ffi::json::Object ModelResult(int status, const LaunchSpec& launch, const std::string& text, const std::string& source);
 
+/*! \brief Between launches: a model takes minutes for what a device does in one, and Ctrl-C ends that.
+ *  \throws What the program around us raised meanwhile, such as KeyboardInterrupt of Python. */
+void CheckInterrupted();
+
 /*! \brief The arguments of a launch as structures (`value`, `bytes`, `name`) of a host model's interface.
  *  \param pointers Addresses of parameters, then workspaces. */
 template <typename Arg>

@@ -3,6 +3,9 @@
  * \file npu_memory.cc
  * \brief `ext_dev` as the memory of Ascend NPUs.
  */
+#include <dlpack/dlpack.h>
+#include <tvm/ffi/extra/c_env_api.h>
+
 #include "runtime/acl_api.h"
 #include "runtime/device_memory.h"
 #include "runtime/error.h"
@@ -14,11 +17,6 @@ namespace {
 
 /*! \brief Memory behind a tensor that wide transfers may read and write: they move whole blocks of 32 bytes. */
 constexpr size_t kBlock = 32;
-
-WorkspacePool& Pool() {
-  static thread_local WorkspacePool* pool = new WorkspacePool();
-  return *pool;
-}
 
 class Npu final : public DeviceMemory {
  public:
@@ -53,11 +51,10 @@ class Npu final : public DeviceMemory {
   }
 
   void* TakeWorkspace(int device, size_t bytes) final {
-    void* free = Pool().Take(device, bytes);
-    return free ? free : Pool().Add(device, bytes, Allocate(device, bytes, kBlock));
+    return pool_.Take(device, TVMFFIEnvGetStream(kDLExtDev, device), bytes);
   }
 
-  void GiveWorkspace(int, void* data) final { Pool().Give(data); }
+  void GiveWorkspace(int, void* data) final { pool_.Give(data); }
 
   void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes, void* stream) final {
     bool reads = from_device.device_type == kDLExtDev, writes = to_device.device_type == kDLExtDev;
@@ -86,9 +83,17 @@ class Npu final : public DeviceMemory {
   }
 
   void FreeStream(int device, void* stream) final {
+    pool_.FreeStream(device, stream);
     acl::UseDevice(device);
     acl::Check(acl::Require().DestroyStream(stream), "aclrtDestroyStream");
   }
+
+ private:
+  WorkspacePool pool_{{[this](int device, size_t bytes) { return Allocate(device, bytes, kBlock); },
+                       [this](int device, void* stream, void* data) {
+                         Synchronize(device, stream);
+                         Free(device, data);
+                       }}};
 };
 
 }  // namespace

@@ -19,9 +19,13 @@ constexpr const char* kArch = "simt";
 class SimtExecutor final : public Executor {
  public:
   SimtExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
+  ~SimtExecutor() final { binaries_.Unload(kArch, &uir_simt_unload); }
 
   void Launch(int, const std::vector<void*>& pointers) final {
-    for (const LaunchSpec& launch : spec_.launches) Run(launch, pointers);
+    for (const LaunchSpec& launch : spec_.launches) {
+      CheckInterrupted();
+      Run(launch, pointers);
+    }
   }
 
  private:

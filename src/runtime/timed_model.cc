@@ -15,6 +15,7 @@ void TimedModelExecutor::Launch(int, const std::vector<void*>& pointers) {
   bool wanted = modelled::Wanted(&timeline);
   const std::string& library = binaries_.FileOf(arch_);
   for (const LaunchSpec& launch : spec_.launches) {
+    CheckInterrupted();
     std::vector<UirSimtArg> arguments = ModelArguments<UirSimtArg>(spec_, launch, pointers);
     char* text = nullptr;
     int status = Ask(launch, library.c_str(), arguments, spec_.device.c_str(), timeline, &text);

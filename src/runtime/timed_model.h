@@ -19,6 +19,7 @@ class TimedModelExecutor : public Executor {
   /*! \param arch The architecture of code for the model. */
   TimedModelExecutor(const KernelSpec& spec, Binaries& binaries, const char* arch)
       : spec_(spec), binaries_(binaries), arch_(arch) {}
+  ~TimedModelExecutor() override { binaries_.Unload(arch_, &uir_simt_unload); }
 
   void Launch(int device, const std::vector<void*>& pointers) final;
 

@@ -17,8 +17,8 @@ namespace uir::runtime {
 /*!
  * \brief Takes workspaces from TVM's device and gives them back.
  *
- * On a GPU or NPU they come from a pool of the thread: reuse is ordered by the stream, and after the first call
- * nothing is allocated, which capture into a graph needs.
+ * On an NPU or MLU they come from a pool of the stream (workspace_pool.h), on a GPU from TVM's of the thread: after the
+ * first call nothing is allocated, which capture into a graph needs.
  */
 class WorkspaceOfCall {
  public:

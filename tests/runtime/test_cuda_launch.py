@@ -35,6 +35,9 @@ CASES: dict[str, dict[str, Any]] = {
     "nothing compiled": {"binaries": []},
     "failing": {"fail": 1},
     "no such kernel": {"second": "plus_two"},
+    "callers context": {"context": 4096},
+    "callers context, failing": {"context": 4096, "fail": 1},
+    "more blocks than fit": {"cooperative": True, "resident": 0},
     "no cooperative launch": {"arch": [12, 0], "binaries": ["sm_120"], "cooperative": True},
 }
 
@@ -68,7 +71,23 @@ def test_gpus_are_described(found: dict[str, Any]) -> None:
 def test_launches_in_order_loaded_once(found: dict[str, Any], case: str) -> None:
     """Two calls: one load; of two binaries the one that fits; arguments in order, or 2 x + 1 were wrong."""
     launches = ["launch twice 2 64 0 0", "launch plus_one 2 64 0 0"]
-    assert found["cases"][case] == {"log": ["load code for sm_90a", *launches, *launches]}
+    assert found["cases"][case]["log"] == ["load code for sm_90a", *launches, *launches]
+
+
+@pytest.mark.parametrize("case", ["plain", "second device", "cooperative", "shared"])
+def test_code_goes_with_its_module(found: dict[str, Any], case: str) -> None:
+    assert found["cases"][case]["gone"] == ["unload"]
+
+
+@pytest.mark.parametrize("case", ["no such kernel", "more blocks than fit"])
+def test_code_that_is_refused_goes_at_once(found: dict[str, Any], case: str) -> None:
+    assert found["cases"][case]["log"][-1] == "unload"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_callers_context_stays(found: dict[str, Any], case: str) -> None:
+    """After calls, after an error and after the module went: none where there was none."""
+    assert found["cases"][case]["context"] == CASES[case].get("context")
 
 
 def test_launches_are_on_the_current_stream(found: dict[str, Any]) -> None:
@@ -88,7 +107,9 @@ def test_the_binding_agrees_with_the_toolkit(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_cooperative_kernel_is_launched_so(found: dict[str, Any]) -> None:
-    assert found["cases"]["cooperative"]["log"][1:3] == [
+    assert found["cases"]["cooperative"]["log"][1:5] == [
+        "occupancy twice 64 0",
+        "occupancy plus_one 64 0",
         "cooperative twice 2 64 0 0",
         "cooperative plus_one 2 64 0 0",
     ]
@@ -112,6 +133,7 @@ ERRORS = {
     "nothing compiled": ("not compiled for where", "affine", "sm_90a", "nothing here compiles"),
     "failing": ("cuLaunchKernel failed", "twice", "", "CUDA_ERROR_LAUNCH_FAILED: unspecified"),
     "no such kernel": ("cuModuleGetFunction failed", "plus_two", "", "CUDA_ERROR_OTHER"),
+    "more blocks than fit": ("do not fit", "twice", "2 blocks of 64 threads", "0 on each of 132"),
     "no cooperative launch": ("waits for all blocks", "twice", "cooperative launch", ""),
 }
 

@@ -185,13 +185,41 @@ def test_what_a_call_asks_the_runtime_for(found: Found) -> None:
     assert log.index(launched[0]) > 8, "the workspace comes first"
     after = log[log.index(launched[1]) + 1 :]
     assert after[:2] == [waits, runtime.to_host]
-    assert after.count(runtime.free) == 2, "the tensors; the workspace is kept for the thread's next call"
+    assert after.count(runtime.free) == 2, "the tensors; the workspace is kept for the stream's next call"
 
 
 def test_launches_go_to_the_current_queue_and_device(found: Found) -> None:
     runtime = found.runtime
     assert runtime.launched.format(kernel="twice", queue=4096) in found.log("on a queue")
     assert f"{runtime.select} 1" in found.outcome("second device")["log"]
+
+
+#: Call -> workspaces that are allocated and freed for it.
+STREAMS = {
+    "first": (1, 0),
+    "again": (0, 0),
+    # the launches of one stream may still be running when those of another begin
+    "another stream": (1, 0),
+    "another thread": (0, 0),
+    "the stream goes": (0, 1),
+    "a stream of its address": (1, 0),
+    # those of streams 0, 1001, 1002 and of the case on a queue are idle
+    "full memory": (1, 4),
+    "afterwards": (0, 0),
+}
+
+
+@pytest.mark.parametrize("call", STREAMS)
+def test_workspaces_belong_to_streams(found: Found, call: str) -> None:
+    log = found.answer["streams"][call]
+    calls = (found.runtime.malloc, found.runtime.free)
+    assert tuple(sum(line.startswith(name) for line in log) for name in calls) == STREAMS[call], log
+
+
+def test_a_workspace_is_freed_when_its_stream_is_done(found: Found) -> None:
+    runtime, log = found.runtime, found.answer["streams"]["the stream goes"]
+    freed = next(k for k, line in enumerate(log) if line.startswith(runtime.free))
+    assert f"{runtime.wait} 1001" in log[:freed] and "Destroy" in log[-1]
 
 
 @pytest.mark.parametrize("case", list(RUNTIMES["npu"].refused))

@@ -4,8 +4,8 @@
  * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
  */
 #include <cstring>
-#include <mutex>
 
+#include "../engine/launch_lock.h"
 #include "ascendc.h"
 #include "machine.h"
 
@@ -59,8 +59,7 @@ void Reset(const UirAscendcLaunch& launch) {
 
 extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result) {
   using namespace uir::ascendc;
-  static std::mutex running;
-  std::lock_guard<std::mutex> lock(running);
+  std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
   Reset(*launch);
   auto begin = std::chrono::steady_clock::now();
   uir::engine::Arguments arguments;

@@ -4,8 +4,8 @@
  * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
  */
 #include <cstring>
-#include <mutex>
 
+#include "../engine/launch_lock.h"
 #include "bang.h"
 #include "machine.h"
 
@@ -113,8 +113,7 @@ extern "C" {
 
 int uir_bang_launch(const UirBangLaunch* launch, char** result) {
   using namespace uir::bang;
-  static std::mutex running;
-  std::lock_guard<std::mutex> lock(running);
+  std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
   Reset(*launch);
   auto begin = std::chrono::steady_clock::now();
   uir::engine::Arguments arguments;

@@ -38,18 +38,24 @@ void FindExtent(Module* module) {
       module);
 }
 
+/*! \brief By file, not by name: a name may be given again to another file. */
+using Modules = std::map<std::pair<dev_t, ino_t>, Module>;
+
+Modules& Loaded() {
+  static auto* modules = new Modules();
+  return *modules;
+}
+
 }  // namespace
 
 const Module* LoadModule(const std::string& path, std::string* error) {
-  // By file, not by name: a name may be given again to another file.
-  static auto* modules = new std::map<std::pair<dev_t, ino_t>, Module>();
   struct stat file;
   if (stat(path.c_str(), &file) != 0) {
     *error = path + ": no such file";
     return nullptr;
   }
-  auto known = modules->find({file.st_dev, file.st_ino});
-  if (known != modules->end()) return &known->second;
+  auto known = Loaded().find({file.st_dev, file.st_ino});
+  if (known != Loaded().end()) return &known->second;
   Module module;
   module.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!module.handle) {
@@ -57,7 +63,16 @@ const Module* LoadModule(const std::string& path, std::string* error) {
     return nullptr;
   }
   FindExtent(&module);
-  return &modules->emplace(std::make_pair(file.st_dev, file.st_ino), module).first->second;
+  return &Loaded().emplace(std::make_pair(file.st_dev, file.st_ino), module).first->second;
+}
+
+void UnloadModule(const std::string& path) {
+  struct stat file;
+  if (stat(path.c_str(), &file) != 0) return;
+  auto known = Loaded().find({file.st_dev, file.st_ino});
+  if (known == Loaded().end()) return;
+  dlclose(known->second.handle);
+  Loaded().erase(known);
 }
 
 bool Arguments::Add(const Argument& argument, std::string* error) {

@@ -14,15 +14,18 @@
 namespace uir {
 namespace engine {
 
-/*! \brief A loaded library: kept for the life of the process, as kernels are launched again and again. */
+/*! \brief A loaded library: kept until `UnloadModule`, as kernels are launched again and again. */
 struct Module {
   void* handle{nullptr};
   uintptr_t begin{0};
   uintptr_t end{0};
 };
 
-/*! \brief The library of a file, loaded at its first use; null with a reason. Not for use by several threads. */
+/*! \brief The library of a file, loaded at its first use; null with a reason. The caller holds `LaunchLock`. */
 const Module* LoadModule(const std::string& path, std::string* error);
+
+/*! \brief Forget the library of a file, if it is loaded: before the file goes. The caller holds `LaunchLock`. */
+void UnloadModule(const std::string& path);
 
 /*! \brief Bytes of global memory that a parameter stands for. */
 struct ParameterRange {

@@ -6,8 +6,8 @@
 #include <dlfcn.h>
 
 #include <cstring>
-#include <mutex>
 
+#include "../engine/launch_lock.h"
 #include "../engine/result.h"
 #include "machine.h"
 #include "simt.h"
@@ -91,8 +91,7 @@ std::string Prepare(const UirSimtLaunch& launch, engine::Arguments* arguments) {
 
 extern "C" int uir_simt_launch(const UirSimtLaunch* launch, char** result) {
   using namespace uir::simt;
-  static std::mutex running;
-  std::lock_guard<std::mutex> lock(running);
+  std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
   machine.findings.reset(
       new uir::engine::Findings(launch->max_findings > 0 ? static_cast<size_t>(launch->max_findings) : 16));
   machine.counters = Counters();

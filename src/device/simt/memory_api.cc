@@ -5,6 +5,8 @@
  */
 #include <cstdlib>
 
+#include "../engine/kernel_call.h"
+#include "../engine/launch_lock.h"
 #include "../engine/memory.h"
 #include "simt.h"
 
@@ -14,6 +16,11 @@ using uir::engine::Memory;
 extern "C" {
 
 int uir_simt_version(void) { return 1; }
+
+void uir_simt_unload(const char* library) {
+  std::lock_guard<std::mutex> lock(uir::engine::LaunchLock());
+  uir::engine::UnloadModule(library);
+}
 
 void uir_simt_free_text(char* text) { std::free(text); }
 

@@ -5,7 +5,7 @@
  *
  * The model runs kernels of a shared object that `uir_tvm.device.simt.compile` built from emitted CUDA text.
  * Memory comes from the engine: it has red zones around every allocation and knows which bytes were written.
- * All functions may be called from any thread; launches run one at a time.
+ * All functions may be called from any thread; launches, of all models, run one at a time.
  */
 #ifndef UIR_DEVICE_SIMT_SIMT_H_
 #define UIR_DEVICE_SIMT_SIMT_H_
@@ -64,6 +64,12 @@ typedef struct {
  * \return 0: ran without a finding; 1: ran, with findings; 2: could not run.
  */
 UIR_SIMT_API int uir_simt_launch(const UirSimtLaunch* launch, char** result);
+
+/*!
+ * \brief Forget the kernels of a shared object, on whichever model they ran: before its file goes. What was never
+ * launched is no error.
+ */
+UIR_SIMT_API void uir_simt_unload(const char* library);
 
 /*! \brief Free a text that another function gave. */
 UIR_SIMT_API void uir_simt_free_text(char* text);

@@ -21,6 +21,10 @@ void fake_reset(const char* name, int error) {
   code = error;
 }
 
+// Whether memory is full: until any is freed.
+static int full;
+void fake_full(int is_full) { full = is_full; }
+
 const char* fake_log(void) { return log_text; }
 
 // Kernels of the test write here, too.
@@ -55,11 +59,13 @@ int aclrtSetDevice(int32_t device) {
   return device < devices ? done("aclrtSetDevice") : 107001;
 }
 int aclrtMalloc(void** data, size_t bytes, int policy) {
+  if (full) return 207001;
   *data = aligned_alloc(512, (bytes + 511) / 512 * 512);
   fake_note("aclrtMalloc %zu %d\n", bytes, policy);
   return done("aclrtMalloc");
 }
 int aclrtFree(void* data) {
+  full = 0;
   free(data);
   NAMED("aclrtFree", "\n");
 }

@@ -34,6 +34,7 @@ CHECK_SIGNATURE(ModuleUnload);
 CHECK_SIGNATURE(ModuleGetFunction);
 CHECK_SIGNATURE(FuncGetAttribute);
 CHECK_SIGNATURE(FuncSetAttribute);
+CHECK_SIGNATURE(OccupancyMaxActiveBlocksPerMultiprocessor);
 CHECK_SIGNATURE(LaunchKernel);
 CHECK_SIGNATURE(LaunchCooperativeKernel);
 CHECK_SIGNATURE(GetErrorName);

@@ -24,6 +24,10 @@ void fake_reset(const char* name, int error) {
   last = 0;
 }
 
+// Whether memory is full: until any is freed.
+static int full;
+void fake_full(int is_full) { full = is_full; }
+
 const char* fake_log(void) { return log_text; }
 
 // Kernels of the test write here, too.
@@ -59,11 +63,13 @@ int cnrtSetDevice(int device) {
   return device < (int)devices ? done("cnrtSetDevice") : 100005;
 }
 int cnrtMalloc(void** data, size_t bytes) {
+  if (full) return 100100;
   *data = aligned_alloc(256, (bytes + 255) / 256 * 256);
   fake_note("cnrtMalloc %zu\n", bytes);
   return done("cnrtMalloc");
 }
 int cnrtFree(void* data) {
+  full = 0;
   free(data);
   fake_note("cnrtFree\n");
   return done("cnrtFree");

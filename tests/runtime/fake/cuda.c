@@ -13,8 +13,10 @@ enum { SUCCESS = 0, INVALID_VALUE = 1, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
 
 static char log_text[1 << 16];
 static int major = 9, minor = 0, failing = 0;
+// Blocks of any kernel that fit on a multiprocessor.
+static int resident = 1;
 static void* current;
-static int context, module;
+static int contexts[2], module;
 static char image[64];
 
 const char* fake_log(void) { return log_text; }
@@ -24,6 +26,12 @@ void fake_reset(int arch_major, int arch_minor, int launches_fail) {
   minor = arch_minor;
   failing = launches_fail;
 }
+
+void fake_resident(int blocks) { resident = blocks; }
+void fake_make_current(void* context) { current = context; }
+void* fake_current(void) { return current; }
+
+static int is_context(void) { return current == &contexts[0] || current == &contexts[1]; }
 
 static void note(const char* text) {
   strncat(log_text, text, sizeof(log_text) - strlen(log_text) - 1);
@@ -61,16 +69,19 @@ CUresult cuDeviceGetAttribute(int* value, int attribute, CUdevice device) {
   }
   return INVALID_VALUE;
 }
-CUresult cuDevicePrimaryCtxRetain(void** out, CUdevice device) { return *out = &context, SUCCESS; }
+CUresult cuDevicePrimaryCtxRetain(void** out, CUdevice device) { return *out = &contexts[device - 70], SUCCESS; }
 CUresult cuCtxGetCurrent(void** out) { return *out = current, SUCCESS; }
 CUresult cuCtxSetCurrent(void* wanted) { return current = wanted, SUCCESS; }
 CUresult cuModuleLoadData(void** out, const void* data) {
-  if (current != &context) return INVALID_VALUE;
+  if (!is_context()) return INVALID_VALUE;
   snprintf(image, sizeof(image), "load %s", (const char*)data);
   note(image);
   return *out = &module, SUCCESS;
 }
-CUresult cuModuleUnload(void* loaded) { return loaded == &module ? SUCCESS : INVALID_VALUE; }
+CUresult cuModuleUnload(void* loaded) {
+  if (loaded != &module || !is_context()) return INVALID_VALUE;
+  return note("unload"), SUCCESS;
+}
 CUresult cuModuleGetFunction(void** out, void* loaded, const char* name) {
   for (int k = 0; k < 2; ++k) {
     if (loaded == &module && !strcmp(name, kNames[k])) return *out = (void*)kNames[k], SUCCESS;
@@ -85,12 +96,18 @@ CUresult cuFuncSetAttribute(void* function, int attribute, int value) {
   note(line);
   return SUCCESS;
 }
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* function, int block, size_t shared) {
+  char line[128];
+  snprintf(line, sizeof(line), "occupancy %s %d %zu", (const char*)function, block, shared);
+  note(line);
+  return *blocks = resident, SUCCESS;
+}
 
 static CUresult run(const char* how, void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                     unsigned bz, unsigned shared, void* stream, void** params) {
   char line[256];
   if (failing) return LAUNCH_FAILED;
-  if (current != &context || gy != 1 || gz != 1 || by != 1 || bz != 1) return INVALID_VALUE;
+  if (!is_context() || gy != 1 || gz != 1 || by != 1 || bz != 1) return INVALID_VALUE;
   snprintf(line, sizeof(line), "%s %s %u %u %u %d", how, (const char*)function, gx, bx, shared, stream != 0);
   note(line);
   const float* from = *(const float**)params[0];

@@ -42,6 +42,9 @@ class _OnGpu:
 def run(case: dict[str, Any], driver: ctypes.CDLL) -> dict[str, Any]:
     """Two calls of one module: what the driver was asked, and whether 2 x + 1 came out; or the error."""
     driver.fake_reset(*case.get("arch", [9, 0]), case.get("fail", 0))
+    driver.fake_resident(case.get("resident", 1))
+    # the caller's own context; a driver's are addresses
+    driver.fake_make_current(case.get("context"))
     both = {"grid": 2, "block": 64, "cooperative": case.get("cooperative", False)}
     launches = [
         {**both, "name": "twice", "shared_bytes": case.get("shared", 0), "params": ["x", "half"]},
@@ -61,8 +64,15 @@ def run(case: dict[str, Any], driver: ctypes.CDLL) -> dict[str, Any]:
                 module["affine"](*[tvm_ffi.from_dlpack(_OnGpu(a, ordinal)) for a in arrays])
             assert np.array_equal(arrays[2], 2 * x + 1)
     except Exception as error:  # the classes of our package are not known here
-        return {"error": str(error).replace("\x1f", "|"), "log": driver.fake_log().decode().split("\n")[:-1]}
-    return {"log": driver.fake_log().decode().split("\n")[:-1]}
+        return {"error": str(error).replace("\x1f", "|"), **asked(driver)}
+    found = asked(driver)
+    del module
+    return {**found, "gone": asked(driver)["log"][len(found["log"]) :], "context": driver.fake_current()}
+
+
+def asked(driver: ctypes.CDLL) -> dict[str, Any]:
+    """What the driver was asked, and whose context is current."""
+    return {"log": driver.fake_log().decode().split("\n")[:-1], "context": driver.fake_current()}
 
 
 def main() -> None:
@@ -71,6 +81,7 @@ def main() -> None:
     tvm_ffi.load_module(ours)
     driver = ctypes.CDLL(fake)
     driver.fake_log.restype = ctypes.c_char_p
+    driver.fake_current.restype, driver.fake_make_current.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
     described = tvm_ffi.get_global_func("uir.runtime.cuda.describe")()
     gpus = [[str(row["name"]), str(row["arch"]), int(row["sms"])] for row in described["devices"]]
     outcomes = {name: run(case, driver) for name, case in json.load(sys.stdin).items()}

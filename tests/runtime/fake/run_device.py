@@ -11,6 +11,7 @@ import ctypes
 import json
 import pathlib
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,49 @@ def run(
     return {**out, "log": runtime.fake_log().decode().split("\n")[:-1]}
 
 
+def workspaces(
+    common: dict[str, Any], runtime: ctypes.CDLL, memory: Memory, code: bytes
+) -> dict[str, list[str]]:
+    """What the runtime was asked while a kernel with a workspace ran on some streams and threads."""
+    module = tvm_ffi.get_global_func("uir.runtime.device_module")(
+        metadata({}, common["kind"], common["arch"]), ["// text"], [{common["arch"]: code}]
+    )
+    tensors = [memory.tensor(np.zeros(SIZE, "float32"), 0) for _ in range(2)]
+
+    def call(stream: int) -> None:
+        with tvm_ffi.use_raw_stream(tvm_ffi.device("ext_dev", 0), stream):
+            module["affine"](*tensors)
+
+    def in_a_thread(stream: int) -> None:
+        thread = threading.Thread(target=call, args=(stream,))
+        thread.start()
+        thread.join()
+
+    def destroy(stream: int) -> None:
+        tvm_ffi.get_global_func("runtime.Device_StreamFree")(tvm_ffi.device("ext_dev", 0), stream)
+
+    def in_full_memory(stream: int) -> None:
+        runtime.fake_full(1)
+        call(stream)
+
+    steps = {
+        "first": lambda: call(1001),
+        "again": lambda: call(1001),
+        "another stream": lambda: call(1002),
+        "another thread": lambda: in_a_thread(1001),
+        "the stream goes": lambda: destroy(1001),
+        "a stream of its address": lambda: call(1001),
+        "full memory": lambda: in_full_memory(1003),
+        "afterwards": lambda: call(1003),
+    }
+    logs = {}
+    for name, step in steps.items():
+        runtime.fake_reset(b"", 0)
+        step()
+        logs[name] = runtime.fake_log().decode().split("\n")[:-1]
+    return logs
+
+
 def main() -> None:
     runtime_path, ours, fake, kernels = sys.argv[1:]
     ctypes.CDLL(runtime_path, ctypes.RTLD_GLOBAL)
@@ -92,6 +136,7 @@ def main() -> None:
     outcomes = {
         name: run(case, common, runtime, memory, code) for name, case in common["cases"].items()
     }
+    streams = workspaces(common, runtime, memory, code)
     described = {str(key): str(value) for key, value in described.items()}
     chosen = str(tvm_ffi.get_global_func("uir.runtime.ext_dev.chosen")())
     try:
@@ -99,7 +144,8 @@ def main() -> None:
         other = ""
     except Exception as error:
         other = str(error).replace("\x1f", "|")
-    json.dump({"described": described, "cases": outcomes, "chosen": chosen, "other": other}, sys.stdout)
+    answer = {"described": described, "cases": outcomes, "chosen": chosen, "other": other, "streams": streams}
+    json.dump(answer, sys.stdout)
 
 
 if __name__ == "__main__":
