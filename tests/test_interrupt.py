@@ -8,16 +8,21 @@ import pathlib
 import signal
 import subprocess
 import sys
+import threading
+import time
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
+import tvm
 import uir_tvm
 from click.testing import CliRunner
+from tvm import relax
 from uir_tvm import api
 from uir_tvm.cli import main
 from uir_tvm.device import compilers
 from uir_tvm.options import CompileOptions
+from uir_tvm.runtime.modelled import recording
 
 from tests import tiny
 
@@ -52,6 +57,28 @@ def test_while_a_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
             exe(tiny.example())
     x = tiny.example()
     np.testing.assert_allclose(exe(x), tiny.expected(x), atol=tiny.TOLERANCE)
+
+
+def test_between_launches_on_a_host_model() -> None:
+    """It takes long for what a device does at once, and does not go on to the end."""
+
+    def layers(x: tvm.ir.Expr) -> tvm.ir.Expr:
+        for axis in (0, 1) * 5:
+            x = relax.op.nn.softmax(x, axis=axis)
+        return x
+
+    mod = tiny.elementwise(layers, ((128, 128), "float32"))
+    exe = uir_tvm.compile(mod, "uir-bang", options=CompileOptions(device="model"))
+    x = np.ones((128, 128), "float32")
+    exe(x)
+    start = time.perf_counter()
+    with recording() as whole:
+        exe(x)
+    timer = threading.Timer((time.perf_counter() - start) / 4, ctrl_c)
+    with recording() as part, pytest.raises(KeyboardInterrupt):
+        timer.start()
+        exe(x)
+    assert len(part.times.launches) < len(whole.times.launches)
 
 
 def test_other_errors_of_python_keep_their_class() -> None:
