@@ -1,4 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
 """Host models of devices: they execute emitted text on a machine without the device, and check it."""
-
-from .. import loaded  # noqa: F401

@@ -7,7 +7,6 @@ either for a terminal, `Explanation.to_json` for machines.
 
 from __future__ import annotations
 
-from .. import loaded  # noqa: F401
 from .render import render
 from .report import Explanation, GraphReport, KernelReport, explain, explain_graph, explain_text
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from .. import loaded  # noqa: F401
 from .kinds import PROJECTS, ProjectKind
 
 __all__ = ["PROJECTS", "ProjectKind"]

@@ -11,7 +11,6 @@ import importlib
 from types import ModuleType
 from typing import Any
 
-from .. import loaded  # noqa: F401
 from ..errors import MissingPackageError
 from .normalize import normalize
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The iGraph: one custom operator as a dataflow graph of iOps on iSlices."""
 
-from .. import loaded  # noqa: F401
 from .affine import Affine, affine, var
 from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, from_json, map_iops, walk_body
 from .parser import parse_igraph

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import tvm_ffi
 from tvm_ffi.dataclasses import c_class
 
-from .. import loaded  # noqa: F401  (the functions below are the native library's)
-
 _constant = tvm_ffi.get_global_func("uir.affine.constant")
 _var = tvm_ffi.get_global_func("uir.affine.var")
 _add = tvm_ffi.get_global_func("uir.affine.add")

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from .. import loaded  # noqa: F401
 from .build import build, build_with
 from .memory_plan import MemoryPlan, memory_plan
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor

@@ -2,5 +2,3 @@
 """Library operators: matrix products and convolutions that a vendor's or a BLAS library computes."""
 
 from __future__ import annotations
-
-from .. import loaded  # noqa: F401

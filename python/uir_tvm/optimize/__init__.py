@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from .. import loaded  # noqa: F401
 from .optimize import Checker, Optimized, Step, optimize
 from .passes import PASSES, Pass, select
 

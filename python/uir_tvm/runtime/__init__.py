@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Executables: call, report, save and load."""
 
-from .. import loaded  # noqa: F401
 from .artifact import load
 from .executable import Executable
 

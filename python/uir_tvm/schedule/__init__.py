@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Schedules: the primitives, and the recipe that a PrimFunc gets by itself."""
 
-from .. import loaded  # noqa: F401
 from .attach import PRIMITIVES, attach
 from .default import apply_default, is_scheduled
 from .group import group_broadcast, group_reduce, group_share

@@ -6,7 +6,6 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from .. import loaded  # noqa: F401
 from .database import Entry, ScheduleDatabase
 from .key import Key, key_of
 

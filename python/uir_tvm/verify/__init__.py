@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from .. import loaded  # noqa: F401
 from ..errors import VerifyError
 from ..igraph.nodes import IGraph
 from . import (
