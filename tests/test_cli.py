@@ -135,6 +135,15 @@ def test_inspect_shows_every_stage(compiled: pathlib.Path, args: tuple[str, ...]
     assert word in ok("inspect", compiled, *args).stdout
 
 
+@pytest.mark.parametrize("args", [(), ("--stage", "relax"), ("--kernel", KERNEL), ("--explain",)])
+def test_inspect_loads_no_code(
+    compiled: pathlib.Path, args: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is only looked at may come from anywhere."""
+    monkeypatch.setattr("tvm_ffi.load_module", lambda *_, **__: pytest.fail("code is loaded"))
+    ok("inspect", compiled, *args)
+
+
 def test_inspect_shows_all_stages_of_a_kernel(compiled: pathlib.Path) -> None:
     data = json.loads(ok("--json", "inspect", compiled, "--kernel", KERNEL).stdout)
     assert set(data) == {"kernel", "tir", "igraph", "optimize", "source"}

@@ -19,17 +19,28 @@ import secrets
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import tvm
+import tvm_ffi
 from tvm.support.cc import get_cc
 
 from .._native import REQUIRED
 from ..errors import ArtifactError
 from ..hardware import instructions
 from ..target import registry
+from .artifact_errors import (
+    another_kind,
+    check_library,
+    damaged,
+    last_line,
+    no_file,
+    unloadable,
+    unreadable,
+)
 from .executable import Executable, KernelInfo, ModelInfo
 from .quiet import without_scope_notes
 from .saved_graph import SavedGraph
@@ -41,6 +52,8 @@ MANIFEST, LIBRARY, KERNELS = "manifest.json", "model.so", "kernels.json"
 GRAPH, RELAX = "graph.json", "relax.txt"
 #: The parts beside the manifest, which holds the checksum of each.
 PARTS = (KERNELS, GRAPH, RELAX, LIBRARY)
+#: What reading a zip raises; RuntimeError: a part is encrypted, or packed as this Python does not know.
+UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, MemoryError, RuntimeError, ValueError)
 #: The fields of `ModelInfo` that are parts of their own.
 APART = ("kernels", "relax")
 
@@ -128,14 +141,10 @@ def _linked(module: tvm.runtime.Module) -> bytes:
         except (RuntimeError, OSError, ValueError) as error:
             raise ArtifactError(
                 "The executable could not be linked.",
-                need=_last_line(error),
+                need=last_line(error),
                 remedy="install what is missing; linking itself needs a C++ compiler (g++ or clang++)",
             ) from error
         return library.read_bytes()
-
-
-def _last_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[-1]
 
 
 def _write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
@@ -148,7 +157,7 @@ def _write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
         os.replace(partial, path)
     except OSError as error:
         raise ArtifactError(
-            f"{path} cannot be written.", need=_last_line(error), remedy="name another file"
+            f"{path} cannot be written.", need=last_line(error), remedy="name another file"
         ) from error
     finally:
         partial.unlink(missing_ok=True)
@@ -157,30 +166,60 @@ def _write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
 def load(path: str | pathlib.Path) -> Executable:
     """Read a saved executable.
 
+    Its code is unloaded when the executable and all that was taken of it are gone.
+
     Raises
     ------
     ArtifactError
-        The file is missing, corrupted, of another version of the format or of TVM, or for instructions
-        that this machine has not.
+        The file is missing, truncated or damaged, of another version of the format or of TVM, for another
+        machine or instructions that this one has not; or a library, memory or room to load it is missing.
     """
+    path = pathlib.Path(path)
+    manifest, parts = _read_zip(path)
+    exe = _described(path, manifest, parts)
+    exe.library = _code(path, manifest, parts[LIBRARY])
+    return exe
+
+
+def look_at(path: str | pathlib.Path) -> Executable:
+    """Read what a saved executable says of itself; none of its code is loaded before it is to run.
+
+    So a file can be looked at that is not trusted, or is for another machine.
+
+    Raises
+    ------
+    ArtifactError
+        The file is missing, truncated or damaged, or of another version of the format or of TVM.
+    """
+    path = pathlib.Path(path)
+    return _described(path, *_read_zip(path))
+
+
+def _described(path: pathlib.Path, manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> Executable:
     from .. import autoload
 
     autoload.register()
-    path = pathlib.Path(path)
-    manifest, parts = _read_zip(path)
-    _check_instructions(path, manifest)
     try:
         kernels, graph = json.loads(parts[KERNELS]), parts[GRAPH].decode()
         model = _info(manifest["info"], kernels, parts[RELAX].decode())
         saved_graph = SavedGraph(graph) if graph != "null" else None
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise damaged(path, error) from error
+    source = path.absolute()
+    return Executable(None, model, saved_graph, source=source, load=lambda: load(source).library)
+
+
+def _code(path: pathlib.Path, manifest: Mapping[str, Any], library: bytes) -> tvm.runtime.Module:
+    check_library(path, library)
+    _check_instructions(path, manifest)
+    try:
         with tempfile.TemporaryDirectory() as scratch, without_scope_notes():
             file = pathlib.Path(scratch) / LIBRARY
-            file.write_bytes(parts[LIBRARY])
-            # The file may go once it is mapped.
-            module = tvm.runtime.load_module(os.fspath(file))
-            return Executable(module, model, saved_graph, source=path.absolute())
+            file.write_bytes(library)
+            # The file may go once it is mapped. By default the module would stay to the end of the process.
+            return tvm_ffi.load_module(os.fspath(file), keep_module_alive=False)
     except Exception as error:  # also what TVM's C++ throws of a library that it cannot load
-        raise _corrupted(path, error) from error
+        raise unloadable(path, error) from error
 
 
 def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_text: str) -> ModelInfo:
@@ -203,30 +242,28 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
 def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Manifest and parts; versions are checked first: another version may have other parts."""
     if not path.is_file():
-        raise ArtifactError(
-            f"There is no file {path}.", remedy="compile the model first: uir compile MODEL -o FILE"
-        )
+        raise no_file(path)
     try:
         with zipfile.ZipFile(path) as archive:
+            names = set(archive.namelist())
+            if MANIFEST not in names:
+                raise another_kind(path, f"it is a zip without {MANIFEST}")
             manifest = json.loads(archive.read(MANIFEST))
             if not isinstance(manifest, dict):
-                raise ValueError(f"{MANIFEST} is no mapping")
+                raise damaged(path, f"{MANIFEST} is no mapping")
             _check_versions(path, manifest)
+            if lacking := [name for name in PARTS if name not in names]:
+                raise damaged(path, "it lacks " + ", ".join(lacking))
             parts = {name: archive.read(name) for name in PARTS}
-        for name, data in parts.items():
-            if _digest(data) != manifest["sha256"][name]:
-                raise ValueError(f"the checksum of {name} does not match")
-        return manifest, parts
-    except (zipfile.BadZipFile, KeyError, TypeError, ValueError, OSError, EOFError) as error:
-        raise _corrupted(path, error) from error
-
-
-def _corrupted(path: pathlib.Path, error: BaseException) -> ArtifactError:
-    return ArtifactError(
-        f"{path} is corrupted or no executable of uir_tvm.",
-        need=_last_line(error),
-        remedy="compile the model again: uir compile MODEL -o FILE",
-    )
+    except ArtifactError:
+        raise
+    except UNREADABLE as error:
+        raise unreadable(path, error) from error
+    sums = manifest.get("sha256")
+    for name, data in parts.items():
+        if not isinstance(sums, dict) or _digest(data) != sums.get(name):
+            raise damaged(path, f"the checksum of {name} does not match")
+    return manifest, parts
 
 
 def _check_versions(path: pathlib.Path, manifest: dict[str, Any]) -> None:

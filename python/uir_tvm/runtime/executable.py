@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import pathlib
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -70,8 +70,8 @@ class Executable:
 
     Parameters
     ----------
-    library : tvm.runtime.Module
-        The Relax VM executable.
+    library : tvm.runtime.Module, tvm.runtime.Executable or None
+        The Relax VM executable; None: ``load`` gives it when it is first needed.
     info : ModelInfo
         Its description.
     kernel_graph : KernelGraph or SavedGraph, optional
@@ -79,17 +79,22 @@ class Executable:
         was compiled.
     source : Path, optional
         The file that it was loaded from: saving it again copies that.
+    load : callable, optional
+        Gives the library of an executable that was made without.
     """
 
     def __init__(
         self,
-        library: tvm.runtime.Module,
+        library: Any,
         info: ModelInfo,
         kernel_graph: Any = None,
         *,
         source: pathlib.Path | None = None,
+        load: Callable[[], Any] | None = None,
     ) -> None:
-        self.library = library
+        if library is not None:
+            self.library = library
+        self._load = load
         self.info = info
         self.kernel_graph = kernel_graph
         self.source = source
@@ -97,6 +102,12 @@ class Executable:
         self._place = spec.place(info.device)
         # The virtual machine has one stack of frames.
         self._lock = threading.Lock()
+
+    @functools.cached_property
+    def library(self) -> Any:
+        """The Relax VM executable; loaded now, where the file was only looked at so far."""
+        assert self._load is not None, "an executable without a library has what loads it"
+        return self._load()
 
     @functools.cached_property
     def device(self) -> tvm.runtime.Device:
