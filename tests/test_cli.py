@@ -242,7 +242,7 @@ def test_bad_inputs_and_files_of_run(compiled: pathlib.Path, tmp_path: pathlib.P
     assert "wrong shape" in refused(10, "run", compiled, "--input", tmp_path / "x.npy")
     assert "0 were given" in refused(10, "run", compiled)
     assert "numpy.save" in refused(10, "run", compiled, "--input", tmp_path / "bad.npy")
-    assert "corrupted" in refused(11, "run", tmp_path / "bad.uir", "--random")
+    assert "is truncated" in refused(11, "run", tmp_path / "bad.uir", "--random")
     assert "no file" in refused(11, "inspect", tmp_path / "absent.uir")
     assert "cannot be written" in refused(
         11, "run", compiled, "--random", "-o", tmp_path / "absent" / "y.npz"

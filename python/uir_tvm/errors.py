@@ -235,7 +235,7 @@ class ShapeError(UirError, ValueError):
 
 
 class ArtifactError(UirError):
-    """A saved executable that is missing, corrupted or of another version."""
+    """A saved executable that is missing, damaged, of another version or machine, or cannot be loaded."""
 
     exit_code = 11
 
