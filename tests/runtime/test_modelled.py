@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import threading
 
 import pytest
 from uir_tvm import hardware
@@ -100,3 +101,19 @@ def test_without_launches_nothing_is_found() -> None:
     with recording() as found:
         pass
     assert found.times.launches == () and found.times.table() == []
+
+
+def test_threads_that_record_take_turns() -> None:
+    """Else the second to begin throws away what the first has, and the first to end ends both."""
+    inside = threading.Event()
+
+    def other() -> None:
+        with recording():
+            inside.set()
+
+    thread = threading.Thread(target=other)
+    with recording():
+        thread.start()
+        assert not inside.wait(0.2)
+    assert inside.wait(10)
+    thread.join()

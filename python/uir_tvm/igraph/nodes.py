@@ -321,7 +321,8 @@ def from_json(text: str) -> Any:
         node = serialization.from_json_graph_str(text)
     except Exception as error:
         raise IGraphError(
-            "The text is not the JSON of an iGraph node.", need=str(error).splitlines()[0],
+            "The text is not the JSON of an iGraph node.",
+            need=(str(error).strip() or type(error).__name__).splitlines()[0],
             remedy="write it with IGraph.to_json()",
         ) from error
     if not isinstance(node, _Node):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import pathlib
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -223,6 +224,10 @@ def _span(name: str, process: str, thread: str, start: float, seconds: float, no
     return {"name": name, "ph": "X", "pid": process, "tid": thread, **times, "args": {"note": note}}
 
 
+#: Held while a thread records; the same thread would begin anew.
+_RECORDING = threading.RLock()
+
+
 @attrs.define
 class Found:
     """Filled in when the recording ends."""
@@ -236,6 +241,8 @@ def recording(
 ) -> Iterator[Found]:
     """Note the modelled times of all launches on host models inside, of all threads.
 
+    There is one list of notes: threads that record take turns.
+
     Parameters
     ----------
     timeline : bool
@@ -248,10 +255,11 @@ def recording(
         take long on a CPU.
     """
     found = Found()
-    tvm_ffi.get_global_func("uir.runtime.modelled.begin")(timeline, library_computes)
-    try:
-        yield found
-    finally:
-        rows = json.loads(str(tvm_ffi.get_global_func("uir.runtime.modelled.end")()))
-        launches = (Launch.of(row, hardware) for row in rows)
-        found.times = Times(tuple(launch for launch in launches if launch is not None))
+    with _RECORDING:
+        tvm_ffi.get_global_func("uir.runtime.modelled.begin")(timeline, library_computes)
+        try:
+            yield found
+        finally:
+            rows = json.loads(str(tvm_ffi.get_global_func("uir.runtime.modelled.end")()))
+            launches = (Launch.of(row, hardware) for row in rows)
+            found.times = Times(tuple(launch for launch in launches if launch is not None))
