@@ -38,8 +38,9 @@ HERO = "elementwise"
 
 
 def matches(sch: Schedule) -> bool:
-    """No block reduces."""
-    return all(b.is_injective for b in leaf_blocks(sch))
+    """There are blocks, and none reduces."""
+    blocks = leaf_blocks(sch)
+    return bool(blocks) and all(b.is_injective for b in blocks)
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:

@@ -19,8 +19,8 @@ CHUNK, CHUNKS = 1024, (128, 256, 512, 1024, 2048, 4096)
 
 
 def matches(sch: Schedule) -> bool:
-    """Everything."""
-    return True
+    """Everything that has a block."""
+    return bool(leaf_blocks(sch))
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> None:

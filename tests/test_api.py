@@ -112,12 +112,6 @@ def test_unknown_target_lists_what_there_is(target: str) -> None:
     assert "foo" in str(caught.value) and "one of " in caught.value.need and caught.value.remedy
 
 
-def test_zero_size_dimension() -> None:
-    with pytest.raises(ShapeError, match="dimension of size zero") as caught:
-        uir_tvm.compile(tiny.elementwise(relax.op.exp, ((4, 0), "float32")))
-    assert "at least 1" in caught.value.limit
-
-
 def test_dynamic_dimension() -> None:
     n = tvm.tirx.Var("n", "int64")
     with pytest.raises(ShapeError) as caught:

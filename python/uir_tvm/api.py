@@ -155,6 +155,15 @@ def import_model(model: Any, shapes: Shapes = None) -> tvm.IRModule:
     FrontendError
         See `compile`.
     """
+    from . import kernel_graph
+
+    mod = _imported(model, shapes)
+    # TVM's importers lower some operators themselves
+    return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
+
+
+def _imported(model: Any, shapes: Shapes) -> tvm.IRModule:
+    """A module of operators, or of operators beside calls of kernels."""
     from . import frontend, kernel_graph
 
     if isinstance(model, tvm.IRModule):
@@ -166,11 +175,7 @@ def import_model(model: Any, shapes: Shapes = None) -> tvm.IRModule:
                 limit="it has " + (", ".join(functions) or "no function"),
                 remedy="rename the model's function, or pass a PrimFunc by itself",
             )
-        return (
-            kernel_graph.legalize_rest(model)
-            if kernel_graph.calls_kernels(model)
-            else frontend.normalize(model)
-        )
+        return model if kernel_graph.calls_kernels(model) else frontend.normalize(model)
     if isinstance(model, tirx.PrimFunc):
         return frontend.from_prim_func(model)
     if isinstance(model, IGraph):
@@ -304,12 +309,6 @@ def _spec(name: str, type_: Any) -> TensorSpec:
                 f"'{name}' has a dynamic dimension {extent}.",
                 need="static shapes",
                 remedy=f"give its shape: shapes={{'{name}': (...)}}",
-            )
-        if int(extent) == 0:
-            raise ShapeError(
-                f"'{name}' has a dimension of size zero.",
-                limit="every dimension at least 1",
-                remedy="there is nothing to compute; drop it",
             )
         shape.append(int(extent))
     return TensorSpec(name, tuple(shape), str(type_.dtype))

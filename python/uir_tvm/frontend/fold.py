@@ -36,12 +36,25 @@ def _elementwise(functions: dict[str, Callable[..., Any]]) -> dict[str, Meaning]
     return {name: meaning(function) for name, function in functions.items()}
 
 
-def _reduction(function: Callable[..., np.ndarray]) -> Meaning:
+def _reduction(function: Callable[..., np.ndarray], sign: int = 0) -> Meaning:
+    """A reduction; ``sign`` of the infinity that one of no elements gives where NumPy has no answer."""
+
     def meaning(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
         axes = axes_of(attrs.axis, args[0].ndim)
+        if sign and not args[0].size:
+            return np.full(shape, _extreme(args[0].dtype, sign))
         return function(args[0], axis=axes, keepdims=bool(attrs.keepdims))
 
     return meaning
+
+
+def _extreme(dtype: np.dtype, sign: int) -> Any:
+    """The lowest (-1) or highest (1) value of a dtype."""
+    if dtype.kind == "f":
+        return sign * np.inf
+    if dtype.kind == "b":
+        return sign > 0
+    return np.iinfo(dtype).max if sign > 0 else np.iinfo(dtype).min
 
 
 def _reshape(args: list[Any], attrs: Any, shape: Shape) -> np.ndarray:
@@ -147,8 +160,8 @@ MEANINGS: dict[str, Meaning] = {
             "where": np.where,
         }
     ),
-    "max": _reduction(np.max),
-    "min": _reduction(np.min),
+    "max": _reduction(np.max, -1),
+    "min": _reduction(np.min, 1),
     "prod": _reduction(np.prod),
     "sum": _reduction(np.sum),
     "astype": lambda args, attrs, shape: args[0],

@@ -13,6 +13,7 @@ from ..errors import FrontendError
 from ..one_at_a_time import one_at_a_time
 from .relax_view import address_of, op_name
 from .rules import PASSES, Rewriter, Rule
+from .rules.empty import empty_value
 
 
 def _count_uses(function: relax.Function) -> dict[int, int]:
@@ -47,6 +48,7 @@ def normalize(mod: tvm.IRModule) -> tvm.IRModule:
     - what depends on constants alone is a constant (masks, positions, prepared weights);
     - expand_dims, squeeze and flatten are reshape; reshapes and permutations in a row are one;
     - split is strided_slice, take by constant consecutive indices is strided_slice;
+    - a tensor without elements is a constant, and operators do without such operands;
     - elementwise operators broadcast by themselves, without broadcast_to before them;
     - an inference batch normalisation is folded into the convolution before it;
     - assertions, dead code, equal calls and operators that change nothing are gone.
@@ -89,7 +91,8 @@ def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> r
         with builder.dataflow():
             rewriter = Rewriter(builder, rules)
             for old, new in zip(function.params, params, strict=True):
-                rewriter.bind(old, new, uses.get(address_of(old), 0))
+                empty = empty_value(new.ty)  # one constant with every other of its kind
+                rewriter.bind(old, new if empty is None else empty, uses.get(address_of(old), 0))
             for block in function.body.blocks:
                 for binding in block.bindings:
                     _rebuild(binding, rewriter, uses.get(address_of(binding.var), 0))

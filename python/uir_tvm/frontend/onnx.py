@@ -21,7 +21,7 @@ from tvm.relax.frontend.onnx.onnx_frontend import _get_convert_map
 from ..errors import FrontendError, ModelFormatError, ShapeError, UnsupportedOperatorError
 from ..one_at_a_time import one_at_a_time
 from .normalize import normalize, replace_main
-from .onnx_graph import fix_shapes, prepare
+from .onnx_graph import fix_shapes, graph_inputs, prepare
 from .relax_view import dtype_of, shape_of
 
 STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
@@ -184,7 +184,8 @@ def _import(model: onnx.ModelProto) -> tvm.IRModule:
     try:
         with warnings.catch_warnings(), contextlib.redirect_stdout(said):
             warnings.simplefilter("ignore")
-            return import_onnx(model)
+            # the importer takes a written 0 for an open dimension
+            return import_onnx(model, shape_dict=_input_shapes(model))
     except Exception as error:
         # The importer prints which operator it failed on before it raises.
         printed = said.getvalue().strip().splitlines()
@@ -194,6 +195,13 @@ def _import(model: onnx.ModelProto) -> tvm.IRModule:
             where=printed[0].split(", with inputs")[0] if printed else "",
             remedy="export the model with static shapes, or with another opset",
         ) from error
+
+
+def _input_shapes(model: onnx.ModelProto) -> dict[str, list[int]]:
+    return {
+        value.name: [dim.dim_value for dim in value.type.tensor_type.shape.dim]
+        for value in graph_inputs(model.graph)
+    }
 
 
 def _check_results(model: onnx.ModelProto, main: relax.Function) -> None:

@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
+
+from .onnx_windows import max_pool, padded
 
 Tensors = Mapping[str, onnx.TensorProto]
 Shapes = Mapping[str, tuple[int, ...]]
@@ -63,7 +66,54 @@ def tile(
     return nodes, tensors
 
 
-REWRITES: dict[str, Rewrite] = {"Clip": clip, "Tile": tile}
+def one_hot(
+    node: onnx.NodeProto, constants: Tensors, shapes: Shapes
+) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
+    """OneHot(i, n, (off, on)) -> Where(i == 0 .. n - 1 or i == -n .. -1, on, off), as the values' dtype."""
+    shape, depth, values = (shapes.get(node.input[0]), *(constants.get(name) for name in node.input[1:3]))
+    if shape is None or depth is None or values is None:
+        return None
+    axis = next((int(a.i) for a in node.attribute if a.name == "axis"), -1) % (len(shape) + 1)
+    count, (off, on) = int(numpy_helper.to_array(depth).reshape(-1)[0]), numpy_helper.to_array(values)
+    along = [-1 if place == axis else 1 for place in range(len(shape) + 1)]
+    numbers = np.arange(count, dtype=np.int64).reshape(along)
+    name = node.output[0]
+    arrays = {
+        "shape": np.array([*shape[:axis], 1, *shape[axis:]], np.int64),
+        "numbers": numbers,
+        "negative": numbers - count,
+        "on": np.asarray(on),
+        "off": np.asarray(off),
+    }
+    steps: list[tuple[str, list[str], str, dict[str, Any]]] = [
+        ("Cast", [node.input[0]], "index", {"to": onnx.TensorProto.INT64}),
+        ("Reshape", ["index", "shape"], "column", {}),
+        ("Equal", ["column", "numbers"], "is", {}),
+        ("Equal", ["column", "negative"], "was", {}),
+        ("Or", ["is", "was"], "hit", {}),
+        ("Where", ["hit", "on", "off"], "", {}),
+    ]
+    own = {*arrays, *(step[2] for step in steps)}
+    nodes = [
+        helper.make_node(
+            operator,
+            [f"{name}__{source}" if source in own else source for source in sources],
+            [f"{name}__{result}" if result else name],
+            name=f"{node.name}__{result or operator}",
+            **attributes,
+        )
+        for operator, sources, result, attributes in steps
+    ]
+    return nodes, [numpy_helper.from_array(array, f"{name}__{key}") for key, array in arrays.items()]
+
+
+REWRITES: dict[str, Rewrite] = {
+    **dict.fromkeys(("AveragePool", "Conv", "LpPool"), padded),
+    "Clip": clip,
+    "MaxPool": max_pool,
+    "OneHot": one_hot,
+    "Tile": tile,
+}
 
 
 def rewrite(model: onnx.ModelProto, shapes: Shapes) -> None:

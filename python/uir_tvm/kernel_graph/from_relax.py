@@ -174,12 +174,6 @@ def _shape(expr: tvm.ir.Expr) -> tuple[int, ...]:
             need="static shapes",
             remedy="export the model once for each shape of interest",
         )
-    if 0 in shape:
-        raise ShapeError(
-            f"a tensor has no elements: {expr.ty}",
-            need="at least 1 in every dimension",
-            remedy="leave out what works on empty tensors",
-        )
     return shape
 
 

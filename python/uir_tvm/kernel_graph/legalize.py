@@ -16,6 +16,7 @@ from tvm import relax, te, tirx, topi
 from ..frontend.relax_view import axes_of, is_constant
 from .attention import ATTENTION, Attention
 from .program import Op
+from .typed_rules import typed_rules
 
 #: Keys of targets whose tanh is made of exponentials: there a sigmoid takes fewer instructions.  On a CPU
 #: tanh is a quotient of polynomials, and faster.
@@ -373,7 +374,15 @@ def _legalize_matmul(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.E
     )
 
 
+def _legalize_fma(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """a * b + c, for which TVM has no rule."""
+    return builder.call_te(
+        lambda a, b, c: topi.add(topi.multiply(a, b), c), *call.args, primfunc_name_hint="ewise_fma"
+    )
+
+
 OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
+    "relax.ewise_fma": _legalize_fma,
     "relax.matmul": _legalize_matmul,
     "relax.nn.softmax": _legalize_softmax,
     "relax.nn.log_softmax": _legalize_log_softmax,
@@ -454,8 +463,28 @@ OWN_OPS: dict[str, Callable[[relax.BlockBuilder, Op, list[tvm.ir.Expr]], tvm.ir.
 }
 
 
-def legalize(mod: tvm.IRModule) -> tvm.IRModule:
-    """Lower every Relax operator of a module to call_tir, by `OVERRIDES` before TVM's own rules."""
+def legalize(mod: tvm.IRModule, skip: Sequence[str] = ()) -> tvm.IRModule:
+    """Lower every Relax operator of a module to call_tir, by `OVERRIDES` before TVM's own rules.
+
+    Parameters
+    ----------
+    mod : tvm.IRModule
+    skip : sequence of str
+        Operators that stay, with their prefix.
+    """
     with tvm.target.Target("llvm"):  # sorts are lowered for a target; the result runs on the host
+        if _calls(mod, "relax.multinomial_from_uniform"):
+            mod = relax.backend.DispatchSampling()(mod)
         mod = relax.backend.DispatchSortScan()(mod)
-    return relax.transform.LegalizeOps(OVERRIDES)(mod)
+    return relax.transform.LegalizeOps({**typed_rules(), **OVERRIDES}, skip_ops=list(skip))(mod)
+
+
+def _calls(mod: tvm.IRModule, name: str) -> bool:
+    """Whether a binding of a module calls an operator."""
+    return any(
+        isinstance(binding.value, tvm.ir.Call) and getattr(binding.value.op, "name", "") == name
+        for _, function in mod.functions_items()
+        if isinstance(function, relax.Function) and isinstance(function.body, relax.SeqExpr)
+        for block in function.body.blocks
+        for binding in block.bindings
+    )

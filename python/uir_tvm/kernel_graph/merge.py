@@ -10,6 +10,7 @@ from typing import Any
 
 import attrs
 import tvm
+import tvm_ffi
 from tvm import relax, te, tirx
 
 from .groups import Group, final_hero
@@ -49,8 +50,10 @@ def interface(group: Group, needed: set[Value]) -> Kernel:
         The values that are read outside of their group or are outputs.
     """
     readings: dict[Value, list[View]] = {}
+    # an operator that is lowered whole may want its numbers as tensors
+    whole = all(op.kind.kind == "opaque" for op in group.ops)
     for view in group.external():
-        if not _is_immediate(view):
+        if whole or not _is_immediate(view):
             readings.setdefault(view.base, []).append(view)
     inputs = [Parameter(views[0].base, _parameter_shape(views)) for views in readings.values()]
     outputs = [value for op in group.ops for value in op.results if value in needed]
@@ -131,7 +134,7 @@ class _Emitter:
 
     def read(self, view: View, scalar_ok: bool) -> tvm.ir.Expr:
         """An operand as a Relax expression of the view's shape (or a number, where that serves)."""
-        number, dtype = view.scalar, view.base.dtype
+        number, dtype = None if view.base in self.values else view.scalar, view.base.dtype
         if number is not None and scalar_ok:
             return relax.const(number, dtype)
         if number is not None:
@@ -174,7 +177,7 @@ def signature(kernel: Kernel) -> str:
     for op in kernel.group.ops:
         reads = []
         for view in op.operands:
-            what = f"{view.scalar!r}:{view.base.dtype}" if _is_immediate(view) else numbers[view.base]
+            what = numbers.get(view.base) or f"{view.scalar!r}:{view.base.dtype}"
             reads.append(f"{what}{view.layout.dims}{view.layout.offset}")
         for value in op.results:
             numbers[value] = f"v{len(numbers)}"
@@ -242,7 +245,40 @@ def fuse(mod: tvm.IRModule) -> tirx.PrimFunc:
     with wrapper.function("main", params):
         result = wrapper.emit(relax.Call(mod.get_global_var(PRIMITIVE), params))
         wrapper.emit_func_output(result)
-    mod = relax.transform.FuseTIR()(wrapper.get())
+    try:
+        mod = relax.transform.FuseTIR()(wrapper.get())
+    except Exception:  # of the many that TVM raises; what cannot be merged may be whole already
+        alone = _only_kernel(mod, function)
+        if alone is None:
+            raise
+        return alone
     merged = [f for var, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)]
     assert len(merged) == 1, f"{len(merged)} functions after the merge"
     return merged[0]
+
+
+def _only_kernel(mod: tvm.IRModule, function: relax.Function) -> tirx.PrimFunc | None:
+    """The kernel of a function that calls one, on its parameters in their order, and returns what that gives.
+
+    There is nothing to merge, and FuseTIR takes no kernel that describes its buffers by itself.
+    """
+    calls = [
+        binding.value
+        for block in function.body.blocks
+        for binding in block.bindings
+        if isinstance(binding.value, tvm.ir.Call)
+    ]
+    if len(calls) != 1 or not isinstance(calls[0].args[0], tvm.ir.GlobalVar):
+        return None
+    (call,) = calls
+    given = call.args[1].fields if isinstance(call.args[1], tvm.ir.Tuple) else []
+    results = function.ret_ty.fields if isinstance(function.ret_ty, relax.TupleType) else [function.ret_ty]
+    made = call.ty.fields if isinstance(call.ty, relax.TupleType) else [call.ty]
+    straight = len(given) == len(function.params) and all(
+        a.same_as(b) for a, b in zip(given, function.params, strict=True)
+    )
+    same = len(results) == len(made) and all(
+        tvm_ffi.structural_equal(a, b) for a, b in zip(results, made, strict=True)
+    )
+    kernel = mod[call.args[0]]
+    return kernel if straight and same else None

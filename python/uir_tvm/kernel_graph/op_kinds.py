@@ -51,7 +51,7 @@ _LIBRARY = OpKind("library", expensive=True, reshapable=False)
 
 KINDS: dict[str, OpKind] = {
     **dict.fromkeys(
-        "abs add astype bitwise_and bitwise_not bitwise_or bitwise_xor ceil clip copy equal floor "
+        "abs add astype bitwise_and bitwise_not bitwise_or bitwise_xor ceil clip copy equal ewise_fma floor "
         "floor_divide floor_mod greater greater_equal isfinite isinf isnan left_shift less less_equal "
         "logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative nn.leakyrelu "
         "nn.relu nn.relu6 not_equal right_shift round sign square subtract trunc where".split(),

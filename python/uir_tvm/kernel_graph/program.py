@@ -57,6 +57,8 @@ class Value:
 
     def view(self) -> View:
         """The whole of it, in its own shape."""
+        if not self.size:
+            return View(self, Layout.contiguous(self.shape))
         whole = rebase(Layout.contiguous(self.shape), self.storage)
         assert whole is not None, self
         return View(self, whole)

@@ -104,8 +104,8 @@ def _copied(program: Program, view: View, before: Op) -> View:
 
 
 def _owned(program: Program, view: View) -> View:
-    """An output that is the whole of some operator's result."""
-    if _plain(view) and view.base.producer is not None:
+    """An output that is the whole of some operator's result; one without elements needs no memory."""
+    if not view.base.size or (_plain(view) and view.base.producer is not None):
         return view
     copy = program.add_op("copy", [view], view.shape, view.base.dtype, hint="output")
     program.ops.append(copy)

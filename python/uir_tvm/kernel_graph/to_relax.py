@@ -9,6 +9,8 @@ from tvm import relax
 from ..one_at_a_time import one_at_a_time
 from .build import build
 from .cuda_graph import capture, check
+from .empty import empty_tensor, without_empty_calls
+from .legalize import legalize
 from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
 
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
@@ -36,7 +38,9 @@ def graph_constants(graph: KernelGraph) -> tuple[Tensor, ...]:
     """The constants that nodes read or the model returns, in the order of their first use."""
     read = (tensor for node in graph.nodes for tensor in node.inputs)
     returned = (tensor for tensor, _ in graph.outputs)
-    return tuple(dict.fromkeys(tensor for tensor in (*read, *returned) if tensor.constant is not None))
+    return tuple(
+        dict.fromkeys(tensor for tensor in (*read, *returned) if tensor.constant is not None and tensor.bytes)
+    )
 
 
 class _Writer:
@@ -86,8 +90,14 @@ class _Writer:
         return self.views[tensor, shape]
 
     def _constant(self, tensor: Tensor, shape: tuple[int, ...]) -> tvm.ir.Expr:
-        """A constant in a shape; the first one that is asked for stands for its contents."""
+        """A constant in a shape; the first one that is asked for stands for its contents.
+
+        One without elements is no constant of the module.
+        """
         assert tensor.constant is not None
+        if not tensor.bytes:
+            made = self.builder.emit(empty_tensor(shape, tensor.dtype))
+            return self.views.setdefault((tensor, shape), made)
         read: tvm.ir.Expr = tensor.constant
         if shape != tensor.shape:
             array = tensor.constant.value.numpy().reshape(shape)
@@ -179,5 +189,19 @@ def calls_kernels(mod: tvm.IRModule) -> bool:
 
 
 def legalize_rest(mod: tvm.IRModule) -> tvm.IRModule:
-    """The operators beside the calls of kernels as kernels; a reshape stays one, as it costs nothing."""
-    return relax.transform.LegalizeOps(skip_ops=["relax.reshape"])(mod)
+    """The operators beside the calls of kernels as kernels; a reshape stays one, as it costs nothing.
+
+    A kernel all of whose results have no elements is not called.
+    """
+    mod = legalize(without_empty_calls(_named(mod)), skip=("relax.reshape",))
+    return relax.transform.DeadCodeElimination()(mod)
+
+
+def _named(mod: tvm.IRModule) -> tvm.IRModule:
+    """A module whose kernels have the names that they are called by: theirs may be equal, or ``main``."""
+    renamed = {
+        gvar: func.with_attr("global_symbol", gvar.name_hint)
+        for gvar, func in mod.functions_items()
+        if isinstance(func, tvm.tirx.PrimFunc)
+    }
+    return tvm.IRModule({**dict(mod.functions_items()), **renamed}, attrs=mod.attrs)

@@ -39,9 +39,7 @@ DEVICE_KERNEL_LAUNCH = 2
 TO_HOST, FROM_HOST = "uir.runtime.to_host", "uir.runtime.from_host"
 
 
-def launching(
-    func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
-) -> dict[str, tirx.PrimFunc]:
+def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place) -> dict[str, tirx.PrimFunc]:
     """The functions that stand for a kernel, by name.
 
     Parameters
@@ -125,14 +123,19 @@ def _as_integers(arg: Any) -> Any:
 
 
 def _written(func: tirx.PrimFunc) -> set[str]:
-    """Names of the parameters that a function stores to."""
+    """Names of the parameters that a function may write: those that it stores to or hands to a call."""
     names: set[str] = set()
 
     def store(statement: tirx.BufferStore) -> WalkResult:
         names.add(str(statement.buffer.name))
         return WalkResult.ADVANCE
 
-    structural_walk(func.body, (tirx.BufferStore, store), order="pre")
+    def call(expr: tvm.ir.Call) -> WalkResult:
+        # an extern function (a sort, a scan) gets the buffer itself
+        names.update(str(arg.name) for arg in expr.args if isinstance(arg, tirx.Var))
+        return WalkResult.ADVANCE
+
+    structural_walk(func.body, [(tirx.BufferStore, store), (tvm.ir.Call, call)], order="pre")
     return names & {str(param.name) for param in func.params}
 
 

@@ -19,10 +19,12 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
         name: (views.squeeze_before_permute, views.unmerge_before_permute, views.view)
         for name in views.RESHAPES
     },
+    **{name: (views.same,) for name in views.MARKS},
     "divide": (elementwise.reciprocal_root, elementwise.neutral, elementwise.elementwise),
     "astype": (elementwise.cast, elementwise.elementwise),
     "broadcast_to": (views.broadcast,),
     "clip": (elementwise.clip,),
+    "dynamic_strided_slice": (views.fixed_slice,),
     "gather_elements": (views.constant_indices,),
     "gather_nd": (views.constant_indices,),
     "index_tensor": (views.constant_indices,),
@@ -30,6 +32,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     "power": (elementwise.power, elementwise.elementwise),
     "shape_of": (views.shape_of_static,),
     "strided_slice": (views.strided_slice, views.slice_before_permute, views.slice_before_reshape),
+    "tensor_to_shape": (views.shape_of_constant,),
     "take": (views.constant_indices, views.take_range),
     "where": (elementwise.select, elementwise.elementwise),
 }

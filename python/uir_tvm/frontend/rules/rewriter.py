@@ -10,6 +10,7 @@ from tvm import relax
 
 from ..fold import fold
 from ..relax_view import Shape, address_of, integers, is_constant, op_name, shape_of, size_of
+from .empty import empty_value, without_empty
 
 Rule = Callable[[tvm.ir.Call, "Rewriter"], "tvm.ir.Expr | None"]
 
@@ -82,9 +83,12 @@ class Rewriter:
         if not isinstance(expr, tvm.ir.Call):
             return self.value(expr)
         call = self.builder.normalize(expr)
-        constant = fold(call)
+        constant = self._constant(call)
         if constant is not None:
-            return self._share(constant)
+            return constant
+        rest = without_empty(call)
+        if rest is not None:
+            return self.emit(rest)
         for rule in self.rules.get(op_name(call), ()):
             simpler = rule(call, self)
             if simpler is not None:
@@ -95,9 +99,9 @@ class Rewriter:
         """Bind a call as it is (or fold it), once for all equal calls."""
         call = self.builder.normalize(expr)
         if isinstance(call, tvm.ir.Call):
-            constant = fold(call)
+            constant = self._constant(call)
             if constant is not None:
-                return self._share(constant)
+                return constant
         key = self._key(call)
         if key is not None and key in self._known:
             return self._known[key]
@@ -107,6 +111,14 @@ class Rewriter:
         if key is not None:
             self._known[key] = var
         return var
+
+    def _constant(self, call: tvm.ir.Call) -> tvm.ir.Expr | None:
+        """What a call of constants, or one whose result has no elements, computes; else None."""
+        empty = empty_value(call.ty)
+        if empty is not None:
+            return empty
+        constant = fold(call)
+        return None if constant is None else self._share(constant)
 
     def _share(self, constant: tvm.ir.GenericConst) -> tvm.ir.Expr:
         """Equal small constants become one object."""

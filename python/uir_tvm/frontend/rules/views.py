@@ -20,6 +20,8 @@ from ..relax_view import (
 )
 from .rewriter import Rewriter, recall
 
+#: Marks of training and of the placing of parameters.
+MARKS = ("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint", "builtin.stop_lift_params")
 RESHAPES = ("reshape", "expand_dims", "squeeze", "flatten")
 
 
@@ -69,6 +71,26 @@ def shape_of_static(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None
     """shape_of(x) -> the shape as numbers."""
     shape = shape_of(call.args[0])
     return None if shape is None else relax.ShapeExpr(shape)
+
+
+def same(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """What says something of its operand to a pass that does not run here -> the operand."""
+    return call.args[0]
+
+
+def shape_of_constant(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """tensor_to_shape(constant) -> the shape as numbers."""
+    (source,) = call.args
+    return relax.ShapeExpr([int(n) for n in array_of(source)]) if is_constant(source) else None
+
+
+def fixed_slice(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """dynamic_strided_slice by constants -> strided_slice."""
+    source, *bounds = call.args
+    if not all(is_constant(bound) for bound in bounds):
+        return None
+    begin, end, strides = ([int(n) for n in array_of(bound)] for bound in bounds)
+    return rewriter.emit(relax.op.strided_slice(source, list(range(len(begin))), begin, end, strides))
 
 
 def permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
