@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 from uir_tvm.errors import FrontendError, ModelFormatError, ShapeError, UnsupportedOperatorError
 from uir_tvm.frontend import from_onnx
+from uir_tvm.frontend import onnx as frontend
 
 from tests.frontend.stock import assert_close, operators, run
 
@@ -281,3 +283,22 @@ def test_input_names_and_bytes_of_a_file(tmp_path: Path) -> None:
     path.write_bytes(proto.SerializeToString())
     for source in (path, str(path), onnx.load_model(io.BytesIO(path.read_bytes()))):
         assert [param.name for param in from_onnx(source)["main"].params] == ["in_1"]
+
+
+def test_other_threads_print_meanwhile(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What TVM's importer prints is kept for its error; what others print is theirs."""
+
+    def failing(_model: onnx.ModelProto) -> None:
+        print("Error converting operator Gelu, with inputs: x")
+        other = threading.Thread(target=print, args=("a line of another thread",))
+        other.start()
+        other.join()
+        raise ValueError("no such operator")
+
+    monkeypatch.setattr(frontend, "import_onnx", failing)
+    with pytest.raises(FrontendError, match="importer fails: no such operator") as caught:
+        frontend._import(onnx.ModelProto())
+    assert caught.value.where == "Error converting operator Gelu"
+    assert capsys.readouterr().out == "a line of another thread\n"

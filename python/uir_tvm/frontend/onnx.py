@@ -7,6 +7,8 @@ import contextlib
 import copy
 import io
 import os
+import sys
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -178,17 +180,32 @@ def _fits_domain(node: onnx.NodeProto) -> bool:
     return node.domain in STANDARD_DOMAINS and node.op_type not in MICROSOFT
 
 
+class _PrintsOfThread(io.TextIOBase):
+    """Keeps what the thread that makes it prints; what others print goes where it went before."""
+
+    def __init__(self) -> None:
+        self.said = io.StringIO()
+        self._thread, self._before = threading.get_ident(), sys.stdout
+
+    def write(self, text: str) -> int:
+        return (self.said if threading.get_ident() == self._thread else self._before).write(text)
+
+    def flush(self) -> None:
+        if self._before is not None:
+            self._before.flush()
+
+
 def _import(model: onnx.ModelProto) -> tvm.IRModule:
     """TVM's import, its prints and warnings kept quiet, its errors typed."""
-    said = io.StringIO()
+    out = _PrintsOfThread()
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stdout(said):
+        with warnings.catch_warnings(), contextlib.redirect_stdout(out):
             warnings.simplefilter("ignore")
             # the importer takes a written 0 for an open dimension
             return import_onnx(model, shape_dict=_input_shapes(model))
     except Exception as error:
         # The importer prints which operator it failed on before it raises.
-        printed = said.getvalue().strip().splitlines()
+        printed = out.said.getvalue().strip().splitlines()
         lines = str(error).strip().splitlines()
         raise FrontendError(
             f"TVM's ONNX importer fails: {lines[-1].strip() if lines else type(error).__name__}",

@@ -32,6 +32,7 @@ from .torch_graph import (
 WEIGHTS = "uir.weights"
 
 
+@one_at_a_time
 def export_torch(
     module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
 ) -> ExportedProgram:
