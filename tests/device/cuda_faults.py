@@ -20,9 +20,11 @@ _BARRIERS: dict[str, tuple[str, Edit]] = {
     "drop mbarrier_wait": (r"mbarrier_wait\([^;]*\);", _NOTHING),
     "drop mbarrier_expect_tx": (r"mbarrier_expect_tx\([^;]*\);", _NOTHING),
     "drop mbarrier_init": (r"mbarrier_init\([^;]*\);", _NOTHING),
-    "drop wgmma_wait": (r"wgmma_wait<\d+>\(\);", drop),
+    "drop wgmma_wait": (r"wgmma_wait<\d+>\([^;]*\);", drop),
+    "wait without sums": (r"(wgmma_wait<\d+>)\([^;]*\);", replace(r"\1();")),
     "drop wgmma_commit": (r"wgmma_commit\(\);", drop),
-    "drop wgmma_fence": (r"wgmma_fence\(\);", drop),
+    "drop wgmma_fence": (r"wgmma_fence\([^;]*\);", drop),
+    "fence without sums": (r"(wgmma_fence\()\w+, (\w+\);)", replace(r"\1\2")),
     "drop fence_async": (r"fence_async\(\);", _NOTHING),
     "weaken __syncthreads": (r"__syncthreads\(\);", replace("__syncwarp();")),
 }

@@ -179,3 +179,56 @@ extern "C" __global__ void k(const float* x, float* y) {
     )
     (finding,) = result.findings
     assert (finding.line, finding.inner_line, finding.thread) == (6, 3, 16)
+
+
+#: What registers begin with in the first and in the second run of a launch, as the types that hold it.
+LOOKALIKES = [
+    np.full(64, -91, np.int8),  # 0xa5
+    np.full(64, 0x5A, np.int8),
+    np.array([0xA5A5A5A5, 0x5A5A5A5A] * 32, np.uint32),
+    np.array([0x7FC5A5A5, 0x7FCA5A5A, 0xFFC5A5A5, 0x7FC50000] * 16, np.uint32).view(np.float32),
+    np.array([0x7E2D, 0x7E52] * 32, np.uint16).view(np.float16),
+]
+
+COPY = """
+extern "C" __global__ void k(const {type}* __restrict__ x, {type}* __restrict__ y) {{
+  const int thread = threadIdx.x;
+  reg<{type}, 4> a;
+  for (int i = 0; i < {loaded}; ++i) a[i] = x[4 * thread + i];
+  vec<{type}, 4> v;
+  for (int i = 0; i < 4; ++i) v.v[i] = a[i];
+  store_vec<{type}, 4>(y + 4 * thread, v);
+}}
+"""
+TYPES = {"int8": "signed char", "uint32": "unsigned", "float32": "float", "float16": "__half"}
+
+
+@pytest.mark.parametrize("data", LOOKALIKES, ids=lambda data: f"{data.dtype}-{data.view(np.uint8)[0]:#x}")
+def test_data_that_looks_like_unwritten_registers_is_data(data: np.ndarray) -> None:
+    """A launch tells by running again with registers that begin otherwise; the fault is still found."""
+    source = "#include <cuda_fp16.h>\n" + COPY.format(type=TYPES[data.dtype.name], loaded=4)
+    out = np.zeros_like(data)
+    simt.launch(simt.compile(source), "k", [data, out], grid=1, block=16).check()
+    assert out.tobytes() == data.tobytes()
+    if data.itemsize == 4:  # narrower ones show where a whole word is unwritten
+        wrong = simt.compile(source.replace("i < 4; ++i) a[i]", "i < 3; ++i) a[i]"))
+        ran = simt.launch(wrong, "k", [data, launch.Memory(64, data.dtype)], grid=1, block=16)
+        assert [finding.kind for finding in ran.findings] == ["unwritten-register"]
+
+
+def test_running_again_begins_with_the_same_memory() -> None:
+    """A parameter that is read and written holds after two runs what it holds after one; counters too."""
+    source = """
+extern "C" __global__ void k(const unsigned* x, unsigned* y, unsigned* z) {
+  atomicAdd(z, 1u);
+  y[threadIdx.x] += x[threadIdx.x];
+}
+"""
+    so = simt.compile(source)
+    counters = []
+    for value in (1, 0xA5A5A5A5):
+        x, y, z = np.full(32, value, np.uint32), np.zeros(32, np.uint32), np.zeros(1, np.uint32)
+        ran = simt.launch(so, "k", [x, y, z], grid=1, block=32).check()
+        assert (y == value).all() and z[0] == 32
+        counters.append(dict(ran.counters))
+    assert counters[0] == counters[1]

@@ -25,10 +25,10 @@ extern "C" __global__ void __launch_bounds__(128) k(const uint32_t* __restrict__
   for (int i = 0; i < {columns} / 2; ++i) sums[i] = 1;
   fence_async();
   __syncthreads();
-  wgmma_fence();
+  wgmma_fence(sums, a);
   {call}(&sums[0], &sums[{columns} / 4], {a}, wgmma_tile<{chunks}>(smem + {b_at}, {leading}, {stride}));
   wgmma_commit();
-  wgmma_wait<0>();
+  wgmma_wait<0>(sums);
   for (int i = 0; i < {columns} / 2; ++i) y[{columns} / 2 * thread + i] = sums[i];
 }}
 """
@@ -125,8 +125,8 @@ BEGIN = """
   for (int i = 0; i < 4; ++i) a[i] = 0;
 """
 PRODUCT = "  wgmma_m64n64k16_f16<0>(&sums[0], &sums[16], &a[0], wgmma_tile<2>(smem, 16, 256));"
-READY = "  fence_async();\n  __syncthreads();\n  wgmma_fence();\n"
-DONE = "\n  wgmma_commit();\n  wgmma_wait<0>();\n"
+READY = "  fence_async();\n  __syncthreads();\n  wgmma_fence(sums, a);\n"
+DONE = "\n  wgmma_commit();\n  wgmma_wait<0>(sums);\n"
 WRITE = "  if (thread == 0) y[0] = sums[0];"
 
 
@@ -138,39 +138,61 @@ def twins(kind: str, body: str, bad: str, good: str, thread: int | None = None) 
 CASES = {
     "bytes without a fence between the proxies": twins(
         "proxy",
-        "  @;\n  __syncthreads();\n  wgmma_fence();\n" + PRODUCT + "  //!" + DONE,
+        "  @;\n  __syncthreads();\n  wgmma_fence(sums, a);\n" + PRODUCT + "  //!" + DONE,
         "",
         "fence_async()",
     ),
     "bytes that others write, without a barrier": twins(
-        "race", "  fence_async();\n  @;\n  wgmma_fence();\n" + PRODUCT + "  //!" + DONE, "", "__syncthreads()"
+        "race",
+        "  fence_async();\n  @;\n  wgmma_fence(sums, a);\n" + PRODUCT + "  //!" + DONE,
+        "",
+        "__syncthreads()",
     ),
     "no wgmma_fence": twins(
         "wgmma-fence",
         "  fence_async();\n  __syncthreads();\n  @;\n" + PRODUCT + "  //!" + DONE,
         "",
-        "wgmma_fence()",
+        "wgmma_fence(sums, a)",
     ),
     "factors loaded after the wgmma_fence": twins(
-        "wgmma-fence", READY + "  a[3] = 0;\n  @;\n" + PRODUCT + "  //!" + DONE, "", "wgmma_fence()"
+        "wgmma-fence", READY + "  a[3] = 0;\n  @;\n" + PRODUCT + "  //!" + DONE, "", "wgmma_fence(sums, a)"
+    ),
+    "sums that the fence does not have": twins(
+        "wgmma-fence",
+        "  fence_async();\n  __syncthreads();\n  @;\n" + PRODUCT + "  //!" + DONE,
+        "wgmma_fence(a)",
+        "wgmma_fence(sums, a)",
+    ),
+    "factors that the fence does not have": twins(
+        "wgmma-fence",
+        "  fence_async();\n  __syncthreads();\n  @;\n" + PRODUCT + "  //!" + DONE,
+        "wgmma_fence(sums)",
+        "wgmma_fence(sums, a)",
+    ),
+    "sums that the wait does not have": twins(
+        "wgmma-wait",
+        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  y[thread] = sums[3];  //!\n",
+        "wgmma_wait<0>()",
+        "wgmma_wait<0>(sums)",
+        thread=0,
     ),
     "factors changed before the wait": twins(
         "wgmma-in-flight",
-        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  a[2] = 1;  //!\n  wgmma_wait<0>();\n",
+        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  a[2] = 1;  //!\n  wgmma_wait<0>(sums);\n",
         "",
-        "wgmma_wait<0>()",
+        "wgmma_wait<0>(sums)",
         thread=0,
     ),
     "sums read before the wait": twins(
         "wgmma-in-flight",
-        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  y[thread] = sums[3];  //!\n  wgmma_wait<0>();\n",
+        READY + PRODUCT + "\n  wgmma_commit();\n  @;\n  y[thread] = sums[3];  //!\n  wgmma_wait<0>(sums);\n",
         "",
-        "wgmma_wait<0>()",
+        "wgmma_wait<0>(sums)",
         thread=0,
     ),
     "sums of a product that was not committed": twins(
         "wgmma-in-flight",
-        READY + PRODUCT + "\n  @;\n  wgmma_wait<0>();\n  y[thread] = sums[3];  //!\n",
+        READY + PRODUCT + "\n  @;\n  wgmma_wait<0>(sums);\n  y[thread] = sums[3];  //!\n",
         "",
         "wgmma_commit()",
         thread=0,
@@ -179,9 +201,10 @@ CASES = {
         "wgmma-in-flight",
         READY
         + PRODUCT
-        + "\n  wgmma_commit();\n  @;\n  __syncthreads();\n  tile[4 * thread] = 1;  //!\n  wgmma_wait<0>();\n",
+        + "\n  wgmma_commit();\n  @;\n  __syncthreads();\n  tile[4 * thread] = 1;  //!\n"
+        + "  wgmma_wait<0>(sums);\n",
         "",
-        "wgmma_wait<0>()",
+        "wgmma_wait<0>(sums)",
     ),
     "a tile overwritten by a warp that did not wait for the others": twins(
         "race",
@@ -191,7 +214,7 @@ CASES = {
     ),
     "a warp that is missing": twins(
         "divergent-warp",
-        "  fence_async();\n  __syncthreads();\n  if (@) {\n    wgmma_fence();\n"
+        "  fence_async();\n  __syncthreads();\n  if (@) {\n    wgmma_fence(sums, a);\n"
         + PRODUCT
         + "  //!"
         + DONE

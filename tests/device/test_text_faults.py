@@ -134,10 +134,10 @@ extern "C" __global__ void k(const float* x, float* y) {
   mbarrier_init(bar, 2);
   cooperative_groups::this_grid().sync();
   fence_async();
-  wgmma_fence();
+  wgmma_fence(sums, a);
   wgmma_m64n8k16_f16<1>(&sums[0], &sums[2], &a[0][0], wgmma_tile<8>(b + 64, 128, 1024));
   wgmma_commit();
-  wgmma_wait<0>();
+  wgmma_wait<0>(sums);
   for (int r = 0; r < 8; ++r) {
     t[r] = __shfl_xor_sync(0xffffffffu, t[r], 4);
   }

@@ -66,13 +66,43 @@ Intrinsic Product(const WgmmaRow& row, int columns, bool tiles) {
               ";\\n}\"\n               : " + outputs + "\n               : " + inputs + ");\n}\n"};
 }
 
-Intrinsic Step(const std::string& name, const std::string& instruction) {
-  return {name,
-          kArch,
-          true,
-          {},
-          "__device__ __forceinline__ void " + name + "() {\n  asm volatile(\"" + instruction +
-              ".sync.aligned;\" ::: \"memory\");\n}\n"};
+/*!
+ * \brief What surrounds products. Their sums are operands of the fence and of the wait, the factors in registers of the
+ * fence, by empty statements right before and after these: a compiler knows nothing of what happens to registers
+ * between the two, and would else be free to move across what sets or reads them (CUTLASS: `warpgroup_fence_operand`).
+ */
+std::vector<Intrinsic> Steps() {
+  const std::string function = "__device__ __forceinline__ void ";
+  std::string hold = "// What sets or reads these registers stays on its side of this.\n";
+  for (const auto& [type, constraint] :
+       {std::pair("float", "+f"), std::pair("int32_t", "+r"), std::pair("uint32_t", "+r")}) {
+    hold += function + "wgmma_hold(" + type + "& x) { asm volatile(\"\" : \"" + constraint + "\"(x)::\"memory\"); }\n";
+  }
+  hold += "template <typename T, int N>\n" + function +
+          "wgmma_hold(T (&parts)[N]) {\n#pragma unroll\n  for (int i = 0; i < N; ++i) wgmma_hold(parts[i]);\n}\n";
+  return {
+      {"wgmma_hold", kArch, true, {}, hold},
+      {"wgmma_fence",
+       kArch,
+       true,
+       {"wgmma_hold"},
+       "template <typename... T>\n" + function +
+           "wgmma_fence(T&... operands) {\n  (wgmma_hold(operands), ...);\n"
+           "  asm volatile(\"wgmma.fence.sync.aligned;\" ::: \"memory\");\n}\n"},
+      {"wgmma_commit",
+       kArch,
+       true,
+       {},
+       function + "wgmma_commit() {\n  asm volatile(\"wgmma.commit_group.sync.aligned;\" ::: \"memory\");\n}\n"},
+      {"wgmma_wait",
+       kArch,
+       true,
+       {"wgmma_hold"},
+       "template <int GROUPS, typename... T>\n" + function +
+           "wgmma_wait(T&... operands) {\n"
+           "  asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(GROUPS) : \"memory\");\n"
+           "  (wgmma_hold(operands), ...);\n}\n"},
+  };
 }
 
 }  // namespace
@@ -90,13 +120,7 @@ std::string WgmmaName(const WgmmaRow& row, int columns, bool tiles) {
 }
 
 std::vector<Intrinsic> WarpgroupIntrinsics() {
-  std::vector<Intrinsic> out = {Step("wgmma_fence", "wgmma.fence"), Step("wgmma_commit", "wgmma.commit_group")};
-  out.push_back({"wgmma_wait",
-                 kArch,
-                 true,
-                 {},
-                 "template <int N>\n__device__ __forceinline__ void wgmma_wait() {\n"
-                 "  asm volatile(\"wgmma.wait_group.sync.aligned %0;\" ::\"n\"(N) : \"memory\");\n}\n"});
+  std::vector<Intrinsic> out = Steps();
   out.push_back(
       {"wgmma_tile",
        kArch,

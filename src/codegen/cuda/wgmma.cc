@@ -79,7 +79,7 @@ void EmitWgmma(Emitter& e, const IOp& iop, const MmaRow& mma, const WgmmaChoice&
     CloseUnrolled(e, groups);
     CloseUnrolled(e, steps);
   }
-  e.out.Line("wgmma_fence();");
+  e.out.Line("wgmma_fence(" + sums.regs().name + (tiles ? "" : ", " + fragments) + ");");
   const std::string k = OpenUnrolled(e, "k", steps);
   const std::string group = OpenUnrolled(e, "i", groups);
   for (const auto& [first, columns] : choice.pieces) {
@@ -100,7 +100,7 @@ void EmitWgmma(Emitter& e, const IOp& iop, const MmaRow& mma, const WgmmaChoice&
   CloseUnrolled(e, groups);
   CloseUnrolled(e, steps);
   e.out.Line("wgmma_commit();");
-  e.out.Line("wgmma_wait<0>();");
+  e.out.Line("wgmma_wait<0>(" + sums.regs().name + ");");
   e.out.Close();
   sums.Finish();
 }

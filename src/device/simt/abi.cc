@@ -35,6 +35,7 @@ unsigned uir_simt_thread(void) { return machine.lane->thread; }
 unsigned uir_simt_block(void) { return machine.block->index; }
 unsigned uir_simt_block_size(void) { return machine.threads; }
 unsigned uir_simt_grid_size(void) { return machine.grid; }
+unsigned uir_simt_unwritten(void) { return machine.unwritten.nan(); }
 
 uint64_t uir_simt_shuffle(int kind, unsigned mask, uint64_t value, int argument, int width) {
   Arrival arrival = InWarp(Wait::kShuffle, mask, UIR_SITE);

@@ -24,6 +24,7 @@
 #include "../engine/lines.h"
 #include "../engine/memory.h"
 #include "counters.h"
+#include "unwritten.h"
 #include "warp_trace.h"
 #include "warpgroup.h"
 
@@ -154,6 +155,7 @@ struct Machine {
   uint32_t pending_bytes{0};
   uint64_t pending_site{0};
 
+  Unwritten unwritten;
   std::unique_ptr<engine::Findings> findings;
   Counters counters;
   WarpTrace trace;

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "include/uir_simt/abi.h"
+#include "include/uir_simt/unwritten.h"
 #include "machine.h"
 
 namespace uir {
@@ -79,7 +80,7 @@ void Shuffle(Block* block, Lane* lanes, uint32_t members) {
       Report(FindingOf(*block, lane, "shuffle-source",
                        "a shuffle reads lane " + std::to_string(source) + ", which does not take part (mask " +
                            Hex(call.mask) + ")"));
-      lane.result = 0xA5A5A5A57fc5a5a5u;
+      lane.result = uint64_t{uir_simt::unwritten_bytes(machine.unwritten.nan())} << 32 | machine.unwritten.nan();
       continue;
     }
     lane.result = lanes[source].arrival.value;

@@ -17,6 +17,7 @@
 
 #include "include/uir_simt/abi.h"
 #include "include/uir_simt/narrow.h"
+#include "include/uir_simt/unwritten.h"
 #include "machine.h"
 
 namespace uir {
@@ -153,6 +154,18 @@ bool TouchedSince(const Products& products, const void* from, size_t bytes) {
                      [&](const Stretch& one) { return Overlap(one.begin, one.end, from, bytes); });
 }
 
+/*! \brief Whether some stretch holds all of a register operand. */
+bool Held(const std::vector<Stretch>& operands, const void* from, size_t bytes) {
+  auto begin = reinterpret_cast<uintptr_t>(from);
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const Stretch& one) { return one.begin <= begin && begin + bytes <= one.end; });
+}
+
+Stretch StretchOf(const void* from, size_t bytes) {
+  auto begin = reinterpret_cast<uintptr_t>(from);
+  return {begin, begin + bytes};
+}
+
 void CheckOrder(const Products& products, const void* low, const void* high, const void* a, size_t half,
                 uint64_t site) {
   std::string what;
@@ -162,6 +175,10 @@ void CheckOrder(const Products& products, const void* low, const void* high, con
     what = "the sums of a product were touched after the last wgmma_fence";
   } else if (a != nullptr && TouchedSince(products, a, 16)) {
     what = "registers that a product multiplies were touched after the last wgmma_fence";
+  } else if (!Held(products.operands, low, half) || !Held(products.operands, high, half)) {
+    what = "the sums of a product are no operands of the wgmma_fence: a compiler may move what sets them past it";
+  } else if (a != nullptr && !Held(products.operands, a, 16)) {
+    what = "registers that a product multiplies are no operands of the wgmma_fence: a compiler may set them after it";
   }
   if (!what.empty()) Report(FindingAt("wgmma-fence", what, "register", site));
 }
@@ -192,7 +209,8 @@ void OpenSums(Products* products, uint32_t* low, uint32_t* high, size_t half, ui
 /*! \brief What registers show that a product still writes: values that the model knows again. */
 void Hide(Sums* sums, bool integer) {
   for (uint32_t* from : {sums->low, sums->high}) {
-    std::fill(from, from + HalfBytes(*sums) / 4, integer ? 0xa5a5a5a5u : 0x7fc5a5a5u);
+    const uint32_t nan = machine.unwritten.nan();
+    std::fill(from, from + HalfBytes(*sums) / 4, integer ? uir_simt::unwritten_bytes(nan) : nan);
   }
 }
 
@@ -264,6 +282,13 @@ void CheckRegisters(uintptr_t at, uint32_t bytes, bool write, uint64_t site) {
     products.accesses.erase(products.accesses.begin(), products.accesses.begin() + kRemembered / 2);
   }
   products.accesses.push_back({at, at + bytes});
+  for (const Stretch& one : products.loose) {
+    if (at >= one.end || one.begin >= at + bytes) continue;
+    Report(FindingAt("wgmma-wait",
+                     "sums are touched that were no operands of the wgmma_wait: a compiler may move that before it",
+                     "register", site));
+    return;
+  }
   for (const Sums& sums : products.sums) {
     if (!Overlap(at, at + bytes, sums.low, HalfBytes(sums)) && !Overlap(at, at + bytes, sums.high, HalfBytes(sums))) {
       continue;
@@ -344,8 +369,20 @@ void uir_simt_wgmma(int kind, int columns, int across, void* low, void* high, co
 void uir_simt_wgmma_fence(void) {
   CheckPendingWrite();
   machine.has_products = true;
-  machine.lane->products.fenced = true;
-  machine.lane->products.accesses.clear();
+  Products& products = machine.lane->products;
+  products.fenced = true;
+  if (!products.accesses.empty() || !products.running.empty()) products.operands.clear();
+  products.accesses.clear();
+}
+
+void uir_simt_wgmma_operand(const void* first, size_t bytes) {
+  Products& products = machine.lane->products;
+  const Stretch held = StretchOf(first, bytes);
+  products.operands.push_back(held);
+  products.loose.erase(
+      std::remove_if(products.loose.begin(), products.loose.end(),
+                     [&](const Stretch& one) { return held.begin <= one.begin && one.end <= held.end; }),
+      products.loose.end());
 }
 
 void uir_simt_wgmma_commit(void) {
@@ -368,6 +405,7 @@ void uir_simt_wgmma_wait(int groups) {
       if (--sums->products > 0) continue;
       std::memcpy(sums->low, sums->values.data(), HalfBytes(*sums));
       std::memcpy(sums->high, sums->values.data() + sums->values.size() / 2, HalfBytes(*sums));
+      for (const void* half : {sums->low, sums->high}) products.loose.push_back(StretchOf(half, HalfBytes(*sums)));
       products.sums.erase(sums);
     }
     products.groups.erase(products.groups.begin());

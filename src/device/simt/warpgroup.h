@@ -38,6 +38,8 @@ struct Stretch {
 struct Products {
   bool fenced{false};             // there was a wgmma_fence
   std::vector<Stretch> accesses;  // to registers since then
+  std::vector<Stretch> operands;  // of that fence, and of a wait right before it
+  std::vector<Stretch> loose;     // sums of products that have ended, which were no operands of a wait since
   std::vector<Product> running;   // oldest first
   std::vector<size_t> groups;     // of committed products: how many each has, oldest first
   size_t open{0};                 // not committed

@@ -69,6 +69,26 @@ ptxas info    : Used 13 registers
 """
 
 
+#: A product of four warps whose sums are touched before it is waited for.
+SERIALISED = r"""
+#include <cstdint>
+extern "C" __global__ void __launch_bounds__(128) k(float* y, uint64_t a, uint64_t b, int n) {
+  float d[4] = {0, 0, 0, 0};
+  for (int i = 0; i < n; ++i) {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    asm volatile(
+        "{\n .reg .pred p;\n setp.ne.b32 p, 1, 0;\n"
+        " wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, %4, %5, p, 1, 1, 0, 0;\n}"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]) : "l"(a), "l"(b + i));
+    d[0] += 1.0f;
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+  }
+  for (int i = 0; i < 4; ++i) y[4 * threadIdx.x + i] = d[i];
+}
+"""
+
+
 @pytest.fixture(autouse=True)
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A cache of the test's own, so that what another left cannot answer."""
@@ -121,6 +141,15 @@ def test_compile(tool: Any, arch: str) -> None:
     assert 8 <= cubin["scale"].registers <= 64
     assert cubin.spills == ("dynamic",)
     assert len(cubin.warnings) == 1 and "unused" in cubin.warnings[0]
+
+
+def test_products_that_do_not_overlap_end_the_build(tool: Any) -> None:
+    """ptxas calls it a potential loss of performance among its remarks; no schedule was chosen for that."""
+    with pytest.raises(ToolchainError, match="one after the other") as caught:
+        toolchain.compile(SERIALISED, "sm_90a", tool=tool)
+    assert "serialized" in caught.value.where and "wgmma=False" in caught.value.remedy
+    said = "ptxas info    : (C7519) warpgroup.arrive is injected in around line 74 by compiler"
+    assert read_warnings(said) == (said,)
 
 
 def test_spills_are_seen(tool: Any) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 
 import attrs
 
+from ...errors import ToolchainError
+
 _ENTRY = re.compile(r"Compiling entry function '([^']+)' for '([^']+)'")
 _OTHER = re.compile(r"Function properties for (\S+)")
 _STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
@@ -17,6 +19,10 @@ _SHARED = re.compile(r"(\d+)(?:\+\d+)? bytes smem")
 _CONSTANT = re.compile(r"(\d+) bytes cmem\[(\d+)\]")
 _BARRIERS = re.compile(r"used (\d+) barriers")
 _WARNING = re.compile(r"\bwarning\b", re.IGNORECASE)
+#: Notes of ptxas on products of four warps: made one after the other (C7510 and those after it, by the
+#: reason), and a fence or wait put in (C7517, C7519) where the text's own leaves registers out.
+_SERIALISED = re.compile(r"\(C75\d\d\).*wgmma\S* instructions are serialized")
+_MENDED = re.compile(r"\(C75\d\d\) warpgroup\.\w+ is injected")
 
 
 @attrs.frozen
@@ -154,9 +160,31 @@ def read_figures(log: str) -> tuple[KernelFigures, ...]:
 
 
 def read_warnings(log: str) -> tuple[str, ...]:
-    """The lines of a compiler's messages that are warnings."""
+    """The lines of a compiler's messages that are warnings, or say what it put in to make a product right."""
     return tuple(
         line.strip()
         for line in log.splitlines()
-        if _WARNING.search(line) and not line.startswith(("Remark:", "ptxas info"))
+        if _MENDED.search(line)
+        or (_WARNING.search(line) and not line.startswith(("Remark:", "ptxas info")))
     )
+
+
+def refuse_serialised(log: str, name: str, arch: str) -> None:
+    """Refuse a kernel whose products of four warps ptxas makes one after the other.
+
+    It computes what it should, several times as slowly as its schedule was chosen for.
+
+    Raises
+    ------
+    ToolchainError
+        A message says so; ``log`` has all of them.
+    """
+    notes = [line.strip() for line in log.splitlines() if _SERIALISED.search(line)]
+    if notes:
+        raise ToolchainError(
+            f"ptxas makes products of {name} for {arch} one after the other.",
+            where=notes[0],
+            need="wgmma instructions that overlap",
+            remedy="report the kernel; the attribute wgmma=False of its iGraph prints mma.sync instead",
+            log=log,
+        )

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from ... import options
 from ...cache import Cache, out_of_room, scratch
 from ...errors import ToolchainError
-from .cubin import Cubin, KernelFigures, read_figures, read_warnings
+from .cubin import Cubin, KernelFigures, read_figures, read_warnings, refuse_serialised
 from .find_toolchain import Tool, available, find, forget
 from .nvrtc import Library, NvrtcError
 
@@ -38,7 +38,7 @@ __all__ = [
 #: What is built where the caller names nothing: A100, and H100 and H200.
 ARCHITECTURES = ("sm_80", "sm_90a")
 #: Part of every cache key: raised when the flags or the description change.
-CACHE_VERSION = 1
+CACHE_VERSION = 2
 #: Seconds that one compilation may take.
 LIMIT = 600
 
@@ -80,7 +80,8 @@ def compile(
     Raises
     ------
     ToolchainError
-        No compiler, an architecture that it does not know, or a source that does not compile.
+        No compiler, an architecture that it does not know, a source that does not compile, or one whose
+        products of four warps ptxas makes one after the other.
     """
     if not _ARCH.fullmatch(arch):
         raise ToolchainError(
@@ -92,6 +93,7 @@ def compile(
     if (kept := cache.read(key, ".cubin")) is not None:
         return Cubin.from_bytes(kept)
     data, log = _COMPILERS[found.kind](found, source, arch, flags, name)
+    refuse_serialised(log, name, arch)
     cubin = Cubin(arch, data, read_figures(log), read_warnings(log), str(found))
     cache.remember(key, cubin.to_bytes(), ".cubin")
     return cubin

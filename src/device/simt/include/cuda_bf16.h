@@ -6,9 +6,10 @@
 #include "uir_simt/narrow.h"
 #include "uir_simt/narrow_type.h"
 #include "uir_simt/prelude.h"
+#include "uir_simt/unwritten.h"
 
 UIR_SIMT_NARROW_FLOAT(__nv_bfloat16, bfloat16, uir_simt::kBfloat16, uir_simt::float_to_bfloat16,
-                      uir_simt::bfloat16_to_float, 0x7fc5)
+                      uir_simt::bfloat16_to_float, uir_simt::unwritten_bfloat16)
 typedef __nv_bfloat16 nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 

@@ -6,8 +6,10 @@
 #include "uir_simt/narrow.h"
 #include "uir_simt/narrow_type.h"
 #include "uir_simt/prelude.h"
+#include "uir_simt/unwritten.h"
 
-UIR_SIMT_NARROW_FLOAT(__half, half, uir_simt::kHalf, uir_simt::float_to_half, uir_simt::half_to_float, 0x7e2d)
+UIR_SIMT_NARROW_FLOAT(__half, half, uir_simt::kHalf, uir_simt::float_to_half, uir_simt::half_to_float,
+                      uir_simt::unwritten_half)
 typedef __half half;
 typedef __half2 half2;
 

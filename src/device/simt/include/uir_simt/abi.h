@@ -21,6 +21,8 @@ UIR_SIMT_EXPORT unsigned uir_simt_thread(void) __attribute__((const));
 UIR_SIMT_EXPORT unsigned uir_simt_block(void) __attribute__((const));
 UIR_SIMT_EXPORT unsigned uir_simt_block_size(void) __attribute__((const));
 UIR_SIMT_EXPORT unsigned uir_simt_grid_size(void) __attribute__((const));
+// The NaN that tells registers that nothing wrote (unwritten.h); the same all through a launch.
+UIR_SIMT_EXPORT unsigned uir_simt_unwritten(void) __attribute__((const));
 
 // Exchange between the lanes of a warp. Values travel as 8 bytes.
 enum UirSimtShuffle { kUirShuffle, kUirShuffleXor, kUirShuffleUp, kUirShuffleDown };
@@ -70,10 +72,11 @@ UIR_SIMT_EXPORT void uir_simt_ldmatrix(int matrices, int transposed, uint32_t* r
 
 // Products of four warps (wgmma). `kind` is one of UirSimtMma and says the factors' type; a comes from registers, or
 // from memory where `a` is null. Of `across`, bit 0 says that a, bit 1 that b lies with its contracted side across
-// rows.
+// rows. A fence and a wait have the registers of sums as operands, so that no compiler moves them across.
 UIR_SIMT_EXPORT uint64_t uir_simt_wgmma_tile(const void* first, int leading, int stride, int chunks);
 UIR_SIMT_EXPORT void uir_simt_wgmma(int kind, int columns, int across, void* low, void* high, const uint32_t* a,
                                     uint64_t a_tile, uint64_t b_tile);
+UIR_SIMT_EXPORT void uir_simt_wgmma_operand(const void* first, size_t bytes);
 UIR_SIMT_EXPORT void uir_simt_wgmma_fence(void);
 UIR_SIMT_EXPORT void uir_simt_wgmma_commit(void);
 UIR_SIMT_EXPORT void uir_simt_wgmma_wait(int groups);

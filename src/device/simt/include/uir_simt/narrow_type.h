@@ -89,7 +89,7 @@
   UIR_SIMT_INLINE type __high2##name(type##2 v) { return v.y; }                                               \
   UIR_SIMT_INLINE float2 __##name##22float2(type##2 v) { return {float(v.x), float(v.y)}; }                   \
   namespace uir_simt {                                                                                        \
-  UIR_SIMT_INLINE void set_unwritten(type& element) { element.__x = unwritten_bits; }                         \
+  UIR_SIMT_INLINE void set_unwritten(type& element) { element.__x = unwritten_bits(uir_simt_unwritten()); }   \
   }
 
 #endif  // UIR_SIMT_NARROW_TYPE_H_

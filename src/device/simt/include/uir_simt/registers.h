@@ -3,23 +3,24 @@
  * \file registers.h
  * \brief `reg<T, N>`: an array in registers whose indices are checked.
  *
- * Its elements begin with values that the model knows again when they reach memory (`CheckPendingWrite` in
- * machine.cc): a NaN with a payload that survives arithmetic and conversions, or a pattern of bits.
+ * Its elements begin with values that the model knows again when they reach memory (`Unwritten`): a
+ * NaN with a payload that survives arithmetic and conversions, or a pattern of bits.
  */
 #ifndef UIR_SIMT_REGISTERS_H_
 #define UIR_SIMT_REGISTERS_H_
 
 #include "keywords.h"
 #include "narrow.h"
+#include "unwritten.h"
 
 namespace uir_simt {
 
 template <typename T>
 UIR_SIMT_INLINE void set_unwritten(T& element) {
-  memset(static_cast<void*>(&element), 0xA5, sizeof(T));
+  memset(static_cast<void*>(&element), static_cast<int>(uir_simt_unwritten() & 0xff), sizeof(T));
 }
-UIR_SIMT_INLINE void set_unwritten(float& element) { element = float_of(0x7fc5a5a5u); }
-UIR_SIMT_INLINE void set_unwritten(double& element) { element = double_of(0x7ff8b4b4a0000000u); }
+UIR_SIMT_INLINE void set_unwritten(float& element) { element = float_of(uir_simt_unwritten()); }
+UIR_SIMT_INLINE void set_unwritten(double& element) { element = double_of(unwritten_double(uir_simt_unwritten())); }
 UIR_SIMT_INLINE void set_unwritten(bool& element) { element = true; }
 
 /*! \brief Types of 16 bits whose NaNs have their own patterns name them here (cuda_fp16.h, cuda_bf16.h). */

@@ -8,11 +8,16 @@
 
 #include "keywords.h"
 
-UIR_SIMT_INLINE void wgmma_fence() { uir_simt_wgmma_fence(); }
+template <typename... T>
+UIR_SIMT_INLINE void wgmma_fence(T&... operands) {
+  uir_simt_wgmma_fence();
+  (uir_simt_wgmma_operand(&operands, sizeof(operands)), ...);
+}
 UIR_SIMT_INLINE void wgmma_commit() { uir_simt_wgmma_commit(); }
-template <int N>
-UIR_SIMT_INLINE void wgmma_wait() {
-  uir_simt_wgmma_wait(N);
+template <int GROUPS, typename... T>
+UIR_SIMT_INLINE void wgmma_wait(T&... operands) {
+  uir_simt_wgmma_wait(GROUPS);
+  (uir_simt_wgmma_operand(&operands, sizeof(operands)), ...);
 }
 
 template <int CHUNKS>
