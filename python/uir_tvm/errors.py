@@ -318,4 +318,4 @@ class DeviceModelError(UirError, RuntimeError):
 
 
 #: Errors that the native code raises, or hands on from Python to Python, by the name of their class.
-NATIVE = (CodegenError, DeviceError, DeviceModelError, ToolchainError)
+NATIVE = (CodegenError, DeviceError, DeviceModelError, IGraphError, ToolchainError)

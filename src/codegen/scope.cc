@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <vector>
 
+#include "../igraph/checked.h"
+
 namespace uir {
 namespace codegen {
 
 namespace {
 
 Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
-
-int64_t FloorDivInt(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 int64_t Magnitude(Range r) { return std::max(std::abs(r.low), std::abs(r.high)); }
 
@@ -25,7 +25,7 @@ int Log2(int64_t value) { return __builtin_ctzll(static_cast<unsigned long long>
 int64_t Lift(Range inner, int64_t divisor) { return inner.low >= 0 ? 0 : -FloorDivInt(inner.low, divisor) * divisor; }
 
 Range Scaled(Range r, int64_t factor) {
-  int64_t a = r.low * factor, b = r.high * factor;
+  int64_t a = CheckedMul(r.low, factor), b = CheckedMul(r.high, factor);
   return {std::min(a, b), std::max(a, b)};
 }
 
@@ -55,7 +55,7 @@ Range Scope::Of(const Affine& expr) const {
       }
     }
     Range scaled = Scaled(atom, term->coeff);
-    total = {total.low + scaled.low, total.high + scaled.high};
+    total = {CheckedAdd(total.low, scaled.low), CheckedAdd(total.high, scaled.high)};
   }
   return total;
 }
@@ -85,7 +85,7 @@ bool Scope::Wide(const Affine& expr) const {
       Range range = Of(inner);
       if (Wide(inner) || Magnitude(range) + Lift(range, term->divisor) > INT32_MAX) return true;
     }
-    total += Magnitude(Of(Affine(0, {term})));
+    total = CheckedAdd(total, Magnitude(Of(Affine(0, {term}))));
   }
   return total > INT32_MAX;
 }

@@ -8,13 +8,13 @@
 #include <map>
 #include <set>
 
+#include "checked.h"
+
 namespace uir {
 
 namespace {
 
 Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
-
-int64_t FloorDivInt(int64_t a, int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
 /*! \brief The term without its coefficient, as text: the sort and merge key. */
 std::string AtomOf(const Term& term) {
@@ -56,7 +56,7 @@ Affine::Affine(int64_t constant, std::vector<Term> terms) {
     if (it == merged.end()) {
       merged.emplace(key, term);
     } else {
-      it->second = WithCoeff(term, it->second->coeff + term->coeff);
+      it->second = WithCoeff(term, CheckedAdd(it->second->coeff, term->coeff));
     }
   }
   // c*k*floor(e/k) + c*(e mod k) = c*e
@@ -68,18 +68,20 @@ Affine::Affine(int64_t constant, std::vector<Term> terms) {
       Term mod = it->second;
       Term quotient(1, "floordiv", "", mod->inner, mod->divisor);
       auto div = merged.find(AtomOf(quotient));
-      if (div == merged.end() || div->second->coeff != mod->coeff * mod->divisor) continue;
+      int64_t whole;
+      if (__builtin_mul_overflow(mod->coeff, mod->divisor, &whole)) continue;
+      if (div == merged.end() || div->second->coeff != whole) continue;
       merged.erase(div);
       merged.erase(AtomOf(mod));
       Affine inner = InnerOf(mod).Scale(mod->coeff);
-      constant += inner->constant;
+      constant = CheckedAdd(constant, inner->constant);
       for (const Term& term : inner->terms) {
         std::string key = AtomOf(term);
         auto at = merged.find(key);
         if (at == merged.end()) {
           merged.emplace(key, term);
         } else {
-          at->second = WithCoeff(term, at->second->coeff + term->coeff);
+          at->second = WithCoeff(term, CheckedAdd(at->second->coeff, term->coeff));
         }
       }
       folded = true;
@@ -100,13 +102,13 @@ Affine Affine::Var(const ffi::String& name) { return Affine(0, {Term(1, "var", n
 Affine Affine::operator+(const Affine& other) const {
   std::vector<Term> terms(get()->terms.begin(), get()->terms.end());
   terms.insert(terms.end(), other->terms.begin(), other->terms.end());
-  return Affine(get()->constant + other->constant, std::move(terms));
+  return Affine(CheckedAdd(get()->constant, other->constant), std::move(terms));
 }
 
 Affine Affine::Scale(int64_t factor) const {
   std::vector<Term> terms;
-  for (const Term& term : get()->terms) terms.push_back(WithCoeff(term, term->coeff * factor));
-  return Affine(get()->constant * factor, std::move(terms));
+  for (const Term& term : get()->terms) terms.push_back(WithCoeff(term, CheckedMul(term->coeff, factor)));
+  return Affine(CheckedMul(get()->constant, factor), std::move(terms));
 }
 
 Affine Affine::FloorDiv(int64_t divisor) const {
@@ -119,12 +121,14 @@ Affine Affine::FloorDiv(int64_t divisor) const {
         .push_back(term->coeff % divisor == 0 ? WithCoeff(term, term->coeff / divisor) : term);
   }
   int64_t quotient = FloorDivInt(get()->constant, divisor);
-  int64_t remainder = get()->constant - quotient * divisor;
+  int64_t remainder = FloorModInt(get()->constant, divisor);
   Affine result(quotient, std::move(outside));
   if (inside.empty()) return result;
   // floor(floor(e/a)/b) = floor(e/(a*b))
-  if (inside.size() == 1 && remainder == 0 && inside[0]->kind == "floordiv" && inside[0]->coeff == 1) {
-    return result + InnerOf(inside[0]).FloorDiv(inside[0]->divisor * divisor);
+  int64_t both;
+  if (inside.size() == 1 && remainder == 0 && inside[0]->kind == "floordiv" && inside[0]->coeff == 1 &&
+      !__builtin_mul_overflow(inside[0]->divisor, divisor, &both)) {
+    return result + InnerOf(inside[0]).FloorDiv(both);
   }
   Affine inner(remainder, std::move(inside));
   return result + Affine(0, {Term(1, "floordiv", "", ffi::Optional<ffi::ObjectRef>(inner), divisor)});
@@ -136,7 +140,7 @@ Affine Affine::Mod(int64_t divisor) const {
   for (const Term& term : get()->terms) {
     if (term->coeff % divisor != 0) inside.push_back(term);
   }
-  int64_t remainder = get()->constant - FloorDivInt(get()->constant, divisor) * divisor;
+  int64_t remainder = FloorModInt(get()->constant, divisor);
   if (inside.empty()) return Constant(remainder);
   Affine inner(remainder, std::move(inside));
   return Affine(0, {Term(1, "mod", "", ffi::Optional<ffi::ObjectRef>(inner), divisor)});
@@ -164,12 +168,12 @@ int64_t Affine::Evaluate(const ffi::Map<ffi::String, int64_t>& env) const {
     if (term->kind == "var") {
       auto it = env.find(term->var);
       if (it == env.end()) TVM_FFI_THROW(ValueError) << "no value for the variable " << term->var;
-      result += term->coeff * (*it).second;
+      result = CheckedAdd(result, CheckedMul(term->coeff, (*it).second));
       continue;
     }
     int64_t inner = InnerOf(term).Evaluate(env);
-    int64_t quotient = FloorDivInt(inner, term->divisor);
-    result += term->coeff * (term->kind == "floordiv" ? quotient : inner - quotient * term->divisor);
+    int64_t value = term->kind == "floordiv" ? FloorDivInt(inner, term->divisor) : FloorModInt(inner, term->divisor);
+    result = CheckedAdd(result, CheckedMul(term->coeff, value));
   }
   return result;
 }
@@ -205,13 +209,13 @@ std::string Affine::ToString() const {
   };
   for (const Term& term : get()->terms) {
     bool negative = term->coeff < 0;
-    int64_t magnitude = negative ? -term->coeff : term->coeff;
+    uint64_t magnitude = Absolute(term->coeff);
     std::string atom = AtomOf(term);
     append(negative, magnitude == 1 ? atom : std::to_string(magnitude) + "*" + atom);
   }
   if (get()->constant != 0 || text.empty()) {
     bool negative = get()->constant < 0;
-    append(negative, std::to_string(negative ? -get()->constant : get()->constant));
+    append(negative, std::to_string(Absolute(get()->constant)));
   }
   return text;
 }

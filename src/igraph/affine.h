@@ -5,6 +5,7 @@
  *
  * An expression is a constant plus terms c*x, c*floor(e/k) and c*(e mod k).  It is kept in one
  * canonical form (terms merged and sorted), so structural equality decides syntactic equality.
+ * Coefficients and values are of 64 bits; what would leave them throws IGraphError.
  */
 #ifndef UIR_IGRAPH_AFFINE_H_
 #define UIR_IGRAPH_AFFINE_H_

@@ -121,6 +121,18 @@ def test_both_sides_are_named() -> None:
     assert abs(race.thread - race.other_thread) == 32
 
 
+def test_a_race_after_many_barriers_is_found() -> None:
+    """Clocks do not stop at 2^20: what two threads do after as many barriers is not in order by that."""
+    body = """
+  float* s = shared_at<float, 256>(smem, 0);
+  for (int i = 0; i < (1 << 20) + 8; ++i) __syncthreads();
+  s[thread] = x[thread];
+  @;
+  y[thread] = s[thread ^ 1];  //!
+"""
+    Twins("race", body, bad="", good="__syncthreads()", block=2, words=2).check()
+
+
 def test_atomics_of_many_blocks_do_not_race() -> None:
     body = "  if (thread == 0 && block == 0) atomicExch(y, 0.0f);\n  atomicAdd(y + 1, 1.0f);"
     assert {finding.kind for finding in Twins("", body, "", "", grid=3).run("").findings} == {"unwritten"}

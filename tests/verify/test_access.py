@@ -7,8 +7,10 @@ import islpy
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from uir_tvm.errors import VerifyError
 from uir_tvm.igraph.iops import IOPS
 from uir_tvm.verify import accesses
+from uir_tvm.verify.access import SOURCE_RULES, UNTOUCHED
 
 from .graphs import graph
 
@@ -44,6 +46,19 @@ def test_every_iop_that_reads_is_among_the_forms():
     reading = {op for op, spec in IOPS.items() if spec.source_types and op not in ("sync", "identity")}
     covered = {text.split(".")[0] for text, _ in FORMS.values()}
     assert reading - covered == {"binary", "compare", "cast"}  # these read as unary does
+
+
+def test_an_iop_without_a_rule_is_refused(monkeypatch: pytest.MonkeyPatch):
+    """Nothing is known of what it reads: it is not taken for elementwise."""
+    found = graph(HEAD + "unary.exp.fp32 t[0; (3,4); (4,1)], a[0; (3,4); (4,1)]")
+    assert accesses(found)
+    monkeypatch.delitem(SOURCE_RULES, "unary")
+    with pytest.raises(VerifyError, match="no rule of what unary reads"):
+        accesses(found)
+
+
+def test_every_iop_that_touches_memory_has_a_rule():
+    assert set(IOPS) == set(SOURCE_RULES) | UNTOUCHED
 
 
 def _range(word: str, begin: str, end: str) -> str:

@@ -17,6 +17,7 @@ from uir_tvm.options import CompileOptions
 from uir_tvm.schedule.demo import from_relax
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify.compared import Comparer
+from uir_tvm.verify.equivalent import Equivalence
 
 TARGET = TARGETS["uir-cpu"].target()
 
@@ -57,6 +58,27 @@ def test_extraction_and_passes_are_compared() -> None:
 def test_full_runs_everything() -> None:
     record = compiled(CompileOptions(equivalence="full"))
     assert all(found.units == "all units" for _, found in record.equivalence)
+
+
+def undecided(*args: Any, **rest: Any) -> Equivalence:
+    return Equivalence((), 0, "all units", 0, 1, False, 0.0, "field not used: no reason at all")
+
+
+def test_full_takes_no_answer_for_no(
+    monkeypatch: pytest.MonkeyPatch, differences: list[EquivalenceError]
+) -> None:
+    """What no method decides passes a sample, and not ``full``."""
+    graph = compiled(CompileOptions()).igraph
+    assert graph is not None
+    monkeypatch.setattr("uir_tvm.verify.compared.equivalent", undecided)
+    notes: list[Any] = []
+    Comparer("sampled", notes).compare("igraph", graph, graph)
+    assert len(notes) == 1
+    with pytest.raises(EquivalenceError, match="not decided"):
+        Comparer("full", notes).compare("igraph", graph, graph)
+    assert len(notes) == 1
+    assert "not decided" in compiled(CompileOptions(equivalence="full")).fallback
+    differences.clear()
 
 
 def test_a_kernel_that_is_extracted_wrongly_is_left_to_tvm(

@@ -157,3 +157,23 @@ def test_a_group_form_needs_sram():
 
 def test_a_constant_expression_needs_no_variable():
     clean(build([LOAD, make.move(row(OUT, affine(0)), row(R))]))
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (f"for k in 4 {{ fill.fp32 r[{2**60}*k; (1,8); (8,1)] [0.0] }}", "address or a bound of the target"),
+        (f"fill.fp32 r[0; (1,8); ({2**59},{2**59})] [0.0]", "address or a bound of the target"),
+        (f"fill.fp32 r[0; (1,8); (8,1); cols :{2**61 + 1} - pid] [0.0]", "address or a bound of the target"),
+        (
+            f"for k in {2**40} {{ for l in {2**40} {{ fill.fp32 r[0; (1,8); (8,1)] [0.0] }} }}",
+            "points of pid",
+        ),
+        (f"fill.fp32 r[({2**61}*pid) % 3; (1,8); (8,1)] [0.0]", "address or a bound of the target"),
+    ],
+)
+def test_numbers_that_64_bits_may_not_hold_are_refused(body: str, said: str) -> None:
+    """Other rules compute addresses of many points at once, with 64 bits that wrap."""
+    faults = check(graph("r = iPointer(reg, fp32, 8)\n" + body))
+    assert {fault.rule for fault in faults} == {"form"}
+    assert all(said in fault.what for fault in faults)

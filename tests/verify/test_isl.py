@@ -10,6 +10,27 @@ import pytest
 from uir_tvm.verify import isl
 
 
+def test_only_spent_operations_are_exhaustion() -> None:
+    """A question that isl does not understand has no answer by more effort, and is not passed over."""
+
+    def hard() -> islpy.Set:
+        return islpy.Set.read_from_str(
+            isl.context(), "{ [a, b] : exists i, j : a = 3i + 5j and b = i mod 7 }"
+        )
+
+    with pytest.raises(isl.Exhausted):
+        isl.bounded(hard, max_operations=40)
+    assert not isl.bounded(hard).is_empty()
+
+    def malformed() -> bool:
+        return islpy.Set.read_from_str(isl.context(), "{ [a : }").is_empty()
+
+    for ask in (lambda: isl.bounded(malformed), lambda: isl.proved(malformed)):
+        with pytest.raises(isl.IslError, match="refuses a question"):
+            ask()
+    assert isl.proved(lambda: True), "the context serves on"
+
+
 @pytest.mark.parametrize("first,second,split", list(itertools.product((1, 2, 3), (2, 4), (2, 3))))
 def test_bounds_of_those_that_reach_an_element(first: int, second: int, split: int) -> None:
     """Owners of an address: isl's own bound of one coordinate names units that do not reach it."""

@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
+from uir_tvm.verify import check, initialised
 from uir_tvm.verify.access import Program
-from uir_tvm.verify.replay import cost, first_unwritten
+from uir_tvm.verify.replay import cost, first_unwritten, memory
 
 from .graphs import graph
 
@@ -46,3 +49,23 @@ def test_leaders_alone_hold_what_a_group_reduces():
         unary.exp.fp32 t{one}, r{one}"""
     (hole,) = first_unwritten(accesses(body, (1, 8)), 64)
     assert hole.values == {"pid": 1}
+
+
+def test_a_replay_takes_no_more_memory_than_it_says():
+    """Units that write parts of a large pointer of their own: gigabytes of marks, which isl does without."""
+    body = """
+        for k in 4 { fill.fp32 r[8*(pid % 4) + 32*k; (1,8); (8,1)] [0.0] }
+        for k in 4 { unary.exp.fp32 t[0; (1,8); (8,1)], r[8*(pid % 4) + 32*k; (1,8); (8,1)] }"""
+    small = accesses(body)
+    tracemalloc.start()
+    try:
+        first_unwritten(small, 64)
+        assert tracemalloc.get_traced_memory()[1] < memory(small, 64) + (1 << 16)
+        tracemalloc.reset_peak()
+        size = 1 << 20
+        large = graph(f"r = iPointer(reg, fp32, {size})\nt = iPointer(reg, fp32, 64)\n" + body, (1 << 13, 1))
+        assert memory(Program(large).by_pointer["r"], size) > 1 << 33 > initialised.MAX_BYTES
+        check(large, ["uninitialised"])
+        assert tracemalloc.get_traced_memory()[1] < initialised.MAX_BYTES
+    finally:
+        tracemalloc.stop()

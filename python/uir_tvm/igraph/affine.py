@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import tvm_ffi
 from tvm_ffi.dataclasses import c_class
 
+from ..errors import IGraphError
+
 _constant = tvm_ffi.get_global_func("uir.affine.constant")
 _var = tvm_ffi.get_global_func("uir.affine.var")
 _add = tvm_ffi.get_global_func("uir.affine.add")
@@ -38,7 +40,7 @@ class Term(tvm_ffi.Object):
 
 @c_class("uir.Affine", init=False, repr=False)
 class Affine(tvm_ffi.Object):
-    """``constant + sum(terms)``, canonical; supports ``+ - * // %`` and NumPy-style evaluation."""
+    """``constant + sum(terms)``, canonical; supports ``+ - * // %``; `IGraphError` beyond 64 bits."""
 
     # tvm-ffi-stubgen(begin): object/uir.Affine
     # fmt: off
@@ -62,15 +64,15 @@ class Affine(tvm_ffi.Object):
         return _scale(self, -1)
 
     def __mul__(self, factor: int) -> Affine:
-        return _scale(self, int(factor))
+        return _scale(self, _int64(factor))
 
     __rmul__ = __mul__
 
     def __floordiv__(self, divisor: int) -> Affine:
-        return _floordiv(self, int(divisor))
+        return _floordiv(self, _int64(divisor))
 
     def __mod__(self, divisor: int) -> Affine:
-        return _mod(self, int(divisor))
+        return _mod(self, _int64(divisor))
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):
@@ -78,7 +80,9 @@ class Affine(tvm_ffi.Object):
         return isinstance(other, Affine) and _to_string(self) == _to_string(other)
 
     def __hash__(self) -> int:
-        return hash(_to_string(self))
+        return (
+            hash(self.constant) if self.is_constant else hash(_to_string(self))
+        )  # equal to an int: its hash
 
     def __str__(self) -> str:
         return _to_string(self)
@@ -106,8 +110,10 @@ class Affine(tvm_ffi.Object):
         ------
         ValueError
             A variable has no value.
+        IGraphError
+            A value on the way leaves 64 bits.
         """
-        return _evaluate(self, dict(env))
+        return _evaluate(self, {name: _int64(value) for name, value in env.items()})
 
     def coefficient(self, var: str) -> int:
         """The coefficient of the plain term in ``var`` (0 when there is none)."""
@@ -126,7 +132,19 @@ else:
 
 def affine(value: AffineLike) -> Affine:
     """An expression from an int (or an expression, unchanged)."""
-    return value if isinstance(value, Affine) else _constant(int(value))
+    return value if isinstance(value, Affine) else _constant(_int64(value))
+
+
+def _int64(value: int) -> int:
+    """A number that 64 bits hold."""
+    number = int(value)
+    if not -(2**63) <= number < 2**63:
+        raise IGraphError(
+            f"The number {number} is none of 64 bits.",
+            limit="addresses and bounds lie between -2^63 and 2^63 - 1",
+            remedy="use smaller strides or extents",
+        )
+    return number
 
 
 def var(name: str) -> Affine:

@@ -11,8 +11,10 @@ from typing import Any, Literal
 import attrs
 import islpy
 
+from ..errors import VerifyError
 from ..igraph.iops import IOPS, problems
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
+from ..igraph.text import print_iop
 from . import isl
 from .region import PID, Region, region_of
 
@@ -45,6 +47,9 @@ class SourceRule:
 
 _SAME = SourceRule()
 
+#: iOps of which an element of the target comes from that element of every source.
+ELEMENTWISE = ("fill", "iota", "unary", "binary", "compare", "select", "cast")
+
 
 def _by_axis(row: SourceRule, col: SourceRule) -> Callable[[IOp], tuple[SourceRule, ...]]:
     return lambda iop: (row if iop.attrs["axis"] == "row" else col,)
@@ -64,9 +69,14 @@ def _scatter(iop: IOp) -> tuple[SourceRule, ...]:
     return SourceRule(None, None), SourceRule(("source0", "rows"), cols)
 
 
-#: The symbolic form of the ``reads`` column of the iOp table: a rule per source.  What is not listed
-#: reads the target's box of every source.
+def _elementwise(iop: IOp) -> tuple[SourceRule, ...]:
+    return (_SAME,) * len(iop.sources)
+
+
+#: The symbolic form of the ``reads`` column of the iOp table: a rule per source.  An iOp that is not listed
+#: is refused: nothing is known of what it reads.
 SOURCE_RULES: dict[str, Callable[[IOp], tuple[SourceRule, ...]]] = {
+    **dict.fromkeys(ELEMENTWISE, _elementwise),
     "move": lambda iop: (SourceRule(required="pad" not in iop.attrs),),
     "broadcast": _by_axis(SourceRule(_ROWS, None), SourceRule(None, _COLS)),
     "reduce": _by_axis(SourceRule(_ROWS, None, required=False), SourceRule(None, _COLS, required=False)),
@@ -81,9 +91,22 @@ UNTOUCHED = frozenset({"sync", "identity"})
 
 
 def source_rules(iop: IOp) -> tuple[SourceRule, ...]:
-    """The rule of every source of ``iop``."""
-    rules = SOURCE_RULES.get(iop.op)
-    return rules(iop) if rules is not None else (_SAME,) * len(iop.sources)
+    """The rule of every source of ``iop``.
+
+    Raises
+    ------
+    VerifyError
+        It has none (rule ``form``).
+    """
+    rules = SOURCE_RULES.get(str(iop.op))
+    if rules is None:
+        raise VerifyError(
+            f"The verifier has no rule of what {iop.op} reads.",
+            rule="form",
+            where=print_iop(iop),
+            need="an entry in uir_tvm.verify.access.SOURCE_RULES for every iOp that touches memory",
+        )
+    return rules(iop)
 
 
 @attrs.frozen(slots=False, eq=False)

@@ -44,7 +44,7 @@ class Comparer:
         Raises
         ------
         EquivalenceError
-            They differ.
+            They differ, or no method could decide at the level ``full``.
         """
         if self.level == "none":
             return
@@ -52,6 +52,13 @@ class Comparer:
         methods = (VALUES_METHOD,) if fast_math else METHODS
         try:
             found = equivalent(reference, graph, methods=methods, full=self.level == "full", bits=bits)
+            if self.level == "full" and not found:
+                raise EquivalenceError(
+                    f"It is not decided whether `{graph.name}` computes what it stands for ({what}).",
+                    where=found.reason,
+                    need="a method that applies: of the level full, every graph is compared",
+                    remedy="compile with the level sampled, or let TVM lower this kernel",
+                )
         except EquivalenceError as error:
             log.warning("kernel %s, %s: %s", graph.name, what, error)
             raise

@@ -53,6 +53,16 @@ class Expr:
             high += a.coeff * (last if a.coeff > 0 else first)
         return low, high
 
+    def magnitude(self, extents: Mapping[str, int]) -> int:
+        """A bound of every number met while the expression is evaluated, partial sums and quotients too."""
+        total, largest = abs(self.constant), 0
+        for a in self.atoms:
+            first, last = _atom_interval(a, extents)
+            total += abs(a.coeff) * max(abs(first), abs(last))
+            if a.inner is not None:
+                largest = max(largest, a.divisor, a.inner.magnitude(extents))
+        return max(total, largest)
+
     def values(self, env: Mapping[str, Any]) -> Any:
         """The value; ``env`` maps variables to ints or int64 arrays, which broadcast."""
         total: Any = np.int64(self.constant)

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from math import prod
 from typing import Any
 
 from ..errors import VerifyError
@@ -22,6 +23,8 @@ from .region import PID
 Where = Callable[[], str]
 
 ROLES = ("in", "out", "inout", "tmp")
+#: Largest number of an address, a bound or a count of points: rules compute with 64 bits, differences too.
+NUMBER_LIMIT = 1 << 61
 
 
 def check(program: Program) -> Iterator[VerifyError]:
@@ -154,16 +157,20 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
         return print_iop(iop)
 
     slices = [*iop.targets, *iop.sources, *(v for v in iop.attrs.values() if isinstance(v, ISlice))]
+    unbound = False
     for piece in slices:
-        yield from _slice(piece, text, bound, listed)
+        for fault in _slice(piece, text, bound, listed):
+            unbound = True
+            yield fault
     for name, value in iop.attrs.items():
         if isinstance(value, Affine):
             yield from _variables(value, bound, partial(_attribute_text, name, value, text))
     faults = [sentence for rule, sentence in step.problems if rule == "form"]
     for sentence in faults:
         yield _fault(f"An iOp is malformed: {sentence}.", where=text())
-    if faults:
+    if faults or unbound:
         return
+    yield from _magnitude(step)
     for piece in iop.targets if iop.op not in UNTOUCHED else ():
         if piece.pointer.role == "in":
             yield _fault(
@@ -208,6 +215,32 @@ def _slice(piece: ISlice, text: Where, bound: set[str], listed: dict[str, IPoint
     for value in (piece.offset, *piece.valid):
         if value is not None:
             yield from _variables(value, bound, where)
+
+
+def _magnitude(step: Step) -> Iterator[VerifyError]:
+    """Numbers that other rules compute with 64 bits: points of the loops, addresses and bounds."""
+    points = prod(step.extents.values())
+    if points > NUMBER_LIMIT:
+        yield _fault(
+            f"The iOp stands at {points} points of pid and loops.",
+            where=print_iop(step.iop),
+            limit=f"{NUMBER_LIMIT} points",
+            remedy="use loops of fewer iterations",
+        )
+    for operand, piece, region in step.operands:
+        spread = (int(piece.rows) - 1) * abs(int(piece.row_stride))
+        spread += (int(piece.cols) - 1) * abs(int(piece.col_stride))
+        bounds = [b for ends in (*region.row_bounds, *region.col_bounds) for b in ends]
+        largest = max(
+            region.base.magnitude(step.extents) + spread, *(b.magnitude(step.extents) for b in bounds), 0
+        )
+        if largest > NUMBER_LIMIT:
+            yield _fault(
+                f"The address or a bound of the {operand} of {step.iop.op} may reach {largest}.",
+                where=f"{print_slice(piece)} in {print_iop(step.iop)}",
+                limit=f"numbers up to {NUMBER_LIMIT}, with every part of a sum",
+                remedy="use smaller strides or extents",
+            )
 
 
 def _variables(value: Affine, bound: set[str], where: Where) -> Iterator[VerifyError]:

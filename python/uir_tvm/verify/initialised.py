@@ -26,6 +26,8 @@ from .region import PID, Region
 #: Cost (see `replay.cost`) up to which a replay comes before isl, and above which it is given up.
 CHEAP = 1 << 21
 MAX_COST = 100_000_000
+#: Bytes (see `replay.memory`) above which a replay is given up.
+MAX_BYTES = 1 << 28
 
 
 def check(program: Program) -> Iterator[VerifyError]:
@@ -51,13 +53,14 @@ def _in_order(
     accesses: Sequence[Access], reads: Sequence[Access], writes: Sequence[Access], share: int
 ) -> Iterator[VerifyError]:
     when = "no iOp has written before"
-    cost = replay.cost(accesses)
-    if cost > CHEAP:
+    cost, size = replay.cost(accesses), int(accesses[0].slice.pointer.size)
+    too_much = cost > MAX_COST or replay.memory(accesses, size, share) > MAX_BYTES
+    if cost > CHEAP or too_much:
         found = list(_by_isl(reads, writes, share, when))
-        if cost > MAX_COST or all(f.witness for f in found):
+        if too_much or all(f.witness for f in found):
             yield from found
             return
-    for hole in replay.first_unwritten(accesses, int(accesses[0].slice.pointer.size), share):
+    for hole in replay.first_unwritten(accesses, size, share):
         yield _unwritten_error(hole.read, when, hole.values | {"element": hole.element})
 
 

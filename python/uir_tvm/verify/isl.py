@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import islpy
 
+from ..errors import VerifyError
 from .region import PID, Axis, Region
 
 T = TypeVar("T")
@@ -24,6 +25,10 @@ class Exhausted(Exception):
     """isl spent its operations without an answer; the caller falls back to enumeration."""
 
 
+class IslError(VerifyError):
+    """A question that isl does not understand: no answer, and no lack of effort either (rule ``isl``)."""
+
+
 def context() -> islpy.Context:
     """This thread's context (an isl context serves one thread)."""
     if not hasattr(_local, "context"):
@@ -32,7 +37,14 @@ def context() -> islpy.Context:
 
 
 def bounded(question: Callable[[], T], max_operations: int = MAX_OPERATIONS) -> T:
-    """The answer of ``question``, or `Exhausted` after ``max_operations``."""
+    """The answer of ``question``, or `Exhausted` after ``max_operations``.
+
+    Raises
+    ------
+    Exhausted
+    IslError
+        isl refuses the question for another reason: its text is malformed.
+    """
     ctx = context()
     ctx.set_max_operations(max_operations)
     ctx.reset_operations()
@@ -40,10 +52,23 @@ def bounded(question: Callable[[], T], max_operations: int = MAX_OPERATIONS) -> 
         return question()
     except islpy.Error as error:
         # Out of operations, isl's reader reports a syntax error: the message does not tell which it was.
-        raise Exhausted from error
+        if _spent(ctx):
+            raise Exhausted from error
+        raise IslError(
+            f"isl refuses a question of the verifier: {error}", rule="isl", remedy="report it with the graph"
+        ) from error
     finally:
         ctx.set_max_operations(0)
         ctx.reset_operations()
+
+
+def _spent(ctx: islpy.Context) -> bool:
+    """Whether the operations are spent: then isl does not even make a number."""
+    try:
+        islpy.Val.int_from_si(ctx, 1)
+    except islpy.Error:
+        return True
+    return False
 
 
 def proved(question: Callable[[], bool]) -> bool:

@@ -18,6 +18,9 @@ from ..igraph.nodes import Loop
 from .access import Access
 from .region import PID
 
+#: Bytes of the numbers that one visited point needs (addresses, owners, conditions).
+POINT_BYTES = 48
+
 
 @attrs.frozen
 class Unwritten:
@@ -38,8 +41,26 @@ def cost(accesses: Sequence[Access]) -> int:
     return total
 
 
+def memory(accesses: Sequence[Access], size: int, share: int = 1) -> int:
+    """Bytes that `first_unwritten` takes at most.
+
+    A mark for every element of every owner that differs, and some numbers for every point that one access
+    visits at once.
+    """
+    units = _units(accesses)
+    marks = ((units - 1) // share + 1) * size
+    points = max((units * a.region.rows.extent * a.region.cols.extent for a in accesses), default=0)
+    return marks + POINT_BYTES * points
+
+
+def _units(accesses: Sequence[Access]) -> int:
+    """Units that must run: one stands for all where no slice tells them apart."""
+    units = accesses[0].region.extents[PID]
+    return units if any(PID in a.region.used for a in accesses) else 1
+
+
 def first_unwritten(accesses: Sequence[Access], size: int, share: int = 1) -> list[Unwritten]:
-    """Every access that reads unwritten elements, with the first point at which it does.
+    """Every access that reads unwritten elements, with the first point at which it does; see `memory`.
 
     Parameters
     ----------
@@ -62,10 +83,8 @@ def _needed(accesses: Sequence[Access]) -> set[str]:
 
 class _Run:
     def __init__(self, accesses: Sequence[Access], size: int, share: int) -> None:
-        units = accesses[0].region.extents[PID]
         self.needed = _needed(accesses)
-        # Units differ only where a slice says so.
-        self.pids = np.arange(units if any(PID in a.region.used for a in accesses) else 1, dtype=np.int64)
+        self.pids = np.arange(_units(accesses), dtype=np.int64)
         self.owner = self.pids // share
         self.written = np.zeros((int(self.owner[-1]) + 1, size), dtype=np.bool_)
         self.found: dict[tuple[int, str], Unwritten] = {}

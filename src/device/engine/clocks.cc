@@ -37,7 +37,7 @@ void Clocks::MeetInCluster(const uint32_t* threads, uint32_t count) {
   }
   for (uint32_t i = 0; i < count; ++i) {
     Thread& thread = threads_[threads[i]];
-    met->of[threads[i] - first] = thread.now++;
+    met->of[threads[i] - first] = Pass(&thread);
     thread.near = met;
   }
 }
@@ -65,7 +65,7 @@ void Clocks::Meet(const uint32_t* threads, uint32_t count) {
       near = thread.near.get();
     }
   }
-  for (uint32_t i = 0; i < count; ++i) met->of[threads[i]] = threads_[threads[i]].now++;
+  for (uint32_t i = 0; i < count; ++i) met->of[threads[i]] = Pass(&threads_[threads[i]]);
   for (uint32_t i = 0; i < count; ++i) {
     threads_[threads[i]].far = met;
     threads_[threads[i]].near = Shared<Near>();
@@ -76,7 +76,7 @@ Shared<Clocks::Record> Clocks::Publish(uint32_t thread) {
   Shared<Record> published(new Record());
   published->of.assign(size(), 0);
   Merge(&published->of, thread);
-  published->of[thread] = threads_[thread].now++;
+  published->of[thread] = Pass(&threads_[thread]);
   return published;
 }
 

@@ -47,6 +47,8 @@ class Shared {
 class Clocks {
  public:
   static constexpr uint32_t kCluster = 32;
+  /*! \brief The last time: it does not grow, and what was done then is in no known order. */
+  static constexpr uint32_t kEnd = UINT32_MAX;
 
   /*! \brief Clocks known of all threads. */
   struct Record {
@@ -67,7 +69,7 @@ class Clocks {
   /*! \brief Whether what `other` did at its time `then` happened before the present of `thread`. */
   bool Ordered(uint32_t thread, uint32_t other, uint32_t then) const {
     if (thread == other) return true;
-    return then <= Known(threads_[thread], thread, other);
+    return then != kEnd && then <= Known(threads_[thread], thread, other);
   }
 
   /*! \brief All of the given threads meet: what any of them did happens before what any of them does from here on. */
@@ -93,6 +95,8 @@ class Clocks {
     return knower.far->of[other];
   }
 
+  /*! \brief The time of a thread, which then grows. */
+  static uint32_t Pass(Thread* thread) { return thread->now == kEnd ? kEnd : thread->now++; }
   void MeetInCluster(const uint32_t* threads, uint32_t count);
   void Merge(std::vector<uint32_t>* into, uint32_t thread) const;
 

@@ -16,8 +16,7 @@ void RaceShadow::Resize(size_t bytes, int shift) {
 }
 
 uint64_t RaceShadow::Pack(const Accessor& by, uint64_t kind) {
-  uint64_t clock = std::min(by.clocks->Now(by.thread), kMaxClock);
-  return uint64_t{by.generation} << 52 | uint64_t{by.block} << 32 | uint64_t{by.thread} << 22 | clock << 2 | kind;
+  return uint64_t{by.generation} << 52 | uint64_t{by.block} << 32 | uint64_t{by.thread} << 22 | kind;
 }
 
 void RaceShadow::Refine(int shift) {
@@ -78,8 +77,8 @@ void RaceShadow::FreeList(uint32_t first) {
 Race RaceShadow::AgainstWrite(const Cell& cell, const Accessor& by) const {
   Race race;
   if (Generation(cell.write) != by.generation) return race;
-  uint32_t block = Block(cell.write), thread = Thread(cell.write), clock = Clock(cell.write);
-  if (block == by.block && (clock >= kMaxClock || by.clocks->Ordered(by.thread, thread, clock))) return race;
+  uint32_t block = Block(cell.write), thread = Thread(cell.write);
+  if (block == by.block && by.clocks->Ordered(by.thread, thread, cell.write_clock)) return race;
   race.found = race.other_writes = true;
   race.block = block;
   race.thread = thread;
@@ -104,22 +103,20 @@ Race RaceShadow::AgainstReads(const Cell& cell, const Accessor& by) const {
       const Readers& readers = readers_[at];
       for (uint32_t lanes = readers.lanes; lanes; lanes &= lanes - 1) {
         uint32_t thread = readers.cluster * Clocks::kCluster + static_cast<uint32_t>(__builtin_ctz(lanes));
-        if (block == by.block && (readers.clock >= kMaxClock || by.clocks->Ordered(by.thread, thread, readers.clock))) {
-          continue;
-        }
+        if (block == by.block && by.clocks->Ordered(by.thread, thread, readers.clock)) continue;
         return raced(block, thread, readers.site);
       }
     }
     return race;
   }
-  uint32_t thread = Thread(cell.read), clock = Clock(cell.read);
-  if (block == by.block && (clock >= kMaxClock || by.clocks->Ordered(by.thread, thread, clock))) return race;
+  uint32_t thread = Thread(cell.read);
+  if (block == by.block && by.clocks->Ordered(by.thread, thread, cell.read_clock)) return race;
   return raced(block, thread, cell.read_site);
 }
 
 void RaceShadow::AddReader(Cell* cell, const Accessor& by) {
   uint32_t cluster = by.thread / Clocks::kCluster, lane = 1u << by.thread % Clocks::kCluster;
-  uint32_t clock = std::min(by.clocks->Now(by.thread), kMaxClock);
+  uint32_t clock = by.clocks->Now(by.thread);
   uint32_t first = Index(cell->read);
   for (uint32_t at = first; at; at = readers_[at].next) {
     Readers& readers = readers_[at];
@@ -154,7 +151,8 @@ void RaceShadow::AddReader(Cell* cell, const Accessor& by) {
 
 void RaceShadow::NoteRead(Cell* cell, const Accessor& by, uint64_t epoch) {
   uint64_t last = cell->read;
-  if (last == epoch) return;
+  uint32_t now = by.clocks->Now(by.thread);
+  if (last == epoch && cell->read_clock == now) return;
   if (Generation(last) == by.generation) {
     if (KindOf(last) == kBlocks) return;
     if (Block(last) != by.block) {
@@ -164,7 +162,7 @@ void RaceShadow::NoteRead(Cell* cell, const Accessor& by, uint64_t epoch) {
       return;
     }
     if (KindOf(last) == kList) return AddReader(cell, by);
-    uint32_t thread = Thread(last), clock = Clock(last);
+    uint32_t thread = Thread(last), clock = cell->read_clock;
     if (!by.clocks->Ordered(by.thread, thread, clock)) {
       Readers other{thread / Clocks::kCluster, 1u << thread % Clocks::kCluster, clock, cell->read_site, 0};
       uint32_t first = NewReaders(other);
@@ -173,6 +171,7 @@ void RaceShadow::NoteRead(Cell* cell, const Accessor& by, uint64_t epoch) {
     }
   }
   cell->read = epoch;
+  cell->read_clock = now;
   cell->read_site = by.site;
 }
 
@@ -199,6 +198,7 @@ Race RaceShadow::Write(const Accessor& by, size_t offset, size_t count, bool ato
     if (Generation(cell.read) == by.generation && KindOf(cell.read) == kList) FreeList(Index(cell.read));
     cell.read = 0;
     cell.write = epoch;
+    cell.write_clock = by.clocks->Now(by.thread);
     cell.write_site = by.site;
   }
   return race;

@@ -47,7 +47,6 @@ class RaceShadow {
   static constexpr int kWidestShift = 4;
   static constexpr uint32_t kMaxGeneration = 4095;
   static constexpr uint32_t kMaxBlocks = 1u << 20;
-  static constexpr uint32_t kMaxClock = (1u << 20) - 1;
 
   /*! \brief Take a new size and forget everything; pieces of 2^shift bytes, until a narrower access is met. */
   void Resize(size_t bytes, int shift = kWidestShift);
@@ -61,14 +60,17 @@ class RaceShadow {
   Race Write(const Accessor& by, size_t offset, size_t count, bool atomic);
 
  private:
-  // An epoch: generation 12 | block 20 | thread 10 | clock 20 | kind 2. Kind of a write: plain, atomic.
-  // Kind of reads: one thread; a list in readers_ (thread and clock hold its index); several blocks.
+  // An epoch: generation 12 | block 20 | thread 10 | unused 20 | kind 2, and the thread's clock beside it: all of
+  // its 32 bits, since an access whose time is not known exactly is in no known order. Kind of a write: plain,
+  // atomic. Kind of reads: one thread; a list in readers_ (thread and unused bits hold its index); several blocks.
   enum Kind : uint64_t { kPlain = 0, kAtomic = 1, kList = 2, kBlocks = 3 };
   struct Cell {
     uint64_t write;
     uint64_t read;
     uint32_t write_site;
     uint32_t read_site;
+    uint32_t write_clock;
+    uint32_t read_clock;
   };
   /*! \brief Reads by threads of one cluster at one time of theirs. */
   struct Readers {
@@ -86,7 +88,6 @@ class RaceShadow {
   static uint32_t Generation(uint64_t epoch) { return static_cast<uint32_t>(epoch >> 52); }
   static uint32_t Block(uint64_t epoch) { return (epoch >> 32) & 0xfffff; }
   static uint32_t Thread(uint64_t epoch) { return (epoch >> 22) & 0x3ff; }
-  static uint32_t Clock(uint64_t epoch) { return (epoch >> 2) & 0xfffff; }
   static uint32_t Index(uint64_t epoch) { return (epoch >> 2) & 0x3fffffff; }
   static Kind KindOf(uint64_t epoch) { return static_cast<Kind>(epoch & 3); }
 
