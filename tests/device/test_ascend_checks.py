@@ -65,6 +65,13 @@ CASES = {
         "64",
         "MTE2",
     ),
+    "tensor that begins behind its end": Case("out-of-bounds", tile("  Adds(u[@], t, 1.0f, 0);"), "64", "56"),
+    "copy of no rows": Case(
+        "limit", tile("  DataCopyPad(u, gx, {@, 4, 0, 0, 0}, {false, 0, 0, 0.0f});"), "0", "1", "MTE2"
+    ),
+    "copy of empty rows": Case("limit", tile("  DataCopyPad(gz, t, {1, @, 0, 0, 0});"), "0", "4", "MTE3"),
+    "copy of no elements": Case("limit", tile("  DataCopy(u, gx, @);"), "0", "8", "MTE2"),
+    "copy of no blocks": Case("limit", tile("  DataCopy(u, t, {1, @, 0, 0});"), "0", "1", "V"),
     "piece beyond its buffer": Case(
         "out-of-bounds", "  ub.GetWithOffset<float>(64, @);", "65408", "65280", ""
     ),
@@ -270,6 +277,96 @@ QUEUES = """  TPipe pipe;
     DataCopy(gz[i * 64], d, 64);
     out.FreeTensor(d);
   }"""
+
+
+@pytest.mark.parametrize(("event", "place"), [("MTE2_V", "queued"), ("V_MTE2", "free")])
+def test_ids_of_a_queue_are_its_own(event: str, place: str) -> None:
+    """It takes one for a tensor that is in it, one for a buffer that is free again: a static id meets it."""
+    body = """  TQue<TPosition::VECIN, 1> queue;
+  pipe.InitBuffer(queue, 1, 256);
+  LocalTensor<float> t = queue.AllocTensor<float>();
+  DataCopy(t, gx, 64);
+  queue.EnQue(t);
+  @queued
+  LocalTensor<float> u = queue.DeQue<float>();
+  queue.FreeTensor(u);
+  @free"""
+
+    def found(number: int) -> texts.Result:
+        flag = f"SetFlag<HardEvent::{event}>({number}); WaitFlag<HardEvent::{event}>({number});"
+        lines = body.replace(f"@{place}", flag).replace("@queued", "").replace("@free", "")
+        return texts.run(texts.text(lines), [np.ones(64, np.float32)])
+
+    assert set(texts.kinds(found(0))) == {"event-id"}
+    assert "held by the TPipe or by a queue" in found(0).findings[0].what
+    found(1).check()
+
+
+def test_a_flag_that_is_up_when_a_queue_takes_its_id() -> None:
+    body = """  TQue<TPosition::VECIN, 1> queue;
+  pipe.InitBuffer(queue, 1, 256);
+  SetFlag<HardEvent::MTE2_V>(@);
+  LocalTensor<float> t = queue.AllocTensor<float>();
+  DataCopy(t, gx, 64);
+  queue.EnQue(t);
+  queue.DeQue<float>();
+  WaitFlag<HardEvent::MTE2_V>(@);
+  queue.FreeTensor(t);"""
+    x = [np.ones(64, np.float32)]
+    found = texts.run(texts.text(body.replace("@", "0")), x)
+    assert texts.kinds(found) == ["event-id"] and found.findings[0].line == texts.line_of(body, "EnQue") + 11
+    texts.run(texts.text(body.replace("@", "1")), x).check()
+
+
+def test_ids_of_a_tpipe_of_a_cube_core_are_its_own() -> None:
+    """It holds the first three of M_MTE1 for the vendor's matrix functions, set."""
+    body = "  TPipe pipe;\n  WaitFlag<HardEvent::M_MTE1>(@);\n  SetFlag<HardEvent::M_MTE1>(@);"
+    found = texts.run(texts.text(body.replace("@", "2"), task="AIC_ONLY", frame=False), [], core="aic")
+    assert texts.kinds(found) == ["event-id", "event-id"]
+    swapped = "  TPipe pipe;\n  SetFlag<HardEvent::M_MTE1>(3);\n  WaitFlag<HardEvent::M_MTE1>(3);"
+    texts.run(texts.text(swapped, task="AIC_ONLY", frame=False), [], core="aic").check()
+
+
+#: What CreateVecIndex meets -> the finding, and what mends it.
+INDICES = {
+    "V still reads the first block": (
+        "race",
+        "  Adds(u, t, 1, 64);\n  @\n  CreateVecIndex(t, 0, 64U);",
+        "SetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(0);",
+    ),
+    "MTE3 still reads the first block": (
+        "race",
+        "  DataCopy(gz, t, 64);\n  @\n  CreateVecIndex(t, 0, 64U);",
+        ALL,
+    ),
+    "the text has set the flag that it takes": (
+        "flag-set-twice",
+        "  SetFlag<HardEvent::S_V>(0);\n  @\n  CreateVecIndex(u, 0, 64U);",
+        "WaitFlag<HardEvent::S_V>(0); SetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(0);",
+    ),
+    "the flag that it takes may still be up": (
+        "flag-set-twice",
+        "  SetFlag<HardEvent::S_V>(0);\n  WaitFlag<HardEvent::S_V>(0);\n  Adds(t, t, 1, 64);\n  @\n"
+        "  CreateVecIndex(u, 0, 64U);",
+        "SetFlag<HardEvent::V_S>(0); WaitFlag<HardEvent::V_S>(0);",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_an_index_row_by_the_vendors_function_is_the_scalar_units(name: str) -> None:
+    """CreateVecIndex writes its first block by SetValue, and then takes event 0 of S_V."""
+    kind, body, mended = INDICES[name]
+    tiles = f"""  LocalTensor<int32_t> t = ub.GetWithOffset<int32_t>(64, 0);
+  LocalTensor<int32_t> u = ub.GetWithOffset<int32_t>(64, 1024);
+  DataCopy(t, gx, 64);
+  {ALL}
+"""
+    x, z = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    found = texts.run(texts.text(tiles + body.replace("@", ""), dtype="int32_t"), [x, x, z])
+    kinds = set(texts.kinds(found)) - {"flag-left"}
+    assert kind in kinds, found.findings
+    texts.run(texts.text(tiles + body.replace("@", mended), dtype="int32_t"), [x, x, z]).check()
 
 
 def test_queues_order_what_goes_through_them() -> None:

@@ -194,6 +194,30 @@ def test_cube_and_vector_cores_of_a_block() -> None:
     assert race.kind == "race" and {race.core, race.other_core} == {"aiv", "aic"}
 
 
+def test_order_comes_back_by_another_core() -> None:
+    """What a vector core waited for of the cube core is known to the cube core by the vector core's flag."""
+    again = """    CrossCoreSetFlag<2, PIPE_MTE3>(3);
+    CrossCoreWaitFlag(0);
+    DataCopy(gz, t, 256);
+    CrossCoreSetFlag<2, PIPE_MTE3>(3);
+"""
+    taken = """    CrossCoreWaitFlag(3);
+    CrossCoreSetFlag<2, PIPE_MTE2>(0);
+    CrossCoreWaitFlag(3);
+"""
+    body = MIX.replace("    CrossCoreSetFlag<2, PIPE_MTE3>(3);\n", again)
+    body = body.replace("    CrossCoreWaitFlag(3);\n", taken)
+    x, y, z = np.arange(256, dtype=np.float32), np.zeros(256, np.float32), np.zeros(256, np.float32)
+    source = texts.text(body, task="MIX_AIC_1_2", frame=False)
+    texts.run(source, [x, y, z], core="mix_1_2").check()
+    np.testing.assert_array_equal(y, x)
+    # a flag of the vector core that it sets before it has waited brings no order back
+    early = body.replace(taken, "".join(taken.splitlines(True)[i] for i in (1, 0, 2)))
+    found = texts.run(texts.text(early, task="MIX_AIC_1_2", frame=False), [x, y, z], core="mix_1_2")
+    race = found.findings[0]
+    assert race.kind == "race" and race.core == race.other_core == "aic" and "PIPE_MTE3" in race.what
+
+
 def test_a_flag_that_no_core_sets() -> None:
     source = texts.text(MIX, task="MIX_AIC_1_2", frame=False).replace(
         "CrossCoreSetFlag<2, PIPE_MTE3>(3);", ""

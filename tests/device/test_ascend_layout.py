@@ -88,8 +88,18 @@ def test_broadcasts_and_copies() -> None:
     np.testing.assert_array_equal(got, np.repeat(x[:16], 8))
     got = computed("  Copy(c, a, 8, 4, {1, 1, 1, 2});", x, x, out=32)
     np.testing.assert_array_equal(got, x.reshape(4, 16)[:, :8].reshape(-1))
-    got = computed("  CreateVecIndex(c, (int32_t)5, 64U);", numbers("int32", 64), numbers("int32", 64))
-    np.testing.assert_array_equal(got, np.arange(5, 69))
+
+
+@pytest.mark.parametrize("count", [1, 5, 8, 9, 64, 100, 150])
+def test_indices(count: int) -> None:
+    """CreateVecIndex writes as many elements as it is told to."""
+    given = numbers("int32", 192)
+    lines = f"""  Duplicate(c, (int32_t)0, 192);
+  {ALL}
+  CreateVecIndex(c, (int32_t)5, {count}U);"""
+    want = np.zeros(192, np.int32)
+    want[:count] = np.arange(5, 5 + count)
+    np.testing.assert_array_equal(computed(lines, given, given, out=192), want)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])

@@ -50,6 +50,14 @@ uint64_t Take(int which, uint64_t count, uint64_t bytes, int line) {
   Fail(FindingAt("queue", what, memory, kUirMemories, line));
 }
 
+/*! \brief The id of a flag that a queue has waited for. */
+void GiveBack(const Queue& queue, int* id, bool full, int line) {
+  if (*id < 0) return;
+  auto from = static_cast<int>(queue.from), to = static_cast<int>(queue.to);
+  ReleaseOwnEvent(full ? from : to, full ? to : from, *id, line);
+  *id = -1;
+}
+
 void Alloc(Queue* queue, UirTensor* tensor, int line) {
   Core& core = *machine.core;
   size_t chosen = queue->buffers.size();
@@ -63,6 +71,7 @@ void Alloc(Queue* queue, UirTensor* tensor, int line) {
   Queue::Buffer& buffer = queue->buffers[chosen];
   queue->next = (chosen + 1) % queue->buffers.size();
   if (buffer.returned) core.pipes.Acquire(queue->from, buffer.emptied);
+  GiveBack(*queue, &buffer.free_event, false, line);
   buffer.state = Queue::kAllocated;
   buffer.line = line;
   tensor->address = buffer.address;
@@ -87,6 +96,7 @@ void Enque(Queue* queue, const UirTensor& tensor, int line) {
                queue->memory, line);
   }
   buffer->state = Queue::kQueued;
+  buffer->full_event = TakeOwnEvent(static_cast<int>(queue->from), static_cast<int>(queue->to), line);
   buffer->filled = machine.core->pipes.Publish(queue->from);
   buffer->filled.time += machine.device.sync_cycles;
   buffer->line = line;
@@ -98,6 +108,7 @@ void Deque(Queue* queue, UirTensor* tensor, int line) {
   Queue::Buffer& buffer = queue->buffers[queue->queued.front()];
   queue->queued.pop_front();
   machine.core->pipes.Acquire(queue->to, buffer.filled);
+  GiveBack(*queue, &buffer.full_event, true, line);
   buffer.state = Queue::kTaken;
   buffer.line = line;
   tensor->address = buffer.address;
@@ -114,6 +125,7 @@ void Free(Queue* queue, const UirTensor& tensor, int line) {
   }
   buffer->state = Queue::kFree;
   buffer->returned = true;
+  buffer->free_event = TakeOwnEvent(static_cast<int>(queue->to), static_cast<int>(queue->from), line);
   buffer->emptied = machine.core->pipes.Publish(queue->to);
   buffer->emptied.time += machine.device.sync_cycles;
   buffer->line = line;
@@ -131,8 +143,7 @@ void uir_ascendc_pipe_begin(int line) {
   // On a cube core of this chip the object has set three flags for the vendor's own matrix functions, and waits for
   // them when it ends.
   for (int id = 0; id < kOwnFlags && !machine.core->vector; ++id) {
-    uir_ascendc_event(kUirM, kUirMte1, 1, line);
-    uir_ascendc_set_flag(kUirM, kUirMte1, id, line);
+    SetFlag(kUirM, kUirMte1, TakeOwnEvent(kUirM, kUirMte1, line), line);
   }
 }
 
@@ -140,8 +151,8 @@ void uir_ascendc_pipe_end(int line) {
   Core& core = *machine.core;
   core.pipe_object = false;
   for (int id = 0; id < kOwnFlags && !core.vector; ++id) {
-    uir_ascendc_wait_flag(kUirM, kUirMte1, id, line);
-    uir_ascendc_release_event(kUirM, kUirMte1, id, line);
+    WaitFlag(kUirM, kUirMte1, id, line);
+    ReleaseOwnEvent(kUirM, kUirMte1, id, line);
   }
   core.pipes.BarrierAll();
   core.buffers = 0;

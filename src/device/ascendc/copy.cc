@@ -29,18 +29,18 @@ uint32_t PipeOf(uint32_t source, uint32_t target) {
 void CheckLimits(const UirCopy& copy, Instruction* instruction) {
   struct {
     const char* name;
-    int64_t value, most;
+    int64_t value, least, most;
   } fields[] = {
-      {"blockCount", copy.block_count, 4095},
-      {"blockLen", copy.block_length, copy.any_bytes ? 2097151 : 65535},
-      {"the gap of the source", copy.src_gap, copy.any_bytes ? int64_t{UINT32_MAX} : 65535},
-      {"the gap of the target", copy.dst_gap, copy.any_bytes ? int64_t{UINT32_MAX} : 65535},
+      {"blockCount", copy.block_count, 1, 4095},
+      {"blockLen", copy.block_length, 1, copy.any_bytes ? 2097151 : 65535},
+      {"the gap of the source", copy.src_gap, 0, copy.any_bytes ? int64_t{UINT32_MAX} : 65535},
+      {"the gap of the target", copy.dst_gap, 0, copy.any_bytes ? int64_t{UINT32_MAX} : 65535},
   };
   for (const auto& field : fields) {
     if (field.value == -1) continue;
-    instruction->Need(field.value >= 0 && field.value <= field.most, "limit",
-                      std::string(field.name) + " is " + std::to_string(field.value) + "; 0 to " +
-                          std::to_string(field.most) + " are possible");
+    instruction->Need(field.value >= field.least && field.value <= field.most, "limit",
+                      std::string(field.name) + " is " + std::to_string(field.value) + "; " +
+                          std::to_string(field.least) + " to " + std::to_string(field.most) + " are possible");
   }
   auto size = static_cast<int64_t>(TypeBytes(copy.dst.type));
   if (copy.any_bytes) {
@@ -50,6 +50,7 @@ void CheckLimits(const UirCopy& copy, Instruction* instruction) {
       instruction->Need(copy.pad_value == 0, "limit", "pads elements of eight bytes with something else than 0");
     }
   } else {
+    instruction->Need(copy.row_bytes > 0, "limit", "copies nothing; a count is 1 or more");
     instruction->Need(copy.row_bytes % kBlock == 0, "limit",
                       std::to_string(copy.row_bytes) + " bytes are copied; DataCopy moves multiples of 32");
   }
@@ -144,7 +145,6 @@ void RunCopy(const UirCopy& copy, int line) {
   bool load = copy.src.memory == kUirGm, store = copy.dst.memory == kUirGm;
   AddRows(&source, copy, copy.src_pitch, copy.row_bytes);
   AddRows(&target, copy, copy.dst_pitch, load && copy.any_bytes ? PaddedRow(copy) : copy.row_bytes);
-  if (copy.row_bytes == 0 || copy.rows == 0) return;
   if (!instruction.Begin(kBlock)) return;
   if (load) {
     Load(copy, source, target);

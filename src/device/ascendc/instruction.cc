@@ -65,6 +65,11 @@ void Instruction::Fault(const char* kind, const std::string& what, uint32_t memo
   Report(FindingAt(kind, name_ + ": " + what, memory, pipe_, line_));
 }
 
+void Instruction::NeedTensor(const UirTensor& tensor, const char* role) {
+  if (tensor.memory == kUirGm || tensor.bytes > 0) return;
+  Fault("out-of-bounds", std::string("the ") + role + " begins behind the end of its tensor", tensor.memory);
+}
+
 bool Instruction::PlaceLocal(Operand* operand, int64_t alignment) {
   const UirTensor& tensor = operand->tensor;
   LocalMemory& memory = machine.core->memory[tensor.memory];
@@ -88,9 +93,9 @@ bool Instruction::PlaceLocal(Operand* operand, int64_t alignment) {
           tensor.memory);
     return false;
   }
-  // A tensor owns the rest of its last block.
+  // A tensor owns the rest of its last block; one that begins behind its end is none.
   int64_t owned = static_cast<int64_t>((tensor.address + tensor.bytes + 31) / 32 * 32 - tensor.address);
-  if (end > owned || (tensor.bytes == 0 && end > 0)) {
+  if (end > owned || tensor.bytes == 0) {
     Fault("out-of-bounds",
           "the " + role + " is a tensor of " + std::to_string(tensor.bytes) + " bytes, of which " +
               std::to_string(end) + " are touched",

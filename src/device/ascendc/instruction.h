@@ -58,6 +58,9 @@ class Instruction {
   /*! \brief Count the time of a transfer with global memory. */
   void EndTransfer(const Operand& global, int64_t rows, bool write);
 
+  /*! \brief A fault where a tensor of which nothing is touched begins behind its end: to index it so is one. */
+  void NeedTensor(const UirTensor& tensor, const char* role);
+
   const std::string& name() const { return name_; }
   uint32_t pipe() const { return pipe_; }
   int line() const { return line_; }

@@ -193,30 +193,6 @@ void RunTransData(const UirTransData& trans, int line) {
   Finish(&instruction, "TransDataTo5HD", type, trans.repeat * 16 * columns);
 }
 
-void RunIndex(const UirVector& vector, int line) {
-  Instruction instruction("CreateVecIndex", kUirV, line);
-  uint32_t type = vector.dst.type;
-  auto size = static_cast<int64_t>(TypeBytes(type));
-  bool has = type == kUirFloat || type == kUirHalf || type == kUirInt32 || type == kUirInt16;
-  instruction.Need(has, "dtype", std::string("not of ") + TypeName(type));
-  if (instruction.faulty() || vector.lanes.count <= 0) return;
-  Operand& dst = instruction.Writes(vector.dst, "target");
-  dst.ranges.Add(0, vector.lanes.count * size);
-  if (!instruction.Begin(kBlockBytes)) return;
-  for (int64_t i = 0; i < vector.lanes.count; ++i) {
-    auto real = static_cast<float>(vector.scalar.real + static_cast<double>(i));
-    int64_t whole = vector.scalar.integer + i;
-    uint16_t narrow;
-    HalfOfFloat(&narrow, &real, 1);
-    const void* value = type == kUirFloat  ? static_cast<const void*>(&real)
-                        : type == kUirHalf ? &narrow
-                                           : static_cast<const void*>(&whole);
-    std::memcpy(dst.data + i * size, value, static_cast<size_t>(size));
-  }
-  SetKnown(dst.known, vector.lanes.count * size);
-  Finish(&instruction, "Adds", type, vector.lanes.count);
-}
-
 }  // namespace ascendc
 }  // namespace uir
 
@@ -228,6 +204,5 @@ void uir_ascendc_transpose(const UirTensor* dst, const UirTensor* src, int line)
   uir::ascendc::RunTranspose(*dst, *src, line);
 }
 void uir_ascendc_trans_data(const UirTransData* trans, int line) { uir::ascendc::RunTransData(*trans, line); }
-void uir_ascendc_index(const UirVector* vector, int line) { uir::ascendc::RunIndex(*vector, line); }
 
 }  // extern "C"

@@ -61,6 +61,8 @@ struct Queue {
     uint64_t address;
     State state{kFree};
     bool returned{false};  // freed once: the next producer waits for its consumer
+    int full_event{-1};    // ids that the queue holds while the buffer is in it, and while it is free again
+    int free_event{-1};
     engine::Pipes::Known filled;
     engine::Pipes::Known emptied;
     int line{0};
@@ -85,7 +87,8 @@ struct Core {
   engine::Pipes pipes;
   std::array<LocalMemory, kUirMemories> memory;
   std::array<std::array<std::array<Flag, 8>, kUirPipes>, kUirPipes> flags;
-  std::array<std::array<uint8_t, kUirPipes>, kUirPipes> events_taken{};
+  std::array<std::array<uint8_t, kUirPipes>, kUirPipes> events_taken{};  // by the text or the vendor's functions
+  std::array<std::array<uint8_t, kUirPipes>, kUirPipes> events_own{};    // by the vendor's functions
   std::vector<Queue> queues;
   int buffers{0};
   bool pipe_object{false};
@@ -141,6 +144,13 @@ void SetOther(engine::Finding* finding, uint64_t epoch);
 
 /*! \brief End a launch that takes too long; asked for by all that a kernel can do without end. */
 void CheckDeadline(int line);
+
+/*! \brief Flags as the vendor's own functions use them (sync.cc): the id is theirs, and no concern of the text. */
+void SetFlag(int from, int to, int id, int line);
+void WaitFlag(int from, int to, int id, int line);
+/*! \brief Take an event id for a vendor's function; one whose flag the text has up is a finding. */
+int TakeOwnEvent(int from, int to, int line);
+void ReleaseOwnEvent(int from, int to, int id, int line);
 
 /*! \brief Run all cores; findings and counts are in `machine`. */
 void RunCores();

@@ -37,6 +37,15 @@ Flag* FlagOf(int from, int to, int id, int pipe, int line) {
   return &core.flags[static_cast<size_t>(from)][static_cast<size_t>(to)][static_cast<size_t>(id)];
 }
 
+/*! \brief Whether the text may use an id: those that a TPipe or a queue holds are not its own. */
+bool IsFree(int from, int to, int id, int line) {
+  const Core& core = *machine.core;
+  if (id < 0 || id > 7 || !(core.events_own[static_cast<size_t>(from)][static_cast<size_t>(to)] >> id & 1)) return true;
+  Report(FindingAt("event-id", "flag " + FlagName(from, to, id) + " is held by the TPipe or by a queue", kUirMemories,
+                   static_cast<uint32_t>(from), line));
+  return false;
+}
+
 /*! \brief Flags and barriers take their time on the scalar unit, which issues them. */
 void CountSync(int line) {
   CheckDeadline(line);
@@ -64,9 +73,10 @@ void Wait(int from, int to, int id, bool orders, int line) {
 
 }  // namespace
 
-extern "C" {
+namespace uir {
+namespace ascendc {
 
-void uir_ascendc_set_flag(int from, int to, int id, int line) {
+void SetFlag(int from, int to, int id, int line) {
   Flag* flag = FlagOf(from, to, id, from, line);
   if (!flag) return;
   CountSync(line);
@@ -96,7 +106,40 @@ void uir_ascendc_set_flag(int from, int to, int id, int line) {
   flag->carried.time += machine.device.sync_cycles;
 }
 
-void uir_ascendc_wait_flag(int from, int to, int id, int line) { Wait(from, to, id, true, line); }
+void WaitFlag(int from, int to, int id, int line) { Wait(from, to, id, true, line); }
+
+int TakeOwnEvent(int from, int to, int line) {
+  Core& core = *machine.core;
+  auto a = static_cast<size_t>(from), b = static_cast<size_t>(to);
+  int id = uir_ascendc_event(from, to, 1, line);
+  core.events_own[a][b] |= static_cast<uint8_t>(1u << id);
+  if (core.flags[a][b][static_cast<size_t>(id)].up) {
+    Report(FindingAt("event-id",
+                     "flag " + FlagName(from, to, id) + " is up and was not taken from the TPipe, which gives it to " +
+                         "one of its own functions",
+                     kUirMemories, static_cast<uint32_t>(from), line));
+  }
+  return id;
+}
+
+void ReleaseOwnEvent(int from, int to, int id, int line) {
+  uint8_t& own = machine.core->events_own[static_cast<size_t>(from)][static_cast<size_t>(to)];
+  own &= static_cast<uint8_t>(~(1u << id));
+  uir_ascendc_release_event(from, to, id, line);
+}
+
+}  // namespace ascendc
+}  // namespace uir
+
+extern "C" {
+
+void uir_ascendc_set_flag(int from, int to, int id, int line) {
+  if (IsFree(from, to, id, line)) SetFlag(from, to, id, line);
+}
+
+void uir_ascendc_wait_flag(int from, int to, int id, int line) {
+  if (IsFree(from, to, id, line)) WaitFlag(from, to, id, line);
+}
 
 void uir_ascendc_take_flag(int from, int to, int id, int line) { Wait(from, to, id, false, line); }
 

@@ -101,6 +101,10 @@ void RunVector(const UirVector& vector, int line) {
     for (int i = 0; i < count; ++i) CheckStride(sides[i].stride, vector.sources == 2 ? 255 : 65535, 255, &instruction);
   }
   Lanes lanes = LanesOf(vector.lanes, sides, count, &instruction);
+  if (lanes.runs.empty()) {
+    instruction.NeedTensor(vector.dst, "target");
+    for (int i = 0; i < vector.sources; ++i) instruction.NeedTensor(vector.src[i], "source");
+  }
   if (instruction.faulty() || lanes.runs.empty()) return;
   Operand* sources[3] = {nullptr, nullptr, nullptr};
   const char* roles[] = {"source", "second source"};

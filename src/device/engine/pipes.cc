@@ -36,6 +36,11 @@ Pipes::Known Pipes::Publish(uint32_t pipe) const {
 
 void Pipes::Acquire(uint32_t pipe, const Known& published) {
   Join(&pipes_[pipe], published);
+  if (published.far) {
+    // what others have waited for of this core comes back with their flags
+    const Numbers& own = published.far->of[core_];
+    for (uint32_t i = 0; i < kMost; ++i) pipes_[pipe].near[i] = std::max(pipes_[pipe].near[i], own[i]);
+  }
   pipes_[pipe].time = std::max(Ready(pipe), published.time);
 }
 

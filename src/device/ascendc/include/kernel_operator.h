@@ -13,6 +13,7 @@
 #include "uir_ascendc/copy.h"
 #include "uir_ascendc/cube.h"
 #include "uir_ascendc/functions.h"
+#include "uir_ascendc/index.h"
 #include "uir_ascendc/layout.h"
 #include "uir_ascendc/pipe.h"
 #include "uir_ascendc/reduce.h"

@@ -145,7 +145,6 @@ UIR_ASCENDC_ABI void uir_ascendc_broadcast(const UirBroadcast* instruction, int 
 UIR_ASCENDC_ABI void uir_ascendc_function(const UirVector* instruction, int line);
 
 /*! \brief first, first + 1, ... */
-UIR_ASCENDC_ABI void uir_ascendc_index(const UirVector* instruction, int line);
 
 /*! \brief Transpose of 16 x 16 elements of two bytes, and of lists of 16 rows. */
 UIR_ASCENDC_ABI void uir_ascendc_transpose(const UirTensor* dst, const UirTensor* src, int line);

@@ -157,15 +157,6 @@ void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE], uint64_t srcList
   uir_ascendc_trans_data(&trans, at.line());
 }
 
-// --- indices ---
-template <typename T>
-void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count, Site at = Site::Here()) {
-  UirVector vector = uir_ascendc::VectorOf("CreateVecIndex", uir_ascendc::Counted(count));
-  vector.dst = dst.uir_tensor();
-  vector.scalar = uir_ascendc::ScalarOf(firstValue);
-  uir_ascendc_index(&vector, at.line());
-}
-
 }  // namespace AscendC
 
 #endif  // UIR_ASCENDC_LAYOUT_H_
