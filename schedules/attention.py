@@ -18,7 +18,7 @@ from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_p
 from uir_tvm.schedule.blocks import dtype_bytes, prim_func
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
-from uir_tvm.schedule.space import groups_at_once
+from uir_tvm.schedule.space import product_groups
 
 HERO = "attention"
 
@@ -66,6 +66,10 @@ SPACES: dict[str, Space] = {
     "cpu": Space(rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False),
     "cuda": Space(
         rows=16, key_bytes=256, units=4, stages=2, groups=2**31 - 1, whole_tiles=True, least_rows=16
+    ),
+    # keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one
+    "ascend": Space(
+        rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35
     ),
     "bang": Space(rows=64, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.6),
 }
@@ -119,7 +123,7 @@ def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Deci
         stages = decisions.fork("stages", [s for s in STAGES if s <= room], max(1, min(own.stages, room)))
     elif parts.rows % rows:
         whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
-    groups = own.groups if SPACES.get(hw.kind, SPACES["cpu"]).groups else groups_at_once(hw, units)
+    groups = own.groups if SPACES.get(hw.kind, SPACES["cpu"]).groups else product_groups(hw, units)
     return FlashTile(rows, keys, groups, units, own.staged, stages, whole)
 
 
@@ -141,7 +145,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
     stages = space.stages
     while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes:
         stages -= 1
-    groups = space.groups or groups_at_once(hw, units)
+    groups = space.groups or product_groups(hw, units)
     return FlashTile(rows, keys, groups, units, staged, stages, space.whole_tiles)
 
 

@@ -23,6 +23,7 @@ from uir_tvm.schedule.row_chain import (
 )
 from uir_tvm.schedule.rowwise import reduction_blocks
 from uir_tvm.schedule.shared_product import is_alone, share_product, space_for
+from uir_tvm.schedule.space import product_groups
 
 HERO = "contraction"
 TILE = (8, 64)
@@ -76,7 +77,7 @@ def _register_tiles(
     order = (0, 1) if math.prod(outer) == 1 < row else (0,)
     columns_first = decisions.fork("columns_first", order, 0) > 0
     tiles = math.prod(outer) * math.ceil(row / TILE[0]) * math.ceil(column / TILE[1])
-    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, tiles)
+    groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, tiles, product_groups(hw))
     units = decide_units(sch, hw, decisions)
     own = (min(TILE[0], row), min(TILE[1], column))
     sizes = near(own[0], min(MOST_TILE[0], row), LEAST_TILE[0])

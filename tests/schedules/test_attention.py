@@ -37,6 +37,7 @@ MODELS = {
     "cuda": hardware.get("a100", "cuda"),
     "bang": hardware.get("mlu370-x8", "bang"),
 }
+ASCEND = hardware.get("910b2", "ascend")
 FUSING = attrs.evolve(CPU, attention=AttentionLimits(frozenset({"float32", "float16", "bfloat16"}), 256))
 
 
@@ -78,9 +79,10 @@ def kernel(
 
 
 def graph_of(func: tvm.tirx.PrimFunc, kind: str) -> IGraph:
-    scheduled = apply_default(func, MODELS[kind])
+    model = MODELS[kind] if kind in MODELS else ASCEND
+    scheduled = apply_default(func, model)
     assert scheduled.attrs["uir.recipe"] == "attention"
-    graph = extract(scheduled, MODELS[kind])
+    graph = extract(scheduled, model)
     verify(graph)
     return graph
 
@@ -218,6 +220,13 @@ def test_what_is_no_attention_is_refused_with_the_reason() -> None:
         attention.schedule(sch, MODELS["cpu"])
 
 
+def test_blocks_with_products_are_as_many_as_cube_cores() -> None:
+    """32 tiles of queries on 24 cube cores, beside which a block of the kernel has its vector core."""
+    graph = graph_of(kernel((4, 4), 256, 64, 16), "ascend")
+    assert int(graph.num_groups) == int(ASCEND.figures["aic_cores"]) == 24
+    assert int(ASCEND.num_groups) == 48
+
+
 def test_more_tiles_than_units_are_turns() -> None:
     """7 tiles on 2 groups of 2 units: turns, the last of which is not full."""
     func = kernel((7, 7), 16, 32, 16)
@@ -231,11 +240,20 @@ def test_more_tiles_than_units_are_turns() -> None:
     equivalent(func, graph)
 
 
-@pytest.mark.parametrize("kind", ["cuda", "bang"])
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-def test_the_emitted_kernel_is_right_on_the_host_model(dtype: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "dtype", "keys"),
+    [
+        ("cuda", "float16", 40),
+        ("cuda", "bfloat16", 40),
+        ("bang", "float16", 40),
+        ("bang", "bfloat16", 40),
+        # two blocks of keys: the cube core stores a product where it stored the last one
+        ("ascend", "float16", 150),
+    ],
+)
+def test_the_emitted_kernel_is_right_on_the_host_model(kind: str, dtype: str, keys: int) -> None:
     """Two heads on one head of keys, tails of rows and keys, a closed row: the printed text, run."""
-    rows, keys, head = 20, 40, 16
+    rows, head = 20, 16
     func = kernel((2, 1), rows, keys, head, dtype)
     graph = optimize(graph_of(func, kind)).graph
     rng = np.random.default_rng(5)

@@ -65,6 +65,7 @@ def decide_groups(
     blocks: Sequence[BlockInfo],
     decisions: Decisions,
     tiles: int | None = None,
+    most: int | None = None,
 ) -> int:
     """A number of groups, by default `groups_for`; where a processor has few one, half of them, or all.
 
@@ -72,11 +73,16 @@ def decide_groups(
     ----------
     tiles : int, optional
         No more groups by default than these fill.
+    most : int, optional
+        No more groups than so many.
     """
+    limit = groups_at_once(hw) if most is None else most
     own = groups_for(hw, blocks)
-    if space_of(hw).groups is not None or not decisions.sampled:
+    if space_of(hw).groups is not None:
         return own
-    limit = groups_at_once(hw)
+    own = min(own, limit)
+    if not decisions.sampled:
+        return own
     default = min(own, limit, max(1, math.ceil(tiles / units_of(hw))) if tiles else limit)
     return decisions.choose(sch, "num_groups", (1, max(1, limit // 2), limit), default)
 

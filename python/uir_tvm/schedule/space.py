@@ -206,6 +206,15 @@ def groups_at_once(hw: HardwareModel, units: int | None = None) -> int:
     return int(hw.figures.get("sms", hw.num_groups * max(1, int(held))))
 
 
+def product_groups(hw: HardwareModel, units: int | None = None) -> int:
+    """Groups whose products run at the same time: a device may have fewer matrix units than groups.
+
+    Of an Ascend a block of a kernel with products takes a cube core beside its vector core (``aic_cores``).
+    """
+    groups = groups_at_once(hw, units)
+    return min(groups, int(hw.figures.get("aic_cores", groups)))
+
+
 def busy_units(hw: HardwareModel) -> int:
     """Units that run at the same time: those that the processors hold, or all of the groups."""
     return groups_at_once(hw) * units_of(hw)

@@ -50,12 +50,14 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 
 
 def _check_blocks(graph: IGraph) -> None:
-    """A block is one vector core; blocks beyond their number would wait for the first to end."""
-    cores = int(graph.hardware.num_groups)
+    """A block is a vector core, with products a cube core too; blocks beyond would wait for others."""
+    cores, kind = int(graph.hardware.num_groups), "vector"
+    if any(iop.op == "contract" for iop, _ in graph.walk()):
+        cores, kind = min(cores, int(graph.hardware.figures.get("aic_cores", cores))), "cube"
     if int(graph.num_units) != 1 or not 1 <= int(graph.num_groups) <= cores:
         raise CodegenError(
             f"`{graph.name}` runs on ({graph.num_groups}, {graph.num_units}) units.",
-            need="groups of one unit, a vector core each",
-            limit=f"{cores} vector cores of {graph.hardware.name}",
+            need=f"groups of one unit, a {kind} core each",
+            limit=f"{cores} {kind} cores of {graph.hardware.name}",
             remedy=f"schedule it with map_to_units(..., num_groups={cores}, num_units=1)",
         )
