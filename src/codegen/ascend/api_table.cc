@@ -83,6 +83,10 @@ std::vector<Api> Rows() {
   for (const char* name : {"Adds", "Muls", "Maxs", "Mins"}) {
     both(name, kScalarCount, kScalarRepeat, kArithmetic, kScalar);
   }
+  rows.push_back({"Adds", "bits",
+                  "dst:LT<T> src:LT<T> scalarValue:T mask:uint64_t[2] repeatTime:uint8_t[0,255] "
+                  "repeatParams:UnaryRepeatParams",
+                  kArithmetic, "", "V", kStrided, kScalar});
   both("LeakyRelu", kScalarCount, kScalarRepeat, kHalfFloat, kScalar);
   both("ShiftLeft", kScalarCount, kScalarRepeat, "int16_t; uint16_t; int32_t; uint32_t",
        "basic_api/kernel_operator_vec_binary_scalar_intf.h | Memory vector / ShiftLeft",
@@ -140,8 +144,6 @@ std::vector<Api> Rows() {
                   "dst:LT<T> scalarValue:T mask:uint64_t[0,128] repeatTime:uint8_t[0,255] "
                   "dstBlockStride:uint16_t[0,65535] dstRepeatStride:uint8_t[0,255]",
                   kWide, "<{T}>", "V", kStrided, kFill});
-  rows.push_back({"CreateVecIndex", "count", "dst:LT<T> firstValue:T count:uint32_t", kArithmetic, "<{T}>", "V",
-                  kAligned, "basic_api/kernel_operator_vec_createvecindex_intf.h | Memory vector / CreateVecIndex"});
   rows.push_back({"Brcb", "repeat", "dst:LT<T> src:LT<T> repeatTime:uint8_t[0,255] repeatParams:BrcbRepeatParams",
                   kWide, "", "V",
                   std::string(kAligned) + "; reads 8 elements per repeat; source and target share nothing",

@@ -188,7 +188,8 @@ void EmitBinary(Emitter& e, const IOp& iop) {
   }
   auto plain = PlainBinary().find(name);
   bool spread = IsSpread(iop->sources[0]) != IsSpread(iop->sources[1]);
-  if (spread && plain != PlainBinary().end() && (dtype == "fp32" || (dtype == "fp16" && HalfFunctions().count(name)))) {
+  bool one_call = dtype == "fp32" || (dtype == "fp16" && HalfFunctions().count(name));
+  if (spread && plain != PlainBinary().end() && one_call && SpreadReaches(e, iop)) {
     EmitSpread(e, plain->second, iop);
     return;
   }

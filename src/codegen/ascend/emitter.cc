@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "api.h"
+#include "index_row.h"
 
 namespace uir {
 namespace codegen {
@@ -92,6 +93,30 @@ Tile Emitter::Work(const std::string& dtype, int64_t rows, int64_t cols, int64_t
   tile.tensor = names_->Fresh("work");
   tensors_.push_back({tile.tensor, dtype, tile.base, tile.size, true});
   return tile;
+}
+
+const Tile* Emitter::KeptIndex(int64_t count) {
+  index_most_ = std::max(index_most_, count);
+  index_asked_ += InLoop() ? 2 : 1;
+  return index_ && index_->cols >= count ? &*index_ : nullptr;
+}
+
+void Emitter::KeepIndex(int64_t count) {
+  Begin("index row 0 .. " + std::to_string(count - 1));
+  Tile row;
+  row.memory = kUbMemory;
+  row.dtype = "int32";
+  row.bytes = 4;
+  row.rows = 1;
+  row.cols = row.row_stride = row.size = count;
+  row.base = plan_->Keep(count * row.bytes, where());
+  row.align = scope_.PowerOfTwo(Affine::Constant(row.base), kMostAlign);
+  row.box = Box::Of(1, count);
+  row.tensor = names_->Fresh("index");
+  tensors_.push_back({row.tensor, row.dtype, row.base, row.size, true});
+  IndexRow(*this, row, count);
+  index_ = row;
+  End();
 }
 
 Tile Emitter::As(const Tile& tile, const std::string& dtype) {

@@ -15,6 +15,7 @@
 #define UIR_CODEGEN_ASCEND_EMITTER_H_
 
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -55,6 +56,14 @@ class Emitter : public tiles::Emitter {
   /*! \brief The same bytes under another dtype (ReinterpretCast); sizes of columns scale, strides must stay whole. */
   Tile As(const Tile& tile, const std::string& dtype);
 
+  // ---- numbers that count up ------------------------------------------------------------------------------
+  /*! \brief The index row that the kernel keeps, if it is as long; notes that such a row is asked for. */
+  const Tile* KeptIndex(int64_t count);
+  /*! \brief Makes an index row at the kernel's head, before the first iOp. */
+  void KeepIndex(int64_t count);
+  /*! \brief The longest index row that is asked for more than once, or in a loop; 0: none is. */
+  int64_t RepeatedIndex() const { return index_asked_ > 1 ? index_most_ : 0; }
+
   // ---- texts ----------------------------------------------------------------------------------------------
   /*! \brief The tensor from an element on: "x", "x[128 * k]".  `more`: further elements, as text. */
   std::string At(const Tile& tile, const std::string& more = "") const;
@@ -78,6 +87,8 @@ class Emitter : public tiles::Emitter {
  private:
   std::map<std::string, std::string> parameters_, globals_, locals_;
   std::vector<Tensor> tensors_;
+  std::optional<Tile> index_;
+  int64_t index_most_ = 0, index_asked_ = 0;
 };
 
 }  // namespace ascend

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api.h"
+#include "index_row.h"
 #include "relayout.h"
 
 namespace uir {
@@ -21,10 +22,7 @@ std::string Int32(int64_t value) { return IntLiteral(value, "int32_t"); }
 Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halves, int64_t bytes) {
   Tile table = e.Work("int32", 1, count * halves);
   std::string all = std::to_string(count * halves);
-  auto make = [&](const Tile& tile, int64_t first) {
-    e.Do("V", Call(e.where(), "CreateVecIndex", "count", {"int32_t"}, {e.At(tile), Int32(first), all}) + ";",
-         {Writes(tile)});
-  };
+  auto make = [&](const Tile& tile) { IndexRow(e, tile, count * halves); };
   auto apply = [&](const std::string& name, const Tile& tile, int64_t value) {
     e.Do("V", Call(e.where(), name, "count", {"int32_t"}, {e.At(tile), e.At(tile), Int32(value), all}) + ";",
          {Reads(tile), Writes(tile)});
@@ -34,20 +32,23 @@ Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halv
          {Reads(table), Reads(more), Writes(table)});
   };
   if (halves == 1) {
-    make(table, -lead);
-    if (lead > 0) apply("Maxs", table, 0);
+    if (lead == 0) {
+      IndexRow(e, table, count, "0", step);
+      return table;
+    }
+    IndexRow(e, table, count, Int32(-lead));
+    apply("Maxs", table, 0);
     apply("Muls", table, step);
     return table;
   }
   // word k: (k % 2) * bytes + max(k / 2 - lead, 0) * step
   Tile element = e.Work("int32", 1, count * halves);
-  make(table, 0);
-  make(element, 0);
-  apply("Muls", table, bytes);
+  IndexRow(e, table, count * halves, "0", bytes);
+  make(element);
   apply("ShiftRight", element, 1);
   apply("Muls", element, -halves * bytes);
   add(element);
-  make(element, 0);
+  make(element);
   apply("ShiftRight", element, 1);
   if (lead > 0) {
     apply("Adds", element, -lead);

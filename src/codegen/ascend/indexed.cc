@@ -86,8 +86,11 @@ std::string RowCopy(Emitter& e, const Indexed& job, const std::string& row, cons
 void GatherByRows(Emitter& e, const Indexed& job) {
   const Box& box = job.tile.box;
   std::string name = RowIndices(e, job, box), row = e.Fresh("r"), number = name + "[" + row + "]";
+  Bound cols = box.col_end - box.col_begin;
+  if (cols.range.high <= 0) return;
+  std::string some = cols.range.low > 0 ? "" : " && " + cols.Text(Precedence::kSum) + " > 0";
   e.Do("MTE2",
-       {ForText(row, box.row_begin, box.row_end), "  if (" + InRange(number, job.table.box) + ") {",
+       {ForText(row, box.row_begin, box.row_end), "  if (" + InRange(number, job.table.box) + some + ") {",
         "    " + RowCopy(e, job, row, number, box.col_begin, box.col_end, true), "  }", "}"},
        {Reads(job.table), Writes(job.tile)});
 }

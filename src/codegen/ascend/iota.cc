@@ -5,6 +5,7 @@
  */
 #include "api.h"
 #include "functions.h"
+#include "index_row.h"
 #include "ops.h"
 #include "reduce.h"
 #include "spans.h"
@@ -46,12 +47,8 @@ void EmitIota(Emitter& e, const IOp& iop) {
   std::string base = BaseText(e, iop), count = std::to_string(t.cols);
   bool direct = t.dtype == "int32", one = t.rows == 1;
   Tile index = direct && one ? t : e.Work("int32", 1, t.cols);
-  e.Do("V", Call(e.where(), "CreateVecIndex", "count", {"int32_t"}, {e.At(index), "0", count}) + ";", {Writes(index)});
+  IndexRow(e, index, t.cols, one ? base : "0", col_step);
   Extent cols = Extent::Of(t.cols);
-  if (col_step != 1) {
-    CallCount(e, {"Muls", {"int32_t"}, {index, index}, {IntLiteral(col_step, "int32_t")}}, cols);
-  }
-  if (one && base != "0") CallCount(e, {"Adds", {"int32_t"}, {index, index}, {base}}, cols);
   if (one) {
     if (!direct) Convert(e, t, index, Extent::Of(1), cols);
     return;

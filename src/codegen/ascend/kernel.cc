@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernel.h"
 
+#include <tvm/ffi/error.h>
+
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <memory>
 #include <sstream>
 
 #include "../pipes/plan.h"
@@ -22,6 +25,9 @@ namespace codegen {
 namespace ascend {
 
 namespace {
+
+/*! \brief Of an element of an index row. */
+constexpr int64_t kIndexBytes = 4;
 
 /*! \brief Words of C++ and of the text around what emitters print. */
 const char* const kReserved =
@@ -62,6 +68,35 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emit
       OpRowOf(iop, e->where()).emit(*e, iop);
     }
     e->End();
+  }
+}
+
+/*! \brief The vector core's part as a tree, and what it was made with. */
+struct Built {
+  /*! \param index Elements of an index row that is made once; 0: rows are made where they are asked for. */
+  Built(const IGraph& graph, const Products& products, int64_t index)
+      : plan(graph, kUnifiedBuffer), names(Reserved()), e(&plan, &names) {
+    if (index > 0) e.KeepIndex(index);
+    int position = 0;
+    Walk(graph->body, products, &e, &position);
+  }
+
+  Plan plan;
+  Names names;
+  Emitter e;
+};
+
+/*! \brief Builds the vector core's part; again with an index row at its head where several are asked for. */
+std::unique_ptr<Built> Build(const IGraph& graph, const Products& products) {
+  auto built = std::make_unique<Built>(graph, products, 0);
+  int64_t index = built->e.RepeatedIndex();
+  if (index == 0 || built->plan.total() + index * kIndexBytes > built->plan.limit()) return built;
+  try {
+    return std::make_unique<Built>(graph, products, index);
+  } catch (const ffi::Error& error) {
+    // work buffers that found a hole before may find none beside the row
+    if (std::string(error.kind()) != "CodegenError") throw;
+    return built;
   }
 }
 
@@ -132,17 +167,15 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first) 
   Kernel kernel;
   kernel.name = name;
   kernel.blocks = graph->num_groups * graph->num_units;
-  Plan plan(graph, kUnifiedBuffer);
+  Products products(graph);
+  std::unique_ptr<Built> built = Build(graph, products);
+  Plan& plan = built->plan;
+  Emitter& e = built->e;
   std::set<std::string> used;
   for (const Use& use : plan.uses()) used.insert(use.pointer());
   for (const IPointer& pointer : graph->pointers) {
     if (pointer->level == "dram" && used.count(std::string(pointer->name))) kernel.params.emplace_back(pointer->name);
   }
-  Names names(Reserved());
-  Emitter e(&plan, &names);
-  int position = 0;
-  Products products(graph);
-  Walk(graph->body, products, &e, &position);
   pipes::Plan planned = pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(graph->name));
 
   Printer out;

@@ -17,6 +17,7 @@
 #include "elementwise.h"
 #include "functions.h"
 #include "ops.h"
+#include "relayout.h"
 #include "scalar_unit.h"
 #include "spans.h"
 #include "vector.h"
@@ -58,16 +59,6 @@ std::string IdentityOf(const std::string& name, const std::string& stored, const
   }
   int64_t low = LowestInt(Kind::kInt, static_cast<int>(BytesOf(dtype)));
   return IntLiteral(most ? -(low + 1) : low, type);
-}
-
-/*! \brief The slice with rows and columns exchanged. */
-ISlice Turned(const ISlice& slice) {
-  auto node = ffi::make_object<ISliceNode>(*slice.get());
-  std::swap(node->rows, node->cols);
-  std::swap(node->row_stride, node->col_stride);
-  std::swap(node->row_begin, node->col_begin);
-  std::swap(node->row_end, node->col_end);
-  return ISlice(node);
 }
 
 /*! \brief The largest power of two that fits twice into a number. */
@@ -128,14 +119,11 @@ Tile FromRow(Tile tile, const std::string& row) {
   return tile;
 }
 
-void ReduceCol(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source) {
-  Tile s = e.TileOf(source), t = e.TileOf(target);
+void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s) {
   if (!RowsAligned(s) || !s.RowsDense() || !t.RowsDense() || t.align < kBlockBytes) {
     e.Refuse("A reduction over columns needs rows that start at blocks of the unified buffer.",
              "offsets and row pitches that are multiples of 32 bytes", "", "the pass pitch");
   }
-  if (e.SparesOutside(target))
-    e.Refuse("Elements outside of the valid box of a reduction's target must keep their values.");
   int64_t cols = s.cols;
   bool converts = folding.dtype != folding.stored;
   Extent rows = Extent::Of(s.box.row_end);
@@ -221,6 +209,17 @@ void ReduceCol(Emitter& e, const Folding& folding, const ISlice& target, const I
   if (converts) Convert(e, t, result, Extent::Of(1), Extent::Of(cols));
 }
 
+namespace {
+
+/*! \brief Whether a reduction over rows writes the target's box and nothing else. */
+bool InPlace(const Tile& target, const Tile& source) {
+  const Box &to = target.box, &from = source.box;
+  return to.row_begin.Constant() && to.row_begin.range.low == 0 && from.row_begin.text == to.row_begin.text &&
+         from.row_end.text == to.row_end.text && from.col_end.range.high > 0;
+}
+
+}  // namespace
+
 void EmitReduce(Emitter& e, const IOp& iop) {
   if (std::string(iop->attrs.at("scope").cast<ffi::String>()) != "unit") {
     e.Refuse("A vector core shares nothing with others that it could reduce with.", "scope unit");
@@ -232,10 +231,9 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   Folding folding = FoldingOf(e, iop);
   bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
-  Tile tile = e.TileOf(source);
+  Tile tile = e.TileOf(source), result = e.TileOf(target);
   if (row && tile.rows > 1 && tile.cols == 1 && tile.row_stride == 1 && tile.box.AllCols(1)) {
     // single columns: each row is its own result
-    Tile result = e.TileOf(target);
     if (result.box.row_begin.text == tile.box.row_begin.text && result.box.row_end.text == tile.box.row_end.text) {
       EmitCopy(e, target, source);
       return;
@@ -243,10 +241,24 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   }
   if (!row && tile.rows > 1 && tile.row_stride == 1 && (tile.cols == 1 || tile.col_stride > 1)) {
     // what follows each other in memory is a column: its sum is that of a row
-    ReduceRow(e, folding, Turned(target), Turned(source));
+    tile = tile.Turned();
+    result = result.Turned();
+    row = true;
+  }
+  auto reduce = row ? ReduceRow : ReduceCol;
+  // folds of pairs write from blocks on: rows before the box come along
+  const Bound& begin = tile.box.row_begin;
+  bool late = row && folding.across.empty() && begin.range.high > 0 && begin.text == result.box.row_begin.text;
+  if (!late && (!e.SparesOutside(target) || (row && InPlace(result, tile)))) {
+    reduce(e, folding, result, tile);
     return;
   }
-  (row ? ReduceRow : ReduceCol)(e, folding, target, source);
+  // beside, as one row either way; then the box goes where it belongs
+  Tile place = row ? result.Turned() : result, line = e.Work(result.dtype, 1, place.cols);
+  line.box = place.box;
+  if (late) tile.box.row_begin = line.box.col_begin = Bound::Of(0);
+  reduce(e, folding, row ? line.Turned() : line, tile);
+  Relayout(e, place, line, place.box);
 }
 
 }  // namespace ascend

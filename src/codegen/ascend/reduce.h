@@ -39,10 +39,10 @@ void FillIdentity(Emitter& e, const Folding& folding, const Tile& target, const 
 /*! \brief A window as the dtype of the computation, copied: to `target`, of that dtype. */
 void Convert(Emitter& e, const Tile& target, const Tile& source, const Extent& rows, const Extent& cols);
 
-/*! \brief (R,1) <- (R,C). */
-void ReduceRow(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source);
-/*! \brief (1,C) <- (R,C). */
-void ReduceCol(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source);
+/*! \brief (R,1) <- (R,C); what lies outside of the target's box is undefined afterwards. */
+void ReduceRow(Emitter& e, const Folding& folding, const Tile& target, const Tile& source);
+/*! \brief (1,C) <- (R,C), as `ReduceRow`. */
+void ReduceCol(Emitter& e, const Folding& folding, const Tile& target, const Tile& source);
 
 /*! \brief A tile whose first row is `row` of this one, the number being text: its regions stay those of the tile. */
 Tile FromRow(Tile tile, const std::string& row);

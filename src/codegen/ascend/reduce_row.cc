@@ -11,6 +11,7 @@
 
 #include "api.h"
 #include "functions.h"
+#include "index_row.h"
 #include "reduce.h"
 #include "spans.h"
 #include "vector.h"
@@ -198,9 +199,7 @@ int64_t BytesPerRow(const Folding& folding, int64_t cols, bool copies) {
 
 Tile Offsets(Emitter& e, int64_t count, int64_t step) {
   Tile index = e.Work("int32", 1, count);
-  std::string n = std::to_string(count);
-  e.Do("V", Call(e.where(), "CreateVecIndex", "count", {"int32_t"}, {e.At(index), "0", n}) + ";", {Writes(index)});
-  CallCount(e, {"Muls", {"int32_t"}, {index, index}, {IntLiteral(step, "int32_t")}}, Extent::Of(count));
+  IndexRow(e, index, count, "0", step);
   return e.As(index, "uint32");
 }
 
@@ -216,15 +215,11 @@ void GatherStrided(Emitter& e, const Tile& target, const Tile& source, const Til
        {Writes(to), Reads(source), Reads(offsets)});
 }
 
-void ReduceRow(Emitter& e, const Folding& folding, const ISlice& target, const ISlice& source) {
-  Tile s = e.TileOf(source), t = e.TileOf(target);
+void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s) {
   if (!RowsAligned(s) || !s.RowsDense()) {
     e.Refuse("A reduction over rows needs rows that start at blocks of the unified buffer.",
              "an offset and a row pitch that are multiples of 32 bytes",
              std::to_string(s.row_stride * s.bytes) + " bytes from row to row", "the pass pitch");
-  }
-  if (e.SparesOutside(target) && !(t.box.row_begin.Constant() && t.box.row_begin.range.low == 0)) {
-    e.Refuse("Elements outside of the valid box of a reduction's target must keep their values.");
   }
   bool converts = folding.dtype != folding.stored;
   const Bound &row_begin = s.box.row_begin, &begin = s.box.col_begin;

@@ -32,8 +32,8 @@ void CopyBlocks(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
   std::vector<std::string> shape = {one ? "1" : rows.text, std::to_string(one ? rows.range.low * length : length),
                                     std::to_string(one ? 0 : gap(from)), std::to_string(one ? 0 : gap(to))};
   std::string params = Call(e.where(), "DataCopyParams", "struct", {}, shape);
-  e.Do("V", Call(e.where(), "DataCopy", "local.rows", {TypeOf(to.dtype).stored}, {at(to), at(from), params}) + ";",
-       {Reads(part(from)), Writes(part(to))});
+  std::string call = Call(e.where(), "DataCopy", "local.rows", {TypeOf(to.dtype).stored}, {at(to), at(from), params});
+  e.Do("V", WhereSome({call + ";"}, {rows}), {Reads(part(from)), Writes(part(to))});
 }
 
 /*! \brief Elements `[begin, end)` of one block of every row. */
@@ -53,8 +53,9 @@ void CopyBits(Emitter& e, const Tile& to, const Tile& from, const Box& box, int6
     };
     std::string repeats = rows.Constant() ? std::to_string(std::min(kMostRepeats, rows.range.high - first)) : rows.text;
     TVM_FFI_CHECK(rows.Constant() || rows.range.high <= kMostRepeats, InternalError) << "too many rows";
-    lines.push_back(
-        Call(e.where(), "Copy", "bits", {TypeOf(to.dtype).stored}, {at(to), at(from), mask, repeats, params}) + ";");
+    std::string call =
+        Call(e.where(), "Copy", "bits", {TypeOf(to.dtype).stored}, {at(to), at(from), mask, repeats, params}) + ";";
+    for (const std::string& line : WhereSome({call}, {rows})) lines.push_back(line);
   }
   auto part = [&](const Tile& tile) { return tile.Part(0, number * block - phase + begin, tile.rows, end - begin); };
   e.Do("V", lines, {Reads(part(from)), Writes(part(to))});
@@ -73,7 +74,7 @@ void CopyMasked(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
   auto words = [&](int64_t elements) { return elements * to.bytes / a.bytes; };
   phase = words(phase);
   int64_t begin = phase + words(box.col_begin.range.low), end = phase + words(box.col_end.range.low);
-  if (begin >= end) return;
+  if (begin >= end || (box.row_end - box.row_begin).range.high <= 0) return;
   int64_t first = begin / block, last = end / block;
   if (first == last) {
     CopyBits(e, a, b, box, phase, first, begin % block, end % block);

@@ -128,6 +128,14 @@ bool IsSpread(const ISlice& slice) {
   return slice->pointer->level != "dram" && slice->cols > 1 && slice->col_stride == 0;
 }
 
+bool SpreadReaches(Emitter& e, const IOp& iop) {
+  Tile target = e.TileOf(iop->targets[0]), whole = e.TileOf(iop->sources[IsSpread(iop->sources[0]) ? 1 : 0]);
+  const Box& box = target.box;
+  bool from_start = box.row_begin.Constant() && box.row_begin.range.low == 0;
+  if (e.SparesOutside(iop->targets[0]) && !(from_start && box.AllCols(target.cols))) return false;
+  return target.RowsDense() && RowsAligned(target) && whole.RowsDense() && RowsAligned(whole);
+}
+
 void EmitSpread(Emitter& e, const std::string& api, const IOp& iop) {
   bool first = IsSpread(iop->sources[0]);
   Operands o;
@@ -140,13 +148,6 @@ void EmitSpread(Emitter& e, const std::string& api, const IOp& iop) {
   column.box.col_begin = Bound::Of(0);
   column.box.col_end = Bound::Of(1);
   const Box& box = o.target.box;
-  bool from_start = box.row_begin.Constant() && box.row_begin.range.low == 0;
-  bool spares = e.SparesOutside(iop->targets[0]) && !(from_start && box.AllCols(o.target.cols));
-  for (const Tile* tile : {&o.target, &o.whole}) {
-    if (tile->RowsDense() && RowsAligned(*tile) && !spares) continue;
-    e.Refuse("A function of a column and a tile needs rows that start at blocks of the unified buffer.",
-             "offsets and a row pitch that are multiples of 32 bytes, and a box of whole rows", "", "the pass pitch");
-  }
   EachBlocks(e, column, Extent::Of(box.row_end), [&](int64_t row, int64_t most, const Tile& blocks, const Extent& n) {
     Operands part = o;
     part.target = o.target.Part(row, 0, most, o.target.cols);

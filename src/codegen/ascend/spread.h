@@ -34,6 +34,12 @@ void EachBlocks(Emitter& e, const Tile& column, const Extent& rows,
 bool IsSpread(const ISlice& slice);
 
 /*!
+ * \brief Whether `EmitSpread` reaches the tiles of a function, of which one source is a column, where they lie; others
+ * are computed beside.
+ */
+bool SpreadReaches(Emitter& e, const IOp& iop);
+
+/*!
  * \brief A binary function of which one source is a column for all columns (`IsSpread`), of two or four bytes.
  * \param api The vendor's function.
  */

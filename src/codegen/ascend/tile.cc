@@ -14,6 +14,18 @@ pipes::Region BlocksOf(const Tile& tile, bool write) {
   return region;
 }
 
+std::vector<std::string> WhereSome(const std::vector<std::string>& lines, const std::vector<Bound>& counts) {
+  std::string condition;
+  for (const Bound& count : counts) {
+    if (count.range.low > 0) continue;
+    condition += (condition.empty() ? "" : " && ") + count.Text(Precedence::kSum) + " > 0";
+  }
+  if (condition.empty()) return lines;
+  std::vector<std::string> guarded = {"if (" + condition + ")"};
+  for (const std::string& line : lines) guarded.push_back("  " + line);
+  return guarded;
+}
+
 }  // namespace ascend
 }  // namespace codegen
 }  // namespace uir

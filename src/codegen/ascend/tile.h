@@ -37,6 +37,13 @@ inline bool RowsAligned(const Tile& tile) {
 }
 /*! \brief Distance of the rows in blocks, where they are aligned. */
 inline int64_t RowBlocks(const Tile& tile) { return tile.row_stride * tile.bytes / kBlockBytes; }
+/*!
+ * \brief Statements that copy counts of which only the run knows that they are not 0, under a condition; as they are
+ * where it is proved.
+ *
+ * A copy of nothing is no instruction: its fields begin at 1, and its operands may start behind their tensors.
+ */
+std::vector<std::string> WhereSome(const std::vector<std::string>& lines, const std::vector<Bound>& counts);
 /*! \brief The blocks that the rows reach into: what a copy by blocks touches. */
 pipes::Region BlocksOf(const Tile& tile, bool write);
 

@@ -44,7 +44,6 @@ class Copier {
       if (Single(piece)) {
         Bound count = piece.rows * piece.cols.range.low;
         if (count.Constant()) return call("DataCopy", form, {count.text});
-        // a count of rows that may be 0 is a copy of no blocks
         return call("DataCopy", form + ".rows",
                     {Params("DataCopyParams", {"1", (piece.rows * (piece.cols.range.low / block_)).text, "0", "0"})});
       }
@@ -139,8 +138,9 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
     if (gm.row_stride == 0) {
       lines[1] = "  " + copier.Text(one, row + " * " + std::to_string(ub.row_stride)) + ";";
     }
+    lines = WhereSome(lines, {piece.cols});
   } else if (piece.rows.range.high <= kMostRows) {
-    lines = {copier.Text(piece) + ";"};
+    lines = WhereSome({copier.Text(piece) + ";"}, {piece.rows, piece.cols});
   } else {
     for (int64_t first = 0; first < piece.rows.range.high; first += kMostRows) {
       Piece some = piece;
@@ -151,7 +151,8 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
               : AtLeastZero(e, Smaller(e, piece.rows - Bound::Of(first), Bound::Of(most), "row_count"), "row_count");
       some.ub_at = piece.ub_at + Bound::Of(first * ub.row_stride);
       some.gm_at = piece.gm_at + Bound::Of(first * gm.row_stride);
-      lines.push_back(copier.Text(some) + ";");
+      for (const std::string& line : WhereSome({copier.Text(some) + ";"}, {some.rows, some.cols}))
+        lines.push_back(line);
     }
   }
   Tile there = gm.Around(box), here = ub.Around(box);

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "api.h"
+#include "index_row.h"
 #include "relayout.h"
 #include "spans.h"
 #include "vector.h"
@@ -132,6 +133,11 @@ class Runner {
         break;
       default:
         break;
+    }
+    if (step.form == Step::Form::kIndex) {
+      // a constant: over all that a chunk may need
+      IndexRow(e_, call.tensors[0], Stored(cols, step).most);
+      return;
     }
     if (step.form == Step::Form::kGather) {
       PrintGather(step, call, pitch > 0 ? Extent{TimesText(rows.text, pitch), rows.most * pitch, 0} : cols);

@@ -167,7 +167,7 @@ Ready::Ready(const Program& program, Value result, bool apart, bool whole) : res
 
 bool Ready::IsConstant(int id) const {
   const Step& step = steps_[id];
-  if (step.form == Step::Form::kFill) return true;
+  if (step.form == Step::Form::kFill || step.form == Step::Form::kIndex) return true;
   return !step.args.empty() &&
          std::all_of(step.args.begin(), step.args.end(), [&](int arg) { return IsConstant(arg); });
 }

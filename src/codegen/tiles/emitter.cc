@@ -97,6 +97,11 @@ void Emitter::Begin(const IOp& iop, int position) {
   bodies_.emplace_back();
 }
 
+void Emitter::Begin(const std::string& title) {
+  where_iop_ = brief_ = title;
+  bodies_.emplace_back();
+}
+
 void Emitter::End() {
   std::vector<pipes::Node> body = std::move(bodies_.back());
   bodies_.pop_back();

@@ -97,8 +97,12 @@ class Emitter {
   // ---- for the walk over the loop tree ----------------------------------------------------------------------
   /*! \brief Starts the paragraph of an iOp; its number is that of `Use::position`. */
   void Begin(const IOp& iop, int position);
+  /*! \brief Starts a paragraph of what the kernel makes once, before its iOps. */
+  void Begin(const std::string& title);
   void End();
   void Enter(const Loop& loop);
+  /*! \brief Whether a loop is open. */
+  bool InLoop() const { return !headers_.empty(); }
   void Leave(const Loop& loop);
   std::vector<pipes::Node> Take() { return std::move(bodies_.front()); }
   const std::vector<std::string>& notes() const { return notes_; }

@@ -215,7 +215,7 @@ bool Plan::AliveAt(const Place& place, int position) const {
 }
 
 std::vector<std::pair<int64_t, int64_t>> Plan::TakenAt(int position, bool pointers) const {
-  std::vector<std::pair<int64_t, int64_t>> taken;
+  std::vector<std::pair<int64_t, int64_t>> taken = kept_;
   auto own = work_.find(position);
   if (own != work_.end()) {
     for (const Place& place : own->second) taken.emplace_back(place.begin, place.begin + place.bytes);
@@ -271,6 +271,18 @@ bool Plan::RowEndsAreFree(const ISlice& slice) const {
     if (end > modulus || (begin < from + gap && from < end)) return false;
   }
   return true;
+}
+
+int64_t Plan::Keep(int64_t bytes, const std::string& where) {
+  int64_t begin = peak_, need = RoundUp(bytes, memory_.block);
+  if (begin + need > limit_) {
+    CodegenError("The " + std::string(memory_.name) + " has no room for what a kernel makes once.", where,
+                 KiloText(need) + " behind " + KiloText(begin), KiloText(limit_), "smaller tiles");
+  }
+  kept_.emplace_back(begin, begin + need);
+  peak_ = begin + need;
+  total_ = std::max(total_, peak_);
+  return begin;
 }
 
 int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {

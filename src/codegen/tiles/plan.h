@@ -69,6 +69,11 @@ class Plan {
    * \return Byte in the memory.
    */
   int64_t Reserve(int position, int64_t bytes, const std::string& where);
+  /*!
+   * \brief Room behind all pointers that holds the same from the first position to the last: nothing else gets it.
+   * \note Before any `Reserve`.  CodegenError where there is no room.
+   */
+  int64_t Keep(int64_t bytes, const std::string& where);
   /*! \brief How many work buffers a position has. */
   size_t Reserved(int position) const;
   /*! \brief Leaves a position its first work buffers: later ones may share the bytes of the others. */
@@ -113,6 +118,8 @@ class Plan {
   std::map<std::string, bool> spares_;
   /*! \brief Targets of loads that run ahead into a place of their own, where nothing is that is still read. */
   std::set<const ffi::Object*> ahead_;
+  /*! \brief What `Keep` gave. */
+  std::vector<std::pair<int64_t, int64_t>> kept_;
   /*! \brief Work buffers of a position. */
   std::map<int, std::vector<Place>> work_;
   /*! \brief Positions that are printed with others before them -> the first of these. */

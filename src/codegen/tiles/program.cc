@@ -66,7 +66,13 @@ Value Program::Fill(const std::string& dtype, const std::string& literal, int pe
   return Filled("Duplicate", dtype, literal, per);
 }
 
-Value Program::Index(int per) { return Filled("CreateVecIndex", "int32", "0", per); }
+Value Program::Index(int per) {
+  Step step;
+  step.form = Step::Form::kIndex;
+  step.dtype = "int32";
+  step.per = per;
+  return Append(step);
+}
 
 Value Program::Gather(Value words, Value offsets, int64_t base) {
   Step step;

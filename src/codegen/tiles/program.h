@@ -30,7 +30,8 @@ struct Step {
   enum class Form {
     kInput,    // an operand of the iOp
     kView,     // the same bytes as another dtype
-    kFill,     // Duplicate(dst, literal), or CreateVecIndex(dst, literal), which counts up
+    kFill,     // Duplicate(dst, literal)
+    kIndex,    // 0, 1, ...: a device makes them by functions of its own
     kPlain,    // api(dst, args...)
     kScalar,   // api(dst, arg, literal)
     kCast,     // Cast(dst, arg, mode)

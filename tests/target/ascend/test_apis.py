@@ -6,10 +6,13 @@ from __future__ import annotations
 import pathlib
 import re
 
+import numpy as np
 import pytest
 import tvm
 from uir_tvm.errors import CodegenError
 from uir_tvm.target.ascend import apis
+
+from .kernels import PASSES, check, parse
 
 ROOT = pathlib.Path(__file__).parents[3]
 HEADERS = ROOT / "src" / "device" / "ascendc" / "include"
@@ -40,6 +43,41 @@ def test_values_of_enumerations_are_those_of_the_model() -> None:
         if row.form == "enum":
             for value in row.params.split():
                 assert re.search(rf"\b{value}\b", text), f"{row.name}::{value}"
+
+
+def test_no_function_that_is_printed_takes_event_ids_but_tpipe() -> None:
+    """Static ids are safe where nothing else takes any; what takes some has no row, and cannot be printed."""
+    names = {row.name for row in apis.table()}
+    assert {events.name for events in apis.EVENTS} & names == {"TPipe"}
+    assert not names & {"CreateVecIndex", "ReduceSum", "ReduceMax", "ReduceMin", "TQue", "InitOutput"}
+    forms = {row.form: row.params for row in apis.table() if row.name in ("SyncAll", "TransDataTo5HD")}
+    # SyncAll without a workspace, and lists of addresses that are no tensors
+    assert forms == {"plain": forms["plain"]} and "LT<" not in forms["plain"]
+
+
+def test_ids_of_a_cube_core_keep_clear_of_those_of_its_tpipe() -> None:
+    text = check(
+        parse(
+            """
+a = iPointer(dram, fp32, 1024, in)
+b = iPointer(dram, fp32, 1024, in)
+y = iPointer(dram, fp32, 1024, out)
+contract.fp32 y[0; (32,32); (32,1)], a[0; (32,32); (32,1)], b[0; (32,32); (32,1)]
+"""
+        ),
+        [np.eye(32, dtype=np.float32).reshape(-1)] * 2,
+        PASSES,
+    ).source
+    ids = [int(number) for number in re.findall(r"HardEvent::M_MTE1>\((\d+)\)", text)]
+    every = [int(number) for number in re.findall(r"Flag<HardEvent::\w+>\((\d+)\)", text)]
+    own = {int(n) for events in apis.EVENTS if events.name == "TPipe" for n in events.ids.split()}
+    assert "Mmad(" in text and not own & set(ids) and max(every) <= 5
+
+
+def test_every_later_name_is_of_a_function_that_is_printed() -> None:
+    names = {row.name for row in apis.table()}
+    assert {row.name for row in apis.RENAMED} <= names
+    assert not {row.later for row in apis.RENAMED if row.later != "Cast"} & names
 
 
 def test_a_dtype_that_a_row_lacks_is_refused() -> None:

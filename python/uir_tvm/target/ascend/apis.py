@@ -7,9 +7,115 @@ documentation have it for dav-2201 (Ascend 910B).
 
 from __future__ import annotations
 
+import attrs
+
 from ..apis import Api, page, rows
 
-__all__ = ["Api", "markdown", "table"]
+__all__ = ["EVENTS", "RENAMED", "Api", "Events", "Renamed", "markdown", "table"]
+
+
+@attrs.frozen
+class Events:
+    """Event ids that a vendor's function takes from the TPipe in its own body.
+
+    Attributes
+    ----------
+    name : str
+        The function or type.
+    pair : str
+        The pipes of the flag, as HardEvent names them.
+    ids : str
+        Which ids; ``first free`` is the lowest that nobody has allocated.
+    cores : str
+        The cores on which it does.
+    source : str
+        The header of the vendor's that shows it (repository mirror-cann/asc-devkit, impl/).
+    """
+
+    name: str
+    pair: str
+    ids: str
+    cores: str
+    source: str
+
+
+#: What a search for FetchEventID, AllocEventID, SetFlag and set_flag in impl/basic_api and dav_c220 finds.
+#: Of all functions that the printer may print only TPipe has a row.  Ids of a text are static, since it
+#: allocates none, and are 0 to 5; those of M_MTE1 begin at 3 on cube cores.
+EVENTS: tuple[Events, ...] = (
+    Events("TPipe", "M_MTE1", "0 1 2", "cube", "basic_api/kernel_tpipe_impl.h, TPipe::Init"),
+    Events("TQue.EnQue", "of the queue", "first free", "all", "basic_api/kernel_tpipe_impl.h"),
+    Events("TQue.FreeTensor", "of the queue, back", "first free", "all", "basic_api/kernel_tpipe_impl.h"),
+    Events(
+        "CreateVecIndex",
+        "S_V",
+        "first free",
+        "vector",
+        "basic_api/dav_c220/kernel_operator_vec_createvecindex_impl.h",
+    ),
+    Events(
+        "ReduceSum, ReduceMax, ReduceMin",
+        "V_S S_V S_MTE3",
+        "first free",
+        "vector",
+        "basic_api/dav_c220/kernel_operator_vec_reduce_impl.h",
+    ),
+    Events(
+        "SyncAll with a workspace",
+        "MTE2_S S_MTE3 MTE3_MTE2 S_MTE2",
+        "first free",
+        "vector",
+        "basic_api/dav_c220/kernel_operator_sync_impl.h",
+    ),
+    Events(
+        "TransDataTo5HD with lists in LocalTensors",
+        "S_V",
+        "first free",
+        "vector",
+        "basic_api/kernel_operator_vec_transpose_intf_impl.h",
+    ),
+    Events(
+        "DataCopy from UB to L1",
+        "V_MTE3",
+        "first free",
+        "vector",
+        "basic_api/dav_c220/kernel_operator_data_copy_impl.h",
+    ),
+    Events(
+        "InitOutput, Fill of global memory",
+        "V_MTE3",
+        "first free",
+        "vector",
+        "basic_api/kernel_operator_common_intf_impl.h",
+    ),
+)
+
+
+@attrs.frozen
+class Renamed:
+    """A function that later releases of the toolkit have under another name, and still under this one.
+
+    Attributes
+    ----------
+    name, later : str
+        The name that the printer prints, and the later one.
+    since : str
+        The first release of CANN that has the later name.
+    """
+
+    name: str
+    later: str
+    since: str
+
+
+#: From the vendor's list of changed names (asc-devkit, docs/zh/api, appendix).  The printer prints the names
+#: that every release from 7.0 to 9.1 declares.
+RENAMED: tuple[Renamed, ...] = (
+    Renamed("CompareScalar", "Compares", "9.0"),
+    Renamed("ToBfloat16", "Cast", "9.0"),
+    *(Renamed(f"BlockReduce{what}", "ReduceDataBlock", "9.1") for what in ("Sum", "Max", "Min")),
+    *(Renamed(f"WholeReduce{what}", "ReduceRepeat", "9.1") for what in ("Sum", "Max", "Min")),
+)
 
 _HEAD = """\
 # Ascend C that the printer prints
@@ -30,8 +136,29 @@ def table() -> list[Api]:
 
 
 def markdown() -> str:
-    """The table as a page of documentation."""
-    return page(_HEAD, table())
+    """The table as a page of documentation, with the ids that vendor's functions take, and later names."""
+    lines = [
+        "",
+        "## Event ids of the vendor's own",
+        "",
+        "Functions that take ids from the `TPipe` in their own bodies. Of these the printer prints `TPipe`",
+        "alone, and keeps clear of its ids; the host model finds a text whose static ids meet those that a",
+        "`TPipe`, a queue or `CreateVecIndex` takes.",
+        "",
+        "| function | flag | ids | cores | seen in |",
+        "|---|---|---|---|---|",
+        *(f"| `{e.name}` | {e.pair} | {e.ids} | {e.cores} | {e.source} |" for e in EVENTS),
+        "",
+        "## Later names",
+        "",
+        "Functions that newer releases have under another name. The printed name is the one that every",
+        "release from CANN 7.0 to 9.1 declares; the newest headers call it deprecated.",
+        "",
+        "| printed | later name | since CANN |",
+        "|---|---|---|",
+        *(f"| `{r.name}` | `{r.later}` | {r.since} |" for r in RENAMED),
+    ]
+    return page(_HEAD, table()) + "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

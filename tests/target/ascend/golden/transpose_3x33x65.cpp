@@ -21,9 +21,21 @@ extern "C" __global__ __aicore__ void transpose_3x33x65(GM_ADDR x0, GM_ADDR T_tr
   const int32_t rows = -64 * (pid & 1) + 65 > 64 ? 64 : -64 * (pid & 1) + 65;
   DataCopyPad(work, x0_gm[64 * (pid & 1) + 2145 * (pid >> 1)], DataCopyExtParams(33, rows * 4, 260 - rows * 4, 8 - (rows + 7) / 8, 0), DataCopyPadExtParams<float>(false, 0, 0, 0.0f));
   SetFlag<HardEvent::MTE2_V>(0);
-  CreateVecIndex<int32_t>(work_1, 0, 33);
+  Duplicate<int32_t>(work_1, 0, 8);
+  uint64_t mask[2] = {170u, 0};
   PipeBarrier<PIPE_V>();
-  Muls(work_1, work_1, 256, 33);
+  Adds(work_1, work_1, 256, mask, 1, UnaryRepeatParams(1, 1, 8, 8));
+  uint64_t mask_1[2] = {204u, 0};
+  PipeBarrier<PIPE_V>();
+  Adds(work_1, work_1, 512, mask_1, 1, UnaryRepeatParams(1, 1, 8, 8));
+  uint64_t mask_2[2] = {240u, 0};
+  PipeBarrier<PIPE_V>();
+  Adds(work_1, work_1, 1024, mask_2, 1, UnaryRepeatParams(1, 1, 8, 8));
+  PipeBarrier<PIPE_V>();
+  Adds(work_1[8], work_1, 2048, 8);
+  PipeBarrier<PIPE_V>();
+  Adds(work_1[16], work_1, 4096, 16);
+  Adds(work_1[32], work_1, 8192, 1);
   PipeBarrier<PIPE_V>();
   WaitFlag<HardEvent::MTE2_V>(0);
   for (int32_t row = 0; row < rows; ++row)
