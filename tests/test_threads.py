@@ -1,79 +1,72 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Threads that compile and run at the same time."""
+"""TVM's threads: importing changes nothing for others; compiling and running for us set them right."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
+import os
+import pathlib
+import subprocess
+import sys
+import textwrap
 
-import numpy as np
-import pytest
+VARIABLES = ("TVM_NUM_THREADS", "TVM_BIND_THREADS")
+
+COMPILE = """
+import os, sys
+before = dict(os.environ)
 import tvm
-import uir_tvm
-from tvm import relax
-from uir_tvm import pipeline
+from tvm import te
+import uir_tvm, uir_tvm.api
+assert dict(os.environ) == before, "importing changes the environment"
+x = te.placeholder((64, 64), name="x")
+func = te.create_prim_func([x, te.compute((64, 64), lambda i, j: x[i, j] + 1.0, name="y")])
+tvm.compile(func, target="llvm")
+assert dict(os.environ) == before, "compiling for another target does"
+uir_tvm.compile(func).save(sys.argv[1])
+print(os.environ["TVM_NUM_THREADS"], os.environ["TVM_BIND_THREADS"])
+print(tvm.get_global_func("runtime.NumThreads")())
+"""
 
-from tests import tiny
-
-THREADS = 4
-
-
-def in_threads(work: Callable[[int], None]) -> None:
-    """Do it in some threads that start together; the first error of any is raised here."""
-    together, errors = threading.Barrier(THREADS), []
-
-    def run(number: int) -> None:
-        try:
-            together.wait(30)
-            work(number)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=run, args=(number,)) for number in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
-def by_uir(mod: tvm.IRModule, x: np.ndarray) -> np.ndarray:
-    """Through this package's door."""
-    return uir_tvm.compile(mod)(x)
+RUN = """
+import os, sys, threading
+import numpy as np
+before, allowed = dict(os.environ), os.sched_getaffinity(0)
+import tvm, uir_tvm
+exe = uir_tvm.load(sys.argv[1])
+def call():
+    exe(np.zeros((64, 64), np.float32))
+    assert os.sched_getaffinity(0) == allowed, "the caller is bound"
+    print(tvm.get_global_func("runtime.NumThreads")())
+call()
+other = threading.Thread(target=call)
+other.start()
+other.join()
+assert dict(os.environ) == before
+"""
 
 
-def by_tvm(mod: tvm.IRModule, x: np.ndarray) -> np.ndarray:
-    """Through TVM's."""
-    machine = relax.VirtualMachine(tvm.compile(mod, target="uir-cpu"), tvm.cpu())
-    return machine["main"](tvm.runtime.tensor(x)).numpy()
+#: TVM would import it, for seconds.
+WITHOUT_TORCH = "import sys; sys.modules['torch'] = None\n"
 
 
-@pytest.mark.parametrize("door", [by_uir, by_tvm])
-def test_threads_compile_at_the_same_time(door: Callable[[tvm.IRModule, np.ndarray], np.ndarray]) -> None:
-    """TVM's builders of Relax functions are on one stack for all threads."""
-    mod = tiny.module()
+def output(code: str, *arguments: object, **environment: str) -> list[str]:
+    """What Python prints, without these variables unless they are given."""
+    env = {name: value for name, value in os.environ.items() if name not in (*VARIABLES, "OMP_NUM_THREADS")}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH + textwrap.dedent(code), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**env, **environment},
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
 
-    def work(number: int) -> None:
-        x = tiny.example(number)
-        np.testing.assert_allclose(door(mod, x), tiny.expected(x), atol=tiny.TOLERANCE)
 
-    in_threads(work)
-
-
-def test_records_and_progress_are_those_of_the_thread() -> None:
-    """What one thread compiles is not reported to another."""
-    wanted = {number: (4 + number, 32) for number in range(THREADS)}
-    modules = {
-        number: tiny.elementwise(lambda x: relax.op.exp(relax.op.tanh(x)), (shape, "float32"))
-        for number, shape in wanted.items()
-    }
-
-    def work(number: int) -> None:
-        seen: list[tuple[str, int, int, str]] = []
-        exe = uir_tvm.compile(modules[number], progress=lambda *what: seen.append(what))
-        assert exe.info.outputs[0].shape == wanted[number] and len(exe.info.kernels) == 1
-        assert [what for what in seen if what[0] == "kernels" and what[1]][-1][1:3] == (1, 1)
-
-    in_threads(work)
-    assert pipeline._RECORDS.get() is None
+def test_threads_are_set_up_when_something_is_compiled_or_run(tmp_path: pathlib.Path) -> None:
+    model = tmp_path / "model.uir"
+    assert output(COMPILE, model, UIR_NUM_THREADS="2") == ["2", "0", "2"]
+    # loaded alone: by TVM's API, for each thread that runs it
+    assert output(RUN, model, UIR_NUM_THREADS="2") == ["2", "2"]
+    # what the user said stands
+    assert output(RUN, model, UIR_NUM_THREADS="2", TVM_NUM_THREADS="1") == ["1", "1"]

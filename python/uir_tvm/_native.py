@@ -12,7 +12,6 @@ import sys
 from collections.abc import Iterator
 
 from .errors import NATIVE, EnvironmentMismatchError
-from .options import num_threads
 
 #: The only pair known to work: with tvm-ffi 0.1.15 TVM's save_json crashes, 0.1.13 does not load.
 REQUIRED = {"apache-tvm": "0.27.0.post1", "apache-tvm-ffi": "0.1.14.post1"}
@@ -79,11 +78,6 @@ def load(*, torch: bool = True) -> None:
     if _loaded:
         return
     check_versions()
-    # TVM's thread pool would bind the calling thread to one core, and every pool that this thread starts
-    # later (torch, OpenMP) would inherit that core.
-    os.environ.setdefault("TVM_BIND_THREADS", "0")
-    # It would also take every second CPU of an x86 machine for a hyperthread, wherever it runs.
-    os.environ.setdefault("TVM_NUM_THREADS", str(num_threads()))
     with contextlib.nullcontext() if torch else _quickly():
         import tvm  # noqa: F401  (its libraries must be loaded first)
         import tvm_ffi

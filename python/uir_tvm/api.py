@@ -15,7 +15,7 @@ import attrs
 import tvm
 from tvm import relax, tirx
 
-from . import pipeline
+from . import pipeline, threads
 from .dump_files import write_dump
 from .errors import FrontendError, ModelFormatError, ShapeError
 from .igraph import IGraph
@@ -91,6 +91,7 @@ def compile(
     spec = registry.resolve(target, options.device)
     place = registry.place_of(spec.target)
     place.say()
+    threads.before_compiling()
     seconds: dict[str, float] = {}
     label = name or model_name(model)
 

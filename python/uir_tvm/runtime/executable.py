@@ -14,7 +14,7 @@ import tvm
 import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
-from .. import hardware
+from .. import hardware, threads
 from ..errors import DeviceError
 from ..igraph.nodes import HardwareModel
 from ..target import registry
@@ -163,6 +163,7 @@ class Executable:
         """
         check_inputs(inputs, self.info.inputs)
         check_devices(inputs, self.info.inputs, self.device)
+        threads.before_running()
         like = Likeness.of(inputs)
         with self._lock, like.stream():
             result = self._main(*[to_tvm(value, self.device) for value in inputs])

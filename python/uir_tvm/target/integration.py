@@ -14,6 +14,7 @@ from tvm import relax, tirx
 from tvm.relax import pipeline as relax_pipeline
 from tvm.tirx import compilation_pipeline as tir_pipeline
 
+from .. import threads
 from . import host_side, registry
 from .ahead import compile_ahead
 from .device_kernel import DeviceKernel
@@ -61,6 +62,7 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
     for gvar, func in mod.functions.items():
         target = func.attrs.get("target") if func.attrs else None
         if isinstance(func, tirx.PrimFunc) and registry.is_ours(target) and has_blocks(func):
+            threads.before_compiling()
             registry.place_of(target).say()
             records[gvar] = compile_kernel(func, target, gvar.name_hint)
     compile_ahead(records.values())
@@ -123,4 +125,5 @@ def _dispatching(stock: Callable[..., Any]) -> Callable[..., Any]:
 def _model_passes(target: tvm.target.Target) -> Any:
     from ..kernel_graph import relax_passes
 
+    threads.before_compiling()
     return relax_passes(target)

@@ -14,6 +14,7 @@ import numpy as np
 import tvm
 import tvm_ffi
 
+from .. import threads
 from ..device.run import Ran, run
 from ..errors import DeviceError, UirError
 from ..pipeline import KernelRecord
@@ -82,6 +83,7 @@ class Timed:
             # whose memory that device is, a process settles once
             tvm_ffi.get_global_func("uir.runtime.ext_dev.choose")(place.name)
         self.device = tvm.device(place.device, 0)
+        threads.before_running()
         self.module = _built(record, target, place)
         self.arguments = arguments
         self.tensors: list[tvm.runtime.Tensor] = []
