@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All structures of the sweep by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from . import addresses, in_place, values
+from .structure import Structure
+
+STRUCTURES: Mapping[str, Structure] = {
+    structure.name: structure
+    for structure in (*in_place.STRUCTURES, *addresses.STRUCTURES, *values.STRUCTURES)
+}
