@@ -51,7 +51,8 @@ def main() -> int:
         if options.json:
             print(json.dumps(attrs.asdict(found)), flush=True)
         elif found.state != "right":
-            print(f"{found.state:9s}{found.target:11s} {found.door:16s}{found.structure}: {found.detail}", flush=True)
+            where = f"{found.state:9s}{found.target:11s} {found.door:16s}{found.structure}"
+            print(f"{where}: {found.detail.splitlines()[0]}", flush=True)
     for (target, door, state), count in sorted(counts.items()):
         print(f"{target:11s} {door:16s}{state:9s}{count}", file=sys.stderr)
     return int(any(state not in GOOD for _, _, state in counts))

@@ -59,7 +59,7 @@ def _reversed_write(n: int, dt: str):
         for i in range(n):
             with T.sblock("copy"):
                 v = T.axis.spatial(n, i)
-                B[n - 1 - v] = A[v] + A[v]
+                B[n - 1 - v] = A[v]
 
     return reversed_write
 

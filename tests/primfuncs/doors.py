@@ -130,7 +130,8 @@ def difference(got: np.ndarray, want: np.ndarray) -> str:
     if got.shape != want.shape or got.dtype != want.dtype:
         return f"{got.dtype}{list(got.shape)} instead of {want.dtype}{list(want.shape)}"
     if want.dtype.kind not in "iub":
-        a, b = got.astype(np.float64), want.astype(np.float64)
+        with np.errstate(all="ignore"):
+            a, b = got.astype(np.float64), want.astype(np.float64)
         finite = np.abs(b[np.isfinite(b)])
         limit = TOLERANCE[str(want.dtype)] * max(1.0, float(finite.max(initial=0)))
         bad = ~np.isclose(a, b, rtol=0, atol=limit, equal_nan=True)

@@ -236,7 +236,7 @@ def _two_parts(n: int, dt: str):
         for i in range(5):
             with T.sblock("second"):
                 v = T.axis.spatial(5, i)
-                B[v + n] = T.Cast(dt, 2)
+                B[v + n] = T.Cast(dt, 1)
 
     return two_parts
 

@@ -301,11 +301,10 @@ def _arg_max(n: int, dt: str):
                 with T.init():
                     V[vi] = T.min_value(dt)
                     I[vi] = T.int64(0)
-                new: T.bool = A[vi, vk] > V[vi]
-                old_v = V[vi]
-                old_i = I[vi]
-                V[vi] = T.Select(new, A[vi, vk], old_v)
-                I[vi] = T.Select(new, T.Cast("int64", vk), old_i)
+                v_i: T.let[T.int64] = T.Select(A[vi, vk] > V[vi], T.Cast("int64", vk), I[vi])
+                v_v: T.let[T.float32] = T.Select(A[vi, vk] > V[vi], A[vi, vk], V[vi])
+                V[vi] = v_v
+                I[vi] = v_i
 
     return arg_max
 
@@ -415,7 +414,7 @@ STRUCTURES = (
     Structure("normalised", _normalised),
     Structure("two_results", _two_results, also="float16"),
     Structure("results_of_two_shapes", _results_of_two_shapes),
-    Structure("arg_max", _arg_max, also="int32"),
+    Structure("arg_max", _arg_max),
     Structure("integers", _integers, dtype="int32", also="int64"),
     Structure("compared", _compared, also="int32"),
     Structure("chosen", _chosen, also="bool"),

@@ -18,6 +18,7 @@ from .group_forms import FormEmitter, leaves_of, recognise
 from .leaf import LeafExtractor
 from .memory import PID, Memory, Names
 from .peephole import fold_inits
+from .roles import in_part
 from .sharing import check_same_for_set, leaders_only
 from .synchronised import synchronised
 from .temporaries import Pool
@@ -63,7 +64,7 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     tree.body = without_dead_stores(tree.body, prim_func.params)
     recognise(tree)
     leaders_only(leaves_of(tree.body), tree)
-    memory = Memory(prim_func, tree, names)
+    memory = Memory(prim_func, tree, names, in_part(prim_func))
     limit = None if tree.parallel is not None else max(64, hardware.reg_bytes // (4 * _LIVE_TEMPORARIES))
     leaves = LeafExtractor(memory, limit)
     forms = FormEmitter(memory, names)

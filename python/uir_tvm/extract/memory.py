@@ -13,7 +13,7 @@ each unit of the group; where units share loops (see `sharing`) there is one par
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import attrs
@@ -81,6 +81,10 @@ class Names:
 class Memory:
     """The pointers of a function.
 
+    Parameters
+    ----------
+    in_part : the parameters that are written, but not every element of them for certain (`roles.in_part`).
+
     Attributes
     ----------
     storages : dict[tvm.tirx.Buffer, Storage]
@@ -89,8 +93,8 @@ class Memory:
         In the order of the signature.
     """
 
-    def __init__(self, func: Any, tree: Tree, names: Names) -> None:
-        self.tree, self.names = tree, names
+    def __init__(self, func: Any, tree: Tree, names: Names, in_part: Container[Any] = ()) -> None:
+        self.tree, self.names, self.in_part = tree, names, in_part
         self.loop_names: dict[TreeLoop, str] = {}
         self.storages: dict[Any, Storage] = {}
         self.params: list[IPointer] = []
@@ -161,6 +165,8 @@ class Memory:
             )
         shape = self._shape(param)
         role = self.roles.get(param, "in")
+        if role == "out" and param in self.in_part:
+            role = "inout"  # what is not written keeps the caller's values
         pointer = self._pointer(param, "dram", math.prod(shape), role)
         self.params.append(pointer)
         self.storages[param] = Storage(pointer, (affine(0),) * len(shape), shape)

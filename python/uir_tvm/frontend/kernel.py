@@ -6,11 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import tvm
-from tvm import relax, tirx
+from tvm import relax, te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
-from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..errors import FrontendError, ShapeError
+from ..extract.roles import roles_of
 from ..igraph import IGraph
 from ..igraph.dtypes import to_tvm
 from ..one_at_a_time import one_at_a_time
@@ -21,7 +21,10 @@ IGRAPH = "uir.igraph"
 
 @one_at_a_time
 def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule:
-    """A module whose ``main`` takes the buffers that a PrimFunc reads and returns those that it writes.
+    """A module whose ``main`` takes what a PrimFunc reads and returns what it writes.
+
+    A parameter whose old values count (it is updated, or written in part, or under a condition) is both: ``main``
+    takes it, leaves the caller's tensor as it is, and returns it as it is afterwards.
 
     Parameters
     ----------
@@ -33,75 +36,91 @@ def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule
     Raises
     ------
     FrontendError
-        A parameter is no buffer, or nothing is written.
+        A parameter is no buffer, nothing is written, or an output stands before an input.
     ShapeError
         A symbolic shape.
     """
-    written: list[tirx.Var] = []
-
-    def store(statement: tirx.BufferStore) -> WalkResult:
-        written.append(statement.buffer)
-        return WalkResult.ADVANCE
-
-    structural_walk(func.body, (tirx.BufferStore, store), order="pre")
-    return _module(func, [param in written for param in func.params], name)
+    _check_params(func, name)
+    return _module(func, roles_of(func), name)
 
 
 @one_at_a_time
 def from_igraph(graph: IGraph) -> tvm.IRModule:
-    """A module whose ``main`` takes the flat ``in`` pointers of an iGraph and returns its ``out`` pointers.
+    """A module whose ``main`` takes an iGraph's ``in`` and ``inout`` pointers, flat, and returns what it writes.
 
     Raises
     ------
     FrontendError
-        A pointer is both read and written by the caller (``inout``), or none is written.
+        No pointer is written, or an output stands before an input.
     """
-    both = [pointer.name for pointer in graph.params if pointer.role == "inout"]
-    if both:
-        raise FrontendError(
-            f"The iGraph `{graph.name}` updates {', '.join(both)} in place.",
-            need="pointers of role in or out",
-            remedy="give the result a pointer of its own",
-        )
     params = [tirx.decl_buffer((p.size,), to_tvm(p.dtype), name=p.name) for p in graph.params]
     root = SBlock([], [], [], "root", tirx.Evaluate(0))
     func = tirx.PrimFunc(params, SBlockRealize([], True, root))
     func = func.with_attr({"s_tir": True, "tirx.noalias": True, IGRAPH: str(graph)})
-    return _module(func, [pointer.role == "out" for pointer in graph.params], graph.name)
+    return _module(func, [str(pointer.role) for pointer in graph.params], graph.name)
 
 
-def _module(func: tirx.PrimFunc, written: Sequence[bool], name: str | None) -> tvm.IRModule:
+def _label(func: tirx.PrimFunc, name: str | None) -> str:
     label = name or str((func.attrs or {}).get("global_symbol", "kernel"))
     # Relax's own function has this name.
-    label = "kernel" if label == "main" else label
+    return "kernel" if label == "main" else label
+
+
+def _check_params(func: tirx.PrimFunc, name: str | None) -> None:
     for param in func.params:
         if not tirx.buffer.is_buffer_var(param):
             raise FrontendError(
-                f"The parameter `{param.name}` of `{label}` is a scalar.",
+                f"The parameter `{param.name}` of `{_label(func, name)}` is a scalar.",
                 need="buffers",
                 remedy="make it a constant of the function",
             )
-    reads = [param for param, output in zip(func.params, written, strict=True) if not output]
-    writes = [param for param, output in zip(func.params, written, strict=True) if output]
-    if not writes:
+        _type(param)
+
+
+def _module(func: tirx.PrimFunc, roles: Sequence[str], name: str | None) -> tvm.IRModule:
+    label = _label(func, name)
+    given = [param for param, role in zip(func.params, roles, strict=True) if role != "out"]
+    updated = [param for param, role in zip(func.params, roles, strict=True) if role == "inout"]
+    made = [param for param, role in zip(func.params, roles, strict=True) if role == "out"]
+    if not updated and not made:
         raise FrontendError(f"`{label}` writes no parameter.", need="at least one output")
-    if list(written) != sorted(written):
+    if list(func.params) != [*given, *made]:
         raise FrontendError(
             f"The parameters of `{label}` are not in order.",
-            need="the inputs, then the outputs",
-            limit=", ".join(str(param.name) for param in func.params),
+            need="the inputs and what is updated, then the outputs",
+            limit=", ".join(f"{param.name} ({role})" for param, role in zip(func.params, roles, strict=True)),
             remedy="reorder them",
         )
     builder = relax.BlockBuilder()
-    inputs = [relax.Var(str(param.name), _type(param)) for param in reads]
-    types = [_type(param) for param in writes]
+    inputs = [relax.Var(str(param.name), _type(param)) for param in given]
     with builder.function("main", inputs):
         kernel = builder.add_func(func.with_attr("global_symbol", label), label)
         with builder.dataflow():
-            call = relax.call_tir(kernel, relax.Tuple(inputs), types if len(types) > 1 else types[0])
+            # the kernel updates copies: the caller's tensors stay as they are
+            arguments = [
+                _copy(builder, value, f"{label}_{param.name}") if param in updated else value
+                for param, value in zip(given, inputs, strict=True)
+            ]
+            places = [given.index(param) for param in updated] + [-1] * len(made)
+            types = [_type(param) for param in (*updated, *made)]
+            out = types if len(types) > 1 else types[0]
+            if updated:
+                call = relax.op.call_tir_inplace(kernel, relax.Tuple(arguments), places, out)
+            else:
+                call = relax.call_tir(kernel, relax.Tuple(arguments), out)
             result = builder.emit_output(builder.emit(call))
         builder.emit_func_output(result)
     return builder.get()
+
+
+def _copy(builder: relax.BlockBuilder, value: relax.Var, label: str) -> relax.Var:
+    """A tensor of its own with the elements of another, made by a kernel."""
+    shape = [int(extent) for extent in value.ty.shape]
+    source = te.placeholder(shape, str(value.ty.dtype), "source")
+    copied = te.compute(shape, lambda *place: source[place], "copied")
+    func = te.create_prim_func([source, copied]).with_attr("global_symbol", f"{label}_copy")
+    kernel = builder.add_func(func, f"{label}_copy")
+    return builder.emit(relax.call_tir(kernel, relax.Tuple([value]), value.ty))
 
 
 def _type(param: tirx.Var) -> relax.TensorType:

@@ -137,7 +137,7 @@ def _calls_of_module(mod: tvm.IRModule) -> Iterable[tuple[str, tirx.PrimFunc | N
             call = binding.value
             if not isinstance(call, tvm.ir.Call) or not isinstance(call.op, tvm.ir.Op):
                 continue
-            if str(call.op.name) == "relax.call_tir":
+            if str(call.op.name) in ("relax.call_tir", "relax.call_tir_inplace"):
                 yield call.args[0].name_hint, mod[call.args[0]]
             elif str(call.op.name) == "relax.call_dps_packed":
                 yield "library", None
