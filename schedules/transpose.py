@@ -95,6 +95,7 @@ def _row_variable(block: BlockInfo) -> int | None:
         for position, var in enumerate(variables[:-1]):
             if (
                 block.extents[position] > 1
+                and len(load.indices) > 0
                 and load.indices[-1].same_as(var)
                 and _mentions(load, variables[-1])
             ):

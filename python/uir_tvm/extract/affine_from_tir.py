@@ -67,7 +67,17 @@ class AffineConverter:
             handler = _NODES.get(type(expr))
         if handler is None:
             raise NotAffineError(str(expr))
-        return handler(self, expr)
+        value = handler(self, expr)
+        bounds = _NARROW.get(str(getattr(expr, "ty", "")))
+        if bounds is not None:
+            self._check_fits(expr, value, *bounds)
+        return value
+
+    def _check_fits(self, expr: Any, value: Affine, least: int, most: int) -> None:
+        """Arithmetic on narrow integers wraps around, which no quasi-affine expression here does."""
+        low, high = self.space.bounds(self.space.fold(value))
+        if low < least or high > most:
+            raise NotAffineError(str(expr))
 
     def _variable(self, var: Any) -> Affine:
         if var in self.env:
@@ -115,7 +125,10 @@ class AffineConverter:
     def _cast(self, expr: Any) -> Affine:
         if "int" not in str(expr.ty) or "int" not in str(expr.value.ty):
             raise NotAffineError(str(expr))
-        return self._convert(expr.value)
+        value = self._convert(expr.value)
+        if str(expr.ty) in _WIDE:
+            self._check_fits(expr, value, *_WIDE[str(expr.ty)])
+        return value
 
     def _choice(self, expr: Any, condition: Any, a: Any, b: Any) -> Affine:
         known = self.decide(condition)
@@ -160,6 +173,13 @@ _COMPARES: dict[type, Callable[[int, int], bool | None]] = {
     tirx.EQ: lambda lo, hi: _decided(lo == hi == 0, lo > 0 or hi < 0),
     tirx.NE: lambda lo, hi: _decided(lo > 0 or hi < 0, lo == hi == 0),
 }
+
+#: Least and most of integers that wrap around in every operation, and of those that only a cast makes smaller.
+_NARROW = {
+    **{f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16)},
+    **{f"uint{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},
+}
+_WIDE = {f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (32, 64)}
 
 _Handler = Callable[[AffineConverter, Any], Affine]
 

@@ -24,17 +24,14 @@ def _binary(name: str) -> Rule:
     return lambda c, args, into: c.binary(name, args[0], args[1], into)
 
 
-def _scaled(name: str, before: float = 1.0, after: float = 1.0) -> Rule:
-    """``after * f(before * x)``."""
+def _scaled(name: str, factor: float) -> Rule:
+    """``factor * f(x)``."""
+    return lambda c, args, into: c.unary("muls", c.unary(name, args[0]), (factor,), into)
 
-    def rule(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
-        x = args[0]
-        if before != 1.0:
-            x = c.unary("muls", x, (before,))
-        y = c.unary(name, x, into=into if after == 1.0 else None)
-        return y if after == 1.0 else c.unary("muls", y, (after,), into)
 
-    return rule
+def _exp10(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
+    # exp(x * log(10)) would multiply the rounding of the product by x
+    return c.binary("pow", Const(10.0, args[0].dtype), args[0], into)
 
 
 def _fma(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
@@ -48,8 +45,10 @@ def _hypot(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Oper
 
 def _copysign(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
     magnitude = c.unary("abs", args[0])
-    # 1/x tells -0.0 from 0.0
-    negative = c.compare("lt", c.unary("recip", args[1]), Const(0.0, args[1].dtype))
+    zero = Const(0.0, args[1].dtype)
+    # 1/x tells -0.0 from 0.0, but -inf not from inf; of NaN no comparison tells the sign, it counts as positive
+    below = c.compare("lt", args[1], zero)
+    negative = c.logical("or", below, c.compare("lt", c.unary("recip", args[1]), zero))
     return c.select(negative, c.unary("neg", magnitude), magnitude, into)
 
 
@@ -65,8 +64,8 @@ CALLS: dict[str, Rule] = {
     "fabs": _unary("abs"),
     "abs": _unary("abs"),
     "bitwise_not": _unary("not"),
-    "exp10": _scaled("exp", before=math.log(10.0)),
-    "log10": _scaled("log", after=1.0 / math.log(10.0)),
+    "exp10": _exp10,
+    "log10": _scaled("log", 1.0 / math.log(10.0)),
     "pow": _binary("pow"),
     "atan2": _binary("atan2"),
     "fmod": _binary("truncmod"),

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_equal, structural_hash
@@ -357,7 +358,11 @@ def _as_number(number: Any, dtype: str) -> Any:
         return float(number)
     if isinstance(number, float) and not math.isfinite(number):
         raise AssertionError("TVM folds casts of constants, and none of infinity to an integer")
-    return int(dtype_of(dtype).numpy.type(int(number)))
+    limits = np.iinfo(dtype_of(dtype).numpy)
+    low, high = int(limits.min), int(limits.max)
+    if isinstance(number, float):
+        return min(max(int(number), low), high)  # as `domain.Values.cast` has it
+    return (int(number) - low) % (high - low + 1) + low
 
 
 #: (form with the number on the right, form with it on the left) of each binary function.

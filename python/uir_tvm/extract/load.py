@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..igraph import ISlice, make
 from ..igraph.affine import Affine
+from ..igraph.dtypes import dtype_of
 from .access import address_of
 from .affine_from_tir import NotAffineError
 from .box import FULL, Box
@@ -187,7 +188,10 @@ def _elements(
 ) -> tuple[ISlice, Operand, tuple[int, int]]:
     """As `_indexed`, always single elements: the index is the whole address."""
     rest, data = _parts(c, storage, indices)
-    dtype = "int64" if any(value.dtype == "int64" for _, _, value in data) else "int32"
+    # as wide as the address: what fits in int32 by itself need not when it is multiplied
+    wide = storage.pointer.size > 1 << 31 or any(dtype_of(value.dtype).bytes > 4 for _, _, value in data)
+    wide = wide or any(value.dtype == "uint32" for _, _, value in data)
+    dtype = "int64" if wide else "int32"
     total: Operand = c.affine(rest, dtype)
     for _, stride, value in data:
         part = c.cast(value, dtype)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import attrs
 import tvm
 from tvm import s_tir, tirx
-from tvm_ffi.structural import structural_walk
+from tvm_ffi.structural import structural_map, structural_walk
 
 from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
 from .errors import refuse
@@ -25,11 +25,11 @@ REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
 
 @attrs.define(eq=False)
 class _Pending:
-    """An init on its way out of the loops ``reduced``; ``stop`` is the outermost of them."""
+    """An init on its way out of the loops ``reduced`` (with their starts); ``stop`` is the outermost of them."""
 
     leaf: Leaf
     stop: Any
-    reduced: set[Any]
+    reduced: dict[Any, Any]
 
 
 def build_tree(func: Any) -> Tree:
@@ -179,8 +179,7 @@ class _Builder:
         for leaf in _leaves(nodes):
             leaf.guard(condition)
         for pending in self.pending[first:]:
-            if not (self._variables(condition) & pending.reduced):
-                pending.leaf.guard(condition)
+            self._guard_init(pending.leaf, condition, pending.reduced)
         return nodes
 
     # -- loops --------------------------------------------------------------------------------
@@ -362,14 +361,33 @@ class _Builder:
         if len(built) != 1:
             self.refuse("An init that is not straight-line code.", block.init)
         (init,) = built
+        starts = {
+            loop.var: tirx.const(loop.start, str(loop.var.ty)) for loop in self.loops if loop.var in reduced
+        }
         for condition in conditions:
-            if not (self._variables(condition) & reduced):
-                init.guard(condition)
-        stops = [loop.var for loop in self.loops if loop.var in reduced]
-        if not stops:
+            self._guard_init(init, condition, starts)
+        if not starts:
             return [Pair(init, nodes[0])] if len(nodes) == 1 else [init, *nodes]
-        self.pending.append(_Pending(init, stops[0], reduced))
+        self.pending.append(_Pending(init, next(iter(starts)), starts))
         return nodes
+
+    def _guard_init(self, init: Leaf, condition: Any, reduced: dict[Any, Any]) -> None:
+        """Put an init under a condition, which must hold in the first iteration of the reduced loops."""
+        if self._variables(condition) & set(reduced):
+            # iteration variables of blocks may be made of several loops
+            condition = tvm.sym.Analyzer().simplify(self._substituted(condition, reduced))
+        for part in _conjuncts(condition):
+            init.guard(part)
+
+    def _substituted(self, expr: Any, values: dict[Any, Any]) -> Any:
+        """An expression with loop variables replaced, through the bindings."""
+
+        def visit(var: Any) -> Any:
+            if var in self.bindings:
+                return self._substituted(self.bindings[var], values)
+            return values.get(var, var)
+
+        return structural_map(expr, (tvm.ir.Var, visit))
 
     def _variables(self, expr: Any) -> set[Any]:
         """Loop variables in an expression, through the bindings."""

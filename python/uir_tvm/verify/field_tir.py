@@ -203,7 +203,10 @@ def _exp(name: str, x: Any) -> Any:
 
 def _copysign(_: str, x: Any, y: Any) -> Any:
     magnitude = _call("absolute", x)
-    negative = tirx.EQ(_call("compare", _call("inverse", y), _word(field.ZERO)), _word(-1))
+    below, inverse = (
+        tirx.EQ(_call("compare", value, _word(field.ZERO)), _word(-1)) for value in (y, _call("inverse", y))
+    )
+    negative = tirx.Or(below, inverse)
     return tirx.Select(negative, _call("neg", magnitude), magnitude)
 
 
@@ -242,7 +245,7 @@ _FLOAT_NODES: dict[type, Callable[[Any, Any], Any]] = {
 _CALLS: dict[str, Callable[..., Any]] = {
     "exp": lambda _, x: _exp("exp", x),
     "exp2": lambda _, x: _exp("exp2", x),
-    "exp10": lambda t, x: _exp("exp", _call("mul", x, _number(math.log(10.0), t))),
+    "exp10": lambda t, x: _unknown("pow", _number(10.0, t), x),
     "log10": lambda t, x: _call("mul", _unknown("log", x), _number(1.0 / math.log(10.0), t)),
     "rsqrt": lambda _, x: _call("inverse", _unknown("sqrt", x)),
     "fabs": lambda _, x: _call("absolute", x),
