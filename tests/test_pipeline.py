@@ -153,11 +153,16 @@ def test_an_igraph_that_breaks_a_rule_is_no_model(tmp_path: pathlib.Path) -> Non
         uir_tvm.compile(path)
 
 
-def test_an_igraph_in_place_is_no_model(tmp_path: pathlib.Path) -> None:
+def test_an_igraph_that_updates_in_place(tmp_path: pathlib.Path) -> None:
+    """What an iGraph updates is given and returned; the caller's tensor stays as it is."""
     path = scaled_kernel(tmp_path)
     path.write_text(path.read_text().replace("24, out", "24, inout"))
-    with pytest.raises(FrontendError, match="in place"):
-        uir_tvm.compile(path)
+    exe = uir_tvm.compile(path)
+    given = [np.random.default_rng(0).standard_normal(24).astype("float32") for _ in range(2)]
+    before = given[1].copy()
+    assert [spec.shape for spec in exe.info.inputs] == [(24,), (24,)]
+    np.testing.assert_allclose(exe(*given), uir_tvm.compile(scaled_kernel(tmp_path))(given[0]))
+    np.testing.assert_array_equal(given[1], before)
 
 
 def test_dump_folder_that_cannot_be_written(tmp_path: pathlib.Path) -> None:

@@ -103,6 +103,9 @@ Carried Joined(const Carried& a, const Carried& b) {
 }
 
 bool Hazards::Overlap(const Touch& now, const Touch& before) const {
+  // elements are counted from the first of an access, which of a reversed one is not the least
+  const bool backwards = std::min({now.row_stride, now.col_stride, before.row_stride, before.col_stride}) < 0;
+  if (backwards) return true;
   const Affine apart = now.offset - before.offset;
   const bool same_lanes = SameLanes(now, before);
   const int64_t span = Span(now), span_before = Span(before);
@@ -118,8 +121,6 @@ bool Hazards::Overlap(const Touch& now, const Touch& before) const {
     values = std::min(values * std::min(range.high - range.low + 1, kMostValues + 1), kMostValues + 1);
     variables.emplace_back(name, range);
   }
-  const bool backwards = std::min({now.row_stride, now.col_stride, before.row_stride, before.col_stride}) < 0;
-  if (backwards) return true;
   if (values > kMostValues || std::max(span, span_before) >= kMostElements) {
     const Range range = scope.Of(apart);
     return range.low <= span_before && range.high >= -span;

@@ -31,6 +31,12 @@ std::string Term(const std::string& name, int64_t factor, int64_t greatest) {
   return sign + name + " * " + (greatest * factor > INT32_MAX ? "int64_t(" + text + ")" : text);
 }
 
+/*! \brief A sum of terms (`Term`) by itself: without the sign before its first one, unless that is a minus. */
+std::string Sum(const std::string& terms) {
+  if (terms.empty()) return "0";
+  return (terms.rfind(" - ", 0) == 0 ? "-" : "") + terms.substr(3);
+}
+
 /*! \brief Whether the lane's place in a vector runs along rows or columns, and how the others are counted. */
 struct Side {
   const char* loop;
@@ -222,7 +228,7 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
                         const std::string& block, const std::string& within, int stride) {
     if (!wanted || replicated) return std::string("0");
     std::string text = Term(lane, vec, kLanes) + Term(block, step, INT16_MAX) + Term(within, stride, INT16_MAX);
-    out.Line(std::string("const int ") + name + " = " + (text.empty() ? "0" : text.substr(3)) + ";");
+    out.Line(std::string("const int ") + name + " = " + Sum(text) + ";");
     return std::string(name);
   };
   Cell cell;
@@ -241,7 +247,7 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
   std::string guard = condition.empty() ? "" : "if (" + condition + ") ";
   std::string kind = std::string(stream ? "_stream" : "");
   if (w == 1 && !stream) {
-    std::string element = pointer + "[" + (offset.empty() ? "0" : offset.substr(3)) + "]";
+    std::string element = pointer + "[" + Sum(offset) + "]";
     std::string value = regs.At(at[0], at[1], at[2], at[3]);
     if (load && outside.empty()) {
       out.Line(guard + value + " = " + element + ";");
