@@ -12,3 +12,7 @@ STRUCTURES: Mapping[str, Structure] = {
     structure.name: structure
     for structure in (*in_place.STRUCTURES, *addresses.STRUCTURES, *values.STRUCTURES)
 }
+
+#: Structures that TVM's own lowering takes, with what the report says of them.
+FALL_BACKS: Mapping[str, str] = {
+}

@@ -16,6 +16,7 @@ from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_map, structural_walk
 
 from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
+from .chosen import chosen
 from .errors import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
@@ -139,6 +140,9 @@ class _Builder:
         if isinstance(stmt, tirx.SeqStmt):
             for part in stmt.seq:
                 self._straight_into(part, conditions, items)
+        elif isinstance(stmt, tirx.IfThenElse) and (stores := chosen(stmt, self.bindings)) is not None:
+            for store in stores:
+                self._straight_into(store, conditions, items)
         elif isinstance(stmt, tirx.IfThenElse):
             self._straight_into(stmt.then_case, (*conditions, stmt.condition), items)
             if stmt.else_case is not None:

@@ -20,6 +20,7 @@ from .blocks import leaf_blocks
 from .decisions import OWN, Choice, Decisions
 from .hardware_of import model_of_target
 from .overlap import overlap
+from .rooted import rooted
 from .space import space_of
 from .wide_values import widen_values
 
@@ -81,7 +82,8 @@ def decide_vectors(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> No
 
 
 def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
-    """The function that recipes begin from: narrow floats are computed with as the hardware wants it."""
+    """The function that recipes begin from: under a root, narrow floats computed with as the hardware wants it."""
+    func = rooted(func)
     return widen_values(func) if space_of(hw).wide_values else func
 
 
