@@ -38,7 +38,9 @@ def outcomes(targets: list[str], doors: list[str], pattern: str) -> Iterator[Out
 
 def main() -> int:
     """Print what is not right as it is found, then counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--target", nargs="+", choices=TARGETS, default=list(TARGETS))
     parser.add_argument("--door", nargs="+", choices=DOORS, default=list(DOORS))
     parser.add_argument("--only", default="*", help="instances by name, such as 'scan_*' or '*-float16'")

@@ -11,7 +11,7 @@ import pytest
 import tvm
 import uir_tvm
 from uir_tvm import pipeline
-from uir_tvm.errors import ArtifactError, FrontendError, ParseError, UirError, VerifyError
+from uir_tvm.errors import ArtifactError, ParseError, UirError, VerifyError
 from uir_tvm.igraph.parser import parse_igraph
 from uir_tvm.optimize import dead
 from uir_tvm.options import CompileOptions

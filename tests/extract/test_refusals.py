@@ -104,18 +104,34 @@ def test_unknown_call():
     assert "nextafter" in message and "block 'b'" in message and "tanh" in message
 
 
-def test_store_under_data():
-    """A store that data decides on is refused, with the remedy."""
+def test_loop_under_data():
+    """Loops that data decides on are refused, with the remedy."""
 
     @T.prim_func(s_tir=True)
-    def maybe(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+    def maybe(A: T.Buffer((4,), "float32"), B: T.Buffer((4, 3), "float32")):
         for i in range(4):
             with T.sblock("b"):
                 v = T.axis.spatial(4, i)
                 if A[v] > T.float32(0):
-                    B[v] = A[v]
+                    for j in range(3):
+                        B[v, j] = A[v]
 
     assert "Select" in _refused(maybe)
+
+
+def test_a_condition_that_its_own_stores_change():
+    """Data that a branch changes itself cannot be looked at again for its next store."""
+
+    @T.prim_func(s_tir=True)
+    def changing(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            with T.sblock("b"):
+                v = T.axis.spatial(4, i)
+                if A[v] > T.float32(0):
+                    A[v] = T.float32(-1)
+                    B[v] = T.float32(1)
+
+    assert "Select" in _refused(changing)
 
 
 def test_function_of_the_wrong_dtype():

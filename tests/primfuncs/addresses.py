@@ -204,24 +204,22 @@ def _concatenated(n: int, dt: str):
 
 def _gather_rows(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def gather_rows(A: T.Buffer((n, 17), dt), I: T.Buffer((13,), "int64"), B: T.Buffer((13, 17), dt)):
+    def gather_rows(A: T.Buffer((n, 17), dt), P: T.Buffer((13,), "int64"), B: T.Buffer((13, 17), dt)):
         for i, j in T.grid(13, 17):
             with T.sblock("gather"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[I[vi], vj]
+                B[vi, vj] = A[P[vi], vj]
 
     return gather_rows
 
 
 def _gather_elements(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def gather_elements(
-        A: T.Buffer((n, 17), dt), I: T.Buffer((n, 6), "int32"), B: T.Buffer((n, 6), dt)
-    ):
+    def gather_elements(A: T.Buffer((n, 17), dt), P: T.Buffer((n, 6), "int32"), B: T.Buffer((n, 6), dt)):
         for i, j in T.grid(n, 6):
             with T.sblock("gather"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[vi, vj] = A[vi, I[vi, vj]] + A[I[vi, vj], vj]
+                B[vi, vj] = A[vi, P[vi, vj]] + A[P[vi, vj], vj]
 
     return gather_elements
 
@@ -276,7 +274,7 @@ STRUCTURES = (
     Structure("tiled", _tiled),
     Structure("rolled", _rolled, also="int32"),
     Structure("concatenated", _concatenated, also="bool"),
-    Structure("gather_rows", _gather_rows, also="float16", inputs={"I": lambda n: np.arange(13) * 2 % n}),
+    Structure("gather_rows", _gather_rows, also="float16", inputs={"P": lambda n: np.arange(13) * 2 % n}),
     Structure("gather_elements", _gather_elements, also="int32"),
     Structure("narrowed_index", _narrowed_index),
     Structure("transposed", _transposed, also="float16"),

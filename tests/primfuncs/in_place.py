@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions whose parameters hold values that count: updated, written in part, under conditions, by an index."""
+"""Functions whose parameters hold values that count: updated, written in part, or where data says."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def _accumulate(n: int, dt: str):
 
 def _accumulated_product(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def accumulated_product(
-        A: T.Buffer((n, 24), dt), W: T.Buffer((24, 20), dt), C: T.Buffer((n, 20), dt)
-    ):
+    def accumulated_product(A: T.Buffer((n, 24), dt), W: T.Buffer((24, 20), dt), C: T.Buffer((n, 20), dt)):
         for i, j, k in T.grid(n, 20, 24):
             with T.sblock("product"):
                 vi, vj, vk = T.axis.remap("SSR", [i, j, k])
@@ -150,33 +148,33 @@ def _predicated(n: int, dt: str):
 
 def _scatter(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def scatter(A: T.Buffer((n,), dt), I: T.Buffer((n,), "int32"), B: T.Buffer((2 * n,), dt)):
+    def scatter(A: T.Buffer((n,), dt), P: T.Buffer((n,), "int32"), B: T.Buffer((2 * n,), dt)):
         for i in range(n):
             with T.sblock("scatter"):
                 v = T.axis.spatial(n, i)
-                B[I[v]] = A[v]
+                B[P[v]] = A[v]
 
     return scatter
 
 
 def _scatter_rows(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def scatter_rows(A: T.Buffer((n, 9), dt), I: T.Buffer((n,), "int32"), B: T.Buffer((2 * n, 9), dt)):
+    def scatter_rows(A: T.Buffer((n, 9), dt), P: T.Buffer((n,), "int32"), B: T.Buffer((2 * n, 9), dt)):
         for i, j in T.grid(n, 9):
             with T.sblock("scatter"):
                 vi, vj = T.axis.remap("SS", [i, j])
-                B[I[vi], vj] = A[vi, vj]
+                B[P[vi], vj] = A[vi, vj]
 
     return scatter_rows
 
 
 def _scatter_add(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def scatter_add(A: T.Buffer((n,), dt), I: T.Buffer((n,), "int32"), B: T.Buffer((5,), dt)):
+    def scatter_add(A: T.Buffer((n,), dt), P: T.Buffer((n,), "int32"), B: T.Buffer((5,), dt)):
         for i in range(n):
             with T.sblock("scatter"):
                 v = T.axis.opaque(n, i)
-                B[I[v]] = B[I[v]] + A[v]
+                B[P[v]] = B[P[v]] + A[v]
 
     return scatter_add
 
@@ -276,8 +274,8 @@ STRUCTURES = (
     Structure("where_positive", _where_positive, also="float16"),
     Structure("where_else", _where_else, also="int32"),
     Structure("predicated", _predicated),
-    Structure("scatter", _scatter, inputs={"I": lambda n: permutation(n, 2 * n)}, also="int32"),
-    Structure("scatter_rows", _scatter_rows, inputs={"I": lambda n: permutation(n, 2 * n)}),
+    Structure("scatter", _scatter, inputs={"P": lambda n: permutation(n, 2 * n)}, also="int32"),
+    Structure("scatter_rows", _scatter_rows, inputs={"P": lambda n: permutation(n, 2 * n)}),
     Structure("scatter_add", _scatter_add, also="int32"),
     Structure("read_then_write", _read_then_write),
     Structure("write_then_read", _write_then_read, also="float16"),

@@ -14,5 +14,4 @@ STRUCTURES: Mapping[str, Structure] = {
 }
 
 #: Structures that TVM's own lowering takes, with what the report says of them.
-FALL_BACKS: Mapping[str, str] = {
-}
+FALL_BACKS: Mapping[str, str] = {}

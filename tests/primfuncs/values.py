@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Functions of 0 to 6 dimensions that compute: reductions, scans, products, several results, every kind of dtype."""
+"""Functions of 0 to 6 dimensions that compute: reductions, scans, products, several results, all dtypes."""
 
 from __future__ import annotations
 
@@ -54,9 +54,7 @@ def _elementwise_1d(n: int, dt: str):
 
 def _broadcast_3d(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def broadcast_3d(
-        A: T.Buffer((3, 1, n), dt), B: T.Buffer((1, 5, 1), dt), C: T.Buffer((3, 5, n), dt)
-    ):
+    def broadcast_3d(A: T.Buffer((3, 1, n), dt), B: T.Buffer((1, 5, 1), dt), C: T.Buffer((3, 5, n), dt)):
         for i, j, k in T.grid(3, 5, n):
             with T.sblock("add"):
                 vi, vj, vk = T.axis.remap("SSS", [i, j, k])
@@ -191,9 +189,7 @@ def _product(n: int, dt: str):
 
 def _batched_product(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def batched_product(
-        A: T.Buffer((3, n, 8), dt), W: T.Buffer((3, 12, 8), dt), C: T.Buffer((3, n, 12), dt)
-    ):
+    def batched_product(A: T.Buffer((3, n, 8), dt), W: T.Buffer((3, 12, 8), dt), C: T.Buffer((3, n, 12), dt)):
         for b, i, j, k in T.grid(3, n, 12, 8):
             with T.sblock("product"):
                 vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
@@ -294,17 +290,17 @@ def _results_of_two_shapes(n: int, dt: str):
 
 def _arg_max(n: int, dt: str):
     @T.prim_func(s_tir=True)
-    def arg_max(A: T.Buffer((n, 27), dt), V: T.Buffer((n,), dt), I: T.Buffer((n,), "int64")):
+    def arg_max(A: T.Buffer((n, 27), dt), V: T.Buffer((n,), dt), P: T.Buffer((n,), "int64")):
         for i, k in T.grid(n, 27):
             with T.sblock("best"):
                 vi, vk = T.axis.remap("SR", [i, k])
                 with T.init():
                     V[vi] = T.min_value(dt)
-                    I[vi] = T.int64(0)
-                v_i: T.let[T.int64] = T.Select(A[vi, vk] > V[vi], T.Cast("int64", vk), I[vi])
+                    P[vi] = T.int64(0)
+                v_i: T.let[T.int64] = T.Select(A[vi, vk] > V[vi], T.Cast("int64", vk), P[vi])
                 v_v: T.let[T.float32] = T.Select(A[vi, vk] > V[vi], A[vi, vk], V[vi])
                 V[vi] = v_v
-                I[vi] = v_i
+                P[vi] = v_i
 
     return arg_max
 

@@ -174,7 +174,7 @@ _COMPARES: dict[type, Callable[[int, int], bool | None]] = {
     tirx.NE: lambda lo, hi: _decided(lo > 0 or hi < 0, lo == hi == 0),
 }
 
-#: Least and most of integers that wrap around in every operation, and of those that only a cast makes smaller.
+#: Least and most of integers that wrap around in every operation, and of those that only a cast narrows.
 _NARROW = {
     **{f"int{bits}": (-(1 << bits - 1), (1 << bits - 1) - 1) for bits in (8, 16)},
     **{f"uint{bits}": (0, (1 << bits) - 1) for bits in (8, 16, 32, 64)},

@@ -16,8 +16,8 @@ from .affine_from_tir import call_name
 def chosen(branch: tirx.IfThenElse, bindings: Mapping[Any, Any]) -> list[tirx.BufferStore] | None:
     """The stores of a branch without its condition; None where the condition has to stay one.
 
-    Conditions of data are taken into the values.  Where both sides store to the same element they are one store,
-    which also conditions of index variables become that no box of a tile has (``i == 0`` and otherwise).
+    Conditions of data are taken into the values.  Where both sides store to the same element they are one
+    store; so are those under a condition of index variables that no box of a tile has (``i == 0``, or not).
 
     Parameters
     ----------

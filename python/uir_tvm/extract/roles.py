@@ -306,8 +306,8 @@ class _Walk:
         words = _COMPARES.get(type(condition))
         if words is None:
             return None
-        a, b = (self._converter.try_convert(side) for side in (condition.a, condition.b))
-        return None if a is None or b is None else f"{self._text(a - b)} {words[negate]} 0"
+        left, right = (self._converter.try_convert(side) for side in (condition.a, condition.b))
+        return None if left is None or right is None else f"{self._text(left - right)} {words[negate]} 0"
 
     def _text(self, value: Any) -> str:
         return plain(value).isl_text({name: name for name in self._space.extents})

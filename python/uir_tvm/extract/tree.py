@@ -8,6 +8,8 @@ init here: it becomes a leaf of its own before the outermost reduction loop.
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import Any, NoReturn
 
 import attrs
@@ -21,12 +23,15 @@ from .errors import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
 
+#: Iterations for which a condition is looked at one by one (some 50 microseconds each).
+MOST_ITERATIONS = 1024
+
 REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
 
 
 @attrs.define(eq=False)
 class _Pending:
-    """An init on its way out of the loops ``reduced`` (with their starts); ``stop`` is the outermost of them."""
+    """An init on its way out of the loops ``reduced`` (with their starts); ``stop`` is the outermost."""
 
     leaf: Leaf
     stop: Any
@@ -380,8 +385,30 @@ class _Builder:
         if self._variables(condition) & set(reduced):
             # iteration variables of blocks may be made of several loops
             condition = tvm.sym.Analyzer().simplify(self._substituted(condition, reduced))
+            if self._always(condition):
+                return
         for part in _conjuncts(condition):
             init.guard(part)
+
+    def _always(self, condition: Any) -> bool:
+        """Whether a condition of loop variables holds for all their values, which must be few.
+
+        Bounds of ragged windows are quotients of several kinds, of which no simplifier knows the signs.
+        """
+        used = self._variables(condition)
+        loops = [loop for loop in self.loops if loop.var in used]
+        if len(loops) < len(used) or math.prod(loop.extent for loop in loops) > MOST_ITERATIONS:
+            return False
+        analyzer = tvm.sym.Analyzer()
+        for place in itertools.product(*(range(loop.start, loop.start + loop.extent) for loop in loops)):
+            values = {
+                loop.var: tirx.const(value, str(loop.var.ty))
+                for loop, value in zip(loops, place, strict=True)
+            }
+            found = analyzer.simplify(self._substituted(condition, values))
+            if not (isinstance(found, tirx.IntImm) and found.value):
+                return False
+        return True
 
     def _substituted(self, expr: Any, values: dict[Any, Any]) -> Any:
         """An expression with loop variables replaced, through the bindings."""

@@ -23,8 +23,8 @@ IGRAPH = "uir.igraph"
 def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule:
     """A module whose ``main`` takes what a PrimFunc reads and returns what it writes.
 
-    A parameter whose old values count (it is updated, or written in part, or under a condition) is both: ``main``
-    takes it, leaves the caller's tensor as it is, and returns it as it is afterwards.
+    A parameter whose old values count (it is updated, or written in part, or under a condition) is both:
+    ``main`` takes it, leaves the caller's tensor as it is, and returns it as it is afterwards.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule
 
 @one_at_a_time
 def from_igraph(graph: IGraph) -> tvm.IRModule:
-    """A module whose ``main`` takes an iGraph's ``in`` and ``inout`` pointers, flat, and returns what it writes.
+    """A module whose ``main`` takes an iGraph's ``in`` and ``inout`` pointers, flat, and returns all written.
 
     Raises
     ------

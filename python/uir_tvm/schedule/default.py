@@ -82,7 +82,7 @@ def decide_vectors(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> No
 
 
 def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
-    """The function that recipes begin from: under a root, narrow floats computed with as the hardware wants it."""
+    """What recipes begin from: under a root, narrow floats computed with as the hardware wants it."""
     func = rooted(func)
     return widen_values(func) if space_of(hw).wide_values else func
 

@@ -39,6 +39,7 @@ Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halv
     IndexRow(e, table, count, Int32(-lead));
     apply("Maxs", table, 0);
     apply("Muls", table, step);
+    if (step < 0) apply("Adds", table, -step * (count - 1 - lead));
     return table;
   }
   // word k: (k % 2) * bytes + max(k / 2 - lead, 0) * step
@@ -55,8 +56,15 @@ Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halv
     apply("Maxs", element, 0);
   }
   apply("Muls", element, step);
+  if (step < 0) apply("Adds", element, -step * (count - 1 - lead));
   add(element);
   return table;
+}
+
+/*! \brief The tile that a table of `Offsets` counts from: offsets have no sign, so a reversed one's last element. */
+Tile Least(Tile from, int64_t count, int64_t lead) {
+  if (from.col_stride < 0) from.offset = from.offset + Affine::Constant((count - 1 - lead) * from.col_stride);
+  return from;
 }
 
 /*! \brief The part that the instructions of a gather have in common. */
@@ -132,13 +140,13 @@ void Narrow(Emitter& e, const Tile& to, const Tile& wide, const Box& box) {
 }  // namespace
 
 void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t lead) {
-  Job job{to,          from,        from.row_stride * from.bytes,         box.row_begin,
-          box.row_end, box.col_end, {Reads(from), Writes(to.Around(box))}};
+  Job job{to,          Least(from, to.cols, lead),           from.row_stride * from.bytes, box.row_begin, box.row_end,
+          box.col_end, {Reads(from), Writes(to.Around(box))}};
   if (to.bytes == 1) {
     Tile wide = Widened(e, from), gathered = e.Work("fp16", to.rows, to.cols);
     Tile table = Offsets(e, to.cols, lead, wide.col_stride * wide.bytes, 1, wide.bytes);
     job.to = gathered;
-    job.from = wide;
+    job.from = Least(wide, to.cols, lead);
     job.row_bytes = wide.row_stride * wide.bytes;
     job.regions = {Reads(wide), Writes(gathered.Around(box))};
     Gather(e, job, table);
