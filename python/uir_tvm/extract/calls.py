@@ -46,7 +46,7 @@ def _hypot(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Oper
 def _copysign(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> Operand:
     magnitude = c.unary("abs", args[0])
     zero = Const(0.0, args[1].dtype)
-    # 1/x tells -0.0 from 0.0, but -inf not from inf; no comparison tells the sign of NaN: it counts as positive
+    # 1/x tells -0.0 from 0.0, but -inf not from inf; nothing tells the sign of NaN: it counts as positive
     below = c.compare("lt", args[1], zero)
     negative = c.logical("or", below, c.compare("lt", c.unary("recip", args[1]), zero))
     return c.select(negative, c.unary("neg", magnitude), magnitude, into)
