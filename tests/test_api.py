@@ -142,6 +142,13 @@ def test_file_of_another_kind(tmp_path: pathlib.Path, suffix: str) -> None:
     assert caught.value.remedy
 
 
+def test_a_folder_is_no_model(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "model.onnx").mkdir()
+    for path in (tmp_path, tmp_path / "model.onnx"):
+        with pytest.raises(ModelFormatError, match="is a folder"):
+            uir_tvm.compile(path)
+
+
 def test_truncated_torch_program(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "model.pt2"
     torch.export.save(torch.export.export(torch.nn.ReLU(), (torch.ones(2),)), path)

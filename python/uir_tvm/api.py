@@ -197,6 +197,10 @@ def _imported(model: Any, shapes: Shapes) -> tvm.IRModule:
 
 def _import_file(path: pathlib.Path, shapes: Shapes) -> tvm.IRModule:
     reader = next((read for suffix, read in READERS.items() if path.name.endswith(suffix)), None)
+    if path.is_dir():
+        raise ModelFormatError(
+            f"{path} is a folder.", need="a file, one of " + ", ".join(READERS), remedy="name the file"
+        )
     if reader is None:
         raise ModelFormatError(
             f"{path} has no known kind of file.",

@@ -58,7 +58,12 @@ def faults_of(path: pathlib.Path) -> list[VerifyError]:
     try:
         text = path.read_text()
     except (OSError, UnicodeDecodeError) as error:
-        raise ArtifactError(f"{path} cannot be read.", need=str(error)) from error
+        raise ArtifactError(
+            f"{path} cannot be read.",
+            need="a text of an iGraph, as `uir compile --dump` writes",
+            limit=str(error),
+            remedy="check the path",
+        ) from error
     try:
         return check(parse_igraph(text))
     except IGraphError as error:
