@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tests run under: in the folders about kernels, each that is compiled is compared with its function."""
+"""What tests run under: in the folders about kernels, each that is compiled is compared with its function.
+
+A fault of the compiler itself fails the test: in a user's build the kernel would fall back.
+"""
 
 from __future__ import annotations
 
@@ -34,6 +37,8 @@ def differences(
     folder = request.path.relative_to(request.config.rootpath / "tests").parts[0]
     if folder in COMPARED and "UIR_EQUIVALENCE" not in os.environ:
         monkeypatch.setenv("UIR_EQUIVALENCE", "sampled")
+    if "UIR_FAULTS" not in os.environ:
+        monkeypatch.setenv("UIR_FAULTS", "raise")
     handler = _Differences()
     logger = logging.getLogger("uir_tvm.verify.compared")
     level = logger.level

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files of dumps: named for their kernels, written or refused."""
+"""Files that are named for kernels, and those of dumps: written, or refused."""
 
 from __future__ import annotations
 
@@ -30,6 +30,12 @@ def write_dump(folder: pathlib.Path, name: str, suffix: str, text: str) -> pathl
             f"The dump folder {folder} cannot be written.", need=str(error), remedy="name another folder"
         ) from error
     return path
+
+
+def file_name(name: str) -> str:
+    """A file's name of which all before the last dot may be any text: legal, and no path."""
+    stem, dot, suffix = name.rpartition(".")
+    return f"{file_stem(stem)}{dot}{suffix}" if dot and suffix.isalnum() else file_stem(name)
 
 
 def file_stem(name: str) -> str:

@@ -79,6 +79,14 @@ class TargetError(UirError, ValueError):
     exit_code = 4
 
 
+class CapacityError(UirError):
+    """More of a memory on chip than there is: the same kernel with smaller tiles needs less.
+
+    ``need`` says how much, ``limit`` how much there is.  Whoever compiles a kernel tries smaller tiles when
+    it meets this class, whatever the message says.
+    """
+
+
 class IGraphError(UirError):
     """An iGraph that is not well formed."""
 
@@ -143,6 +151,13 @@ class VerifyError(WitnessError):
         super().__init__(what, witness=witness, **fields)
 
 
+class VerifyCapacityError(VerifyError, CapacityError):
+    """An iGraph of which more is alive at once than a memory holds (rule ``capacity``)."""
+
+    def __init__(self, what: str, *, witness: dict[str, int] | None = None, **fields: str) -> None:
+        super().__init__(what, rule="capacity", witness=witness, **fields)
+
+
 class EquivalenceError(VerifyError):
     """An iGraph that does not compute what it stands for (rule ``equivalence``).
 
@@ -183,6 +198,10 @@ class ScheduleError(UirError):
     exit_code = 6
 
 
+class ScheduleCapacityError(ScheduleError, CapacityError):
+    """A tile that does not fit a unit's memory even once."""
+
+
 class ExtractionError(UirError):
     """A scheduled PrimFunc that no iGraph expresses."""
 
@@ -208,6 +227,10 @@ class CodegenError(UirError):
     """An iGraph that a target cannot emit."""
 
     exit_code = 8
+
+
+class CodegenCapacityError(CodegenError, CapacityError):
+    """An iGraph for whose temporaries and work buffers a target has no room on chip."""
 
 
 class FrontendError(UirError):
@@ -318,4 +341,4 @@ class DeviceModelError(UirError, RuntimeError):
 
 
 #: Errors that the native code raises, or hands on from Python to Python, by the name of their class.
-NATIVE = (CodegenError, DeviceError, DeviceModelError, IGraphError, ToolchainError)
+NATIVE = (CodegenError, CodegenCapacityError, DeviceError, DeviceModelError, IGraphError, ToolchainError)

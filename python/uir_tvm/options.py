@@ -18,6 +18,7 @@ VARIABLES = {
     "UIR_OVERRIDE_DIR": "KERNEL.tir.json, .igraph or .opt.igraph in this folder replaces what the stage made",
     "UIR_DATABASE": "a folder of measured schedules, which kernels take in place of the default ones",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
+    "UIR_FAULTS": "fall back or raise: what a fault of the compiler itself does (default: fall back)",
     "UIR_DEVICE": "auto, gpu, npu, mlu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
@@ -39,8 +40,26 @@ DEVICES = ("auto", "cpu", "gpu", "npu", "mlu", "model")
 EQUIVALENCE = ("none", "sampled", "full")
 
 
+#: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
+FAULTS = ("fall back", "raise")
+
+
 def _equivalence() -> str:
     return os.environ.get("UIR_EQUIVALENCE", "") or "none"
+
+
+def _faults() -> str:
+    return os.environ.get("UIR_FAULTS", "") or "fall back"
+
+
+def _known_faults(_: Any, __: Any, chosen: str) -> None:
+    if chosen not in FAULTS:
+        raise UirError(
+            f"A fault of the compiler cannot {chosen!r}.",
+            where="CompileOptions.faults or UIR_FAULTS",
+            need=" or ".join(FAULTS),
+            remedy="raise is for tests of the compiler; everybody else's kernels fall back",
+        )
 
 
 def _known_level(_: Any, __: Any, level: str) -> None:
@@ -90,6 +109,11 @@ class CompileOptions:
         A folder of measured schedules (`uir_tvm.tune.ScheduleDatabase`): kernels that it knows take their
         fastest one, all others their recipe's; ``shipped``: the database that comes with the package;
         default: ``UIR_DATABASE``.
+    faults : str
+        What a fault of the compiler itself (any exception that is no `UirError`) does between a kernel's
+        schedule and its source: ``fall back`` leaves that kernel to TVM's own lowering and says so in the
+        report and the log, ``raise`` ends the compilation, as tests of the compiler want it; default:
+        ``UIR_FAULTS``, else fall back.
     device : str
         Where the kernels of a device run: ``gpu``, ``npu`` or ``mlu``, or ``model`` (the device's host model,
         which checks every access and is slow), or ``auto``: the device where there is one; default:
@@ -107,7 +131,7 @@ class CompileOptions:
     uir_tvm.errors.PassError
         There is no pass of a name in ``passes``.
     uir_tvm.errors.UirError
-        There is no such level of equivalence.
+        There is no such level of equivalence, or way to treat faults.
     """
 
     verify: bool = True
@@ -119,6 +143,7 @@ class CompileOptions:
     passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
+    faults: str = attrs.field(factory=_faults, validator=_known_faults)
     device: str = attrs.field(factory=lambda: device())
     cuda_graph: bool = False
     fuse: bool = True

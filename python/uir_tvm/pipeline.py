@@ -5,8 +5,11 @@ Every stage can be dumped (`CompileOptions.dump_dir`), and a dump of ``tir``, ``
 take the place of what the stage makes (`CompileOptions.override_dir`), or be compiled by itself
 (`read_dump`).  A pass whose graph is refused is left out with a warning, and its step says why.
 
-What the compiler made and then cannot carry on with is left to TVM's own lowering; what the user wrote
-(an override, an iGraph of one's own) and is refused ends the compilation with the reason.
+A kernel for whose tiles a memory lacks room (`CapacityError`, whichever stage finds out) is tried with
+smaller ones; a recipe of whose kernel no iGraph can be made gives way to the next that fits.  What the
+compiler made and then cannot carry on with is left to TVM's own lowering, and so is a kernel on which the
+compiler itself fails (`CompileOptions.faults`); what the user wrote (an override, an iGraph of one's own) and
+is refused ends the compilation with the reason.
 """
 
 from __future__ import annotations
@@ -16,7 +19,9 @@ import contextvars
 import logging
 import pathlib
 import time
+import traceback
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any
 
 import attrs
@@ -24,14 +29,11 @@ import tvm
 from tvm import tirx
 
 from .dump_files import file_stem
-from .errors import ArtifactError, DatabaseError, UirError
+from .errors import ArtifactError, CapacityError, DatabaseError, UirError
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
 from .stages import (
-    ROOM,
-    SHRINKS,
     STAGES,
-    TILE,
     Context,
     KernelRecord,
     Stage,
@@ -43,7 +45,6 @@ from .stages import (
 
 __all__ = [
     "STAGES",
-    "TILE",
     "Context",
     "KernelRecord",
     "Stage",
@@ -63,7 +64,7 @@ _PROGRESS: contextvars.ContextVar[Callable[[KernelRecord], None] | None] = conte
     "uir_progress", default=None
 )
 #: Errors on their way out through TVM's passes, which keep their text but not their class.
-_RAISED: contextvars.ContextVar[list[UirError] | None] = contextvars.ContextVar("uir_raised", default=None)
+_RAISED: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("uir_raised", default=None)
 
 
 @contextlib.contextmanager
@@ -76,9 +77,11 @@ def recording(
     ------
     UirError
         What a stage raised about the user's own override or iGraph.
+    Exception
+        A fault of the compiler, where faults are to be raised (`CompileOptions.faults`).
     """
     records: dict[str, KernelRecord] = {}
-    raised: list[UirError] = []
+    raised: list[Exception] = []
     tokens = (_RECORDS.set(records), _OPTIONS.set(options), _PROGRESS.set(progress), _RAISED.set(raised))
     try:
         yield records
@@ -112,6 +115,8 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     ------
     UirError
         An override, or an iGraph that the function stands for, is refused.
+    Exception
+        A fault of the compiler, where faults are to be raised (`CompileOptions.faults`).
     """
     from .schedule.hardware_of import model_of_target
 
@@ -119,8 +124,7 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
     record = _best(func, label, context)
     if record.fallback:
-        reason = record.fallback.partition(": ")[2].splitlines()[0]
-        log.warning("kernel %s is left to TVM's own lowering (%s)", label, reason)
+        _tell(record)
     records, progress = _RECORDS.get(), _PROGRESS.get()
     if records is not None:
         records[label] = record
@@ -151,15 +155,11 @@ def compile_scheduled(
 
     label = name or str((func.attrs or {}).get("global_symbol", "main"))
     context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
-    return _through(func, label, context, 1, scheduled)
+    return _through(func, label, context, scheduled=scheduled)
 
 
 def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
-    """The record of the database's schedule; else of the largest tiles for which every stage has room.
-
-    If there are no such, that of the first. What a tile takes is known when its kernel is printed, with all
-    temporaries and work buffers.
-    """
+    """The record of the database's schedule; else of a recipe's."""
     from .schedule.default import is_scheduled
     from .tune.apply import measured
 
@@ -169,30 +169,73 @@ def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
         raise _leaving(error) from error
     if chosen is not None:
         compared = attrs.evolve(context, options=chosen.options)
-        record = _through(func, label, compared, 1, chosen.scheduled)
+        record = _through(func, label, compared, scheduled=chosen.scheduled)
         if not record.fallback:
             chosen.works()
             return record
         reason = record.fallback.splitlines()[0]
         log.warning("kernel %s: its schedule of the database is refused (%s)", label, reason)
-    first = _through(func, label, context, 1)
+    return _by_recipes(func, label, context)
+
+
+def _by_recipes(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
+    """The record of the first recipe of whose kernel an iGraph can be made; else the first recipe's.
+
+    The last recipe always builds, but on one unit: what a printer refuses runs faster on the host.
+    """
+    from .schedule.default import is_scheduled
+    from .schedules import RECIPES, fallback
+
+    first = record = _by_tiles(func, label, context, RECIPES)
+    names = [recipe.HERO for recipe in RECIPES]
+    while record.fallback and not record.fault and record.recipe in names and not is_scheduled(func):
+        left = RECIPES[names.index(record.recipe) + 1 :]
+        if "source" in record.seconds:
+            left = tuple(recipe for recipe in left if recipe is not fallback)
+        if not left:
+            break
+        found = _by_tiles(func, label, context, left)
+        said = record.fallback.splitlines()[0]
+        log.info("kernel %s: recipe %s gave way to %s (%s)", label, record.recipe, found.recipe, said)
+        record = found
+    return first if record.fallback else record
+
+
+def _by_tiles(
+    func: tirx.PrimFunc, label: str, context: Context, recipes: tuple[ModuleType, ...]
+) -> KernelRecord:
+    """The record of the largest tiles for which every stage has room; without, that of the largest that work.
+
+    What a tile takes is known when its kernel is printed, with all temporaries and work buffers.
+    """
+    from .schedule.default import is_scheduled
+    from .schedule.smaller import SHRINKS, TILE
+
+    first = _through(func, label, context, recipes=recipes)
     if not first.crowded or TILE not in context.hardware.figures or is_scheduled(func):
         return first
     found = [first]
     for shrink in SHRINKS:
-        record = _through(func, label, context, shrink)
-        if not record.crowded:
+        record = _through(func, label, context, shrink, recipes=recipes)
+        if not record.crowded and not record.fallback:
             return record
         found.append(record)
     return next((record for record in found if not record.fallback), first)
 
 
 def _through(
-    func: tirx.PrimFunc, label: str, context: Context, shrink: int, scheduled: tirx.PrimFunc | None = None
+    func: tirx.PrimFunc,
+    label: str,
+    context: Context,
+    shrink: int = 1,
+    scheduled: tirx.PrimFunc | None = None,
+    recipes: tuple[ModuleType, ...] | None = None,
 ) -> KernelRecord:
-    """One PrimFunc through the stages, with tiles so many times smaller, or scheduled so."""
+    """One PrimFunc through the stages, by a recipe with tiles so many times smaller, or scheduled so."""
     hero = str((func.attrs or {}).get("uir.hero", ""))
-    record = KernelRecord(label, hero=hero, products={"prim_func": func}, shrink=shrink, measured=scheduled)
+    record = KernelRecord(
+        label, hero=hero, products={"prim_func": func}, shrink=shrink, recipes=recipes, measured=scheduled
+    )
     for stage in STAGES:
         start = time.perf_counter()
         product = _override(stage, record, context)
@@ -202,11 +245,16 @@ def _through(
             elif stage.name in ("igraph", "optimize"):
                 compare(record, getattr(product, "graph", product), context)
             record.products[stage.name] = product
-        except (UirError, tvm.error.InternalError) as error:
-            if record.overridden or given_igraph(func) is not None:
+        except MemoryError:
+            raise
+        except Exception as error:
+            known = isinstance(error, UirError)
+            own = record.overridden or given_igraph(func) is not None
+            if own or (not known and context.options.faults == "raise"):
                 raise _leaving(error) from error
-            record.fallback = f"{stage.name}: {_said(error)}"
-            record.crowded = getattr(error, "remedy", "") == ROOM
+            record.fallback = f"{stage.name}: {error if known else _fault(error)}"
+            record.crowded = isinstance(error, CapacityError)
+            record.fault = None if known else error
             log.debug("kernel %s, stage %s", label, stage.name, exc_info=error)
             break
         finally:
@@ -215,9 +263,28 @@ def _through(
     return record
 
 
-def _said(error: Exception) -> str:
-    """What an error says; of one that is a fault of ours, that it is."""
-    return str(error) if isinstance(error, UirError) else f"a fault of the compiler: {first_line(error)}"
+def _fault(error: Exception) -> str:
+    """What the report says of an error that is no refusal."""
+    said = first_line(error)
+    kind = "" if isinstance(error, tvm.error.InternalError) else f"{type(error).__name__}: "
+    return f"a fault of the compiler: {kind}{said}".removesuffix(f": {type(error).__name__}")
+
+
+def _tell(record: KernelRecord) -> None:
+    """Log that a kernel is left to TVM, and why."""
+    reason = record.fallback.partition(": ")[2].splitlines()[0]
+    log.warning("kernel %s is left to TVM's own lowering (%s)", record.name, reason)
+    if record.fault is None:
+        return
+    frames = traceback.extract_tb(record.fault.__traceback__)
+    place = f"{pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno}, " if frames else ""
+    log.warning(
+        "kernel %s: its results are right, but this is a fault of uir_tvm: please report it with this line"
+        " (%s%s), the versions that `uir doctor` prints, and the kernel's dump (UIR_DUMP_DIR=FOLDER)",
+        record.name,
+        place,
+        reason,
+    )
 
 
 def _override(stage: Stage, record: KernelRecord, context: Context) -> Any:
@@ -257,8 +324,8 @@ def read_dump(path: pathlib.Path, stage: Stage, context: Context | None) -> Any:
 
 
 def _leaving(error: Exception) -> Exception:
-    """Note an error that is about to cross TVM's passes, if it is a user's."""
+    """Note an error that is about to cross TVM's passes."""
     raised = _RAISED.get()
-    if raised is not None and isinstance(error, UirError):
+    if raised is not None:
         raised.append(error)
     return error

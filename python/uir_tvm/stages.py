@@ -13,8 +13,8 @@ kernels through them.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -22,22 +22,14 @@ import tvm
 from tvm import tirx
 
 from .dump_files import write_dump
-from .errors import ArtifactError, ScheduleError, UirError
+from .errors import ArtifactError
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
-from .igraph.text import HARDWARE_FIELDS
 from .options import CompileOptions
 
 if TYPE_CHECKING:
     from .optimize import Optimized, Step
     from .verify import Equivalence
-
-log = logging.getLogger(__name__)
-
-#: The figure of a hardware model by which recipes choose tiles, and how many times smaller it is tried.
-TILE, SHRINKS = "tile_bytes", (2, 4, 8)
-#: The remedy that an error names where a kernel's tiles lack room on chip.
-ROOM = "smaller tiles"
 
 
 @attrs.define
@@ -55,12 +47,16 @@ class KernelRecord:
     fallback: str = ""
     #: Stages whose product came from the user's override folder.
     overridden: tuple[str, ...] = ()
-    #: By how much its tiles are smaller than the hardware prefers (`_attempts`).
+    #: By how much its tiles are smaller than the hardware prefers.
     shrink: int = 1
+    #: What its schedule may be made by, in this order; None: any recipe.
+    recipes: tuple[ModuleType, ...] | None = None
     #: Its schedule of a database, which takes the place of a recipe's.
     measured: tirx.PrimFunc | None = None
     #: Whether a stage lacked room for its tiles.
     crowded: bool = False
+    #: What raised where no error is to be: a fault of the compiler itself.
+    fault: Exception | None = None
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
     equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
 
@@ -117,6 +113,7 @@ class Stage:
 
 def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     from .schedule import apply_default
+    from .schedule.smaller import with_tiles
 
     func = record.products["prim_func"]
     if given_igraph(func) is not None:
@@ -125,45 +122,17 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     if record.measured is not None:
         record.recipe = "database"
         return record.measured
-    scheduled = apply_default(func, _with_tiles(context.hardware, record.shrink))
+    scheduled = apply_default(func, with_tiles(context.hardware, record.shrink), record.recipes)
     record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
     return scheduled
 
 
-def _with_tiles(hardware: HardwareModel, shrink: int) -> HardwareModel:
-    """The model with a smaller preferred tile, for recipes to read."""
-    if shrink == 1:
-        return hardware
-    figures = {**dict(hardware.figures), TILE: int(hardware.figures[TILE]) // shrink}
-    fields = (getattr(hardware, name) for name in HARDWARE_FIELDS)
-    return HardwareModel(hardware.name, *fields, figures)  # type: ignore[call-arg]
-
-
 def _extract(record: KernelRecord, context: Context) -> IGraph:
-    from .schedules import RECIPES, fallback
+    from .extract import extract
 
     text = given_igraph(record.products["tir"])
     if text is not None:
         return _read_igraph(text, context)
-    try:
-        return _extracted(record, context)
-    except UirError as error:
-        # a recipe of ours may make what no iGraph says; the scalar one asks for less
-        if record.recipe not in {recipe.HERO for recipe in RECIPES} - {fallback.HERO}:
-            raise
-        scheduled = _second_schedule(record, context)
-        if scheduled is None:
-            raise
-        log.info("kernel %s: recipe %s gave way to %s (%s)", record.name, record.recipe, fallback.HERO, error)
-        record.recipe, record.products["tir"] = fallback.HERO, scheduled
-        graph = _extracted(record, context)
-        dump(STAGES[0], record, context)
-        return graph
-
-
-def _extracted(record: KernelRecord, context: Context) -> IGraph:
-    from .extract import extract
-
     graph = _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
     compare(record, graph, context)
     return graph
@@ -176,17 +145,6 @@ def compare(record: KernelRecord, graph: IGraph, context: Context) -> None:
     source = record.products["tir" if "tir" in record.overridden else "prim_func"]
     if given_igraph(source) is None:
         Comparer(context.options.equivalence, record.equivalence).compare("igraph", source, graph)
-
-
-def _second_schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc | None:
-    """The function by the recipe that always builds; None where even that does not fit."""
-    from .schedule import apply_default
-    from .schedules import fallback
-
-    try:
-        return apply_default(record.products["prim_func"], context.hardware, (fallback,))
-    except ScheduleError:
-        return None
 
 
 def given_igraph(func: tirx.PrimFunc) -> str | None:

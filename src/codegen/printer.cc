@@ -28,7 +28,8 @@ void Printer::Close(const std::string& tail) {
   Line("}" + tail);
 }
 
-void Printer::Comment(const std::string& text) {
+void Printer::Comment(const std::string& words) {
+  std::string text = CommentText(words);
   size_t width = kCommentWidth - 2 * indent_ - 3, start = 0;
   std::string lead = "// ";
   while (start < text.size()) {
@@ -36,6 +37,8 @@ void Printer::Comment(const std::string& text) {
     if (length > width) {
       size_t space = text.rfind(' ', start + width);
       length = space == std::string::npos || space <= start ? width : space - start;
+      // an escape is not cut behind its backslash
+      if (text[start + length - 1] == '\\') --length;
     }
     size_t last = text.find_last_not_of(' ', start + length - 1);
     Line(lead + text.substr(start, last + 1 - start));
@@ -68,6 +71,24 @@ std::string Names::Fresh(const std::string& hint) {
   std::string fresh = name;
   for (int number = 1; !used_.insert(fresh).second; ++number) fresh = name + "_" + std::to_string(number);
   return fresh;
+}
+
+std::string CommentText(const std::string& text) {
+  const char* digits = "0123456789abcdef";
+  std::string escaped;
+  for (size_t at = 0; at < text.size(); ++at) {
+    unsigned char c = static_cast<unsigned char>(text[at]);
+    // `??/` is another spelling of a backslash
+    bool trigraph = c == '/' && at >= 2 && text[at - 1] == '?' && text[at - 2] == '?';
+    if (c == '\n') {
+      escaped += "\\n";
+    } else if (c == '\\' || c < ' ' || c == 0x7f || trigraph) {
+      escaped += std::string("\\x") + digits[c >> 4] + digits[c & 15];
+    } else {
+      escaped += text[at];
+    }
+  }
+  return escaped;
 }
 
 std::string Join(const std::vector<std::string>& parts, const std::string& separator) {

@@ -25,7 +25,10 @@ class Printer {
   void Open(const std::string& text);
   /*! \brief One level up, then `}` and the tail. */
   void Close(const std::string& tail = "");
-  /*! \brief A `//` comment, broken into lines of at most 110 characters. */
+  /*!
+   * \brief A `//` comment, broken into lines of at most 110 characters.
+   * \note What could end the comment, or draw the next line into it, is written as an escape (`CommentText`).
+   */
   void Comment(const std::string& text);
   /*! \brief An empty line, unless there is one already or a block has just been opened. */
   void Blank();
@@ -54,6 +57,9 @@ class Names {
  private:
   std::set<std::string> used_;
 };
+
+/*! \brief Text that may stand behind `//`: backslashes, line ends and other control characters are escaped. */
+std::string CommentText(const std::string& text);
 
 /*! \brief `a, b, c`. */
 std::string Join(const std::vector<std::string>& parts, const std::string& separator = ", ");

@@ -134,6 +134,7 @@ def test_a_fault_of_the_compiler_is_a_recorded_fallback(
     def fail(*_: object) -> object:
         raise tvm.error.InternalError("something is off")
 
+    monkeypatch.setenv("UIR_FAULTS", "fall back")
     monkeypatch.setattr(importlib.import_module(PRINT), "print_source", fail)
     with pipeline.recording() as records:
         module = tvm.compile(functions.elementwise(), target=target)

@@ -90,8 +90,8 @@ def test_a_kernel_that_is_extracted_wrongly_is_left_to_tvm(
     monkeypatch.setattr(package, "extract", lambda *a, **k: without_shift(original(*a, **k)))
     record = compiled(CompileOptions(equivalence="sampled"))
     assert "computes another" in record.fallback and record.igraph is None
-    # by its own recipe, and by the scalar one
-    assert len(differences) == 2
+    # by its own recipe, and by every other that fits, the scalar one being the last
+    assert len(differences) > 1
     differences.clear()
     assert not compiled(CompileOptions(equivalence="none")).fallback
 

@@ -128,6 +128,7 @@ def _type(param: tirx.Var) -> relax.TensorType:
         if not isinstance(extent, tirx.IntImm):
             raise ShapeError(
                 f"`{param.name}` has a dynamic dimension {extent}.",
+                where=f"parameter {param.name}",
                 need="static shapes",
                 remedy="specialise the function for one shape",
             )

@@ -132,7 +132,7 @@ def leaf_blocks(sch: Schedule) -> list[BlockInfo]:
 
 def root_block(sch: Schedule) -> Any:
     """The root block of the function being scheduled."""
-    return sch.get_sblock("root")
+    return sch.get_sblock(prim_func(sch).body.block.name_hint)
 
 
 def param_names(sch: Schedule) -> set[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Sequence
 from types import ModuleType
@@ -13,14 +14,15 @@ from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from tvm_ffi.structural import WalkResult, structural_walk
 
-from ..errors import ScheduleError
+from ..errors import CapacityError, ScheduleError
 from ..igraph import HardwareModel
 from .annotations import PARALLEL, VECTOR
-from .blocks import leaf_blocks
+from .blocks import collect, leaf_blocks
 from .decisions import OWN, Choice, Decisions
 from .hardware_of import model_of_target
 from .overlap import overlap
 from .rooted import rooted
+from .smaller import SHRINKS, with_tiles
 from .space import space_of
 from .wide_values import widen_values
 
@@ -69,6 +71,14 @@ def run_recipe(
     return sch
 
 
+def _run_with_room(recipe: ModuleType, func: tirx.PrimFunc, hw: HardwareModel) -> Schedule | None:
+    """`run_recipe` with the largest tiles that a unit has room for."""
+    for shrink in (1, *SHRINKS[:-1]):
+        with contextlib.suppress(CapacityError):
+            return run_recipe(recipe, func, with_tiles(hw, shrink))
+    return run_recipe(recipe, func, with_tiles(hw, SHRINKS[-1]))
+
+
 def decide_vectors(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> None:
     """Let the width of vectors be chosen where the kind of hardware has several that are worth trying."""
     own, factors = hw.vector_bytes, space_of(hw).vectors
@@ -85,6 +95,46 @@ def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
     """What recipes begin from: under a root, narrow floats computed with as the hardware wants it."""
     func = rooted(func)
     return widen_values(func) if space_of(hw).wide_values else func
+
+
+def check_schedulable(func: tirx.PrimFunc) -> None:
+    """Refuse what no recipe can schedule: shapes that are not numbers, and functions without blocks.
+
+    Raises
+    ------
+    ScheduleError
+        It is one of these.
+    """
+    where = str((func.attrs or {}).get("global_symbol", "main"))
+    for param in func.params:
+        if not tirx.buffer.is_buffer_var(param):
+            continue
+        for extent in param.ty.shape:
+            if not isinstance(extent, tirx.IntImm):
+                raise ScheduleError(
+                    f"`{param.name}` has a dynamic dimension {extent}.",
+                    where=where,
+                    need="static shapes",
+                    remedy="specialise the function for one shape",
+                )
+    *blocks, _root = collect(rooted(func).body, tvm.s_tir.SBlock)
+    if not any(collect(block.body, tirx.BufferStore) for block in blocks):
+        calls = collect(func.body, tvm.ir.Call)
+        names = [str(call.args[0].value) for call in calls if _is_external(call)]
+        raise ScheduleError(
+            "The function is opaque: what it does is not in blocks.",
+            where=where,
+            need="blocks over static loops",
+            limit=f"calls of {', '.join(dict.fromkeys(names))}" if names else "",
+            remedy="write it as S-TIR blocks, or let TVM's own lowering take it",
+        )
+
+
+def _is_external(call: tvm.ir.Call) -> bool:
+    """Whether it calls a function by its name."""
+    return "call" in str(getattr(call.op, "name", "")) and bool(call.args) and isinstance(
+        call.args[0], tvm.ir.StringImm
+    )
 
 
 def apply_default(
@@ -111,7 +161,7 @@ def apply_default(
     Raises
     ------
     ScheduleError
-        No recipe fits, not even the scalar fallback (a function without blocks, symbolic shapes).
+        No recipe fits, not even the scalar fallback; or none could (`check_schedulable`).
     """
     from ..schedules import RECIPES
 
@@ -122,11 +172,12 @@ def apply_default(
         if isinstance(target, HardwareModel)
         else model_of_target(target if target is not None else tvm.target.Target.current(allow_none=True))
     )
+    check_schedulable(func)
     func = begin(func, hw)
     reasons = []
     for recipe in RECIPES if recipes is None else recipes:
         try:
-            sch = run_recipe(recipe, func, hw)
+            sch = _run_with_room(recipe, func, hw)
         except (ScheduleError, TVMScheduleError) as error:
             reason = str(error).splitlines()[0]
             reasons.append(f"{recipe.HERO}: {reason}")

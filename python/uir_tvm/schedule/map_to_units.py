@@ -11,7 +11,7 @@ import tvm
 from tvm import sym as arith
 from tvm.s_tir import Schedule
 
-from ..errors import ScheduleError
+from ..errors import ScheduleCapacityError, ScheduleError
 from ..igraph import HardwareModel
 from .annotations import GROUP, LOOP, PARALLEL, parallel_value
 from .blocks import (
@@ -241,7 +241,7 @@ def _refuse_overflow(hw: HardwareModel, info: BlockInfo, r: int, c: int) -> None
             if fits * c * widest <= hw.reg_bytes
             else f"tile=(1, {hw.reg_bytes // widest})"
         )
-        raise ScheduleError(
+        raise ScheduleCapacityError(
             f"Tile ({r}, {c}) of block {info.name!r} exceeds the memory of a unit.",
             need=f"{need} bytes of reg for one slice",
             limit=f"{hw.reg_bytes} bytes on {hw.name}",

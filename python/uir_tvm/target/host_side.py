@@ -31,6 +31,8 @@ from .registry import host_of
 KIND = "ext_dev"
 #: Attributes of a carrier.
 METADATA, SOURCE = "uir.kernel", "uir.source"
+#: Attribute of the function that a library's own call runs (`lib(x, y)`).
+ENTRY = "tirx.is_entry_func"
 #: Position of the number whose dtype is the tensor's among the arguments of tvm_stack_make_array.
 DTYPE = 4
 #: tirx's calling convention of functions that others launch, which MakePackedAPI leaves alone.
@@ -70,16 +72,22 @@ def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:
     host = host_of(target)
     inner = f"{name}_on_host"
     written = _written(func)
-    copies = [tirx.Var(f"host_{param.name}", PointerType(PrimType("void"))) for param in func.params]
+    # numbers go as they are
+    copies = {
+        tirx.Var(f"host_{param.name}", PointerType(PrimType("void"))): param
+        for param in func.params
+        if tirx.buffer.is_buffer_var(param)
+    }
     steps: list[Any] = []
-    for copy, param in zip(copies, func.params, strict=True):
+    for copy, param in copies.items():
         call = _packed(TO_HOST, param, tvm.ir.StringImm(str(param.dtype)))
         steps.append(tirx.Bind(copy, tvm.ir.Call(call.op, call.args, call.attrs, ret_ty=copy.ty)))
-    steps.append(tirx.Evaluate(tirx.call_cpacked(inner, *copies)))
-    for copy, param in zip(copies, func.params, strict=True):
+    arguments = {param: copy for copy, param in copies.items()}
+    steps.append(tirx.Evaluate(tirx.call_cpacked(inner, *(arguments.get(p, p) for p in func.params))))
+    for copy, param in copies.items():
         steps.append(tirx.Evaluate(_packed(FROM_HOST, copy, param, param.name in written)))
     # a function for the host is one whose host is the host: MakePackedAPI passes over others
-    moved = func.with_attr({"global_symbol": inner, "target": host.with_host(host)})
+    moved = func.with_attr({"global_symbol": inner, "target": host.with_host(host)}).without_attr(ENTRY)
     return {name: _host_function(func, tirx.SeqStmt(steps)), inner: moved}
 
 

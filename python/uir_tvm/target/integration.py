@@ -67,8 +67,11 @@ def LowerKernels(mod: tvm.IRModule, _ctx: tvm.transform.PassContext) -> tvm.IRMo
             records[gvar] = compile_kernel(func, target, gvar.name_hint)
     compile_ahead(records.values())
     lowered: dict[Any, tirx.PrimFunc] = {}
+    alone = len(mod.functions) == 1
     for gvar, record in records.items():
-        for name, made in _functions(mod[gvar], gvar.name_hint, record).items():
+        # TVM finds out by itself which function a library's call runs, but not beside those that we add
+        func = mod[gvar].with_attr(host_side.ENTRY, True) if alone else mod[gvar]
+        for name, made in _functions(func, gvar.name_hint, record).items():
             lowered[gvar if name == gvar.name_hint else tvm.ir.GlobalVar(name)] = made
     if lowered:
         mod = tvm.IRModule(mod.functions, attrs=mod.attrs)

@@ -38,8 +38,7 @@ def print_source(function: str, graphs: Sequence[IGraph], name: str) -> Mapping[
     try:
         return printer(list(graphs), name)
     except CodegenError as error:
-        if error.where:
-            raise
-        raise CodegenError(
-            error.what, where=f"`{name}`", need=error.need, limit=error.limit, remedy=error.remedy
-        ) from error
+        if not error.where:
+            error.where = f"`{name}`"
+            error.args = (error.render(),)
+        raise

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
+import functools
+import hashlib
 import re
 from collections.abc import Sequence
 
@@ -22,13 +25,18 @@ RESERVED = frozenset(
     "throw true try typedef typeid typename union unsigned using virtual void volatile wchar_t while xor "
     "xor_eq".split()
 )
-#: Names of the C library that an operator may have, too: its headers declare them for everybody.
-C_LIBRARY = frozenset(
-    "abs acos acosh asin asinh atan atan2 atanh cbrt ceil copysign cos cosh div erf erfc exp exp2 expm1 fabs "
-    "floor fma fmax fmin fmod gamma hypot index isfinite isinf isnan labs ldexp lgamma log log10 log1p log2 "
-    "logb lround modf nan nearbyint pow random remainder remove rename rint round select signal signbit sin "
-    "sinh sqrt tan tanh tgamma time trunc y0 y1 yn j0 j1 jn".split()
-)
+#: Types of toolkits that are one word, and namespaces.
+TOOLKITS = frozenset(
+    f"{kind}{count}"
+    for kind in "char uchar short ushort int uint long ulong longlong ulonglong float double half".split()
+    for count in ("", 1, 2, 3, 4)
+) | frozenset("std tvm uir dim3 bang cce nram wram sram gm".split())
+#: First words of the names of functions that toolkits and C libraries declare for everybody.
+FAMILIES = frozenset("acl aclrt cn cnrt cu cuda kernel make pipe posix pthread set tvm uir wait".split())
+#: Of the name of a kernel that could not keep its own.
+PREFIX = "kernel_"
+#: Characters of a name: compilers and linkers take many more, tables of kernels do not show them.
+LONGEST = 200
 
 
 def check_kind(graph: IGraph, kind: str, example: str) -> None:
@@ -55,6 +63,10 @@ def check_kind(graph: IGraph, kind: str, example: str) -> None:
         )
 
 
+#: Tensors that a kernel may take: what the host models pass. (CUDA passes 4 KiB, 512 pointers.)
+MOST_TENSORS = 64
+
+
 def print_kernels(graph: IGraph, parts: Sequence[IGraph], printer: str) -> DeviceKernel:
     """A kernel for each part of a graph, in one source text; what only other parts need is left out.
 
@@ -68,14 +80,42 @@ def print_kernels(graph: IGraph, parts: Sequence[IGraph], printer: str) -> Devic
     Raises
     ------
     CodegenError
-        What the printer refuses.
+        What the printer refuses, and kernels of more than `MOST_TENSORS` tensors.
     """
+    if len(graph.params) > MOST_TENSORS:
+        raise CodegenError(
+            f"`{graph.name}` takes {len(graph.params)} tensors.",
+            where=str(graph.name),
+            limit=f"{MOST_TENSORS} for a kernel on a device",
+            remedy="make several kernels of it",
+        )
     alive = [dead.run(part) for part in parts]
     return DeviceKernel.of(graph, print_source(printer, alive, identifier(str(graph.name))))
 
 
 def identifier(name: str) -> str:
-    """A name as one of C++."""
+    """A name as one of C++ that no header declares.
+
+    Which names the headers of a toolkit declare is not known here, but of which kind they are: what the C
+    library has (``malloc``, ``exp``), what is spelled with capitals (``Add``, ``atomicAdd``, macros), types
+    (``float4``, ``size_t``), families (``pthread_create``), and what begins or ends with an underscore.
+    Those get a prefix.
+    """
     legal = re.sub(r"\W", "_", name, flags=re.ASCII)
-    free = legal and not legal[0].isdigit() and legal not in RESERVED | C_LIBRARY
-    return legal if free else f"kernel_{legal}"
+    if len(legal) > LONGEST:
+        legal = f"{legal[:LONGEST]}_{hashlib.sha256(name.encode()).hexdigest()[:8]}"
+    return legal if _is_free(legal) else PREFIX + legal
+
+
+def _is_free(name: str) -> bool:
+    if not re.match(r"[a-z]", name) or name != name.lower() or name in RESERVED | TOOLKITS:
+        return False
+    if name.endswith(("_t", "_")) or ("_" in name and name.partition("_")[0] in FAMILIES):
+        return False
+    return not _in_c_library(name)
+
+
+@functools.cache
+def _in_c_library(name: str) -> bool:
+    """Whether the C library of this process has a function of this name: its headers declare it."""
+    return hasattr(ctypes.CDLL(None), name)

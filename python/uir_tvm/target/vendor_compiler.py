@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 
 from ..cache import Cache, out_of_room, scratch
+from ..dump_files import file_name
 from ..errors import ToolchainError
 
 #: Seconds that one compilation may take.
@@ -111,7 +112,7 @@ class VendorCompiler:
         ToolchainError
             No compiler, or a source that does not compile.
         """
-        tool = self.find()
+        tool, name = self.find(), file_name(name)
         cache, what = Cache(self.folder), "\0".join([str(tool), *key, name, text]).encode()
         if (kept := cache.read(what, ".so")) is not None:
             return kept

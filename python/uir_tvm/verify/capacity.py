@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from ..errors import VerifyError
+from ..errors import VerifyCapacityError, VerifyError
 from ..igraph.nodes import ISlice
 from ..igraph.text import print_iop
 from .access import Program
@@ -57,9 +57,8 @@ def _overflow(
     need = f"{needed} bytes of {level}"
     if needed > top.bytes:
         need += f" ({top.bytes} alive at once, the rest between pointers that no order packs tighter)"
-    return VerifyError(
+    return VerifyCapacityError(
         f"The {level} of {owner} overflows: {top.bytes} bytes are alive at once.",
-        rule="capacity",
         where=f"{print_iop(step.iop)}, where {len(top.alive)} are alive: {', '.join(map(str, top.alive))}",
         need=need,
         limit=f"{limit} bytes on {program.graph.hardware.name}",

@@ -108,8 +108,8 @@ std::string Cube::Tensor(const std::string& buffer, const std::string& hint, con
                          int64_t size, int64_t element) {
   used_[buffer] = std::max(used_[buffer], begin + size * element);
   if (used_[buffer] > limits_[buffer]) {
-    e_->Refuse("The tiles of a product do not fit the cube core.", Number(used_[buffer]) + " bytes of " + buffer,
-               Number(limits_[buffer]) + " bytes", "schedule smaller tiles");
+    e_->LacksRoom("The tiles of a product do not fit the cube core.", Number(used_[buffer]) + " bytes of " + buffer,
+                  Number(limits_[buffer]) + " bytes");
   }
   for (const CubeTensor& known : tensors_) {
     if (known.buffer == buffers_[buffer] && known.type == type && known.begin == begin && known.size == size) {
@@ -146,12 +146,15 @@ Cube::Sizes Cube::SizesOf(const Product& product) {
   int64_t unit = std::max<int64_t>(kFractalRows, 32 / sizes.bytes), widest = std::max(sizes.m, sizes.n);
   int64_t room = std::min({limits_["A2"] / sizes.m, limits_["B2"] / sizes.n, limits_["A1"] / (sizes.m + sizes.n)});
   sizes.chunk = std::min(sizes.k, room / 2 / sizes.bytes / unit * unit);
-  if (sizes.chunk == 0 || sizes.m % kFractalRows || sizes.n % kFractalRows || sizes.k % unit) {
-    e_->Refuse("The cube core cannot take a product of " + Number(sizes.m) + " x " + Number(sizes.k) + " by " +
-                   Number(sizes.k) + " x " + Number(sizes.n) + " elements of " + sizes.type + ".",
-               "sides that are multiples of " + Number(unit) + ", and two places of " +
-                   Number(widest * unit * sizes.bytes) + " bytes for each operand",
-               Number(limits_["A2"]) + " bytes of L0A and of L0B", "schedule smaller tiles");
+  std::string product_text = "The cube core cannot take a product of " + Number(sizes.m) + " x " + Number(sizes.k) +
+                             " by " + Number(sizes.k) + " x " + Number(sizes.n) + " elements of " + sizes.type + ".";
+  if (sizes.m % kFractalRows || sizes.n % kFractalRows || sizes.k % unit) {
+    e_->Refuse(product_text,
+               "rows and columns that are multiples of " + Number(kFractalRows) + ", a length of " + Number(unit));
+  }
+  if (sizes.chunk == 0) {
+    e_->LacksRoom(product_text, "two places of " + Number(widest * unit * sizes.bytes) + " bytes for each operand",
+                  Number(limits_["A2"]) + " bytes of L0A and of L0B");
   }
   return sizes;
 }

@@ -254,8 +254,8 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
              std::to_string(t.row_stride));
   }
   if (unaligned && !(direct && !folding.across.empty())) {
-    e.Refuse("The unified buffer has no room for the work of a reduction.", std::to_string(16 * per_row) + " bytes",
-             std::to_string(WorkBytes(e)) + " bytes", "smaller tiles");
+    e.LacksRoom("The unified buffer has no room for the work of a reduction.", std::to_string(16 * per_row) + " bytes",
+                std::to_string(WorkBytes(e)) + " bytes");
   }
   Tile from = FromRow(s, row_begin.text), to = FromRow(t, row_begin.text);
   Tile copy = copies ? e.Work(folding.dtype, chunk, s.cols) : s;

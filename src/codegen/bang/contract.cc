@@ -86,8 +86,9 @@ Pieces Cut(const Emitter& e, const Product& product) {
     }
   }
   if (best.rows == 0) {
-    e.Refuse("NRAM has no room for the smallest pieces of a product.", std::to_string(product.Need(least)) + " bytes",
-             std::to_string(std::max<int64_t>(nram, 0)) + " bytes beside what is alive there", "smaller tiles");
+    e.LacksRoom("NRAM has no room for the smallest pieces of a product.",
+                std::to_string(product.Need(least)) + " bytes",
+                std::to_string(std::max<int64_t>(nram, 0)) + " bytes beside what is alive there");
   }
   return best;
 }

@@ -114,8 +114,8 @@ Tile Emitter::Weights(const std::string& dtype, int64_t rows, int64_t cols) {
   weights_total_ = std::max(weights_total_, weights_);
   int64_t limit = Figure("wram_bytes");
   if (weights_ > limit) {
-    Refuse("WRAM has no room for an operand.", std::to_string(weights_) + " bytes", std::to_string(limit) + " bytes",
-           "smaller tiles");
+    LacksRoom("WRAM has no room for an operand.", std::to_string(weights_) + " bytes",
+              std::to_string(limit) + " bytes");
   }
   tile.tensor = Declare({"weights", type.stored, kWram, tile.base, tile.size * tile.bytes}).name;
   return tile;

@@ -203,7 +203,7 @@ std::vector<std::string> Used(const std::vector<std::string>& definitions, std::
 void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
   int64_t limit = graph->hardware->sram_bytes;
   if (kernel.shared_bytes <= limit) return;
-  CodegenError(
+  CapacityError(
       "A kernel needs more shared memory than a block may have.", std::string(graph->name),
       std::to_string(kernel.shared_bytes) + " bytes: " + std::to_string(plan.sram_bytes()) +
           " of sram pointers, the rest for reg pointers that cannot be in registers, exchanges and barrier objects",

@@ -88,6 +88,10 @@ class Emitter {
                            const std::string& remedy = "") const {
     CodegenError(what, where(), need, limit, remedy);
   }
+  /*! \brief Refuses for want of room on chip, which smaller tiles mend. */
+  [[noreturn]] void LacksRoom(const std::string& what, const std::string& need, const std::string& limit) const {
+    CapacityError(what, where(), need, limit);
+  }
 
   const Plan& plan() const { return *plan_; }
   const Scope& scope() const { return scope_; }

@@ -72,7 +72,7 @@ Plan::Plan(const IGraph& graph, const CoreMemory& memory)
   total_ = peak_;
   auto fits = [&](const std::string& what, int64_t need, int64_t limit) {
     if (need > limit) {
-      CodegenError("The " + what + " overflows.", name, KiloText(need), KiloText(limit), "smaller tiles");
+      CapacityError("The " + what + " overflows.", name, KiloText(need), KiloText(limit));
     }
   };
   fits(std::string(memory_.name) + " of a core", peak_, limit_);
@@ -304,9 +304,9 @@ int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
       if (AliveAt(place, position)) alive += ", " + name + " " + KiloText(place.bytes);
     }
     for (const Place& place : own) alive += ", work " + KiloText(place.bytes);
-    CodegenError("The " + std::string(memory_.name) + " has no room for a work buffer.", where,
-                 KiloText(need) + " beside what is alive there" + (alive.empty() ? "" : ": " + alive.substr(2)),
-                 KiloText(limit_) + " on " + std::string(graph_->hardware->name), "smaller tiles");
+    CapacityError("The " + std::string(memory_.name) + " has no room for a work buffer.", where,
+                  KiloText(need) + " beside what is alive there" + (alive.empty() ? "" : ": " + alive.substr(2)),
+                  KiloText(limit_) + " on " + std::string(graph_->hardware->name));
   }
   own.push_back({"work", "uint8", at, need, position, position});
   total_ = std::max(total_, at + need);

@@ -74,10 +74,10 @@ def test_a_streaming_kernel_is_bound_by_memory() -> None:
 
 def test_a_kernel_that_lacks_room_is_compiled_with_smaller_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles four times too large: what is alive of them, twice, would take more than a core has."""
-    from uir_tvm import pipeline
+    from uir_tvm.schedule.smaller import TILE
 
     hw = hardware.get(None, "ascend")
-    large = {**dict(hw.figures), pipeline.TILE: 4 * hw.figures[pipeline.TILE]}
+    large = {**dict(hw.figures), TILE: 4 * hw.figures[TILE]}
     greedy = type(hw)(
         hw.name, hw.kind, hw.num_groups, hw.num_units, hw.reg_bytes, hw.sram_bytes, hw.vector_bytes, large
     )

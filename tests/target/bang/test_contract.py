@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from uir_tvm import hardware
 from uir_tvm.device.run import run
-from uir_tvm.errors import CodegenError
+from uir_tvm.errors import CodegenCapacityError
 from uir_tvm.igraph import HardwareModel, IGraph, IPointer, ISlice, interpreter, make, var
 from uir_tvm.igraph.dtypes import bytes_of, numpy_of
 from uir_tvm.target.bang.lower import lower
@@ -142,7 +142,7 @@ def test_operands_that_need_no_padding_are_taken_as_they_lie() -> None:
 
 def test_a_product_without_room_says_how_much_it_needs() -> None:
     product = Product((16, 64, 64))
-    with pytest.raises(CodegenError, match="smallest pieces") as error:
+    with pytest.raises(CodegenCapacityError, match="smallest pieces") as error:
         lower(product.graph(device(product.operand_bytes + 9 * KIB, 512 * KIB)))
     assert "bytes" in error.value.need and "beside what is alive" in error.value.limit
     assert "smaller tiles" in error.value.remedy

@@ -24,6 +24,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     "astype": (elementwise.cast, elementwise.elementwise),
     "broadcast_to": (views.broadcast,),
     "clip": (elementwise.clip,),
+    "concat": (views.wide_concat,),
     "dynamic_strided_slice": (views.fixed_slice,),
     "gather_elements": (views.constant_indices,),
     "gather_nd": (views.constant_indices,),

@@ -23,12 +23,29 @@ from .rewriter import Rewriter, recall
 #: Marks of training and of the placing of parameters.
 MARKS = ("grad.no_grad", "grad.start_checkpoint", "grad.end_checkpoint", "builtin.stop_lift_params")
 RESHAPES = ("reshape", "expand_dims", "squeeze", "flatten")
+#: Operands of one concatenation: each is a choice in every element, and a parameter of a kernel.
+MOST_OPERANDS = 24
 
 
 def view(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """reshape, expand_dims, squeeze, flatten -> one reshape of the earliest value, or nothing at all."""
     shape = shape_of(call)
     return None if shape is None else rewriter.reshape(call.args[0], shape)
+
+
+def wide_concat(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """A concatenation of many values -> of concatenations of few of them, as even as can be."""
+    fields = call.args[0].fields if isinstance(call.args[0], tvm.ir.Tuple) else ()
+    if len(fields) <= MOST_OPERANDS:
+        return None
+    parts = -(-len(fields) // MOST_OPERANDS)
+    cuts = [len(fields) * part // parts for part in range(parts + 1)]
+    axis = call.attrs.axis
+    pieces = [
+        rewriter.emit(relax.op.concat(list(fields[begin:end]), axis))
+        for begin, end in zip(cuts, cuts[1:], strict=False)
+    ]
+    return rewriter.emit(relax.op.concat(pieces, axis))
 
 
 def squeeze_before_permute(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:

@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ... import options
 from ...cache import Cache, out_of_room, scratch
+from ...dump_files import file_name
 from ...errors import ToolchainError
 from .cubin import Cubin, KernelFigures, read_figures, read_warnings, refuse_serialised
 from .find_toolchain import Tool, available, find, forget
@@ -87,6 +88,7 @@ def compile(
         raise ToolchainError(
             f"{arch!r} is no architecture.", need="sm_ and a number, such as sm_80 or sm_90a", where="arch"
         )
+    name = file_name(name)
     found = tool if isinstance(tool, Tool) else find(tool)
     cache = Cache("cubin")
     key = "\0".join([str(CACHE_VERSION), str(found), arch, *flags, name, source]).encode()
