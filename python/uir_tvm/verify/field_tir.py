@@ -132,8 +132,8 @@ class _Translator:
             return tirx.Select(self.expr(e.condition), self.expr(e.true_value), self.expr(e.false_value))
         if isinstance(e, tirx.Let):
             return tirx.Let(self.variable(e.var), self.expr(e.value), self.expr(e.body))
-        if isinstance(e, tirx.Not):
-            return tirx.Not(self.expr(e.a))
+        if isinstance(e, tirx.Not | tirx.BitwiseNot):
+            return type(e)(self.expr(e.a))
         if not hasattr(e, "a"):
             raise UndecidedError(f"a {type(e).__name__} has no meaning on residues")
         a, b = self.expr(e.a), self.expr(e.b)
