@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Relax operators against stock TVM: one case of each; all dtypes and ranks with ``UIR_TEST_ALL=1``.
+
+What a target does not take through an iGraph it leaves to the host, whatever stock TVM builds;
+`docs/operators.md` says which, and is current.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+import pytest
+from uir_tvm.target.registry import TARGETS
+
+from . import operators
+from .operators import CASES, QUICK, groups
+from .operators.check import check, expected
+from .operators.document import DOCUMENT, load, rendered, why_uncovered
+
+ALL = bool(os.environ.get("UIR_TEST_ALL"))
+#: Operators in a model of its own; a model of all takes the virtual machine's registers.
+TOGETHER = 12
+#: What is refused or crashes today, and stock TVM builds: must not be more.
+KNOWN = (
+    "full-int64-3x7-variable",
+    "vision.all_class_non_max_suppression-float32",
+    "multinomial_from_uniform-float32",
+)
+CHECKED = [case for case in QUICK if case.name not in KNOWN]
+BATCHES = [CHECKED[start : start + TOGETHER] for start in range(0, len(CHECKED), TOGETHER)]
+#: Cases that run on the host of a device, by extern calls, loops without blocks and scatters.
+ON_HOST = (
+    "topk-float32-3x7",
+    "sort-int32-5-first",
+    "cumsum-float32-3x7-last",
+    "scatter_elements-float32-int64-add-1",
+    "scatter_elements-int32-int32-max-0",
+    "vision.non_max_suppression-float32",
+)
+GROUPS = groups()
+#: What stock TVM gives; what it does not build and we do; what neither builds.
+FINE = ("right", "ours", "unbuilt")
+
+
+@pytest.fixture(autouse=True)
+def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels that are left to the host are what is looked at here."""
+    monkeypatch.setattr(logging.getLogger("uir_tvm.pipeline"), "disabled", True)
+
+
+def expect_right(cases: list[operators.Case], target: str) -> None:
+    """What stock TVM builds is built, with its numbers."""
+    found = check(cases, target, expected(cases))
+    wrong = [f"{o.status}: {o.case.name}: {o.detail}" for o in found if o.status not in FINE]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("batch", range(len(BATCHES)))
+def test_one_case_of_every_operator(batch: int) -> None:
+    expect_right(BATCHES[batch], "uir-cpu")
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "uir-cpu"])
+def test_what_a_device_leaves_to_the_host(target: str) -> None:
+    expect_right([CASES[name] for name in ON_HOST], target)
+
+
+@pytest.mark.skipif(not ALL, reason="takes an hour; UIR_TEST_ALL=1")
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("group", GROUPS, ids="-".join)
+def test_all_dtypes_and_ranks(group: tuple[str, str], target: str) -> None:
+    expect_right(GROUPS[group], target)
+
+
+def test_every_operator_has_a_case_or_a_reason() -> None:
+    covered = {case.operator for case in CASES.values()}
+    assert [name for name in operators.operators() if name not in covered and not why_uncovered(name)] == []
+
+
+def test_the_document_is_of_the_record_and_the_record_of_the_cases() -> None:
+    """`python scripts/sweep_operators.py --document` makes both."""
+    record = load()
+    assert DOCUMENT.read_text() == rendered(record)
+    assert {(name, dtype) for name, dtypes in record.items() for dtype in dtypes} <= set(operators.listed())
