@@ -19,7 +19,7 @@ from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError
-from .options import DEVICES, EQUIVALENCE
+from .options import CNCC, DEVICES, EQUIVALENCE
 
 __all__ = ["compile_progress", "main"]
 
@@ -80,6 +80,12 @@ def main() -> None:
     "Default: UIR_EQUIVALENCE, else none.",
 )
 @click.option(
+    "--cncc",
+    type=click.Choice(CNCC),
+    help="uir-bang: the major version of Cambricon's compiler that the kernels are printed for. "
+    "Default: UIR_CNCC, else 4.",
+)
+@click.option(
     "--passes",
     metavar="NAME,...",
     help="Passes over the iGraph, in this order; `none` for none. Default: the target's (`uir passes`).",
@@ -116,6 +122,7 @@ def compile_command(
     override: pathlib.Path | None,
     verify: bool,
     equivalence: str | None,
+    cncc: str | None,
     passes: str | None,
     device: str | None,
     database: pathlib.Path | None,
@@ -153,6 +160,7 @@ def compile_command(
         override_dir=override or defaults.override_dir,
         passes=None if passes is None else _names(passes),
         fast_math=fast_math,
+        cncc=cncc or defaults.cncc,
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,

@@ -83,6 +83,24 @@ def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
         select(names)
 
 
+#: Major versions of Cambricon's compiler that spell device functions apart; the last is the default.
+CNCC = ("3", "4")
+
+
+def _cncc() -> str:
+    return os.environ.get("UIR_CNCC", "") or CNCC[-1]
+
+
+def _known_cncc(_: Any, __: Any, version: str) -> None:
+    if version not in CNCC:
+        raise UirError(
+            f"{version!r} is no version of cncc that BANG C is printed for.",
+            where="CompileOptions.cncc, --cncc or UIR_CNCC",
+            need="one of " + ", ".join(CNCC),
+            remedy="`cncc --version` names it; 4 comes with CNToolkit 4.1 and later, 3 with CNToolkit 3",
+        )
+
+
 @attrs.frozen
 class CompileOptions:
     """How to compile.
@@ -122,6 +140,10 @@ class CompileOptions:
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).
+    cncc : str
+        For which major version of Cambricon's compiler uir-bang prints: ``4`` (CNToolkit 4.1 and later) or
+        ``3``, whose names of some device functions are others and which has no matrix products; default:
+        ``UIR_CNCC``, else 4.
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
@@ -131,7 +153,7 @@ class CompileOptions:
     uir_tvm.errors.PassError
         There is no pass of a name in ``passes``.
     uir_tvm.errors.UirError
-        There is no such level of equivalence, or way to treat faults.
+        There is no such level of equivalence, way to treat faults, or version of cncc.
     """
 
     verify: bool = True
@@ -145,6 +167,7 @@ class CompileOptions:
     equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
     faults: str = attrs.field(factory=_faults, validator=_known_faults)
     device: str = attrs.field(factory=lambda: device())
+    cncc: str = attrs.field(factory=_cncc, validator=_known_cncc)
     cuda_graph: bool = False
     fuse: bool = True
 

@@ -183,10 +183,14 @@ def _emit(record: KernelRecord, context: Context) -> Any:
     from .target import registry
 
     graph = record.products["optimize"].graph
+    spec = registry.of_target(context.target)
+    told = {name: getattr(context.options, name) for name in spec.told}
     if context.options.fast_math:
         # a printer may round products of fp32 as the device's fastest instructions do
-        graph = graph.replace(attrs={**dict(graph.attrs), "fast_math": True})
-    return registry.of_target(context.target).lower(graph, record.products["prim_func"])
+        told["fast_math"] = True
+    if told:
+        graph = graph.replace(attrs={**dict(graph.attrs), **told})
+    return spec.lower(graph, record.products["prim_func"])
 
 
 def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:

@@ -7,6 +7,7 @@
 
 #include <tvm/ffi/error.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <sstream>
@@ -69,6 +70,13 @@ std::string TemplateArguments(const Api& api, const std::vector<std::string>& ty
   return text;
 }
 
+/*! \brief Whether a list, separated by blanks, has a value; an empty list, or an empty value, leaves it open. */
+bool Lists(const std::string& list, const std::string& value) {
+  if (list.empty() || value.empty()) return true;
+  std::vector<std::string> known = Split(list, ' ');
+  return std::find(known.begin(), known.end(), value) != known.end();
+}
+
 }  // namespace
 
 ApiTable::ApiTable(std::string language, std::string page, std::vector<Api> rows)
@@ -94,17 +102,21 @@ const Api& ApiTable::Find(const std::string& name, const std::string& form) cons
   return *api;
 }
 
-bool ApiTable::Has(const std::string& name, const std::string& form, const std::string& arch) const {
+bool ApiTable::Has(const std::string& name, const std::string& form, const Platform& platform) const {
   const Api* api = LookUp(name, form);
-  return api != nullptr && (arch.empty() || HasArch(*api, arch));
+  return api != nullptr && IsFor(*api, platform);
 }
 
-bool HasArch(const Api& api, const std::string& arch) {
-  if (api.archs.empty()) return true;
-  for (const std::string& known : Split(api.archs, ' ')) {
-    if (known == arch) return true;
+bool IsFor(const Api& api, const Platform& platform) {
+  return Lists(api.archs, platform.arch) && Lists(api.toolkits, platform.toolkit);
+}
+
+std::string SpelledBy(const Api& api, const std::string& toolkit) {
+  for (const std::string& spelling : Split(api.spellings, ' ')) {
+    size_t colon = spelling.find(':');
+    if (colon != std::string::npos && spelling.substr(0, colon) == toolkit) return spelling.substr(colon + 1);
   }
-  return false;
+  return api.name;
 }
 
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode) {
@@ -122,11 +134,15 @@ bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::
 
 std::string ApiTable::Call(const std::string& where, const std::string& name, const std::string& form,
                            const std::vector<std::string>& types, const std::vector<std::string>& args,
-                           const std::string& arch) const {
+                           const Platform& platform) const {
   const Api& api = Find(name, form);
-  if (!HasArch(api, arch)) {
-    CodegenError(name + " (form " + form + ") does not exist on architecture " + arch + ".", where,
+  if (!Lists(api.archs, platform.arch)) {
+    CodegenError(name + " (form " + form + ") does not exist on architecture " + platform.arch + ".", where,
                  "one of " + api.archs, "", "see " + page_);
+  }
+  if (!Lists(api.toolkits, platform.toolkit)) {
+    CodegenError(name + " (form " + form + ") is not known of version " + platform.toolkit + " of the toolkit.", where,
+                 "one of " + api.toolkits, "", "see " + page_);
   }
   std::vector<std::string> params = Split(api.params, ' ');
   bool member = form == "member";
@@ -146,7 +162,8 @@ std::string ApiTable::Call(const std::string& where, const std::string& name, co
                      " on this chip (form " + form + ").",
                  where, "one of " + api.types, "", "see " + page_);
   }
-  std::string head = member ? args[0] + "." + name.substr(name.find('.') + 1) : name;
+  const std::string spelled = SpelledBy(api, platform.toolkit);
+  std::string head = member ? args[0] + "." + spelled.substr(spelled.find('.') + 1) : spelled;
   std::vector<std::string> given(args.begin() + static_cast<int64_t>(first), args.end());
   return head + TemplateArguments(api, types, moded ? args[0] : "") + "(" + Joined(given, ", ") + ")";
 }
@@ -178,7 +195,10 @@ tvm::ffi::Array<tvm::ffi::Map<tvm::ffi::String, tvm::ffi::String>> ApiTable::Dat
                    {"pipe", api.pipe},
                    {"limits", api.limits},
                    {"source", api.source},
-                   {"archs", api.archs}});
+                   {"archs", api.archs},
+                   {"evidence", api.evidence},
+                   {"toolkits", api.toolkits},
+                   {"spellings", api.spellings}});
   }
   return out;
 }

@@ -49,6 +49,18 @@ struct Api {
   std::string source;
   /*! \brief Architectures that have it, separated by blanks; empty: all that the table is for. */
   std::string archs = {};
+  /*! \brief What shows that it exists, separated by ", ": header, public kernel, document; empty: not told. */
+  std::string evidence = {};
+  /*! \brief Versions of the vendor's toolkit that have it, separated by blanks; empty: all that the table is for. */
+  std::string toolkits = {};
+  /*! \brief Other names that it has in some versions, `version:name`, separated by blanks. */
+  std::string spellings = {};
+};
+
+/*! \brief What a text is printed for: an architecture and a version of the toolkit that compiles it; empty: any. */
+struct Platform {
+  std::string arch = {};
+  std::string toolkit = {};
 };
 
 /*! \brief The rows of one language, and the page that shows them. */
@@ -61,21 +73,21 @@ class ApiTable {
   const Api* LookUp(const std::string& name, const std::string& form) const;
   /*! \brief The row of a name and form; throws an InternalError where there is none. */
   const Api& Find(const std::string& name, const std::string& form) const;
-  /*! \brief Whether there is a row that an architecture has (any architecture, where none is given). */
-  bool Has(const std::string& name, const std::string& form, const std::string& arch = "") const;
+  /*! \brief Whether there is a row that a platform has. */
+  bool Has(const std::string& name, const std::string& form, const Platform& platform = {}) const;
 
   /*!
    * \brief The text of a call, without a semicolon: `Add(d, a, b, 64)`, `buffer.GetWithOffset<float>(64, 0)`.
    * \param where The graph and the iOp, for the message.
    * \param types The element types in the order of the row, e.g. {"float"}, {"half", "float"}.
    * \param args The arguments as text; the object comes first for a member, template arguments before it.
-   * \param arch The architecture that is printed for; empty where the table is for one.
-   * \note A combination of types, or an architecture, that the row lacks is a CodegenError; an unknown row, a wrong
-   * number of arguments or a literal out of its range is an InternalError (a mistake of the printer).
+   * \param platform What is printed for; empty where the table is for one.
+   * \note A combination of types, an architecture or a toolkit that the row lacks is a CodegenError; an unknown row, a
+   * wrong number of arguments or a literal out of its range is an InternalError (a mistake of the printer).
    */
   std::string Call(const std::string& where, const std::string& name, const std::string& form,
                    const std::vector<std::string>& types, const std::vector<std::string>& args,
-                   const std::string& arch = "") const;
+                   const Platform& platform = {}) const;
   /*! \brief A macro that takes no arguments; throws an InternalError where there is none. */
   std::string Macro(const std::string& name) const;
   /*! \brief A value of an enumeration; throws an InternalError where it has none. */
@@ -94,8 +106,10 @@ class ApiTable {
 
 /*! \brief Whether a row has these element types, with this mode where one is given. */
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode = "");
-/*! \brief Whether a row is for an architecture. */
-bool HasArch(const Api& api, const std::string& arch);
+/*! \brief Whether a row is for a platform. */
+bool IsFor(const Api& api, const Platform& platform);
+/*! \brief What a row is called by a version of the toolkit. */
+std::string SpelledBy(const Api& api, const std::string& toolkit);
 
 /*! \brief The element type that stands for a dtype of the iGraph ("fp32" -> "float"); empty where there is none. */
 std::string ElementTypeOf(const std::string& dtype);

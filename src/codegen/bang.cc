@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "bang/api.h"
 #include "bang/kernel.h"
 #include "bang/scalar.h"
 #include "printed.h"
@@ -47,10 +48,12 @@ Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
     printed.Add(graph, kernel.name, kernel.params, launch, kernel.notes,
                 [](const std::string& dtype) { return BytesOf(dtype); });
   }
-  std::string memories = Memory(kernels, &Kernel::nram, "__nram__ char nram") +
-                         Memory(kernels, &Kernel::wram, "__wram__ char wram") +
-                         Memory(kernels, &Kernel::sram, "__mlu_shared__ char sram");
-  std::string source = "#include <bang.h>\n" + (memories.empty() ? "" : "\n" + memories);
+  std::string memories = Memory(kernels, &Kernel::nram, "__nram__ __attribute__((aligned(128))) char nram") +
+                         Memory(kernels, &Kernel::wram, "__wram__ __attribute__((aligned(128))) char wram") +
+                         Memory(kernels, &Kernel::sram, "__mlu_shared__ __attribute__((aligned(128))) char sram");
+  const Platform platform = PlatformOf(graphs[0]);
+  std::string source = "// for mtp_" + platform.arch + ", cncc " + platform.toolkit + "\n#include <bang.h>\n" +
+                       (memories.empty() ? "" : "\n" + memories);
   for (const Kernel& kernel : kernels) source += "\n" + kernel.text + "\n" + PrintLauncher(kernel);
   return printed.Take(source);
 }

@@ -124,9 +124,9 @@ _VALUES: dict[str, tuple[str, Edit]] = {
     "slot of a pipeline": (r"\((?!pid)(\w+|\(\w+ \+ \d+\)) & 1\)", _other_slot),
     # the first of them waits and the second does not, so that that comes before the wait
     "stages swapped": (rf"^{_STAGE}\n{_NEXT_STAGE}", replace(r"\3\n\1")),
-    "shrunk NRAM": (r"__nram__ char nram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
-    "shrunk SRAM": (r"__mlu_shared__ char sram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
-    "shrunk WRAM": (r"__wram__ char wram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
+    "shrunk NRAM": (r"__nram__ .*char nram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
+    "shrunk SRAM": (r"__mlu_shared__ .*char sram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
+    "shrunk WRAM": (r"__wram__ .*char wram\[(\d+)\]", number(1, lambda n: n // 2, lambda n: n - 128)),
     "array beyond the memory": (r"char [nsw]ram\[(\d+)\]", number(1, lambda n: n + (1 << 24))),
     "moved tile": (
         _PLACE,

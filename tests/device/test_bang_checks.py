@@ -52,13 +52,26 @@ CASES = [
     (
         "path",
         "__memcpy(x, w, 256, WRAM2GDRAM, 64, 64, 3);",
-        "__memcpy(w, a, 256, NRAM2WRAM); __memcpy(x, w, 256, WRAM2GDRAM);",
+        "__bang_write_value(c, 128, 1.0f); __memcpy(w, c, 512, NRAM2WRAM); __memcpy(x, w, 512, WRAM2GDRAM);",
     ),
     ("path", "__memcpy(c, a, 256, NRAM2NRAM, 1);", "__memcpy(c, a, 256, NRAM2NRAM);"),
     # Alignment.
-    ("misaligned", "__memcpy(wram + 4, a, 256, NRAM2WRAM);", "__memcpy(wram + 8, a, 256, NRAM2WRAM);"),
-    ("misaligned", "__memcpy(w, a, 24, NRAM2WRAM);", "__memcpy(w, a, 32, NRAM2WRAM);"),
-    ("misaligned", "__memcpy(w, a, 8, NRAM2WRAM, 12, 16, 3);", "__memcpy(w, a, 8, NRAM2WRAM, 16, 16, 3);"),
+    ("misaligned", "__memcpy(wram + 4, a, 512, NRAM2WRAM);", "__memcpy(wram + 8, a, 512, NRAM2WRAM);"),
+    ("misaligned", "__memcpy(w, a, 256, NRAM2WRAM);", "__memcpy(w, a, 512, NRAM2WRAM);"),
+    (
+        "misaligned",
+        "__memcpy(w, a, 8, NRAM2WRAM, 16388, 16, 3);",
+        "__memcpy(w, a, 8, NRAM2WRAM, 16384, 16, 3);",
+    ),
+    # WRAM is 64 ranges: an address stands for the same place in each, segments go to one after the other.
+    ("out-of-bounds", "__memcpy(wram + 512, a, 512, NRAM2WRAM);", "__memcpy(wram + 504, a, 512, NRAM2WRAM);"),
+    ("stride", "__memcpy(w, a, 8, NRAM2WRAM, 64, 16, 3);", "__memcpy(w, a, 8, NRAM2WRAM, 16384, 16, 63);"),
+    # Functions on bits.
+    (
+        "overlap",
+        "__bang_bxor((int *)b, (int *)a, (int *)b, 64);",
+        "__bang_bxor((int *)b, (int *)b, (int *)a, 64);",
+    ),
     ("misaligned", "__memcpy(c + 1, a, 64, NRAM2NRAM);", "__memcpy(c + 16, a, 64, NRAM2NRAM);"),
     # Segments.
     (
@@ -116,7 +129,7 @@ def test_what_is_allowed_is_not_found() -> None:
 
 
 def test_wram_is_out_of_reach_for_scalar_code() -> None:
-    source = texts.text(READY + "  __memcpy(w, a, 256, NRAM2WRAM);\n  x[0] = w[0];")
+    source = texts.text(READY + "  __memcpy(w, a, 512, NRAM2WRAM);\n  x[0] = w[0];")
     findings = texts.run(source).findings
     assert [(f.kind, f.line) for f in findings] == [("space", texts.line_of(source, "x[0] = w[0]"))]
 
@@ -158,7 +171,7 @@ def test_functions_by_architecture(line: str, without: int | None, with_it: int)
         ("arch", "__bang_fusion(FUSION_FMA, c, a, b, b, 64, 64);"),
         ("arch", "__memcpy(c, a, 4, NRAM2NRAM, 8, 2, 32, 1, 8, 2, 32, 1);"),
         ("misaligned", "__memcpy(c, a, 192, NRAM2NRAM);"),
-        ("misaligned", "__memcpy(w, a, 32, NRAM2WRAM);"),
+        ("misaligned", "__memcpy(c, a, 64, NRAM2NRAM);"),
     ],
 )
 def test_earlier_architectures_work_on_whole_cycles(kind: str, line: str) -> None:

@@ -36,8 +36,12 @@ def test_every_row_of_the_printers_table_can_be_called() -> None:
             names += [f"  (void){value};" for value in str(row["params"]).split()]
         elif form == "type":
             names.append(f"  (void)sizeof({name});")
+        elif form == "statement":
+            names.append(f"  {row['params']}")
         elif form not in ("macro", "header"):
             functions += _calls(row)
+            for spelling in str(row["spellings"]).split():
+                functions += _calls({**row, "name": spelling.split(":")[1]})
     assert len(functions) > 60
     numbered = [line.format(i) for i, line in enumerate(functions)]
     source = texts.text("\n".join(names))

@@ -76,7 +76,7 @@ def test_a_queue_keeps_the_order_of_its_instructions() -> None:
         # Between the queues of a core.
         ("__memcpy_async(a, x, 256, GDRAM2NRAM); {} __bang_add(c, a, a, 64);", "__sync_io();"),
         ("__bang_add(c, a, a, 64); {} __memcpy_async(z, c, 256, NRAM2GDRAM);", "__sync_compute();"),
-        ("__bang_add(c, a, a, 64); {} __memcpy_async(w, c, 256, NRAM2WRAM);", "__sync_compute();"),
+        ("__bang_add(c, a, a, 64); {} __memcpy_async(w, c, 512, NRAM2WRAM);", "__sync_compute();"),
         ("__memcpy_async(c, a, 256, NRAM2NRAM); {} __bang_add(c, c, a, 64);", "__sync_move();"),
         ("__memcpy_async(c, a, 256, NRAM2NRAM); {} __memcpy_async(z, c, 256, NRAM2GDRAM);", "__sync_move();"),
         ("__memcpy_async(z, a, 256, NRAM2GDRAM); {} __bang_write_zero(a, 64);", "__sync_io();"),

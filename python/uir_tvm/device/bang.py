@@ -2,7 +2,8 @@
 """Compile BANG C text for the host model of Cambricon MLUs, and run its kernels there.
 
 The text is compiled by g++, against a header that stands for the vendor's ``bang.h``; only its launches,
-``kernel<<<dim, type, queue>>>(arguments)``, are rewritten to calls, on the same lines.  The functions of the
+``kernel<<<dim, type, queue>>>(arguments)``, and the instruction ``sync`` are rewritten to calls, on the same
+lines.  The functions of the
 header describe each instruction to the model's library, which checks and executes it and counts its time.
 Loads and stores of scalar code are seen as well: the compiler's thread sanitizer puts a call before each.
 """
@@ -22,15 +23,18 @@ from .text_model import TextModel
 
 __all__ = ["MODEL", "compile", "headers", "launch", "rewrite_launches"]
 
+#: As the vendor's header of that version has it.
+_SYNC = r'__asm__ __volatile__("sync;\n\t");'
 _LAUNCH = re.compile(r"\b(\w+)(\s*)<<<(.*?)>>>", re.DOTALL)
 
 
 def rewrite_launches(source: str) -> str:
     """The text with calls for launches.
 
-    ``k<<<dim, type, queue>>>(a, b)`` becomes ``uir_bang::Launch("k", k, dim, type, queue)(a, b)``.
+    ``k<<<dim, type, queue>>>(a, b)`` becomes ``uir_bang::Launch("k", k, dim, type, queue)(a, b)``, and the
+    instruction by which kernels for cncc 3 wait for all queues a call.
     """
-    return _LAUNCH.sub(r'uir_bang::Launch("\1", \1, \3)\2', source)
+    return _LAUNCH.sub(r'uir_bang::Launch("\1", \1, \3)\2', source).replace(_SYNC, "__sync();")
 
 
 #: How BANG C text is compiled.

@@ -11,6 +11,7 @@ import tvm_ffi
 
 from .. import hardware
 from ..library.attrs import Conv2dAttrs, MatmulAttrs
+from ..options import CNCC
 from . import bang_api
 from .files import identifiers, input_files, output_files
 from .host_program import Buffer, HostProgram, KernelStep, LibraryStep
@@ -23,6 +24,10 @@ SAME = ("device.h", "device.cpp")
 LIBRARY = ("cnnl_calls.h", "cnnl_calls.cpp", "library.h")
 #: Element types of CNNL.
 TYPES = {"float32": "CNNL_DTYPE_FLOAT", "float16": "CNNL_DTYPE_HALF"}
+#: Which toolkit has a version of cncc.
+TOOLKITS = {"3": "CNToolkit 3", "4": "CNToolkit 4.1 or later"}
+#: What a text says of the compiler that it is for.
+_CNCC = re.compile(r"^// for mtp_\d+, cncc (\d+)$", re.MULTILINE)
 #: The kernels of a text.
 _KERNEL = re.compile(r"__mlu_entry__ void (\w+)\(([^)]*)\)")
 
@@ -51,6 +56,12 @@ def texts(program: HostProgram) -> Iterator[tuple[str, str]]:
 def arch(program: HostProgram) -> str:
     """Number of the architecture that the kernels are printed for."""
     return str(hardware.get(program.hardware, KIND).figures["arch"])
+
+
+def cncc(program: HostProgram) -> str:
+    """The version of cncc that the kernels are printed for; the default's where there are none."""
+    found = {name for text in sources(program).values() for name in _CNCC.findall(text)}
+    return max(found, default=CNCC[-1])
 
 
 def kernels_of(source: str) -> dict[str, int]:
@@ -121,6 +132,7 @@ def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
     fields = {
         "project": identifiers([program.name])[program.name],
         "arch": arch(program),
+        "cncc": cncc(program),
         "more_sources": (" cnnl_calls.cpp" if library else "")
         + (" host.cpp" if program.host else "")
         + "".join(f"\n               host/{name}.c" for name in program.host),
@@ -138,6 +150,8 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
     fields = {
         "name": program.name,
         "arch": arch(program),
+        "cncc": cncc(program),
+        "toolkit": TOOLKITS[cncc(program)],
         "hardware": program.hardware,
         "inputs": rows(zip((spec for spec, _ in program.inputs), input_files(program), strict=True)),
         "outputs": rows(zip((spec for spec, _ in program.outputs), output_files(program), strict=True)),

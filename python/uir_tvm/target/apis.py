@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 import tvm
@@ -31,6 +31,13 @@ class Api:
         Further rules; where the row was checked.
     archs : str
         Architectures that have it, separated by blanks; empty: all that the table is for.
+    evidence : str
+        What shows that it exists: ``header``, ``public kernel``, ``document``; empty where the table does not
+        tell them apart.
+    toolkits : str
+        Versions of the vendor's toolkit that have it, separated by blanks; empty: all that the table is for.
+    spellings : str
+        Other names that it has in some versions, ``version:name``, separated by blanks.
     """
 
     name: str
@@ -42,6 +49,9 @@ class Api:
     limits: str
     source: str
     archs: str
+    evidence: str = ""
+    toolkits: str = ""
+    spellings: str = ""
 
 
 def rows(function: str) -> list[Api]:
@@ -51,23 +61,35 @@ def rows(function: str) -> list[Api]:
 
 
 def page(head: str, table: Sequence[Api]) -> str:
-    """A table as a page of documentation; it has a column of architectures if some row names any."""
-    by_arch = any(row.archs for row in table)
-    columns = ["name", "form", "parameters", "types", "pipe", "rules", "checked in"]
-    if by_arch:
-        columns.insert(5, "architectures")
+    """A table as a page of documentation; some columns are shown only where a row has them."""
+    shown = [
+        (name, cell)
+        for name, cell, optional in _COLUMNS
+        if not optional or any(getattr(row, optional) for row in table)
+    ]
+    columns = [name for name, _ in shown]
     lines = [head, "| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
     for row in table:
-        cells = [
-            f"`{row.name}{row.templates}`",
-            row.form,
-            f"`{row.params}`" if row.params else "",
-            row.types,
-            row.pipe,
-            row.limits,
-            row.source,
-        ]
-        if by_arch:
-            cells.insert(5, row.archs or "all")
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(cell(row).replace("|", "\\|") for _, cell in shown) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _toolkits(row: Api) -> str:
+    """Versions that have a row, with the names that some give it."""
+    names = (spelling.split(":") for spelling in row.spellings.split())
+    return "; ".join([row.toolkits or "all", *(f"`{name}` in {version}" for version, name in names)])
+
+
+#: Name of a column, the cell of a row, and the field without which no table shows it.
+_COLUMNS: tuple[tuple[str, Callable[[Api], str], str], ...] = (
+    ("name", lambda row: f"`{row.name}{row.templates}`", ""),
+    ("form", lambda row: row.form, ""),
+    ("parameters", lambda row: f"`{row.params}`" if row.params else "", ""),
+    ("types", lambda row: row.types, ""),
+    ("pipe", lambda row: row.pipe, ""),
+    ("architectures", lambda row: row.archs or "all", "archs"),
+    ("toolkits", _toolkits, "toolkits"),
+    ("rules", lambda row: row.limits, ""),
+    ("evidence", lambda row: row.evidence, "evidence"),
+    ("checked in", lambda row: row.source, ""),
+)

@@ -37,6 +37,8 @@ class TargetSpec:
         Where its code runs, best first; a string names the module that has them as ``PLACES``.
     without : Mapping[str, str]
         Passes that do not pay on it (see `uir_tvm.optimize.PASSES`), each with the reason.
+    told : tuple of str
+        Fields of `CompileOptions` that its printer reads: they become attributes of the graph.
     """
 
     name: str
@@ -44,6 +46,7 @@ class TargetSpec:
     package: str
     _places: str | tuple[Place, ...] = attrs.field(alias="places")
     without: Mapping[str, str] = attrs.field(factory=dict)
+    told: tuple[str, ...] = ()
 
     @property
     def passes(self) -> tuple[str, ...]:
@@ -142,7 +145,7 @@ TARGETS: Mapping[str, TargetSpec] = {
         TargetSpec("uir-cpu", "cpu", "cpu", (Place("cpu", "llvm", "cpu", _cpu_config),), _CPU_WITHOUT),
         TargetSpec("uir-cuda", "cuda", "cuda", "cuda.places", _CUDA_WITHOUT),
         TargetSpec("uir-ascend", "ascend", "ascend", "ascend.places", _ASCEND_WITHOUT),
-        TargetSpec("uir-bang", "bang", "bang", "bang.places", _BANG_WITHOUT),
+        TargetSpec("uir-bang", "bang", "bang", "bang.places", _BANG_WITHOUT, told=("cncc",)),
     )
 }
 

@@ -13,6 +13,20 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
+Platform PlatformOf(const IGraph& graph) {
+  Platform platform{"", kToolkit};
+  auto figure = graph->hardware->figures.find("arch");
+  if (figure != graph->hardware->figures.end()) platform.arch = std::string((*figure).second.cast<ffi::String>());
+  auto version = graph->attrs.find("cncc");
+  if (version != graph->attrs.end()) platform.toolkit = std::string((*version).second.cast<ffi::String>());
+  return platform;
+}
+
+std::string Wait(const std::string& name, const Platform& platform) {
+  if (Table().Has(name, "plain", platform)) return Table().Call("", name, "plain", {}, {}, platform) + ";";
+  return Table().Find("sync;", "statement").params;
+}
+
 const ApiTable& Table() {
   static const ApiTable table("BANG C", "docs/targets/bang-apis.md", ApiRows());
   return table;
@@ -23,9 +37,9 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   ffi::reflection::GlobalDef()
       .def("uir.codegen.bang.apis", [] { return Table().Data(); })
       .def("uir.codegen.bang.call", [](ffi::String name, ffi::String form, ffi::Array<ffi::String> types,
-                                       ffi::Array<ffi::String> args, ffi::String arch) {
+                                       ffi::Array<ffi::String> args, ffi::String arch, ffi::String cncc) {
         return ffi::String(
-            Table().Call("", name, form, {types.begin(), types.end()}, {args.begin(), args.end()}, arch));
+            Table().Call("", name, form, {types.begin(), types.end()}, {args.begin(), args.end()}, {arch, cncc}));
       });
 }
 

@@ -3,10 +3,13 @@
  * \file api_table.cc
  * \brief What the printer may print of BANG C: kernels, copies, synchronisation, products.
  *
- * Checked in the vendor's public device header (zhourunyu/llvm-mlu, clang/lib/Headers, BANG 300: architectures up to
- * 3xx) and, behind `|`, in its public kernels (Cambricon/mlu-ops, architectures 592 and later).
+ * Checked in the vendor's public device header (zhourunyu/llvm-mlu, clang/lib/Headers, BANG 300: cncc 3, architectures
+ * up to 3xx) and, behind `|`, in its public kernels and their documents (Cambricon/mlu-ops, for CNToolkit 4.1 and
+ * later: cncc 4, architectures 592 and later).
  */
 #include "api_table.h"
+
+#include "../printer.h"
 
 namespace uir {
 namespace codegen {
@@ -17,6 +20,8 @@ namespace {
 const char kGrid[] = "__clang_bang_builtin_vars.h | kernels/*/*.mlu";
 const char kTypes[] = "bang_device_types.h, mlu.h | kernels/*/*.mlu";
 const char kDecls[] = "bang_device_functions_decls.h | kernels/*/*.mlu";
+const char kHeader[] = "bang_device_functions_decls.h";
+const char kKernels[] = "| kernels/*/*.mlu";
 const char kLaunch[] = "bang_runtime.h | kernels/*/*.mlu";
 const char kOps[] = "| kernels/fft/fft_optm_device/fft_generic_butterfly.h";
 const char kPipes[] = "| kernels/unary_op/unary_op_5pipeline.h, binary_op_5pipeline.h";
@@ -25,6 +30,17 @@ const char kPipes[] = "| kernels/unary_op/unary_op_5pipeline.h, binary_op_5pipel
 const char kDirections[] =
     "dir: GDRAM, NRAM, WRAM, SRAM on both sides, not WRAM2WRAM; no alignment on 3xx and later but 8 bytes in WRAM and "
     "64 bytes NRAM2NRAM without strides; size above 0";
+
+/*! \brief What kind of text a row was checked in: the header before `|`, documents or kernels behind it. */
+std::string EvidenceOf(const std::string& source) {
+  std::vector<std::string> kinds;
+  size_t bar = source.find('|');
+  if (source.substr(0, bar).find(".h") != std::string::npos) kinds.emplace_back("header");
+  const std::string public_text = bar == std::string::npos ? "" : source.substr(bar);
+  if (public_text.find("docs/") != std::string::npos) kinds.emplace_back("document");
+  if (public_text.find("kernels/") != std::string::npos) kinds.emplace_back("public kernel");
+  return Join(kinds);
+}
 
 }  // namespace
 
@@ -81,11 +97,13 @@ std::vector<Api> ApiRows() {
        "src_segnum1:int[0,2147483647] src_stride1:int src_segnum2:int[0,2147483647]",
        "", "", "IO, MOVE", std::string(kDirections) + "; both sides have as many segments in all", kDecls},
       // --- synchronisation ---------------------------------------------------------------------------------------
-      {"__sync", "plain", "", "", "", "S", "all of the core's pipes", kDecls},
+      {"sync;", "statement", "__asm__ __volatile__(\"sync;\\n\\t\");", "", "", "S",
+       "all of the core's pipes, where there is no function for it", "bang_device_functions.h", "", "", "3"},
+      {"__sync", "plain", "", "", "", "S", "all of the core's pipes", kKernels, "", "", "4"},
       {"__sync_compute", "plain", "", "", "", "S", "COMPUTE alone, no copies", kDecls},
-      {"__sync_io", "plain", "", "", "", "S", "copies from and to GDRAM", kPipes},
-      {"__sync_move", "plain", "", "", "", "S", "copies on chip", kPipes},
-      {"__sync_io_move_compute", "plain", "", "", "", "S", "all of the core's pipes", kPipes},
+      {"__sync_io", "plain", "", "", "", "S", "copies from and to GDRAM", kPipes, "", "", "4"},
+      {"__sync_move", "plain", "", "", "", "S", "copies between memories on chip", kPipes, "", "", "4"},
+      {"__sync_io_move_compute", "plain", "", "", "", "S", "all of the core's pipes", kPipes, "", "", "4"},
       {"__sync_cluster", "plain", "", "", "", "S",
        "the cluster's four cores and its memory core; Union launches only; the core's pipes are drained first", kDecls},
       {"__sync_all_ipu", "plain", "", "", "", "S", "all cores of the task but memory cores; Union launches only",
@@ -95,14 +113,15 @@ std::vector<Api> ApiRows() {
        "float; half; int8_t", "", "COMPUTE", "n a multiple of 64, h * w * c * sizeof(T) of 128; dst is not src",
        kDecls},
       {"__bang_matmul", "plain",
-       "dst:float* src:T* weight:T* height:int[1,65535] inner:int[1,65535] width:int[1,65535]", "float; half", "",
-       "COMPUTE",
+       "dst:float* src:T* weight:T* height:int[1,65535] inner:int[1,65535] width:int[1,65535]", "float", "", "COMPUTE",
        "dst[height][width] = src[height][inner] * weight; weight in WRAM, [width][inner] through "
-       "__bang_reshape_filter; inner * sizeof(T) a multiple of 64, width of 64",
-       kOps},
+       "__bang_reshape_filter; inner * sizeof(T) a multiple of 64, width of 64; no public text shows how half weights "
+       "lie",
+       kOps, "", "", "4"},
   };
   for (const Api& row : VectorRows()) rows.push_back(row);
   for (const Api& row : CastRows()) rows.push_back(row);
+  for (Api& row : rows) row.evidence = EvidenceOf(row.source);
   return rows;
 }
 

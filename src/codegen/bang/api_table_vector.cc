@@ -26,7 +26,7 @@ const char kScalar[] = "dst:T* src:T* value:T elem_count:int[1,2147483647]";
 const char kCycle[] = "dst:T* src:T* seg:T* src_elem_count:int[1,2147483647] seg_elem_count:int[1,2147483647]";
 const char kPool[] =
     "dst:T* src:T* channel:int[1,65535] height:int[1,65535] width:int[1,65535] kernel_height:int[1,65535] "
-    "kernel_width:int[1,65535] stride_width:int[1,65535] stride_height:int[1,65535]";
+    "kernel_width:int[1,65535] stride_width:int[1,1023] stride_height:int[1,1023]";
 
 const char kDecls[] = "bang_device_functions_decls.h";
 const char kBoth[] = "bang_device_functions_decls.h | kernels/*/*.mlu";
@@ -38,8 +38,10 @@ const char kApart[] = "dst is not src";
 std::vector<Api> VectorRows() {
   std::vector<Api> rows;
   auto add = [&rows](const std::string& name, const char* form, const char* params, const char* types,
-                     const char* limits, const char* source, const char* archs = "") {
-    rows.push_back({"__bang_" + name, form, params, types, "", "COMPUTE", limits, source, archs});
+                     const char* limits, const char* source, const char* archs = "", const char* toolkits = "",
+                     const char* spellings = "") {
+    rows.push_back(
+        {"__bang_" + name, form, params, types, "", "COMPUTE", limits, source, archs, "", toolkits, spellings});
   };
   for (const char* name : {"add", "sub", "mul"}) {
     add(name, "count", kBinary, kFloats, kPlace, kBoth);
@@ -52,12 +54,11 @@ std::vector<Api> VectorRows() {
   for (const char* name : {"nan_maximum", "nan_minimum"}) {
     add(name, "count", kBinary, kFloats, "a NaN of either source is the result; dst may be a source",
         "bang_device_functions_decls.h | kernels/mutual_information");
-    add(std::string("cycle_") + name, "count", kCycle, kFloats,
-        "a NaN of either source is the result; src_elem_count is a multiple of seg_elem_count", kDecls);
   }
   for (const char* name : {"eq", "ne", "gt", "ge", "lt", "le"}) {
     const char* truth = "1 where it holds, else 0, in the operands' type";
-    add(name, "count", kBinary, kFloats, truth, kBoth);
+    bool used = name != std::string("ne") && name != std::string("ge");
+    add(name, "count", kBinary, kFloats, truth, used ? kBoth : kDecls);
     add(std::string(name) + "_scalar", "count", kScalar, kFloats, truth, kBoth);
   }
   // --- two operations in one; the form says which of the second and third operands are vectors and numbers --------
@@ -79,28 +80,32 @@ std::vector<Api> VectorRows() {
     add(name, "count", kUnary, kFloat,
         "of the functions that compute all of float's range, not of the approximate __bang_active_*; taken as within "
         "1 ULP",
-        kBoth);
+        name == std::string("rsqrt") ? kDecls : kBoth);
   }
-  add("log2", "count", kUnary, kFloat, "__bang_log of BANG 300; taken as within 1 ULP",
-      "bang_device_functions_decls.h (__bang_log) | kernels/log/log_union1.mlu");
+  add("log2", "count", kUnary, kFloat, "taken as within 1 ULP",
+      "bang_device_functions_decls.h (__bang_log) | kernels/utils/common.h", "", "", "3:__bang_log");
   // --- bits -----------------------------------------------------------------------------------------------------
   for (const char* name : {"band", "bor", "bxor"}) {
-    add(name, "count", kBinary, kWords, "counts are elements of the type; dst may be a source", kDecls);
+    add(name, "count", kBinary, kWords, "counts are elements of the type; dst may be src0", kDecls);
   }
   add("bnot", "count", kUnary, kWords, "counts are elements of the type; dst may be src", kDecls);
   for (const char* name : {"band_scalar", "bor_scalar", "bxor_scalar"}) {
-    add(name, "count", kScalar, kWords, kPlace, kBoth);
+    add(name, "count", kScalar, kWords, kPlace, kDecls);
   }
   // --- places ---------------------------------------------------------------------------------------------------
   add("write_value", "count", "dst:void* elem_count:int[1,2147483647] value:T",
       "float; half; int32_t; int16_t; uint16_t; int8_t; uint8_t", "the value's type says how wide an element is",
       kBoth);
+  add("move", "count", "dst:void* src:void* size:int[1,2147483647]", "",
+      "size is in bytes; dst and src share none; stands between vector functions that it depends on without a wait",
+      "| kernels/nms_rotated, kernels/logspace, kernels/box_iou_rotated", "", "4");
   add("transpose", "count", "dst:T* src:T* height:int[1,2147483647] width:int[1,2147483647]", kMoved,
       "dst[width][height] of src[height][width]; dst is not src", kBoth);
   // --- reductions -----------------------------------------------------------------------------------------------
   for (const char* name : {"sumpool", "maxpool", "minpool"}) {
     add(name, "count", kPool, kFloats,
-        "src[height][width][channel]; channel * sizeof(T) is a multiple of 128; dst is not src", kBoth);
+        "src[height][width][channel]; channel * sizeof(T) is a multiple of 128; dst is not src",
+        name == std::string("maxpool") ? kDecls : kBoth);
   }
   add("reduce_sum", "count", kUnary, kFloat,
       "each 128 bytes are added up, to the first element of as many in dst; the others stay; dst may be src", kDecls);
@@ -110,31 +115,42 @@ std::vector<Api> VectorRows() {
 std::vector<Api> CastRows() {
   std::vector<Api> rows;
   auto add = [&rows](const std::string& name, const std::string& to, const std::string& from, bool fixed,
-                     const char* limits, const std::string& source, const char* archs = "") {
+                     const char* limits, const std::string& source, const char* archs = "", const char* toolkits = "",
+                     const std::string& spellings = "") {
     std::string params = "dst:" + to + "* src:" + from + "* src_count:int[1,2147483647]";
     if (fixed) params += " fix_position:int[0,0]";
-    rows.push_back({"__bang_" + name, "count", params, "", "", "COMPUTE", limits, source, archs});
+    rows.push_back(
+        {"__bang_" + name, "count", params, "", "", "COMPUTE", limits, source, archs, "", toolkits, spellings});
   };
-  const std::string whole = "bang_device_functions_decls.h (__bang_float2int";
   struct {
     const char* mode;
     const char* what;
-  } modes[] = {{"rn", "to the nearest, halves to even"},
-               {"rd", "to the nearest, halves away from zero"},
-               {"tz", "towards zero"},
-               {"dn", "down"},
-               {"up", "up"}};
+    // of float2int32, that of cncc 4
+    const char* seen;
+  } modes[] = {{"rn", "to the nearest, halves to even", "docs/design_docs/mutual_information"},
+               {"rd", "to the nearest, halves away from zero", "kernels/ms_deform_attn, kernels/border_align"},
+               {"tz", "towards zero", "kernels/sparse_conv, kernels/roiaware_pool3d"},
+               {"dn", "down", ""},
+               {"up", "up", ""}};
   for (const auto& row : modes) {
-    std::string mode = row.mode;
-    add("float2half_" + mode, "half", "float", false, row.what, std::string(kBoth));
-    add("float2bfloat16_" + mode, "bfloat16_t", "float", false, row.what, std::string(kBoth), "592");
-    add("float2int32_" + mode, "int32_t", "float", true, row.what, whole + "_" + mode + ") | kernels/*/*.mlu");
+    std::string mode = row.mode, earlier = "__bang_float2int_" + mode, seen = row.seen;
+    add("float2half_" + mode, "half", "float", false, row.what, mode == "up" ? kDecls : kBoth);
+    add("float2bfloat16_" + mode, "bfloat16_t", "float", false, row.what,
+        std::string(kDecls) + (mode == "rn"   ? " | kernels/adam_w"
+                               : mode == "tz" ? " | kernels/utils"
+                                              : ""),
+        "592");
+    add("float2int32_" + mode, "int32_t", "float", true, row.what,
+        std::string(kDecls) + " (" + earlier + ")" + (seen.empty() ? "" : " | " + seen), "", seen.empty() ? "3" : "",
+        "3:" + earlier);
   }
   add("half2float", "float", "half", false, kApart, kBoth);
   add("bfloat162float", "float", "bfloat16_t", false, kApart,
-      "bang_device_functions_decls.h (__bang_bfloat162float_rn) | kernels/*/*.mlu", "592");
-  add("int322float_rn", "float", "int32_t", true, "to the nearest, halves to even",
-      "bang_device_functions_decls.h (__bang_int2float) | kernels/sparse_conv/get_indice_pairs");
+      "bang_device_functions_decls.h (__bang_bfloat162float_rn) | kernels/adam_w", "592", "",
+      "3:__bang_bfloat162float_rn");
+  add("int322float_rn", "float", "int32_t", true, "to the nearest, halves to even; dst may be src",
+      "bang_device_functions_decls.h (__bang_int2float) | kernels/sparse_conv/get_indice_pairs", "", "",
+      "3:__bang_int2float");
   add("int82float", "float", "int8_t", true, kApart, kBoth);
   add("int162float", "float", "int16_t", true, kApart, kDecls);
   add("float2int8_tz", "int8_t", "float", true, "towards zero; the value is in range", kDecls);

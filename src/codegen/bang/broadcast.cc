@@ -55,9 +55,9 @@ void BroadcastTile(Emitter& e, const Tile& to, const Tile& from, const std::stri
   std::string more = to.rows == 1
                          ? begin.text
                          : row + " * " + std::to_string(to.row_stride) + (begin.text == "0" ? "" : " + " + begin.text);
-  std::vector<std::string> lines = {Table().Call(e.where(), "__bang_write_value", "count", {type},
-                                                 {e.At(to, more), count, value}, std::to_string(e.arch())) +
-                                    ";"};
+  std::vector<std::string> lines = {
+      Table().Call(e.where(), "__bang_write_value", "count", {type}, {e.At(to, more), count, value}, e.platform()) +
+      ";"};
   bool some = begin.Constant() ? end.range.low > begin.range.low : end.range.low > begin.range.high;
   if (!some) lines[0] = "if (" + count + " > 0) " + lines[0];
   // scalar code reads the element in the order of vector functions

@@ -68,7 +68,7 @@ void EmitCast(Emitter& e, const IOp& iop) {
     return IsFloat(dtype) || dtype == "int32" || dtype == "int16" || dtype == "int8" || dtype == "uint8" ||
            dtype == "bool";
   };
-  Program p(e.arch());
+  Program p(e.platform());
   if ((IsFloat(from) && vector(to)) || (IsFloat(to) && vector(from))) {
     Value x = p.Input(0, from);
     Value made = IsFloat(from) ? FromFloat(p, x, to, round) : p.Float(x);

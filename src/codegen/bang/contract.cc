@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file contract.cc
- * \brief Products: fp32 and fp16 by the matrix unit, other dtypes by scalar code.
+ * \brief Products: floats by the matrix unit, in fp32; other dtypes by scalar code.
+ *
+ * The unit also multiplies half, but no public text shows how half weights lie in WRAM: they are widened, which is
+ * exact.
  */
 #include <algorithm>
+#include <utility>
 
 #include "api.h"
 #include "copy.h"
@@ -129,12 +133,21 @@ Tile First(const Tile& work, int64_t rows, int64_t cols) {
   return tile;
 }
 
+/*! \brief The same elements with rows for columns. */
+Tile Turned(const Tile& tile) {
+  Tile turned = tile;
+  std::swap(turned.rows, turned.cols);
+  std::swap(turned.row_stride, turned.col_stride);
+  turned.box = {tile.box.col_begin, tile.box.col_end, tile.box.row_begin, tile.box.row_end};
+  return turned;
+}
+
 /*! \brief A product by the matrix unit, in pieces that fit. */
 class Multiplication {
  public:
   Multiplication(Emitter& e, const Tile& t, const Tile& a, const Tile& b, bool accumulate)
-      : e_(e), t_(t), a_(a), b_(b), accumulate_(accumulate), arch_(std::to_string(e.arch())) {
-    product_.dtype = a.dtype == "fp16" ? "fp16" : "fp32";
+      : e_(e), t_(t), a_(a), b_(b), accumulate_(accumulate) {
+    product_.dtype = "fp32";
     type_ = ElementType(product_.dtype);
     product_.bytes = TypeOf(product_.dtype).bytes;
     product_.rows = t.rows;
@@ -177,7 +190,16 @@ class Multiplication {
     box = Within(e_, box, k, col, from.rows, from.cols);
     Emitter::Scratch scratch(&e_);
     Tile y = First(right_, inner, cols), turned = First(turned_, cols, inner), shaped = First(right_, cols, inner);
-    if (AsItLies(from, box, product_.dtype, inner, cols)) {
+    if (from.row_stride == 1 && from.cols > 1) {
+      // its columns are rows already
+      Tile rows = Turned(from);
+      Box around{box.col_begin, box.col_end, box.row_begin, box.row_end};
+      if (AsItLies(rows, around, product_.dtype, cols, inner)) {
+        turned = rows;
+      } else {
+        Pad(e_, turned, rows, around);
+      }
+    } else if (AsItLies(from, box, product_.dtype, inner, cols)) {
       TransposeTile(e_, turned, from);
     } else {
       Pad(e_, y, from, box);
@@ -210,7 +232,7 @@ class Multiplication {
     int64_t cols = std::min(made.cols, t_.cols - col);
     Tile product = made.Part(0, 0, made.rows, cols), to = t_.Part(row, col, made.rows, cols);
     Box box = Within(e_, t_.box, row, col, made.rows, cols);
-    Program p(e_.arch());
+    Program p(e_.platform());
     Value sum = p.Input(0, "fp32");
     std::vector<Tile> sources = {product};
     auto add = [&](const Tile& more) {
@@ -238,13 +260,13 @@ class Multiplication {
 
   void Call(const std::string& name, const std::vector<std::string>& arguments,
             const std::vector<pipes::Region>& regions) {
-    e_.Do("COMPUTE", Table().Call(e_.where(), name, "plain", {type_}, arguments, arch_) + ";", regions);
+    e_.Do("COMPUTE", Table().Call(e_.where(), name, "plain", {type_}, arguments, e_.platform()) + ";", regions);
   }
 
   Emitter& e_;
   const Tile &t_, &a_, &b_;
   bool accumulate_, whole_ = true;
-  std::string arch_, type_;
+  std::string type_;
   Product product_;
   Pieces pieces_;
   Tile left_, right_, turned_, weights_, made_, sums_;

@@ -15,15 +15,17 @@ namespace {
 
 /*! \brief Segments of one dimension of a copy: the field counts from 0 to 65535. */
 constexpr int64_t kMostSegments = 65536;
-/*! \brief An unstrided copy within NRAM takes addresses that are multiples of this, in bytes. */
-constexpr int64_t kNramAlign = 64;
-
 /*! \brief "GDRAM", "NRAM", "WRAM" or "SRAM". */
 std::string SpaceOf(const Tile& tile) {
   if (tile.memory == kNram) return "NRAM";
   if (tile.memory == kWram) return "WRAM";
   return tile.memory == kSram ? "SRAM" : "GDRAM";
 }
+
+bool Within(const Tile& to, const Tile& from) { return to.memory == kNram && from.memory == kNram; }
+
+/*! \brief The vector function that copies one run within NRAM. */
+constexpr const char* kMove = "__bang_move";
 
 /*! \brief Segments along one dimension, strides in elements. */
 struct Dimension {
@@ -71,6 +73,11 @@ std::string Guard(const Bound& rows, const Bound& cols) {
   return Join(parts, " && ");
 }
 
+/*! \brief Whether a box is one run of elements on both sides. */
+bool IsRun(const Tile& to, const Tile& from, const Box& box) {
+  return ShapeOf(to, from, box.row_end - box.row_begin, box.col_end - box.col_begin).dims.empty();
+}
+
 class Copier {
  public:
   Copier(Emitter* e, const Tile& to, const Tile& from, std::string name)
@@ -79,9 +86,10 @@ class Copier {
   /*! \brief The call for a shape at (`to_at`, `from_at`) elements from the tiles' first ones. */
   std::string Text(const Shape& shape, const Bound& to_at, const Bound& from_at, const std::string& to_more = "",
                    const std::string& from_more = "") const {
-    std::vector<std::string> args = {
-        e_.At(to_, to_at, to_more), e_.At(from_, from_at, from_more), Bytes(shape.run).text,
-        Table().EnumValue("mluMemcpyDirection_t", SpaceOf(from_) + "2" + SpaceOf(to_), false)};
+    std::vector<std::string> args = {e_.At(to_, to_at, to_more), e_.At(from_, from_at, from_more),
+                                     Bytes(shape.run).text};
+    if (name_ == kMove) return Table().Call(e_.where(), name_, "count", {}, args, e_.platform());
+    args.push_back(Table().EnumValue("mluMemcpyDirection_t", SpaceOf(from_) + "2" + SpaceOf(to_), false));
     auto stride = [this](int64_t elements) { return std::to_string(elements * to_.bytes); };
     auto last = [](const Bound& count) { return (count - Bound::Of(1)).text; };
     std::string form = "plain";
@@ -98,23 +106,16 @@ class Copier {
       const Dimension& dim = shape.dims[0];
       form = "strided";
       args.insert(args.end(), {stride(dim.to), stride(dim.from), last(dim.count)});
-    } else if (to_.memory == kNram && from_.memory == kNram &&
-               !(Aligned(to_, to_at, to_more) && Aligned(from_, from_at, from_more))) {
+    } else if (Within(to_, from_)) {
       // one segment: the strided form has no alignment
       form = "strided";
       args.insert(args.end(), {"0", "0", "0"});
     }
-    return Table().Call(e_.where(), name_, form, {}, args, std::to_string(e_.arch()));
+    return Table().Call(e_.where(), name_, form, {}, args, e_.platform());
   }
 
  private:
   Bound Bytes(const Bound& run) const { return run * to_.bytes; }
-  /*! \brief Whether the element at `at` from the tile's first one is proved to have the address that copies take. */
-  static bool Aligned(const Tile& tile, const Bound& at, const std::string& more) {
-    bool whole = at.Constant() && at.range.low * tile.bytes % kNramAlign == 0;
-    return tile.align >= kNramAlign && whole && more.empty();
-  }
-
   Emitter& e_;
   const Tile& to_;
   const Tile& from_;
@@ -165,11 +166,15 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
 }
 
 void Copy(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
-  std::vector<std::string> lines = CopyLines(e, to, from, box, "__memcpy_async");
+  bool within = Within(to, from), moves = within && IsRun(to, from, box) && Table().Has(kMove, "count", e.platform());
+  std::vector<std::string> lines = CopyLines(e, to, from, box, moves ? kMove : within ? "__memcpy" : "__memcpy_async");
   if (lines.empty()) return;
+  const std::vector<pipes::Region> regions = {from.Around(box).Region(false), to.Around(box).Region(true)};
+  // the header has asynchronous copies within NRAM in the order of the vector functions, public kernels wait for them
+  // as for other copies: what all agree on is the vector function, and the copy that waits
+  if (within && !moves) return e.DoBlocking(lines, regions);
   auto off_chip = [](const Tile& tile) { return SpaceOf(tile) == "GDRAM"; };
-  e.Do(off_chip(to) || off_chip(from) ? "IO" : "MOVE", lines,
-       {from.Around(box).Region(false), to.Around(box).Region(true)});
+  e.Do(moves ? "COMPUTE" : off_chip(to) || off_chip(from) ? "IO" : "MOVE", lines, regions);
 }
 
 }  // namespace bang

@@ -94,7 +94,7 @@ std::vector<Tile> TilesOf(Emitter& e, const ISlice& target, const std::vector<IS
 
 }  // namespace
 
-Program ProgramFor(const Emitter& e) { return Program(e.arch(), EndsNarrow(e)); }
+Program ProgramFor(const Emitter& e) { return Program(e.platform(), EndsNarrow(e)); }
 
 bool HasValue(const IOp& iop) {
   const std::string name(iop->name);
@@ -154,7 +154,7 @@ void EmitBinary(Emitter& e, const IOp& iop) {
 
 void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile& a, const Tile& b) {
   if (IsFloat(to.dtype)) {
-    Program p(e.arch());
+    Program p(e.platform());
     Value made = FloatOf(p, name, to.dtype, p.Input(0, to.dtype), p.Input(1, to.dtype), 0);
     RunOnTiles(e, p, made, {to, a, b}, to.box, true);
     return;
@@ -164,7 +164,7 @@ void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile&
 }
 
 void ConvertTile(Emitter& e, const Tile& to, const Tile& from, const Box& box, bool spares) {
-  Program p(e.arch());
+  Program p(e.platform());
   Value x = p.Input(0, from.dtype);
   Value made = to.dtype == from.dtype ? p.Copy(x) : p.Stored(p.Float(x), to.dtype);
   RunOnTiles(e, p, made, {to, from}, box, spares);
@@ -173,7 +173,7 @@ void ConvertTile(Emitter& e, const Tile& to, const Tile& from, const Box& box, b
 void EmitCompare(Emitter& e, const IOp& iop) {
   const std::string dtype(iop->dtype), name(iop->name);
   if (IsFloat(dtype)) {
-    Program p(e.arch());
+    Program p(e.platform());
     std::string mode;
     for (char c : name) mode += static_cast<char>(c - 'a' + 'A');
     auto seen = [&](int operand) {
@@ -198,7 +198,7 @@ void EmitSelect(Emitter& e, const IOp& iop) {
   std::vector<ISlice> sources = {iop->sources[0], iop->sources[1], iop->sources[2]};
   int64_t bytes = TypeOf(dtype, e.where()).bytes;
   if (bytes == 2 || bytes == 4) {
-    Program p(e.arch());
+    Program p(e.platform());
     Value truth = p.Float(p.Input(0, "bool"));
     RunProgram(e, p, p.Select(truth, p.Input(1, dtype), p.Input(2, dtype)), iop->targets[0], sources);
     return;

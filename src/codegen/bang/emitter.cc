@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "api.h"
+
 namespace uir {
 namespace codegen {
 namespace bang {
@@ -25,7 +27,7 @@ const tiles::CoreMemory kCoreMemory = {
 
 Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   const IGraph& graph = plan->graph();
-  arch_ = Figure("arch");
+  platform_ = PlatformOf(graph);
   std::set<std::string> used;
   for (const Use& use : plan->uses()) used.insert(use.pointer());
   for (const IPointer& pointer : graph->pointers) {
@@ -107,10 +109,11 @@ Tile Emitter::Weights(const std::string& dtype, int64_t rows, int64_t cols) {
   tile.cols = cols;
   tile.row_stride = cols;
   tile.size = rows * cols;
-  tile.base = weights_;
+  // an address of WRAM stands for the same place in each of its ranges
+  tile.base = weights_ / kWramRanges;
   tile.align = scope_.PowerOfTwo(Affine::Constant(tile.base), kMostAlign);
   tile.box = Box::Of(rows, cols);
-  weights_ = RoundUp(weights_ + tile.size * tile.bytes, kBlockBytes);
+  weights_ = RoundUp(weights_ + tile.size * tile.bytes, 8 * kWramRanges);
   weights_total_ = std::max(weights_total_, weights_);
   int64_t limit = Figure("wram_bytes");
   if (weights_ > limit) {
@@ -183,14 +186,23 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) co
 void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
                  const std::vector<pipes::Region>& regions) {
   // the core issues nothing before its own code is done
-  bool scalar = pipe == "S";
-  std::vector<std::string> text = lines;
-  if (!condition_.empty()) {
-    for (std::string& line : text) line = "  " + line;
-    text.insert(text.begin(), "if (" + condition_ + ") {");
-    text.push_back("}");
-  }
-  tiles::Emitter::Do(pipe, text, regions, scalar);
+  tiles::Emitter::Do(pipe, Conditional(lines), regions, pipe == "S");
+}
+
+void Emitter::DoBlocking(const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions) {
+  pipes::Instruction instruction{"MOVE", Conditional(lines), regions, brief_};
+  // what may be skipped orders nothing
+  instruction.drains = instruction.lines.size() == 1;
+  instruction.blocks = true;
+  Add(std::move(instruction));
+}
+
+std::vector<std::string> Emitter::Conditional(std::vector<std::string> lines) const {
+  if (condition_.empty()) return lines;
+  for (std::string& line : lines) line = "  " + line;
+  lines.insert(lines.begin(), "if (" + condition_ + ") {");
+  lines.push_back("}");
+  return lines;
 }
 
 pipes::Instruction Meeting(const std::string& comment) {

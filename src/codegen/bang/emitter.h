@@ -10,9 +10,9 @@
  *
  * Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
  * emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
- * Pipes: "IO" (a copy with GDRAM on one side), "MOVE" (among NRAM, WRAM and SRAM), "COMPUTE" (`__bang_*`), and "S"
- * for scalar code over NRAM, which waits for the vector functions that it reads from and is done before anything later
- * is issued.
+ * Pipes: "IO" (a copy with GDRAM on one side), "MOVE" (from one of NRAM, WRAM and SRAM to another), "COMPUTE"
+ * (`__bang_*`), and "S" for scalar code over NRAM, which waits for the vector functions that it reads from and is done
+ * before anything later is issued.
  */
 #ifndef UIR_CODEGEN_BANG_EMITTER_H_
 #define UIR_CODEGEN_BANG_EMITTER_H_
@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "../api.h"
 #include "../tiles/box.h"
 #include "../tiles/emitter.h"
 #include "../tiles/gaps.h"
@@ -45,6 +46,9 @@ using tiles::Writes;
 
 /*! \brief Bytes that tensors of NRAM, WRAM and SRAM start at multiples of: what a vector instruction takes a cycle. */
 constexpr int64_t kBlockBytes = 128;
+
+/*! \brief Ranges of WRAM: an operand has a 64th of its bytes in each. */
+constexpr int64_t kWramRanges = 64;
 
 /*! \brief Names of memories in tiles and regions; a dram pointer's is its own. */
 inline constexpr const char* kNram = "nram";
@@ -107,6 +111,8 @@ class Emitter : public tiles::Emitter {
   void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
     Do(pipe, std::vector<std::string>{line}, regions);
   }
+  /*! \brief A copy that, where it is made, waits for all before it and is done before anything later is issued. */
+  void DoBlocking(const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions);
   /*! \brief While it lives, every instruction stands under a condition, a C++ text. */
   class Condition {
    public:
@@ -123,8 +129,8 @@ class Emitter : public tiles::Emitter {
   void MeetCluster();
 
   // ---- the device -----------------------------------------------------------------------------------------
-  /*! \brief __BANG_ARCH__: 372, 592. */
-  int64_t arch() const { return arch_; }
+  /*! \brief __BANG_ARCH__ (372, 592), and the version of cncc. */
+  const Platform& platform() const { return platform_; }
   /*! \brief A figure of the graph's hardware; 0 where it has none. */
   int64_t Figure(const std::string& name) const;
 
@@ -137,6 +143,8 @@ class Emitter : public tiles::Emitter {
 
  private:
   const Pointer& Declare(const Pointer& pointer);
+  /*! \brief Lines under the condition that stands, if one does. */
+  std::vector<std::string> Conditional(std::vector<std::string> lines) const;
 
   std::map<std::string, std::string> parameters_, locals_;
   std::vector<Pointer> pointers_;
@@ -144,7 +152,7 @@ class Emitter : public tiles::Emitter {
   int64_t weights_ = 0, weights_total_ = 0;
   int weights_position_ = -1;
   bool meets_cluster_ = false;
-  int64_t arch_ = 0;
+  Platform platform_;
   std::string condition_;
 };
 

@@ -37,7 +37,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
     Bound count = tile.rows == 1 ? cols : rows * cols.range.low;
     lines.push_back(indent +
                     Table().Call(e.where(), "__bang_write_value", "count", {type.stored},
-                                 {e.At(tile, first), count.text, literal}, std::to_string(e.arch())) +
+                                 {e.At(tile, first), count.text, literal}, e.platform()) +
                     ";");
   } else {
     std::string row = e.Fresh("row"), stride = row + " * " + std::to_string(tile.row_stride);
@@ -45,7 +45,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
     if (vector) {
       lines.push_back(indent + "  " +
                       Table().Call(e.where(), "__bang_write_value", "count", {type.stored},
-                                   {e.At(tile, first, stride), cols.text, literal}, std::to_string(e.arch())) +
+                                   {e.At(tile, first, stride), cols.text, literal}, e.platform()) +
                       ";");
     } else {
       std::string col = e.Fresh("col");

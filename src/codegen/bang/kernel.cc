@@ -95,12 +95,12 @@ class Walker {
   int position_ = 0;
 };
 
-std::string SyncLine(const pipes::Sync& sync) {
+std::string SyncLine(const pipes::Sync& sync, const Platform& platform) {
   std::string name = sync.from.empty()     ? "__sync"
                      : sync.from == "IO"   ? "__sync_io"
                      : sync.from == "MOVE" ? "__sync_move"
                                            : "__sync_compute";
-  return Table().Call("", name, "plain", {}, {}) + ";";
+  return Wait(name, platform);
 }
 
 bool IsDrain(const pipes::Node& node) {
@@ -207,11 +207,12 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   kernel.nram = plan.total();
   kernel.wram = e.weights_total();
   kernel.sram = plan.shared_total();
+  auto sync_line = [&e](const pipes::Sync& sync) { return SyncLine(sync, e.platform()); };
   Printer out, inner(1);
   if (shares) {
-    PrintGuarded(planned.body, SyncLine, &inner);
+    PrintGuarded(planned.body, sync_line, &inner);
   } else {
-    tiles::PrintTree(planned.body, SyncLine, &inner);
+    tiles::PrintTree(planned.body, sync_line, &inner);
   }
   const std::string text = inner.Text();
   out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");

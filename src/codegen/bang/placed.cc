@@ -14,7 +14,7 @@ namespace {
 
 /*! \brief Whether a function has a form that repeats its second operand. */
 bool Cycles(const Step& step) {
-  static const std::set<std::string> names = {"add", "sub", "mul", "nan_maximum", "nan_minimum"};
+  static const std::set<std::string> names = {"add", "sub", "mul"};
   return step.form == Step::Form::kPlain && !step.column && step.per == 1 && step.pack == 1 && names.count(step.api);
 }
 

@@ -104,7 +104,7 @@ Value Program::Apply(const std::string& api, Value x, Value y) {
   if (found != names.end()) return Plain(found->second, dtype, {x, y});
   // one reciprocal for a row
   if (api == "Div" && IsColumn(y)) return Mul(x, Plain("recip", dtype, {y}));
-  if (api == "Div" && Table().Has("__bang_div", "count", arch_)) return Plain("div", dtype, {x, y});
+  if (api == "Div" && Table().Has("__bang_div", "count", platform_)) return Plain("div", dtype, {x, y});
   // within 2 ULP, but not to the last bit: quotients that must be whole are corrected by who needs them
   if (api == "Div") return Mul(x, Plain("recip", dtype, {y}));
   return Plain(api, dtype, {x, y});
@@ -132,7 +132,7 @@ Value Program::Float(Value x) {
   step.column = steps_[x.id].column;
   if (dtype == "fp16") step.api = "half2float";
   if (dtype == "bf16") {
-    if (!Table().Has("__bang_bfloat162float", "count", arch_)) return FloatOfBfloat(x);
+    if (!Table().Has("__bang_bfloat162float", "count", platform_)) return FloatOfBfloat(x);
     step.api = "bfloat162float";
   }
   if (dtype == "int32") step.api = "int322float_rn";
@@ -158,22 +158,32 @@ Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) 
   const std::string from = DtypeOf(x);
   if (from != "fp32") return dtype == "fp32" ? Float(x) : Cast(Float(x), dtype, mode);
   if (dtype == "fp32") {
-    // whole numbers of 32 bits and back; what is larger has no fraction
-    Value whole = Float(Cast(x, "int32", mode));
-    return Select(Compare("LT", Apply("Abs", x), kWhole), whole, x);
+    // what is larger has no fraction
+    return Select(Compare("LT", Apply("Abs", x), kWhole), Rounded(x, mode), x);
   }
-  if (dtype == "bf16" && !Table().Has("__bang_float2bfloat16_rn", "count", arch_)) return BfloatOf(x, mode);
+  if (dtype == "bf16" && !Table().Has("__bang_float2bfloat16_rn", "count", platform_)) return BfloatOf(x, mode);
   static const std::map<std::string, std::string> names = {{"fp16", "float2half_"},
                                                            {"bf16", "float2bfloat16_"},
                                                            {"int32", "float2int32_"},
                                                            {"int16", "float2int16_"},
                                                            {"int8", "float2int8_"}};
+  const std::string name = "__bang_" + names.at(dtype) + Suffix(mode);
+  if (dtype == "int32" && !Table().Has(name, "count", platform_)) return Cast(Rounded(x, mode), dtype, "TRUNC");
   Step step;
   step.form = Step::Form::kCast;
   step.api = names.at(dtype) + Suffix(mode);
   step.dtype = dtype;
   step.args = {x.id};
   return Append(step);
+}
+
+Value Program::Rounded(Value x, const std::string& mode) {
+  if (Table().Has("__bang_float2int32_" + Suffix(mode), "count", platform_)) return Float(Cast(x, "int32", mode));
+  // one less, or more, than what lies towards zero, where that is on the wrong side of x
+  TVM_FFI_CHECK(mode == "FLOOR" || mode == "CEIL", InternalError) << "rounding by " << mode;
+  bool down = mode == "FLOOR";
+  Value whole = Float(Cast(x, "int32", "TRUNC")), beyond = Compare(down ? "GT" : "LT", whole, x);
+  return down ? Sub(whole, beyond) : Add(whole, beyond);
 }
 
 // the upper half of a word: 16 bits, as a float, times 2^16 have no error

@@ -15,6 +15,7 @@
 #include <string>
 #include <utility>
 
+#include "../api.h"
 #include "../tiles/program.h"
 
 namespace uir {
@@ -24,11 +25,11 @@ namespace bang {
 using tiles::Step;
 using tiles::Value;
 
-/*! \brief A program of the functions of one architecture. */
+/*! \brief A program of the functions of one platform. */
 class Program : public tiles::Program {
  public:
   /*! \param narrow Whether results end in 16 bits: functions may have errors that these do not show. */
-  explicit Program(int64_t arch, bool narrow = false) : arch_(std::to_string(arch)), narrow_(narrow) {}
+  explicit Program(Platform platform, bool narrow = false) : platform_(std::move(platform)), narrow_(narrow) {}
 
   Value Apply(const std::string& api, Value x) override;
   Value Apply(const std::string& api, Value x, Value y) override;
@@ -74,6 +75,8 @@ class Program : public tiles::Program {
   Value Stored(Value x, const std::string& dtype);
 
  private:
+  /*! \brief A fp32 number within int32's range as the whole one that a rounding mode gives. */
+  Value Rounded(Value x, const std::string& mode);
   /*! \brief bf16 as fp32 and back by the bits, where there are no conversions; modes as in Cast. */
   Value FloatOfBfloat(Value x);
   Value BfloatOf(Value x, const std::string& mode);
@@ -82,7 +85,7 @@ class Program : public tiles::Program {
 
   /*! \brief Steps that are operations of the model. */
   std::set<int> given_;
-  std::string arch_;
+  Platform platform_;
   bool narrow_;
   std::map<std::pair<int, int64_t>, Value> masks_;
 };

@@ -69,8 +69,7 @@ void FoldRows(Emitter& e, const std::string& op, const Tile& from, const Tile& w
     const Tile& target = &step == &steps.back() ? to : work;
     std::vector<std::string> args = {e.At(target), e.At(*step.left), e.At(*step.right, std::to_string(step.at * cols)),
                                      std::to_string(step.rows * cols)};
-    lines.push_back(
-        Table().Call(e.where(), "__bang_" + PairOf(op), "count", {"float"}, args, std::to_string(e.arch())) + ";");
+    lines.push_back(Table().Call(e.where(), "__bang_" + PairOf(op), "count", {"float"}, args, e.platform()) + ";");
   }
   e.Do("COMPUTE", lines, {Reads(from), Reads(work), Writes(work), Writes(to)});
 }
@@ -141,6 +140,8 @@ void ReduceCols(Emitter& e, const Tile& to, const Tile& from, const std::string&
 constexpr int64_t kLanes = kBlockBytes / 4;
 /*! \brief Cycles before an instruction's first result, and of a transposition: what halvings of a row are chosen by. */
 constexpr int64_t kStart = 20, kTurning = 2;
+/*! \brief The longest step of a pool. */
+constexpr int64_t kMostStride = 1023;
 
 /*! \brief Sums of `kLanes` interleaved parts of each row, by one instruction; its order of addition is the device's. */
 Tile LaneSums(Emitter& e, const Tile& from) {
@@ -149,7 +150,7 @@ Tile LaneSums(Emitter& e, const Tile& from) {
   e.Do("COMPUTE",
        Table().Call(e.where(), "__bang_sumpool", "count", {"float"},
                     {e.At(lanes), e.At(from), std::to_string(kLanes), rows, width, "1", width, width, "1"},
-                    std::to_string(e.arch())) +
+                    e.platform()) +
            ";",
        {Reads(from), Writes(lanes)});
   return lanes;
@@ -187,8 +188,7 @@ Tile HalvedRows(Emitter& e, const Tile& from, const std::string& op, int64_t tim
       return e.At(tile, start);
     };
     lines.push_back(Table().Call(e.where(), "__bang_" + PairOf(op), "count", {"float"},
-                                 {at(to, 0), at(source, 0), at(source, width), std::to_string(width)},
-                                 std::to_string(e.arch())) +
+                                 {at(to, 0), at(source, 0), at(source, width), std::to_string(width)}, e.platform()) +
                     ";");
     source = between;
   }
@@ -207,7 +207,8 @@ Tile Shortened(Emitter& e, const Tile& from, const std::string& op) {
   bool plain = from.dtype == "fp32" && from.memory == kNram && from.RowsDense() &&
                from.box.Whole(from.rows, from.cols) && from.cols % kLanes == 0 && from.cols > kLanes;
   if (!plain) return from;
-  if (op == "add" && from.Dense() && from.rows * kLanes * 4 * 4 < e.FreeBytes()) return LaneSums(e, from);
+  if (op == "add" && from.Dense() && from.cols / kLanes <= kMostStride && from.rows * kLanes * 4 * 4 < e.FreeBytes())
+    return LaneSums(e, from);
   int64_t times = Halvings(from.rows, from.cols);
   if (times == 0 || from.rows * from.cols * 4 > e.FreeBytes()) return from;
   return HalvedRows(e, from, op, times);
@@ -230,7 +231,7 @@ void ReduceRows(Emitter& e, const Tile& to, const Tile& whole, const std::string
     if (turns) {
       e.Do("COMPUTE",
            Table().Call(e.where(), "__bang_transpose", "count", {"float"},
-                        {e.At(turned), e.At(part), std::to_string(n), std::to_string(cols)}, std::to_string(e.arch())) +
+                        {e.At(turned), e.At(part), std::to_string(n), std::to_string(cols)}, e.platform()) +
                ";",
            {Reads(part), Writes(turned)});
       folded = turned;

@@ -139,12 +139,14 @@ class Runner {
 
   std::string Line(int id, const Span& span) const {
     const Step& step = placed_.steps()[id];
-    std::string name = "__bang_" + step.api, arch = std::to_string(e_.arch());
+    std::string name = "__bang_" + step.api;
+    const Platform& platform = e_.platform();
     std::string number = step.per == 1 ? span.count : span.count + " * " + std::to_string(step.per);
     std::string type = ElementType(step.dtype);
     if (step.form == Step::Form::kFill) {
       std::string to = Place(id, span, type);
-      return Table().Call(e_.where(), "__bang_write_value", "count", {type}, {to, number, step.literal}, arch) + ";";
+      return Table().Call(e_.where(), "__bang_write_value", "count", {type}, {to, number, step.literal}, platform) +
+             ";";
     }
     // operands: an address, or a number
     std::vector<std::string> operands;
@@ -166,21 +168,24 @@ class Runner {
       std::string form = std::string(numbers[1] ? "n" : "v") + (numbers[2] ? "n" : "v");
       args.push_back(number);
       if (form != "nn") args.push_back(number);
-      return Table().Call(e_.where(), name, form, {type}, args, arch) + ";";
+      return Table().Call(e_.where(), name, form, {type}, args, platform) + ";";
     }
     if (numbers.size() == 2 && numbers[1]) name += "_scalar";
     if (step.args.size() == 2 && !numbers[1] && placed_.IsShort(step.args[1])) {
       args.insert(args.end(), {number, std::to_string(kSegment)});
-      return Table().Call(e_.where(), "__bang_cycle_" + step.api, "count", {type}, args, arch) + ";";
+      return Table().Call(e_.where(), "__bang_cycle_" + step.api, "count", {type}, args, platform) + ";";
     }
+    // functions on bits may have their first operand alone in the target's place
+    static const std::set<std::string> bits = {"band", "bor", "bxor"};
+    if (bits.count(step.api) && args[0] == args[2]) std::swap(args[1], args[2]);
     if (step.form == Step::Form::kScalar) args.push_back(step.literal);
     args.push_back(number);
     if (step.form == Step::Form::kCast) {
       // conversions of integers take the position of their point
       if (Table().Find(name, "count").params.find("fix_position") != std::string::npos) args.push_back("0");
-      return Table().Call(e_.where(), name, "count", {}, args, arch) + ";";
+      return Table().Call(e_.where(), name, "count", {}, args, platform) + ";";
     }
-    return Table().Call(e_.where(), name, "count", {type}, args, arch) + ";";
+    return Table().Call(e_.where(), name, "count", {type}, args, platform) + ";";
   }
 
   Emitter& e_;

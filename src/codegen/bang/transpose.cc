@@ -26,7 +26,7 @@ void TransposeTile(Emitter& e, const Tile& to, const Tile& from) {
        Table().Call(e.where(), "__bang_transpose", "count", {type},
                     {Typed(e.At(to), own, type), Typed(e.At(from), own, type), std::to_string(from.rows),
                      std::to_string(from.cols)},
-                    std::to_string(e.arch())) +
+                    e.platform()) +
            ";",
        {Writes(to), Reads(from)});
 }

@@ -59,6 +59,8 @@ std::vector<Node> ReadBody(const List& list) {
       }
       auto meets = record.find("meets");
       instruction.meets = meets != record.end() && (*meets).second.cast<bool>();
+      auto drains = record.find("drains");
+      instruction.drains = drains != record.end() && (*drains).second.cast<bool>();
       nodes.push_back(Node::Of(std::move(instruction)));
     } else {
       TVM_FFI_THROW(ValueError) << "a node of kind '" << kind << "'; one of loop, group, instruction";

@@ -101,6 +101,7 @@ class Machine {
     for (size_t p = 0; p < pipes_; ++p) {
       const std::string& name = run.program.pipes[p];
       serial_.push_back(vocabulary.serial.count(name) != 0);
+      drained_.push_back(vocabulary.drains.count(name) != 0);
       coherent_.emplace_back();
       for (const std::string& to : run.program.pipes) coherent_.back().push_back(vocabulary.coherent.count({name, to}));
       if (name == vocabulary.issuer) issuer_ = static_cast<int>(p);
@@ -122,10 +123,20 @@ class Machine {
 
   const Clock& Of(int pipe) const { return clocks_[pipe]; }
 
+  /*! \brief What an instruction waits for by itself, before it starts. */
+  void Begin(const Op& op) {
+    if (!op.instruction->drains) return;
+    Clock message;
+    for (size_t p = 0; p < pipes_; ++p) {
+      if (drained_[p]) message.Join(AllOf(static_cast<int>(p)));
+    }
+    for (Clock& clock : clocks_) clock.Join(message);
+  }
+
   void Issue(const Op& op) {
     ++issued_[op.pipe];
     if (serial_[op.pipe]) clocks_[op.pipe].done[op.pipe] = issued_[op.pipe];
-    if (!op.instruction->blocks && !op.instruction->meets) return;
+    if (!op.instruction->blocks && !op.instruction->meets && !op.instruction->drains) return;
     Clock message = AllOf(op.pipe);
     for (size_t p = 0; op.instruction->meets && p < pipes_; ++p) message.Join(AllOf(static_cast<int>(p)));
     for (Clock& clock : clocks_) clock.Join(message);
@@ -190,7 +201,7 @@ class Machine {
   std::vector<size_t> taken_;
   std::vector<std::vector<int64_t>> waits_;
   std::vector<int64_t> sets_;
-  std::vector<bool> serial_;
+  std::vector<bool> serial_, drained_;
   /*! \brief [from][to] */
   std::vector<std::vector<bool>> coherent_;
   int issuer_ = -1;
@@ -201,8 +212,10 @@ void Drive(const Run& run, const std::vector<Placed>& syncs, const Actions& acti
            const std::function<bool(int)>& at_op, const std::function<bool(int)>& before_set) {
   for (const Run::Step& step : run.steps) {
     if (step.instance >= 0) {
+      const Op& op = run.program.ops[run.instances[step.instance].op];
+      machine->Begin(op);
       if (!at_op(step.instance)) return;
-      machine->Issue(run.program.ops[run.instances[step.instance].op]);
+      machine->Issue(op);
       continue;
     }
     for (const Action& action : actions[step.body][step.gap]) {

@@ -55,6 +55,8 @@ struct Instruction {
   bool blocks = false;
   /*! \brief It waits for all that was issued before, on any pipe, and all that is issued later comes after it. */
   bool meets = false;
+  /*! \brief It waits for all pipes that the core can wait for, and the core issues nothing before it is done. */
+  bool drains = false;
 };
 
 /*! \brief One printed synchronisation. */

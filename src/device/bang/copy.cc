@@ -9,6 +9,7 @@
 #include <string>
 
 #include "instruction.h"
+#include "wram.h"
 
 namespace uir {
 namespace bang {
@@ -85,10 +86,9 @@ void CheckLimits(const UirBangCopy& copy, Instruction* instruction) {
                               "there is no copy " + WayName(copy) + (strided ? " with strides" : " without strides"));
   }
   instruction->Need(copy.bytes > 0, "size", std::to_string(copy.bytes) + " bytes are copied");
-  bool wram = copy.src_memory == kBangWram || copy.dst_memory == kBangWram;
   bool within = copy.src_memory == kBangNram && copy.dst_memory == kBangNram;
   bool early = machine.device.arch < 300;
-  int64_t unit = strided ? 1 : wram ? (early ? 64 : 16) : within && early ? 128 : 1;
+  int64_t unit = strided ? 1 : within && early ? 128 : 1;
   instruction->Need(copy.bytes % unit == 0, "misaligned",
                     std::to_string(copy.bytes) + " bytes are no multiple of " + std::to_string(unit) + ", as " +
                         WayName(copy) + " needs");
@@ -173,14 +173,17 @@ bool IsMine(const UirBangCopy& copy, int line) {
 
 }  // namespace
 
-void RunCopy(const UirBangCopy& copy, int line) {
-  if (!IsMine(copy, line)) return;
+void RunCopy(const UirBangCopy& given, int line) {
+  if (!IsMine(given, line)) return;
+  UirBangCopy copy = given;
   Instruction instruction(copy.name, PipeOf(copy), line);
   Pipes& pipes = machine.core->pipes;
   if (!copy.asynchronous) {
     for (uint32_t pipe = 1; pipe < kBangPipes; ++pipe) pipes.Acquire(Pipes::kScalar, pipes.Publish(pipe));
   }
   CheckLimits(copy, &instruction);
+  if (instruction.faulty()) return;
+  if (copy.src_memory == kBangWram || copy.dst_memory == kBangWram) copy = InRanges(copy, &instruction);
   if (instruction.faulty()) return;
   Operand& source = instruction.Reads(copy.src, copy.src_memory, "source");
   Operand& target = instruction.Writes(copy.dst, copy.dst_memory, "target");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file layout.cc
- * \brief Functions that give elements other places: transposes, and the layout of right operands.
+ * \brief Functions that give elements other places: copies, transposes, and the layout of right operands.
  */
 #include <cstring>
 
@@ -18,6 +18,18 @@ constexpr int64_t kParts = 64;
 void Place(const Operand& source, const Operand& target, int64_t from, int64_t to, int64_t bytes) {
   std::memcpy(target.data + to, source.data + from, static_cast<size_t>(bytes));
   std::memcpy(target.known + to, source.known + from, static_cast<size_t>(bytes));
+}
+
+/*! \brief Bytes as they are. */
+void RunMove(const Given& given) {
+  int64_t bytes = given.number(0);
+  if (!given.Positive(bytes, "the size")) return;
+  Operand& source = given.Source(1, "source", bytes);
+  Operand& target = given.Target(bytes);
+  given.NeedApart(target, source, false);
+  if (given.instruction.faulty() || !given.instruction.Begin()) return;
+  Place(source, target, 0, 0, bytes);
+  given.End(bytes);
 }
 
 void RunTranspose(const Given& given) {
@@ -56,6 +68,7 @@ void RunReshapeFilter(const Given& given) {
 }  // namespace
 
 Handler LayoutOf(const std::string& name) {
+  if (name == "move") return RunMove;
   if (name == "transpose") return RunTranspose;
   return name == "reshape_filter" ? RunReshapeFilter : nullptr;
 }

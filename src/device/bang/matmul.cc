@@ -3,20 +3,19 @@
  * \file matmul.cc
  * \brief Products of the matrix unit: rows in NRAM by rows of the other operand in WRAM.
  *
- * The operand in WRAM is what `__bang_reshape_filter` made of [N][K]. Sums are kept in double and rounded once, which
- * says nothing about how exact the device's are.
+ * The operand in WRAM is what `__bang_reshape_filter` made of [N][K]: row j lies in range j % 64 (wram.h). Sums are
+ * kept in double and rounded once, which says nothing about how exact the device's are.
  */
 #include <vector>
 
 #include "call.h"
 #include "lanes.h"
+#include "wram.h"
 
 namespace uir {
 namespace bang {
 
 namespace {
-
-constexpr int64_t kParts = 64;
 
 std::vector<float> Load(uint32_t type, const uint8_t* from, int64_t n) {
   std::vector<float> out(static_cast<size_t>(n));
@@ -36,23 +35,29 @@ void RunMatmul(const Given& given) {
   if (!given.Positive(m, "M") || !given.Positive(k, "K") || !given.Positive(n, "N")) return;
   given.instruction.Need(k * left_size % 64 == 0 && k * right_size % 64 == 0, "size",
                          "K is " + std::to_string(k) + ": rows must be multiples of 64 bytes");
-  given.instruction.Need(n % kParts == 0, "size", "N is " + std::to_string(n) + ", no multiple of 64");
+  given.instruction.Need(n % kWramRanges == 0, "size", "N is " + std::to_string(n) + ", no multiple of 64");
   Operand& left = given.Source(1, "left operand", m * k * left_size);
   Operand& right = given.instruction.Reads(given.of(2).address, kBangWram, "right operand");
-  right.ranges.Add(0, n * k * right_size);
+  AddRanges(&right, n * k * right_size, &given.instruction);
   Operand& target = given.Target(m * n * size);
   given.NeedApart(target, left, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
-  if (!left.Knows(0, m * k * left_size) || !right.Knows(0, n * k * right_size)) {
+  int64_t part = WramPart(), each = n / kWramRanges;
+  bool known = left.Knows(0, m * k * left_size);
+  for (const Range& range : right.ranges.list()) known = known && right.Knows(range.begin, range.bytes);
+  if (!known) {
     return given.instruction.Fault("unwritten", "an operand has elements that hold no value that somebody wrote");
   }
-  std::vector<float> a = Load(given.of(1).type, left.data, m * k), b = Load(given.of(2).type, right.data, n * k);
+  std::vector<float> a = Load(given.of(1).type, left.data, m * k), b;
+  for (int64_t i = 0; i < kWramRanges; ++i) {
+    std::vector<float> rows = Load(given.of(2).type, right.data + i * part, each * k);
+    b.insert(b.end(), rows.begin(), rows.end());
+  }
   std::vector<float> row(static_cast<size_t>(n));
-  int64_t each = n / kParts;
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
       const float* x = a.data() + i * k;
-      const float* y = b.data() + (j % kParts * each + j / kParts) * k;
+      const float* y = b.data() + (j % kWramRanges * each + j / kWramRanges) * k;
       double sum = 0;
       for (int64_t c = 0; c < k; ++c) sum += static_cast<double>(x[c]) * y[c];
       row[static_cast<size_t>(j)] = static_cast<float>(sum);

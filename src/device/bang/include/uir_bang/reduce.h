@@ -58,6 +58,11 @@ UIR_BANG_HBF(UIR_BANG_BINARY, ge_bitindex)
 UIR_BANG_HBF(UIR_BANG_BINARY, eq_bitindex)
 UIR_BANG_HBF(UIR_BANG_BINARY, ne_bitindex)
 
+inline void __bang_move(void* dst, const void* src, int size, UIR_BANG_SITE) {
+  (UIR_BANG_CALL(move) << static_cast<int8_t*>(dst) << const_cast<int8_t*>(static_cast<const int8_t*>(src)) << size)
+      .Run(at);
+}
+
 #define UIR_BANG_TRANSPOSE(T)                                                          \
   inline void __bang_transpose(T* dst, T* src, int height, int width, UIR_BANG_SITE) { \
     (UIR_BANG_CALL(transpose) << dst << src << height << width).Run(at);               \
