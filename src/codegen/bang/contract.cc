@@ -138,7 +138,7 @@ Tile Turned(const Tile& tile) {
   Tile turned = tile;
   std::swap(turned.rows, turned.cols);
   std::swap(turned.row_stride, turned.col_stride);
-  turned.box = {tile.box.col_begin, tile.box.col_end, tile.box.row_begin, tile.box.row_end};
+  turned.box = tiles::Turned(tile.box);
   return turned;
 }
 
@@ -183,17 +183,18 @@ class Multiplication {
   /*! \brief A piece of the right operand, as the matrix unit wants it in WRAM: [columns, contracted side]. */
   Tile Prepare(int64_t k, int64_t col, int64_t inner, int64_t cols) {
     Tile from = b_.Part(k, col, std::min(inner, b_.rows - k), std::min(cols, b_.cols - col));
-    Box box = b_.box;
-    // what lies outside of the box of the left operand's columns counts as zero, on both sides
-    box.row_begin = a_.box.col_begin;
-    box.row_end = a_.box.col_end;
-    box = Within(e_, box, k, col, from.rows, from.cols);
+    // what lies outside of the box of the left operand's columns counts as zero, on both sides; a core whose result has
+    // no valid rows may have no valid right operand either
+    Box left = b_.box;
+    left.row_begin = a_.box.col_begin;
+    left.row_end = a_.box.col_end;
+    Box box = Within(e_, b_.box.AllRows(b_.rows) ? left : Both(e_, b_.box, left), k, col, from.rows, from.cols);
     Emitter::Scratch scratch(&e_);
     Tile y = First(right_, inner, cols), turned = First(turned_, cols, inner), shaped = First(right_, cols, inner);
     if (from.row_stride == 1 && from.cols > 1) {
       // its columns are rows already
       Tile rows = Turned(from);
-      Box around{box.col_begin, box.col_end, box.row_begin, box.row_end};
+      Box around = tiles::Turned(box);
       if (AsItLies(rows, around, product_.dtype, cols, inner)) {
         turned = rows;
       } else {

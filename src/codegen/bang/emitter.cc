@@ -193,7 +193,6 @@ void Emitter::DoBlocking(const std::vector<std::string>& lines, const std::vecto
   pipes::Instruction instruction{"MOVE", Conditional(lines), regions, brief_};
   // what may be skipped orders nothing
   instruction.drains = instruction.lines.size() == 1;
-  instruction.blocks = true;
   Add(std::move(instruction));
 }
 

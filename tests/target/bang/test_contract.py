@@ -9,11 +9,14 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
+import uir_tvm
+from tvm.script import tirx as T
 from uir_tvm import hardware
 from uir_tvm.device.run import run
 from uir_tvm.errors import CodegenCapacityError
 from uir_tvm.igraph import HardwareModel, IGraph, IPointer, ISlice, interpreter, make, var
 from uir_tvm.igraph.dtypes import bytes_of, numpy_of
+from uir_tvm.options import CompileOptions
 from uir_tvm.target.bang.lower import lower
 
 KIB = 1024
@@ -146,3 +149,27 @@ def test_a_product_without_room_says_how_much_it_needs() -> None:
         lower(product.graph(device(product.operand_bytes + 9 * KIB, 512 * KIB)))
     assert "bytes" in error.value.need and "beside what is alive" in error.value.limit
     assert "smaller tiles" in error.value.remedy
+
+
+def test_what_a_skipped_copy_would_have_waited_for_is_waited_for() -> None:
+    """Units beyond the rows skip the copy of the left operand, which waits where it is made."""
+
+    @T.prim_func(s_tir=True)
+    def products(
+        A: T.Buffer((3, 64, 8), "float32"),
+        W: T.Buffer((3, 12, 8), "float32"),
+        C: T.Buffer((3, 64, 12), "float32"),
+    ):
+        for b, i, j, k in T.grid(3, 64, 12, 8):
+            with T.sblock("product"):
+                vb, vi, vj, vk = T.axis.remap("SSSR", [b, i, j, k])
+                with T.init():
+                    C[vb, vi, vj] = T.float32(0)
+                C[vb, vi, vj] = C[vb, vi, vj] + A[vb, vi, vk] * W[vb, vj, vk]
+
+    exe = uir_tvm.compile(products, target="uir-bang", options=CompileOptions(device="model"))
+    (kernel,) = exe.info.kernels
+    assert not kernel.fallback and "__bang_matmul" in kernel.texts["source"]
+    generator = np.random.default_rng(5)
+    a, w = (generator.uniform(-1, 1, shape).astype(np.float32) for shape in ((3, 64, 8), (3, 12, 8)))
+    np.testing.assert_allclose(exe(a, w), a @ w.transpose(0, 2, 1), rtol=0, atol=1e-5)
