@@ -28,10 +28,10 @@ Value Sigmoid(Program& p, Value x, double) {
   return Device(p, "recip", p.Adds(Device(p, "pow2", p.Muls(x, -kInverseLn2)), 1));
 }
 
-// 1 - 2 / (1 + e^2x): absolute error of two ULP of 1
+// 1 - 2 / (1 + e^2x), whose absolute error is two ULP of 1: not near 0
 Value Tanh(Program& p, Value x, double) {
   Value under = p.Adds(Device(p, "pow2", p.Muls(x, 2 * kInverseLn2)), 1);
-  return p.Adds(p.Muls(Device(p, "recip", under), -2), 1);
+  return tiles::TanhNearZero(p, x, p.Adds(p.Muls(Device(p, "recip", under), -2), 1));
 }
 
 using UnaryFn = Value (*)(Program& p, Value x, double c);
@@ -68,6 +68,7 @@ void Divide(Program& p, Value a, Value b, Value* quotient, Value* rest) {
 Value WholeQuotient(Program& p, bool floors, Value x, Value y) {
   Value q, rest;
   Value a = p.Apply("Abs", x), b = p.Apply("Abs", y), plain = p.Div(x, y);
+  tiles::ScaleToMiddle(p, &a, &b);
   Divide(p, a, b, &q, &rest);
   Value one = p.Fill(1.0);
   Value sign = p.Mul(tiles::CopySign(p, one, x), tiles::CopySign(p, one, y));
@@ -75,10 +76,11 @@ Value WholeQuotient(Program& p, bool floors, Value x, Value y) {
     Value inexact = p.Compare("NE", rest, 0.0);
     q = p.Add(q, p.Mul(inexact, p.Compare("LT", sign, 0.0)));
   }
-  Value made = p.Mul(q, sign);
-  // what is not finite, or too large to have a fraction, is as divided
+  // a quotient that is 0 as divided, as by infinity, is not one below
+  Value made = p.Select(p.Compare("EQ", plain, 0.0), plain, p.Mul(q, sign));
+  // what is not finite, or too large for a product that is exact, is as divided
   Value sane = p.Compare("LT", p.Apply("Abs", plain), 4194304.0);
-  return p.Select(sane, made, plain);
+  return p.Select(sane, made, p.Whole(plain, floors ? "FLOOR" : "TRUNC"));
 }
 
 }  // namespace

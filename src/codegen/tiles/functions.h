@@ -31,15 +31,23 @@ Value FloatBinary(Program& p, const std::string& name, Value x, Value y);
 Value Log1p(Program& p, Value x);
 /*! \brief x^y as numpy.power; error about 2 ULP, the logarithm being held in two floats. */
 Value Power(Program& p, Value x, Value y);
-/*! \brief sin, cos, tan: error about 1e-7 of the result's scale for |x| up to 1e4; beyond, the reduction is coarse. */
+/*! \brief sin, cos, tan: relative error about 2e-7 for |x| up to 2^22; beyond, where there is no reduction, NaN. */
 Value Trigonometric(Program& p, const std::string& name, Value x);
 /*! \brief asin, acos, atan. */
 Value Inverse(Program& p, const std::string& name, Value x);
 Value Atan2(Program& p, Value y, Value x);
-/*! \brief The error function; absolute error below 2e-7. */
+/*! \brief tanh by a polynomial where |x| is small, else what is given: 1 - 2 / (1 + e^2x) cancels near 0. */
+Value TanhNearZero(Program& p, Value x, Value far);
+/*! \brief The error function; relative error about 4e-7, exactly 1 or -1 where the nearest float is (but near 3.9). */
 Value Erf(Program& p, Value x);
-/*! \brief floordiv, mod, truncdiv, truncmod of floats; remainders are exact for quotients up to 2^22. */
+/*! \brief floordiv, mod, truncdiv, truncmod of floats; remainders are exact for quotients up to 2^22, else NaN. */
 Value FloatDivision(Program& p, const std::string& name, Value x, Value y);
+/*!
+ * \brief Scales a, which is not negative, and b by one power of two to where halves of a's factors neither overflow nor
+ * underflow.
+ * \return What a remainder is multiplied by again.
+ */
+Value ScaleToMiddle(Program& p, Value* a, Value* b);
 /*! \brief |x| with the sign of y. */
 Value CopySign(Program& p, Value magnitude, Value sign);
 /*! \brief The exact product as a sum of two floats. */

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <vector>
 
 #include "functions.h"
 
@@ -33,9 +34,19 @@ Value DivideBy(Program& p, Value x, double c) { return PowerOfTwo(c) ? p.Muls(x,
 /*! \brief e^x as h * h with h = e^(x/2): half the results do not overflow on the way. */
 Value HalfExp(Program& p, Value x) { return p.Apply("Exp", p.Muls(x, 0.5)); }
 
+/*! \brief x (1 + x^2 c(x^2)) where |x| is below a limit, where the formula of larger x cancels; else what that gives.
+ */
+Value NearZero(Program& p, Value x, double limit, const std::vector<double>& c, Value far) {
+  Value square = p.Mul(x, x);
+  // a product, which keeps the sign of zero
+  Value near = p.Mul(x, p.Adds(p.Mul(square, p.Polynomial(square, c)), 1));
+  return p.Select(p.Compare("LT", p.Apply("Abs", x), limit), near, far);
+}
+
 Value Sinh(Program& p, Value x, double) {
   Value h = HalfExp(p, x);
-  return p.Sub(p.Mul(p.Muls(h, 0.5), h), p.Div(Over(p, 0.5, h), h));
+  Value far = p.Sub(p.Mul(p.Muls(h, 0.5), h), p.Div(Over(p, 0.5, h), h));
+  return NearZero(p, x, 0.75, {0.16666675542326945, 0.008332365929634562, 0.00020139510226827462}, far);
 }
 
 Value Cosh(Program& p, Value x, double) {
@@ -43,10 +54,10 @@ Value Cosh(Program& p, Value x, double) {
   return p.Add(p.Mul(p.Muls(h, 0.5), h), p.Div(Over(p, 0.5, h), h));
 }
 
-// 1 - 2 / (1 + e^2x): absolute error of an ULP of 1
+// 1 - 2 / (1 + e^2x), whose absolute error is an ULP of 1: not near 0
 Value Tanh(Program& p, Value x, double) {
   Value e = p.Adds(p.Apply("Exp", p.Muls(x, 2)), 1);
-  return p.Adds(Over(p, -2, e), 1);
+  return TanhNearZero(p, x, p.Adds(Over(p, -2, e), 1));
 }
 
 Value Sigmoid(Program& p, Value x, double) { return Over(p, 1, p.Adds(p.Apply("Exp", p.Muls(x, -1)), 1)); }
@@ -69,16 +80,18 @@ Value Asinh(Program& p, Value x, double) {
   return CopySign(p, p.Select(p.Compare("GT", a, 1e18), far, near), x);
 }
 
-// log1p(t + sqrt(2t + t t)) with t = x - 1
+// log1p(t + sqrt(t) sqrt(t + 2)) with t = x - 1: one root of the product would have a value below -1
 Value Acosh(Program& p, Value x, double) {
   Value t = p.Adds(p.Mins(x, 1e18), -1);
-  Value near = Log1p(p, p.Add(t, p.Apply("Sqrt", p.Mul(p.Adds(t, 2), t))));
+  Value near = Log1p(p, p.Add(t, p.Mul(p.Apply("Sqrt", t), p.Apply("Sqrt", p.Adds(t, 2)))));
   return p.Select(p.Compare("GT", x, 1e18), p.Adds(p.Apply("Ln", x), kLn2), near);
 }
 
+// of the magnitude: of what is negative 1 + 2x / (1 - x) would cancel near -1
 Value Atanh(Program& p, Value x, double) {
-  Value quotient = p.Div(p.Muls(x, 2), p.Adds(p.Muls(x, -1), 1));
-  return p.Muls(Log1p(p, quotient), 0.5);
+  Value a = p.Apply("Abs", x);
+  Value quotient = p.Div(p.Muls(a, 2), p.Adds(p.Muls(a, -1), 1));
+  return CopySign(p, p.Muls(Log1p(p, quotient), 0.5), x);
 }
 
 // scaled twice so that the least subnormal is beyond 1, then held to [-1, 1]
@@ -174,6 +187,13 @@ const std::map<std::string, BinaryFn>& Binary() {
 }
 
 }  // namespace
+
+Value TanhNearZero(Program& p, Value x, Value far) {
+  return NearZero(
+      p, x, 0.55,
+      {-0.33333317559980374, 0.13332586147458117, -0.0538523107474462, 0.021071682195282663, -0.006274243634109822},
+      far);
+}
 
 bool HasFloatUnary(const std::string& name) { return Unary().count(name) > 0; }
 bool HasFloatBinary(const std::string& name) { return Binary().count(name) > 0; }

@@ -111,7 +111,8 @@ Value Power(Program& p, Value x, Value y) {
   result = p.Select(p.Compare("EQ", a, 0.0), down, result);
   // below zero, and for -0: a sign for odd y; no number for fractions of what is finite and below
   Value negative = p.Compare("LT", CopySign(p, p.Fill(1), x), 0.0);
-  Value truncated = p.Whole(y, "TRUNC"), whole = p.Compare("EQ", truncated, y);
+  // an infinite power is even
+  Value whole = p.Compare("EQ", p.Whole(y, "TRUNC"), y), truncated = p.Whole(y_held, "TRUNC");
   Value odd = p.Sub(truncated, p.Muls(p.Whole(p.Muls(truncated, 0.5), "TRUNC"), 2));
   Value flipped = p.Select(p.Compare("NE", odd, 0.0), p.Muls(result, -1), result);
   Value with_sign = p.Select(whole, p.Select(negative, flipped, result), result);

@@ -5,6 +5,8 @@
  *
  * Polynomials were fitted to the functions at Chebyshev nodes, reweighted towards the least greatest error.
  */
+#include <limits>
+
 #include "functions.h"
 
 namespace uir {
@@ -13,32 +15,38 @@ namespace tiles {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
-// pi in three floats, the first two short: their multiples by whole numbers up to 2^13 are exact
-constexpr double kPiParts[] = {3.140625, 9.67502593994140625e-4, 1.509957990978376432e-7};
+// pi in four floats, the first three of 12 bits: their multiples by numbers of 12 bits are exact
+constexpr double kPiParts[] = {3.140625, 9.67502593994140625e-4, 1.5099067240953445e-7, 5.1266883080e-12};
+// beyond it x / pi is not rounded to the nearest whole number any more
+constexpr double kMostAngle = 4194304;
 
-/*! \brief (-1)^k sin(x - turns * pi), |x - turns * pi| at most pi / 2: k is whole. */
-Value SinOfRest(Program& p, Value x, Value turns, Value k) {
+/*! \brief (-1)^k sin(x - (k + part) pi), |x - (k + part) pi| at most pi / 2: k is whole, part 0 or -1/2. */
+Value SinOfRest(Program& p, Value x, Value k, double part) {
+  // turns in two numbers of 12 bits
+  Value high = p.Muls(p.Whole(p.Muls(k, 1.0 / 2048), "RINT"), 2048), low = p.Sub(k, high);
+  if (part != 0) low = p.Adds(low, part);
   Value r = x;
-  for (double part : kPiParts) r = p.Sub(r, p.Muls(turns, part));
+  for (double pi : kPiParts) r = p.Sub(p.Sub(r, p.Muls(high, pi)), p.Muls(low, pi));
   Value square = p.Mul(r, r);
-  Value high = p.Polynomial(square, {-0.16666666606325994, 0.008333330490528921, -0.00019840803420551577,
-                                     2.7522588695108596e-06, -2.3846179885746166e-08});
-  Value sine = p.Add(r, p.Mul(p.Mul(r, square), high));
+  Value series = p.Polynomial(square, {-0.16666666606325994, 0.008333330490528921, -0.00019840803420551577,
+                                       2.7522588695108596e-06, -2.3846179885746166e-08});
+  Value sine = p.Add(r, p.Mul(p.Mul(r, square), series));
   // 1 - 2 (k mod 2)
   Value pairs = p.Muls(p.Whole(p.Muls(k, 0.5), "FLOOR"), 4);
   Value sign = p.Adds(p.Sub(pairs, p.Muls(k, 2)), 1);
-  return p.Mul(sine, sign);
+  Value held = p.Compare("LE", p.Apply("Abs", x), kMostAngle);
+  return p.Select(held, p.Mul(sine, sign), std::numeric_limits<double>::quiet_NaN());
 }
 
 Value Sin(Program& p, Value x) {
   Value k = p.Whole(p.Muls(x, 1 / kPi), "RINT");
-  return SinOfRest(p, x, k, k);
+  return SinOfRest(p, x, k, 0);
 }
 
 // cos x = sin(x + pi / 2)
 Value Cos(Program& p, Value x) {
   Value k = p.Whole(p.Adds(p.Muls(x, 1 / kPi), 0.5), "RINT");
-  return SinOfRest(p, x, p.Adds(k, -0.5), k);
+  return SinOfRest(p, x, k, -0.5);
 }
 
 /*! \brief asin of [0, 1/sqrt(2)]. */

@@ -192,6 +192,11 @@ def _remainder(x: Expr, y: Expr) -> Expr:
     return tirx.call_pure_extern(type_of(x), "fmod" if type_of(x) == "float64" else "fmodf", x, y)
 
 
+def _inverse_tanh(x: Expr) -> Expr:
+    """C's atanh: TVM's lowering, log((1 + x) / (1 - x)) / 2, loses small x."""
+    return tirx.call_pure_extern(type_of(x), "atanh" if type_of(x) == "float64" else "atanhf", x)
+
+
 def _width(x: Expr) -> int:
     return int(x.ty.dtype.bits)
 
@@ -238,7 +243,7 @@ UNARY: dict[str, Expression] = {
     "cosh": tirx.cosh,
     "asinh": tirx.asinh,
     "acosh": tirx.acosh,
-    "atanh": tirx.atanh,
+    "atanh": _inverse_tanh,
     "recip": lambda x: like(x, 1) / x,
     "abs": _absolute,
     "neg": _negative,

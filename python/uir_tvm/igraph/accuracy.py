@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stated error of every scalar function of floats, for each target, over the whole range.
+
+Bounds are of fp32 results, in units in the last place (ULP) of the exact one.  Narrow floats are computed
+in fp32 and rounded once, to within `NARROW_ULP` of theirs.
+What holds for one target alone is in `EXCEPTIONS`.
+"""
+
+from __future__ import annotations
+
+import math
+
+import attrs
+
+#: Bound of what is computed in fp32 and rounded to fp16 or bf16.
+NARROW_ULP = 0.6
+#: The least normal fp32; what is below it may be lost where a row says so.
+LEAST_NORMAL = 2.0**-126
+
+
+@attrs.frozen
+class Accuracy:
+    """How far a function may be from its exact value.
+
+    Parameters
+    ----------
+    ulp : float
+        Units in the last place of the exact result; 0 where results are equal.
+    absolute : float
+        What is allowed besides, as for results that underflow early.
+    most : float
+        The largest magnitude of an argument (of a binary function: of the quotient) for which it is computed;
+        beyond it the result is NaN.
+    normal : bool
+        Only where no argument is denormal: with denormal ones nothing is promised.
+    signed_zero : bool
+        Whether a result of zero has the sign that IEEE 754 gives it.
+    why : str
+        The reason of a limit.
+    """
+
+    ulp: float = 4.0
+    absolute: float = 0.0
+    most: float = math.inf
+    normal: bool = False
+    signed_zero: bool = True
+    why: str = ""
+
+
+_EXACT = Accuracy(0.0)
+_ROUNDED = Accuracy(0.5)
+_MAGNITUDE = Accuracy(0.0, signed_zero=False, why="which of two zeros is larger, IEEE 754 leaves open")
+
+#: By function, for all targets; what is not named has `Accuracy()`, 4 ULP.
+ACCURACY: dict[str, Accuracy] = {
+    **dict.fromkeys(("copy", "abs", "neg", "floor", "ceil", "round", "trunc"), _EXACT),
+    **dict.fromkeys(("isnan", "isinf", "isfinite"), _EXACT),
+    **dict.fromkeys(("maxs", "mins", "relu", "max", "min", "sign"), _MAGNITUDE),
+    **dict.fromkeys(("adds", "subs", "muls", "rsubs", "add", "sub", "mul", "leaky_relu"), _ROUNDED),
+    # the quotient, rounded or exact, to a whole number: beyond 2^24 a rounded one is whole already
+    **dict.fromkeys(("floordiv", "truncdiv"), Accuracy(0.5)),
+    "mod": Accuracy(0.5, signed_zero=False, why="a zero has the sign of the dividend or of the divisor"),
+    "truncmod": _EXACT,
+    "sigmoid": Accuracy(4.0, absolute=LEAST_NORMAL, why="e^-x overflows where the result is denormal"),
+}
+
+_WHOLE = Accuracy(0.0, signed_zero=False, why="rounded by adding and taking away a number")
+_NO_DENORMAL = "the reciprocal of a denormal overflows"
+_FEW_TURNS = Accuracy(
+    4.0,
+    most=2.0**22,
+    signed_zero=False,
+    why="turns are taken off as two numbers of 12 bits, the zero among them",
+)
+_FEW_QUOTIENTS = "a quotient beyond is rounded by more than one"
+
+#: By target and function, where a target is not within `ACCURACY`.
+EXCEPTIONS: dict[str, dict[str, Accuracy]] = {
+    "uir-cpu": {},
+    "uir-cuda": {},
+    "uir-ascend": {
+        **dict.fromkeys(("sin", "cos", "tan"), _FEW_TURNS),
+        "erf": Accuracy(6.0, why="a quotient of two polynomials in fp32"),
+        "mod": Accuracy(0.5, most=2.0**22, signed_zero=False, why=_FEW_QUOTIENTS),
+        "truncmod": Accuracy(0.0, most=2.0**22, why=_FEW_QUOTIENTS),
+    },
+    "uir-bang": {
+        **dict.fromkeys(("floor", "ceil", "round", "trunc"), _WHOLE),
+        "leaky_relu": Accuracy(0.5, signed_zero=False, why="the sum of a positive and a negative part"),
+        "sigmoid": Accuracy(
+            60.0, absolute=LEAST_NORMAL, why="(1.25 |x| + 6) / 2 ULP, the power's argument is rounded"
+        ),
+        **dict.fromkeys(("sinh", "cosh"), Accuracy(6.0, why="e^x has 3 ULP")),
+        "erf": Accuracy(6.0, why="a quotient of two polynomials in fp32"),
+        "div": Accuracy(4.0, normal=True, why=_NO_DENORMAL),
+        "atan2": Accuracy(4.0, normal=True, why=_NO_DENORMAL),
+        **dict.fromkeys(("floordiv", "truncdiv"), Accuracy(4.0, normal=True, why=_NO_DENORMAL)),
+        "mod": Accuracy(0.5, most=2.0**22, normal=True, signed_zero=False, why=_FEW_QUOTIENTS),
+        "truncmod": Accuracy(0.0, most=2.0**22, normal=True, why=_FEW_QUOTIENTS),
+    },
+}
+
+
+def accuracy_of(target: str, name: str, dtype: str = "fp32") -> Accuracy:
+    """The stated error of a function of ``dtype`` (fp32, fp16, bf16) on a target."""
+    row = EXCEPTIONS[target].get(name, ACCURACY.get(name, Accuracy()))
+    return row if dtype == "fp32" or row.ulp <= 0.5 else attrs.evolve(row, ulp=NARROW_ULP)
