@@ -57,7 +57,7 @@ TARGETS: Mapping[str, Row] = {
             memory=r"\bInitBuffer\(\w+, (\d+)\)",
             entry="__aicore__",
         ),
-        Row("uir-bang", r"\b__sync\w*\(", memory=r"\b__(?:nram|wram|mlu_shared)__ char \w+\[(\d+)\]"),
+        Row("uir-bang", r"\b__sync\w*\(", memory=r"\b__(?:nram|wram|mlu_shared)__ .*char \w+\[(\d+)\]"),
     )
 }
 

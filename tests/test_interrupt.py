@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,6 +28,14 @@ from uir_tvm.runtime.modelled import recording
 from tests import tiny
 
 ROOT = pathlib.Path(__file__).parents[1]
+
+
+@pytest.fixture(autouse=True)
+def as_in_a_terminal() -> Iterator[None]:
+    """Shells start what runs in the background with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def ctrl_c(*_: Any) -> None:

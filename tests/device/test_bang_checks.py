@@ -66,12 +66,6 @@ CASES = [
     # WRAM is 64 ranges: an address stands for the same place in each, segments go to one after the other.
     ("out-of-bounds", "__memcpy(wram + 512, a, 512, NRAM2WRAM);", "__memcpy(wram + 504, a, 512, NRAM2WRAM);"),
     ("stride", "__memcpy(w, a, 8, NRAM2WRAM, 64, 16, 3);", "__memcpy(w, a, 8, NRAM2WRAM, 16384, 16, 63);"),
-    # Functions on bits.
-    (
-        "overlap",
-        "__bang_bxor((int *)b, (int *)a, (int *)b, 64);",
-        "__bang_bxor((int *)b, (int *)b, (int *)a, 64);",
-    ),
     ("misaligned", "__memcpy(c + 1, a, 64, NRAM2NRAM);", "__memcpy(c + 16, a, 64, NRAM2NRAM);"),
     # Segments.
     (

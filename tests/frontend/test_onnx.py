@@ -290,7 +290,7 @@ def test_other_threads_print_meanwhile(
 ) -> None:
     """What TVM's importer prints is kept for its error; what others print is theirs."""
 
-    def failing(_model: onnx.ModelProto) -> None:
+    def failing(_model: onnx.ModelProto, **_: object) -> None:
         print("Error converting operator Gelu, with inputs: x")
         other = threading.Thread(target=print, args=("a line of another thread",))
         other.start()

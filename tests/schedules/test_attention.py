@@ -67,10 +67,10 @@ def kernel(
             attended = emit(op.matmul(emit(op.nn.softmax(masked, -1)), v))
         else:
             masked = emit(op.add(scaled, emit(op.where(seen, zero, low))))
-            attended = emit(op.matmul(emit(op.nn.softmax(masked, -1)), v))
+            weights = emit(op.nn.softmax(masked, -1))
             flags = emit(op.where(seen, relax.const(1, "int32"), relax.const(0, "int32")))
             row = emit(op.greater(emit(op.max(flags, axis=-1, keepdims=True)), relax.const(0, "int32")))
-            attended = emit(op.where(row, attended, zero))
+            attended = emit(op.matmul(emit(op.where(row, weights, zero)), v))
         return emit(op.reshape(emit(op.permute_dims(attended, [0, 2, 1, 3])), (1, rows, q_heads * head)))
 
     graph = build_with(module(inputs, body), FUSING)

@@ -353,7 +353,8 @@ class _Builder:
                         loop.raw = True
                 leaf.annotations.update(dict(block.annotations.items()))
                 for condition in conditions:
-                    leaf.guard(condition)
+                    if not self._may_be_dropped(condition, leaf):
+                        leaf.guard(condition)
             if block.init is None:
                 return nodes
             return self._with_init(stmt, nodes, conditions)
@@ -381,14 +382,36 @@ class _Builder:
         return nodes
 
     def _guard_init(self, init: Leaf, condition: Any, reduced: dict[Any, Any]) -> None:
-        """Put an init under a condition, which must hold in the first iteration of the reduced loops."""
+        """Put an init under a condition, which must hold in the first iteration of the reduced loops.
+
+        What is no parameter starts from the identity wherever it may be read: a unit of a set without an
+        iteration of its own gives that to the others.
+        """
         if self._variables(condition) & set(reduced):
+            if not any(self._is_parameter(store.stmt.buffer) for store in init.stmts):
+                return
             # iteration variables of blocks may be made of several loops
             condition = tvm.sym.Analyzer().simplify(self._substituted(condition, reduced))
             if self._always(condition):
                 return
         for part in _conjuncts(condition):
             init.guard(part)
+
+    def _may_be_dropped(self, condition: Any, leaf: Leaf) -> bool:
+        """Whether a block's predicate reads data and guards temporaries alone.
+
+        Who reads them is under the same condition; a gather beyond its table reads as nothing.
+        """
+        found: list[Any] = []
+        structural_walk(condition, [(tvm.ir.TensorLoad, found.append)])
+        return bool(found) and not any(
+            isinstance(each.stmt, tirx.BufferStore) and self._is_parameter(each.stmt.buffer)
+            for each in leaf.stmts
+        )
+
+    def _is_parameter(self, buffer: Any) -> bool:
+        """Whether a buffer is the caller's."""
+        return any(buffer.same_as(own) for own in self.func.params)
 
     def _always(self, condition: Any) -> bool:
         """Whether a condition of loop variables holds for all their values, which must be few.

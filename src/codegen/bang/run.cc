@@ -130,6 +130,15 @@ class Runner {
     return Typed(e_.At(*work_, at), "float", type);
   }
 
+  /*! \brief Whether a step writes the target, and an operand lies there. */
+  bool IsTarget(int id, int arg) const {
+    const Step& operand = placed_.steps()[placed_.Root(arg)];
+    if (placed_.slot(placed_.Root(id)) >= 0 || operand.form != Step::Form::kInput) return false;
+    const Tile &to = tiles_[0], &from = tiles_[static_cast<size_t>(operand.operand) + 1];
+    Affine begin = to.offset.Scale(to.bytes) + Affine::Constant(to.base);
+    return to.memory == from.memory && begin == from.offset.Scale(from.bytes) + Affine::Constant(from.base);
+  }
+
   /*! \brief The element of a column that belongs to a row. */
   std::string OfRow(int id, const std::string& row) const {
     const Step& step = placed_.steps()[id];
@@ -177,7 +186,7 @@ class Runner {
     }
     // functions on bits may have their first operand alone in the target's place
     static const std::set<std::string> bits = {"band", "bor", "bxor"};
-    if (bits.count(step.api) && args[0] == args[2]) std::swap(args[1], args[2]);
+    if (bits.count(step.api) && (args[0] == args[2] || IsTarget(id, step.args[1]))) std::swap(args[1], args[2]);
     if (step.form == Step::Form::kScalar) args.push_back(step.literal);
     args.push_back(number);
     if (step.form == Step::Form::kCast) {

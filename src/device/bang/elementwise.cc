@@ -179,10 +179,7 @@ void RunElementwise(const Given& given) {
   if (function.operands == 2 && !second.scalar) b = &given.Source(2, "second source", period * size);
   Operand& target = given.Target(n * size);
   given.NeedApart(target, a, true);
-  // of functions on bits the header allows the first source alone in the target's place
-  const std::string name = given.name();
-  bool bits = name == "band" || name == "bor" || name == "bxor";
-  if (b) given.NeedApart(target, *b, !cycle && !(bits && target.data != a.data));
+  if (b) given.NeedApart(target, *b, !cycle);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
   Stream streams[] = {{given.of(1), &a, n}, {second, b, period}};
   Learn(target, streams, function.operands, n, size);

@@ -99,7 +99,7 @@ bool Instruction::PlaceGlobal(Operand* operand) {
 bool Instruction::Place(Operand* operand) {
   if (operand->ranges.list().empty()) return true;
   uint32_t where = machine.Where(operand->data);
-  if (where == kBangMemories && operand->memory != kBangGdram) {
+  if (where == kBangMemories && operand->memory != kBangGdram && machine.stacks.Owner(operand->data) < 0) {
     // A pointer a little outside is one that left its memory.
     const engine::Section& section = machine.sections[operand->memory];
     auto at = reinterpret_cast<uint64_t>(operand->data), begin = reinterpret_cast<uint64_t>(section.begin);
