@@ -21,7 +21,7 @@ LIMIT = 1e-5
 # What the kernel graph may meet. A model that needs more must be looked at, not waved through.
 OPERATORS = frozenset(
     "abs add astype broadcast_to concat divide greater isnan less matmul max maximum mean multiply negative "
-    "nn.conv2d nn.gelu nn.layer_norm nn.max_pool2d nn.relu nn.silu nn.softmax permute_dims power reshape "
+    "nn.conv2d nn.gelu nn.layer_norm nn.max_pool2d nn.relu nn.silu nn.softmax not_equal permute_dims reshape "
     "rsqrt "
     "sigmoid sqrt strided_slice sum take tanh where".split()
 )

@@ -23,10 +23,12 @@ from .torch_graph import (
     CONSTANT_KINDS,
     drop_assertions,
     drop_constant_inputs,
+    drop_empty,
     fold_constants,
     target_name,
     weights_to_inputs,
 )
+from .torch_promotion import promote
 
 #: Attribute of a module: its inputs that are weights.
 WEIGHTS = "uir.weights"
@@ -119,7 +121,9 @@ def from_torch(
     drop_assertions(exported)
     drop_constant_inputs(exported)
     weights = weights_to_inputs(exported) if weights_as_inputs else {}
+    drop_empty(exported)
     fold_constants(exported)
+    promote(exported)
     converters = converter_map(custom_convert_map)
     _check_operators(exported, converters)
     mod = from_exported_program(

@@ -15,7 +15,10 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 
 from ..errors import FrontendError
 from .relax_view import dtype_of, shape_of
-from .torch_graph import target_name
+from .torch_graph import arguments, target_name
+from .torch_scatter import SCATTERS
+from .torch_sorting import SORTS
+from .torch_windows import WINDOWS
 
 Converter = Callable[[fx.Node, Any], Any]
 
@@ -119,6 +122,32 @@ def _amax(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgra
     return importer.block_builder.emit(operation(importer.env[node.args[0]], axes or None, keepdims=keepdim))
 
 
+def _layer_norm(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """Layer normalisation, with or without weight and bias (TVM's converter fails where it is given None)."""
+    given = arguments(node, "x", "shape", "weight", "bias", "eps")
+    x, shape = importer.env[given["x"]], list(given["shape"])
+    dtype = dtype_of(x)
+    factors = []
+    for name, number in (("weight", 1), ("bias", 0)):
+        factor = given.get(name)
+        if factor is None:
+            factors.append(
+                importer.block_builder.emit(relax.op.full(shape, relax.const(number, dtype), dtype))
+            )
+        else:
+            factors.append(importer.env[factor])
+    axes = list(range(-len(shape), 0))
+    eps = float(given.get("eps", 1e-5))
+    return importer.block_builder.emit(relax.op.nn.layer_norm(x, *factors, axes=axes, epsilon=eps))
+
+
+def _max_pool3d(stock: Stock, node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+    """A pool whose stride is its window where there is none (TVM's converter fails)."""
+    if len(node.args) < 3 or not node.args[2]:
+        node.args = (*node.args[:2], node.args[1], *node.args[3:])
+    return stock.convert("max_pool3d.default", node, importer)
+
+
 class Stock:
     """TVM's own converters, which are methods of the importer that runs them."""
 
@@ -150,6 +179,7 @@ def _convolution(stock: Stock, node: fx.Node, importer: ExportedProgramImporter)
 CONVERTERS: dict[str, Converter] = {
     **{name: partial(_indexed, name) for name in ("index.Tensor", "index_put.default", "index_put_.default")},
     "select.int": _select,
+    "layer_norm.default": _layer_norm,
     "matmul.default": _matmul,
     "mm.default": _matmul,
     "bmm.default": _matmul,
@@ -158,6 +188,10 @@ CONVERTERS: dict[str, Converter] = {
     "embedding.default": _embedding,
     "amax.default": partial(_amax, relax.op.max),
     "amin.default": partial(_amax, relax.op.min),
+    "prod.dim_int": partial(_amax, relax.op.prod),
+    **SORTS,
+    **WINDOWS,
+    **SCATTERS,
 }
 
 
@@ -178,6 +212,7 @@ def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Conver
     known: dict[str, Converter] = {name: partial(stock.convert, name) for name in stock.names}
     known.update(CONVERTERS)
     known["convolution.default"] = partial(_convolution, stock)
+    known["max_pool3d.default"] = partial(_max_pool3d, stock)
     for name in REFUSED:
         known.pop(name, None)
     known.update(extra or {})

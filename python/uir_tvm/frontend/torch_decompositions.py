@@ -9,16 +9,27 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch._decomp import decomposition_table as core
 from torch.export.decomp_utils import CustomDecompTable
+
+from .torch_arithmetic import ARITHMETIC
+from .torch_indexing import INDEXING
+from .torch_products import PRODUCTS
+from .torch_reductions import REDUCTIONS
+from .torch_search import SEARCHES
+from .torch_windows import WINDOWS
 
 aten = torch.ops.aten
 
+# Taken apart by PyTorch itself: the importer's converters compute something else, or fail.
+BORROWED = (aten.grid_sampler_2d.default,)
 # Left whole, because the importer knows them and their parts would only hide what they are.
 KEPT = (
     aten.layer_norm.default,
     aten.linear.default,
     aten.matmul.default,
     aten.max_pool2d.default,
+    aten.max_pool3d.default,
     aten.silu.default,
 )
 
@@ -84,70 +95,58 @@ def batch_norm(
     return x * scale.reshape(shape) + shift.reshape(shape), empty, empty
 
 
-def expm1(x: Tensor) -> Tensor:
-    """exp(x) - 1 without cancellation near 0: tanh(x/2) * (exp(x) + 1)."""
-    return torch.tanh(x * 0.5) * (torch.exp(x) + 1)
-
-
-def log1p(x: Tensor) -> Tensor:
-    """log(1 + x) without cancellation near 0: log(u) * x / (u - 1), u = fl(1 + x) (W. Kahan)."""
-    u = x + 1
-    corrected = torch.log(u) * (x / (u - 1))
-    return torch.where((u == 1), x, torch.where(torch.isinf(u), torch.log(u), corrected))
-
-
-def power(x: Tensor, exponent: float) -> Tensor:
-    """x ** 0.5 and x ** -0.5 as the roots that PyTorch takes: of -inf NaN, where C's pow is inf or 0."""
-    roots = {0.5: torch.sqrt, -0.5: torch.rsqrt}
-    if exponent not in roots or not x.is_floating_point():
-        return NotImplemented
-    return roots[exponent](x)
-
-
-def cumsum(x: Tensor, dim: int, *, dtype: torch.dtype | None = None) -> Tensor:
-    """cumsum with its result's dtype made explicit: integers and bool are summed in int64."""
-    if dtype is None:
-        dtype = x.dtype if x.is_floating_point() else torch.int64
-    if x.dtype == dtype:
-        return NotImplemented
-    return torch.cumsum(x.to(dtype), dim)
-
-
 def any_dims(x: Tensor, dim: int | list[int] | None = None, keepdim: bool = False) -> Tensor:
     """Logical or over axes, as the maximum of 0 and 1."""
-    axes = list(range(x.dim())) if dim is None else dim
+    axes = list(range(x.dim())) if dim is None or dim == [] else dim
     flags = torch.where(x if x.dtype == torch.bool else x != 0, 1.0, 0.0)
-    return flags.amax(axes, keepdim) > 0
+    return _flag(flags.amax(axes, keepdim) > 0, x)
 
 
 def all_dims(x: Tensor, dim: int | list[int] | None = None, keepdim: bool = False) -> Tensor:
     """Logical and over axes, as the minimum of 0 and 1."""
-    axes = list(range(x.dim())) if dim is None else dim
+    axes = list(range(x.dim())) if dim is None or dim == [] else dim
     flags = torch.where(x if x.dtype == torch.bool else x != 0, 1.0, 0.0)
-    return flags.amin(axes, keepdim) > 0
+    return _flag(flags.amin(axes, keepdim) > 0, x)
+
+
+def _flag(found: Tensor, x: Tensor) -> Tensor:
+    """bool, but of uint8 its own dtype, as PyTorch has it."""
+    return found.to(torch.uint8) if x.dtype == torch.uint8 else found
 
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.scaled_dot_product_attention.default: attention,
     aten._native_batch_norm_legit_no_training.default: batch_norm,
-    aten.expm1.default: expm1,
-    aten.log1p.default: log1p,
-    aten.pow.Tensor_Scalar: power,
-    aten.cumsum.default: cumsum,
     aten.any.default: any_dims,
     aten.any.dim: any_dims,
     aten.any.dims: any_dims,
     aten.all.default: all_dims,
     aten.all.dim: all_dims,
     aten.all.dims: all_dims,
+    **ARITHMETIC,
+    **INDEXING,
+    **PRODUCTS,
+    **REDUCTIONS,
+    **SEARCHES,
 }
+
+
+def _resizes() -> list[Any]:
+    """Interpolations and pools, which have converters: decompositions gather each neighbour by itself."""
+    return [
+        getattr(getattr(aten, name), overload)
+        for name, _, overload in (key.partition(".") for key in WINDOWS)
+        if overload in getattr(aten, name).overloads()
+    ]
 
 
 def decomposition_table() -> CustomDecompTable:
     """PyTorch's decompositions to core operators, with `KEPT` taken out and `DECOMPOSITIONS` put in."""
     table = torch.export.default_decompositions()
-    for operator in KEPT:
-        table.pop(operator)
+    for operator in (*KEPT, *_resizes()):
+        table.pop(operator, None)
+    for operator in BORROWED:
+        table[operator] = core[operator]
     for operator, decomposition in DECOMPOSITIONS.items():
         table[operator] = decomposition
     return table

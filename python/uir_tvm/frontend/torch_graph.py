@@ -23,12 +23,30 @@ ASSERTIONS = frozenset(
         "sym_constrain_range_for_size.default",
     }
 )
+#: Operators that write a source into a copy of their first argument, at indices.
+WRITES = frozenset(
+    {
+        "scatter",
+        "scatter_add",
+        "scatter_reduce",
+        "index_put",
+        "index_add",
+        "index_copy",
+        "slice_scatter",
+        "masked_scatter",
+    }
+)
 CONSTANT_KINDS = frozenset({InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR})
 
 
 def target_name(node: fx.Node) -> str:
     """The operator of a call as TVM's importer names it, such as ``add.Tensor``."""
     return getattr(node.target, "__name__", str(node.target))
+
+
+def arguments(node: fx.Node, *names: str) -> dict[str, Any]:
+    """The arguments of a call by name, those that are given by place included."""
+    return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
 
 
 def drop_assertions(program: ExportedProgram) -> None:
@@ -81,8 +99,34 @@ def weights_to_inputs(program: ExportedProgram) -> dict[str, str]:
     return names
 
 
+def drop_empty(program: ExportedProgram) -> None:
+    """Remove what tensors without elements add to others: parts of a concatenation, indices to write at."""
+    graph = program.graph
+    for node in list(graph.nodes):
+        if node.op != "call_function" or is_empty(node):
+            continue
+        name = target_name(node).partition(".")[0]
+        if name == "cat":
+            parts = node.args[0]
+            assert isinstance(parts, list | tuple)
+            left = [part for part in parts if not is_empty(part)]
+            node.args = (left, *node.args[1:])
+            if len(left) == 1 and left[0].meta["val"].dtype == node.meta["val"].dtype:
+                node.replace_all_uses_with(left[0])
+                graph.erase_node(node)
+        elif name in WRITES and any(is_empty(source) for source in node.all_input_nodes):
+            node.replace_all_uses_with(node.args[0])
+            graph.erase_node(node)
+
+
+def is_empty(node: Any) -> bool:
+    """Whether a node is a tensor without elements."""
+    value = node.meta.get("val") if isinstance(node, fx.Node) else None
+    return isinstance(value, torch.Tensor) and 0 in value.shape
+
+
 def fold_constants(program: ExportedProgram) -> None:
-    """Evaluate with PyTorch what depends on weights, buffers and literals alone.
+    """Evaluate with PyTorch what depends on weights, buffers, literals and tensors without elements alone.
 
     Each value that the rest of the graph reads becomes a constant tensor of the program. What would
     grow by repetition (past `GROWTH_LIMIT` bytes) stays an expression.
@@ -112,6 +156,10 @@ def _constant_values(program: ExportedProgram) -> dict[fx.Node, Any]:
         if spec.kind in CONSTANT_KINDS
     }
     for node in program.graph.nodes:
+        if is_empty(node) and node not in values:
+            known = node.meta["val"]
+            values[node] = torch.empty(tuple(known.shape), dtype=known.dtype)
+            continue
         if node.op != "call_function" or any(source not in values for source in node.all_input_nodes):
             continue
         if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):

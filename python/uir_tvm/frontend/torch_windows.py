@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Converters of PyTorch's interpolation and average pools: sums of a few neighbours with constant weights."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+from torch import fx
+from tvm import relax
+
+from .relax_view import dtype_of, shape_of
+from .torch_graph import arguments
+
+aten = torch.ops.aten
+NARROW = ("float16", "bfloat16")
+
+
+def _smoothed(linear: bool) -> Callable[..., torch.Tensor]:
+    operator = aten._upsample_bilinear2d_aa.default if linear else aten._upsample_bicubic2d_aa.default
+    return lambda eye, size, aligned, scale: operator(eye, [1, size], aligned, None, scale)
+
+
+#: Name -> weights of one axis: (identity as [n, 1, 1, n], size, align_corners, scale) -> [n, 1, 1, size].
+#: PyTorch itself makes them: every mode is linear in its input, along one axis after the other.
+MODES: dict[str, Callable[..., torch.Tensor]] = {
+    "upsample_nearest": lambda eye, size, _, scale: aten.upsample_nearest2d.default(
+        eye, [1, size], None, scale
+    ),
+    "_upsample_nearest_exact": lambda eye, size, _, scale: aten._upsample_nearest_exact2d.default(
+        eye, [1, size], None, scale
+    ),
+    "upsample_linear": lambda eye, size, a, scale: aten.upsample_bilinear2d.default(
+        eye, [1, size], a, None, scale
+    ),
+    "upsample_bilinear": lambda eye, size, a, scale: aten.upsample_bilinear2d.default(
+        eye, [1, size], a, None, scale
+    ),
+    "upsample_trilinear": lambda eye, size, a, scale: aten.upsample_bilinear2d.default(
+        eye, [1, size], a, None, scale
+    ),
+    "upsample_bicubic": lambda eye, size, a, scale: aten.upsample_bicubic2d.default(
+        eye, [1, size], a, None, scale
+    ),
+    "_upsample_bilinear_aa": _smoothed(True),
+    "_upsample_bicubic_aa": _smoothed(False),
+}
+RANKS = {
+    "upsample_nearest": (1, 2, 3),
+    "_upsample_nearest_exact": (1, 2, 3),
+    "upsample_linear": (1,),
+    "upsample_bilinear": (2,),
+    "upsample_trilinear": (3,),
+    "upsample_bicubic": (2,),
+    "_upsample_bilinear_aa": (2,),
+    "_upsample_bicubic_aa": (2,),
+}
+
+
+def _operator_of(mode: str, rank: int) -> str:
+    """upsample_nearest, 2 -> upsample_nearest2d; _upsample_bilinear_aa -> _upsample_bilinear2d_aa."""
+    stem, aa = mode.removesuffix("_aa"), mode.endswith("_aa")
+    return f"{stem}{rank}d{'_aa' if aa else ''}"
+
+
+def resized(mode: str, node: fx.Node, importer: Any) -> relax.Expr:
+    """Interpolation by PyTorch's own weights (TVM's resize rounds other coordinates)."""
+    rank = len(node.meta["val"].shape) - 2
+    by_vector = str(node.target).endswith(".vec")
+    factors = ["scale_factors"] if by_vector else [f"scales_{axis}" for axis in "dhw"[3 - rank :]]
+    if rank == 1 and not by_vector:
+        factors = ["scales"]
+    aligned = [] if "nearest" in mode else ["align_corners"]
+    given = arguments(node, "input", "output_size", *aligned, *factors)
+    scales = (given.get("scale_factors") or [None] * rank) if by_vector else [given.get(f) for f in factors]
+    x = importer.env[node.args[0]]
+    emit, dtype = importer.block_builder.emit, dtype_of(x)
+    shape = shape_of(x)
+    assert shape is not None
+    wide = dtype in NARROW and "nearest" not in mode
+    y = emit(relax.op.astype(x, "float32")) if wide else x
+    for axis in range(rank):
+        size = int(node.meta["val"].shape[2 + axis])
+        eye = torch.eye(shape[2 + axis], dtype=torch.float64)[:, None, None, :]
+        weights = MODES[mode](eye, size, bool(given.get("align_corners", False)), scales[axis])[:, 0, 0, :]
+        y = _weighted(emit, y, 2 + axis, weights.T.numpy())
+    return emit(relax.op.astype(y, dtype)) if wide else y
+
+
+def _weighted(emit: Any, x: relax.Expr, axis: int, weights: np.ndarray) -> relax.Expr:
+    """Along an axis, each result as the sum of its neighbours times their weights [results, elements]."""
+    size = weights.shape[1]
+    if weights.shape[0] == size and np.array_equal(weights, np.eye(size)):
+        return x
+    first = np.array([np.flatnonzero(row)[0] if row.any() else 0 for row in weights])
+    last = np.array([np.flatnonzero(row)[-1] if row.any() else 0 for row in weights])
+    taps = int((last - first).max()) + 1
+    shape = [1] * len(shape_of(x) or ())
+    shape[axis] = len(weights)
+    total = None
+    for tap in range(taps):
+        place = np.minimum(first + tap, size - 1)
+        # an element that is taken for want of another has no weight, and must not be counted twice
+        weight = np.where(first + tap < size, weights[np.arange(len(weights)), place], 0.0)
+        piece = emit(relax.op.take(x, relax.const(place.astype("int64"), "int64"), axis=axis))
+        if not np.all(weight == 1):
+            piece = emit(
+                relax.op.multiply(piece, relax.const(weight.reshape(shape).astype(dtype_of(x)), dtype_of(x)))
+            )
+        total = piece if total is None else emit(relax.op.add(total, piece))
+    return total
+
+
+def average(rank: int, node: fx.Node, importer: Any) -> relax.Expr:
+    """An average pool as a pool of a padded image, times how many elements it took over PyTorch's divisor.
+
+    TVM's importer drops divisor_override, and counts padding otherwise where a window hangs over the end.
+    """
+    given = arguments(
+        node, "x", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"
+    )
+    kernel = _each(given["kernel_size"], rank)
+    stride = _each(given.get("stride") or kernel, rank)
+    padding = _each(given.get("padding") or 0, rank)
+    x = importer.env[node.args[0]]
+    shape, out = shape_of(x), node.meta["val"].shape[-rank:]
+    assert shape is not None
+    sizes, lead = shape[-rank:], len(shape) - rank
+    emit, dtype = importer.block_builder.emit, dtype_of(x)
+    needed = [(n - 1) * s + k for n, s, k in zip(out, stride, kernel, strict=True)]
+    after = [max(0, n - size - p) for n, size, p in zip(needed, sizes, padding, strict=True)]
+    y = emit(relax.op.astype(x, "float32")) if dtype in NARROW else x
+    if lead != 2:
+        y = emit(relax.op.reshape(y, (1, *shape)))
+    if any(padding) or any(after):
+        widths = [0, 0, 0, 0, *(edge for pair in zip(padding, after, strict=True) for edge in pair)]
+        y = emit(relax.op.nn.pad(y, widths, "constant", 0.0))
+    pool = (relax.op.nn.avg_pool1d, relax.op.nn.avg_pool2d, relax.op.nn.avg_pool3d)[rank - 1]
+    y = emit(pool(y, kernel, stride, [0] * rank, [1] * rank, False, True))
+    factor = _factor(kernel, stride, padding, sizes, out, given)
+    if not np.all(factor == 1):
+        y = emit(relax.op.multiply(y, relax.const(factor.astype(dtype_of(y)), dtype_of(y))))
+    if lead != 2:
+        y = emit(relax.op.reshape(y, tuple(int(n) for n in node.meta["val"].shape)))
+    return emit(relax.op.astype(y, dtype)) if dtype in NARROW else y
+
+
+def _factor(
+    kernel: list[int], stride: list[int], padding: list[int], sizes: Any, out: Any, given: Any
+) -> np.ndarray:
+    """Elements of a window over the divisor, for each result (in ATen windows end with the padding)."""
+    volume = math.prod(kernel)
+    override = given.get("divisor_override")
+    if override:
+        return np.full([1] * len(kernel), volume / override)
+    counts = np.ones([1] * len(kernel))
+    for axis, (k, s, p, size, n) in enumerate(zip(kernel, stride, padding, sizes, out, strict=True)):
+        begin = np.arange(n) * s - p
+        end = np.minimum(begin + k, size + p)
+        if not given.get("count_include_pad", True):
+            begin, end = np.maximum(begin, 0), np.minimum(end, size)
+        shape = [1] * len(kernel)
+        shape[axis] = n
+        counts = counts * (end - begin).reshape(shape)
+    factor = volume / counts
+    return factor if np.any(factor != factor.flat[0]) else np.full([1] * len(kernel), factor.flat[0])
+
+
+def _each(value: Any, rank: int) -> list[int]:
+    items = [value] if isinstance(value, int) else [int(item) for item in value]
+    return items * rank if len(items) == 1 else items
+
+
+WINDOWS: dict[str, Callable[[fx.Node, Any], relax.Expr]] = {
+    **{
+        f"{_operator_of(mode, rank)}.{overload}": partial(resized, mode)
+        for mode, ranks in RANKS.items()
+        for rank in ranks
+        for overload in ("vec", "default")
+    },
+    **{f"avg_pool{rank}d.default": partial(average, rank) for rank in (1, 2, 3)},
+}
