@@ -177,7 +177,8 @@ void Cube::Multiply(const Product& product) {
   }
   sums_at_.emplace_back(product.iop.get(), sums_at);
   std::string sums = Tensor("CO1", "sums", sizes.sums, sums_at, sizes.m * sizes.n, 4);
-  if (product.carrying.empty() || product.staged) e_->Plain(WaitLine(kReady));
+  // the vector core has waited for the last result before it hands over what comes after it (CloseProduct)
+  if (product.carrying.empty() || product.staged) e_->Do("S", {WaitLine(kReady)}, {}, true, {"FIX"});
   for (int64_t number = 0; number < chunks; ++number) {
     int64_t at = number * sizes.chunk, length = std::min(sizes.chunk, sizes.k - at);
     Affine place = rounds == 1 ? Affine::Constant(0) : (round.Scale(chunks) + Affine::Constant(number)).Mod(2);

@@ -33,7 +33,7 @@ Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halv
   };
   if (halves == 1) {
     if (lead == 0) {
-      IndexRow(e, table, count, "0", step);
+      IndexRow(e, table, count, Int32(step < 0 ? -step * (count - 1) : 0), step);
       return table;
     }
     IndexRow(e, table, count, Int32(-lead));

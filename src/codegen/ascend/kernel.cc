@@ -95,7 +95,7 @@ std::unique_ptr<Built> Build(const IGraph& graph, const Products& products) {
     return std::make_unique<Built>(graph, products, index);
   } catch (const ffi::Error& error) {
     // work buffers that found a hole before may find none beside the row
-    if (std::string(error.kind()) != "CodegenError") throw;
+    if (std::string(error.kind()) != "CodegenCapacityError") throw;
     return built;
   }
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "../pipes/vocabulary.h"
 #include "api.h"
 
 namespace uir {
@@ -190,10 +191,10 @@ void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
 }
 
 void Emitter::DoBlocking(const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions) {
-  pipes::Instruction instruction{"MOVE", Conditional(lines), regions, brief_};
+  const std::vector<std::string> text = Conditional(lines);
   // what may be skipped orders nothing
-  instruction.drains = instruction.lines.size() == 1;
-  Add(std::move(instruction));
+  if (text.size() > 1) return tiles::Emitter::Do("MOVE", text, regions);
+  tiles::Emitter::Do("MOVE", text, regions, true, pipes::VocabularyOf("bang").drains);
 }
 
 std::vector<std::string> Emitter::Conditional(std::vector<std::string> lines) const {

@@ -59,8 +59,12 @@ std::vector<Node> ReadBody(const List& list) {
       }
       auto meets = record.find("meets");
       instruction.meets = meets != record.end() && (*meets).second.cast<bool>();
-      auto drains = record.find("drains");
-      instruction.drains = drains != record.end() && (*drains).second.cast<bool>();
+      auto awaits = record.find("awaits");
+      if (awaits != record.end()) {
+        for (const ffi::Any& pipe : (*awaits).second.cast<List>()) {
+          instruction.awaits.insert(std::string(pipe.cast<ffi::String>()));
+        }
+      }
       nodes.push_back(Node::Of(std::move(instruction)));
     } else {
       TVM_FFI_THROW(ValueError) << "a node of kind '" << kind << "'; one of loop, group, instruction";

@@ -101,7 +101,6 @@ class Machine {
     for (size_t p = 0; p < pipes_; ++p) {
       const std::string& name = run.program.pipes[p];
       serial_.push_back(vocabulary.serial.count(name) != 0);
-      drained_.push_back(vocabulary.drains.count(name) != 0);
       coherent_.emplace_back();
       for (const std::string& to : run.program.pipes) coherent_.back().push_back(vocabulary.coherent.count({name, to}));
       if (name == vocabulary.issuer) issuer_ = static_cast<int>(p);
@@ -125,10 +124,11 @@ class Machine {
 
   /*! \brief What an instruction waits for by itself, before it starts. */
   void Begin(const Op& op) {
-    if (!op.instruction->drains) return;
+    const std::set<std::string>& awaited = op.instruction->awaits;
+    if (awaited.empty()) return;
     Clock message;
     for (size_t p = 0; p < pipes_; ++p) {
-      if (drained_[p]) message.Join(AllOf(static_cast<int>(p)));
+      if (awaited.count(run_.program.pipes[p])) message.Join(AllOf(static_cast<int>(p)));
     }
     for (Clock& clock : clocks_) clock.Join(message);
   }
@@ -136,7 +136,7 @@ class Machine {
   void Issue(const Op& op) {
     ++issued_[op.pipe];
     if (serial_[op.pipe]) clocks_[op.pipe].done[op.pipe] = issued_[op.pipe];
-    if (!op.instruction->blocks && !op.instruction->meets && !op.instruction->drains) return;
+    if (!op.instruction->blocks && !op.instruction->meets) return;
     Clock message = AllOf(op.pipe);
     for (size_t p = 0; op.instruction->meets && p < pipes_; ++p) message.Join(AllOf(static_cast<int>(p)));
     for (Clock& clock : clocks_) clock.Join(message);
@@ -201,7 +201,7 @@ class Machine {
   std::vector<size_t> taken_;
   std::vector<std::vector<int64_t>> waits_;
   std::vector<int64_t> sets_;
-  std::vector<bool> serial_, drained_;
+  std::vector<bool> serial_;
   /*! \brief [from][to] */
   std::vector<std::vector<bool>> coherent_;
   int issuer_ = -1;

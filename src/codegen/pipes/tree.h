@@ -11,6 +11,7 @@
 #define UIR_CODEGEN_PIPES_TREE_H_
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,8 +56,8 @@ struct Instruction {
   bool blocks = false;
   /*! \brief It waits for all that was issued before, on any pipe, and all that is issued later comes after it. */
   bool meets = false;
-  /*! \brief It waits for all pipes that the core can wait for, and the core issues nothing before it is done. */
-  bool drains = false;
+  /*! \brief Pipes of which all that was issued before is done when it starts; the core issues nothing before that. */
+  std::set<std::string> awaits;
 };
 
 /*! \brief One printed synchronisation. */

@@ -65,9 +65,10 @@ Box Emitter::BoxOf(const ISlice& slice) {
 }
 
 void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
-                 const std::vector<pipes::Region>& regions, bool blocks) {
+                 const std::vector<pipes::Region>& regions, bool blocks, const std::set<std::string>& awaits) {
   pipes::Instruction instruction{pipe, lines, regions, brief_};
   instruction.blocks = blocks;
+  instruction.awaits = awaits;
   Add(std::move(instruction));
 }
 

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -63,9 +64,10 @@ class Emitter {
    * \param lines Its text; several lines must not depend on each other.
    * \param regions All that it reads and writes (`Reads(tile)`, `Writes(tile)`).
    * \param blocks Whether the core issues nothing before it is done.
+   * \param awaits Pipes that it waits for by itself (pipes::Instruction).
    */
   void Do(const std::string& pipe, const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions,
-          bool blocks = false);
+          bool blocks = false, const std::set<std::string>& awaits = {});
   void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
     Do(pipe, std::vector<std::string>{line}, regions);
   }
