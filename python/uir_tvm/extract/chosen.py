@@ -8,9 +8,10 @@ from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm_ffi.structural import structural_equal, structural_walk
+from tvm_ffi.structural import structural_equal
 
 from .affine_from_tir import call_name
+from .conditions import loaded
 
 
 def chosen(branch: tirx.IfThenElse, bindings: Mapping[Any, Any]) -> list[tirx.BufferStore] | None:
@@ -23,7 +24,7 @@ def chosen(branch: tirx.IfThenElse, bindings: Mapping[Any, Any]) -> list[tirx.Bu
     ----------
     bindings : variables that stand for expressions.
     """
-    read = _loaded(branch.condition, bindings)
+    read = loaded(branch.condition, bindings)
     if not read and not _is_equality(branch.condition):
         return None
     first = _stores(branch.then_case, bindings)
@@ -71,20 +72,3 @@ def _is_equality(condition: Any) -> bool:
     if isinstance(condition, tirx.Not):
         return _is_equality(condition.a)
     return isinstance(condition, tirx.EQ | tirx.NE)
-
-
-def _loaded(expr: Any, bindings: Mapping[Any, Any]) -> set[Any]:
-    """The buffers that an expression loads from, through the bindings."""
-    found: set[Any] = set()
-    seen: set[Any] = set()
-
-    def load(node: Any) -> None:
-        found.add(node.source)
-
-    def variable(node: Any) -> None:
-        if node in bindings and node not in seen:
-            seen.add(node)
-            structural_walk(bindings[node], [(tvm.ir.TensorLoad, load), (tvm.ir.Var, variable)])
-
-    structural_walk(expr, [(tvm.ir.TensorLoad, load), (tvm.ir.Var, variable)])
-    return found

@@ -8,23 +8,20 @@ init here: it becomes a leaf of its own before the outermost reduction loop.
 
 from __future__ import annotations
 
-import itertools
-import math
+from collections import Counter
 from typing import Any, NoReturn
 
 import attrs
 import tvm
 from tvm import s_tir, tirx
-from tvm_ffi.structural import structural_map, structural_walk
+from tvm_ffi.structural import structural_walk
 
 from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
 from .chosen import chosen
+from .conditions import always, conjuncts, loaded, substituted, variables
 from .errors import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
-
-#: Iterations for which a condition is looked at one by one (some 50 microseconds each).
-MOST_ITERATIONS = 1024
 
 REDUCTION_AXIS = 2  # tvm.tirx.IterVar.CommReduce
 
@@ -56,7 +53,7 @@ class _Builder:
         self.bindings: dict[Any, Any] = {}
         self.domains: dict[Any, Any] = {}
         self.buffers: list[Any] = []
-        self.stored: set[Any] = set()
+        self.stored: Counter[Any] = Counter()
         self.loops: list[TreeLoop] = []
         self.blocks: list[str] = []
         self.pending: list[_Pending] = []
@@ -67,7 +64,8 @@ class _Builder:
         self.members = Members()
 
     def run(self) -> Tree:
-        structural_walk(self.func.body, [(tirx.BufferStore, lambda store: self.stored.add(store.buffer))])
+        count = [(tirx.BufferStore, lambda store: self.stored.update([store.buffer]))]
+        structural_walk(self.func.body, count)
         body = self.build(self.func.body)
         if self.parallel is not None:
             if len(body) != 1 or not isinstance(body[0], Serial) or body[0].loop is not self.parallel:
@@ -123,7 +121,7 @@ class _Builder:
         """Straight-line code before a loop; its lets reach into the loop, so they are substituted."""
         for part in run:
             if isinstance(part, tirx.Bind):
-                if self._loads(part.value) & self.stored:
+                if loaded(part.value, {}) & set(self.stored):
                     self.refuse(
                         "A let of a value that the kernel may change reaches into a loop.",
                         part,
@@ -152,20 +150,10 @@ class _Builder:
             self._straight_into(stmt.then_case, (*conditions, stmt.condition), items)
             if stmt.else_case is not None:
                 self._straight_into(stmt.else_case, (*conditions, tirx.Not(stmt.condition)), items)
-        elif isinstance(stmt, tirx.Bind) and not self._loads(stmt.value):
+        elif isinstance(stmt, tirx.Bind) and not loaded(stmt.value, {}):
             self.bindings[stmt.var] = stmt.value
         elif isinstance(stmt, tirx.BufferStore | tirx.Bind):
             items.append(Guarded(stmt, conditions))
-
-    def _loads(self, expr: Any) -> set[Any]:
-        found: set[Any] = set()
-
-        def visit(node: Any) -> None:
-            if isinstance(node, tvm.ir.TensorLoad):
-                found.add(node.source)
-
-        structural_walk(expr, visit)
-        return found
 
     def evaluate(self, stmt: Any) -> list[Any]:
         """An Evaluate of a constant does nothing; every call is refused."""
@@ -345,7 +333,7 @@ class _Builder:
             shared_loop(block, stmt.iter_values, self.loops).group = group_of(block.annotations)
         try:
             nodes = self.build(block.body)
-            conditions = _conjuncts(stmt.predicate)
+            conditions = conjuncts(stmt.predicate)
             for leaf in _leaves(nodes):
                 if not leaf.in_block:
                     leaf.in_block = True
@@ -366,7 +354,7 @@ class _Builder:
         reduced: set[Any] = set()
         for iter_var, value in zip(block.iter_vars, stmt.iter_values, strict=True):
             if iter_var.iter_type == REDUCTION_AXIS:
-                reduced |= self._variables(value)
+                reduced |= variables(value, self.bindings)
         built = self.straight([block.init]) if _is_straight(block.init) else []
         if len(built) != 1:
             self.refuse("An init that is not straight-line code.", block.init)
@@ -387,74 +375,34 @@ class _Builder:
         What is no parameter starts from the identity wherever it may be read: a unit of a set without an
         iteration of its own gives that to the others.
         """
-        if self._variables(condition) & set(reduced):
+        if variables(condition, self.bindings) & set(reduced):
             if not any(self._is_parameter(store.stmt.buffer) for store in init.stmts):
                 return
             # iteration variables of blocks may be made of several loops
-            condition = tvm.sym.Analyzer().simplify(self._substituted(condition, reduced))
-            if self._always(condition):
+            condition = tvm.sym.Analyzer().simplify(substituted(condition, reduced, self.bindings))
+            if always(condition, self.loops, self.bindings):
                 return
-        for part in _conjuncts(condition):
+        for part in conjuncts(condition):
             init.guard(part)
 
     def _may_be_dropped(self, condition: Any, leaf: Leaf) -> bool:
-        """Whether a block's predicate reads data and guards temporaries alone.
+        """Whether a block's predicate reads data, and guards the only stores of temporaries.
 
-        Who reads them is under the same condition; a gather beyond its table reads as nothing.
+        An element that is made without need is read by nobody; a gather beyond its table reads nothing.
         """
-        found: list[Any] = []
-        structural_walk(condition, [(tvm.ir.TensorLoad, found.append)])
-        return bool(found) and not any(
-            isinstance(each.stmt, tirx.BufferStore) and self._is_parameter(each.stmt.buffer)
-            for each in leaf.stmts
+        if not loaded(condition, self.bindings):
+            return False
+        stores = [each.stmt for each in leaf.stmts if isinstance(each.stmt, tirx.BufferStore)]
+        return not any(
+            self._is_parameter(store.buffer)
+            or self.stored[store.buffer] > 1
+            or store.buffer in loaded(store.value, self.bindings)
+            for store in stores
         )
 
     def _is_parameter(self, buffer: Any) -> bool:
         """Whether a buffer is the caller's."""
         return any(buffer.same_as(own) for own in self.func.params)
-
-    def _always(self, condition: Any) -> bool:
-        """Whether a condition of loop variables holds for all their values, which must be few.
-
-        Bounds of ragged windows are quotients of several kinds, of which no simplifier knows the signs.
-        """
-        used = self._variables(condition)
-        loops = [loop for loop in self.loops if loop.var in used]
-        if len(loops) < len(used) or math.prod(loop.extent for loop in loops) > MOST_ITERATIONS:
-            return False
-        analyzer = tvm.sym.Analyzer()
-        for place in itertools.product(*(range(loop.start, loop.start + loop.extent) for loop in loops)):
-            values = {
-                loop.var: tirx.const(value, str(loop.var.ty))
-                for loop, value in zip(loops, place, strict=True)
-            }
-            found = analyzer.simplify(self._substituted(condition, values))
-            if not (isinstance(found, tirx.IntImm) and found.value):
-                return False
-        return True
-
-    def _substituted(self, expr: Any, values: dict[Any, Any]) -> Any:
-        """An expression with loop variables replaced, through the bindings."""
-
-        def visit(var: Any) -> Any:
-            if var in self.bindings:
-                return self._substituted(self.bindings[var], values)
-            return values.get(var, var)
-
-        return structural_map(expr, (tvm.ir.Var, visit))
-
-    def _variables(self, expr: Any) -> set[Any]:
-        """Loop variables in an expression, through the bindings."""
-        found: set[Any] = set()
-
-        def visit(node: Any) -> None:
-            if isinstance(node, tvm.ir.Var) and node not in found:
-                found.add(node)
-                if node in self.bindings:
-                    structural_walk(self.bindings[node], visit)
-
-        structural_walk(expr, visit)
-        return found
 
     def allocate(self, stmt: Any) -> list[Any]:
         """An allocation statement declares a buffer."""
@@ -466,14 +414,6 @@ def _constant(expr: Any) -> int | None:
     if isinstance(expr, int):
         return expr
     return int(expr.value) if isinstance(expr, tirx.IntImm) else None
-
-
-def _conjuncts(condition: Any) -> list[Any]:
-    if isinstance(condition, tirx.And):
-        return _conjuncts(condition.a) + _conjuncts(condition.b)
-    if isinstance(condition, tirx.IntImm) and condition.value:
-        return []
-    return [condition]
 
 
 def _is_straight(stmt: Any) -> bool:
