@@ -156,7 +156,7 @@ def test_a_fault_of_the_compiler_is_raised_where_that_is_asked_for(
 
 
 def test_ways_to_treat_faults_are_checked() -> None:
-    with pytest.raises(UirError, match="fall back or raise"):
+    with pytest.raises(UirError, match="one of fall back, raise"):
         CompileOptions(faults="ignore")
 
 

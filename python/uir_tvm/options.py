@@ -19,6 +19,7 @@ VARIABLES = {
     "UIR_DATABASE": "a folder of measured schedules, which kernels take in place of the default ones",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
     "UIR_FAULTS": "fall back or raise: what a fault of the compiler itself does (default: fall back)",
+    "UIR_CNCC": "3 or 4: for which major version of Cambricon's compiler uir-bang prints (default: 4)",
     "UIR_DEVICE": "auto, gpu, npu, mlu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
@@ -43,33 +44,23 @@ EQUIVALENCE = ("none", "sampled", "full")
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
-
-def _equivalence() -> str:
-    return os.environ.get("UIR_EQUIVALENCE", "") or "none"
-
-
-def _faults() -> str:
-    return os.environ.get("UIR_FAULTS", "") or "fall back"
+#: Major versions of Cambricon's compiler that spell device functions apart; the last is the default.
+CNCC = ("3", "4")
 
 
-def _known_faults(_: Any, __: Any, chosen: str) -> None:
-    if chosen not in FAULTS:
-        raise UirError(
-            f"A fault of the compiler cannot {chosen!r}.",
-            where="CompileOptions.faults or UIR_FAULTS",
-            need=" or ".join(FAULTS),
-            remedy="raise is for tests of the compiler; everybody else's kernels fall back",
-        )
+def _choice(variable: str, choices: tuple[str, ...], default: str, what: str, where: str, remedy: str) -> Any:
+    """A field that is one of some words: by default what a variable of the environment says."""
 
+    def known(_: Any, __: Any, chosen: str) -> None:
+        if chosen not in choices:
+            raise UirError(
+                f"{chosen!r} is no {what}.",
+                where=f"{where} or {variable}",
+                need="one of " + ", ".join(choices),
+                remedy=remedy,
+            )
 
-def _known_level(_: Any, __: Any, level: str) -> None:
-    if level not in EQUIVALENCE:
-        raise UirError(
-            f"{level!r} is no level of equivalence.",
-            where="CompileOptions.equivalence, --equivalence or UIR_EQUIVALENCE",
-            need="one of " + ", ".join(EQUIVALENCE),
-            remedy="none compares nothing, sampled some units of every kernel, full all",
-        )
+    return attrs.field(factory=lambda: os.environ.get(variable, "") or default, validator=known)
 
 
 def _passes(names: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -81,24 +72,6 @@ def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
         from .optimize.passes import select
 
         select(names)
-
-
-#: Major versions of Cambricon's compiler that spell device functions apart; the last is the default.
-CNCC = ("3", "4")
-
-
-def _cncc() -> str:
-    return os.environ.get("UIR_CNCC", "") or CNCC[-1]
-
-
-def _known_cncc(_: Any, __: Any, version: str) -> None:
-    if version not in CNCC:
-        raise UirError(
-            f"{version!r} is no version of cncc that BANG C is printed for.",
-            where="CompileOptions.cncc, --cncc or UIR_CNCC",
-            need="one of " + ", ".join(CNCC),
-            remedy="`cncc --version` names it; 4 comes with CNToolkit 4.1 and later, 3 with CNToolkit 3",
-        )
 
 
 @attrs.frozen
@@ -164,10 +137,31 @@ class CompileOptions:
     )
     passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
-    equivalence: str = attrs.field(factory=_equivalence, validator=_known_level)
-    faults: str = attrs.field(factory=_faults, validator=_known_faults)
+    equivalence: str = _choice(
+        "UIR_EQUIVALENCE",
+        EQUIVALENCE,
+        "none",
+        "level of equivalence",
+        "CompileOptions.equivalence, --equivalence",
+        "none compares nothing, sampled some units of every kernel, full all",
+    )
+    faults: str = _choice(
+        "UIR_FAULTS",
+        FAULTS,
+        "fall back",
+        "way to treat a fault of the compiler",
+        "CompileOptions.faults",
+        "raise is for tests of the compiler; everybody else's kernels fall back",
+    )
     device: str = attrs.field(factory=lambda: device())
-    cncc: str = attrs.field(factory=_cncc, validator=_known_cncc)
+    cncc: str = _choice(
+        "UIR_CNCC",
+        CNCC,
+        CNCC[-1],
+        "version of cncc that BANG C is printed for",
+        "CompileOptions.cncc, --cncc",
+        "`cncc --version` names it; 4 comes with CNToolkit 4.1 and later, 3 with CNToolkit 3",
+    )
     cuda_graph: bool = False
     fuse: bool = True
 

@@ -68,6 +68,13 @@ def test_copies_within_nram_are_ordered_under_every_reading(cncc: str) -> None:
     np.testing.assert_array_equal(exe(a, b), np.concatenate([a, b], axis=1))
 
 
+def test_an_architecture_that_a_version_does_not_know_is_refused() -> None:
+    for cncc, refused in (("3", True), ("4", False)):
+        options = CompileOptions(device="model", cncc=cncc)
+        exe = uir_tvm.compile(floors_and_logs, target="uir-bang:mlu590", options=options)
+        assert ("cncc 3 does not know" in exe.info.kernels[0].fallback) is refused
+
+
 def test_another_version_is_refused() -> None:
     with pytest.raises(UirError, match="no version of cncc"):
         CompileOptions(cncc="5")

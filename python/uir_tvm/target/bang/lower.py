@@ -15,6 +15,8 @@ from ..source import check_kind, print_kernels
 
 #: The printer, in src/codegen/bang.cc.
 PRINTER = "uir.codegen.bang"
+#: Version of cncc -> the first architecture that its public header does not have.
+FIRST_UNKNOWN = {"3": 400}
 #: The passes without which nothing can be printed.
 NEEDED = ("allocate",)
 
@@ -39,14 +41,28 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
     ------
     CodegenError
         What the printer refuses; hardware of another kind; groups of other than one unit or a whole cluster,
-        or more units than the device has cores; a ``sync.dram`` where no kernel can end.
+        or more units than the device has cores; a ``sync.dram`` where no kernel can end; an architecture that
+        the version of cncc (the graph's attribute ``cncc``) does not know.
     """
     check_kind(graph, "bang", "mlu370-x8")
     _check_units(graph)
+    _check_toolkit(graph)
     if ADDRESSES not in graph.attrs:
         for row in select(NEEDED):
             graph = row.run(graph)
     return print_kernels(graph, phases(graph), PRINTER)
+
+
+def _check_toolkit(graph: IGraph) -> None:
+    """The header of cncc 3 ends with the architectures 3xx."""
+    arch, version = int(graph.hardware.figures["arch"]), str(graph.attrs.get("cncc", ""))
+    if arch >= FIRST_UNKNOWN.get(version, arch + 1):
+        raise CodegenError(
+            f"cncc {version} does not know {graph.hardware.name}, of the architecture {arch}.",
+            where=str(graph.name),
+            need=f"an architecture below {FIRST_UNKNOWN[version]}",
+            remedy="take cncc 4 (--cncc 4)",
+        )
 
 
 def _check_units(graph: IGraph) -> None:
