@@ -8,11 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tvm import tirx
+from tvm.script import tirx as T
 from uir_tvm.errors import EquivalenceError
+from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, IOp, affine, map_iops, parse_igraph, var
 from uir_tvm.igraph.interpreter import run
+from uir_tvm.schedule import apply_default
 from uir_tvm.verify import Reference, equivalent
 
+from ..extract.compare import HARDWARE as HOST
 from .graphs import DEVICE
 
 
@@ -294,3 +299,20 @@ def test_what_takes_too_long_is_not_decided() -> None:
     result = equivalent(g, g)
     assert not result and result.method == "none" and result.cases == 0
     assert "would take about" in str(result)
+
+
+@pytest.mark.parametrize("name", ["truncdiv", "truncmod", "floordiv", "floormod"])
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint8"])
+def test_divisors_may_be_zero(name: str, dtype: str) -> None:
+    """A processor ends the process there; the iOps give 0."""
+    divide = getattr(tirx, name)
+
+    @T.prim_func(s_tir=True)
+    def quotients(x: T.Buffer((64,), dtype), y: T.Buffer((64,), dtype), z: T.Buffer((64,), dtype)):
+        for i in range(64):
+            with T.sblock("z"):
+                a = T.axis.spatial(64, i)
+                z[a] = divide(x[a], y[a])
+
+    graph = extract(apply_default(quotients, HOST), HOST)
+    assert "values" in equivalent(quotients, graph).methods

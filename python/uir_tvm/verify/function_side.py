@@ -31,7 +31,7 @@ class FunctionSide:
     """
 
     def __init__(self, func: tirx.PrimFunc, full: bool = False) -> None:
-        self.func, self.full = func.with_attr("global_symbol", "main"), full
+        self.func, self.full = without_traps(func).with_attr("global_symbol", "main"), full
         name = (func.attrs or {}).get("global_symbol", "main")
         self.label = f"the function `{name}`"
         self.buffers = [p for p in func.params if tirx.buffer.is_buffer_var(p)]
@@ -138,6 +138,30 @@ def without_blocks(func: tirx.PrimFunc) -> tirx.PrimFunc:
     with tvm.target.Target("llvm"):
         module = tvm.transform.Sequential(passes)(tvm.IRModule({"main": func}))
     return module["main"]
+
+
+def without_traps(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """The function with divisions of integers that give what the iOps do where a processor ends the process.
+
+    By 0 they give 0; the quotient by -1 is the negative, which of the least integer is itself.
+    """
+
+    def divide(e: Any) -> Any:
+        kind = str(e.ty)
+        if not kind.startswith(("int", "uint")) or isinstance(e.b, tirx.IntImm):
+            return e
+        zero, one = tirx.const(0, kind), tirx.const(1, kind)
+        traps = e.b == zero
+        if kind.startswith("int"):
+            minus = e.b == tirx.const(-1, kind)
+            by_minus = zero - e.a if isinstance(e, tirx.Div | tirx.FloorDiv) else zero
+            quotient = type(e)(e.a, tirx.Select(tirx.Or(traps, minus), one, e.b))
+            return tirx.Select(traps, zero, tirx.Select(minus, by_minus, quotient))
+        return tirx.Select(traps, zero, type(e)(e.a, tirx.Select(traps, one, e.b)))
+
+    return structural_map(
+        func, [(kind, divide) for kind in (tirx.Div, tirx.Mod, tirx.FloorDiv, tirx.FloorMod)]
+    )
 
 
 def propagating_nan(func: tirx.PrimFunc) -> tirx.PrimFunc:
