@@ -205,6 +205,10 @@ def test_wrong_usage(args: tuple[str, ...]) -> None:
     assert refused(2, *args)
 
 
+def test_a_wrong_shape_names_its_option() -> None:
+    assert "'--shape'" in refused(2, "compile", "m.onnx", "--shape", "x=axb")
+
+
 def test_unknown_kernel(compiled: pathlib.Path) -> None:
     assert KERNEL in refused(2, "inspect", compiled, "--kernel", "nope")
 

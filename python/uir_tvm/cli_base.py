@@ -145,6 +145,6 @@ def shapes_of(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
         name, _, text = pair.partition("=")
         parts = text.replace(",", "x").split("x")
         if not name or not all(part.isdigit() for part in parts):
-            raise click.BadParameter(f"{pair!r} is not NAME=1x128")
+            raise click.BadParameter(f"{pair!r} is not NAME=1x128", param_hint="'--shape'")
         shapes[name] = tuple(int(part) for part in parts)
     return shapes or None

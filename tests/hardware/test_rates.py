@@ -6,11 +6,15 @@ from __future__ import annotations
 import pathlib
 
 import pytest
+import uir_tvm
+from tvm import relax
 from uir_tvm import hardware
 from uir_tvm.hardware import host_cpu, measure
 from uir_tvm.hardware.presets import cpu
 from uir_tvm.hardware.rates import rates_of
 from uir_tvm.igraph import HardwareModel
+
+from tests import tiny
 
 
 def model(figures: dict[str, object], kind: str = "test", name: str = "dev") -> HardwareModel:
@@ -54,7 +58,35 @@ def test_the_host_is_estimated_and_measured() -> None:
     if host_cpu.clock() is not None:
         assert rates.operations.source.startswith("estimate") and rates.contract.per_second is not None
         assert rates.contract.per_second == 2 * (rates.operations.per_second or 0)
-    assert rates_of(host) == rates, "measured once in a process"
+    assert [row.rate for row in rates_of(host).memory] == [row.rate for row in rates.memory], "measured once"
+
+
+def test_no_memory_is_measured_for_those_who_ask_for_other_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A copy of twice a last cache of 480 MiB takes seconds: a compilation must not wait for it."""
+
+    def measured(footprint: int, threads: int) -> float:
+        raise AssertionError(f"a copy of {footprint} bytes was measured")
+
+    monkeypatch.setattr(cpu, "copy_bytes_per_second", measured)
+    rates = rates_of(hardware.get())
+    assert rates.steps and rates.operations.source
+    softmax = tiny.elementwise(relax.op.nn.softmax, ((32, 100), "float32"))
+    assert uir_tvm.compile(softmax, target="uir-cpu").report()["kernels_through_igraph"] == 1
+    with pytest.raises(AssertionError, match="was measured"):
+        _ = rates.memory[-1].rate
+
+
+def test_what_is_measured_fits_into_the_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+
+    def measured(footprint: int, threads: int) -> float:
+        asked.append(footprint)
+        return 1e9
+
+    monkeypatch.setattr(cpu, "copy_bytes_per_second", measured)
+    monkeypatch.setattr(host_cpu, "memory_bytes", lambda: 128 << 20)
+    _ = rates_of(hardware.get()).memory[-1].rate
+    assert asked[0] <= 16 << 20
 
 
 def test_a_graph_of_another_processor_has_no_rates_here() -> None:

@@ -75,6 +75,11 @@ def cpus() -> list[int]:
     return list(range(os.cpu_count() or 1))
 
 
+def memory_bytes() -> int:
+    """Bytes of physical memory of this machine."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
 def caches(sysfs: Path = SYSFS) -> Caches:
     """The caches of the first CPU that this process may run on.
 

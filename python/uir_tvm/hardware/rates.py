@@ -11,7 +11,7 @@ for the rest a kind of target may define, in its module of presets,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
@@ -40,11 +40,26 @@ UNKNOWN = Rate(None, "the hardware model has no figure for it")
 
 @attrs.frozen
 class MemoryRate:
-    """One memory behind dram: a cache for kernels that touch up to ``capacity_bytes``, or (None) the rest."""
+    """One memory behind dram: a cache for kernels that touch up to ``capacity_bytes``, or (None) the rest.
+
+    Parameters
+    ----------
+    name : str
+        Of the memory.
+    capacity_bytes : int or None
+        What a kernel may touch to be served by it.
+    known : Rate or callable
+        Its rate, or what measures it: only those who ask for `rate` wait for that.
+    """
 
     name: str
     capacity_bytes: int | None
-    rate: Rate
+    known: Rate | Callable[[], Rate]
+
+    @property
+    def rate(self) -> Rate:
+        """Bytes per second; measured now where it must be."""
+        return self.known() if callable(self.known) else self.known
 
 
 #: Vector instructions that one operation of a class takes, where a model says nothing else (`steps`).
@@ -104,7 +119,7 @@ MEMORY_FIGURE = "dram_bytes_per_second"
 
 
 def rates_of(model: HardwareModel) -> Rates:
-    """The rates of a device; some kinds measure them at the first call (a fifth of a second).
+    """The rates of a device; those of memories may be measured when they are first asked for.
 
     Parameters
     ----------

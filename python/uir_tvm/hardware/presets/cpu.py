@@ -27,6 +27,7 @@ mcpu
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 
 from ...igraph.nodes import HardwareModel
@@ -184,18 +185,25 @@ def _workers(model: HardwareModel) -> int:
 
 
 def _host_memory(model: HardwareModel) -> tuple[MemoryRate, ...]:
-    """Caches, then memory; a copy fills half of a cache, what a kernel may count on, or more than all."""
+    """Caches, then memory; a copy fills half of a cache, what a kernel may count on, or more than all.
+
+    A walk over twice the last cache finds nothing there of the walk before; more would only take longer, and
+    what a machine does not have cannot be touched.
+    """
     workers = _workers(model)
     second, third = workers * int(model.figures["l2_bytes"]), int(model.figures["l3_bytes"])
     caches = [("L2", second)] + ([("L3", third)] if third > 2 * second else [])
     rows: list[tuple[str, int | None, int]] = [(name, size // 2, size // 2) for name, size in caches]
-    rows.append(("memory", None, max(4 * caches[-1][1], 64 * MIB)))
-    out = []
-    for name, capacity, footprint in rows:
-        measured = copy_bytes_per_second(footprint, workers)
-        said = f"measured copy of {footprint / MIB:.1f} MiB, {workers} threads"
-        out.append(MemoryRate(name, capacity, Rate(measured, said)))
-    return tuple(out)
+    rows.append(("memory", None, min(max(2 * caches[-1][1], 64 * MIB), host_cpu.memory_bytes() // 8)))
+    return tuple(
+        MemoryRate(name, capacity, functools.partial(_copy_rate, footprint, workers))
+        for name, capacity, footprint in rows
+    )
+
+
+def _copy_rate(footprint: int, workers: int) -> Rate:
+    measured = copy_bytes_per_second(footprint, workers)
+    return Rate(measured, f"measured copy of {footprint / MIB:.1f} MiB, {workers} threads")
 
 
 #: The other models name kinds of processor, not machines: their clock and memory are open.
