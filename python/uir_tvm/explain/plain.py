@@ -10,9 +10,9 @@ import attrs
 
 
 def plain(value: Any) -> Any:
-    """Dicts, lists, numbers and text of a report: of an attrs object its fields, then its properties."""
+    """Dicts, lists, numbers and text of a report: of an attrs object its public fields, then its properties."""
     if attrs.has(type(value)):
-        names = [field.name for field in attrs.fields(type(value))]
+        names = [field.name for field in attrs.fields(type(value)) if field.name[0] != "_"]
         names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
         return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):

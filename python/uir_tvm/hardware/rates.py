@@ -54,12 +54,12 @@ class MemoryRate:
 
     name: str
     capacity_bytes: int | None
-    known: Rate | Callable[[], Rate]
+    _known: Rate | Callable[[], Rate]
 
     @property
     def rate(self) -> Rate:
         """Bytes per second; measured now where it must be."""
-        return self.known() if callable(self.known) else self.known
+        return self._known() if callable(self._known) else self._known
 
 
 #: Vector instructions that one operation of a class takes, where a model says nothing else (`steps`).
