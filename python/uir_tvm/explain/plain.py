@@ -10,7 +10,7 @@ import attrs
 
 
 def plain(value: Any) -> Any:
-    """Dicts, lists, numbers and text of a report: of an attrs object its public fields, then its properties."""
+    """Dicts, lists, numbers and text of a report: of attrs objects public fields, then properties."""
     if attrs.has(type(value)):
         names = [field.name for field in attrs.fields(type(value)) if field.name[0] != "_"]
         names += [name for name, member in vars(type(value)).items() if isinstance(member, property)]
