@@ -7,7 +7,7 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from uir_tvm.igraph import IGraph, IOp, ISlice
+from uir_tvm.igraph import IGraph, IOp, ISlice, iops_reads
 from uir_tvm.igraph.iops import IOPS, Box
 from uir_tvm.igraph.iops_meaning import extent
 
@@ -23,7 +23,7 @@ def instances(graph: IGraph) -> Iterator[tuple[IOp, dict[str, int]]]:
 def boxes(iop: IOp, env: dict[str, int]) -> tuple[Box, list[Box]]:
     """The target's box, and the box that is read of each source."""
     target = iop.target.valid_box(env)
-    return target, IOPS[iop.op].reads(iop, target, [s.valid_box(env) for s in iop.sources])
+    return target, iops_reads.boxes(IOPS[iop.op].reads(iop), target, [s.valid_box(env) for s in iop.sources])
 
 
 def addresses(piece: ISlice, box: Box, env: dict[str, int]) -> Iterator[int]:

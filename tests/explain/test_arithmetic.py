@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections import Counter
 
 from hypothesis import given
-from uir_tvm.explain.arithmetic import BY_NAME, BY_OP, CLASSES, arithmetic
+from uir_tvm.explain.arithmetic import arithmetic
 from uir_tvm.igraph import IGraph
-from uir_tvm.igraph.iops import BINARY, IOPS, REDUCE, UNARY
+from uir_tvm.igraph.iops import IOPS, WORK
 from uir_tvm.verify.access import Program
 
 from tests.igraph.strategies import runnable_igraphs
@@ -21,9 +21,14 @@ SILENT = {"move", "sync", "broadcast", "identity", "fill", "iota", "transpose", 
 
 
 def test_every_iop_and_name_has_its_class() -> None:
-    assert set(BY_NAME) == {*UNARY, *BINARY, *REDUCE}
-    assert {"unary", "binary", "reduce", *BY_OP, *SILENT} == set(IOPS)
-    assert {*BY_NAME.values(), *BY_OP.values()} == set(CLASSES)
+    classes = [_class(op, name) for op, spec in IOPS.items() for name in spec.names or [""]]
+    assert {op for op, spec in IOPS.items() if spec.names is None and spec.work is None} == SILENT
+    assert {kind for kind in classes if kind is not None} == set(WORK)
+
+
+def _class(op: str, name: str) -> str | None:
+    spec = IOPS[op]
+    return spec.work if spec.names is None else spec.names[name].work
 
 
 @given(runnable_igraphs())
@@ -31,18 +36,18 @@ def test_random_graphs_compute_what_enumeration_says(graph: IGraph) -> None:
     expected: Counter[str] = Counter()
     for name, count in operations(graph).items():
         op, _, which = name.partition(".")
-        kind = BY_OP.get(op) or (BY_NAME[which] if op in ("unary", "binary", "reduce") else None)
+        kind = _class(op, which)
         if kind is not None and count:
             expected[kind] += count
     found = arithmetic(Program(graph))
-    assert {kind: found.count(kind) for kind in CLASSES if found.count(kind)} == dict(expected)
+    assert {kind: found.count(kind) for kind in WORK if found.count(kind)} == dict(expected)
     assert found.exact
 
 
 def test_softmax_by_hand() -> None:
     """64 rows of 32: two reductions, a subtraction, an exponential, a product; a reciprocal for each row."""
     found = arithmetic(Program(graphs.graph(graphs.SOFTMAX)))
-    counts = {kind: found.count(kind) for kind in CLASSES}
+    counts = {kind: found.count(kind) for kind in WORK}
     assert counts == {
         "add": 3 * 2048,
         "mul": 2048,

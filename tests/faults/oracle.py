@@ -13,9 +13,9 @@ from typing import Any
 
 import attrs
 import numpy as np
-from uir_tvm.igraph import IGraph
+from uir_tvm.igraph import IGraph, iops_reads
 from uir_tvm.igraph.bound import BoundIOp, BoundLoop, BoundSlice, bind
-from uir_tvm.igraph.iops_meaning import Box
+from uir_tvm.igraph.iops_reads import Box
 
 Env = dict[str, int]
 
@@ -161,7 +161,7 @@ class _Replay:
 
     def reads(self, iop: BoundIOp, target: Box, env: Env) -> Iterator[Conflict]:
         """What one unit reads for the target's box."""
-        boxes = iop.spec.reads(iop, target, [s.box(env) for s in iop.sources])
+        boxes = iops_reads.boxes(iop.reads, target, [s.box(env) for s in iop.sources])
         for piece, box in zip(iop.sources, boxes, strict=True):
             yield from self.touch(piece, _addresses(piece, box, env), env["pid"], "read")
 

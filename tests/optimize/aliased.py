@@ -17,7 +17,7 @@ from uir_tvm.igraph.bound import BoundIOp, BoundLoop, Env, bind
 from uir_tvm.igraph.dtypes import bytes_of
 from uir_tvm.igraph.execute import execute
 from uir_tvm.igraph.execute_group import execute_group
-from uir_tvm.igraph.iops_meaning import Box
+from uir_tvm.igraph.iops_reads import Box
 from uir_tvm.igraph.machine import Machine
 from uir_tvm.igraph.memory import Memory
 from uir_tvm.igraph.nodes import IPointer

@@ -3,41 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import attrs
 
 from ..igraph.dtypes import DTYPES, bytes_of, dtype_of
+from ..igraph.iops import WORK
 from ..verify.access import Program, Step
 from .counting import Count, elements, total, volume
-
-#: The classes, and what belongs to them.
-CLASSES: Mapping[str, str] = {
-    "add": "additions, subtractions, maxima, minima, signs",
-    "mul": "multiplications",
-    "divide": "divisions, remainders, square roots",
-    "transcendental": "exponentials, logarithms, powers, trigonometry, hyperbolic functions, erf, sigmoid",
-    "contract": "multiplications and additions of contractions: 2 M N K",
-    "logic": "comparisons, choices, bits, tests for NaN and infinity",
-    "convert": "casts, roundings to integers, copies between registers",
-}
-
-#: Class by the name of a unary, binary or reduce.
-BY_NAME: Mapping[str, str] = {
-    name: kind
-    for kind, names in {
-        "add": "adds subs rsubs maxs mins abs neg relu sign add sub max min",
-        "mul": "muls leaky_relu mul",
-        "divide": "divs rdivs recip sqrt rsqrt div floordiv mod truncdiv truncmod",
-        "transcendental": "pows exp exp2 log log2 log1p sin cos tan asin acos atan sinh cosh tanh asinh "
-        "acosh atanh erf sigmoid pow atan2",
-        "logic": "not isnan isinf isfinite and or xor shl shr",
-        "convert": "copy floor ceil round trunc",
-    }.items()
-    for name in names.split()
-}
-#: Class by the iOp, where its name does not matter.
-BY_OP: Mapping[str, str] = {"compare": "logic", "select": "logic", "cast": "convert", "contract": "contract"}
 
 
 @attrs.frozen
@@ -93,7 +64,7 @@ def arithmetic(program: Program) -> Arithmetic:
         kind = class_of(step)
         if kind is not None:
             found.setdefault((kind, _dtype(step)), []).append(_count(step))
-    order = list(CLASSES)
+    order = list(WORK)
     rows = []
     for (kind, dtype), counts in sorted(
         found.items(), key=lambda item: (order.index(item[0][0]), list(DTYPES).index(item[0][1]))
@@ -106,24 +77,23 @@ def arithmetic(program: Program) -> Arithmetic:
 
 def class_of(step: Step) -> str | None:
     """The class of an iOp; None where it computes nothing."""
-    iop = step.iop
-    if iop.op in ("unary", "binary", "reduce"):
-        return BY_NAME[str(iop.name)]
-    return BY_OP.get(str(iop.op))
+    return step.spec.work_of(step.iop)
 
 
 def _dtype(step: Step) -> str:
     """The dtype that is computed in: of a contraction that of its factors."""
-    return str(step.iop.sources[0].pointer.dtype if step.iop.op == "contract" else step.iop.dtype)
+    by_factors = step.spec.is_product
+    return str(step.iop.sources[0].pointer.dtype if by_factors else step.iop.dtype)
 
 
 def _count(step: Step) -> Count:
     boxes = {operand: region for operand, _, region in step.operands}
     target = boxes["target"]
-    if step.iop.op == "contract":
+    counts = step.spec.counts
+    if counts == "product":
         axes = (target.rows, boxes["source0"].cols, target.cols)
         return volume(axes, step.extents).times(2)
-    if step.iop.op == "reduce":
+    if counts == "source0":
         (read,) = (a for a in step.accesses if a.operand == "source0")
         own = elements(read.region)
         # the leader combines one partial result of each unit

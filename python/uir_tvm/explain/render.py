@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from ..hardware.rates import Rate, Rates
-from .arithmetic import CLASSES
+from ..igraph.iops import WORK
 from .fusion import Border
 from .passes import Figure, PassEffect
 from .report import Explanation, GraphReport, KernelReport
@@ -248,7 +248,7 @@ def _pointer(pointer: PointerTraffic) -> str:
 
 def _computes(graph: GraphReport) -> Iterator[str]:
     work = graph.arithmetic
-    kinds = [f"{kind} {count_text(work.count(kind))}" for kind in CLASSES if work.count(kind)]
+    kinds = [f"{kind} {count_text(work.count(kind))}" for kind in WORK if work.count(kind)]
     if not kinds:
         yield "nothing"
         return

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph
 from ..igraph.text import print_iop, print_slice
 from ..verify.access import Access
@@ -55,7 +56,7 @@ class SyncUse:
 
 def syncs(graph: IGraph) -> tuple[SyncUse, ...]:
     """The syncs of a graph, in program order, each by what removing it (or lowering its scope) would open."""
-    if not any(iop.op == "sync" for iop, _ in graph.walk()):
+    if not any(spec_of(iop).barrier for iop, _ in graph.walk()):
         return ()
     return tuple(_use(need) for need in sync_needs(graph))
 

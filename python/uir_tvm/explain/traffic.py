@@ -11,7 +11,7 @@ import attrs
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import LEVELS
 from ..igraph.nodes import IPointer
-from ..verify.access import UNTOUCHED, Access, Program, Step
+from ..verify.access import Access, Program, Step
 from .counting import NONE, Count, distinct, elements, total
 
 
@@ -119,19 +119,18 @@ def touches(step: Step) -> Iterator[Touch]:
     since indices outside touch nothing.  In a group form every unit (reduce) or the leader (broadcast) writes
     the buffer, and the leader, or every unit, reads that back.
     """
-    if step.iop.op in UNTOUCHED:
+    if not step.spec.touches:
         return
     boxes = {operand: region for operand, _, region in step.operands}
-    target = boxes["target"]
     for access in step.accesses:
         if access.operand != "buffer":
             yield _touch(step, access, _count(step, access))
     if "buffer" in boxes:
         buffer: IPointer = step.iop.attrs["buffer"].pointer
-        shared = target if step.iop.op == "reduce" else boxes["source0"]
+        shared = boxes[step.spec.leads]
         by_all, by_leaders = elements(attrs.evolve(shared, every=1)), elements(shared)
         # the leader of a reduce reads what every unit wrote; every unit of a broadcast what the leader wrote
-        written = by_all if step.iop.op == "reduce" else by_leaders
+        written = by_all if step.spec.leads == "target" else by_leaders
         yield Touch(step.position, "buffer", buffer, "write", written)
         yield Touch(step.position, "buffer", buffer, "read", by_all)
 
@@ -141,13 +140,12 @@ def _touch(step: Step, access: Access, count: Count) -> Touch:
 
 
 def _count(step: Step, access: Access) -> Count:
-    op = step.iop.op
     boxes = {operand: region for operand, _, region in step.operands}
-    if op == "gather" and access.operand == "source0":
-        return elements(boxes["target"]).at_most()
-    if op == "scatter" and access.kind == "write":
-        return elements(boxes["source0"]).at_most()
-    if op == "broadcast" and access.kind == "read":
+    if access.operand == step.spec.by_data:
+        other = "source0" if access.operand == "target" else "target"
+        return elements(boxes[other]).at_most()
+    rule = step.rule(access.operand)
+    if rule is not None and rule.first:
         return elements(access.region, where=attrs.evolve(boxes["target"], every=1))
     return elements(access.region)
 

@@ -93,6 +93,7 @@ class BoundIOp:
         "sources",
         "attrs",
         "buffer",
+        "reads",
         "reads_target",
     )
 
@@ -106,6 +107,7 @@ class BoundIOp:
         if "params" in self.attrs:
             self.attrs["params"] = tuple(self.attrs["params"])
         self.buffer = BoundSlice(self.attrs["buffer"]) if "buffer" in self.attrs else None
+        self.reads = self.spec.reads(node)
         self.reads_target = self.spec.reads_target(node)
 
     @property

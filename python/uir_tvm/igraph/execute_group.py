@@ -6,6 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import InterpreterError
+from . import iops_reads as reads
 from .bound import BoundIOp, Env
 from .iops_meaning import Box, Region, extent
 from .iops_scalar import REDUCE
@@ -90,7 +91,7 @@ def group_broadcast(machine: Machine, iop: BoundIOp, members: list[Env]) -> None
         target = iop.target.box(env)
         if 0 in extent(target):
             continue
-        box = iop.spec.reads(iop, target, [held])[0]
+        box = reads.boxes(iop.reads, target, [held])[0]
         if box[0] < held[0] or box[1] > held[1] or box[2] < held[2] or box[3] > held[3]:
             raise InterpreterError(
                 f"Unit {lead['pid']} has only the rows {held[0]}:{held[1]}, columns {held[2]}:{held[3]}, but "

@@ -18,7 +18,7 @@ from .bound import BoundIOp, BoundLoop, Env, bind
 from .domain import VALUES, Values
 from .execute import execute
 from .execute_group import execute_group
-from .iops import problems
+from .iops import problems, spec_of
 from .machine import Machine
 from .memory import NOBODY, Memory
 from .nodes import IGraph, IPointer
@@ -115,7 +115,7 @@ def run_partly(
     given = _inputs(graph, (inputs,), domain)
     machine = _run(graph, given, units, iterations or {}, domain)
     # a barrier forgets who wrote an inout
-    synced = any(iop.op == "sync" or iop.attrs.get("scope") == "group" for iop, _ in graph.walk())
+    synced = any(spec_of(iop).barrier or iop.attrs.get("scope") == "group" for iop, _ in graph.walk())
     outputs = []
     for pointer in graph.params:
         if pointer.role == "in":

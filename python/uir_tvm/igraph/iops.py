@@ -7,17 +7,20 @@ iOps reads this table: constructors, text format, verifier, interpreter, targets
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import attrs
 
+from ..errors import VerifyError
 from . import iops_meaning as m
+from . import iops_reads as reads
 from . import iops_shape as shapes
 from .affine import Affine
 from .dtypes import DTYPES
-from .iops_meaning import Box, Region
-from .iops_scalar import ANY, BINARY, COMPARE, INTEGER, NUMBER, REDUCE, UNARY
+from .iops_meaning import Region
+from .iops_reads import Box, Reads
+from .iops_scalar import ANY, BINARY, COMPARE, INTEGER, NUMBER, REDUCE, UNARY, WORK
 from .nodes import IOp, ISlice
 
 LEVELS = ("reg", "sram", "dram")
@@ -72,10 +75,34 @@ class IOpSpec:
         The attributes allowed.
     shape_rule : Callable[[IOp], str | None]
         What is wrong with the shapes; None when nothing is.
-    reads : Callable[[IOp, Box, Sequence[Box]], list[Box]]
-        Given the target's box and the sources' valid boxes: the box of each source that is read.
+    reads : Callable[[IOp], tuple[Read, ...]]
+        Of each source the rule of which box of it is read; see `iops_reads`.
     reads_target : Callable[[IOp], bool]
         Whether the target's old value is read as well.
+    keeps : bool
+        Whether elements of the target's box keep what they held; see `keeps_target`.
+    by_data : str
+        The operand of which the data decides the elements that are touched: ``target``, ``source0`` or none.
+    elementwise : bool
+        Whether an element of the target comes from the elements of the sources at its place alone.
+    by_place : bool
+        Whether a value depends on where in the target's box it is.
+    rearranges : bool
+        Whether every element of the target is one of the source's, by a rule that no data decides.
+    barrier : bool
+        Whether units wait for each other in it, and nothing else is done.
+    touches : bool
+        Whether elements are read or written; otherwise memory is only named.
+    leads : str
+        Of a group form the side that the leading unit alone has: ``target`` or ``source0``.
+    pipe : str
+        What of a core works on it: ``vector``, ``reduce``, ``contract``, ``irregular``, ``move``, ``sync`` or
+        ``nothing``.
+    work : str or None
+        The class of arithmetic that it does (see `WORK`); of named functions their rows say it, None: none.
+    counts : str
+        Of what it does one operation for each element: its ``target``, the box read of ``source0``, or twice
+        the ``product`` of a contraction's three axes.
     meaning : Callable, optional
         ``meaning(iop, region, *arrays)`` gives the array of the target's box from those of the
         boxes in ``region.sources``; scatter gives (rows, columns, values).  None: no value is made.
@@ -87,13 +114,24 @@ class IOpSpec:
     source_types: tuple[str, ...]
     mnemonic: tuple[str, ...]
     shape_rule: Callable[[IOp], str | None]
-    reads: Callable[[Any, Box, Sequence[Box]], list[Box]] = m.reads_same
+    reads: Reads
     meaning: Callable[..., Any] | None = None
     names: Mapping[str, Any] | None = None
     kinds: frozenset[str] = ANY
     attrs: Mapping[str, Attr] = {}
     variadic: bool = False
     reads_target: Callable[[IOp], bool] = lambda iop: False
+    keeps: bool = False
+    by_data: str = ""
+    elementwise: bool = False
+    by_place: bool = False
+    rearranges: bool = False
+    barrier: bool = False
+    touches: bool = True
+    leads: str = ""
+    pipe: str = "vector"
+    work: str | None = None
+    counts: str = "target"
 
     @property
     def n_targets(self) -> int | None:
@@ -105,9 +143,22 @@ class IOpSpec:
         """Number of sources; None = one or more."""
         return None if self.variadic else len(self.source_types)
 
+    @property
+    def is_product(self) -> bool:
+        """Whether it multiplies matrices."""
+        return self.counts == "product"
+
+    def keeps_target(self, iop: IOp) -> bool:
+        """Whether what the target held before may matter to what it holds afterwards."""
+        return self.keeps or self.reads_target(iop)
+
     def attr(self, iop: IOp, name: str) -> Any:
         """The attribute of ``iop``, or its default."""
         return iop.attrs[name] if name in iop.attrs else self.attrs[name].default
+
+    def work_of(self, iop: IOp) -> str | None:
+        """The class of arithmetic of an iOp; None where it computes nothing."""
+        return self.names[iop.name].work if self.names is not None else self.work
 
     def dtype_rule(self, iop: IOp) -> str | None:
         """What is wrong with the dtypes; None when nothing is."""
@@ -137,42 +188,72 @@ IOPS: dict[str, IOpSpec] = {
     spec.op: spec
     for spec in (
         IOpSpec("move", "t = s; with pad, elements outside the box of s become pad", _T, _T,
-                ("from", "to", "dtype"), shapes.same, m.reads_move, m.move, attrs=_MOVE),
+                ("from", "to", "dtype"), shapes.same, reads.move, m.move, attrs=_MOVE,
+                elementwise=True, rearranges=True, pipe="move"),
         IOpSpec("sync", "barrier of the units that share the scope", _T, _T, ("scope",), shapes.same_pointer,
-                m.reads_nothing, attrs=_SCOPE),
-        IOpSpec("unary", "t = f(s, params)", ("result",), _T, _NAMED, shapes.same, meaning=m.unary,
-                names=UNARY, attrs={"params": Attr("numbers", default=(), bare=True)}),
-        IOpSpec("binary", "t = f(a, b)", _T, (_D, _D), _NAMED, shapes.same, meaning=m.binary, names=BINARY),
+                reads.nothing, attrs=_SCOPE, touches=False, barrier=True, pipe="sync"),
+        IOpSpec("unary", "t = f(s, params)", ("result",), _T, _NAMED, shapes.same, reads.same, m.unary,
+                names=UNARY, attrs={"params": Attr("numbers", default=(), bare=True)}, elementwise=True),
+        IOpSpec("binary", "t = f(a, b)", _T, (_D, _D), _NAMED, shapes.same, reads.same, m.binary,
+                names=BINARY, elementwise=True),
         IOpSpec("compare", "t = a ? b, dtype being that of a and b", ("bool",), (_D, _D), _NAMED, shapes.same,
-                meaning=m.compare, names=COMPARE),
-        IOpSpec("select", "t = m ? a : b", _T, ("bool", _D, _D), _T, shapes.same, meaning=m.select),
+                reads.same, m.compare, names=COMPARE, elementwise=True),
+        IOpSpec("select", "t = m ? a : b", _T, ("bool", _D, _D), _T, shapes.same, reads.same, m.select,
+                elementwise=True, work="logic"),
         IOpSpec("broadcast", "row: t[i,j] = s[i,0]; col: t[i,j] = s[0,j]; group: s of the leading unit", _T,
-                _T, ("axis", "scope", "dtype"), shapes.broadcast, m.reads_broadcast, m.broadcast,
-                attrs=_GROUP),
+                _T, ("axis", "scope", "dtype"), shapes.broadcast, reads.broadcast, m.broadcast,
+                attrs=_GROUP, rearranges=True, leads="source0"),
         IOpSpec("reduce", "over the valid box of s; of nothing, the identity", _T, _T,
-                ("name", "axis", "scope", "dtype"), shapes.reduce, m.reads_reduce, m.reduce,
-                names=REDUCE, attrs=_GROUP),
+                ("name", "axis", "scope", "dtype"), shapes.reduce, reads.reduce, m.reduce,
+                names=REDUCE, attrs=_GROUP, leads="target", pipe="reduce", counts="source0"),
         IOpSpec("identity", "targets and sources are the same bytes", _T, _T, (), shapes.identity,
-                m.reads_nothing, variadic=True),
-        IOpSpec("fill", "t = value", _T, (), _T, shapes.same, m.reads_nothing, m.fill,
-                attrs={"value": Attr("number", required=True, bare=True)}),
-        IOpSpec("cast", "t = s as another dtype", _T, ("name",), _NAMED, shapes.same, meaning=m.cast,
-                attrs=_ROUND),
-        IOpSpec("iota", "t[i,j] = base + i*row_step + j*col_step", _T, (), _T, shapes.same, m.reads_nothing,
-                m.iota, kinds=NUMBER, attrs=_IOTA),
-        IOpSpec("transpose", "t[i,j] = s[j,i]", _T, _T, _T, shapes.transpose, m.reads_transpose, m.transpose),
+                reads.nothing, variadic=True, touches=False, pipe="nothing"),
+        IOpSpec("fill", "t = value", _T, (), _T, shapes.same, reads.same, m.fill,
+                attrs={"value": Attr("number", required=True, bare=True)}, elementwise=True),
+        IOpSpec("cast", "t = s as another dtype", _T, ("name",), _NAMED, shapes.same, reads.same, m.cast,
+                attrs=_ROUND, elementwise=True, work="convert"),
+        IOpSpec("iota", "t[i,j] = base + i*row_step + j*col_step", _T, (), _T, shapes.same, reads.same,
+                m.iota, kinds=NUMBER, attrs=_IOTA, elementwise=True, by_place=True),
+        IOpSpec("transpose", "t[i,j] = s[j,i]", _T, _T, _T, shapes.transpose, reads.transpose, m.transpose,
+                rearranges=True, pipe="irregular"),
         IOpSpec("gather", "t[i,j] = s[i[i,0],j], or s[i[i,j],0]; outside the rows of s: pad", _T,
-                (_D, "index"), _T, shapes.gather, m.reads_gather, m.gather,
-                attrs={"pad": Attr("number", default=0)}),
+                (_D, "index"), _T, shapes.gather, reads.gather, m.gather,
+                attrs={"pad": Attr("number", default=0)}, by_data="source0", pipe="irregular"),
         IOpSpec("scatter", "t[i[i,0],j] = s[i,j], or t[i[i,j],0]; outside the rows of t: nothing", _T,
-                (_D, "index"), _T, shapes.scatter, m.reads_scatter, m.scatter),
+                (_D, "index"), _T, shapes.scatter, reads.scatter, m.scatter,
+                keeps=True, by_data="target", pipe="irregular"),
         IOpSpec("contract", "t (+)= a.b over the valid columns of a", _T, ("factor", "factor"), _T,
-                shapes.contract, m.reads_contract, m.contract, kinds=NUMBER,
+                shapes.contract, reads.contract, m.contract, kinds=NUMBER,
                 attrs={"accumulate": Attr("flag", default=False)},
-                reads_target=lambda iop: bool(iop.attrs.get("accumulate", False))),
+                reads_target=lambda iop: bool(iop.attrs.get("accumulate", False)),
+                pipe="contract", work="contract", counts="product"),
     )
 }
 # fmt: on
+
+
+def spec_of(iop: IOp) -> IOpSpec:
+    """The row of the table of an iOp.
+
+    Raises
+    ------
+    VerifyError
+        There is none (rule ``form``): nothing is known of what it reads.
+    """
+    spec = IOPS.get(str(iop.op))
+    if spec is None:
+        raise VerifyError(
+            f"Nothing is known of the iOp {iop.op}.",
+            rule="form",
+            need=f"one of {', '.join(IOPS)}, or a row in uir_tvm.igraph.iops.IOPS",
+        )
+    return spec
+
+
+def head(iop: IOp) -> str:
+    """The iOp with the name of its function, without dtypes: ``unary.exp``, ``select``."""
+    spec = IOPS[iop.op]
+    return f"{iop.op}.{iop.name}" if spec.names is not None else str(iop.op)
 
 
 def mnemonic(iop: IOp) -> str:
@@ -310,10 +391,13 @@ __all__ = [
     "LEVELS",
     "REDUCE",
     "UNARY",
+    "WORK",
     "Attr",
     "Box",
     "IOpSpec",
     "Region",
+    "head",
     "mnemonic",
     "problems",
+    "spec_of",
 ]

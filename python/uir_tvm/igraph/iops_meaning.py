@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The NumPy meaning of every iOp on the boxes it touches, and which box of each source it reads.
+"""The NumPy meaning of every iOp on the boxes it touches.
 
 An ``iop`` here is an `IOp`, or the interpreter's bound form of one, which has the same fields.
 """
@@ -14,10 +14,8 @@ import numpy as np
 
 from .affine import Affine
 from .domain import VALUES, Values
+from .iops_reads import Box, gathers_rows, scatters_rows
 from .iops_scalar import BINARY, COMPARE, REDUCE, UNARY
-
-#: (row_begin, row_end, col_begin, col_end), all ints; empty where an end is not above its begin.
-Box = tuple[int, int, int, int]
 
 
 @attrs.frozen
@@ -51,75 +49,6 @@ def meet(a: Box, b: Box) -> Box:
     """The box that two boxes share (empty, but well formed, where they do not meet)."""
     r0, r1, c0, c1 = max(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), min(a[3], b[3])
     return (r0, max(r0, r1), c0, max(c0, c1))
-
-
-# --- which box of each source is read ------------------------------------------------------------
-
-
-def reads_same(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """Elementwise: the target's box of every source."""
-    return [target] * len(sources)
-
-
-def reads_nothing(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """No value is read."""
-    return [(0, 0, 0, 0)] * len(sources)
-
-
-def reads_move(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """With pad, only what the source has."""
-    return [meet(target, sources[0]) if "pad" in iop.attrs else target]
-
-
-def reads_broadcast(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """The column or the row that is repeated; nothing for an empty target."""
-    r0, r1, c0, c1 = target
-    return [(r0, r1, 0, int(c1 > c0)) if iop.attrs["axis"] == "row" else (0, int(r1 > r0), c0, c1)]
-
-
-def reads_reduce(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """The part of the source's valid box that lies in the target's rows (columns)."""
-    r0, r1, c0, c1 = target
-    s = sources[0]
-    return [meet((r0, r1, s[2], s[3]) if iop.attrs["axis"] == "row" else (s[0], s[1], c0, c1), s)]
-
-
-def reads_transpose(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """The target's box, rows and columns exchanged."""
-    return [(target[2], target[3], target[0], target[1])]
-
-
-def reads_gather(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """The index at the target's box, and all valid rows of the table: which of them, the index decides."""
-    r0, r1, c0, c1 = target
-    rows = sources[0][:2]
-    if _by_row(iop, iop.target.shape):
-        return [(*rows, c0, c1), (r0, r1, 0, 1)]
-    return [(*rows, 0, 1), target]
-
-
-def reads_scatter(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """The source's valid box, and the index of its rows or elements."""
-    s = sources[0]
-    return [s, (s[0], s[1], 0, 1) if _by_row(iop, iop.sources[0].shape) else s]
-
-
-def reads_contract(iop: Any, target: Box, sources: Sequence[Box]) -> list[Box]:
-    """The target's rows of a, its columns of b, over the valid columns of a."""
-    k0, k1 = sources[0][2:]
-    return [(target[0], target[1], k0, k1), (k0, k1, target[2], target[3])]
-
-
-def _by_row(iop: Any, shape: tuple[int, int]) -> bool:
-    """Whether the index names whole rows (R,1) rather than elements (R,C)."""
-    return iop.sources[1].shape == (shape[0], 1) and _table_cols(iop) == shape[1]
-
-
-def _table_cols(iop: Any) -> int:
-    return iop.target.cols if iop.op == "scatter" else iop.sources[0].cols
-
-
-# --- meaning -------------------------------------------------------------------------------------
 
 
 def _filled(region: Region, value: Any, dtype: str) -> np.ndarray:
@@ -204,7 +133,7 @@ def gather(iop: Any, region: Region, s: np.ndarray, index: np.ndarray) -> np.nda
     if not len(s):
         return np.full(extent(region.target), pad) if index.size else np.empty(extent(region.target), s.dtype)
     at = np.where(inside, index, begin).astype(np.int64) - begin
-    values = s[at[:, 0]] if _by_row(iop, iop.target.shape) else s[:, 0][at]
+    values = s[at[:, 0]] if gathers_rows(iop) else s[:, 0][at]
     return np.where(inside, values, pad)
 
 
@@ -213,7 +142,7 @@ def scatter(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(rows, columns, values), flat, in the source's row-major order: of equal places the last holds."""
     r0, r1, c0, c1 = region.target
-    if _by_row(iop, iop.sources[0].shape):
+    if scatters_rows(iop):
         cols = np.broadcast_to(np.arange(s.shape[1]) + region.sources[0][2], s.shape)
     else:
         cols = np.zeros(s.shape, np.int64)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -24,6 +24,18 @@ INTEGER = frozenset({"int", "uint"})
 NUMBER = frozenset({"float", "int", "uint"})
 BITS = frozenset({"int", "uint", "bool"})
 ANY = frozenset({"float", "int", "uint", "bool"})
+
+
+#: The classes of arithmetic, and what belongs to them.
+WORK: Mapping[str, str] = {
+    "add": "additions, subtractions, maxima, minima, signs",
+    "mul": "multiplications",
+    "divide": "divisions, remainders, square roots",
+    "transcendental": "exponentials, logarithms, powers, trigonometry, hyperbolic functions, erf, sigmoid",
+    "contract": "multiplications and additions of contractions: 2 M N K",
+    "logic": "comparisons, choices, bits, tests for NaN and infinity",
+    "convert": "casts, roundings to integers, copies between registers",
+}
 
 
 @attrs.frozen
@@ -44,6 +56,18 @@ class Scalar:
         ``same`` dtype as the operands, or ``bool``.
     wide : bool
         Whether the reference computes floats in fp64.
+    work : str
+        The class of arithmetic that it is: a key of `WORK`.
+    exact : bool
+        Whether IEEE 754 gives the result to the last bit, so that every target computes the constant we fold.
+    either_zero : bool
+        Whether a zero of either sign may come out where both are as large.
+    involution : bool
+        Whether f(f(x)) has the bits of x.
+    idempotent : bool
+        Whether f(f(x)) has the bits of f(x).
+    scalar_forms : tuple[str, str], optional
+        Of a binary function the unary ones that take a constant on the right, and on the left.
     """
 
     name: str
@@ -52,16 +76,23 @@ class Scalar:
     n_params: int = 0
     result: str = "same"
     wide: bool = False
+    work: str = attrs.field(kw_only=True)
+    exact: bool = False
+    either_zero: bool = False
+    involution: bool = False
+    idempotent: bool = False
+    scalar_forms: tuple[str, str] | None = None
 
 
 @attrs.frozen
 class Reduction:
-    """One reduction: the NumPy ufunc, and its value over nothing for each kind of dtype."""
+    """One reduction: the NumPy ufunc, its value over nothing by dtype, the class of its arithmetic."""
 
     name: str
     ufunc: np.ufunc
     kinds: frozenset[str]
     identity: Callable[[str], Any]
+    work: str
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -109,6 +140,11 @@ def round_half_away(x: np.ndarray) -> np.ndarray:
     return whole + np.where(np.abs(x - whole) >= 0.5, np.copysign(1, x), 0).astype(x.dtype)
 
 
+def relu(x: np.ndarray) -> np.ndarray:
+    """max(x, 0)."""
+    return np.maximum(x, x.dtype.type(0))
+
+
 def _table(*rows: Scalar) -> dict[str, Scalar]:
     return {row.name: row for row in rows}
 
@@ -116,83 +152,85 @@ def _table(*rows: Scalar) -> dict[str, Scalar]:
 #: Unary functions; ``divs`` and ``pows`` take their parameter on the right, ``rsubs`` and ``rdivs`` on the
 #: left; ``round`` takes halves to even.
 UNARY: dict[str, Scalar] = _table(
-    Scalar("copy", lambda x: x, ANY),
-    Scalar("adds", lambda x, p: x + p, NUMBER, 1),
-    Scalar("subs", lambda x, p: x - p, NUMBER, 1),
-    Scalar("muls", lambda x, p: x * p, NUMBER, 1),
-    Scalar("divs", lambda x, p: x / p, FLOAT, 1),
-    Scalar("maxs", np.maximum, NUMBER, 1),
-    Scalar("mins", np.minimum, NUMBER, 1),
-    Scalar("pows", power, NUMBER, 1, wide=True),
-    Scalar("rsubs", lambda x, p: p - x, NUMBER, 1),
-    Scalar("rdivs", lambda x, p: p / x, FLOAT, 1),
-    Scalar("exp", np.exp, wide=True),
-    Scalar("exp2", np.exp2, wide=True),
-    Scalar("log", np.log, wide=True),
-    Scalar("log2", np.log2, wide=True),
-    Scalar("log1p", np.log1p, wide=True),
-    Scalar("sqrt", np.sqrt),
-    Scalar("rsqrt", lambda x: 1.0 / np.sqrt(x), wide=True),
-    Scalar("recip", lambda x: 1 / x),
-    Scalar("abs", np.abs, NUMBER),
-    Scalar("neg", lambda x: -x, SIGNED),
-    Scalar("sin", np.sin, wide=True),
-    Scalar("cos", np.cos, wide=True),
-    Scalar("tan", np.tan, wide=True),
-    Scalar("asin", np.arcsin, wide=True),
-    Scalar("acos", np.arccos, wide=True),
-    Scalar("atan", np.arctan, wide=True),
-    Scalar("sinh", np.sinh, wide=True),
-    Scalar("cosh", np.cosh, wide=True),
-    Scalar("tanh", np.tanh, wide=True),
-    Scalar("asinh", np.arcsinh, wide=True),
-    Scalar("acosh", np.arccosh, wide=True),
-    Scalar("atanh", np.arctanh, wide=True),
-    Scalar("erf", erf, wide=True),
-    Scalar("sigmoid", sigmoid, wide=True),
-    Scalar("relu", lambda x: np.maximum(x, x.dtype.type(0)), NUMBER),
-    Scalar("leaky_relu", lambda x, p: np.where(x >= 0, x, x * p), FLOAT, 1),
-    Scalar("floor", np.floor),
-    Scalar("ceil", np.ceil),
-    Scalar("round", np.rint),
-    Scalar("trunc", np.trunc),
-    Scalar("sign", np.sign, SIGNED),
-    Scalar("not", np.invert, BITS),
-    Scalar("isnan", np.isnan, result="bool"),
-    Scalar("isinf", np.isinf, result="bool"),
-    Scalar("isfinite", np.isfinite, result="bool"),
+    Scalar("copy", lambda x: x, ANY, work="convert", exact=True),
+    Scalar("adds", lambda x, p: x + p, NUMBER, 1, work="add", exact=True),
+    Scalar("subs", lambda x, p: x - p, NUMBER, 1, work="add", exact=True),
+    Scalar("muls", lambda x, p: x * p, NUMBER, 1, work="mul", exact=True),
+    Scalar("divs", lambda x, p: x / p, FLOAT, 1, work="divide", exact=True),
+    Scalar("maxs", np.maximum, NUMBER, 1, work="add", exact=True, either_zero=True),
+    Scalar("mins", np.minimum, NUMBER, 1, work="add", exact=True, either_zero=True),
+    Scalar("pows", power, NUMBER, 1, wide=True, work="transcendental"),
+    Scalar("rsubs", lambda x, p: p - x, NUMBER, 1, work="add", exact=True),
+    Scalar("rdivs", lambda x, p: p / x, FLOAT, 1, work="divide", exact=True),
+    Scalar("exp", np.exp, wide=True, work="transcendental"),
+    Scalar("exp2", np.exp2, wide=True, work="transcendental"),
+    Scalar("log", np.log, wide=True, work="transcendental"),
+    Scalar("log2", np.log2, wide=True, work="transcendental"),
+    Scalar("log1p", np.log1p, wide=True, work="transcendental"),
+    Scalar("sqrt", np.sqrt, work="divide", exact=True),
+    Scalar("rsqrt", lambda x: 1.0 / np.sqrt(x), wide=True, work="divide"),
+    Scalar("recip", lambda x: 1 / x, work="divide"),
+    Scalar("abs", np.abs, NUMBER, work="add", exact=True, idempotent=True),
+    Scalar("neg", lambda x: -x, SIGNED, work="add", exact=True, involution=True),
+    Scalar("sin", np.sin, wide=True, work="transcendental"),
+    Scalar("cos", np.cos, wide=True, work="transcendental"),
+    Scalar("tan", np.tan, wide=True, work="transcendental"),
+    Scalar("asin", np.arcsin, wide=True, work="transcendental"),
+    Scalar("acos", np.arccos, wide=True, work="transcendental"),
+    Scalar("atan", np.arctan, wide=True, work="transcendental"),
+    Scalar("sinh", np.sinh, wide=True, work="transcendental"),
+    Scalar("cosh", np.cosh, wide=True, work="transcendental"),
+    Scalar("tanh", np.tanh, wide=True, work="transcendental"),
+    Scalar("asinh", np.arcsinh, wide=True, work="transcendental"),
+    Scalar("acosh", np.arccosh, wide=True, work="transcendental"),
+    Scalar("atanh", np.arctanh, wide=True, work="transcendental"),
+    Scalar("erf", erf, wide=True, work="transcendental"),
+    Scalar("sigmoid", sigmoid, wide=True, work="transcendental"),
+    Scalar("relu", relu, NUMBER, work="add", exact=True, either_zero=True, idempotent=True),
+    Scalar("leaky_relu", lambda x, p: np.where(x >= 0, x, x * p), FLOAT, 1, work="mul"),
+    Scalar("floor", np.floor, work="convert", exact=True, idempotent=True),
+    Scalar("ceil", np.ceil, work="convert", exact=True, idempotent=True),
+    Scalar("round", np.rint, work="convert", exact=True, idempotent=True),
+    Scalar("trunc", np.trunc, work="convert", exact=True, idempotent=True),
+    Scalar("sign", np.sign, SIGNED, work="add", exact=True, idempotent=True),
+    Scalar("not", np.invert, BITS, work="logic", exact=True, involution=True),
+    Scalar("isnan", np.isnan, result="bool", work="logic"),
+    Scalar("isinf", np.isinf, result="bool", work="logic"),
+    Scalar("isfinite", np.isfinite, result="bool", work="logic"),
 )
 
 #: Binary functions.  ``floordiv``/``mod`` round the quotient down, ``truncdiv``/``truncmod`` towards zero.
 #: ``max`` and ``min`` give NaN where an operand is NaN.
 BINARY: dict[str, Scalar] = _table(
-    Scalar("add", np.add, NUMBER),
-    Scalar("sub", np.subtract, NUMBER),
-    Scalar("mul", np.multiply, NUMBER),
-    Scalar("div", np.divide, FLOAT),
-    Scalar("floordiv", floordiv, NUMBER),
-    Scalar("mod", np.mod, NUMBER),
-    Scalar("truncdiv", truncdiv, NUMBER),
-    Scalar("truncmod", np.fmod, NUMBER),
-    Scalar("max", np.maximum, NUMBER),
-    Scalar("min", np.minimum, NUMBER),
-    Scalar("pow", power, NUMBER, wide=True),
-    Scalar("atan2", np.arctan2, wide=True),
-    Scalar("and", np.bitwise_and, BITS),
-    Scalar("or", np.bitwise_or, BITS),
-    Scalar("xor", np.bitwise_xor, BITS),
-    Scalar("shl", np.left_shift, INTEGER),
-    Scalar("shr", np.right_shift, INTEGER),
+    Scalar("add", np.add, NUMBER, work="add", exact=True, scalar_forms=("adds", "adds")),
+    Scalar("sub", np.subtract, NUMBER, work="add", exact=True, scalar_forms=("subs", "rsubs")),
+    Scalar("mul", np.multiply, NUMBER, work="mul", exact=True, scalar_forms=("muls", "muls")),
+    Scalar("div", np.divide, FLOAT, work="divide", exact=True, scalar_forms=("divs", "rdivs")),
+    Scalar("floordiv", floordiv, NUMBER, work="divide"),
+    Scalar("mod", np.mod, NUMBER, work="divide"),
+    Scalar("truncdiv", truncdiv, NUMBER, work="divide"),
+    Scalar("truncmod", np.fmod, NUMBER, work="divide"),
+    Scalar("max", np.maximum, NUMBER, work="add", exact=True, either_zero=True,
+           scalar_forms=("maxs", "maxs")),
+    Scalar("min", np.minimum, NUMBER, work="add", exact=True, either_zero=True,
+           scalar_forms=("mins", "mins")),
+    Scalar("pow", power, NUMBER, wide=True, work="transcendental"),
+    Scalar("atan2", np.arctan2, wide=True, work="transcendental"),
+    Scalar("and", np.bitwise_and, BITS, work="logic", exact=True),
+    Scalar("or", np.bitwise_or, BITS, work="logic", exact=True),
+    Scalar("xor", np.bitwise_xor, BITS, work="logic", exact=True),
+    Scalar("shl", np.left_shift, INTEGER, work="logic"),
+    Scalar("shr", np.right_shift, INTEGER, work="logic"),
 )
 
 #: Comparisons; false where an operand is NaN, but for ``ne``.
 COMPARE: dict[str, Scalar] = _table(
-    Scalar("eq", np.equal, ANY, result="bool"),
-    Scalar("ne", np.not_equal, ANY, result="bool"),
-    Scalar("lt", np.less, ANY, result="bool"),
-    Scalar("le", np.less_equal, ANY, result="bool"),
-    Scalar("gt", np.greater, ANY, result="bool"),
-    Scalar("ge", np.greater_equal, ANY, result="bool"),
+    Scalar("eq", np.equal, ANY, result="bool", work="logic", exact=True),
+    Scalar("ne", np.not_equal, ANY, result="bool", work="logic", exact=True),
+    Scalar("lt", np.less, ANY, result="bool", work="logic", exact=True),
+    Scalar("le", np.less_equal, ANY, result="bool", work="logic", exact=True),
+    Scalar("gt", np.greater, ANY, result="bool", work="logic", exact=True),
+    Scalar("ge", np.greater_equal, ANY, result="bool", work="logic", exact=True),
 )
 
 
@@ -220,10 +258,10 @@ def _highest(dtype: str) -> Any:
 REDUCE: dict[str, Reduction] = {
     row.name: row
     for row in (
-        Reduction("add", np.add, NUMBER, lambda _: 0),
-        Reduction("mul", np.multiply, NUMBER, lambda _: 1),
-        Reduction("max", np.maximum, ANY, _lowest),
-        Reduction("min", np.minimum, ANY, _highest),
+        Reduction("add", np.add, NUMBER, lambda _: 0, "add"),
+        Reduction("mul", np.multiply, NUMBER, lambda _: 1, "mul"),
+        Reduction("max", np.maximum, ANY, _lowest, "add"),
+        Reduction("min", np.minimum, ANY, _highest, "add"),
     )
 }
 

@@ -9,8 +9,10 @@ from typing import NoReturn
 import numpy as np
 
 from ..errors import InterpreterError
+from . import iops_reads as reads
 from .bound import BoundIOp, BoundSlice, Env
 from .domain import VALUES, Values
+from .iops import spec_of
 from .iops_meaning import Box, extent
 from .memory import Memory, Place, outside
 from .nodes import IGraph, IPointer
@@ -45,9 +47,10 @@ class Machine:
         self.num_units = int(graph.num_units)
         self.num_parallel = int(graph.num_parallel)
         #: What a barrier settles: other memory is private, or in lockstep by itself.
-        read = {str(s.pointer.name) for iop, _ in graph.walk() for s in iop.sources if iop.op != "sync"}
+        iops = [iop for iop, _ in graph.walk()]
+        read = {str(s.pointer.name) for iop in iops for s in iop.sources if spec_of(iop).touches}
         self.lockstep = any(p.level == "sram" for p in graph.pointers) or any(
-            iop.op == "sync" or iop.attrs.get("scope") == "group" for iop, _ in graph.walk()
+            spec_of(iop).barrier or iop.attrs.get("scope") == "group" for iop in iops
         )
         self._memories: dict[tuple[str, int], Memory] = {}
         for pointer in graph.pointers:
@@ -152,7 +155,7 @@ class Machine:
     def read_boxes(self, iop: BoundIOp, target: Box, env: Env) -> list[Box]:
         """The box of each source that is read, checked to be valid there."""
         valid = [s.box(env) for s in iop.sources]
-        boxes = iop.spec.reads(iop, target, valid)
+        boxes = reads.boxes(iop.reads, target, valid)
         for piece, box, has in zip(iop.sources, boxes, valid, strict=True):
             if (
                 box != has

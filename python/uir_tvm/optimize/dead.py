@@ -67,11 +67,10 @@ def run(graph: IGraph) -> IGraph:
     """The graph with nothing in it that no parameter depends on."""
     program = program_of(graph)
     living = _living(program, flow_of(graph))
-    keep = {"sync", "identity"}
     changes: dict[int, IOp | None] = {
         step.position: None
         for step in program.steps
-        if step.iop.op not in keep and step.position not in living
+        if step.spec.touches and step.position not in living
     }
     named = {
         str(piece.pointer.name)
@@ -129,7 +128,7 @@ def _resynced(program: Program, params: Sequence[IPointer], named: set[str]) -> 
     """Syncs whose pointer nobody accesses any more, on a parameter."""
     out: dict[int, IOp | None] = {}
     for step in program.steps:
-        if step.iop.op == "sync" and params:
+        if step.spec.barrier and params:
             pointer = step.iop.target.pointer
             if not pointer.is_param and str(pointer.name) not in named:
                 out[step.position] = sync_of(step.iop, params[0])

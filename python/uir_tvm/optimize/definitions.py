@@ -12,16 +12,9 @@ from typing import Any
 
 import attrs
 
+from ..igraph.iops import spec_of
+from ..igraph.iops_reads import PLAIN
 from ..igraph.nodes import IOp, ISlice, walk_body
-from ..verify.access import SourceRule, source_rules
-
-#: iOps of which element (i, j) of the target depends on nothing but element (i, j) of the sources.
-ELEMENTWISE = frozenset({"move", "unary", "binary", "compare", "select", "cast"})
-
-#: iOps that make a value for each element of the target's box, whatever was there.
-MAKERS = ELEMENTWISE | {"fill", "broadcast", "transpose", "iota"}
-
-_PLAIN = SourceRule()
 
 Place = tuple[str, str, int, int, int, int]
 
@@ -66,7 +59,7 @@ def span(piece: ISlice) -> tuple[int, int]:
 
 def written(iop: IOp) -> Sequence[ISlice]:
     """The slices that an iOp changes."""
-    return () if iop.op in ("sync", "identity") else tuple(iop.targets)
+    return () if not spec_of(iop).touches else tuple(iop.targets)
 
 
 @attrs.frozen(eq=False)
@@ -140,7 +133,7 @@ class Definitions:
 
 def reads_target_box(iop: IOp, k: int) -> bool:
     """Whether an iOp reads of source ``k`` exactly its target's box, whatever the source's bounds."""
-    return source_rules(iop)[k] == _PLAIN
+    return spec_of(iop).reads(iop)[k] == PLAIN
 
 
 def seen_through(reader: IOp, k: int, maker: IOp, j: int = 0) -> ISlice:
@@ -161,6 +154,8 @@ def _covers(made: tuple[str | None, ...], reader: IOp, k: int) -> bool:
 
 
 def _is_maker(iop: IOp) -> bool:
-    if iop.op not in MAKERS or iop.attrs.get("scope", "unit") != "unit":
+    """Whether it makes a value for each element of the target's box, whatever was there."""
+    spec = spec_of(iop)
+    if not (spec.elementwise or spec.rearranges) or iop.attrs.get("scope", "unit") != "unit":
         return False
-    return iop.target.pointer.level == "reg"
+    return bool(iop.target.pointer.level == "reg")

@@ -68,7 +68,7 @@ def figures(graph: IGraph) -> Figures:
     return Figures(
         iops=sum(count for _, count in runs),
         bytes=moved,
-        syncs=sum(count for step, count in runs if step.iop.op == "sync"),
+        syncs=sum(count for step, count in runs if step.spec.barrier),
         reg=peak_bytes(graph, "reg"),
         sram=peak_bytes(graph, "sram"),
     )

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..igraph.affine import Affine
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from ..verify.access import Program
 from .definitions import UNBOUNDED, span
@@ -141,7 +142,7 @@ def _is_invariant(program: Program, flow: Flow, position: int, loop: Loop) -> bo
         written = [a for a in program.by_pointer[name] if a.kind == "write"]
         if any(any(str(n.var) == str(loop.var) for n in a.loops) for a in written):
             return False
-        barrier = any(s.iop.op == "sync" or s.is_group for s in inside)
+        barrier = any(spec_of(s.iop).barrier or s.is_group for s in inside)
         if written and barrier and source.pointer.level != "reg":
             return False
     return True

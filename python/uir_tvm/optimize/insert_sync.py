@@ -37,6 +37,7 @@ import attrs
 
 from ..errors import VerifyError
 from ..igraph import make
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
 from ..verify.access import Access, Program
@@ -183,7 +184,7 @@ def _has_syncs(graph: IGraph) -> bool:
 
 
 def _is_between_units(iop: IOp) -> bool:
-    return iop.op == "sync" and iop.attrs["scope"] != "reg"
+    return spec_of(iop).barrier and iop.attrs["scope"] != "reg"
 
 
 def _without_syncs(graph: IGraph) -> IGraph:

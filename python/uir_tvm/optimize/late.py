@@ -16,6 +16,7 @@ from typing import Any
 
 import attrs
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IOp, Loop, walk_body
 from .staging import Stages
 
@@ -52,7 +53,7 @@ def late_nodes(loop: Loop, found: Stages) -> Late:
         pass already.  Where it was asked for copies on chip, stores may be late twice.
     """
     nodes = {
-        k: [iop for iop, _ in walk_body([node]) if iop.op != "sync"]
+        k: [iop for iop, _ in walk_body([node]) if not spec_of(iop).barrier]
         for k, node in enumerate(loop.body)
         if k not in found.ahead and k not in found.onward
     }

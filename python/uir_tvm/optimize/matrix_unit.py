@@ -34,6 +34,7 @@ import attrs
 from ..igraph import make
 from ..igraph.affine import affine, var
 from ..igraph.dtypes import bytes_of
+from ..igraph.iops import spec_of
 from ..igraph.nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from .definitions import UNBOUNDED, place, valid
 from .edit import fresh_name
@@ -146,7 +147,7 @@ def _depth(dtype: str) -> int:
 
 def _takes(iop: IOp) -> bool:
     """Whether an iOp is a product that the unit can compute, and that is not yet where it can."""
-    if iop.op != "contract" or iop.target.pointer.level != "reg":
+    if not spec_of(iop).is_product or iop.target.pointer.level != "reg":
         return False
     left, right = (str(piece.pointer.dtype) for piece in iop.sources)
     if left != right or left not in SUMS:

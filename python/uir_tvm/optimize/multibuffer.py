@@ -61,6 +61,7 @@ from ..errors import PassError
 from ..igraph import make
 from ..igraph.affine import Affine, AffineLike, affine, var
 from ..igraph.dtypes import bytes_of
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
 from ..verify.liveness import STAGES
 from ..verify.placement import alignment
@@ -183,7 +184,7 @@ def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -
 
         result = rename(result)
     shared = any(str(b.old.level) == "sram" for b in buffers.values())
-    if units > 1 and (shared or any(iop.op == "sync" for iop, _ in walk_body([loop]))):
+    if units > 1 and (shared or any(spec_of(iop).barrier for iop, _ in walk_body([loop]))):
         from . import insert_sync
 
         # between steps units had better meet, where they must, since what is of one step overlaps
@@ -232,7 +233,7 @@ def _checked(loop: Loop) -> int:
             remedy="drop the attribute pipeline, or ask for 2",
         )
     for iop, _ in walk_body(loop.body):
-        if iop.op == "sync" and iop.attrs["scope"] == "dram":
+        if spec_of(iop).barrier and iop.attrs["scope"] == "dram":
             _refuse(
                 f"A barrier of all units stands inside the loop over {loop.var}.",
                 loop,
@@ -354,7 +355,7 @@ def _without_barriers(nodes: Sequence[Any]) -> list[Any]:
             inner = _without_barriers(node.body)
             if inner:
                 out.append(Loop(node.var, node.extent, inner, node.attrs))
-        elif node.op != "sync":
+        elif not spec_of(node).barrier:
             out.append(node)
     return out
 

@@ -29,7 +29,7 @@ from typing import Any
 
 import attrs
 
-from ..igraph.iops import problems
+from ..igraph.iops import problems, spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from . import dead
 from .definitions import UNBOUNDED, may_meet, place, valid, written
@@ -84,7 +84,7 @@ igraph example on toy parallel (1, 1) {
 
 def run(graph: IGraph) -> IGraph:
     """The graph with the operands of its contractions replaced by what they are copies of."""
-    if not any(iop.op == "contract" for iop, _ in graph.walk()):
+    if not any(spec_of(iop).is_product for iop, _ in graph.walk()):
         return graph
     walk = _Walk()
     body = walk.body(graph.body, _Origins(far=reads_dram(graph.hardware)))
@@ -154,7 +154,7 @@ class _Origins:
     def _left(self, iop: IOp) -> Iterator[_Origin]:
         for origin in self._found:
             shared = origin.source.pointer.level != "reg"
-            if shared and (iop.op == "sync" or iop.attrs.get("scope") == "group"):
+            if shared and (spec_of(iop).barrier or iop.attrs.get("scope") == "group"):
                 continue
             if not any(may_meet(piece, own) for piece in _changed(iop) for own in _ends(origin)):
                 yield origin
@@ -192,7 +192,7 @@ class _Walk:
                 out.append(Loop(node.var, node.extent, self.body(node.body, inside), node.attrs))
                 origins.leave(node.body)
                 continue
-            iop = self._rewritten(node, origins) if node.op == "contract" else node
+            iop = self._rewritten(node, origins) if spec_of(node).is_product else node
             origins.pass_by(iop)
             out.append(iop)
         return out

@@ -28,6 +28,7 @@ import attrs
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify import verify
 from ..verify.access import Program
@@ -108,7 +109,7 @@ def _tiles(program: Program) -> dict[str, _Tile]:
         fills = {a.position: a.iop for a in accesses if a.kind == "write"}
         reads = {a.position: a.operand for a in accesses if a.kind == "read"}
         plain = all(_is_fill(iop) for iop in fills.values())
-        read = all(program.steps[k].iop.op == "contract" for k in reads)
+        read = all(spec_of(program.steps[k].iop).is_product for k in reads)
         if fills and reads and plain and read and any(_is_bounded(iop.target) for iop in fills.values()):
             out[str(pointer.name)] = _Tile(fills, reads)
     return out
@@ -142,7 +143,7 @@ def _padded(program: Program, tiles: Mapping[str, _Tile]) -> IGraph:
                 kept = dict(iop.attrs) | {"pad": 0}
                 changes[position] = IOp(iop.op, iop.name, iop.dtype, [_whole(iop.target)], iop.sources, kept)
     for step in program.steps:
-        if step.iop.op == "contract":
+        if step.spec.is_product:
             made = _contraction(step.iop, tiles)
             if made is not step.iop:
                 changes[step.position] = made

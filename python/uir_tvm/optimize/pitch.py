@@ -31,14 +31,12 @@ from typing import Any
 
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import bytes_of
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..verify.expr import expr
 from .edit import edited, with_slices
 from .figures import fits
 from .webs import rename
-
-#: iOps whose operands may be seen as one row or as several: each element is computed by itself.
-ELEMENTWISE = frozenset(("move", "fill", "unary", "binary", "compare", "select", "cast"))
 
 
 def run(graph: IGraph) -> IGraph:
@@ -190,7 +188,9 @@ def _as_rows(iop: IOp, row: int) -> IOp | None:
     """An elementwise iOp over one row of several times ``row`` elements, as one over several rows."""
     pieces = list(_named(iop))
     cols = int(iop.target.cols)
-    if iop.op not in ELEMENTWISE or cols % row != 0 or len(iop.targets) != 1:
+    spec = spec_of(iop)
+    # its operands may be seen as one row or as several where each element is computed by itself
+    if not spec.elementwise or spec.by_place or cols % row != 0 or len(iop.targets) != 1:
         return None
     changes = {}
     for key, piece in pieces:

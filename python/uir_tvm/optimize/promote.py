@@ -158,7 +158,7 @@ def _syncs(program: Program, params: Sequence[IPointer], new: IPointer) -> Mappi
     return {
         step.position: dead.sync_of(step.iop, named)
         for step in program.steps
-        if step.iop.op == "sync" and step.iop.target.pointer.name == new.name
+        if step.spec.barrier and step.iop.target.pointer.name == new.name
     }
 
 

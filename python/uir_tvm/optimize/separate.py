@@ -27,6 +27,7 @@ from __future__ import annotations
 import attrs
 
 from ..errors import PassError
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer
 from . import multibuffer
 from .edit import edited, fresh_name, with_slices
@@ -100,7 +101,7 @@ def run(graph: IGraph) -> IGraph:
 
 def _is_transfer(iop: IOp) -> bool:
     """Whether an iOp loads from dram, or stores there."""
-    if iop.op in ("sync", "identity"):
+    if not spec_of(iop).touches:
         return False
     levels = [str(piece.pointer.level) for piece in iop.slices()]
     return iop.op in ("move", "gather") and "dram" in levels and "reg" in levels

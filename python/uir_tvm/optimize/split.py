@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..errors import CodegenError
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, map_iops, walk_body
 from ..igraph.text import print_iop, print_slice
 from ..verify import replay
@@ -115,7 +116,7 @@ def still_splits(graph: IGraph, check: Callable[[IGraph], None] | None) -> Calla
 
 def is_barrier(iop: IOp) -> bool:
     """Whether an iOp is a barrier of all units."""
-    return bool(iop.op == "sync" and iop.attrs["scope"] == "dram")
+    return bool(spec_of(iop).barrier and iop.attrs["scope"] == "dram")
 
 
 def _refuse_inside_loops(graph: IGraph) -> None:
@@ -137,7 +138,7 @@ def _bodies(graph: IGraph) -> list[list[Any]]:
             parts.append([])
         else:
             parts[-1].append(node)
-    return [body for body in parts if any(iop.op != "sync" for iop, _ in walk_body(body))]
+    return [body for body in parts if any(not spec_of(iop).barrier for iop, _ in walk_body(body))]
 
 
 # -- pointers -------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from typing import Any
 import attrs
 import islpy
 
-from ..igraph.iops import mnemonic
+from ..igraph.iops import mnemonic, spec_of
 from ..igraph.nodes import IOp, ISlice, Loop, walk_body
 from ..verify import isl
 from ..verify.access import Access, Program
@@ -242,7 +242,7 @@ def _is_copy(iop: IOp, waiting: set[str]) -> bool:
 
 def _pieces(iop: IOp) -> list[ISlice]:
     """What an iOp touches; a sync, which only names its memory, nothing."""
-    return [] if iop.op == "sync" else list(iop.slices())
+    return [] if spec_of(iop).barrier else list(iop.slices())
 
 
 def _name(iop: IOp) -> str:

@@ -32,6 +32,7 @@ import numpy as np
 
 from ..igraph import make
 from ..igraph.affine import Affine, affine, var
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from .bounds_domain import range_along, value_range
 from .examples import HARDWARE
@@ -40,9 +41,6 @@ from .rewrite import FreshNames, loop_variables, substituted
 #: How many times the iOps a graph may have after splitting, and the number up to which that does not matter.
 MAX_GROWTH = 3
 SMALL = 64
-
-#: iOps that stay even where they write nothing: they are barriers, or name memory.
-_KEPT = frozenset({"sync", "identity"})
 
 
 def run(graph: IGraph) -> IGraph:
@@ -114,8 +112,10 @@ def _simplified(iop: IOp, extents: Mapping[str, int]) -> IOp | None:
         return iop
     pieces = list(iop.slices())
     kept = [_bounds(piece, extents) for piece in pieces]
-    if iop.op not in _KEPT and iop.attrs.get("scope", "unit") == "unit":
-        if _is_empty(iop.target, extents) or (iop.op == "scatter" and _is_empty(iop.sources[0], extents)):
+    if spec_of(iop).touches and iop.attrs.get("scope", "unit") == "unit":
+        # where data decides what is written, nothing is if there is no data
+        decides = iop.sources[0] if spec_of(iop).by_data == "target" else iop.target
+        if _is_empty(iop.target, extents) or _is_empty(decides, extents):
             return None
     new = iop
     if any(

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, Loop
 from . import tidy_fast, tidy_rules
-from .definitions import ELEMENTWISE, Definitions, may_meet, place
+from .definitions import Definitions, may_meet, place
 from .examples import HARDWARE
 from .tidy_site import Rule, Site, same_slice
 
@@ -82,7 +83,7 @@ class _Walk:
     def _rewritten(self, iop: IOp, definitions: Definitions) -> IOp:
         site = Site(iop, definitions)
         for rule in self.rules:
-            new = rule.apply(site)
+            new = rule.at(site)
             if new is not None and _keeps_order(iop, new):
                 self.changed = True
                 return self._rewritten(new, definitions)
@@ -98,7 +99,7 @@ def _keeps_order(old: IOp, new: IOp) -> bool:
     for source in new.sources:
         if any(same_slice(source, s) for s in old.sources) or not may_meet(new.target, source):
             continue
-        if new.op not in ELEMENTWISE or place(new.target) != place(source):
+        if not spec_of(new).elementwise or place(new.target) != place(source):
             return False
     return True
 

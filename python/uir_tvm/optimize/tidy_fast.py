@@ -8,7 +8,6 @@ intermediate result overflows, underflows or cancels; NaN, infinities and signed
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -16,25 +15,23 @@ from ..igraph import make
 from ..igraph.nodes import IOp
 from .tidy_site import Rule, Site, rounded, same_slice
 
-#: (m, a) of m*x + a by name and parameter.
+#: (m, a) of m*x + a by head and parameter.
 _LINEAR: dict[str, Callable[[float], tuple[float, float]]] = {
-    "adds": lambda p: (1.0, p),
-    "subs": lambda p: (1.0, -p),
-    "muls": lambda p: (p, 0.0),
-    "divs": lambda p: (1.0 / p, 0.0),
-    "rsubs": lambda p: (-1.0, p),
-    "neg": lambda p: (-1.0, 0.0),
+    "unary.adds": lambda p: (1.0, p),
+    "unary.subs": lambda p: (1.0, -p),
+    "unary.muls": lambda p: (p, 0.0),
+    "unary.divs": lambda p: (1.0 / p, 0.0),
+    "unary.rsubs": lambda p: (-1.0, p),
+    "unary.neg": lambda p: (-1.0, 0.0),
 }
 
 
 def _linear(site: Site) -> tuple[float, float] | None:
-    iop = site.iop
-    if iop.op != "unary" or iop.name not in _LINEAR or site.kind != "float":
+    form = _LINEAR.get(site.head) if site.kind == "float" else None
+    param = 0.0 if form is None or site.param() is None else float(site.param())
+    if form is None or not np.isfinite(param) or (site.head == "unary.divs" and param == 0):
         return None
-    param = 0.0 if site.param() is None else float(site.param())
-    if not np.isfinite(param) or (iop.name == "divs" and param == 0):
-        return None
-    return _LINEAR[str(iop.name)](param)
+    return form(param)
 
 
 def _chain(site: Site) -> IOp | None:
@@ -62,8 +59,6 @@ def _normal(value: float, dtype: str) -> bool:
 
 def _reciprocal(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "unary" or iop.name != "divs":
-        return None
     value = float(site.param())
     if value == 0 or not np.isfinite(value) or not _normal(1.0 / value, str(iop.dtype)):
         return None
@@ -76,7 +71,7 @@ _POWERS = {0.5: "sqrt", -0.5: "rsqrt", -1.0: "recip", 1.0: "copy"}
 
 def _power(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "unary" or iop.name != "pows" or site.kind != "float":
+    if site.kind != "float":
         return None
     power = float(site.param())
     if power == 2:
@@ -85,46 +80,44 @@ def _power(site: Site) -> IOp | None:
 
 
 def _inverse_root(site: Site) -> IOp | None:
-    maker = site.before() if site.iop.op == "unary" and site.iop.name == "recip" else None
-    if maker is None or maker.op != "unary" or maker.name != "sqrt":
-        return None
-    return site.unary("rsqrt", site.through(0, maker))
+    maker = site.before(0, "unary.sqrt")
+    return None if maker is None else site.unary("rsqrt", site.through(0, maker))
+
+
+#: What x op x is.
+_WITH_ITSELF = {"binary.sub": 0.0, "binary.div": 1.0}
 
 
 def _with_itself(site: Site) -> IOp | None:
-    iop = site.iop
-    if iop.op != "binary" or site.kind != "float" or not same_slice(*iop.sources):
+    if site.kind != "float" or not same_slice(*site.iop.sources):
         return None
-    results: dict[str, Any] = {"sub": 0.0, "div": 1.0}
-    return site.filled(results[str(iop.name)]) if iop.name in results else None
+    return site.filled(_WITH_ITSELF[site.head])
+
+
+#: What x op 0 is.
+_WITH_ZERO: dict[str, Callable[[Site], IOp]] = {
+    "unary.adds": lambda site: site.copy(site.iop.sources[0]),
+    "unary.subs": lambda site: site.copy(site.iop.sources[0]),
+    "unary.muls": lambda site: site.filled(0.0),
+    "unary.rsubs": lambda site: site.unary("neg", site.iop.sources[0]),
+}
 
 
 def _with_zero(site: Site) -> IOp | None:
-    iop = site.iop
-    if iop.op != "unary" or site.kind != "float" or site.param() is None or site.param() != 0:
-        return None
-    if iop.name in ("adds", "subs"):
-        return site.copy(iop.sources[0])
-    if iop.name == "muls":
-        return site.filled(0.0)
-    return site.unary("neg", iop.sources[0]) if iop.name == "rsubs" else None
+    return _WITH_ZERO[site.head](site) if site.kind == "float" and site.param() == 0 else None
+
+
+_INVERSE = {"unary.log": "unary.exp", "unary.log2": "unary.exp2"}
 
 
 def _log_of_exp(site: Site) -> IOp | None:
-    iop = site.iop
-    inverse = {"log": "exp", "log2": "exp2"}.get(str(iop.name)) if iop.op == "unary" else None
-    maker = site.before() if inverse is not None else None
-    if maker is None or maker.op != "unary" or maker.name != inverse:
-        return None
-    return site.copy(site.through(0, maker))
+    maker = site.before(0, _INVERSE[site.head])
+    return None if maker is None else site.copy(site.through(0, maker))
 
 
 def _divided_by_reciprocal(site: Site) -> IOp | None:
-    iop = site.iop
-    maker = site.before(1) if iop.op == "binary" and iop.name == "div" else None
-    if maker is None or maker.op != "unary" or maker.name != "recip":
-        return None
-    return make.binary("mul", iop.target, iop.sources[0], site.through(1, maker))
+    iop, maker = site.iop, site.before(1, "unary.recip")
+    return None if maker is None else make.binary("mul", iop.target, iop.sources[0], site.through(1, maker))
 
 
 RULES: tuple[Rule, ...] = (
@@ -133,24 +126,45 @@ RULES: tuple[Rule, ...] = (
         "x, x, 0, -x",
         "-0 + 0 is +0; 0 times NaN or infinity is NaN",
         _with_zero,
+        tuple(_WITH_ZERO),
     ),
-    Rule("x - x, x / x", "0, 1", "NaN for NaN and infinity, x / x for zero too", _with_itself),
-    Rule("m*(n*x + a) + b", "one of adds, muls, rsubs", "reassociation: one rounding instead of two", _chain),
-    Rule("x / c", "x * (1/c)", "1/c is rounded: up to 1.5 ULP", _reciprocal),
+    Rule(
+        "x - x, x / x",
+        "0, 1",
+        "NaN for NaN and infinity, x / x for zero too",
+        _with_itself,
+        tuple(_WITH_ITSELF),
+    ),
+    Rule(
+        "m*(n*x + a) + b",
+        "one of adds, muls, rsubs",
+        "reassociation: one rounding instead of two",
+        _chain,
+        tuple(_LINEAR),
+    ),
+    Rule("x / c", "x * (1/c)", "1/c is rounded: up to 1.5 ULP", _reciprocal, ("unary.divs",)),
     Rule(
         "x ** 0.5, -0.5, -1, 1, 2",
         "sqrt, rsqrt, recip, x, x * x",
         "other rounding; of -0 and -inf pow differs",
         _power,
+        ("unary.pows",),
     ),
-    Rule("1 / sqrt(x)", "rsqrt(x)", "one rounding instead of two", _inverse_root),
+    Rule("1 / sqrt(x)", "rsqrt(x)", "one rounding instead of two", _inverse_root, ("unary.recip",)),
     Rule(
         "x / (1/y)",
         "x * y",
         "two roundings less; 1/y may overflow where x * y does not",
         _divided_by_reciprocal,
+        ("binary.div",),
     ),
-    Rule("log(exp(x)), log2(exp2(x))", "x", "exp overflows and underflows where x does not", _log_of_exp),
+    Rule(
+        "log(exp(x)), log2(exp2(x))",
+        "x",
+        "exp overflows and underflows where x does not",
+        _log_of_exp,
+        tuple(_INVERSE),
+    ),
 )
 
 __all__ = ["RULES"]

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..igraph import make
 from ..igraph.dtypes import dtype_of
-from ..igraph.iops import IOPS
+from ..igraph.iops import head, spec_of
 from ..igraph.iops_meaning import Region
-from ..igraph.iops_scalar import ANY, FLOAT, INTEGER, NUMBER
+from ..igraph.iops_scalar import ANY, BINARY, COMPARE, FLOAT, INTEGER, NUMBER, UNARY
 from ..igraph.nodes import IOp
 from .definitions import seen_through
 from .exact_casts import has_infinity, holds
-from .tidy_site import Rule, Site, is_nan, plain, rounded, same_number, same_slice
+from .tidy_site import Rule, Site, is_nan, named, plain, rounded, same_number, same_slice
 
 
 def _limit(dtype: str, sign: int) -> Any:
@@ -65,14 +65,14 @@ _NEUTRAL = (
 def _neutral_rule(row: _Neutral) -> Rule:
     def apply(site: Site) -> IOp | None:
         iop = site.iop
-        if iop.op != "unary" or iop.name != row.name or site.kind not in row.kinds:
+        if site.kind not in row.kinds:
             return None
         number = row.number(str(iop.dtype))
         if number is None or not same_number(site.param(), number, str(iop.dtype)):
             return None
         return site.copy(iop.sources[0])
 
-    return Rule(row.text, "x", row.reason, apply)
+    return Rule(row.text, "x", row.reason, apply, named("unary", [row.name]))
 
 
 #: Functions that do nothing to some kinds of dtype.
@@ -80,53 +80,44 @@ _NOTHING = {"copy": ANY, "abs": frozenset({"uint"}), "relu": frozenset({"uint"})
 
 
 def _nothing(site: Site) -> IOp | None:
-    iop = site.iop
-    does = iop.op == "unary" and site.kind in _NOTHING.get(str(iop.name), frozenset())
-    return site.copy(iop.sources[0]) if does else None
+    return site.copy(site.iop.sources[0]) if site.kind in _NOTHING[str(site.iop.name)] else None
 
 
 # --- f(g(x)) ---------------------------------------------------------------------------------------
 
-_INVOLUTIONS = ("neg", "not")
-_IDEMPOTENT = ("abs", "relu", "floor", "ceil", "round", "trunc", "sign")
+_INVOLUTIONS = tuple(name for name, row in UNARY.items() if row.involution)
+_IDEMPOTENT = tuple(name for name, row in UNARY.items() if row.idempotent)
 
 
 def _involution(site: Site) -> IOp | None:
-    maker = site.before() if site.iop.op == "unary" and site.iop.name in _INVOLUTIONS else None
-    if maker is None or maker.op != "unary" or maker.name != site.iop.name:
-        return None
-    return site.copy(site.through(0, maker))
+    maker = site.before(0, site.head)
+    return None if maker is None else site.copy(site.through(0, maker))
 
 
 def _idempotent(site: Site) -> IOp | None:
-    iop = site.iop
-    if iop.op != "unary" or iop.name not in _IDEMPOTENT:
-        return None
-    maker = site.definitions.maker(iop, 0)
-    if maker is None or maker.op != "unary" or maker.name != iop.name:
-        return None
-    return site.copy(iop.sources[0])
+    maker = site.definitions.maker(site.iop, 0)
+    return site.copy(site.iop.sources[0]) if maker is not None and head(maker) == site.head else None
 
 
 def _absolute_of_negative(site: Site) -> IOp | None:
-    maker = site.before() if site.iop.op == "unary" and site.iop.name == "abs" else None
-    if maker is None or maker.op != "unary" or maker.name not in ("neg", "abs"):
-        return None
-    return site.unary("abs", site.through(0, maker))
+    maker = site.before(0, "unary.neg", "unary.abs")
+    return None if maker is None else site.unary("abs", site.through(0, maker))
+
+
+#: (m, a) of m*x + a by the head and the parameter.
+_LINEAR: dict[str, Callable[[int], tuple[int, int]]] = {
+    "unary.adds": lambda p: (1, p),
+    "unary.subs": lambda p: (1, -p),
+    "unary.muls": lambda p: (p, 0),
+    "unary.rsubs": lambda p: (-1, p),
+    "unary.neg": lambda p: (-1, 0),
+}
 
 
 def linear(iop: IOp, param: Any) -> tuple[Any, Any] | None:
     """(m, a) of an iOp that computes m*x + a with integers; None for others."""
-    forms: dict[str, Callable[[int], tuple[int, int]]] = {
-        "adds": lambda p: (1, p),
-        "subs": lambda p: (1, -p),
-        "muls": lambda p: (p, 0),
-        "rsubs": lambda p: (-1, p),
-        "neg": lambda p: (-1, 0),
-    }
-    if iop.op != "unary" or iop.name not in forms:
-        return None
-    return forms[str(iop.name)](0 if param is None else int(param))
+    form = _LINEAR.get(head(iop))
+    return None if form is None else form(0 if param is None else int(param))
 
 
 def _integer_chain(site: Site) -> IOp | None:
@@ -167,13 +158,13 @@ def rounded_wrapping(value: int, dtype: str) -> Any:
 
 def _cast_to_same(site: Site) -> IOp | None:
     iop = site.iop
-    return site.copy(iop.sources[0]) if iop.op == "cast" and iop.name == iop.dtype else None
+    return site.copy(iop.sources[0]) if iop.name == iop.dtype else None
 
 
 def _cast_of_cast(site: Site) -> IOp | None:
     iop = site.iop
-    maker = site.before() if iop.op == "cast" else None
-    if maker is None or maker.op != "cast" or not holds(str(maker.dtype), str(maker.name)):
+    maker = site.before(0, "cast")
+    if maker is None or not holds(str(maker.dtype), str(maker.name)):
         return None
     source = site.through(0, maker)
     if maker.name == iop.dtype and "round" not in iop.attrs:
@@ -204,9 +195,9 @@ _ITSELF = {
 
 def _same_operands(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op not in ("binary", "compare") or not same_slice(*iop.sources):
+    if not same_slice(*iop.sources):
         return None
-    if iop.op == "compare":
+    if iop.name in _ITSELF:
         value, kinds = _ITSELF[str(iop.name)]
         return site.filled(value) if site.kind in kinds else None
     if site.kind in _SAME_OPERAND.get(str(iop.name), ()):
@@ -214,25 +205,16 @@ def _same_operands(site: Site) -> IOp | None:
     return site.filled(0) if site.kind in _NOUGHT.get(str(iop.name), ()) else None
 
 
-#: binary -> its unary form with the constant on the right, and on the left.
-_SCALAR_FORMS = {
-    "add": ("adds", "adds"),
-    "sub": ("subs", "rsubs"),
-    "mul": ("muls", "muls"),
-    "div": ("divs", "rdivs"),
-    "max": ("maxs", "maxs"),
-    "min": ("mins", "mins"),
-}
+_SCALAR_FORMS = {name: row.scalar_forms for name, row in BINARY.items() if row.scalar_forms is not None}
 
 
 def _constant_operand(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "binary" or iop.name not in _SCALAR_FORMS:
-        return None
+    row = BINARY[str(iop.name)]
     for k in (1, 0):
         value = site.constant(k)
         # of two zeros max and min may give either, and a constant NaN is a limit to none of the scalar forms
-        doubtful = value is not None and iop.name in ("max", "min") and site.kind == "float" and value == 0
+        doubtful = value is not None and row.either_zero and site.kind == "float" and value == 0
         if value is not None and not is_nan(value) and not doubtful:
             return site.unary(_SCALAR_FORMS[str(iop.name)][1 - k], iop.sources[1 - k], value)
     return None
@@ -240,8 +222,6 @@ def _constant_operand(site: Site) -> IOp | None:
 
 def _power(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "unary" or iop.name != "pows":
-        return None
     if site.param() == 0:
         return site.filled(1)
     return make.binary("mul", iop.target, iop.sources[0], iop.sources[0]) if _is_square(site) else None
@@ -254,8 +234,6 @@ def _is_square(site: Site) -> bool:
 
 def _power_of_two(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "unary" or iop.name != "divs":
-        return None
     value = float(site.param())
     if value in (0.0, 1.0) or not np.isfinite(value) or abs(np.frexp(value)[0]) != 0.5:
         return None
@@ -269,8 +247,6 @@ def _power_of_two(site: Site) -> IOp | None:
 
 def _select(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "select":
-        return None
     mask, a, b = iop.sources
     if same_slice(a, b):
         return site.copy(a)
@@ -284,8 +260,8 @@ def _select(site: Site) -> IOp | None:
 
 
 def _select_by_not(site: Site) -> IOp | None:
-    maker = site.before(0) if site.iop.op == "select" else None
-    if maker is None or maker.op != "unary" or maker.name != "not" or maker.dtype != "bool":
+    maker = site.before(0, "unary.not")
+    if maker is None or maker.dtype != "bool":
         return None
     _, a, b = site.iop.sources
     return make.select(site.iop.target, site.through(0, maker), b, a)
@@ -293,32 +269,24 @@ def _select_by_not(site: Site) -> IOp | None:
 
 # --- constants and copies --------------------------------------------------------------------------
 
-#: Functions whose result IEEE 754 gives to the last bit, so that every target computes the constant we fold.
-_EXACT = frozenset(
-    "adds subs muls divs rsubs rdivs maxs mins abs neg floor ceil round trunc sign not and or xor "
-    "add sub mul div max min sqrt copy relu".split()
-)
-_FOLDS = frozenset({"unary", "binary", "compare", "select", "cast", "move", "broadcast", "transpose"})
-#: Where a zero of either sign may come out.
-_EITHER_ZERO = frozenset({"max", "min", "maxs", "mins", "relu"})
-
 
 def _fold(site: Site) -> IOp | None:
-    iop = site.iop
-    if iop.op not in _FOLDS or "pad" in iop.attrs or iop.attrs.get("scope", "unit") != "unit":
+    iop, spec = site.iop, spec_of(site.iop)
+    joined = iop.attrs.get("scope", "unit") != "unit"
+    if not (spec.elementwise or spec.rearranges) or "pad" in iop.attrs or joined:
         return None
-    if iop.op in ("unary", "binary") and site.kind == "float" and iop.name not in _EXACT:
+    row = None if spec.names is None else spec.names[iop.name]
+    if row is not None and site.kind == "float" and not row.exact:
         return None
     values = [site.constant(k) for k in range(len(iop.sources))]
     if not values or any(v is None for v in values):
         return None
     one = (0, 1, 0, 1)
     arrays = [np.asarray([[v]]) for v in values]
-    meaning = IOPS[iop.op].meaning
-    assert meaning is not None
-    result = np.asarray(meaning(iop, Region({}, one, [one] * len(arrays)), *arrays))[0, 0]
+    assert spec.meaning is not None
+    result = np.asarray(spec.meaning(iop, Region({}, one, [one] * len(arrays)), *arrays))[0, 0]
     is_float = dtype_of(iop.target.pointer.dtype).kind == "float"
-    if is_float and (is_nan(result) or (float(result) == 0 and iop.name in _EITHER_ZERO)):
+    if is_float and (is_nan(result) or (float(result) == 0 and row is not None and row.either_zero)):
         return None
     if iop.op == "cast" and not np.isfinite(float(values[0])):
         return None
@@ -327,7 +295,7 @@ def _fold(site: Site) -> IOp | None:
 
 def _flat_iota(site: Site) -> IOp | None:
     iop = site.iop
-    if iop.op != "iota" or iop.attrs.get("row_step", 0) or iop.attrs.get("col_step", 1):
+    if iop.attrs.get("row_step", 0) or iop.attrs.get("col_step", 1):
         return None
     base = iop.attrs.get("base", 0)
     number = base if isinstance(base, int) else base.constant if base.is_constant else None
@@ -336,15 +304,15 @@ def _flat_iota(site: Site) -> IOp | None:
 
 def _transpose_back(site: Site) -> IOp | None:
     iop = site.iop
-    maker = site.definitions.readable(iop, 0) if iop.op == "transpose" else None
-    return site.copy(maker.sources[0]) if maker is not None and maker.op == "transpose" else None
+    maker = site.definitions.readable(iop, 0)
+    return site.copy(maker.sources[0]) if maker is not None and head(maker) == "transpose" else None
 
 
 def _copied(site: Site) -> IOp | None:
     iop = site.iop
-    for k in range(len(iop.sources)):
-        maker = site.before(k) if iop.op not in ("sync", "identity") else None
-        if maker is not None and maker.op == "move":
+    for k in range(len(iop.sources)) if spec_of(iop).touches else ():
+        maker = site.before(k, "move")
+        if maker is not None:
             sources = list(iop.sources)
             sources[k] = seen_through(iop, k, maker)
             return IOp(iop.op, iop.name, iop.dtype, iop.targets, sources, iop.attrs)
@@ -355,60 +323,100 @@ def _copied(site: Site) -> IOp | None:
 RULES: tuple[Rule, ...] = (
     Rule("f(y) with y a copy of x", "f(x)", "a copy has the bits of what it copies", _copied),
     *(_neutral_rule(row) for row in _NEUTRAL),
-    Rule("copy(x), abs and relu of unsigned", "x", "they are copies", _nothing),
+    Rule("copy(x), abs and relu of unsigned", "x", "they are copies", _nothing, named("unary", _NOTHING)),
     Rule(
         "neg(neg(x)), not(not(x))",
         "x",
         "a bit is flipped twice; NaN, infinities and zeros included",
         _involution,
+        named("unary", _INVOLUTIONS),
     ),
     Rule(
-        "f(f(x)), f one of " + " ".join(_IDEMPOTENT), "f(x)", "f gives what it leaves as it is", _idempotent
+        "f(f(x)), f one of " + " ".join(_IDEMPOTENT),
+        "f(x)",
+        "f gives what it leaves as it is",
+        _idempotent,
+        named("unary", _IDEMPOTENT),
     ),
-    Rule("abs(neg(x))", "abs(x)", "the sign that neg changes is cleared", _absolute_of_negative),
+    Rule(
+        "abs(neg(x))",
+        "abs(x)",
+        "the sign that neg changes is cleared",
+        _absolute_of_negative,
+        ("unary.abs",),
+    ),
     Rule(
         "m*(n*x + a) + b (integers)",
         "one of adds, muls, rsubs",
         "arithmetic modulo 2**bits is a ring",
         _integer_chain,
+        tuple(_LINEAR),
     ),
-    Rule("x as its own dtype", "x", "nothing is converted", _cast_to_same),
+    Rule("x as its own dtype", "x", "nothing is converted", _cast_to_same, ("cast",)),
     Rule(
         "(C)(B)x, B holding every value of the dtype A of x",
         "(C)x, or x where C is A",
         "the first cast is exact, so only the second rounds",
         _cast_of_cast,
+        ("cast",),
     ),
     Rule(
         "x op x",
         "x, or a constant",
         "max(x, x) is x; x < x is false for NaN too; x - x only of integers",
         _same_operands,
+        named("binary", BINARY) + named("compare", COMPARE),
     ),
     Rule(
         "x op c, c op x with c filled",
         "the unary form",
         "the same operation on the same numbers",
         _constant_operand,
+        named("binary", _SCALAR_FORMS),
     ),
-    Rule("x ** 0", "1", "1 even for NaN, as C's pow", lambda s: _power(s) if s.param() == 0 else None),
+    Rule(
+        "x ** 0",
+        "1",
+        "1 even for NaN, as C's pow",
+        lambda s: _power(s) if s.param() == 0 else None,
+        ("unary.pows",),
+    ),
     Rule(
         "x ** 2 (not fp64)",
         "x * x",
         "the product is exact in fp64, so that both round once; integers wrap",
         lambda s: _power(s) if s.param() != 0 else None,
+        ("unary.pows",),
     ),
-    Rule("x / 2**k", "x * 2**-k", "2**-k is exact, so that both round the same number", _power_of_two),
-    Rule("m ? a : b, a = b or m constant", "a or b", "a choice of equal or known sides is none", _select),
-    Rule("not(m) ? a : b", "m ? b : a", "the same choice", _select_by_not),
+    Rule(
+        "x / 2**k",
+        "x * 2**-k",
+        "2**-k is exact, so that both round the same number",
+        _power_of_two,
+        ("unary.divs",),
+    ),
+    Rule(
+        "m ? a : b, a = b or m constant",
+        "a or b",
+        "a choice of equal or known sides is none",
+        _select,
+        ("select",),
+    ),
+    Rule("not(m) ? a : b", "m ? b : a", "the same choice", _select_by_not, ("select",)),
     Rule(
         "f of constants",
         "a constant",
         "IEEE 754 gives these functions to the last bit; never folded to NaN, nor to a zero of doubtful sign",
         _fold,
     ),
-    Rule("iota with steps 0", "fill", "every element is the base", _flat_iota),
-    Rule("transpose(transpose(x))", "x", "elements return to their places", _transpose_back),
+    Rule("iota with steps 0", "fill", "every element is the base", _flat_iota, ("iota",)),
+    Rule(
+        "transpose(transpose(x))",
+        "x",
+        "elements return to their places",
+        _transpose_back,
+        ("transpose",),
+    ),
 )
 
 __all__ = ["RULES", "linear"]

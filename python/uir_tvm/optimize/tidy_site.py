@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import attrs
@@ -11,6 +11,7 @@ import numpy as np
 
 from ..igraph import make
 from ..igraph.dtypes import dtype_of
+from ..igraph.iops import head
 from ..igraph.nodes import IOp, ISlice
 from .definitions import Definitions, place, seen_through, valid
 
@@ -21,6 +22,11 @@ class Site:
 
     iop: IOp
     definitions: Definitions
+
+    @property
+    def head(self) -> str:
+        """Of which iOp it is, as rules name it."""
+        return head(self.iop)
 
     @property
     def kind(self) -> str:
@@ -39,10 +45,12 @@ class Site:
             return None
         return rounded(made.attrs["value"], str(made.dtype))
 
-    def before(self, k: int = 0) -> IOp | None:
-        """The elementwise iOp that made source ``k``, if what it read can still be read."""
+    def before(self, k: int = 0, *heads: str) -> IOp | None:
+        """The elementwise iOp, one of ``heads``, that made source ``k``, if what it read is still there."""
         made = self.definitions.readable(self.iop, k)
-        return made if made is not None and "pad" not in made.attrs else None
+        if made is None or "pad" in made.attrs or (heads and head(made) not in heads):
+            return None
+        return made
 
     def through(self, k: int, maker: IOp, j: int = 0) -> ISlice:
         """What ``maker`` read as its source ``j``, to be read instead of source ``k``."""
@@ -73,12 +81,24 @@ class Rule:
         Why the bits stay; of a rule for ``fast_math``, how they may change.
     apply : Callable
         The new iOp, or None where the rule has nothing to say.
+    heads : tuple[str, ...]
+        Of which iOps it speaks, as `igraph.iops.head` writes them; none: of all.
     """
 
     name: str
     after: str
     reason: str
     apply: Callable[[Site], IOp | None]
+    heads: tuple[str, ...] = ()
+
+    def at(self, site: Site) -> IOp | None:
+        """What it makes of an iOp; None where it has nothing to say."""
+        return self.apply(site) if not self.heads or site.head in self.heads else None
+
+
+def named(op: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The heads of named functions of one iOp."""
+    return tuple(f"{op}.{name}" for name in names)
 
 
 def rounded(value: Any, dtype: str) -> Any:

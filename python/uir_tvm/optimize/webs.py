@@ -15,6 +15,7 @@ from typing import Any
 
 import attrs
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from .definitions import place, valid
 
@@ -39,7 +40,7 @@ def rename(graph: IGraph, boxes: bool = False) -> IGraph:
     blocked: set[str] = set()
     iops: list[IOp] = []
     for iop, body in _in_order(graph.body):
-        if iop.op in ("identity", "sync"):
+        if not spec_of(iop).touches:
             blocked |= {piece.pointer.name for piece in iop.slices()}
         else:
             for side, pieces in (("source", iop.sources), ("target", iop.targets)):
@@ -137,7 +138,7 @@ def _fills_a_box(uses: list[_Use], iops: list[IOp]) -> bool:
     """Whether the first use writes a valid box, and all until the next value use that box alone."""
     first, *others = uses
     iop = iops[first.position]
-    if first.side != "target" or iop.op == "scatter" or iop.attrs.get("accumulate"):
+    if first.side != "target" or spec_of(iop).keeps_target(iop):
         return False
     for use in others:
         if use.side == "target" and _overwrites(use, iops[use.position]):
@@ -150,7 +151,7 @@ def _fills_a_box(uses: list[_Use], iops: list[IOp]) -> bool:
 def _overwrites(use: _Use, iop: IOp) -> bool:
     """Whether the target is written whole, element by element, whatever was there."""
     piece = use.piece
-    if iop.op == "scatter" or iop.attrs.get("accumulate") or piece.valid != (None,) * 4:
+    if spec_of(iop).keeps_target(iop) or piece.valid != (None,) * 4:
         return False
     rows, cols = (piece.rows, piece.row_stride), (piece.cols, piece.col_stride)
     (n, inner), (m, outer) = sorted((rows, cols), key=lambda side: (side[1], side[0]))

@@ -34,6 +34,7 @@ import attrs
 
 from ..igraph.affine import Affine
 from ..igraph.dtypes import bytes_of
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from ..verify.alignment import proved
 from .definitions import UNBOUNDED, may_meet, valid
@@ -166,7 +167,7 @@ def _partner(out: Sequence[Any], move: IOp) -> int | None:
     """The position of an earlier move of the body that ``move`` can become one with."""
     for at in range(len(out) - 1, max(len(out) - 1 - LOOK_BACK, -1), -1):
         node = out[at]
-        if isinstance(node, Loop) or node.op in ("sync", "identity") or "buffer" in node.attrs:
+        if isinstance(node, Loop) or not spec_of(node).touches or "buffer" in node.attrs:
             return None
         if node.op == "move" and _merged(node, move) is not None:
             return at

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ..explain.arithmetic import CLASSES
+from ..igraph.iops import WORK
 from ..igraph.nodes import HardwareModel, IGraph
 from .analytic import PIPES, Estimate, estimate
 from .tally import (
@@ -61,7 +61,7 @@ COLUMNS: Mapping[str, str] = {
     "dram_unit": "log of bytes between dram and a unit",
     "dram_parameters": "log of bytes of all pointers in dram",
     "dram_again": "log of bytes between dram and units over those of all pointers in dram",
-    **{f"operations_{kind}": f"log of operations of a unit: {what}" for kind, what in CLASSES.items()},
+    **{f"operations_{kind}": f"log of operations of a unit: {what}" for kind, what in WORK.items()},
     "words": "log of 4-byte words that vector instructions of a unit work on",
     "intensity": "log of operations over bytes of dram",
     **{f"runs_{category}": f"log of iOps that a unit runs: {category}" for category in _COUNTED},
@@ -194,7 +194,7 @@ def _traffic(tally: Tally) -> dict[str, float]:
     out = {name: _log(value * tally.units) for name, value in sums.items()}
     out["dram_unit"], out["dram_parameters"] = _log(unit), _log(parameters)
     out["dram_again"] = _log(unit * tally.units / parameters) if parameters else 0.0
-    operations = dict.fromkeys(CLASSES, 0.0)
+    operations = dict.fromkeys(WORK, 0.0)
     words = 0.0
     for row in tally.rows:
         amount = row.runs * tally.mean(row.elements)

@@ -18,11 +18,10 @@ import numpy as np
 
 from ..explain.arithmetic import class_of
 from ..igraph.dtypes import bytes_of, dtype_of
-from ..igraph.iops import IOPS
 from ..igraph.nodes import IGraph, ISlice
 from ..optimize.multibuffer import PIPELINE
 from ..schedule.annotations import VECTOR_ATTR
-from ..verify.access import UNTOUCHED, Program, Step, program_of, source_rules
+from ..verify.access import Program, Step, program_of
 from ..verify.liveness import STAGES
 from .boxes import Boxes, axis
 
@@ -38,15 +37,6 @@ LOAD, STORE, ONCHIP, VECTOR, REDUCE, CONTRACT, IRREGULAR, SYNC, NOTHING = CATEGO
     "sync",
     "nothing",
 )
-_BY_OP = {
-    "reduce": REDUCE,
-    "contract": CONTRACT,
-    "transpose": IRREGULAR,
-    "gather": IRREGULAR,
-    "scatter": IRREGULAR,
-    "sync": SYNC,
-    "identity": NOTHING,
-}
 #: Of moves, by the levels that they go between; others are between sram and reg.
 _MOVES = {
     ("dram", "reg"): LOAD,
@@ -94,7 +84,7 @@ class Row:
     axis : str
         ``row`` or ``col`` of a broadcast or reduction; else empty.
     kind : str
-        Its class of arithmetic (`explain.arithmetic.CLASSES`); empty where it computes nothing.
+        Its class of arithmetic (`igraph.iops.WORK`); empty where it computes nothing.
     runs : int
         Of a unit: trips of its loops.
     present : ndarray
@@ -225,15 +215,15 @@ def _row(step: Step, boxes: Boxes) -> Row:
     float_like = dtype_of(str(iop.dtype)).kind == "float"
     elements, present, transfers, read, written = _touched(step, pieces, boxes, loops)
     biggest = max(pieces.values(), key=lambda p: int(p.rows) * int(p.cols))
-    category = _BY_OP.get(op, VECTOR)
-    if op == "move":
+    category = step.spec.pipe
+    if category == "move":
         levels = (str(pieces["source0"].pointer.level), str(pieces["target"].pointer.level))
         category = _MOVES.get(levels, ONCHIP)
     return Row(
         op,
         str(iop.name),
         category,
-        str(iop.attrs["axis"]) if op in ("broadcast", "reduce") else "",
+        str(iop.attrs["axis"]) if "axis" in step.spec.attrs else "",
         class_of(step) or "",
         math.prod(loops.values()),
         present,
@@ -262,8 +252,8 @@ def _touched(
     step: Step, pieces: Mapping[str, ISlice], boxes: Boxes, loops: Mapping[str, int]
 ) -> tuple[np.ndarray, np.ndarray, tuple[Transfer, ...], float, float]:
     """Elements and share of runs, transfers, bytes read from reg and written to it."""
-    op, target = str(step.iop.op), pieces["target"]
-    if op in UNTOUCHED:
+    spec, target = step.spec, pieces["target"]
+    if not spec.touches:
         nothing = np.zeros(len(boxes.units))
         return nothing, nothing + 1.0, (), 0.0, 0.0
     found: list[Transfer] = []
@@ -280,7 +270,7 @@ def _touched(
         else:
             found.append(_transfer(piece, level, write, moved, sizes, width))
 
-    for k, rule in enumerate(source_rules(step.iop)):
+    for k, rule in enumerate(spec.reads(step.iop)):
         piece = pieces[f"source{k}"]
         axes = []
         for which, origin, extent in ((_rows_of, rule.rows, piece.rows), (_cols_of, rule.cols, piece.cols)):
@@ -292,17 +282,17 @@ def _touched(
         # a gather takes from its table as much as it gives
         sizes = boxes.sizes(axes, loops) if rule.certain else (elements, present, count)
         note(piece, False, sizes)
-        if k == 0 and op in ("reduce", "scatter"):
+        if k == 0 and (spec.counts == "source0" or spec.by_data == "target"):
             elements, present = sizes[:2]
-    if IOPS[step.iop.op].reads_target(step.iop):
+    if spec.reads_target(step.iop):
         note(target, False, (elements, present, count))
-    note(target, True, boxes.sizes(box, loops) if op != "scatter" else (elements, present, count))
+    note(target, True, boxes.sizes(box, loops) if spec.by_data != "target" else (elements, present, count))
     if "buffer" in step.iop.attrs:
         piece = step.iop.attrs["buffer"]
         axes = [axis(int(piece.rows), _rows_of(piece)), axis(int(piece.cols), _cols_of(piece))]
         for write in (True, False):
             note(piece, write, boxes.sizes(axes, loops))
-    if op == "contract":
+    if spec.is_product:
         first = pieces["source0"]
         axes = [box[0], axis(int(first.cols), _cols_of(first)), box[1]]
         elements, present, _ = boxes.sizes(axes, loops)

@@ -136,7 +136,7 @@ def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -
     piece = pieces[operand]
     name, size = piece.pointer.name, int(piece.pointer.size)
     verb = "writes" if operand == "target" else "reads" if operand.startswith("source") else "uses"
-    verb = "names" if step.iop.op in ("sync", "identity") else verb
+    verb = "names" if not step.spec.touches else verb
     if not outside.proved:
         return VerifyError(
             f"It is not proved that {mnemonic(step.iop)} stays inside '{name}'.",

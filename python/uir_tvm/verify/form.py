@@ -12,10 +12,10 @@ from typing import Any
 from ..errors import VerifyError
 from ..igraph.affine import Affine
 from ..igraph.dtypes import DTYPES
-from ..igraph.iops import LEVELS
+from ..igraph.iops import LEVELS, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
-from .access import UNTOUCHED, Program, Step
+from .access import Program, Step
 from .placement import sram_bytes
 from .region import PID
 
@@ -171,7 +171,7 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
     if faults or unbound:
         return
     yield from _magnitude(step)
-    for piece in iop.targets if iop.op not in UNTOUCHED else ():
+    for piece in iop.targets if spec_of(iop).touches else ():
         if piece.pointer.role == "in":
             yield _fault(
                 f"{iop.op} writes '{piece.pointer.name}', an input.",
@@ -179,7 +179,7 @@ def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[Ver
                 need="the role out, inout or tmp",
                 remedy=f"give '{piece.pointer.name}' the role inout, or write elsewhere",
             )
-    if iop.op == "sync" and iop.targets[0].pointer != iop.sources[0].pointer:
+    if spec_of(iop).barrier and iop.targets[0].pointer != iop.sources[0].pointer:
         yield _fault(
             f"sync names two pointers, '{iop.targets[0].pointer.name}' and '{iop.sources[0].pointer.name}'.",
             where=text(),
@@ -255,7 +255,7 @@ def _variables(value: Affine, bound: set[str], where: Where) -> Iterator[VerifyE
 
 
 def _group(graph: IGraph, iop: IOp, text: Where) -> Iterator[VerifyError]:
-    if iop.attrs.get("scope") != "group" or iop.op == "sync":
+    if iop.attrs.get("scope") != "group" or spec_of(iop).barrier:
         return
     size = int(iop.attrs["group_size"])
     if size < 1 or graph.num_units % size:

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ..igraph.dtypes import bytes_of
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from .access import Program
 from .liveness import Live
-
-#: iOps that read every element where they write it, and nowhere else.
-ELEMENTWISE = frozenset({"unary", "binary", "select", "compare", "cast", "move"})
 
 
 def in_place(program: Program, dying: Live, born: Live) -> int | None:
@@ -27,7 +25,7 @@ def in_place(program: Program, dying: Live, born: Live) -> int | None:
     if position is None or position != born.born:
         return None
     iop = program.steps[position].iop
-    if iop.op not in ELEMENTWISE or born.accesses[0].kind != "write":
+    if not spec_of(iop).elementwise or born.accesses[0].kind != "write":
         return None
     target = iop.target
     width = bytes_of(born.pointer.dtype)
@@ -92,7 +90,7 @@ def _only(body: Any, one: IPointer, moved: Mapping[str, int]) -> list[Any]:
             if inner:
                 out.append(Loop(node.var, node.extent, inner, node.attrs))
             continue
-        joins = node.op == "sync" or node.attrs.get("scope") == "group"
+        joins = spec_of(node).barrier or node.attrs.get("scope") == "group"
         if joins or any(str(s.pointer.name) in moved for s in node.slices()):
             attrs = {name: piece(value) for name, value in node.attrs.items()}
             sources, targets = map(piece, node.sources), map(piece, node.targets)

@@ -23,6 +23,7 @@ from itertools import combinations
 
 import attrs
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, Loop
 from .access import Access, Program
 
@@ -175,7 +176,7 @@ class Order:
 
 def barrier_size(graph: IGraph, iop: IOp) -> int:
     """How many units meet in ``iop``: 1 where it is no barrier between units."""
-    if iop.op == "sync":
+    if spec_of(iop).barrier:
         return {"sram": int(graph.num_units), "dram": int(graph.num_parallel)}.get(iop.attrs["scope"], 1)
     return int(iop.attrs["group_size"]) if iop.attrs.get("scope") == "group" else 1
 

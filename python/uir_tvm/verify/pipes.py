@@ -100,7 +100,7 @@ def _all(program: Program, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence
     syncs = [
         (*path, BARRIER_PHASE)
         for step, path in zip(program.steps, order.paths, strict=True)
-        if step.iop.op == "sync"
+        if step.spec.barrier
     ]
     pipes = [pipe_of(step.iop) for step in program.steps]
     answers: dict[tuple[object, ...], Meeting | None | Unproved] = {}

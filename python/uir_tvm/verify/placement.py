@@ -253,8 +253,8 @@ class _Barriers:
         self.at = [
             step.position
             for step in program.steps
-            if (step.iop.op == "sync" and step.iop.attrs["scope"] in ("sram", "dram"))
-            or (step.iop.op != "sync" and step.leaders == units)
+            if (step.spec.barrier and step.iop.attrs["scope"] in ("sram", "dram"))
+            or (not step.spec.barrier and step.leaders == units)
         ]
 
     def separates(self, before: Live, after: Live) -> bool:

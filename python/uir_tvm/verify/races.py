@@ -23,7 +23,7 @@ from itertools import islice
 import attrs
 
 from ..errors import VerifyError
-from ..igraph.iops import mnemonic
+from ..igraph.iops import mnemonic, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, Loop
 from ..igraph.text import print_iop, print_slice
 from . import coverage
@@ -183,7 +183,7 @@ def sync_needs(graph: IGraph | Program) -> list[SyncNeed]:
 
     out = []
     for step in program.steps:
-        if step.iop.op != "sync" or step.iop.attrs["scope"] == "reg":
+        if not step.spec.barrier or step.iop.attrs["scope"] == "reg":
             continue
         mine, race, lower = at.get(step.position), None, None
         if mine is not None:
@@ -374,7 +374,7 @@ def _conflicts(accesses: Sequence[Access]) -> Iterator[tuple[Access, Access]]:
 def _own_parts(a: Access, b: Access, pairing: Pairing, kind: Relation) -> bool:
     """Whether they are the partial results of one reduce, of which each unit has a part of the buffer."""
     same = a is b and a.operand == "buffer" and pairing.carried is None
-    return same and a.iop.op == "reduce" and int(a.iop.attrs["group_size"]) in kind.joined
+    return same and spec_of(a.iop).leads == "target" and int(a.iop.attrs["group_size"]) in kind.joined
 
 
 def _told_by_coverage(program: Program, race: Race) -> bool:

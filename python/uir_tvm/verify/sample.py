@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, Loop, walk_body
 
 #: Seconds of the interpreter for one iOp, and for one element that it writes (measured on a server core; the
@@ -83,10 +84,10 @@ def cost(graph: IGraph, trips: Mapping[str, int] | None = None) -> float:
 
 
 def _seconds(iop: IOp) -> float:
-    if iop.op == "sync":
+    if spec_of(iop).barrier:
         return PER_IOP
     elements = max(piece.rows * piece.cols for piece in iop.slices())
-    products = iop.target.rows * iop.target.cols * iop.sources[0].cols if iop.op == "contract" else 0
+    products = iop.target.rows * iop.target.cols * iop.sources[0].cols if spec_of(iop).is_product else 0
     return PER_IOP + elements * PER_ELEMENT + products * PER_PRODUCT
 
 
@@ -102,7 +103,7 @@ def _neighbours(extent: int) -> tuple[int, ...]:
 def _some_units(graph: IGraph) -> tuple[int, ...]:
     """The first, middle and last units; whole groups where their units work together."""
     together = any(p.level == "sram" for p in graph.pointers) or any(
-        iop.op == "sync" or iop.attrs.get("scope") == "group" for iop, _ in graph.walk()
+        spec_of(iop).barrier or iop.attrs.get("scope") == "group" for iop, _ in graph.walk()
     )
     if not together:
         return _ends(graph.num_parallel)
@@ -113,13 +114,13 @@ def _some_units(graph: IGraph) -> tuple[int, ...]:
 def _passes_through_dram(graph: IGraph) -> bool:
     read, written = set(), set()
     for iop, _ in graph.walk():
-        if iop.op == "sync" and iop.attrs.get("scope") == "dram":
+        if spec_of(iop).barrier and iop.attrs.get("scope") == "dram":
             return True
-        if iop.op in ("sync", "identity"):
+        if not spec_of(iop).touches:
             continue
         read |= {str(s.pointer.name) for s in iop.sources if s.pointer.level == "dram"}
         written |= {str(t.pointer.name) for t in iop.targets if t.pointer.level == "dram"}
-        if iop.op == "scatter":
+        if spec_of(iop).by_data == "target":
             return True
     return bool(read & written)
 
@@ -138,7 +139,7 @@ def _deals_out(loop: Loop) -> bool:
     stores = [
         target
         for iop, _ in walk_body(loop.body)
-        if iop.op not in ("sync", "identity")
+        if spec_of(iop).touches
         for target in iop.targets
         if target.pointer.level == "dram"
     ]

@@ -2,7 +2,7 @@
 """Validity: every source is valid wherever its iOp reads it.
 
 An iOp reads the part of a source that the valid box of another operand decides (see
-`access.SOURCE_RULES`); the source's own box must hold all of it.
+the column ``reads`` of the iOp table); the source's own box must hold all of it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ..igraph.affine import Affine, affine
 from ..igraph.iops import mnemonic
 from ..igraph.text import print_slice
 from . import isl
-from .access import UNTOUCHED, Program, Step, source_rules
+from .access import Program, Step
 from .bounds import CHUNK, FEW_POINTS, MAX_POINTS
 from .describe import range_text, where, witness_of
 from .expr import Expr, expr
@@ -24,13 +24,13 @@ from .region import Axis, Region
 def check(program: Program) -> Iterator[VerifyError]:
     """Every source that is read outside its valid box."""
     for step in program.steps:
-        if step.iop.op not in UNTOUCHED:
+        if step.spec.touches:
             yield from _step_faults(step)
 
 
 def _step_faults(step: Step) -> Iterator[VerifyError]:
     boxes = {operand: (piece, region) for operand, piece, region in step.operands}
-    for k, rule in enumerate(source_rules(step.iop)):
+    for k, rule in enumerate(step.spec.reads(step.iop)):
         piece, region = boxes[f"source{k}"]
         for word, origin in (("rows", rule.rows), ("cols", rule.cols)):
             if origin is None or not rule.required:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from tvm import tirx
 
 from ...errors import CodegenError
+from ...igraph.iops import spec_of
 from ...igraph.nodes import IGraph
 from ...optimize import select
 from ...optimize.split import phases
@@ -52,7 +53,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 def _check_blocks(graph: IGraph) -> None:
     """A block is a vector core, with products a cube core too; blocks beyond would wait for others."""
     cores, kind = int(graph.hardware.num_groups), "vector"
-    if any(iop.op == "contract" for iop, _ in graph.walk()):
+    if any(spec_of(iop).is_product for iop, _ in graph.walk()):
         cores, kind = min(cores, int(graph.hardware.figures.get("aic_cores", cores))), "cube"
     if int(graph.num_units) != 1 or not 1 <= int(graph.num_groups) <= cores:
         raise CodegenError(

@@ -7,6 +7,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
+from ...igraph.iops import spec_of
 from .access import Access, Box
 from .actions import COLLECT, REDUCE_ROW, Action
 from .address import as_int, greatest, index, least
@@ -196,6 +197,6 @@ class NestEmitter:
             for access in (action.write, *(read.access for read in action.reads)):
                 dtype = access.pointer.dtype
                 widest = max(widest, 4 if dtype in ("fp16", "bf16") else bytes_of(dtype))
-            if action.iop.op == "iota":
+            if spec_of(action.iop).by_place:
                 widest = max(widest, 4)
         return max(1, self.vector_bytes // widest)

@@ -14,6 +14,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
+from ...igraph.iops import spec_of
 from . import transpose
 from .access import Access
 from .actions import MAP, Action
@@ -27,7 +28,6 @@ from .values import Origin, Values
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
 
-COPIES = ("move", "transpose", "broadcast")
 
 
 @attrs.frozen
@@ -140,7 +140,7 @@ def _transpose(
 def _copied_to(nest: Nest, values: Values, accesses: list[Access]) -> Access | None:
     """Where the one operand goes, if the nest only copies it to one place with contiguous columns."""
     stored: list[Action] = [action for action in nest.actions if values.stored(action)]
-    copies = all(action.iop.op in COPIES for action in nest.actions)
+    copies = all(spec_of(action.iop).rearranges for action in nest.actions)
     if len(stored) != 1 or len(accesses) != 1 or not copies or stored[0].write.col != 1:
         return None
     action = stored[0]

@@ -19,6 +19,7 @@ from typing import Any
 
 import attrs
 
+from ...igraph.iops import spec_of
 from .access import Access, Domain, Relation, injective, relation
 from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action
 
@@ -231,7 +232,7 @@ def _flattened(nest: Nest) -> Nest | None:
     cols = nest.actions[0].cols
     accesses = []
     for action in nest.actions:
-        plain = action.kind == MAP and action.box[2:] == (None, None) and action.iop.op != "iota"
+        plain = action.kind == MAP and action.box[2:] == (None, None) and not spec_of(action.iop).by_place
         if not plain or any(read.guard for read in action.reads):
             return None
         accesses += [action.write, *(read.access for read in action.reads)]

@@ -10,7 +10,7 @@ import attrs
 from tvm import tirx
 
 from ...errors import CodegenError
-from ...igraph.iops import mnemonic
+from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
 from ...optimize.split import phases
 from ...optimize.webs import rename
@@ -198,7 +198,7 @@ def _without_overlap(graph: IGraph) -> IGraph:
         action = action_of(iop)
         if action is None or not overwrites_itself(action):
             return iop
-        if iop.op in ("scatter", "contract") and iop.attrs.get("accumulate") or iop.op == "scatter":
+        if spec_of(iop).keeps_target(iop):
             raise CodegenError(
                 f"{mnemonic(iop)} writes the memory that it reads.",
                 where=f"pointer {iop.target.pointer.name}",

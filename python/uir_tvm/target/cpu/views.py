@@ -16,6 +16,7 @@ from typing import Any
 import attrs
 
 from ...igraph.affine import Affine
+from ...igraph.iops import spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 
 #: iOps whose sources may be strided or repeated views; the others want their operands as they were laid out.
@@ -65,7 +66,7 @@ def _pass(graph: IGraph) -> tuple[list[Any], bool]:
     places = _places(graph.body)
     writes: dict[str, list[_Place]] = {}
     for place in places:
-        for target in place.iop.targets if place.iop.op not in ("identity", "sync") else ():
+        for target in place.iop.targets if spec_of(place.iop).touches else ():
             writes.setdefault(target.pointer.name, []).append(place)
     new: dict[int, IOp] = {}
     for place in places:
@@ -81,7 +82,7 @@ def _pass(graph: IGraph) -> tuple[list[Any], bool]:
     drop = {
         place.position
         for place, iop in zip(places, iops, strict=True)
-        if iop.target.pointer.level == "reg" and iop.target.pointer.name not in read and iop.op != "sync"
+        if iop.target.pointer.level == "reg" and iop.target.pointer.name not in read and spec_of(iop).touches
     }
     counter = iter(range(len(places)))
     return _rebuilt(graph.body, iops, drop, counter), bool(new) or bool(drop)
@@ -90,7 +91,7 @@ def _pass(graph: IGraph) -> tuple[list[Any], bool]:
 def _read(iop: IOp) -> list[ISlice]:
     """Every slice whose old value matters to ``iop``."""
     pieces = list(iop.sources)
-    if iop.op == "scatter" or iop.attrs.get("accumulate"):
+    if spec_of(iop).keeps_target(iop):
         pieces += iop.targets
     return pieces
 
@@ -124,7 +125,7 @@ def _resolved(reader: _Place, piece: ISlice, writes: dict[str, list[_Place]]) ->
 
 def _view_of(iop: IOp) -> ISlice | None:
     """The source seen in the target's shape, if the iOp only renames elements."""
-    if iop.op not in ("move", "broadcast", "transpose") or "pad" in iop.attrs:
+    if not spec_of(iop).rearranges or "pad" in iop.attrs:
         return None
     s, shape = iop.sources[0], iop.target.shape
     if iop.op == "move":
