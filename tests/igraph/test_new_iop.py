@@ -73,7 +73,9 @@ def graph_for(model: str | None, kind: str) -> IGraph:
     """The graph on all units of a hardware model."""
     hw = hardware.get(model, kind)
     groups, units = int(hw.num_groups), int(hw.num_units)
-    return parse_igraph(TEXT.format(name=json.dumps(str(hw.name)), groups=groups, units=units, size=32 * groups * units), hw)
+    size = 32 * groups * units
+    text = TEXT.format(name=json.dumps(str(hw.name)), groups=groups, units=units, size=size)
+    return parse_igraph(text, hw)
 
 
 def test_it_is_read_printed_verified_and_counted() -> None:
