@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..igraph import ISlice
+from ..igraph.iops_scalar import BINARY, UNARY
 from .emit import Const, Operand
 
 if TYPE_CHECKING:
@@ -52,28 +53,12 @@ def _copysign(c: TileContext, args: Sequence[Operand], into: ISlice | None) -> O
     return c.select(negative, c.unary("neg", magnitude), magnitude, into)
 
 
-_UNARY = (
-    "exp exp2 log log2 log1p sqrt rsqrt sigmoid erf tanh sin cos tan asin acos atan sinh cosh asinh acosh "
-    "atanh floor ceil trunc round isnan isinf isfinite"
-).split()
-
 #: What each call becomes, by its name without the dialect (``tirx.exp`` and ``prim.exp`` are one).
 CALLS: dict[str, Rule] = {
-    **{name: _unary(name) for name in _UNARY},
-    "nearbyint": _unary("round"),
-    "fabs": _unary("abs"),
-    "abs": _unary("abs"),
-    "bitwise_not": _unary("not"),
+    **{call: _unary(name) for name, row in UNARY.items() for call in row.calls},
+    **{call: _binary(name) for name, row in BINARY.items() for call in row.calls},
     "exp10": _exp10,
     "log10": _scaled("log", 1.0 / math.log(10.0)),
-    "pow": _binary("pow"),
-    "atan2": _binary("atan2"),
-    "fmod": _binary("truncmod"),
-    "bitwise_and": _binary("and"),
-    "bitwise_or": _binary("or"),
-    "bitwise_xor": _binary("xor"),
-    "shift_left": _binary("shl"),
-    "shift_right": _binary("shr"),
     "fma": _fma,
     "hypot": _hypot,
     "copysign": _copysign,

@@ -206,8 +206,8 @@ class TileContext:
 
     def binary(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
         """A binary iOp, in its scalar form where one operand is a number."""
-        scalar = _SCALAR_FORMS.get(name)
-        if scalar is not None and isinstance(a, Const) is not isinstance(b, Const):
+        scalar = BINARY[name].scalar_forms
+        if isinstance(a, Const) is not isinstance(b, Const):
             number = a if isinstance(a, Const) else b
             other = b if isinstance(a, Const) else a
             assert isinstance(number, Const)
@@ -365,16 +365,6 @@ def _as_number(number: Any, dtype: str) -> Any:
     return (int(number) - low) % (high - low + 1) + low
 
 
-#: (form with the number on the right, form with it on the left) of each binary function.
-_SCALAR_FORMS: dict[str, tuple[str | None, str | None]] = {
-    "add": ("adds", "adds"),
-    "sub": ("subs", "rsubs"),
-    "mul": ("muls", "muls"),
-    "div": ("divs", "rdivs"),
-    "max": ("maxs", "maxs"),
-    "min": ("mins", "mins"),
-    "pow": ("pows", None),
-}
 #: What arithmetic on bools means.
 _BOOL_FORMS = {"add": "or", "mul": "and", "max": "or", "min": "and", "sub": "xor"}
 #: Division of integers in TIR's `Div` rounds towards zero.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from tvm import tirx
 
 from ..igraph import ISlice
+from ..igraph.iops_scalar import BINARY, COMPARE, UNARY
 from .emit import Guard, Operand
 from .guard import choice, evaluate_guarded
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from .expression import TileContext
 
 Rule = Callable[["TileContext", Any, "ISlice | None"], Operand]
+
+
+def _unary(name: str) -> Rule:
+    return lambda c, e, into: c.unary(name, c.evaluate(e.a), into=into)
 
 
 def _binary(name: str) -> Rule:
@@ -48,30 +53,12 @@ def _select(context: TileContext, expr: Any, into: ISlice | None) -> Operand:
 
 #: What each node becomes.
 NODES: dict[type, Rule] = {
-    tirx.Add: _binary("add"),
-    tirx.Sub: _binary("sub"),
-    tirx.Mul: _binary("mul"),
-    tirx.Div: _binary("div"),
-    tirx.Mod: _binary("truncmod"),
-    tirx.FloorDiv: _binary("floordiv"),
-    tirx.FloorMod: _binary("mod"),
-    tirx.Max: _binary("max"),
-    tirx.Min: _binary("min"),
-    tirx.BitwiseAnd: _binary("and"),
-    tirx.BitwiseOr: _binary("or"),
-    tirx.BitwiseXor: _binary("xor"),
-    tirx.LShift: _binary("shl"),
-    tirx.RShift: _binary("shr"),
-    tirx.EQ: _compare("eq"),
-    tirx.NE: _compare("ne"),
-    tirx.LT: _compare("lt"),
-    tirx.LE: _compare("le"),
-    tirx.GT: _compare("gt"),
-    tirx.GE: _compare("ge"),
+    **{getattr(tirx, row.node): _unary(name) for name, row in UNARY.items() if row.node},
+    **{getattr(tirx, row.node): _binary(name) for name, row in BINARY.items() if row.node},
+    **{getattr(tirx, row.node): _compare(name) for name, row in COMPARE.items() if row.node},
     tirx.And: _logical("and"),
     tirx.Or: _logical("or"),
     tirx.Not: lambda c, e, into: c.negation(c.evaluate(e.a), into),
-    tirx.BitwiseNot: lambda c, e, into: c.unary("not", c.evaluate(e.a), into=into),
     tirx.Cast: lambda c, e, into: c.cast(c.evaluate(e.value), c.dtype(e), into),
     tirx.Select: _select,
     tirx.Let: _let,

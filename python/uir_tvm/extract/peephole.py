@@ -8,10 +8,10 @@ from typing import Any
 
 from ..igraph import IOp, ISlice, Loop, make, walk_body
 from ..igraph.dtypes import dtype_of
-from ..igraph.iops_scalar import REDUCE
+from ..igraph.iops_scalar import BINARY, REDUCE
 
 #: Unary forms of accumulations, where the other operand is the number that was filled.
-_SCALAR = {"add": "adds", "mul": "muls", "max": "maxs", "min": "mins"}
+_SCALAR = {name: str(BINARY[name].scalar_forms[0]) for name in REDUCE}
 
 
 def fold_inits(body: Sequence[Any]) -> list[Any]:

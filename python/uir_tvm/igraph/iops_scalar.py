@@ -16,6 +16,8 @@ from typing import Any
 import attrs
 import numpy as np
 
+from . import finite_field as field
+from . import finite_functions as known
 from .dtypes import dtype_of
 
 FLOAT = frozenset({"float"})
@@ -67,7 +69,16 @@ class Scalar:
     idempotent : bool
         Whether f(f(x)) has the bits of f(x).
     scalar_forms : tuple[str, str], optional
-        Of a binary function the unary ones that take a constant on the right, and on the left.
+        Of a binary function the unary ones that take a constant on the right, and on the left; None: none.
+    calls : tuple[str, ...]
+        Intrinsics of TIR that are this function, by their names without the dialect.
+    node : str
+        The class of TIR expressions that is it; empty: none.
+    residue : Callable, optional
+        What it does to values of the finite field (see `finite_field`), parameters being values too; None: of
+        it only is known that it is a function.
+    by_number : bool
+        Whether ``residue`` takes the parameter as the number that it is, and then as a value.
     """
 
     name: str
@@ -81,18 +92,26 @@ class Scalar:
     either_zero: bool = False
     involution: bool = False
     idempotent: bool = False
-    scalar_forms: tuple[str, str] | None = None
+    scalar_forms: tuple[str | None, str | None] = (None, None)
+    calls: tuple[str, ...] = ()
+    node: str = ""
+    residue: Callable[..., np.ndarray] | None = None
+    by_number: bool = False
 
 
 @attrs.frozen
 class Reduction:
-    """One reduction: the NumPy ufunc, its value over nothing by dtype, the class of its arithmetic."""
+    """One reduction: the NumPy ufunc, its value over nothing by dtype, the class of its arithmetic.
+
+    ``residue`` reduces values of the finite field along an axis.
+    """
 
     name: str
     ufunc: np.ufunc
     kinds: frozenset[str]
     identity: Callable[[str], Any]
     work: str
+    residue: Callable[[np.ndarray, int], np.ndarray]
 
 
 _erf = np.frompyfunc(math.erf, 1, 1)
@@ -149,90 +168,115 @@ def _table(*rows: Scalar) -> dict[str, Scalar]:
     return {row.name: row for row in rows}
 
 
+# fmt: off
 #: Unary functions; ``divs`` and ``pows`` take their parameter on the right, ``rsubs`` and ``rdivs`` on the
 #: left; ``round`` takes halves to even.
 UNARY: dict[str, Scalar] = _table(
-    Scalar("copy", lambda x: x, ANY, work="convert", exact=True),
-    Scalar("adds", lambda x, p: x + p, NUMBER, 1, work="add", exact=True),
-    Scalar("subs", lambda x, p: x - p, NUMBER, 1, work="add", exact=True),
-    Scalar("muls", lambda x, p: x * p, NUMBER, 1, work="mul", exact=True),
-    Scalar("divs", lambda x, p: x / p, FLOAT, 1, work="divide", exact=True),
-    Scalar("maxs", np.maximum, NUMBER, 1, work="add", exact=True, either_zero=True),
-    Scalar("mins", np.minimum, NUMBER, 1, work="add", exact=True, either_zero=True),
-    Scalar("pows", power, NUMBER, 1, wide=True, work="transcendental"),
-    Scalar("rsubs", lambda x, p: p - x, NUMBER, 1, work="add", exact=True),
-    Scalar("rdivs", lambda x, p: p / x, FLOAT, 1, work="divide", exact=True),
-    Scalar("exp", np.exp, wide=True, work="transcendental"),
-    Scalar("exp2", np.exp2, wide=True, work="transcendental"),
-    Scalar("log", np.log, wide=True, work="transcendental"),
-    Scalar("log2", np.log2, wide=True, work="transcendental"),
-    Scalar("log1p", np.log1p, wide=True, work="transcendental"),
-    Scalar("sqrt", np.sqrt, work="divide", exact=True),
-    Scalar("rsqrt", lambda x: 1.0 / np.sqrt(x), wide=True, work="divide"),
-    Scalar("recip", lambda x: 1 / x, work="divide"),
-    Scalar("abs", np.abs, NUMBER, work="add", exact=True, idempotent=True),
-    Scalar("neg", lambda x: -x, SIGNED, work="add", exact=True, involution=True),
-    Scalar("sin", np.sin, wide=True, work="transcendental"),
-    Scalar("cos", np.cos, wide=True, work="transcendental"),
-    Scalar("tan", np.tan, wide=True, work="transcendental"),
-    Scalar("asin", np.arcsin, wide=True, work="transcendental"),
-    Scalar("acos", np.arccos, wide=True, work="transcendental"),
-    Scalar("atan", np.arctan, wide=True, work="transcendental"),
-    Scalar("sinh", np.sinh, wide=True, work="transcendental"),
-    Scalar("cosh", np.cosh, wide=True, work="transcendental"),
-    Scalar("tanh", np.tanh, wide=True, work="transcendental"),
-    Scalar("asinh", np.arcsinh, wide=True, work="transcendental"),
-    Scalar("acosh", np.arccosh, wide=True, work="transcendental"),
-    Scalar("atanh", np.arctanh, wide=True, work="transcendental"),
-    Scalar("erf", erf, wide=True, work="transcendental"),
-    Scalar("sigmoid", sigmoid, wide=True, work="transcendental"),
-    Scalar("relu", relu, NUMBER, work="add", exact=True, either_zero=True, idempotent=True),
-    Scalar("leaky_relu", lambda x, p: np.where(x >= 0, x, x * p), FLOAT, 1, work="mul"),
-    Scalar("floor", np.floor, work="convert", exact=True, idempotent=True),
-    Scalar("ceil", np.ceil, work="convert", exact=True, idempotent=True),
-    Scalar("round", np.rint, work="convert", exact=True, idempotent=True),
-    Scalar("trunc", np.trunc, work="convert", exact=True, idempotent=True),
-    Scalar("sign", np.sign, SIGNED, work="add", exact=True, idempotent=True),
-    Scalar("not", np.invert, BITS, work="logic", exact=True, involution=True),
-    Scalar("isnan", np.isnan, result="bool", work="logic"),
-    Scalar("isinf", np.isinf, result="bool", work="logic"),
-    Scalar("isfinite", np.isfinite, result="bool", work="logic"),
+    Scalar("copy", lambda x: x, ANY, work="convert", exact=True, residue=lambda x: x),
+    Scalar("adds", lambda x, p: x + p, NUMBER, 1, work="add", exact=True, residue=field.add),
+    Scalar("subs", lambda x, p: x - p, NUMBER, 1, work="add", exact=True, residue=field.sub),
+    Scalar("muls", lambda x, p: x * p, NUMBER, 1, work="mul", exact=True, residue=field.mul),
+    Scalar("divs", lambda x, p: x / p, FLOAT, 1, work="divide", exact=True, residue=field.div),
+    Scalar("maxs", np.maximum, NUMBER, 1, work="add", exact=True, either_zero=True, residue=field.maximum),
+    Scalar("mins", np.minimum, NUMBER, 1, work="add", exact=True, either_zero=True, residue=field.minimum),
+    Scalar("pows", power, NUMBER, 1, wide=True, work="transcendental", residue=known.pows, by_number=True),
+    Scalar("rsubs", lambda x, p: p - x, NUMBER, 1, work="add", exact=True,
+           residue=lambda x, p: field.sub(p, x)),
+    Scalar("rdivs", lambda x, p: p / x, FLOAT, 1, work="divide", exact=True,
+           residue=lambda x, p: field.div(p, x)),
+    Scalar("exp", np.exp, wide=True, work="transcendental",
+           calls=("exp",), residue=lambda x: field.exponential("exp", x)),
+    Scalar("exp2", np.exp2, wide=True, work="transcendental",
+           calls=("exp2",), residue=lambda x: field.exponential("exp2", x)),
+    Scalar("log", np.log, wide=True, work="transcendental", calls=("log",)),
+    Scalar("log2", np.log2, wide=True, work="transcendental", calls=("log2",)),
+    Scalar("log1p", np.log1p, wide=True, work="transcendental", calls=("log1p",)),
+    Scalar("sqrt", np.sqrt, work="divide", exact=True, calls=("sqrt",)),
+    Scalar("rsqrt", lambda x: 1.0 / np.sqrt(x), wide=True, work="divide",
+           calls=("rsqrt",), residue=known.rsqrt),
+    Scalar("recip", lambda x: 1 / x, work="divide", residue=field.inverse),
+    Scalar("abs", np.abs, NUMBER, work="add", exact=True, idempotent=True,
+           calls=("fabs", "abs"), residue=known.absolute),
+    Scalar("neg", lambda x: -x, SIGNED, work="add", exact=True, involution=True, residue=field.neg),
+    Scalar("sin", np.sin, wide=True, work="transcendental", calls=("sin",)),
+    Scalar("cos", np.cos, wide=True, work="transcendental", calls=("cos",)),
+    Scalar("tan", np.tan, wide=True, work="transcendental", calls=("tan",)),
+    Scalar("asin", np.arcsin, wide=True, work="transcendental", calls=("asin",)),
+    Scalar("acos", np.arccos, wide=True, work="transcendental", calls=("acos",)),
+    Scalar("atan", np.arctan, wide=True, work="transcendental", calls=("atan",)),
+    Scalar("sinh", np.sinh, wide=True, work="transcendental", calls=("sinh",)),
+    Scalar("cosh", np.cosh, wide=True, work="transcendental", calls=("cosh",)),
+    Scalar("tanh", np.tanh, wide=True, work="transcendental", calls=("tanh",)),
+    Scalar("asinh", np.arcsinh, wide=True, work="transcendental", calls=("asinh",)),
+    Scalar("acosh", np.arccosh, wide=True, work="transcendental", calls=("acosh",)),
+    Scalar("atanh", np.arctanh, wide=True, work="transcendental", calls=("atanh",)),
+    Scalar("erf", erf, wide=True, work="transcendental", calls=("erf",)),
+    Scalar("sigmoid", sigmoid, wide=True, work="transcendental", calls=("sigmoid",)),
+    Scalar("relu", relu, NUMBER, work="add", exact=True, either_zero=True, idempotent=True,
+           residue=known.relu),
+    Scalar("leaky_relu", lambda x, p: np.where(x >= 0, x, x * p), FLOAT, 1, work="mul",
+           residue=known.leaky_relu),
+    Scalar("floor", np.floor, work="convert", exact=True, idempotent=True, calls=("floor",)),
+    Scalar("ceil", np.ceil, work="convert", exact=True, idempotent=True, calls=("ceil",)),
+    Scalar("round", np.rint, work="convert", exact=True, idempotent=True, calls=("round", "nearbyint")),
+    Scalar("trunc", np.trunc, work="convert", exact=True, idempotent=True, calls=("trunc",)),
+    Scalar("sign", np.sign, SIGNED, work="add", exact=True, idempotent=True, residue=known.sign),
+    Scalar("not", np.invert, BITS, work="logic", exact=True, involution=True,
+           calls=("bitwise_not",), node="BitwiseNot"),
+    Scalar("isnan", np.isnan, result="bool", work="logic",
+           calls=("isnan",), residue=lambda x: x == field.NAN),
+    Scalar("isinf", np.isinf, result="bool", work="logic",
+           calls=("isinf",), residue=lambda x: (x == field.POS_INF) | (x == field.NEG_INF)),
+    Scalar("isfinite", np.isfinite, result="bool", work="logic",
+           calls=("isfinite",), residue=lambda x: x >= 0),
 )
 
 #: Binary functions.  ``floordiv``/``mod`` round the quotient down, ``truncdiv``/``truncmod`` towards zero.
 #: ``max`` and ``min`` give NaN where an operand is NaN.
 BINARY: dict[str, Scalar] = _table(
-    Scalar("add", np.add, NUMBER, work="add", exact=True, scalar_forms=("adds", "adds")),
-    Scalar("sub", np.subtract, NUMBER, work="add", exact=True, scalar_forms=("subs", "rsubs")),
-    Scalar("mul", np.multiply, NUMBER, work="mul", exact=True, scalar_forms=("muls", "muls")),
-    Scalar("div", np.divide, FLOAT, work="divide", exact=True, scalar_forms=("divs", "rdivs")),
-    Scalar("floordiv", floordiv, NUMBER, work="divide"),
-    Scalar("mod", np.mod, NUMBER, work="divide"),
+    Scalar("add", np.add, NUMBER, work="add", exact=True, scalar_forms=("adds", "adds"),
+           node="Add", residue=field.add),
+    Scalar("sub", np.subtract, NUMBER, work="add", exact=True, scalar_forms=("subs", "rsubs"),
+           node="Sub", residue=field.sub),
+    Scalar("mul", np.multiply, NUMBER, work="mul", exact=True, scalar_forms=("muls", "muls"),
+           node="Mul", residue=field.mul),
+    Scalar("div", np.divide, FLOAT, work="divide", exact=True, scalar_forms=("divs", "rdivs"),
+           node="Div", residue=field.div),
+    Scalar("floordiv", floordiv, NUMBER, work="divide", node="FloorDiv"),
+    Scalar("mod", np.mod, NUMBER, work="divide", node="FloorMod"),
     Scalar("truncdiv", truncdiv, NUMBER, work="divide"),
-    Scalar("truncmod", np.fmod, NUMBER, work="divide"),
-    Scalar("max", np.maximum, NUMBER, work="add", exact=True, either_zero=True,
-           scalar_forms=("maxs", "maxs")),
-    Scalar("min", np.minimum, NUMBER, work="add", exact=True, either_zero=True,
-           scalar_forms=("mins", "mins")),
-    Scalar("pow", power, NUMBER, wide=True, work="transcendental"),
-    Scalar("atan2", np.arctan2, wide=True, work="transcendental"),
-    Scalar("and", np.bitwise_and, BITS, work="logic", exact=True),
-    Scalar("or", np.bitwise_or, BITS, work="logic", exact=True),
-    Scalar("xor", np.bitwise_xor, BITS, work="logic", exact=True),
-    Scalar("shl", np.left_shift, INTEGER, work="logic"),
-    Scalar("shr", np.right_shift, INTEGER, work="logic"),
+    Scalar("truncmod", np.fmod, NUMBER, work="divide", calls=("fmod",), node="Mod"),
+    Scalar("max", np.maximum, NUMBER, work="add", exact=True, either_zero=True, scalar_forms=("maxs", "maxs"),
+           node="Max", residue=field.maximum),
+    Scalar("min", np.minimum, NUMBER, work="add", exact=True, either_zero=True, scalar_forms=("mins", "mins"),
+           node="Min", residue=field.minimum),
+    Scalar("pow", power, NUMBER, wide=True, work="transcendental", scalar_forms=("pows", None),
+           calls=("pow",)),
+    Scalar("atan2", np.arctan2, wide=True, work="transcendental", calls=("atan2",)),
+    Scalar("and", np.bitwise_and, BITS, work="logic", exact=True, calls=("bitwise_and",), node="BitwiseAnd"),
+    Scalar("or", np.bitwise_or, BITS, work="logic", exact=True, calls=("bitwise_or",), node="BitwiseOr"),
+    Scalar("xor", np.bitwise_xor, BITS, work="logic", exact=True, calls=("bitwise_xor",), node="BitwiseXor"),
+    Scalar("shl", np.left_shift, INTEGER, work="logic", calls=("shift_left",), node="LShift"),
+    Scalar("shr", np.right_shift, INTEGER, work="logic", calls=("shift_right",), node="RShift"),
 )
 
 #: Comparisons; false where an operand is NaN, but for ``ne``.
 COMPARE: dict[str, Scalar] = _table(
-    Scalar("eq", np.equal, ANY, result="bool", work="logic", exact=True),
-    Scalar("ne", np.not_equal, ANY, result="bool", work="logic", exact=True),
-    Scalar("lt", np.less, ANY, result="bool", work="logic", exact=True),
-    Scalar("le", np.less_equal, ANY, result="bool", work="logic", exact=True),
-    Scalar("gt", np.greater, ANY, result="bool", work="logic", exact=True),
-    Scalar("ge", np.greater_equal, ANY, result="bool", work="logic", exact=True),
+    Scalar("eq", np.equal, ANY, result="bool", work="logic", exact=True,
+           node="EQ", residue=known.ordered(np.equal)),
+    Scalar("ne", np.not_equal, ANY, result="bool", work="logic", exact=True,
+           node="NE", residue=known.ordered(np.not_equal, beside_nan=True)),
+    Scalar("lt", np.less, ANY, result="bool", work="logic", exact=True,
+           node="LT", residue=known.ordered(np.less)),
+    Scalar("le", np.less_equal, ANY, result="bool", work="logic", exact=True,
+           node="LE", residue=known.ordered(np.less_equal)),
+    Scalar("gt", np.greater, ANY, result="bool", work="logic", exact=True,
+           node="GT", residue=known.ordered(np.greater)),
+    Scalar("ge", np.greater_equal, ANY, result="bool", work="logic", exact=True,
+           node="GE", residue=known.ordered(np.greater_equal)),
 )
 
+# fmt: on
 
 def _lowest(dtype: str) -> Any:
     """-inf, or the least integer (the most negative finite value of a float without infinities)."""
@@ -258,10 +302,10 @@ def _highest(dtype: str) -> Any:
 REDUCE: dict[str, Reduction] = {
     row.name: row
     for row in (
-        Reduction("add", np.add, NUMBER, lambda _: 0, "add"),
-        Reduction("mul", np.multiply, NUMBER, lambda _: 1, "mul"),
-        Reduction("max", np.maximum, ANY, _lowest, "add"),
-        Reduction("min", np.minimum, ANY, _highest, "add"),
+        Reduction("add", np.add, NUMBER, lambda _: 0, "add", field.total),
+        Reduction("mul", np.multiply, NUMBER, lambda _: 1, "mul", field.product),
+        Reduction("max", np.maximum, ANY, _lowest, "add", lambda x, axis: field.extreme(x, axis, True)),
+        Reduction("min", np.minimum, ANY, _highest, "add", lambda x, axis: field.extreme(x, axis, False)),
     )
 }
 

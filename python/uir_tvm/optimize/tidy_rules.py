@@ -205,18 +205,23 @@ def _same_operands(site: Site) -> IOp | None:
     return site.filled(0) if site.kind in _NOUGHT.get(str(iop.name), ()) else None
 
 
-_SCALAR_FORMS = {name: row.scalar_forms for name, row in BINARY.items() if row.scalar_forms is not None}
+_SCALAR_FORMS: dict[str, tuple[str, str]] = {
+    name: (right, left)
+    for name, row in BINARY.items()
+    for right, left in [row.scalar_forms]
+    if right is not None and left is not None
+}
 
 
 def _constant_operand(site: Site) -> IOp | None:
     iop = site.iop
-    row = BINARY[str(iop.name)]
+    row, forms = BINARY[str(iop.name)], _SCALAR_FORMS[str(iop.name)]
     for k in (1, 0):
         value = site.constant(k)
         # of two zeros max and min may give either, and a constant NaN is a limit to none of the scalar forms
         doubtful = value is not None and row.either_zero and site.kind == "float" and value == 0
         if value is not None and not is_nan(value) and not doubtful:
-            return site.unary(_SCALAR_FORMS[str(iop.name)][1 - k], iop.sources[1 - k], value)
+            return site.unary(forms[1 - k], iop.sources[1 - k], value)
     return None
 
 

@@ -9,8 +9,8 @@ import attrs
 import ml_dtypes
 import numpy as np
 
+from ..igraph import finite_field as field
 from ..igraph.dtypes import dtype_of
-from . import field
 
 #: Integers are small, so that as indices they stay within every table.
 HIGHEST_INTEGER = 5

@@ -21,9 +21,9 @@ import attrs
 import numpy as np
 
 from ..errors import EquivalenceError, UirError
+from ..igraph import finite_field as field
 from ..igraph.dtypes import dtype_of
 from ..igraph.nodes import IGraph
-from . import field
 from .cases import Specials, field_arrays, value_arrays
 from .sides import FIELD_METHOD, VALUES_METHOD, GraphSide, Output, Side, Traits, UndecidedError, traits
 

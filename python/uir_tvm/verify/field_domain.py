@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from ..igraph import finite_field as field
 from ..igraph.domain import Values
 from ..igraph.dtypes import dtype_of
 from ..igraph.iops_scalar import Reduction, Scalar
-from . import field
 
 #: What rounds to what: the ``round`` of a cast to an integer -> the unary function that it applies before.
 ROUNDING = {"rint": "round", "floor": "floor", "ceil": "ceil", "round": "round_away"}
@@ -26,110 +26,6 @@ def constant(value: float, dtype: str) -> int:
     with np.errstate(all="ignore"):
         stored = float(np.asarray(value).astype(row.numpy))
     return field.embed(stored, float(ml_dtypes.finfo(row.numpy).max))
-
-
-def _like(x: np.ndarray, number: float) -> np.ndarray:
-    return np.full_like(x, field.embed(number))
-
-
-def relu(x: np.ndarray) -> np.ndarray:
-    """max(x, 0)."""
-    return field.maximum(x, _like(x, 0))
-
-
-def absolute(x: np.ndarray) -> np.ndarray:
-    """x or -x, whichever is not below zero in the order."""
-    return np.where(field.rank(x) >= 0, x, field.neg(x))
-
-
-def sign(x: np.ndarray) -> np.ndarray:
-    """-1, 0 or 1."""
-    order = field.rank(x)
-    signed = np.where(order > 0, field.embed(1), np.where(order < 0, field.embed(-1), field.ZERO))
-    return np.where(x == field.NAN, x, signed)
-
-
-def leaky_relu(x: np.ndarray, slope: np.ndarray) -> np.ndarray:
-    """x, or x * slope below zero."""
-    return np.where(field.rank(x) >= 0, x, field.mul(x, slope))
-
-
-def rsqrt(x: np.ndarray) -> np.ndarray:
-    """1 / sqrt(x)."""
-    return field.inverse(field.mix(field.code_of("sqrt"), x))
-
-
-def pows(x: np.ndarray, exponent: np.ndarray, number: float) -> np.ndarray:
-    """x ** number: exact for small integers, as the square root where that is meant."""
-    if number == int(number) and abs(number) <= WHOLE_POWERS:
-        return field.power(x, int(number))
-    if abs(number) == 0.5:
-        return rsqrt(x) if number < 0 else field.mix(field.code_of("sqrt"), x)
-    return field.mix(field.code_of("pow"), x, np.broadcast_to(exponent, x.shape))
-
-
-#: Largest exponent that is multiplied out.
-WHOLE_POWERS = 64
-
-Meaning = Callable[..., np.ndarray]
-#: The functions that are known to the field; of any other only that it is a function.
-UNARY: dict[str, Meaning] = {
-    "copy": lambda x: x,
-    "adds": field.add,
-    "subs": field.sub,
-    "muls": field.mul,
-    "divs": field.div,
-    "maxs": field.maximum,
-    "mins": field.minimum,
-    "rsubs": lambda x, p: field.sub(p, x),
-    "rdivs": lambda x, p: field.div(p, x),
-    "exp": lambda x: field.exponential("exp", x),
-    "exp2": lambda x: field.exponential("exp2", x),
-    "rsqrt": rsqrt,
-    "recip": field.inverse,
-    "abs": absolute,
-    "neg": field.neg,
-    "relu": relu,
-    "leaky_relu": leaky_relu,
-    "sign": sign,
-    "isnan": lambda x: x == field.NAN,
-    "isinf": lambda x: (x == field.POS_INF) | (x == field.NEG_INF),
-    "isfinite": lambda x: x >= 0,
-}
-BINARY: dict[str, Meaning] = {
-    "add": field.add,
-    "sub": field.sub,
-    "mul": field.mul,
-    "div": field.div,
-    "max": field.maximum,
-    "min": field.minimum,
-}
-
-
-def _ordered(test: Callable[[np.ndarray, np.ndarray], np.ndarray], beside_nan: bool = False) -> Meaning:
-    def compare(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-        nan = (a == field.NAN) | (b == field.NAN)
-        return np.where(nan, beside_nan, test(field.rank(a), field.rank(b)))
-
-    return compare
-
-
-COMPARE: dict[str, Meaning] = {
-    "eq": _ordered(np.equal),
-    "ne": _ordered(np.not_equal, beside_nan=True),
-    "lt": _ordered(np.less),
-    "le": _ordered(np.less_equal),
-    "gt": _ordered(np.greater),
-    "ge": _ordered(np.greater_equal),
-}
-_KNOWN: dict[str, Meaning] = {**UNARY, **BINARY, **COMPARE}
-
-REDUCE: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {
-    "add": field.total,
-    "mul": field.product,
-    "max": lambda x, axis: field.extreme(x, axis, True),
-    "min": lambda x, axis: field.extreme(x, axis, False),
-}
 
 
 class Field(Values):
@@ -156,12 +52,11 @@ class Field(Values):
         if not _is_float(dtype):
             return super().evaluate(scalar, dtype, operands, params)
         numbers = [np.asarray(constant(float(p), dtype), np.int64) for p in params]
-        if scalar.name == "pows":
-            return pows(operands[0], numbers[0], float(params[0]))
-        known = _KNOWN.get(scalar.name)
-        if known is None:
+        if scalar.residue is None:
             return field.mix(field.code_of(scalar.name), *operands, *numbers)
-        return known(*operands, *(np.broadcast_to(n, operands[0].shape) for n in numbers))
+        if scalar.by_number:
+            return np.asarray(scalar.residue(operands[0], float(params[0]), int(numbers[0])))
+        return scalar.residue(*operands, *(np.broadcast_to(n, operands[0].shape) for n in numbers))
 
     def reduce(self, reduction: Reduction, dtype: str, array: np.ndarray, axis: int) -> np.ndarray:
         """Reduce along an axis."""
@@ -170,7 +65,7 @@ class Field(Values):
         if array.shape[axis] == 0:
             shape = tuple(1 if k == axis else n for k, n in enumerate(array.shape))
             return np.full(shape, self.constant(reduction.identity(dtype), dtype))
-        return REDUCE[reduction.name](array, axis)
+        return reduction.residue(array, axis)
 
     def contract(self, dtype: str, a: np.ndarray, b: np.ndarray, old: np.ndarray | None) -> np.ndarray:
         """a.b (+ old)."""

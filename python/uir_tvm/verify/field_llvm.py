@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Iterable
 
-from . import field
+from ..igraph import finite_field as field
 
 #: What the names in the text stand for.
 _NUMBERS = {

@@ -14,8 +14,11 @@ from tvm_ffi.structural import structural_walk
 
 from ..extract.affine_from_tir import call_name
 from ..extract.calls import CALLS, EXTERNS
+from ..igraph import finite_field as field
+from ..igraph import finite_functions
 from ..igraph.dtypes import from_tvm
-from . import field, field_domain
+from ..igraph.iops_scalar import BINARY, UNARY
+from . import field_domain
 from .field_llvm import text
 from .sides import UndecidedError
 
@@ -185,7 +188,7 @@ def _unknown(name: str, *values: Any) -> Any:
 
 def _power(x: Any, exponent: Any) -> Any:
     number = float(exponent.value)
-    if number == int(number) and abs(number) <= field_domain.WHOLE_POWERS:
+    if number == int(number) and abs(number) <= finite_functions.WHOLE_POWERS:
         return _call("power", x, _word(int(number)))
     if abs(number) == 0.5:
         root = _unknown("sqrt", x)
@@ -257,8 +260,8 @@ _CALLS: dict[str, Callable[..., Any]] = {
     "isinf": lambda _, x: tirx.Or(tirx.EQ(x, _word(field.POS_INF)), tirx.EQ(x, _word(field.NEG_INF))),
     "isfinite": lambda _, x: tirx.GE(x, _word(0)),
 }
-#: Names that extraction changes.
-_IOP_NAMES = {"nearbyint": "round", "fmod": "truncmod"}
+#: Intrinsic -> the function of iOps that it is.
+_IOP_NAMES = {call: name for table in (UNARY, BINARY) for name, row in table.items() for call in row.calls}
 
 _STATEMENTS: dict[type, Callable[[_Translator, Any], Any]] = {
     tirx.BufferStore: _Translator._store,
