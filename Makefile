@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: help env demo test lint format stubs bench clean
+.PHONY: help env demo test campaign package lint format stubs bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,21 @@ demo: env  ## compile a real sentence encoder and compare it with torch
 
 test: env  ## the whole suite
 	$(RUN) -m pytest -n 2 --dist worksteal
+
+campaign: env  ## hours: planted faults in graphs, texts and our own code, sweeps of every operator, fuzzing
+	$(RUN) scripts/plant_faults.py
+	$(RUN) scripts/plant_text_faults.py --target uir-cuda
+	$(RUN) scripts/plant_text_faults.py --target uir-ascend
+	$(RUN) scripts/plant_text_faults.py --target uir-bang
+	$(RUN) scripts/sweep_operators.py
+	$(RUN) scripts/sweep_primfuncs.py
+	$(RUN) scripts/sweep_torch.py
+	$(RUN) scripts/check_fallbacks.py --scale full
+	$(RUN) scripts/fuzz.py
+	$(RUN) scripts/mutate.py
+
+package: env  ## sdist and wheels, installed and tried in fresh environments of every Python at hand
+	$(RUN) scripts/check_packages.py
 
 lint: env  ## ruff, mypy, clang-format
 	$(VENV)/bin/ruff check .

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults for the project's own code: one change of one expression or statement each, found by its syntax."""
+
+from __future__ import annotations
+
+import ast
+import pathlib
+import random
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+
+
+@attrs.frozen
+class Mutant:
+    """One fault.
+
+    Parameters
+    ----------
+    path : str
+        Of the file, below the root of the repository.
+    line : int
+        Where it is, from 1.
+    kind : str
+        A key of `KINDS`.
+    before, after : str
+        The code that is replaced, and by what.
+    start, end : int
+        Where ``before`` stands in the file, in characters.
+    """
+
+    path: str
+    line: int
+    kind: str
+    before: str
+    after: str
+    start: int
+    end: int
+
+    def planted(self, text: str) -> str:
+        """The file's text with the fault."""
+        assert text[self.start : self.end] == self.before
+        return text[: self.start] + self.after + text[self.end :]
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
+
+
+def _short(code: str) -> str:
+    line = " ".join(code.split())
+    return line if len(line) <= 60 else line[:57] + "..."
+
+
+_COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+    ast.Is: ast.IsNot,
+    ast.IsNot: ast.Is,
+    ast.In: ast.NotIn,
+    ast.NotIn: ast.In,
+}
+_ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Add,
+    ast.FloorDiv: ast.Mult,
+    ast.Mod: ast.FloorDiv,
+}
+
+
+def _comparison(node: ast.AST) -> Iterator[ast.AST]:
+    """A comparison that lets one value more or less through, or the opposite."""
+    if isinstance(node, ast.Compare) and len(node.ops) == 1 and type(node.ops[0]) in _COMPARISONS:
+        yield ast.Compare(node.left, [_COMPARISONS[type(node.ops[0])]()], node.comparators)
+
+
+def _condition(node: ast.AST) -> Iterator[ast.AST]:
+    """One side of `and` or `or` left out."""
+    if isinstance(node, ast.BoolOp):
+        for k in range(len(node.values)):
+            rest = node.values[:k] + node.values[k + 1 :]
+            yield rest[0] if len(rest) == 1 else ast.BoolOp(node.op, rest)
+
+
+def _off_by_one(node: ast.AST) -> Iterator[ast.AST]:
+    """A small whole number that is one more."""
+    if isinstance(node, ast.Constant) and type(node.value) is int and 0 <= node.value <= 64:
+        yield ast.Constant(node.value + 1)
+
+
+def _arithmetic(node: ast.AST) -> Iterator[ast.AST]:
+    """Another operator."""
+    if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC and not _is_text(node):
+        yield ast.BinOp(node.left, _ARITHMETIC[type(node.op)](), node.right)
+
+
+def _negation(node: ast.AST) -> Iterator[ast.AST]:
+    """`not` left out."""
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+
+
+def _choice(node: ast.AST) -> Iterator[ast.AST]:
+    """The sides of a conditional expression exchanged."""
+    if isinstance(node, ast.IfExp):
+        yield ast.IfExp(node.test, node.orelse, node.body)
+
+
+def _quantifier(node: ast.AST) -> Iterator[ast.AST]:
+    """`any` for `all`, `min` for `max`, and the other way."""
+    other = {"any": "all", "all": "any", "min": "max", "max": "min"}
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in other:
+        yield ast.Call(ast.Name(other[node.func.id]), node.args, node.keywords)
+
+
+KINDS: dict[str, Callable[[ast.AST], Iterator[ast.AST]]] = {
+    "comparison": _comparison,
+    "condition left out": _condition,
+    "off by one": _off_by_one,
+    "operator": _arithmetic,
+    "negation left out": _negation,
+    "sides exchanged": _choice,
+    "quantifier": _quantifier,
+}
+
+
+def mutants(path: pathlib.Path, root: pathlib.Path) -> Iterator[Mutant]:
+    """Every fault of one Python file, in the order of the text."""
+    text = path.read_text()
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for node in _code(ast.parse(text)):
+        for kind, change in KINDS.items():
+            for changed in change(node):
+                start = starts[node.lineno - 1] + _characters(text, starts, node.lineno, node.col_offset)
+                assert node.end_lineno is not None and node.end_col_offset is not None
+                end = starts[node.end_lineno - 1] + _characters(
+                    text, starts, node.end_lineno, node.end_col_offset
+                )
+                after = f"({ast.unparse(ast.fix_missing_locations(changed))})"
+                yield Mutant(
+                    str(path.relative_to(root)), node.lineno, kind, text[start:end], after, start, end
+                )
+
+
+def sample(root: pathlib.Path, folders: Sequence[str], count: int, seed: int) -> list[Mutant]:
+    """Faults spread over folders and kinds, the same for a seed.
+
+    Parameters
+    ----------
+    root : pathlib.Path
+        Of the repository.
+    folders : sequence of str
+        Below ``python/uir_tvm``.
+    count : int
+        How many faults; folders and kinds take turns.
+    """
+    draw = random.Random(seed)
+    piles: dict[tuple[str, str], list[Mutant]] = {}
+    for folder in folders:
+        for path in sorted((root / "python/uir_tvm" / folder).rglob("*.py")):
+            for mutant in mutants(path, root):
+                piles.setdefault((folder, mutant.kind), []).append(mutant)
+    for pile in piles.values():
+        draw.shuffle(pile)
+    order = sorted(piles, key=lambda key: (list(KINDS).index(key[1]), folders.index(key[0])))
+    found: list[Mutant] = []
+    while len(found) < count and any(piles.values()):
+        for key in order:
+            if piles[key] and len(found) < count:
+                found.append(piles[key].pop())
+    return found
+
+
+def _code(tree: ast.AST) -> Iterator[ast.expr]:
+    """Expressions that run: no annotations, no messages of errors, no asserts, no defaults of data."""
+    for child in ast.iter_child_nodes(tree):
+        if isinstance(child, (ast.Raise, ast.Assert, ast.Import, ast.ImportFrom, ast.JoinedStr)):
+            continue
+        if isinstance(child, ast.If) and getattr(child.test, "id", "") == "TYPE_CHECKING":
+            continue
+        if isinstance(child, ast.arguments):
+            continue
+        if isinstance(child, ast.AnnAssign):
+            if child.value is not None:
+                yield from _code(ast.Expression(child.value))
+            continue
+        if isinstance(child, ast.FunctionDef):
+            for statement in child.body:
+                if isinstance(statement, ast.expr):
+                    yield statement
+                yield from _code(ast.Module([statement], []))
+            continue
+        if isinstance(child, ast.expr):
+            yield child
+        yield from _code(child)
+
+
+def _characters(text: str, starts: Sequence[int], line: int, column: int) -> int:
+    """A column in bytes of UTF-8 as one in characters."""
+    return len(text[starts[line - 1] : starts[line]].encode()[:column].decode())
+
+
+def _is_text(node: ast.BinOp) -> bool:
+    return any(
+        isinstance(side, (ast.JoinedStr, ast.Tuple, ast.List))
+        or (isinstance(side, ast.Constant) and isinstance(side.value, str))
+        for side in (node.left, node.right)
+    )
