@@ -93,6 +93,21 @@ CASES = [
     ("overlap", "__bang_transpose(a, a, 4, 8);", "__bang_transpose(c, a, 4, 8);"),
     ("overlap", "__memcpy(a + 16, a, 128, NRAM2NRAM);", "__memcpy(a + 32, a, 128, NRAM2NRAM);"),
     ("overlap", "__bang_half2float(a, (half *)a, 32);", "__bang_float2half_rn((half *)a, a, 32);"),
+    # Of several sources the first alone may be the target, or none, where the header says no more.
+    (
+        "overlap",
+        "__bang_band((int *)b, (int *)a, (int *)b, 64);",
+        "__bang_band((int *)a, (int *)a, (int *)b, 64);",
+    ),
+    (
+        "overlap",
+        "__bang_bxor((short *)b, (short *)b, (short *)b, 64);",
+        "__bang_bxor((short *)c, (short *)b, (short *)b, 64);",
+    ),
+    ("overlap", "__bang_maxequal(b, a, b, 64);", "__bang_nan_maximum(b, a, b, 64);"),
+    ("overlap", "__bang_or(b, a, b, 64);", "__bang_or(a, a, b, 64);"),
+    ("overlap", "__bang_floor(a, a, 64);", "__bang_floor(c, a, 64);"),
+    ("overlap", "__bang_int2float(b, (int *)b, 64, 0);", "__bang_int322float_rn(b, (int *)b, 64, 0);"),
     # Bytes that nobody wrote.
     ("unwritten", "__memcpy(x, c, 16, NRAM2GDRAM);", "__memcpy(x, a, 16, NRAM2GDRAM);"),
     ("unwritten", "__bang_add(c, a, b, 65); __memcpy(x, c, 260, NRAM2GDRAM);", "__bang_add(c, a, b, 65);"),
@@ -154,6 +169,20 @@ def test_functions_by_architecture(line: str, without: int | None, with_it: int)
     texts.run(source, on=texts.device(arch=with_it)).check()
     if without:
         assert texts.kinds(texts.run(source, on=texts.device(arch=without))) == ["arch"]
+
+
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+def test_quotients_by_zero_are_undefined(zero: float) -> None:
+    """The header: src1 can not be equal to zero.  What nobody wrote is no zero."""
+    source = texts.text(
+        "  __memcpy(a, x, 1024, GDRAM2NRAM);\n  __bang_div(c, a, a, 256);\n  __bang_div(c, b, b, 9);"
+    )
+    x = np.ones(256, np.float32)
+    texts.run(source, [x], on=texts.device(arch=592)).check()
+    x[70] = zero
+    (finding,) = texts.run(source, [x], on=texts.device(arch=592)).findings
+    assert (finding.kind, finding.line) == ("undefined", texts.line_of(source, "__bang_div(c, a"))
+    assert "element 70" in finding.what
 
 
 @pytest.mark.parametrize(

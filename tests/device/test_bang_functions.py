@@ -313,3 +313,21 @@ def test_approximate_functions_are_not_exact() -> None:
     assert 1e-4 < error.max() <= 0.003
     beyond = apply(f"__bang_active_exphp(c, a, {N});", x * 3, x)
     assert np.isnan(beyond[x * 3 > 16]).all()
+
+
+def test_integers_become_floats_towards_zero_by_the_earlier_name() -> None:
+    """`__bang_int2float` of the header of BANG 3; the later `_rn` rounds to the nearest."""
+    x = np.array([2**24 + 1, 2**24 + 3, -(2**24) - 3, 2**31 - 1, -(2**31), 7, 0, -1], np.int32)
+    z = np.zeros(2 * x.size, np.float32)
+    source = texts.text(
+        f"""  __memcpy(a, x, {x.nbytes}, GDRAM2NRAM);
+  __bang_int2float(c, (int *)a, {x.size}, 0);
+  __bang_int322float_rn(c + {x.size}, (int *)a, {x.size}, 0);
+  __memcpy(z, c, {z.nbytes}, NRAM2GDRAM);"""
+    )
+    texts.run(source, [x.view(np.float32), np.ones(8, np.float32), z]).check()
+    nearest = x.astype(np.float32)
+    above = np.abs(nearest.astype(np.float64)) > np.abs(x.astype(np.float64))
+    down = np.where(above, np.nextafter(nearest, np.float32(0)), nearest)
+    assert above.sum() == 3
+    np.testing.assert_array_equal(z.reshape(2, -1), [down, nearest])

@@ -29,6 +29,7 @@ from .program import Program, Value
 from .reasons import Part, not_fused
 from .storage import place
 from .traffic import kernel_reads
+from .weights import lay_out_weights
 
 # Rewrites of the program before any operator is placed: before the library takes parts of what they look for.
 REWRITES: tuple[Callable[[Program], None], ...] = (recognise_functions, safe_softmax)
@@ -86,6 +87,7 @@ def build_with(
         rewrite(program)
     decisions = fuse_attention(program, table if fuse else attrs.evolve(table, attention=None))
     match_library(program, table, join=fuse)
+    lay_out_weights(program, table)
     keep_zeros(program, fast_math)
     place(program)
     fusion = Fusion(program, enabled=fuse)

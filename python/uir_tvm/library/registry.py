@@ -59,6 +59,9 @@ class LibraryTable:
         Whether a product takes a factor (alpha) without a term to add; else a factor stays in a kernel.
     refuses : mapping
         Operator -> terms of the epilogue (``bias``, ``residual``) that it does not take.
+    contracted_innermost : bool
+        Whether kernels of ours, which compute the products that it does not take, want constant operands
+        stored with the contracted side innermost (`kernel_graph.weights`).
     """
 
     functions: Mapping[str, str]
@@ -72,6 +75,7 @@ class LibraryTable:
     symmetric_padding: bool = False
     scales: bool = True
     refuses: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
+    contracted_innermost: bool = False
 
     def takes(self, operator: str, *dtypes: str) -> bool:
         """Whether the library has an operator for tensors of these dtypes."""
@@ -138,7 +142,8 @@ ASCEND = LibraryTable(
 )
 #: CNNL. A product takes a factor, and strides of its operands, each with one of 1; terms to add and
 #: activations are left to kernels that read the result: what CNNL takes of them is not in public documents.
-#: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL.
+#: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL. Its matrix unit takes right
+#: operands by columns, which a kernel that finds them by rows turns tile by tile.
 BANG = LibraryTable(
     functions={"matmul": "uir.library.bang.matmul", "conv2d": "uir.library.bang.conv2d"},
     dtypes=frozenset({"float32", "float16"}),
@@ -147,6 +152,7 @@ BANG = LibraryTable(
     packs=False,
     unit_stride=True,
     symmetric_padding=True,
+    contracted_innermost=True,
 )
 #: A target without a library: every contraction is a kernel of its own.
 NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=())

@@ -98,6 +98,11 @@ PASSES: tuple[Pass, ...] = (
         "after operands and dead: then contractions alone read staged tiles; before tails, since masks go",
     ),
     Pass(
+        "turn",
+        "turn",
+        "after pad, since then it is settled what products read; before hoist, whose loads stand elsewhere",
+    ),
+    Pass(
         "hoist",
         "hoist",
         "after dead, so that nothing is hoisted that nobody reads",

@@ -112,6 +112,7 @@ def _cpu_config(hw: Any) -> dict[str, Any]:
 _CPU_WITHOUT = {
     "pad": "its products take their bounds as they are",
     "matrix_unit": "a core multiplies in its own registers",
+    "turn": "its lowering packs operands, in whatever order they lie",
     "operands": "its products want operands packed in registers, at the dtype of their sums",
     "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
     "pitch": "its vectors load and store from any address",
@@ -124,6 +125,7 @@ _CPU_WITHOUT = {
 
 _CUDA_WITHOUT = {
     "pitch": "a tile in reg is spread over the registers of lanes: it has no rows of bytes",
+    "turn": "a tile in reg has the layout that its fragments have; loads take elements from anywhere",
     "matrix_unit": "tensor cores belong to the warp: they read registers and shared memory",
     "spread": "a broadcast value takes no registers of its own where it is used",
     "separate": "registers are named by the compiler: values in one pointer do not tie each other",
@@ -132,6 +134,7 @@ _CUDA_WITHOUT = {
 
 _ASCEND_WITHOUT = {
     "pad": "there is no sram in which units would stage tiles",
+    "turn": "its cube cores turn operands on their way, in hardware",
 }
 
 _BANG_WITHOUT = {

@@ -49,7 +49,8 @@ std::vector<Api> VectorRows() {
     add(std::string("cycle_") + name, "count", kCycle, kFloats, "src_elem_count is a multiple of seg_elem_count",
         kBoth);
   }
-  add("div", "count", kBinary, kFloats, "architectures 3xx other than 372, and later",
+  add("div", "count", kBinary, kFloats,
+      "no element of src1 is zero; dst may be a source; architectures 3xx other than 372, and later",
       "bang_device_functions_decls.h | kernels/div/div_union1.mlu", "592");
   for (const char* name : {"nan_maximum", "nan_minimum"}) {
     add(name, "count", kBinary, kFloats, "a NaN of either source is the result; dst may be a source",
@@ -86,7 +87,7 @@ std::vector<Api> VectorRows() {
       "bang_device_functions_decls.h (__bang_log) | kernels/utils/common.h", "", "", "3:__bang_log");
   // --- bits -----------------------------------------------------------------------------------------------------
   for (const char* name : {"band", "bor", "bxor"}) {
-    add(name, "count", kBinary, kWords, "counts are elements of the type; dst may be src0", kDecls);
+    add(name, "count", kBinary, kWords, "counts are elements of the type; dst may be src0, but not src1", kDecls);
   }
   add("bnot", "count", kUnary, kWords, "counts are elements of the type; dst may be src", kDecls);
   for (const char* name : {"band_scalar", "bor_scalar", "bxor_scalar"}) {
@@ -149,8 +150,8 @@ std::vector<Api> CastRows() {
       "bang_device_functions_decls.h (__bang_bfloat162float_rn) | kernels/adam_w", "592", "",
       "3:__bang_bfloat162float_rn");
   add("int322float_rn", "float", "int32_t", true, "to the nearest, halves to even; dst may be src",
-      "bang_device_functions_decls.h (__bang_int2float) | kernels/sparse_conv/get_indice_pairs", "", "",
-      "3:__bang_int2float");
+      "| kernels/sparse_conv/get_indice_pairs", "", "4");
+  add("int2float", "float", "int32_t", true, "towards zero; dst is not src", kDecls, "", "3");
   add("int82float", "float", "int8_t", true, kApart, kBoth);
   add("int162float", "float", "int16_t", true, kApart, kDecls);
   add("float2int8_tz", "int8_t", "float", true, "towards zero; the value is in range", kDecls);

@@ -50,7 +50,7 @@ Value FromFloat(Program& p, Value x, const std::string& to, const std::string& r
   std::string mode = ModeOf(round, "TRUNC");
   if (to == "int32") return p.Cast(wide, to, mode);
   // bytes by whole floats, which hold them exactly
-  if (to == "uint8") return p.Stored(p.Float(p.Cast(wide, "int32", mode)), to);
+  if (to == "uint8") return p.Stored(p.FloatOfWhole(p.Cast(wide, "int32", mode)), to);
   return p.Cast(wide, to, mode);
 }
 

@@ -28,16 +28,6 @@ bool InRegisters(const IOp& iop) {
          std::all_of(iop->sources.begin(), iop->sources.end(), inside);
 }
 
-bool SameOffset(const Affine& a, const Affine& b) {
-  Affine apart = a - b;
-  return apart->terms.empty() && apart->constant == 0;
-}
-
-bool SamePlace(const ISlice& a, const ISlice& b) {
-  return a->rows == b->rows && a->cols == b->cols && a->row_stride == b->row_stride && a->col_stride == b->col_stride &&
-         SameOffset(a->offset, b->offset) && BoxText(a) == BoxText(b);
-}
-
 bool Dense(const ISlice& slice) {
   return (slice->col_stride == 1 || slice->cols == 1) && (slice->rows == 1 || slice->row_stride == slice->cols);
 }
@@ -209,6 +199,7 @@ void EmitChain(Emitter& e, const std::vector<IOp>& chain) {
           tiles.push_back(e.TileOf(source));
           outside.push_back({source, column, column ? p.Column(operand, dtype) : p.Input(operand, dtype)});
           again = outside.end() - 1;
+          if (!column) p.Know(again->value, e.IntervalOf(source, target));
         }
         sources.push_back(again->value);
       } else {
@@ -230,6 +221,7 @@ void EmitChain(Emitter& e, const std::vector<IOp>& chain) {
   if (!columns) {
     for (Tile& tile : tiles) tile = AsRow(tile);
   }
+  e.NoteInterval(target, p.IntervalOf(made));
   RunOnTiles(e, p, made, tiles, tiles[0].box, e.SparesOutside(target));
 }
 

@@ -86,6 +86,13 @@ bool EndsNarrow(const Emitter& e) {
   return writes;
 }
 
+/*! \brief An operand, with what is known of it. */
+Value InputOf(const Emitter& e, Program& p, const IOp& iop, int operand) {
+  Value x = p.Input(operand, std::string(iop->sources[operand]->pointer->dtype));
+  p.Know(x, e.IntervalOf(iop->sources[operand], iop->targets[0]));
+  return x;
+}
+
 std::vector<Tile> TilesOf(Emitter& e, const ISlice& target, const std::vector<ISlice>& sources) {
   std::vector<Tile> tiles = {e.TileOf(target)};
   for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));
@@ -122,7 +129,7 @@ void EmitUnary(Emitter& e, const IOp& iop) {
   ffi::Any param = ParamOf(iop);
   if (IsFloat(dtype)) {
     Program p = ProgramFor(e);
-    Value made = FloatOf(p, name, dtype, p.Input(0, dtype), {-1}, AsDouble(param));
+    Value made = FloatOf(p, name, dtype, InputOf(e, p, iop, 0), {-1}, AsDouble(param));
     if (made.id < 0) RefuseDtype(e, name, dtype);
     RunProgram(e, p, made, target, {source});
     return;
@@ -141,7 +148,11 @@ void EmitBinary(Emitter& e, const IOp& iop) {
   }
   if (IsFloat(dtype)) {
     Program p = ProgramFor(e);
-    Value made = FloatOf(p, name, dtype, p.Input(0, dtype), p.Input(1, dtype), 0);
+    Value x = InputOf(e, p, iop, 0);
+    bool one =
+        iop->sources[0]->pointer->name == iop->sources[1]->pointer->name && SamePlace(iop->sources[0], iop->sources[1]);
+    Value y = one ? x : InputOf(e, p, iop, 1);
+    Value made = FloatOf(p, name, dtype, x, y, 0);
     if (made.id < 0) RefuseDtype(e, name, dtype);
     RunProgram(e, p, made, iop->targets[0], {iop->sources[0], iop->sources[1]});
     return;

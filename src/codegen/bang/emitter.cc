@@ -205,6 +205,46 @@ std::vector<std::string> Emitter::Conditional(std::vector<std::string> lines) co
   return lines;
 }
 
+bool SamePlace(const ISlice& a, const ISlice& b) {
+  Affine apart = a->offset - b->offset;
+  return a->rows == b->rows && a->cols == b->cols && a->row_stride == b->row_stride && a->col_stride == b->col_stride &&
+         apart->terms.empty() && apart->constant == 0 && BoxText(a) == BoxText(b);
+}
+
+void Emitter::NoteInterval(const ISlice& target, const Interval& interval) {
+  bool boxed = !BoxText(target).empty() && SparesOutside(target);
+  written_.insert_or_assign(std::string(target->pointer->name), Written{target, interval, position_, boxed});
+}
+
+Interval Emitter::IntervalOf(const ISlice& source, const ISlice& target) const {
+  auto found = written_.find(std::string(source->pointer->name));
+  if (found == written_.end() || source->pointer->level != "reg") return {};
+  const Written& written = found->second;
+  bool here = SamePlace(written.place, source) && (!written.boxed || SparesOutside(target));
+  return here && Stands(written) ? written.interval : Interval{};
+}
+
+bool Emitter::Stands(const Written& written) const {
+  const auto& uses = plan_->uses();
+  auto path_at = [&](int position) {
+    auto use = std::find_if(uses.begin(), uses.end(), [&](const Use& one) { return one.position == position; });
+    return use->path;
+  };
+  const std::vector<int> from = path_at(written.position), to = path_at(position_);
+  // the same body, or a loop behind it
+  auto inside = [](const std::vector<int>& path, const std::vector<int>& body, size_t depth) {
+    return path.size() > depth && std::equal(body.begin(), body.begin() + static_cast<int64_t>(depth), path.begin());
+  };
+  if (!inside(to, from, from.size() - 1)) return false;
+  return std::none_of(uses.begin(), uses.end(), [&](const Use& use) {
+    if (!use.write || use.pointer() != written.place->pointer->name || use.position == written.position) return false;
+    bool between = written.position < use.position && use.position < position_;
+    // the next iteration of a loop that the write is not in
+    bool again = to.size() > from.size() && inside(use.path, to, from.size());
+    return between || again;
+  });
+}
+
 pipes::Instruction Meeting(const std::string& comment) {
   pipes::Instruction instruction{"COMPUTE", {"__sync_cluster();"}, {}, comment};
   instruction.meets = true;

@@ -26,6 +26,7 @@
 #include "../tiles/emitter.h"
 #include "../tiles/gaps.h"
 #include "../uses.h"
+#include "interval.h"
 #include "scalar.h"
 
 namespace uir {
@@ -68,6 +69,9 @@ struct Pointer {
   int64_t begin = 0;
   int64_t bytes = 0;
 };
+
+/*! \brief Whether two slices are the same elements, counted from their pointers, and have the same valid ones. */
+bool SamePlace(const ISlice& a, const ISlice& b);
 
 /*! \brief All cores of the cluster meet; what they were given before is done, and all that follows comes after. */
 pipes::Instruction Meeting(const std::string& comment);
@@ -128,6 +132,15 @@ class Emitter : public tiles::Emitter {
   /*! \brief A meeting of the cluster. */
   void MeetCluster();
 
+  // ---- values ---------------------------------------------------------------------------------------------
+  /*! \brief Notes what the current iOp writes. */
+  void NoteInterval(const ISlice& target, const Interval& interval);
+  /*!
+   * \brief What the current iOp reads, if it is what has been noted last, and all of what an iOp with this target
+   * computes with.
+   */
+  Interval IntervalOf(const ISlice& source, const ISlice& target) const;
+
   // ---- the device -----------------------------------------------------------------------------------------
   /*! \brief __BANG_ARCH__ (372, 592), and the version of cncc. */
   const Platform& platform() const { return platform_; }
@@ -152,6 +165,17 @@ class Emitter : public tiles::Emitter {
   int64_t weights_ = 0, weights_total_ = 0;
   int weights_position_ = -1;
   bool meets_cluster_ = false;
+  /*! \brief The last write of a pointer that something is known of. */
+  struct Written {
+    ISlice place;
+    Interval interval;
+    int position;
+    /*! \brief Whether it left out what is not valid. */
+    bool boxed;
+  };
+  /*! \brief Whether nothing else writes its pointer before the current iOp reads it, in any iteration. */
+  bool Stands(const Written& written) const;
+  std::map<std::string, Written> written_;
   Platform platform_;
   std::string condition_;
 };

@@ -94,7 +94,9 @@ Value Exp(Program& p, Value x) {
   Value n = p.Adds(shifted, -kEighthShifter), less = p.Adds(shifted, -kEighthShifter - 1);
   Value rest = p.Sub(p.Sub(held, p.Muls(n, kLn2High)), p.Muls(n, kLn2Low));
   Value series = p.Mul(p.Adds(rest, 2), rest);
-  return p.Mul(p.Adds(series, 2), Device(p, "pow2", less));
+  Value made = p.Mul(p.Adds(series, 2), Device(p, "pow2", less));
+  p.Know(made, {0});
+  return made;
 }
 
 Value CentredErf(Program& p, Value x) {

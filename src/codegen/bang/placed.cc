@@ -5,7 +5,12 @@
  */
 #include "placed.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
+#include <utility>
+
+#include "in_place.h"
 
 namespace uir {
 namespace codegen {
@@ -86,31 +91,27 @@ void Placed::FindShort() {
 }
 
 void Placed::PlaceStep(int id) {
-  const Step& step = steps_[id];
-  std::set<int> dying;
+  Step& step = steps_[id];
+  std::set<int> dying, given, kept;
   for (int arg : step.args) {
     int root = Root(arg);
     if (steps_[root].column || IsConstant(root)) continue;
     if (last_[root] == id && slot_[root] >= 0) dying.insert(slot_[root]);
   }
+  auto gives = [&](int arg) { return dying.count(slot_[Root(arg)]) > 0; };
   // a conversion may change the width: it gets a slot of its own
-  bool in_place = step.form != Step::Form::kCast;
-  if (step.api == "fusion" && in_place && !dying.empty()) {
-    PlaceFused(id, dying);
-    return;
+  InPlace allowed = step.form == Step::Form::kCast ? InPlace::kNone : InPlaceOf(step);
+  if (allowed == InPlace::kAny) given = dying;
+  if (allowed == InPlace::kFirst && !step.args.empty()) {
+    // those of the result are in order (Settle)
+    if (id != result_ && Commutes(step) && !gives(step.args[0]) && gives(step.args[1]))
+      std::swap(step.args[0], step.args[1]);
+    int first = Root(step.args[0]);
+    bool again =
+        std::any_of(step.args.begin() + 1, step.args.end(), [&](int arg) { return slot_[Root(arg)] == slot_[first]; });
+    if (gives(first) && !again) given = {slot_[first]};
   }
-  if (in_place) Free(dying);
-  if (id != result_) slot_[id] = Own();
-  if (!in_place) Free(dying);
-}
-
-void Placed::PlaceFused(int id, const std::set<int>& dying) {
-  const Step& step = steps_[id];
-  int first = Root(step.args[0]);
-  bool again = false;
-  for (size_t a = 1; a < step.args.size(); ++a) again = again || Root(step.args[a]) == first;
-  std::set<int> given, kept = dying;
-  if (!again && last_[first] == id && kept.erase(slot_[first]) > 0) given.insert(slot_[first]);
+  std::set_difference(dying.begin(), dying.end(), given.begin(), given.end(), std::inserter(kept, kept.end()));
   Free(given);
   if (id != result_) slot_[id] = Own();
   Free(kept);

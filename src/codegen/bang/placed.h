@@ -6,6 +6,7 @@
 #ifndef UIR_CODEGEN_BANG_PLACED_H_
 #define UIR_CODEGEN_BANG_PLACED_H_
 
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -42,8 +43,11 @@ class Placed {
   int columns() const { return columns_; }
   /*! \brief Whether an operand in use is a column. */
   bool HasColumns() const;
-  /*! \brief Whether the result is an operand itself. */
-  bool Operand() const { return steps_[result_].form == Step::Form::kInput; }
+  /*! \brief The operand that the result is itself. */
+  std::optional<int> Operand() const {
+    const Step& step = steps_[result_];
+    return step.form == Step::Form::kInput ? std::optional<int>(step.operand) : std::nullopt;
+  }
   /*! \brief The step whose bytes a view shows. */
   int Root(int id) const;
 
@@ -52,9 +56,8 @@ class Placed {
   void FindUsed();
   /*! \brief Constants of floats that are second operands of functions that repeat them, and nothing else. */
   void FindShort();
+  /*! \brief A slot: one that an operand leaves, where the function may work in its place (in_place.h). */
   void PlaceStep(int id);
-  /*! \brief A fused function: of its operands the first alone may be the target. */
-  void PlaceFused(int id, const std::set<int>& dying);
   int Own();
   void Free(const std::set<int>& slots) { free_.insert(free_.end(), slots.begin(), slots.end()); }
   bool IsConstant(int id) const { return steps_[id].form == Step::Form::kFill; }

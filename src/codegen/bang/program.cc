@@ -104,10 +104,19 @@ Value Program::Apply(const std::string& api, Value x, Value y) {
   if (found != names.end()) return Plain(found->second, dtype, {x, y});
   // one reciprocal for a row
   if (api == "Div" && IsColumn(y)) return Mul(x, Plain("recip", dtype, {y}));
-  if (api == "Div" && Table().Has("__bang_div", "count", platform_)) return Plain("div", dtype, {x, y});
+  if (api == "Div" && Table().Has("__bang_div", "count", platform_)) return Quotient(x, y);
   // within 2 ULP, but not to the last bit: quotients that must be whole are corrected by who needs them
   if (api == "Div") return Mul(x, Plain("recip", dtype, {y}));
   return Plain(api, dtype, {x, y});
+}
+
+// a zero becomes the one of its sign (the bits of a truth are those of 1 or 0), and the quotient by it infinite, or NaN
+// of 0: what IEEE 754 has for it
+Value Program::Quotient(Value x, Value y) {
+  if (!IntervalOf(y).HasZero()) return Plain("div", "fp32", {x, y});
+  Value zero = Compare("EQ", y, 0.0);
+  Value infinite = View(WithNumber("bor_scalar", View(Muls(zero, 2), "int32"), "0x3f800000"), "fp32");
+  return Mul(Plain("div", "fp32", {x, Bits("Or", y, zero)}), infinite);
 }
 
 Value Program::Scalar(const std::string& api, Value x, double number) {
@@ -125,25 +134,39 @@ Value Program::Scalar(const std::string& api, Value x, double number) {
 Value Program::Float(Value x) {
   const std::string dtype = DtypeOf(x);
   if (dtype == "fp32") return x;
-  Step step;
-  step.form = Step::Form::kCast;
-  step.dtype = "fp32";
-  step.args = {x.id};
-  step.column = steps_[x.id].column;
-  if (dtype == "fp16") step.api = "half2float";
-  if (dtype == "bf16") {
-    if (!Table().Has("__bang_bfloat162float", "count", platform_)) return FloatOfBfloat(x);
-    step.api = "bfloat162float";
-  }
-  if (dtype == "int32") step.api = "int322float_rn";
-  if (dtype == "int16") step.api = "int162float";
-  if (dtype == "int8") step.api = "int82float";
   if (dtype == "bool" || dtype == "uint8") {
     Value made = Float(View(x, "int8"));
     // the upper half was taken as below zero
     return dtype == "bool" ? made : Add(made, Muls(Compare("LT", made, 0.0), 256));
   }
-  TVM_FFI_CHECK(!step.api.empty(), InternalError) << dtype << " as fp32";
+  if (dtype == "int32" && !Table().Has("__bang_int322float_rn", "count", platform_)) {
+    // two halves that floats hold: their sum is rounded
+    Value high = FloatOfWhole(WithNumber("band_scalar", x, "static_cast<int32_t>(0xffff0000u)"));
+    return Add(high, FloatOfWhole(WithNumber("band_scalar", x, "0x0000ffff")));
+  }
+  if (dtype == "bf16" && !Table().Has("__bang_bfloat162float", "count", platform_)) return FloatOfBfloat(x);
+  static const std::map<std::string, std::string> names = {{"fp16", "half2float"},
+                                                           {"bf16", "bfloat162float"},
+                                                           {"int32", "int322float_rn"},
+                                                           {"int16", "int162float"},
+                                                           {"int8", "int82float"}};
+  auto found = names.find(dtype);
+  TVM_FFI_CHECK(found != names.end(), InternalError) << dtype << " as fp32";
+  return Widened(x, found->second);
+}
+
+Value Program::FloatOfWhole(Value x) {
+  bool nearest = Table().Has("__bang_int322float_rn", "count", platform_);
+  return Widened(x, nearest ? "int322float_rn" : "int2float");
+}
+
+Value Program::Widened(Value x, const std::string& api) {
+  Step step;
+  step.form = Step::Form::kCast;
+  step.api = api;
+  step.dtype = "fp32";
+  step.args = {x.id};
+  step.column = steps_[x.id].column;
   return Append(step);
 }
 
@@ -178,11 +201,12 @@ Value Program::Cast(Value x, const std::string& dtype, const std::string& mode) 
 }
 
 Value Program::Rounded(Value x, const std::string& mode) {
-  if (Table().Has("__bang_float2int32_" + Suffix(mode), "count", platform_)) return Float(Cast(x, "int32", mode));
+  if (Table().Has("__bang_float2int32_" + Suffix(mode), "count", platform_))
+    return FloatOfWhole(Cast(x, "int32", mode));
   // one less, or more, than what lies towards zero, where that is on the wrong side of x
   TVM_FFI_CHECK(mode == "FLOOR" || mode == "CEIL", InternalError) << "rounding by " << mode;
   bool down = mode == "FLOOR";
-  Value whole = Float(Cast(x, "int32", "TRUNC")), beyond = Compare(down ? "GT" : "LT", whole, x);
+  Value whole = FloatOfWhole(Cast(x, "int32", "TRUNC")), beyond = Compare(down ? "GT" : "LT", whole, x);
   return down ? Sub(whole, beyond) : Add(whole, beyond);
 }
 
@@ -195,7 +219,7 @@ Value Program::FloatOfBfloat(Value x) {
 // the upper half of the word, one more where the lower one rounds away from zero
 Value Program::BfloatOf(Value x, const std::string& mode) {
   Value bits = View(x, "int32");
-  auto part = [&](const char* mask) { return Float(WithNumber("band_scalar", bits, mask)); };
+  auto part = [&](const char* mask) { return FloatOfWhole(WithNumber("band_scalar", bits, mask)); };
   Value high = Muls(part("static_cast<int32_t>(0xffff0000u)"), 1.0 / 65536), low = part("0x0000ffff");
   Value made = high;
   if (mode == "FLOOR" || mode == "CEIL") {
@@ -273,7 +297,7 @@ Value Program::TimesPowerOfTwo(Value x, Value n) {
 void Program::SplitFloat(Value x, Value* e, Value* m) {
   Value bits = View(x, "int32");
   // at most eight bits of the exponent are left: the conversion is exact
-  *e = Muls(Float(WithNumber("band_scalar", bits, "0x7f800000")), std::ldexp(1.0, -23));
+  *e = Muls(FloatOfWhole(WithNumber("band_scalar", bits, "0x7f800000")), std::ldexp(1.0, -23));
   Value fraction = WithNumber("band_scalar", bits, "0x007fffff");
   *m = View(WithNumber("bor_scalar", fraction, "0x3f800000"), "fp32");
 }

@@ -17,6 +17,7 @@
 
 #include "../api.h"
 #include "../tiles/program.h"
+#include "interval.h"
 
 namespace uir {
 namespace codegen {
@@ -63,6 +64,17 @@ class Program : public tiles::Program {
    */
   Value Fuse(Value result, const std::set<int>& apart);
 
+  /*!
+   * \brief The result so that the last function may write it to the target, by the vendor's rules of what may lie
+   * there.
+   * \param shared Operands that may lie where the target does.
+   */
+  Value Settle(Value result, const std::set<int>& shared);
+  /*! \brief Notes what an operand holds, or a formula gives, and says what a value is then; integers are not followed.
+   */
+  void Know(Value x, const Interval& interval) { intervals_[x.id] = interval; }
+  Interval IntervalOf(Value x) const;
+
   /*! \brief A vector function with one name: `__bang_<api>(dst, args...)`. */
   Value Plain(const std::string& api, const std::string& dtype, std::initializer_list<Value> args);
   /*! \brief `__bang_<api>(dst, x, literal)`. */
@@ -71,12 +83,18 @@ class Program : public tiles::Program {
   Value Nearest(Value x);
   /*! \brief Any dtype of up to 32 bits as fp32 (of an int32 the nearest). */
   Value Float(Value x);
+  /*! \brief An int32 that a float holds, as fp32. */
+  Value FloatOfWhole(Value x);
   /*! \brief A whole fp32 number within a dtype's range, or any for floats, as that dtype. */
   Value Stored(Value x, const std::string& dtype);
 
  private:
   /*! \brief A fp32 number within int32's range as the whole one that a rounding mode gives. */
   Value Rounded(Value x, const std::string& mode);
+  /*! \brief A conversion to fp32 by a function of a name. */
+  Value Widened(Value x, const std::string& api);
+  /*! \brief A quotient where the device's function of two vectors leaves those by zero undefined. */
+  Value Quotient(Value x, Value y);
   /*! \brief bf16 as fp32 and back by the bits, where there are no conversions; modes as in Cast. */
   Value FloatOfBfloat(Value x);
   Value BfloatOf(Value x, const std::string& mode);
@@ -85,6 +103,7 @@ class Program : public tiles::Program {
 
   /*! \brief Steps that are operations of the model. */
   std::set<int> given_;
+  std::map<int, Interval> intervals_;
   Platform platform_;
   bool narrow_;
   std::map<std::pair<int, int64_t>, Value> masks_;

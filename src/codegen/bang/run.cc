@@ -6,6 +6,7 @@
 #include "run.h"
 
 #include <algorithm>
+#include <optional>
 #include <set>
 
 #include "api.h"
@@ -130,15 +131,6 @@ class Runner {
     return Typed(e_.At(*work_, at), "float", type);
   }
 
-  /*! \brief Whether a step writes the target, and an operand lies there. */
-  bool IsTarget(int id, int arg) const {
-    const Step& operand = placed_.steps()[placed_.Root(arg)];
-    if (placed_.slot(placed_.Root(id)) >= 0 || operand.form != Step::Form::kInput) return false;
-    const Tile &to = tiles_[0], &from = tiles_[static_cast<size_t>(operand.operand) + 1];
-    Affine begin = to.offset.Scale(to.bytes) + Affine::Constant(to.base);
-    return to.memory == from.memory && begin == from.offset.Scale(from.bytes) + Affine::Constant(from.base);
-  }
-
   /*! \brief The element of a column that belongs to a row. */
   std::string OfRow(int id, const std::string& row) const {
     const Step& step = placed_.steps()[id];
@@ -184,9 +176,6 @@ class Runner {
       args.insert(args.end(), {number, std::to_string(kSegment)});
       return Table().Call(e_.where(), "__bang_cycle_" + step.api, "count", {type}, args, platform) + ";";
     }
-    // functions on bits may have their first operand alone in the target's place
-    static const std::set<std::string> bits = {"band", "bor", "bxor"};
-    if (bits.count(step.api) && (args[0] == args[2] || IsTarget(id, step.args[1]))) std::swap(args[1], args[2]);
     if (step.form == Step::Form::kScalar) args.push_back(step.literal);
     args.push_back(number);
     if (step.form == Step::Form::kCast) {
@@ -345,16 +334,19 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
   for (size_t k = 1; k < tiles.size(); ++k) {
     if (MayShare(tiles[0], tiles[k], false)) shared.insert(static_cast<int>(k) - 1);
   }
-  result = made.Fuse(result, shared);
-  auto finished = [](Program* one, Value last) { return Placed(*one, last).Operand() ? one->Copy(last) : last; };
-  result = finished(&made, result);
+  if (std::optional<int> operand = Placed(made, result).Operand()) {
+    // what lies there already
+    const Tile& from = tiles[static_cast<size_t>(*operand) + 1];
+    if (tiles[0].memory == from.memory && !MayShare(tiles[0], from, true) && MayShare(tiles[0], from, false)) return;
+  }
+  result = made.Settle(made.Fuse(result, shared), shared);
   bool cycles = count.Constant() && (columns ? cols : count.range.low) % kSegment == 0;
   Layout layout = LayoutOf(e, made, result, count.range.high, cycles);
   int64_t last = count.Constant() ? (columns ? cols : count.range.low) % layout.chunk : 1;
   bool whole = layout.chunked ? last != 1 : count.range.low > 1;
   if (!whole || (columns && cols == 1)) {
     made = plain;
-    result = finished(&made, plain_result);
+    result = made.Settle(plain_result, shared);
     layout = LayoutOf(e, made, result, count.range.high, cycles);
   }
   const Placed& placed = layout.placed;
@@ -423,6 +415,7 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
     tiles = {e.TileOf(target)};
     for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));
   }
+  e.NoteInterval(target, program.IntervalOf(result));
   RunOnTiles(e, program, result, tiles, tiles[0].box, e.SparesOutside(target));
 }
 

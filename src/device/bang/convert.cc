@@ -6,6 +6,9 @@
  * `rn` rounds to nearest with halves to even, `rd` to nearest with halves away from zero, `tz` towards zero, `dn` down,
  * `up` up, `oz` away from zero. What is out of range of an integer type becomes its nearest value and NaN becomes 0,
  * which the documents do not say. Integers count in units of 2^fix_position.
+ *
+ * A target may be its source's bytes where the vendor's header says so (narrower types and floats as integers), or a
+ * public kernel does so (`int322float`, kernels/sparse_conv/get_indice_pairs of mlu-ops).
  */
 #include <cmath>
 #include <limits>
@@ -25,6 +28,10 @@ using engine::rounding::Mode;
 struct Conversion {
   uint32_t from;
   uint32_t to;
+  /*! \brief Of the name without a mode. */
+  Mode mode{Mode::kRint};
+  /*! \brief Whether the header says that the target may not be the source; no wider target may. */
+  bool apart{false};
 };
 
 /*! \brief Names without the mode. */
@@ -34,7 +41,7 @@ const std::map<std::string, Conversion>& Conversions() {
       {"bfloat162float", {kBangBfloat16, kBangFloat}}, {"float2bfloat16", {kBangFloat, kBangBfloat16}},
       {"float2int32", {kBangFloat, kBangInt32}},       {"float2int", {kBangFloat, kBangInt32}},
       {"float2int16", {kBangFloat, kBangInt16}},       {"float2int8", {kBangFloat, kBangInt8}},
-      {"int322float", {kBangInt32, kBangFloat}},       {"int2float", {kBangInt32, kBangFloat}},
+      {"int322float", {kBangInt32, kBangFloat}},       {"int2float", {kBangInt32, kBangFloat, Mode::kTrunc, true}},
       {"int162float", {kBangInt16, kBangFloat}},       {"int82float", {kBangInt8, kBangFloat}},
       {"half2int16", {kBangHalf, kBangInt16}},         {"half2int8", {kBangHalf, kBangInt8}},
       {"half2short", {kBangHalf, kBangInt16}},         {"short2half", {kBangInt16, kBangHalf}},
@@ -53,7 +60,7 @@ Found ConversionOf(const std::string& name) {
   static const std::map<std::string, Mode> modes = {{"_rn", Mode::kRint},  {"_rd", Mode::kRound}, {"_tz", Mode::kTrunc},
                                                     {"_dn", Mode::kFloor}, {"_up", Mode::kCeil},  {"_oz", Mode::kAway}};
   auto whole = Conversions().find(name);
-  if (whole != Conversions().end()) return {&whole->second, Mode::kRint};
+  if (whole != Conversions().end()) return {&whole->second, whole->second.mode};
   if (name.size() < 3) return {};
   auto mode = modes.find(name.substr(name.size() - 3));
   auto found = Conversions().find(name.substr(0, name.size() - 3));
@@ -109,7 +116,7 @@ void RunConversion(const Given& given) {
   Operand& source = given.Source(1, "source", n * from);
   Operand& target = given.Target(n * to);
   // Narrower numbers may take the place of wider ones, which are read first.
-  if (to > from || target.data != source.data) given.NeedApart(target, source, false);
+  if (conversion.apart || to > from || target.data != source.data) given.NeedApart(target, source, false);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
   bool all = source.Knows(0, n * from);
   auto whole = UIR_BANG_FOR_MODE(Whole);
@@ -124,6 +131,7 @@ void RunConversion(const Given& given) {
       WriteInteger(conversion.to, place, whole(value));
     } else if (conversion.to == kBangFloat) {
       auto real = static_cast<float>(value);
+      if (mode == Mode::kTrunc && std::fabs(real) > std::fabs(value)) real = std::nextafter(real, 0.0f);
       StoreReal(kBangFloat, place, &real, 1);
     } else {
       StoreInteger(2, place, conversion.to == kBangHalf ? half(value) : brain(value));

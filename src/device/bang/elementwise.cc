@@ -29,11 +29,15 @@ float InDouble(float a, float) {
 double Rsqrt(double x) { return 1 / std::sqrt(x); }
 double Recip(double x) { return 1 / x; }
 
+/*! \brief Which sources may be the same bytes as the target, by the vendor's header ("homologous operands"). */
+enum class InPlace { kAny, kFirst, kNone };
+
 /*! \brief A function of two numbers, the second of which may be unused. */
 struct Function {
   Real real;
   Bits bits;  // of integers; null where there is none
   int operands;
+  InPlace in_place{InPlace::kAny};
 };
 
 const std::map<std::string, Function>& Functions() {
@@ -44,10 +48,10 @@ const std::map<std::string, Function>& Functions() {
       {"div", {[](float a, float b) { return a / b; }, nullptr, 2}},
       {"maxequal", {[](float a, float b) { return a > b    ? a
                                                   : b == b ? b
-                                                           : a; }, nullptr, 2}},
+                                                           : a; }, nullptr, 2, InPlace::kFirst}},
       {"minequal", {[](float a, float b) { return a < b    ? a
                                                   : b == b ? b
-                                                           : a; }, nullptr, 2}},
+                                                           : a; }, nullptr, 2, InPlace::kFirst}},
       {"nan_maximum", {[](float a, float b) { return a > b || a != a ? a : b; }, nullptr, 2}},
       {"nan_minimum", {[](float a, float b) { return a < b || a != a ? a : b; }, nullptr, 2}},
       {"lt", {[](float a, float b) { return Truth(a < b); }, nullptr, 2}},
@@ -58,17 +62,17 @@ const std::map<std::string, Function>& Functions() {
       {"ne", {[](float a, float b) { return Truth(a != b); }, nullptr, 2}},
       {"and",
        {[](float a, float b) { return Truth(a != 0 && b != 0); },
-        [](int64_t a, int64_t b) { return int64_t{a != 0 && b != 0}; }, 2}},
+        [](int64_t a, int64_t b) { return int64_t{a != 0 && b != 0}; }, 2, InPlace::kFirst}},
       {"or",
        {[](float a, float b) { return Truth(a != 0 || b != 0); },
-        [](int64_t a, int64_t b) { return int64_t{a != 0 || b != 0}; }, 2}},
+        [](int64_t a, int64_t b) { return int64_t{a != 0 || b != 0}; }, 2, InPlace::kFirst}},
       {"xor",
        {[](float a, float b) { return Truth((a != 0) != (b != 0)); },
-        [](int64_t a, int64_t b) { return int64_t{(a != 0) != (b != 0)}; }, 2}},
+        [](int64_t a, int64_t b) { return int64_t{(a != 0) != (b != 0)}; }, 2, InPlace::kFirst}},
       {"not", {[](float a, float) { return Truth(a == 0); }, [](int64_t a, int64_t) { return int64_t{a == 0}; }, 1}},
-      {"band", {nullptr, [](int64_t a, int64_t b) { return a & b; }, 2}},
-      {"bor", {nullptr, [](int64_t a, int64_t b) { return a | b; }, 2}},
-      {"bxor", {nullptr, [](int64_t a, int64_t b) { return a ^ b; }, 2}},
+      {"band", {nullptr, [](int64_t a, int64_t b) { return a & b; }, 2, InPlace::kFirst}},
+      {"bor", {nullptr, [](int64_t a, int64_t b) { return a | b; }, 2, InPlace::kFirst}},
+      {"bxor", {nullptr, [](int64_t a, int64_t b) { return a ^ b; }, 2, InPlace::kFirst}},
       {"bnot", {nullptr, [](int64_t a, int64_t) { return ~a; }, 1}},
       {"sqrt", {InDouble<std::sqrt>, nullptr, 1}},
       {"rsqrt", {InDouble<Rsqrt>, nullptr, 1}},
@@ -77,8 +81,8 @@ const std::map<std::string, Function>& Functions() {
       {"log2", {InDouble<std::log2>, nullptr, 1}},
       {"sin", {InDouble<std::sin>, nullptr, 1}},
       {"cos", {InDouble<std::cos>, nullptr, 1}},
-      {"floor", {InDouble<std::floor>, nullptr, 1}},
-      {"round", {InDouble<std::round>, nullptr, 1}},
+      {"floor", {InDouble<std::floor>, nullptr, 1, InPlace::kNone}},
+      {"round", {InDouble<std::round>, nullptr, 1, InPlace::kNone}},
       {"square", {[](float a, float) { return a * a; }, nullptr, 1}},
       {"abs", {[](float a, float) { return std::fabs(a); }, nullptr, 1}},
       {"relu", {[](float a, float) { return a > 0 ? a : 0.0f; }, nullptr, 1}},
@@ -165,6 +169,21 @@ int64_t PeriodOf(const Given& given, int64_t n, int64_t period) {
   return 0;
 }
 
+/*! \brief The header leaves quotients by zero undefined; what nobody wrote is judged where its result is read. */
+void CheckDivisor(const Given& given, const Stream& divisor, int64_t n) {
+  float held[kChunk];
+  for (int64_t at = 0; at < n; at += kChunk) {
+    int64_t count = std::min(kChunk, n - at);
+    divisor.Load(at, held, count);
+    for (int64_t i = 0; i < count; ++i) {
+      if (held[i] != 0 || !divisor.Knows(at + i)) continue;
+      given.instruction.Fault("undefined", "element " + std::to_string(at + i) +
+                                               " of the second source is 0, for which the header has none");
+      return;
+    }
+  }
+}
+
 void RunElementwise(const Given& given) {
   const Function& function = *FunctionOf(given.name());
   int64_t n = given.number(0), size = given.size(0);
@@ -178,11 +197,12 @@ void RunElementwise(const Given& given) {
   Operand* b = nullptr;
   if (function.operands == 2 && !second.scalar) b = &given.Source(2, "second source", period * size);
   Operand& target = given.Target(n * size);
-  given.NeedApart(target, a, true);
-  if (b) given.NeedApart(target, *b, !cycle);
+  given.NeedApart(target, a, function.in_place != InPlace::kNone);
+  if (b) given.NeedApart(target, *b, !cycle && function.in_place == InPlace::kAny);
   if (given.instruction.faulty() || !given.instruction.Begin()) return;
   Stream streams[] = {{given.of(1), &a, n}, {second, b, period}};
   Learn(target, streams, function.operands, n, size);
+  if (given.name() == "div") CheckDivisor(given, streams[1], n);
   if (IsFloating(type)) {
     float x[kChunk], y[kChunk];
     for (int64_t at = 0; at < n; at += kChunk) {
@@ -228,12 +248,7 @@ double Fused(int64_t op, double a, double b, double c) {
 
 /*! \brief The same with each operation rounded to `type`. */
 float InTurn(uint32_t type, int64_t op, float a, float b, float c) {
-  float first = op < 2 ? a * b : op == 2 || op == 4 || op == 5 ? a + b : a - b;
-  if (type != kBangFloat) {
-    uint16_t held;
-    StoreReal(type, reinterpret_cast<uint8_t*>(&held), &first, 1);
-    LoadReal(type, reinterpret_cast<uint8_t*>(&held), &first, 1);
-  }
+  float first = Rounded(type, op < 2 ? a * b : op == 2 || op == 4 || op == 5 ? a + b : a - b);
   if (op == 2 || op == 3) return first * c;
   return op == 0 || op == 4 || op == 7 ? first + c : first - c;
 }

@@ -44,6 +44,14 @@ inline void StoreReal(uint32_t type, uint8_t* to, const float* in, int64_t n) {
   }
 }
 
+/*! \brief A float as a number of a type holds it. */
+inline float Rounded(uint32_t type, float value) {
+  uint8_t held[sizeof(float)];  // as wide as the widest type
+  StoreReal(type, held, &value, 1);
+  LoadReal(type, held, &value, 1);
+  return value;
+}
+
 inline int64_t LoadInteger(uint32_t type, const uint8_t* from) {
   switch (type) {
     case kBangInt8:
