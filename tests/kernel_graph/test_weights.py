@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Constant operands of products that kernels compute lie with the contracted side innermost, where a target asks."""
+"""Constant operands of products have the contracted side innermost, where a target asks for it."""
 
 from __future__ import annotations
 

@@ -11,8 +11,8 @@ from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
 ORDER = (
-    "identity tidy reuse elide promote operands dead pad turn hoist tails pitch widen matrix_unit spread separate"
-    " multibuffer insert_sync allocate"
+    "identity tidy reuse elide promote operands dead pad turn hoist tails pitch widen matrix_unit spread"
+    " separate multibuffer insert_sync allocate"
 ).split()
 
 

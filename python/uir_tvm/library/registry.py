@@ -142,8 +142,8 @@ ASCEND = LibraryTable(
 )
 #: CNNL. A product takes a factor, and strides of its operands, each with one of 1; terms to add and
 #: activations are left to kernels that read the result: what CNNL takes of them is not in public documents.
-#: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL. Its matrix unit takes right
-#: operands by columns, which a kernel that finds them by rows turns tile by tile.
+#: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL. The matrix unit takes
+#: right operands by columns, which a kernel that finds them by rows turns tile by tile.
 BANG = LibraryTable(
     functions={"matmul": "uir.library.bang.matmul", "conv2d": "uir.library.bang.conv2d"},
     dtypes=frozenset({"float32", "float16"}),

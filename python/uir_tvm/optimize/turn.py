@@ -11,11 +11,11 @@ After::
     move.dram.reg b[0; (16,8); (1,16)], w[0; (16,8); (1,16)]
     contract c, a, b[0; (16,8); (1,16)]
 
-A move that exchanges rows and columns goes element by element, or turns the tile on the way; a matrix unit that
-takes its right operand by columns turns it back then.
+A move that exchanges rows and columns goes element by element, or turns the tile on the way; a matrix unit
+that takes its right operand by columns turns it back then.
 
-Exact: a tile has the same elements under the same rows and columns, and nothing but moves that write all of it
-and products that read all of it knows where in reg each of them is.
+Exact: a tile has the same elements under the same rows and columns, and nothing but moves that write all of
+it and products that read all of it knows where in reg each of them is.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def run(graph: IGraph) -> IGraph:
 
 
 def _may_turn(accesses: list[Access]) -> bool:
-    """Whether one dense tile is loaded from columns that are runs, and is the right operand of products alone."""
+    """Whether a dense tile of columns that are runs in memory is the right operand of products alone."""
     piece = accesses[0].slice
     rows, cols = int(piece.rows), int(piece.cols)
     dense = rows > 1 and cols > 1 and tuple(map(int, piece.stride)) == (cols, 1)

@@ -93,12 +93,13 @@ void Placed::FindShort() {
 void Placed::PlaceStep(int id) {
   Step& step = steps_[id];
   std::set<int> dying, given, kept;
-  for (int arg : step.args) {
+  auto gives = [&](int arg) {
     int root = Root(arg);
-    if (steps_[root].column || IsConstant(root)) continue;
-    if (last_[root] == id && slot_[root] >= 0) dying.insert(slot_[root]);
+    return !steps_[root].column && !IsConstant(root) && last_[root] == id && slot_[root] >= 0;
+  };
+  for (int arg : step.args) {
+    if (gives(arg)) dying.insert(slot_[Root(arg)]);
   }
-  auto gives = [&](int arg) { return dying.count(slot_[Root(arg)]) > 0; };
   // a conversion may change the width: it gets a slot of its own
   InPlace allowed = step.form == Step::Form::kCast ? InPlace::kNone : InPlaceOf(step);
   if (allowed == InPlace::kAny) given = dying;
@@ -107,8 +108,7 @@ void Placed::PlaceStep(int id) {
     if (id != result_ && Commutes(step) && !gives(step.args[0]) && gives(step.args[1]))
       std::swap(step.args[0], step.args[1]);
     int first = Root(step.args[0]);
-    bool again =
-        std::any_of(step.args.begin() + 1, step.args.end(), [&](int arg) { return slot_[Root(arg)] == slot_[first]; });
+    bool again = std::any_of(step.args.begin() + 1, step.args.end(), [&](int arg) { return Root(arg) == first; });
     if (gives(first) && !again) given = {slot_[first]};
   }
   std::set_difference(dying.begin(), dying.end(), given.begin(), given.end(), std::inserter(kept, kept.end()));

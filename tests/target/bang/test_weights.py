@@ -76,7 +76,7 @@ def test_einsum_reads_its_weight_as_it_lies() -> None:
 
 
 def test_windows_of_a_convolution_are_read_in_runs() -> None:
-    """In NHWC, with the weights in the order in which frameworks keep them: modelled, in less than half the time."""
+    """In NHWC, with the weights in the order in which frameworks keep them: in less than half the time."""
     weight, x = _weight("float32", 32, 16, 3, 3), _weight("float32", 1, 16, 16, 16)
 
     def conv(kernel):
