@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import attrs
 from uir_tvm.target.registry import TARGETS
 
-from tests.conformance.operators import groups, listed, representative, thinned
+from tests.conformance.operators import groups, representative, thinned
 from tests.conformance.operators.case import Case
 from tests.conformance.operators.check import Outcome, check, expected, placed
 from tests.conformance.operators.document import DOCUMENT, load, save
@@ -69,6 +69,7 @@ def main() -> int:
     )
     parser.add_argument("--targets", default="uir-cpu", help="comma-separated, or `all` (default: uir-cpu)")
     parser.add_argument("--operators", default="", help="comma-separated names (default: all)")
+    parser.add_argument("--dtypes", default="", help="comma-separated, TVM's names (default: all)")
     parser.add_argument("--every", type=int, default=1, help="one case of so many (default: all)")
     parser.add_argument("--json", type=Path, help="write the outcomes to this file")
     parser.add_argument("--document", action="store_true", help="write docs/operators.md, on all targets")
@@ -77,9 +78,12 @@ def main() -> int:
     logging.getLogger("uir_tvm").setLevel(logging.ERROR)
     every = options.targets == "all" or options.document
     targets = list(TARGETS) if every else options.targets.split(",")
-    names = set(filter(None, options.operators.split(",")))
-    table = listed() if options.document else groups()
-    chosen = {key: cases for key, cases in table.items() if not names or key[0] in names}
+    names, dtypes = (set(filter(None, text.split(","))) for text in (options.operators, options.dtypes))
+    chosen = {
+        (operator, dtype): cases
+        for (operator, dtype), cases in groups().items()
+        if (not names or operator in names) and (not dtypes or dtype in dtypes)
+    }
     if options.document:
         document(chosen, targets, options.quiet)
         return 0

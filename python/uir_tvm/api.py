@@ -17,7 +17,7 @@ from tvm import relax, tirx
 
 from . import pipeline, threads
 from .dump_files import write_dump
-from .errors import FrontendError, ModelFormatError, ShapeError
+from .errors import FrontendError, ModelFormatError, ShapeError, UirError, UnsupportedOperatorError
 from .igraph import IGraph
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
@@ -126,7 +126,7 @@ def compile(
         notify("kernels", done, total, record.name)
 
     with pipeline.recording(options, kernel_done) as records:
-        library = timed("kernels", lambda: _build(lowered, spec.target))
+        library = timed("kernels", lambda: _build(lowered, spec.target, records))
     kernels = tuple(_info_of(r) for r in records.values())
     if spec.spec.kind in export.PROJECTS:
         kernels = tuple(_with_host_code(kernel, lowered) for kernel in kernels)
@@ -144,8 +144,23 @@ def compile(
     return Executable(library, info, graph)
 
 
-def _build(mod: tvm.IRModule, target: tvm.target.Target) -> tvm.runtime.Module:
-    return relax.build(mod, target, relax_pipeline=None)
+def _build(
+    mod: tvm.IRModule, target: tvm.target.Target, records: Mapping[str, pipeline.KernelRecord]
+) -> tvm.runtime.Module:
+    """The machine code of a model; UnsupportedOperatorError where TVM fails on what is left to it."""
+    try:
+        return relax.build(mod, target, relax_pipeline=None)
+    except UirError:
+        raise
+    except Exception as error:  # of the many that TVM raises
+        left = [record.name for record in records.values() if record.fallback]
+        if not left:
+            raise
+        raise UnsupportedOperatorError(
+            f"TVM's own lowering fails on kernels that no iGraph says: {', '.join(left)}",
+            where=str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__,
+            remedy="compute these operators in another dtype, or express the model by others",
+        ) from error
 
 
 def import_model(model: Any, shapes: Shapes = None) -> tvm.IRModule:

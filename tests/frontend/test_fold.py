@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 
+import ml_dtypes
 import numpy as np
 import tvm
 from tvm import relax
@@ -115,3 +116,13 @@ def test_low_precision_is_left_alone() -> None:
 def test_index_outside_is_left_alone() -> None:
     call = op.take(const(FLOATS), const(np.array([7], dtype="int64")), axis=0)
     assert fold(relax.BlockBuilder().normalize(call)) is None
+
+
+def test_a_range_of_narrow_floats_is_rounded_once() -> None:
+    """TVM makes a tensor of it when it lowers the operator, which no kernel holds."""
+    found = fold(relax.BlockBuilder().normalize(op.arange(0, 300, 7, "bfloat16")))
+    assert found is not None and str(found.ty.dtype) == "bfloat16"
+    np.testing.assert_array_equal(
+        found.value.numpy().astype("float32"),
+        np.arange(0, 300, 7).astype(ml_dtypes.bfloat16).astype("float32"),
+    )

@@ -44,6 +44,23 @@ def test_round_trip(dtype: str, kind: str) -> None:
     np.testing.assert_array_equal(np.asarray(back), array)
 
 
+@pytest.mark.parametrize("dtype", ["bfloat16", "float8_e4m3fn", "float8_e5m2"])
+@pytest.mark.parametrize("offset", [0, 4])
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_round_trip_of_narrow_floats(dtype: str, offset: int, kind: str) -> None:
+    """Of NumPy's own kind or not, aligned or not: DLPack takes none of them from NumPy."""
+    array = aligned(6, offset).view(getattr(ml_dtypes, dtype))
+    array[:] = np.arange(array.size) % 8
+    value = array
+    if kind == "torch":
+        bits = torch.from_numpy(array.view(f"int{8 * array.itemsize}"))
+        value = bits.view(getattr(torch, dtype))
+    back = from_tvm(to_tvm(value), Likeness.of([value]))
+    assert is_torch(back) == (kind == "torch") and back.dtype == value.dtype
+    numbers = back.float().numpy() if kind == "torch" else back.astype("float32")
+    np.testing.assert_array_equal(numbers, array.astype("float32"))
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rank_zero_stays_rank_zero(dtype: str) -> None:
     """NumPy's scalars and arrays of rank 0, as torch's tensors of rank 0."""

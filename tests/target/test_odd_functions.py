@@ -139,7 +139,7 @@ def test_a_number_as_a_parameter(target: tvm.target.Target) -> None:
     np.testing.assert_array_equal(ran(library, target, 3.0, x), np.float32(3) * x)
 
 
-@pytest.mark.parametrize("name_of", ["malloc", "free", "std", "main", "int", "a/../b", "x\ny\\"])
+@pytest.mark.parametrize("name_of", ["malloc", "free", "std", "main", "int", "isfinite", "a/../b", "x\ny\\"])
 def test_kernels_whose_names_are_taken(name_of: str) -> None:
     """Each target in turn runs the kernel of a name that its text must not have."""
     names = list(registry.TARGETS)
@@ -154,7 +154,8 @@ def test_kernels_whose_names_are_taken(name_of: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "word", ["malloc", "free", "qsort", "std", "Add", "A", "float4", "size_t", "make_float4", "_x", "x_"]
+    "word",
+    "malloc free qsort std Add A float4 size_t make_float4 _x x_ isfinite signbit beta cyl_bessel_jf".split(),
 )
 def test_a_name_that_a_header_may_declare_gets_a_prefix(word: str) -> None:
     assert identifier(word) == f"kernel_{word}"

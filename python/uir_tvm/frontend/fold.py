@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import tvm
 from tvm import relax
@@ -191,6 +192,8 @@ MEANINGS: dict[str, Meaning] = {
     "zeros_like": _creation(0),
 }
 
+# Their arguments are numbers, so that rounding to a narrow float is the only one.
+FROM_NUMBERS = frozenset({"arange"})
 # Their result depends on the argument's type alone, so that the argument need not be constant.
 SHAPE_ONLY = frozenset({"ones_like", "zeros_like", "full_like"})
 
@@ -230,9 +233,10 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     if meaning is None or shape is None or (name == "gather_nd" and int(call.attrs.batch_dims)):
         return None
     dtype = str(call.ty.dtype)
-    if dtype not in NUMPY_DTYPES:
+    if dtype not in NUMPY_DTYPES and name not in FROM_NUMBERS:
         return None
-    if not _pays(call.args, size_of(shape) * np.dtype(dtype).itemsize):
+    numpy = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    if not _pays(call.args, size_of(shape) * numpy.itemsize):
         return None
     args: list[Any] = []
     for index, arg in enumerate(call.args):
@@ -246,7 +250,7 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     except (IndexError, ValueError):  # an index outside its tensor, an integer to a negative power: no value
         return None
     assert result.shape == shape, (name, result.shape, shape)
-    return relax.const(np.ascontiguousarray(result.astype(dtype)).reshape(shape), dtype)
+    return relax.const(np.ascontiguousarray(result.astype(numpy)).reshape(shape), dtype)
 
 
 def _pays(args: list[tvm.ir.Expr], result_bytes: int) -> bool:

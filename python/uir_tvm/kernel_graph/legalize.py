@@ -15,6 +15,7 @@ from tvm import relax, te, tirx, topi
 
 from ..frontend.relax_view import axes_of, is_constant
 from .attention import ATTENTION, Attention
+from .offsets import without_offsets
 from .program import Op
 from .typed_rules import typed_rules
 
@@ -476,7 +477,8 @@ def legalize(mod: tvm.IRModule, skip: Sequence[str] = ()) -> tvm.IRModule:
         if _calls(mod, "relax.multinomial_from_uniform"):
             mod = relax.backend.DispatchSampling()(mod)
         mod = relax.backend.DispatchSortScan()(mod)
-    return relax.transform.LegalizeOps({**typed_rules(), **OVERRIDES}, skip_ops=list(skip))(mod)
+    mod = relax.transform.LegalizeOps({**typed_rules(), **OVERRIDES}, skip_ops=list(skip))(mod)
+    return without_offsets(mod)
 
 
 def _calls(mod: tvm.IRModule, name: str) -> bool:

@@ -135,7 +135,8 @@ class _Emitter:
     def read(self, view: View, scalar_ok: bool) -> tvm.ir.Expr:
         """An operand as a Relax expression of the view's shape (or a number, where that serves)."""
         number, dtype = None if view.base in self.values else view.scalar, view.base.dtype
-        if number is not None and scalar_ok:
+        if number is not None and scalar_ok and not dtype.startswith("float8"):
+            # of which TVM makes no number, and leaves a tensor in the kernel
             return relax.const(number, dtype)
         if number is not None:
             value = tirx.const(number, dtype)

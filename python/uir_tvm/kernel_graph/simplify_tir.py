@@ -4,22 +4,37 @@
 from __future__ import annotations
 
 from tvm import tirx
-from tvm.s_tir import Schedule
+from tvm.s_tir import SBlock, Schedule
 from tvm.s_tir.schedule import ScheduleError
+from tvm_ffi.structural import structural_walk
+
+#: How the names of the blocks begin that `merge.reading` makes.
+VIEW = "view"
 
 
 def inline_views(function: tirx.PrimFunc) -> tirx.PrimFunc:
     """Inline the blocks ``view*`` that `merge.reading` makes.
 
     Before: ``view[i, j] = a[j, i]; b[i, j] = view[i, j] + 1``.  After: ``b[i, j] = a[j, i] + 1``.
-    A view that cannot be inlined stays: it is right, if slow.
+    A view that cannot be inlined stays: it is right, if slow. A function without views is not looked at:
+    a whole operator of TVM's may describe its buffers in ways that no schedule takes.
     """
+    if not _has_views(function):
+        return function
     schedule = Schedule(function, debug_mask="none", error_render_level="none")
     root = schedule.get_sblock("root")
     for block in schedule.get_child_blocks(root):
-        if str(schedule.get(block).name_hint).startswith("view"):
+        if str(schedule.get(block).name_hint).startswith(VIEW):
             try:
                 schedule.compute_inline(block)
             except ScheduleError:
                 continue
     return schedule.mod["main"]
+
+
+def _has_views(function: tirx.PrimFunc) -> bool:
+    found: list[bool] = []
+    structural_walk(
+        function.body, [(SBlock, lambda block: found.append(str(block.name_hint).startswith(VIEW)))]
+    )
+    return any(found)

@@ -128,9 +128,10 @@ def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.
         return tvm.runtime.tensor(_torch_to_numpy(value), device)
     # not ascontiguousarray, which makes rank 1 of rank 0
     array = np.asarray(value, order="C")
-    # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats are copied.
+    # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats, some of kind "f", are copied.
     aligned = array.ctypes.data % ALIGNMENT == 0
-    if device.type == "cpu" and aligned and array.flags.writeable and array.dtype.kind in "iuf":
+    plain = array.dtype.kind in "iuf" and array.dtype.isbuiltin == 1
+    if device.type == "cpu" and aligned and array.flags.writeable and plain:
         return tvm.runtime.from_dlpack(array)
     return tvm.runtime.tensor(array, device)
 
@@ -141,12 +142,14 @@ def _shared(value: Any) -> bool:
 
 
 def _torch_to_numpy(value: Any) -> np.ndarray:
-    if str(value.dtype) == "torch.bfloat16":
-        import ml_dtypes
-        import torch
+    import ml_dtypes
+    import torch
 
-        return value.view(torch.int16).numpy().view(ml_dtypes.bfloat16)
-    return value.numpy()
+    narrow = getattr(ml_dtypes, str(value.dtype).removeprefix("torch."), None)
+    if narrow is None:
+        return value.numpy()
+    bits = torch.int16 if value.element_size() == 2 else torch.uint8
+    return value.view(bits).numpy().view(narrow)
 
 
 @attrs.frozen

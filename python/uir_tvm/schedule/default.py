@@ -98,7 +98,8 @@ def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
 
 
 def check_schedulable(func: tirx.PrimFunc) -> None:
-    """Refuse what no recipe can schedule: shapes that are not numbers, and functions without blocks.
+    """Refuse what no recipe can schedule: shapes that are not numbers, functions without blocks or with
+    blocks that store nothing themselves (a sort that is called).
 
     Raises
     ------
@@ -118,7 +119,7 @@ def check_schedulable(func: tirx.PrimFunc) -> None:
                     remedy="specialise the function for one shape",
                 )
     *blocks, _root = collect(rooted(func).body, tvm.s_tir.SBlock)
-    if not any(collect(block.body, tirx.BufferStore) for block in blocks):
+    if not blocks or not all(collect(block.body, tirx.BufferStore) for block in blocks):
         calls = collect(func.body, tvm.ir.Call)
         names = [str(call.args[0].value) for call in calls if _is_external(call)]
         raise ScheduleError(

@@ -33,6 +33,20 @@ TOOLKITS = frozenset(
 ) | frozenset("std tvm uir dim3 bang cce nram wram sram gm".split())
 #: First words of the names of functions that toolkits and C libraries declare for everybody.
 FAMILIES = frozenset("acl aclrt cn cnrt cu cuda kernel make pipe posix pthread set tvm uir wait".split())
+#: The special functions of C++17 (29.9.5), for the widest type and, by their last letter, others.
+MATHS = frozenset(
+    name + suffix
+    for suffix in ("", "f", "l")
+    for name in "assoc_laguerre assoc_legendre beta comp_ellint_1 comp_ellint_2 comp_ellint_3 cyl_bessel_i "
+    "cyl_bessel_j cyl_bessel_k cyl_neumann ellint_1 ellint_2 ellint_3 expint hermite laguerre legendre "
+    "riemann_zeta sph_bessel sph_legendre sph_neumann".split()
+)
+#: Macros of C that no library has (C11 7.2, 7.3, 7.5, 7.12, 7.13, 7.16, 7.19), which C++ overloads.
+MACROS = frozenset(
+    "alloca assert complex errno fpclassify imaginary isfinite isgreater isgreaterequal isinf isless "
+    "islessequal islessgreater isnan isnormal isunordered lerp offsetof setjmp signbit va_arg va_copy va_end "
+    "va_start".split()
+)
 #: Of the name of a kernel that could not keep its own.
 PREFIX = "kernel_"
 #: Characters of a name: compilers and linkers take many more, tables of kernels do not show them.
@@ -108,7 +122,7 @@ def identifier(name: str) -> str:
 
 
 def _is_free(name: str) -> bool:
-    if not re.match(r"[a-z]", name) or name != name.lower() or name in RESERVED | TOOLKITS:
+    if not re.match(r"[a-z]", name) or name != name.lower() or name in RESERVED | TOOLKITS | MATHS | MACROS:
         return False
     if name.endswith(("_t", "_")) or ("_" in name and name.partition("_")[0] in FAMILIES):
         return False

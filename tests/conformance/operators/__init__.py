@@ -3,16 +3,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 import tvm
 
 from . import elementwise, movement, neural, reductions
-from .case import Case
+from .case import ALL, OF_RARE, RARE, Case
+
+#: operator, dtype -> cases.
+Groups = dict[tuple[str, str], list[Case]]
+
+
+def representative(cases: Sequence[Case]) -> Case:
+    """One case that has elements, of a middle rank."""
+    full = [case for case in cases if not case.empty and "edges" not in case.variant] or cases
+    return full[len(full) // 3]
+
+
+def thinned(cases: Sequence[Case], every: int, offset: int) -> list[Case]:
+    """One case of so many, beginning with another one in every group, so that ranks and dtypes mix."""
+    kept = [case for number, case in enumerate(cases) if (number + offset) % every == 0]
+    return kept or [representative(cases)]
+
+
+def _grouped(cases: Iterable[Case]) -> Groups:
+    found: Groups = {}
+    for case in cases:
+        found.setdefault((case.operator, case.dtype), []).append(case)
+    return found
+
+
+def _made() -> Iterator[Case]:
+    """All cases; of rare dtypes one in so many."""
+    every = _grouped(case for part in (elementwise, reductions, movement, neural) for case in part.cases())
+    for number, ((_, dtype), cases) in enumerate(every.items()):
+        yield from thinned(cases, OF_RARE, number) if dtype in RARE else cases
+
 
 CASES: dict[str, Case] = {}
-for _part in (elementwise, reductions, movement, neural):
-    for _case in _part.cases():
-        assert _case.name not in CASES, _case.name
-        CASES[_case.name] = _case
+for _case in _made():
+    assert _case.name not in CASES and _case.dtype in ALL, _case.name
+    CASES[_case.name] = _case
 
 _DATA = "the shape of its result depends on data"
 _WORLD = "for several devices, of which a model here has one"
@@ -38,44 +69,18 @@ def operators() -> list[str]:
     return sorted(name.removeprefix("relax.") for name in names if name.startswith("relax."))
 
 
-def groups() -> dict[tuple[str, str], list[Case]]:
+def groups() -> Groups:
     """The cases by operator and dtype."""
-    found: dict[tuple[str, str], list[Case]] = {}
-    for case in CASES.values():
-        found.setdefault((case.operator, case.dtype), []).append(case)
-    return found
+    return _grouped(CASES.values())
 
 
-_WITH_LISTED = {case.operator for case in CASES.values() if case.dtype in ("float32", "float16", "int32")}
-#: Dtypes that the document lists, beside the first of an operator: one of every way of computing.
-LISTED = ("float32", "float16", "int32")
-
-
-def listed() -> dict[tuple[str, str], list[Case]]:
-    """The groups that the document lists."""
-    found: dict[tuple[str, str], list[Case]] = {}
-    first: dict[str, str] = {}
-    for (operator, dtype), cases in groups().items():
-        if dtype in LISTED or first.setdefault(operator, dtype) == dtype and operator not in _WITH_LISTED:
-            found[operator, dtype] = cases
-    return found
-
-
-def representative(cases: list[Case]) -> Case:
-    """One case that has elements, of a middle rank."""
-    full = [case for case in cases if not case.empty and "edges" not in case.variant] or cases
-    return full[len(full) // 3]
-
-
-def thinned(cases: list[Case], every: int, offset: int) -> list[Case]:
-    """One case of so many, beginning with another one in every group, so that ranks and dtypes mix."""
-    kept = [case for number, case in enumerate(cases) if (number + offset) % every == 0]
-    return kept or [representative(cases)]
-
-
-#: One case of every operator, in turn of every dtype.
+#: One case of every operator, in turn of every dtype but the narrowest, in which TVM computes little.
 QUICK: list[Case] = []
 _GROUPS = groups()
 for _number, _operator in enumerate(dict.fromkeys(case.operator for case in CASES.values())):
-    _dtypes = [cases for (name, _), cases in _GROUPS.items() if name == _operator]
+    _dtypes = [
+        cases
+        for (name, dtype), cases in _GROUPS.items()
+        if name == _operator and not dtype.startswith("float8")
+    ]
     QUICK.append(representative(_dtypes[0 if _number % 2 else _number % len(_dtypes)]))

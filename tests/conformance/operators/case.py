@@ -20,16 +20,18 @@ Values = Callable[[np.random.Generator, Shape, np.dtype], np.ndarray]
 RANKS: tuple[Shape, ...] = ((), (5,), (3, 7), (2, 3, 5), (2, 1, 3, 4), (2, 1, 2, 3, 2), (1, 2, 1, 2, 3, 2))
 EMPTY: tuple[Shape, ...] = ((0,), (3, 0), (2, 0, 4))
 
-FLOATS = ("float32", "float16", "bfloat16", "float64")
-INTEGERS = ("int8", "int32", "int64", "uint8")
+FLOATS = ("float32", "float16", "bfloat16", "float64", "float8_e4m3fn", "float8_e5m2")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+#: Dtypes of which one case in `OF_RARE` is held: they run by the same code as their wider or narrower kin.
+RARE = ("float8_e4m3fn", "float8_e5m2", "int16", "uint16", "uint32", "uint64")
+OF_RARE = 4
 NUMBERS = (*FLOATS, *INTEGERS)
 ALL = (*NUMBERS, "bool")
-FEW = ("float32", "float16", "int32")
 
 
 def numpy_dtype(name: str) -> np.dtype:
     """NumPy's dtype of a name of TVM."""
-    return np.dtype(ml_dtypes.bfloat16) if name == "bfloat16" else np.dtype(name)
+    return np.dtype(getattr(ml_dtypes, name, name))
 
 
 def spread(low: float, high: float) -> Values:
@@ -70,6 +72,9 @@ def distinct(count: int, axis: int = -1) -> Values:
 def shuffled(rng: np.random.Generator, shape: Shape, dtype: np.dtype) -> np.ndarray:
     """Numbers all different, so that an order among them is the only one."""
     size = int(np.prod(shape))
+    if dtype.itemsize == 1 and dtype.kind not in "iub":
+        # every second of a byte's floats: those near 1 among them, and no integers that it lacks
+        return (0x30 + rng.permutation(size)).astype("uint8").view(dtype).reshape(shape)
     return (rng.permutation(size) - size // 2).reshape(shape).astype(dtype)
 
 
@@ -118,7 +123,7 @@ class Case:
     inputs: tuple[Input, ...]
     call: Callable[..., tvm.ir.Expr]
     tolerance: float = 1.0
-    reference: Callable[..., np.ndarray] | None = None
+    reference: Callable[..., np.ndarray | tuple[np.ndarray, ...]] | None = None
 
     @property
     def name(self) -> str:
@@ -127,8 +132,8 @@ class Case:
 
     @property
     def dtype(self) -> str:
-        """The dtype that the tables list it under: that of its first tensor."""
-        return self.inputs[0].dtype if self.inputs else self.variant.partition("-")[0]
+        """The dtype that the tables list it under: that of its data, the first word of its variant."""
+        return self.variant.partition("-")[0]
 
     @property
     def empty(self) -> bool:

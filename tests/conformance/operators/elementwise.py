@@ -33,6 +33,8 @@ from .case import (
 
 op = relax.op
 SMALL = spread(0, 3)
+#: What is cast to in every rank; to all dtypes in one.
+FEW = ("float32", "float16", "bfloat16", "int32", "int8", "bool")
 
 #: operator: (dtypes, values)
 UNARY: dict[str, tuple[Sequence[str], Values]] = {
@@ -121,8 +123,12 @@ def _others() -> Iterator[Case]:
                 (Input(shape, "bool"), x, x),
                 lambda c, a, b: op.where(c, a, b),
             )
-            for to in ("float32", "int32", "float16", "bfloat16", "int8", "bool"):
-                yield Case("astype", f"{dtype}-{text(shape)}-{to}", (x,), lambda x, to=to: op.astype(x, to))
+            for to in ALL if shape == RANKS[2] else FEW:
+                # what a negative float is as an unsigned integer, no standard says
+                given = Input(shape, dtype, POSITIVE) if to.startswith("u") else x
+                yield Case(
+                    "astype", f"{dtype}-{text(shape)}-{to}", (given,), lambda x, to=to: op.astype(x, to)
+                )
         for dtype in NUMBERS:
             x = Input(shape, dtype)
             yield Case("clip", f"{dtype}-{text(shape)}", (x,), lambda x: op.clip(x, 1, 3))
@@ -130,11 +136,11 @@ def _others() -> Iterator[Case]:
             x = Input(shape, dtype)
             yield Case("ewise_fma", f"{dtype}-{text(shape)}", (x, x, x), op.ewise_fma)
             yield Case("nn.dropout", f"{dtype}-{text(shape)}", (x,), op.nn.dropout)
-    for dtype in ("float32", "float16", "int32"):
+    for dtype in ALL:
         inputs = (Input((3, 1), "bool"), Input((7,), dtype), Input((2, 1, 1), dtype))
         yield Case("where", f"{dtype}-broadcast", inputs, op.where)
     for shape in RANKS[2:]:
-        for dtype in ("float32", "float16", "float64"):
+        for dtype in FLOATS:
             yield Case(
                 "nn.prelu",
                 f"{dtype}-{text(shape)}",

@@ -9,11 +9,24 @@ import numpy as np
 import tvm
 from tvm import relax
 
-from .case import ALL, EMPTY, FEW, RANKS, Case, Input, distinct, rising, shuffled, spread, text
+from .case import (
+    ALL,
+    EMPTY,
+    FLOATS,
+    INTEGERS,
+    NUMBERS,
+    RANKS,
+    Case,
+    Input,
+    distinct,
+    rising,
+    shuffled,
+    spread,
+    text,
+)
 
 op = relax.op
 const = relax.const
-TYPES = ("float32", "float16", "bfloat16", "int32", "int8", "bool")
 
 
 def _views() -> Iterator[Case]:
@@ -29,7 +42,7 @@ def _views() -> Iterator[Case]:
             yield Case("permute_dims", tag, x, op.permute_dims)
             yield Case("squeeze", tag, x, op.squeeze)
             yield Case("collapse_sum_to", tag, x, lambda x, s=shape: op.collapse_sum_to(x, s[1:]))
-            if not rank or dtype not in TYPES:
+            if not rank:
                 continue
             yield Case("flip", tag, x, lambda x: op.flip(x, 0))
             yield Case("tile", tag, x, lambda x, r=rank: op.tile(x, [2] * r))
@@ -48,14 +61,16 @@ def _views() -> Iterator[Case]:
                 yield Case("nn.batch_flatten", tag, x, op.nn.batch_flatten)
                 yield Case("tril", tag, x, lambda x: op.tril(x, 1))
                 yield Case("triu", tag, x, lambda x: op.triu(x, -1))
+    for dtype in ALL:
+        x = Input((4, 6), dtype)
+        for mode in ("reflect", "replicate", "circular"):
+            yield Case("nn.pad", f"{dtype}-{mode}", (x,), lambda x, m=mode: op.nn.pad(x, [1, 2, 2, 1], m))
+        yield Case("collapse_sum_like", dtype, (x, Input((1, 6), dtype)), op.collapse_sum_like)
+        yield Case("layout_transform", dtype, (x,), lambda x: op.layout_transform(x, lambda i, j: (j, i)))
+        yield Case("repeat", f"{dtype}-flat", (x,), lambda x: op.repeat(x, 2))
     x = Input((4, 6))
-    for mode in ("reflect", "replicate", "circular"):
-        yield Case("nn.pad", f"float32-{mode}", (x,), lambda x, m=mode: op.nn.pad(x, [1, 2, 2, 1], m))
-    yield Case("collapse_sum_like", "float32", (x, Input((1, 6))), op.collapse_sum_like)
-    yield Case("layout_transform", "float32", (x,), lambda x: op.layout_transform(x, lambda i, j: (j, i)))
-    yield Case("repeat", "float32-flat", (x,), lambda x: op.repeat(x, 2))
     yield Case("concat", "float32-empty-part", (x, Input((0, 6))), lambda *x: op.concat(list(x), 0))
-    for dtype in FEW:
+    for dtype in ALL:
         many = tuple(Input((2, 1 + n % 3), dtype) for n in range(12))
         yield Case("concat", f"{dtype}-many", many, lambda *x: op.concat(list(x), 1))
         grid = (Input((3,), dtype), Input((4,), dtype))
@@ -77,7 +92,7 @@ def _views() -> Iterator[Case]:
 
 
 def _created() -> Iterator[Case]:
-    for dtype in ("float32", "float16", "int32", "int64", "bool"):
+    for dtype in ALL:
         for shape in (*RANKS, EMPTY[0]):
             tag = f"{dtype}-{text(shape)}"
             x = (Input(shape, dtype),)
@@ -95,19 +110,16 @@ def _created() -> Iterator[Case]:
         if dtype != "bool":
             yield Case("arange", dtype, (), lambda d=dtype: op.arange(2, 17, 3, d))
         yield Case("eye", dtype, (), lambda d=dtype: op.eye(3, 5, 1, d))
-    for dtype in ("float32", "float16"):
+    for dtype in FLOATS:
         yield Case("hamming_window", dtype, (), lambda d=dtype: op.hamming_window(9, True, 0.54, 0.46, d))
-    for dtype in ("int32", "int64"):
+    for dtype in INTEGERS:
         indices = (Input((2, 3), dtype, spread(0, 4)),)
         yield Case("one_hot", dtype, indices, lambda i: op.one_hot(i, _prim(2.0), _prim(-1.0), 5))
     for shape in RANKS:
-        yield Case("size", f"float32-{text(shape)}", (Input(shape),), op.size)
-        yield Case(
-            "shape_to_tensor",
-            f"float32-{text(shape)}",
-            (Input(shape),),
-            lambda x: op.shape_to_tensor(op.shape_of(x)),
-        )
+        for dtype in ALL:
+            tag, x = f"{dtype}-{text(shape)}", (Input(shape, dtype),)
+            yield Case("size", tag, x, op.size)
+            yield Case("shape_to_tensor", tag, x, lambda x: op.shape_to_tensor(op.shape_of(x)))
 
 
 def _prim(value: float) -> tvm.ir.Expr:
@@ -115,7 +127,7 @@ def _prim(value: float) -> tvm.ir.Expr:
 
 
 def _gathers() -> Iterator[Case]:
-    for dtype in TYPES:
+    for dtype in ALL:
         for index in ("int32", "int64"):
             tag = f"{dtype}-{index}"
             x = Input((6, 5), dtype)
@@ -151,7 +163,7 @@ def _gathers() -> Iterator[Case]:
 
 
 def _scatters() -> Iterator[Case]:
-    for dtype in ("float32", "float16", "int32"):
+    for dtype in NUMBERS:
         for index in ("int32", "int64"):
             tag = f"{dtype}-{index}"
             x, few, apart = Input((6, 5), dtype), spread(0, 4), distinct(5)
@@ -193,7 +205,7 @@ def _scatters() -> Iterator[Case]:
         yield Case("scatter_elements", f"{dtype}-rank-1", one, op.scatter_elements)
         none = (Input((6, 5), dtype), Input((0, 5), "int64", rising), Input((0, 5), dtype))
         yield Case("scatter_elements", f"{dtype}-none", none, op.scatter_elements)
-    for dtype in FEW:
+    for dtype in NUMBERS:
         search = (Input((3, 4), dtype), Input((5,), dtype, rising))
         for right in (False, True):
             yield Case(

@@ -10,8 +10,8 @@ import tvm
 from tvm import relax
 
 from .case import (
-    FEW,
     FLOATS,
+    NUMBERS,
     POSITIVE,
     RANKS,
     UNIT,
@@ -28,7 +28,6 @@ from .elementwise import function
 
 op = relax.op
 nn, image, grad, vision = op.nn, op.image, op.grad, op.vision
-HALVES = ("float32", "float16", "bfloat16", "float64")
 PRODUCTS: tuple[tuple[Shape, Shape], ...] = (
     ((4, 5), (5, 3)),
     ((5,), (5, 3)),
@@ -43,7 +42,7 @@ PRODUCTS: tuple[tuple[Shape, Shape], ...] = (
 
 
 def _products() -> Iterator[Case]:
-    for dtype in (*HALVES, "int32", "int8"):
+    for dtype in NUMBERS:
         for a, b in PRODUCTS:
             two = (Input(a, dtype), Input(b, dtype))
             yield Case("matmul", f"{dtype}-{text(a)}-{text(b)}", two, op.matmul)
@@ -52,7 +51,7 @@ def _products() -> Iterator[Case]:
     yield Case("matmul", "float16-wide", wide, lambda a, b: op.matmul(a, b, "float32"))
     narrow = (Input((4, 6), "int8"), Input((6, 3), "int8"))
     yield Case("matmul", "int8-wide", narrow, lambda a, b: op.matmul(a, b, "int32"))
-    for dtype in FEW:
+    for dtype in NUMBERS:
         for subscripts, shapes in (
             ("ij,jk->ik", ((3, 4), (4, 5))),
             ("bij,bjk->bik", ((2, 3, 4), (2, 4, 5))),
@@ -68,7 +67,7 @@ def _products() -> Iterator[Case]:
 
 
 def _convolutions() -> Iterator[Case]:
-    for dtype in ("float32", "float16", "float64"):
+    for dtype in NUMBERS:
         for rank, spatial in ((1, (9,)), (2, (7, 8)), (3, (5, 4, 6))):
             data, kernel = Input((2, 4, *spatial), dtype), (3,) * rank
             for tag, groups, keywords in (
@@ -103,7 +102,7 @@ def _convolutions() -> Iterator[Case]:
 
 
 def _pools() -> Iterator[Case]:
-    for dtype in HALVES:
+    for dtype in NUMBERS:
         for rank, spatial in ((1, (9,)), (2, (7, 8)), (3, (5, 4, 6))):
             data = (Input((1, 3, *spatial), dtype),)
             size = (2,) * rank
@@ -129,7 +128,7 @@ def _pools() -> Iterator[Case]:
 
 
 def _losses() -> Iterator[Case]:
-    for dtype in FLOATS[:2]:
+    for dtype in FLOATS:
         scores, weights = Input((4, 3), dtype), Input((3,), dtype, POSITIVE)
         classes = Input((4,), "int64", spread(0, 2))
         for reduction in ("mean", "sum", "none"):
@@ -167,7 +166,7 @@ def _losses() -> Iterator[Case]:
 
 
 def _attention() -> Iterator[Case]:
-    for dtype in ("float32", "float16"):
+    for dtype in FLOATS:
         three = (Input((2, 5, 2, 8), dtype),) * 3
         yield Case("nn.attention", dtype, three, nn.attention)
         for mask in ("TopLeft", "BottomRight"):
@@ -182,7 +181,7 @@ def _attention() -> Iterator[Case]:
 
 
 def _images() -> Iterator[Case]:
-    for dtype in ("float32", "float16"):
+    for dtype in (*FLOATS, "uint8", "int32"):
         data = Input((1, 2, 5, 6), dtype)
         for method in ("nearest_neighbor", "linear", "cubic"):
             for mode in ("half_pixel", "asymmetric", "align_corners"):
@@ -212,47 +211,56 @@ def _images() -> Iterator[Case]:
         )
 
 
+#: Class, score and corners of four boxes.
+ROWS = chosen(0, 0.9, 0, 0, 2, 2, 1, 0.8, 1, 1, 3, 3, 0, 0.1, 0, 0, 1, 1, 1, 0.7, 5, 5, 8, 8)
+#: Floats that TVM's own sort knows, so that its suppression is a reference.
+SORTED = ("float32", "float16", "float64")
+
+
 def _boxes() -> Iterator[Case]:
-    data = Input((1, 2, 8, 8))
-    regions = Input((2, 5), "float32", chosen(0, 1, 1, 6, 5, 0, 0.5, 2, 7, 7))
+    for dtype in FLOATS:
+        yield from _boxes_of(dtype)
+
+
+def _boxes_of(dtype: str) -> Iterator[Case]:
+    data = Input((1, 2, 8, 8), dtype)
+    regions = Input((2, 5), dtype, chosen(0, 1, 1, 6, 5, 0, 0.5, 2, 7, 7))
     for mode in ("avg", "max"):
         yield Case(
             "vision.roi_align",
-            f"float32-{mode}",
+            f"{dtype}-{mode}",
             (data, regions),
             lambda x, r, m=mode: vision.roi_align(x, r, (2, 2), 1.0, 2, mode=m),
         )
-    yield Case("vision.roi_pool", "float32", (data, regions), lambda x, r: vision.roi_pool(x, r, (2, 2), 1.0))
-    rows = chosen(0, 0.9, 0, 0, 2, 2, 1, 0.8, 1, 1, 3, 3, 0, 0.1, 0, 0, 1, 1, 1, 0.7, 5, 5, 8, 8)
+    yield Case("vision.roi_pool", dtype, (data, regions), lambda x, r: vision.roi_pool(x, r, (2, 2), 1.0))
     yield Case(
         "vision.get_valid_counts",
-        "float32",
-        (Input((1, 4, 6), "float32", rows),),
+        dtype,
+        (Input((1, 4, 6), dtype, ROWS),),
         lambda x: vision.get_valid_counts(x, 0.2),
     )
+    yield from _suppressions(dtype) if dtype in SORTED else ()
+    located = (Input((1, 3, 4), dtype), Input((1, 16), dtype, UNIT), Input((1, 4, 4), dtype, POSITIVE))
+    yield Case("vision.multibox_transform_loc", dtype, located, vision.multibox_transform_loc)
+
+
+def _suppressions(dtype: str) -> Iterator[Case]:
     found = (
-        Input((1, 4, 6), "float32", rows),
+        Input((1, 4, 6), dtype, ROWS),
         Input((1,), "int32", chosen(4)),
         Input((1, 4), "int32", rising),
     )
     yield Case(
         "vision.non_max_suppression",
-        "float32",
+        dtype,
         found,
         lambda x, n, i: vision.non_max_suppression(x, n, i, return_indices=False),
     )
     boxes = (
-        Input((1, 6, 4), "float32", spread(0, 4)),
-        Input((1, 2, 6), "float32", POSITIVE),
+        Input((1, 6, 4), dtype, spread(0, 4)),
+        Input((1, 2, 6), dtype, POSITIVE),
     )
-    yield Case(
-        "vision.all_class_non_max_suppression",
-        "float32",
-        boxes,
-        _first_boxes,
-    )
-    located = (Input((1, 3, 4)), Input((1, 16), "float32", UNIT), Input((1, 4, 4), "float32", POSITIVE))
-    yield Case("vision.multibox_transform_loc", "float32", located, vision.multibox_transform_loc)
+    yield Case("vision.all_class_non_max_suppression", dtype, boxes, _first_boxes)
 
 
 def _first_boxes(boxes: tvm.ir.Expr, scores: tvm.ir.Expr) -> tvm.ir.Expr:
@@ -268,23 +276,34 @@ def _first_boxes(boxes: tvm.ir.Expr, scores: tvm.ir.Expr) -> tvm.ir.Expr:
     return op.strided_slice(relax.TupleGetItem(found, 0), [1], [0], [2])
 
 
+#: What `quantize` gives and `dequantize` takes.
+NARROW = ("int8", "int16", "uint8", "uint16", "float8_e4m3fn", "float8_e5m2")
+
+
 def _quantised() -> Iterator[Case]:
-    scale, zero = Input((5,), "float32", POSITIVE), Input((5,), "int8", spread(-3, 3))
-    for shape in RANKS[1:4]:
-        x = Input((*shape[:-1], 5))
-        yield Case(
-            "quantize", f"float32-{text(shape)}", (x, scale, zero), lambda x, s, z: op.quantize(x, s, z, -1)
+    for narrow in NARROW:
+        scale, zero = Input((5,), "float32", POSITIVE), Input((5,), "int8", spread(-3, 3))
+        for shape in RANKS[1:4]:
+            for dtype in ("float32", "float16"):
+                yield Case(
+                    "quantize",
+                    f"{dtype}-{narrow}-{text(shape)}",
+                    (Input((*shape[:-1], 5), dtype), scale, zero),
+                    lambda x, s, z, d=narrow: op.quantize(x, s, z, -1, d),
+                )
+            yield Case(
+                "dequantize",
+                f"{narrow}-{text(shape)}",
+                (Input((*shape[:-1], 5), narrow), scale, zero),
+                lambda x, s, z: op.dequantize(x, s, z, -1),
+            )
+    for dtype in FLOATS:
+        drawn = (
+            Input((2, 4), dtype, chosen(0.125, 0.25, 0.25, 0.375)),
+            Input((3, 1), dtype, chosen(0.0625, 0.5, 0.9375)),
+            Input((3, 1), "int64", chosen(0, 1, 0)),
         )
-        q = Input((*shape[:-1], 5), "int8")
-        yield Case(
-            "dequantize", f"int8-{text(shape)}", (q, scale, zero), lambda x, s, z: op.dequantize(x, s, z, -1)
-        )
-    drawn = (
-        Input((2, 4), "float32", chosen(0.1, 0.2, 0.3, 0.4)),
-        Input((3, 1), "float32", chosen(0.05, 0.5, 0.95)),
-        Input((3, 1), "int64", chosen(0, 1, 0)),
-    )
-    yield Case("multinomial_from_uniform", "float32", drawn, op.multinomial_from_uniform)
+        yield Case("multinomial_from_uniform", dtype, drawn, op.multinomial_from_uniform)
 
 
 def cases() -> Iterator[Case]:

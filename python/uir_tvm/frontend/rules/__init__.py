@@ -7,7 +7,7 @@ rule of an operator that answers wins. The rules of `SIMPLIFY` keep every value 
 
 from __future__ import annotations
 
-from . import contraction, elementwise, views
+from . import contraction, elementwise, narrow, sampling, views
 from .rewriter import Rewriter, Rule
 
 SIMPLIFY: dict[str, tuple[Rule, ...]] = {
@@ -20,6 +20,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
         for name in views.RESHAPES
     },
     **{name: (views.same,) for name in views.MARKS},
+    **{name: (narrow.widened,) for name in narrow.WIDENED},
     "divide": (elementwise.reciprocal_root, elementwise.neutral, elementwise.elementwise),
     "astype": (elementwise.cast, elementwise.elementwise),
     "broadcast_to": (views.broadcast,),
@@ -29,6 +30,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     "gather_elements": (views.constant_indices,),
     "gather_nd": (views.constant_indices,),
     "index_tensor": (views.constant_indices,),
+    "multinomial_from_uniform": (sampling.multinomial_from_uniform,),
     "permute_dims": (views.permute,),
     "power": (elementwise.power, elementwise.elementwise),
     "shape_of": (views.shape_of_static,),
