@@ -19,6 +19,7 @@ from . import (
     fallback,
     gather,
     normalization,
+    phases,
     reduction,
     transpose,
 )
@@ -34,6 +35,7 @@ RECIPES: tuple[ModuleType, ...] = (
     gather,
     concat,
     elementwise,
+    phases,
     fallback,
 )
 

@@ -18,6 +18,7 @@ from uir_tvm.schedule.attention_parts import Parts, looks_like_attention, read_p
 from uir_tvm.schedule.blocks import dtype_bytes, prim_func
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.space import product_groups
 
 HERO = "attention"
@@ -143,7 +144,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
         rows = max(1, rows // 2)
     units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if staged else 1
     stages = space.stages
-    while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes:
+    while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
         stages -= 1
     groups = space.groups or product_groups(hw, units)
     return FlashTile(rows, keys, groups, units, staged, stages, space.whole_tiles)
@@ -151,7 +152,7 @@ def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
 
 def _room(hw: HardwareModel) -> int:
     """Bytes of reg that a tile may take."""
-    return int(hw.reg_bytes * SPACES.get(hw.kind, SPACES["cpu"]).reg_share)
+    return int(hw.reg_bytes * SPACES.get(hw.kind, SPACES["cpu"]).reg_share) // shrink_of(hw)
 
 
 def _held_bytes(parts: Parts, hw: HardwareModel, rows: int, keys: int) -> int:

@@ -22,7 +22,8 @@ from uir_tvm.schedule.row_chain import (
     output_blocks,
 )
 from uir_tvm.schedule.rowwise import reduction_blocks
-from uir_tvm.schedule.shared_product import is_alone, share_product, space_for
+from uir_tvm.schedule.shared_product import has_tile, is_alone, share_product, space_for
+from uir_tvm.schedule.smaller import shrink_of, smaller_product
 from uir_tvm.schedule.space import product_groups
 
 HERO = "contraction"
@@ -61,7 +62,7 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
             remedy="another recipe fits this function",
         )
     space = space_for(hw)
-    if space is not None and is_alone(sch, root, product):
+    if space is not None and is_alone(sch, root, product) and has_tile(sch, hw, product, space):
         if decisions.fork("staged", (0, 1), int(space.usual)):
             share_product(sch, hw, root, product, space, decisions)
             return
@@ -76,17 +77,18 @@ def _register_tiles(
     # with several products in a row units would come to another one with every tile
     order = (0, 1) if math.prod(outer) == 1 < row else (0,)
     columns_first = decisions.fork("columns_first", order, 0) > 0
-    tiles = math.prod(outer) * math.ceil(row / TILE[0]) * math.ceil(column / TILE[1])
+    tile, chunk = smaller_product(TILE, CHUNK, shrink_of(hw))
+    tiles = math.prod(outer) * math.ceil(row / tile[0]) * math.ceil(column / tile[1])
     groups = decide_groups(sch, hw, leaf_blocks(sch), decisions, tiles, product_groups(hw))
     units = decide_units(sch, hw, decisions)
-    own = (min(TILE[0], row), min(TILE[1], column))
+    own = (min(tile[0], row), min(tile[1], column))
     sizes = near(own[0], min(MOST_TILE[0], row), LEAST_TILE[0])
     rows = decisions.choose(
-        sch, "tile_rows", [n for n in sizes if n == own[0] or _fits(hw, n, own[1], CHUNK)], own[0]
+        sch, "tile_rows", [n for n in sizes if n == own[0] or _fits(hw, n, own[1], chunk)], own[0]
     )
     sizes = near(own[1], min(MOST_TILE[1], column), LEAST_TILE[1])
     columns = decisions.choose(
-        sch, "tile_columns", [n for n in sizes if n == own[1] or _fits(hw, own[0], n, CHUNK)], own[1]
+        sch, "tile_columns", [n for n in sizes if n == own[1] or _fits(hw, own[0], n, chunk)], own[1]
     )
     nest = map_chain(
         sch,
@@ -101,10 +103,10 @@ def _register_tiles(
     attach_producers(sch, nest)
     (loop,) = reduction_loops(sch, product.rv)
     extent = loop_extent(sch, loop)
-    if extent > CHUNK:
-        sizes = near(CHUNK, min(MOST_CHUNK, extent), LEAST_CHUNK)
-        sizes = [n for n in sizes if n == CHUNK or _fits(hw, *own, n)]
-        steps, _ = sch.split(loop, [None, rv_of(decisions.choose(sch, "chunk", sizes, CHUNK))])
+    if extent > chunk:
+        sizes = near(chunk, min(MOST_CHUNK, extent), LEAST_CHUNK)
+        sizes = [n for n in sizes if n == chunk or _fits(hw, *own, n)]
+        steps, _ = sch.split(loop, [None, rv_of(decisions.choose(sch, "chunk", sizes, chunk))])
         *_, row_loop, column_loop, _steps, _inner = sch.get_loops(product.rv)
         sch.reorder(steps, row_loop, column_loop)
         sch.annotate(steps, LOOP, 1)

@@ -12,6 +12,7 @@ from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import BlockInfo, block_info, leaf_blocks, loop_extent, root_block
 from uir_tvm.schedule.decisions import OWN, Decisions, rv_of
 from uir_tvm.schedule.prepare import inline_producers
+from uir_tvm.schedule.smaller import shrink_of
 
 HERO = "fallback"
 #: Elements of a chunk, and others to choose from.
@@ -34,9 +35,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     longest = max(
         (loop_extent(sch, sch.get_loops(b.rv)[-1]) for b in blocks if sch.get_loops(b.rv)), default=1
     )
-    sizes = [c for c in CHUNKS if c < longest]
-    chunk = decisions.choose(sch, "chunk", sizes, min(CHUNK, longest)) if sizes else CHUNK
-    least = min(sizes) if sizes and decisions.sampled else CHUNK
+    sizes, own = [c for c in CHUNKS if c < longest], CHUNK // shrink_of(hw)
+    chunk = decisions.choose(sch, "chunk", sizes, min(own, longest)) if sizes else own
+    least = min(sizes) if sizes and decisions.sampled else own
     for block in blocks:
         loops = list(sch.get_loops(block.rv)) or [sch.add_unit_loop(block.rv)]
         last = loops.pop()
@@ -70,13 +71,30 @@ def _fuse_runs(sch: Schedule, blocks: Sequence[BlockInfo]) -> None:
 
 
 def example() -> Any:
-    """Two reductions over different rows: the mean of every row, then of all rows."""
-    from tvm.relax import op
-    from uir_tvm.schedule.demo import from_relax
+    """A running sum over 4 rows of 50, halved: every element needs the one before it."""
+    import numpy as np
+    from tvm.script import tirx as T
+    from uir_tvm.schedule.demo import Example
 
-    return from_relax(
-        lambda x: op.mean(op.mean(x, axis=-1), axis=0), [(60, 50)], lambda x: x.mean(-1).mean(0)
-    )
+    @T.prim_func(private=True, s_tir=True)
+    def running_sum(A: T.Buffer((4, 50), "float32"), B: T.Buffer((4, 50), "float32")):  # type: ignore[valid-type]
+        S = T.sblock_alloc_buffer((4, 50), "float32")
+        for i in range(4):
+            with T.sblock("first"):
+                vi = T.axis.spatial(4, i)
+                S[vi, 0] = A[vi, 0]
+        for i, j in T.grid(4, 49):
+            with T.sblock("sum"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.opaque(49, j)
+                S[vi, vj + 1] = S[vi, vj] + A[vi, vj + 1]
+        for i, j in T.grid(4, 50):
+            with T.sblock("half"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = S[vi, vj] * T.float32(0.5)
+
+    x = np.random.default_rng(0).standard_normal((4, 50)).astype("float32")
+    return Example(running_sum, [x], [x.astype("float64").cumsum(1) / 2])
 
 
 if __name__ == "__main__":

@@ -206,17 +206,18 @@ def _by_tiles(
 ) -> KernelRecord:
     """The record of the largest tiles for which every stage has room; without, that of the largest that work.
 
-    What a tile takes is known when its kernel is printed, with all temporaries and work buffers.
+    What a tile takes is known when its kernel is printed, with all temporaries and work buffers.  Sizes that
+    are a recipe's own are known to be fast: they are smaller only where the kernel would not be at all.
     """
     from .schedule.default import is_scheduled
-    from .schedule.smaller import SHRINKS, TILE
+    from .schedule.smaller import SHRINKS
 
     first = _through(func, label, context, recipes=recipes)
-    if not first.crowded or TILE not in context.hardware.figures or is_scheduled(func):
+    if not first.crowded or is_scheduled(func):
         return first
     found = [first]
     for shrink in SHRINKS:
-        record = _through(func, label, context, shrink, recipes=recipes)
+        record = _through(func, label, context, shrink, recipes=recipes, own_sizes=bool(first.fallback))
         if not record.crowded and not record.fallback:
             return record
         found.append(record)
@@ -230,11 +231,18 @@ def _through(
     shrink: int = 1,
     scheduled: tirx.PrimFunc | None = None,
     recipes: tuple[ModuleType, ...] | None = None,
+    own_sizes: bool = False,
 ) -> KernelRecord:
     """One PrimFunc through the stages, by a recipe with tiles so many times smaller, or scheduled so."""
     hero = str((func.attrs or {}).get("uir.hero", ""))
     record = KernelRecord(
-        label, hero=hero, products={"prim_func": func}, shrink=shrink, recipes=recipes, measured=scheduled
+        label,
+        hero=hero,
+        products={"prim_func": func},
+        shrink=shrink,
+        own_sizes=own_sizes,
+        recipes=recipes,
+        measured=scheduled,
     )
     for stage in STAGES:
         start = time.perf_counter()

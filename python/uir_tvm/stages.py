@@ -49,6 +49,8 @@ class KernelRecord:
     overridden: tuple[str, ...] = ()
     #: By how much its tiles are smaller than the hardware prefers.
     shrink: int = 1
+    #: Whether its recipe's own sizes are smaller too: with larger ones it would not be.
+    own_sizes: bool = False
     #: What its schedule may be made by, in this order; None: any recipe.
     recipes: tuple[ModuleType, ...] | None = None
     #: Its schedule of a database, which takes the place of a recipe's.
@@ -122,7 +124,8 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     if record.measured is not None:
         record.recipe = "database"
         return record.measured
-    scheduled = apply_default(func, with_tiles(context.hardware, record.shrink), record.recipes)
+    hardware = with_tiles(context.hardware, record.shrink, record.own_sizes)
+    scheduled = apply_default(func, hardware, record.recipes)
     record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
     return scheduled
 

@@ -9,7 +9,9 @@ import uir_tvm
 from tvm.script import tirx as T
 from uir_tvm.extract import extract
 from uir_tvm.extract.expression import _as_number
+from uir_tvm.options import CompileOptions
 from uir_tvm.schedule import apply_default
+from uir_tvm.target.registry import TARGETS
 
 from .compare import HARDWARE
 
@@ -25,6 +27,25 @@ def test_copysign_sees_the_sign_of_infinities_and_zeros() -> None:
     x = np.array([1, -2, 3, -4, 5, 6], np.float32)
     y = np.array([-np.inf, np.inf, -0.0, 0.0, -1e-45, 2], np.float32)
     np.testing.assert_array_equal(uir_tvm.compile(signs)(x, y), np.copysign(x, y))
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_copysign_takes_nan_for_positive(target: str) -> None:
+    """On every target, whatever bit a NaN has for its sign; PyTorch reads that bit (docs/numerics.md)."""
+
+    @T.prim_func(s_tir=True)
+    def signs(x: T.Buffer((64,), "float32"), y: T.Buffer((64,), "float32"), z: T.Buffer((64,), "float32")):
+        for i in range(64):
+            with T.sblock("z"):
+                a = T.axis.spatial(64, i)
+                z[a] = T.copysign(x[a], y[a])
+
+    x = np.linspace(-3, 3, 64).astype(np.float32)
+    y = np.full(64, np.nan, np.float32)
+    y[::2] = -y[::2]
+    assert np.signbit(y).sum() == 32
+    options = CompileOptions(device="cpu" if target == "uir-cpu" else "model", faults="raise")
+    np.testing.assert_array_equal(uir_tvm.compile(signs, target, options=options)(x, y), np.abs(x))
 
 
 def test_exp10_is_as_exact_for_large_arguments() -> None:

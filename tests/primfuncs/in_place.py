@@ -41,6 +41,53 @@ def _accumulated_rows(n: int, dt: str):
     return accumulated_rows
 
 
+def _decayed_rows(n: int, dt: str):
+    """A reduction that is no sum: what it begins from cannot be added at its end."""
+
+    @T.prim_func(s_tir=True)
+    def decayed_rows(A: T.Buffer((n, 33), dt), C: T.Buffer((n,), dt)):
+        for i, k in T.grid(n, 33):
+            with T.sblock("decay"):
+                vi, vk = T.axis.remap("SR", [i, k])
+                C[vi] = C[vi] * T.Cast(dt, 0.5) + A[vi, vk]
+
+    return decayed_rows
+
+
+def _accumulate_then_read(n: int, dt: str):
+    @T.prim_func(s_tir=True)
+    def accumulate_then_read(A: T.Buffer((n, 10), dt), C: T.Buffer((n, 10), dt), D: T.Buffer((n, 10), dt)):
+        for i, j in T.grid(n, 10):
+            with T.sblock("add"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = C[vi, vj] + A[vi, vj]
+        for i, j in T.grid(n, 10):
+            with T.sblock("double"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = C[vi, vj] + C[vi, vj]
+
+    return accumulate_then_read
+
+
+def _accumulate_then_mirrored(n: int, dt: str):
+    """What is read of the update was made by another unit, or comes later in the same one."""
+
+    @T.prim_func(s_tir=True)
+    def accumulate_then_mirrored(
+        A: T.Buffer((n, 10), dt), C: T.Buffer((n, 10), dt), D: T.Buffer((n, 10), dt)
+    ):
+        for i, j in T.grid(n, 10):
+            with T.sblock("add"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                C[vi, vj] = C[vi, vj] + A[vi, vj]
+        for i, j in T.grid(n, 10):
+            with T.sblock("mirror"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                D[vi, vj] = C[n - 1 - vi, vj] + A[vi, vj]
+
+    return accumulate_then_mirrored
+
+
 def _scaled_in_place(n: int, dt: str):
     @T.prim_func(s_tir=True)
     def scaled_in_place(A: T.Buffer((n, 7), dt)):
@@ -265,6 +312,9 @@ STRUCTURES = (
     Structure("accumulate", _accumulate),
     Structure("accumulated_product", _accumulated_product, also="float16"),
     Structure("accumulated_rows", _accumulated_rows, also="int32"),
+    Structure("decayed_rows", _decayed_rows, also="float16"),
+    Structure("accumulate_then_read", _accumulate_then_read, also="float16"),
+    Structure("accumulate_then_mirrored", _accumulate_then_mirrored, also="float16"),
     Structure("scaled_in_place", _scaled_in_place, also="int32"),
     Structure("first_part", _first_part, also="float16"),
     Structure("every_second", _every_second, also="int32"),

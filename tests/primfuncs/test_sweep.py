@@ -28,7 +28,10 @@ ON_DEVICES = (
     "predicated_sum",
     "scan_by_choice",
     "loops_in_a_block",
+    "accumulate_then_mirrored",
 )
+#: Updates of what narrow floats hold: computed with in fp32, they once began from nothing.
+NARROW_UPDATES = ("accumulated_product", "decayed_rows", "accumulate_then_read")
 
 
 def _instances(structures: tuple[str, ...]) -> list[Instance]:
@@ -57,3 +60,10 @@ def test_on_the_cpu(instance: Instance) -> None:
 def test_on_a_device(instance: Instance, target: str) -> None:
     for door in DOORS if ALL else ("uir_tvm.compile",):
         check(instance, target, door)
+
+
+@pytest.mark.parametrize("target", [name for name in TARGETS if name != "uir-cpu"])
+@pytest.mark.parametrize("name", NARROW_UPDATES)
+def test_narrow_updates_on_a_device(name: str, target: str) -> None:
+    structure = STRUCTURES[name]
+    check(Instance(structure, structure.sizes[0], "float16"), target, "uir_tvm.compile")

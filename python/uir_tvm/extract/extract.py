@@ -15,6 +15,7 @@ from ..schedule.annotations import VECTOR, VECTOR_ATTR
 from ..schedule.space import space_of
 from .dead import without_dead_stores
 from .group_forms import FormEmitter, leaves_of, recognise
+from .joined import joined
 from .leaf import LeafExtractor
 from .memory import PID, Memory, Names
 from .peephole import fold_inits
@@ -59,6 +60,7 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
         )
     symbol = (prim_func.attrs or {}).get("global_symbol")
     graph_name = name or (str(symbol) if symbol else "main")
+    prim_func = joined(prim_func)
     tree = build_tree(prim_func)
     names = Names(PID)
     tree.body = without_dead_stores(tree.body, prim_func.params)

@@ -21,7 +21,7 @@ def synchronised(graph: IGraph) -> IGraph:
     from ..verify.access import Program
 
     shared = any(p.role == "inout" or (p.level != "reg" and not p.is_param) for p in graph.pointers)
-    if graph.num_parallel == 1 or not shared:
+    if graph.num_parallel == 1 or not (shared or _reads_results(graph)):
         return graph
     if graph.num_units > 1:
         for fault in initialised.check(Program(graph)):
@@ -41,3 +41,8 @@ def synchronised(graph: IGraph) -> IGraph:
             need="a part of the buffer for each unit, or one unit that writes it",
             remedy="share the loop over what is written (sch.group_share), or keep the buffer in reg",
         ) from error
+
+
+def _reads_results(graph: IGraph) -> bool:
+    """Whether what is written for the caller is read again, perhaps by another unit."""
+    return any(piece.pointer.role == "out" for iop, _ in graph.walk() for piece in iop.sources)

@@ -20,6 +20,7 @@ from .annotations import PARALLEL, VECTOR
 from .blocks import collect, leaf_blocks
 from .decisions import OWN, Choice, Decisions
 from .hardware_of import model_of_target
+from .in_place import reduce_apart
 from .overlap import overlap
 from .rooted import rooted
 from .smaller import SHRINKS, with_tiles
@@ -75,25 +76,30 @@ def _run_with_room(recipe: ModuleType, func: tirx.PrimFunc, hw: HardwareModel) -
     """`run_recipe` with the largest tiles that a unit has room for."""
     for shrink in (1, *SHRINKS[:-1]):
         with contextlib.suppress(CapacityError):
-            return run_recipe(recipe, func, with_tiles(hw, shrink))
-    return run_recipe(recipe, func, with_tiles(hw, SHRINKS[-1]))
+            return run_recipe(recipe, func, with_tiles(hw, shrink, own_sizes=True))
+    return run_recipe(recipe, func, with_tiles(hw, SHRINKS[-1], own_sizes=True))
 
 
 def decide_vectors(sch: Schedule, hw: HardwareModel, decisions: Decisions) -> None:
     """Let the width of vectors be chosen where the kind of hardware has several that are worth trying."""
     own, factors = hw.vector_bytes, space_of(hw).vectors
     around = [loop for block in leaf_blocks(sch) for loop in sch.get_loops(block.rv)] if factors else []
-    over_units = next((loop for loop in around if PARALLEL in sch.get(loop).annotations), None)
-    if over_units is None:
+    # one for each phase; by the statement, since blocks have it in common
+    over_units = {sch.get(loop): loop for loop in around if PARALLEL in sch.get(loop).annotations}
+    if not over_units:
         return
     chosen = decisions.choose(sch, "vector_bytes", [int(own * f) for f in factors], own)
     if isinstance(chosen, Choice):
-        sch.annotate(over_units, VECTOR, chosen.rv)
+        for loop in over_units.values():
+            sch.annotate(loop, VECTOR, chosen.rv)
 
 
 def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
-    """What recipes begin from: under a root, narrow floats computed with as the hardware wants it."""
-    func = rooted(func)
+    """What recipes begin from: under a root, reductions apart from what they update, wide values.
+
+    Narrow floats are computed with as the hardware wants it (`widen_values`).
+    """
+    func = reduce_apart(rooted(func))
     return widen_values(func) if space_of(hw).wide_values else func
 
 

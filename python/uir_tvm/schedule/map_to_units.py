@@ -263,7 +263,9 @@ def _refuse_unmappable(info: BlockInfo) -> None:
             remedy="bind the symbolic dimensions before scheduling",
         )
     other = [k for k in info.kinds if k not in (SPATIAL, REDUCTION)]
-    if other or not info.kinds:
+    # a block of no variables that stores a scalar is one iteration; what more it may do, nothing says
+    scalar = isinstance(info.stmt.body, tvm.tirx.BufferStore)
+    if other or not (info.kinds or scalar):
         raise ScheduleError(
             f"Block {info.name!r} has iteration variables that are neither spatial nor reductions.",
             need="a block whose iterations are independent",

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 
+from tvm.ir import TensorLoad
 from tvm.s_tir import Schedule
 
-from .blocks import BlockInfo, leaf_blocks, param_names
+from .blocks import BlockInfo, collect, leaf_blocks, param_names
 from .transaction import refused_by_tvm
 
 #: A producer with at most this many arithmetic nodes may be computed again for every consumer.
@@ -85,11 +86,20 @@ def _worth_inlining(sch: Schedule, block: BlockInfo, any_size: bool) -> bool:
 
 
 def separate_outputs(sch: Schedule) -> None:
-    """Give every output that is reduced, or read inside the function, a reg copy of its own."""
+    """Give every output that is reduced, or read inside the function, a reg copy of its own.
+
+    A block that goes on from what its output holds keeps it: a copy would hold nothing before.
+    """
     outputs = param_names(sch)
     for block in leaf_blocks(sch):
         written = [i for i, name in enumerate(block.writes) if name in outputs]
         consumers = list(sch.get_consumers(block.rv))
-        if written and (block.is_reduction or consumers):
+        if written and (block.is_reduction or consumers) and not _goes_on(block):
             for index in written:
                 sch.cache_write(block.rv, index, "local", consumer_blocks=consumers or None)
+
+
+def _goes_on(block: BlockInfo) -> bool:
+    """Whether a block without an init reads what it writes."""
+    loads = collect(block.stmt.body, TensorLoad)
+    return block.stmt.init is None and any(load.source.name in block.writes for load in loads)

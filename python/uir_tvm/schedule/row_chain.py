@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 from tvm.error import InternalError
+from tvm.ir import Expr, TensorLoad, Var
 from tvm.s_tir import SBlockRealize, Schedule
-from tvm.tirx import IntImm
+from tvm.tirx import BufferStore, IntImm
+from tvm_ffi.structural import structural_equal, structural_map
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
@@ -25,6 +27,8 @@ from .space import groups_at_once, space_of, units_of
 EXPENSIVE_WORK = 8
 #: Units of a group, to choose from.
 UNITS = (1, 2, 4, 8, 16)
+#: What stands for the first, second, ... variable of a block where those of several are compared.
+_PLACES = tuple(Var(f"place{number}", "int64") for number in range(16))
 #: Elements of a side of a tile at least.
 LEAST_SIDE = 4
 
@@ -183,9 +187,8 @@ def row_loops_of(block: BlockInfo, rows: int) -> int | None:
     product = 1
     for count, extent in enumerate(block.spatial):
         if product == rows:
-            rest = block.spatial[count:]
-            # Trailing loops of extent 1 belong to the rows only when nothing else follows.
-            return count if math.prod(rest) != 1 else len(block.spatial)
+            # the last of them is cut into tiles: one that follows, of one iteration, would leave it whole
+            return count
         product *= extent
     return len(block.spatial) if product == rows else None
 
@@ -228,6 +231,7 @@ def map_chain(
         An output block has no such rows.
     """
     roots = output_blocks(sch)
+    _refuse_crossing(roots)
     nests = []
     for block in roots:
         count = _row_loops(sch, block, rows)
@@ -255,6 +259,53 @@ def map_chain(
     if len(nests) == 1:
         return Nest(nests[0][0], nests[0][1], tuple(roots))
     return _merge(sch, nests, roots, num_units)
+
+
+def _refuse_crossing(roots: Sequence[BlockInfo]) -> None:
+    """Refuse output blocks one of which touches what another writes in an element other than its own.
+
+    In one nest a tile of the one comes before later tiles of the other.
+    """
+    for (one, other), name in _shared_outputs(roots):
+        places = [
+            [_numbered(index, block) for index in access]
+            for block in (one, other)
+            for access in _accesses(block, name)
+        ]
+        if any(not structural_equal(place, places[0]) for place in places[1:]):
+            raise ScheduleError(
+                f"Output blocks {one.name!r} and {other.name!r} touch different elements of {name!r}.",
+                need="the same element in every iteration",
+                remedy="another recipe fits this function",
+            )
+
+
+def _shared_outputs(roots: Sequence[BlockInfo]) -> Iterator[tuple[tuple[BlockInfo, BlockInfo], str]]:
+    """Pairs of blocks with the buffers that both touch and one of them writes."""
+    for pair in itertools.combinations(roots, 2):
+        touched = [{*block.reads, *block.writes} for block in pair]
+        written = {*pair[0].writes, *pair[1].writes}
+        yield from ((pair, name) for name in sorted(touched[0] & touched[1] & written))
+
+
+def _accesses(block: BlockInfo, name: str) -> Iterator[Sequence[Any]]:
+    """The indices at which a block touches a buffer."""
+    for load in collect(block.stmt.body, TensorLoad):
+        if load.source.name == name:
+            yield load.indices
+    for store in collect(block.stmt.body, BufferStore):
+        if store.buffer.name == name:
+            yield store.indices
+
+
+def _numbered(index: Any, block: BlockInfo) -> Any:
+    """An index with variables that are the same for all blocks, by their place."""
+    places = {iv.var: place for place, iv in enumerate(block.stmt.iter_vars)}
+
+    def numbered(var: Var) -> Var:
+        return _PLACES[places[var]] if places.get(var, len(_PLACES)) < len(_PLACES) else var
+
+    return structural_map(index, (Var, numbered)) if isinstance(index, Expr) else index
 
 
 def _merge(

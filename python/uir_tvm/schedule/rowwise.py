@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
+from tvm import tirx
 from tvm.s_tir import Schedule
 
 from ..errors import ScheduleError
@@ -45,7 +47,8 @@ def reduction_blocks(sch: Schedule) -> list[BlockInfo]:
 def reduces_trailing(block: BlockInfo) -> bool:
     """Whether the reduced dimensions are the last of what the block reads along all its variables.
 
-    Decided on the widest read: its region's last indices must be the reduction variables.
+    Decided on the widest read: its region's last indices must be the reduction variables.  Dimensions of one
+    element count for nothing.
     """
     if not block.is_reduction:
         return False
@@ -53,9 +56,19 @@ def reduces_trailing(block: BlockInfo) -> bool:
     wide = [r for r in block.stmt.reads if any(uses(rng.min, reduced) for rng in r.region)]
     if not wide:
         return False
-    return all(uses(r.region[-1].min, reduced) for r in wide if len(r.region) > 1) and any(
-        len(r.region) > 1 or not block.spatial or math.prod(block.spatial) == 1 for r in wide
+    indices = [_dimensions(r, reduced) for r in wide]
+    return all(uses(i[-1].min, reduced) for i in indices if len(i) > 1) and any(
+        len(i) > 1 or math.prod(block.spatial) == 1 for i in indices
     )
+
+
+def _dimensions(region: Any, reduced: list[Any]) -> list[Any]:
+    """What is read along each dimension that is reduced or has more than one element."""
+    return [
+        rng
+        for rng, extent in zip(region.region, region.source.ty.shape, strict=True)
+        if uses(rng.min, reduced) or not (isinstance(extent, tirx.IntImm) and int(extent) == 1)
+    ]
 
 
 def common_rows(blocks: list[BlockInfo]) -> int | None:

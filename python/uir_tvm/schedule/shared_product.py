@@ -40,6 +40,7 @@ from .blocks import (
     uses,
 )
 from .decisions import OWN, Decisions, near, rv_of
+from .smaller import shrink_of
 from .space import groups_at_once, space_of
 
 
@@ -176,6 +177,12 @@ def possible_tiles(hw: HardwareModel, tiles: Sequence[ProductTile], sum_bytes: i
     ]
 
 
+def has_tile(sch: Schedule, hw: HardwareModel, product: BlockInfo, space: ProductSpace) -> bool:
+    """Whether units of the hardware hold their part of any tile."""
+    written = sch.get(product.rv).writes[0].source
+    return bool(possible_tiles(hw, space.tiles, dtype_bytes(written.ty.dtype)))
+
+
 def decide_tile(
     space: ProductSpace,
     hw: HardwareModel,
@@ -213,10 +220,16 @@ def choose(
     possible = possible_tiles(hw, space.tiles, sum_bytes)
     fitting = [tile for tile in possible if tile.rows < 2 * rows and tile.cols < 2 * cols]
     processors = int(hw.figures.get("sms", hw.num_groups))
-    for tile in fitting:
-        if outer * math.ceil(rows / tile.rows) * math.ceil(cols / tile.cols) >= processors:
-            return tile
-    return (fitting or possible)[-1]
+    enough = [
+        tile
+        for tile in fitting
+        if outer * math.ceil(rows / tile.rows) * math.ceil(cols / tile.cols) >= processors
+    ]
+    own = (enough or (fitting or possible)[-1:])[0]
+    # where memory lacks room: the first that is so many times smaller, else the smallest there is
+    most = own.rows * own.cols // shrink_of(hw)
+    smallest = min((own, *possible), key=lambda tile: tile.rows * tile.cols)
+    return next((tile for tile in (own, *possible) if tile.rows * tile.cols <= most), smallest)
 
 
 def with_joint(space: ProductSpace, hw: HardwareModel, dtype: str, along: bool) -> ProductSpace:
@@ -259,6 +272,7 @@ def share_product(
     (contracted,) = reduction_loops(sch, product.rv)
     extent = loop_extent(sch, contracted)
     own, least = _depth(sch, space, product, extent)
+    own = max(least, own // shrink_of(hw) // least * least)
     most = max(own, math.ceil(extent / least) * least)
     depth = decisions.choose(sch, "depth", near(own, min(4 * own, most), least), own)
     size = max(dtype_bytes(region.source.ty.dtype) for region in sch.get(product.rv).reads)

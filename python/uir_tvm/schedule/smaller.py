@@ -1,19 +1,62 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Smaller tiles: the figure of a hardware model by which recipes choose them."""
+"""Smaller tiles: the figures of a hardware model by which recipes choose them."""
 
 from __future__ import annotations
 
 from ..igraph import HardwareModel
 from ..igraph.text import HARDWARE_FIELDS
 
-#: The figure, and how many times smaller it is tried where a memory on chip lacks room.
+#: The preferred working set of a tile, and how many times smaller tiles are where memory on chip lacks room.
 TILE, SHRINKS = "tile_bytes", (2, 4, 8)
+#: By how much tiles are to be smaller than a recipe's own, for those that have sizes of their own.
+SHRINK = "tile_shrink"
 
 
-def with_tiles(hardware: HardwareModel, shrink: int) -> HardwareModel:
-    """The model with a preferred tile so many times smaller, for recipes to read."""
-    if shrink == 1 or TILE not in hardware.figures:
+def with_tiles(hardware: HardwareModel, shrink: int, own_sizes: bool = False) -> HardwareModel:
+    """The model with a preferred tile so many times smaller, for recipes to read.
+
+    Parameters
+    ----------
+    own_sizes : bool
+        Whether sizes that are a recipe's own, whatever tile is preferred, are to be smaller too.
+    """
+    if shrink == 1:
         return hardware
-    figures = {**dict(hardware.figures), TILE: int(hardware.figures[TILE]) // shrink}
+    figures = dict(hardware.figures)
+    figures[TILE] = int(figures.get(TILE, hardware.reg_bytes // 2)) // shrink
+    if own_sizes:
+        figures[SHRINK] = shrink_of(hardware) * shrink
     fields = (getattr(hardware, name) for name in HARDWARE_FIELDS)
     return HardwareModel(hardware.name, *fields, figures)  # type: ignore[call-arg]
+
+
+def shrink_of(hardware: HardwareModel) -> int:
+    """By how much tiles are to be smaller than a recipe's own sizes; a power of two."""
+    return int(hardware.figures.get(SHRINK, 1))
+
+
+def smaller_sides(sides: tuple[int, int], shrink: int) -> tuple[int, int]:
+    """Rows and columns of a tile of so many times fewer elements: the longer side is halved first."""
+    rows, cols = sides
+    while shrink > 1 and rows * cols > 1:
+        rows, cols = (rows // 2, cols) if rows > cols else (rows, cols // 2)
+        shrink //= 2
+    return rows, cols
+
+
+def smaller_product(tile: tuple[int, int], chunk: int, shrink: int) -> tuple[tuple[int, int], int]:
+    """The tile of a product and the part of the contracted dimension that it takes at once, so much smaller.
+
+    Two results and both operands are held: what is longest is halved until they take so many times less.
+    """
+    (rows, cols), limit = tile, _held(*tile, chunk) // shrink
+    while _held(rows, cols, chunk) > limit and max(rows, cols, chunk) > 1:
+        if chunk >= max(rows, cols):
+            chunk //= 2
+        else:
+            rows, cols = smaller_sides((rows, cols), 2)
+    return (rows, cols), chunk
+
+
+def _held(rows: int, cols: int, chunk: int) -> int:
+    return 2 * rows * cols + (rows + cols) * chunk

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import attrs
 
 from ..igraph import HardwareModel
+from .smaller import shrink_of, smaller_sides
 
 
 @attrs.frozen
@@ -152,8 +153,18 @@ SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "ban
 
 
 def space_of(hw: HardwareModel) -> TileSpace:
-    """The row of a hardware model's kind; a kind without one is tiled as a CPU."""
-    return SPACES.get(str(hw.kind), CPU)
+    """The row of a hardware model's kind; a kind without one is tiled as a CPU.
+
+    Its tiles are smaller where the model asks for smaller ones (`smaller.with_tiles`).
+    """
+    space, shrink = SPACES.get(str(hw.kind), CPU), shrink_of(hw)
+    if shrink == 1:
+        return space
+    return attrs.evolve(
+        space,
+        row_values=space.row_values // shrink,
+        transposed={width: smaller_sides(sides, shrink) for width, sides in space.transposed.items()},
+    )
 
 
 #: What a run with masks costs of one without: scalar work of their bounds.

@@ -100,14 +100,14 @@ def design_spaces(
     list of DesignSpace
         Different ones (two recipes that make the same of a function count once).
     """
-    from ..schedules import RECIPES, fallback
+    from ..schedules import RECIPES, fallback, phases
 
     hw = target if isinstance(target, HardwareModel) else model_of_target(target)
     begun = begin(func, hw)
     own: dict[int, DesignSpace] = {}
     others: dict[int, DesignSpace] = {}
     for recipe in RECIPES:
-        if recipe is fallback and own:
+        if own and recipe in (phases, fallback):
             continue
         for number, space in enumerate(_of_recipe(recipe, begun, hw, most_forks)):
             # the trace with its decisions is the space: equal ones differ in the recipe's name alone

@@ -148,7 +148,8 @@ void Relayout(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
     Tile beside = e.Work(to.dtype, to.rows, *phase + to.cols);
     Box all = box;
     all.col_begin = Bound::Of(0);
-    all.col_end = Bound::Of(*phase + to.cols);
+    // columns behind the box may lie behind all memory
+    all.col_end = box.col_end + Bound::Of(*phase);
     // columns before the box may lie before all memory: they get the first one that cannot
     int64_t first = std::clamp<int64_t>(box.col_begin.range.low, 0, from.cols - 1);
     GatherRows(e, beside, from.Part(0, first, from.rows, from.cols - first), all, *phase + first);

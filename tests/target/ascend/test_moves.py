@@ -171,3 +171,19 @@ def test_loads_ahead_land_in_places_of_their_own() -> None:
     loop = kernel.source[kernel.source.index("for (int32_t k") :]
     assert loop.index("DataCopy(t") < loop.index("Muls(")
     assert "(k + 1)" in loop[: loop.index("Muls(")]
+
+
+def test_padding_on_both_sides_reads_no_further_than_the_source() -> None:
+    """What is gathered for a box ends with it: the columns behind would lie behind the tensor."""
+    graph = parse(
+        """
+        x = iPointer(dram, fp32, 48, in)
+        y = iPointer(dram, fp32, 72, out)
+        s = iPointer(reg, fp32, 48)
+        t = iPointer(reg, fp32, 96)
+        move.dram.reg.fp32 s[0; (3,16); (16,1)], x[0; (3,16); (16,1)]
+        move.reg.reg.fp32 t[0; (4,18); (24,1)], s[-17; (4,18); (16,1); rows 1:; cols 1:17] [pad=1.0]
+        move.reg.dram.fp32 y[0; (4,18); (18,1)], t[0; (4,18); (24,1)]
+        """
+    )
+    check(graph, [np.arange(48, dtype=np.float32)])
