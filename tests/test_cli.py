@@ -14,12 +14,14 @@ from collections.abc import Iterator
 import numpy as np
 import onnx
 import pytest
+import uir_tvm
 from click.testing import CliRunner, Result
 from onnx import TensorProto, helper
 from uir_tvm.cli import main
 from uir_tvm.optimize import PASSES
 from uir_tvm.options import DEVICES
 from uir_tvm.target.registry import TARGETS
+from uir_tvm.toolkits import TOOLKITS, Toolkit
 
 from tests import tiny
 
@@ -314,6 +316,22 @@ def test_a_device_target_from_model_to_result(model: pathlib.Path, tmp_path: pat
     np.testing.assert_allclose(got, tiny.expected(tiny.example()), atol=tiny.TOLERANCE)
     explained = json.loads(ok("inspect", out, "--explain", "--json").stdout)
     assert "a100" in json.dumps(explained)
+
+
+@pytest.mark.parametrize("row", TOOLKITS, ids=[row.option for row in TOOLKITS])
+def test_a_version_of_a_toolkit_is_chosen(row: Toolkit, model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """By the option, else by the variable; the text says which, and another is wrong usage."""
+    file, earliest = tmp_path / "m.uir", row.versions[0]
+    command = ("compile", model, "--target", row.target, "--device", "model", "-o", file)
+    for version in row.versions:
+        ok(*command, f"--{row.option}", version)
+        sources = [kernel.texts["source"] for kernel in uir_tvm.load(file).info.kernels]
+        assert sources and row.said_by(sources) == version
+    refused(2, *command, f"--{row.option}", "1")
+    env = {row.variable: "1"}
+    told = CliRunner().invoke(main, [str(arg) for arg in command], env=env)
+    assert told.exit_code not in (0, 2) and row.variable in told.stderr and earliest in told.stderr
+    assert f"--{row.option}" in ok("compile", "--help").output
 
 
 def test_a_device_that_the_target_has_not(model: pathlib.Path, tmp_path: pathlib.Path) -> None:

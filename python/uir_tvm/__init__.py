@@ -17,7 +17,7 @@ from . import _native
 __version__ = "0.1.0"
 
 #: Modules that need neither TVM nor the native library: what the command reads before it knows what to do.
-_LIGHT = ("_native", "address", "cli", "errors", "options", "time_text")
+_LIGHT = ("_native", "address", "cli", "errors", "options", "time_text", "toolkits")
 
 
 class _LoadFirst(importlib.abc.MetaPathFinder):

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Commands, emit, global_options, shapes_of, state_of
+from .cli_base import OUT, Commands, emit, global_options, shapes_of, state_of, toolkit_options
 from .cli_database import database_commands
 from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
@@ -19,7 +19,7 @@ from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError
-from .options import CNCC, DEVICES, EQUIVALENCE
+from .options import DEVICES, EQUIVALENCE
 
 __all__ = ["compile_progress", "main"]
 
@@ -79,12 +79,7 @@ def main() -> None:
     "extraction and after every pass: sampled takes some tenths of a second a kernel, full what it takes. "
     "Default: UIR_EQUIVALENCE, else none.",
 )
-@click.option(
-    "--cncc",
-    type=click.Choice(CNCC),
-    help="uir-bang: the major version of Cambricon's compiler that the kernels are printed for. "
-    "Default: UIR_CNCC, else 4.",
-)
+@toolkit_options
 @click.option(
     "--passes",
     metavar="NAME,...",
@@ -122,12 +117,12 @@ def compile_command(
     override: pathlib.Path | None,
     verify: bool,
     equivalence: str | None,
-    cncc: str | None,
     passes: str | None,
     device: str | None,
     database: pathlib.Path | None,
     fast_math: bool,
     fuse: bool,
+    **versions: str | None,
 ) -> None:
     """Compile MODEL into one file that `uir run` and uir_tvm.load take.
 
@@ -160,10 +155,10 @@ def compile_command(
         override_dir=override or defaults.override_dir,
         passes=None if passes is None else _names(passes),
         fast_math=fast_math,
-        cncc=cncc or defaults.cncc,
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,
+        **{name: version or getattr(defaults, name) for name, version in versions.items()},
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:

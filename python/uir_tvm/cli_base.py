@@ -14,6 +14,7 @@ from rich.logging import RichHandler
 
 from . import _native
 from .errors import UirError
+from .toolkits import TOOLKITS
 
 ERRORS = Console(stderr=True)
 OUT = Console()
@@ -128,6 +129,17 @@ def global_options(command: Callable[..., Any]) -> Callable[..., Any]:
         callback=_set_json,
         help="Print JSON for machines, errors included.",
     )(command)
+
+
+def toolkit_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """An option for each toolkit by whose versions texts are spelled apart (`uir_tvm.toolkits`)."""
+    for row in reversed(TOOLKITS):
+        command = click.option(
+            f"--{row.option}",
+            type=click.Choice(row.versions),
+            help=f"{row.help} Default: {row.variable}, else {row.default}.",
+        )(command)
+    return command
 
 
 def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:

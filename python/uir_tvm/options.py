@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from .errors import UirError
+from .toolkits import CANN, CNCC, TOOLKITS, Toolkit
 
 #: Environment variable -> what it means (shown by ``uir doctor``).
 VARIABLES = {
@@ -19,7 +20,11 @@ VARIABLES = {
     "UIR_DATABASE": "a folder of measured schedules, which kernels take in place of the default ones",
     "UIR_EQUIVALENCE": "none, sampled or full: compare what every iGraph computes (default: none)",
     "UIR_FAULTS": "fall back or raise: what a fault of the compiler itself does (default: fall back)",
-    "UIR_CNCC": "3 or 4: for which major version of Cambricon's compiler uir-bang prints (default: 4)",
+    **{
+        row.variable: f"{' or '.join(row.versions)}: for which version of {row.what} {row.target} prints "
+        f"(default: {row.default})"
+        for row in TOOLKITS
+    },
     "UIR_DEVICE": "auto, gpu, npu, mlu or model: where kernels of a device run (default: auto)",
     "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
@@ -44,9 +49,6 @@ EQUIVALENCE = ("none", "sampled", "full")
 #: What a fault of the compiler itself does: leave that kernel to TVM's own lowering, or end the compilation.
 FAULTS = ("fall back", "raise")
 
-#: Major versions of Cambricon's compiler that spell device functions apart; the last is the default.
-CNCC = ("3", "4")
-
 
 def _choice(variable: str, choices: tuple[str, ...], default: str, what: str, where: str, remedy: str) -> Any:
     """A field that is one of some words: by default what a variable of the environment says."""
@@ -61,6 +63,18 @@ def _choice(variable: str, choices: tuple[str, ...], default: str, what: str, wh
             )
 
     return attrs.field(factory=lambda: os.environ.get(variable, "") or default, validator=known)
+
+
+def _version(toolkit: Toolkit) -> Any:
+    """A field that is a version of a vendor's toolkit."""
+    return _choice(
+        toolkit.variable,
+        toolkit.versions,
+        toolkit.default,
+        f"version of {toolkit.name} that {toolkit.language} is printed for",
+        f"CompileOptions.{toolkit.option}, --{toolkit.option}",
+        toolkit.remedy,
+    )
 
 
 def _passes(names: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -117,6 +131,10 @@ class CompileOptions:
         For which major version of Cambricon's compiler uir-bang prints: ``4`` (CNToolkit 4.1 and later) or
         ``3``, whose names of some device functions are others and which has no matrix products; default:
         ``UIR_CNCC``, else 4.
+    cann : str
+        For which version of the CANN toolkit uir-ascend prints: ``8`` (names that all releases from 7.0 to
+        9.1 declare, the newer ones as deprecated), ``9.0`` or ``9.1``, with the names that these have
+        instead (`uir_tvm.toolkits`); default: ``UIR_CANN``, else 8.
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
@@ -126,7 +144,7 @@ class CompileOptions:
     uir_tvm.errors.PassError
         There is no pass of a name in ``passes``.
     uir_tvm.errors.UirError
-        There is no such level of equivalence, way to treat faults, or version of cncc.
+        There is no such level of equivalence, way to treat faults, or version of cncc or CANN.
     """
 
     verify: bool = True
@@ -154,14 +172,8 @@ class CompileOptions:
         "raise is for tests of the compiler; everybody else's kernels fall back",
     )
     device: str = attrs.field(factory=lambda: device())
-    cncc: str = _choice(
-        "UIR_CNCC",
-        CNCC,
-        CNCC[-1],
-        "version of cncc that BANG C is printed for",
-        "CompileOptions.cncc, --cncc",
-        "`cncc --version` names it; 4 comes with CNToolkit 4.1 and later, 3 with CNToolkit 3",
-    )
+    cncc: str = _version(CNCC)
+    cann: str = _version(CANN)
     cuda_graph: bool = False
     fuse: bool = True
 

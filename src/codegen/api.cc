@@ -77,15 +77,40 @@ bool Lists(const std::string& list, const std::string& value) {
   return std::find(known.begin(), known.end(), value) != known.end();
 }
 
+/*! \brief Arguments, given in the order of a row, in that of a spelling: every parameter once. */
+std::vector<std::string> InOrder(const Api& api, const std::vector<std::string>& params,
+                                 const std::vector<std::string>& given, const std::vector<std::string>& order) {
+  std::vector<std::string> ordered;
+  for (const std::string& name : order) {
+    for (size_t k = 0; k < params.size(); ++k) {
+      if (params[k].substr(0, params[k].find(':')) == name) ordered.push_back(given[k]);
+    }
+  }
+  TVM_FFI_CHECK(ordered.size() == given.size(), InternalError)
+      << api.name << " (" << api.form << "): a spelling has other parameters than the row";
+  return ordered;
+}
+
 }  // namespace
 
-ApiTable::ApiTable(std::string language, std::string page, std::vector<Api> rows)
-    : language_(std::move(language)), page_(std::move(page)), rows_(std::move(rows)) {
+ApiTable::ApiTable(std::string language, std::string page, std::vector<Api> rows, Toolkit toolkit)
+    : language_(std::move(language)), page_(std::move(page)), rows_(std::move(rows)), toolkit_(std::move(toolkit)) {
   for (size_t k = 0; k < rows_.size(); ++k) {
     bool added = index_.emplace(std::make_pair(rows_[k].name, rows_[k].form), k).second;
     TVM_FFI_CHECK(added, InternalError) << language_ << ": two rows of " << rows_[k].name << " (" << rows_[k].form
                                         << ")";
   }
+}
+
+Platform ApiTable::PlatformOf(const IGraph& graph) const {
+  Platform platform{"", toolkit_.otherwise};
+  auto figure = graph->hardware->figures.find("arch");
+  if (figure != graph->hardware->figures.end()) {
+    platform.arch = std::string((*figure).second.cast<tvm::ffi::String>());
+  }
+  auto version = graph->attrs.find(toolkit_.attribute);
+  if (version != graph->attrs.end()) platform.toolkit = std::string((*version).second.cast<tvm::ffi::String>());
+  return platform;
 }
 
 const Api* ApiTable::LookUp(const std::string& name, const std::string& form) const {
@@ -111,12 +136,16 @@ bool IsFor(const Api& api, const Platform& platform) {
   return Lists(api.archs, platform.arch) && Lists(api.toolkits, platform.toolkit);
 }
 
-std::string SpelledBy(const Api& api, const std::string& toolkit) {
+Spelling SpelledBy(const Api& api, const std::string& toolkit) {
   for (const std::string& spelling : Split(api.spellings, ' ')) {
     size_t colon = spelling.find(':');
-    if (colon != std::string::npos && spelling.substr(0, colon) == toolkit) return spelling.substr(colon + 1);
+    if (colon == std::string::npos || spelling.substr(0, colon) != toolkit) continue;
+    std::string name = spelling.substr(colon + 1);
+    size_t open = name.find('(');
+    if (open == std::string::npos) return {name};
+    return {name.substr(0, open), Split(name.substr(open + 1, name.size() - open - 2), ',')};
   }
-  return api.name;
+  return {api.name};
 }
 
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode) {
@@ -162,9 +191,13 @@ std::string ApiTable::Call(const std::string& where, const std::string& name, co
                      " on this chip (form " + form + ").",
                  where, "one of " + api.types, "", "see " + page_);
   }
-  const std::string spelled = SpelledBy(api, platform.toolkit);
-  std::string head = member ? args[0] + "." + spelled.substr(spelled.find('.') + 1) : spelled;
+  if (!api.spellings.empty() && platform.toolkit.empty()) {
+    TVM_FFI_THROW(InternalError) << name << " (" << form << ") is spelled apart by versions, and none is given";
+  }
+  const Spelling spelled = SpelledBy(api, platform.toolkit);
+  std::string head = member ? args[0] + "." + spelled.name.substr(spelled.name.find('.') + 1) : spelled.name;
   std::vector<std::string> given(args.begin() + static_cast<int64_t>(first), args.end());
+  if (!spelled.params.empty()) given = InOrder(api, params, given, spelled.params);
   return head + TemplateArguments(api, types, moded ? args[0] : "") + "(" + Joined(given, ", ") + ")";
 }
 
@@ -182,6 +215,18 @@ std::string ApiTable::TypeName(const std::string& name, const std::vector<std::s
   const Api& api = Find(name, "type");
   if (!HasTypes(api, types)) TVM_FFI_THROW(InternalError) << name << " of " << Joined(types, ", ") << " is no type";
   return name + TemplateArguments(api, types, "");
+}
+
+std::set<std::string> ApiTable::Words() const {
+  std::set<std::string> words;
+  for (const Api& api : rows_) {
+    words.insert(api.name.substr(0, api.name.find('.')));
+    for (const std::string& spelling : Split(api.spellings, ' ')) {
+      std::string name = SpelledBy(api, spelling.substr(0, spelling.find(':'))).name;
+      words.insert(name.substr(0, name.find_first_of(".<")));
+    }
+  }
+  return words;
 }
 
 tvm::ffi::Array<tvm::ffi::Map<tvm::ffi::String, tvm::ffi::String>> ApiTable::Data() const {
@@ -227,8 +272,9 @@ std::string ElementLiteral(double value, const std::string& type) {
     text = Digits(value, true);
   }
   if (type == "float") return text;
-  // a bfloat16_t is made of a float by a function: it has no conversions on the device
-  return (type == "bfloat16_t" ? "ToBfloat16" : type) + "(" + text + ")";
+  // a bfloat16_t has no conversions on devices: where it is made of a float, a function does
+  TVM_FFI_CHECK(type == "half", InternalError) << "a " << type << " has no literal";
+  return type + "(" + text + ")";
 }
 
 std::string ElementIntLiteral(int64_t value, const std::string& type) {

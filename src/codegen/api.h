@@ -15,9 +15,12 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "../igraph/nodes.h"
 
 namespace uir {
 namespace codegen {
@@ -53,7 +56,10 @@ struct Api {
   std::string evidence = {};
   /*! \brief Versions of the vendor's toolkit that have it, separated by blanks; empty: all that the table is for. */
   std::string toolkits = {};
-  /*! \brief Other names that it has in some versions, `version:name`, separated by blanks. */
+  /*!
+   * \brief Other names that it has in some versions, `version:name`, separated by blanks; where parameters stand in
+   * another order too, their names in that order follow: `9.1:ReduceDataBlock<ReduceType::SUM>(dst,src,mask)`.
+   */
   std::string spellings = {};
 };
 
@@ -63,10 +69,21 @@ struct Platform {
   std::string toolkit = {};
 };
 
+/*! \brief The vendor's toolkit by whose versions a language is spelled apart. */
+struct Toolkit {
+  /*! \brief The attribute of a graph that names the version: "cncc", "cann". */
+  std::string attribute = {};
+  /*! \brief The version where a graph names none. */
+  std::string otherwise = {};
+};
+
 /*! \brief The rows of one language, and the page that shows them. */
 class ApiTable {
  public:
-  ApiTable(std::string language, std::string page, std::vector<Api> rows);
+  ApiTable(std::string language, std::string page, std::vector<Api> rows, Toolkit toolkit = {});
+
+  /*! \brief What a graph is printed for: its hardware's figure `arch`, and the version that it names. */
+  Platform PlatformOf(const IGraph& graph) const;
 
   const std::vector<Api>& rows() const { return rows_; }
   /*! \brief The row of a name and form, or nullptr. */
@@ -83,7 +100,8 @@ class ApiTable {
    * \param args The arguments as text; the object comes first for a member, template arguments before it.
    * \param platform What is printed for; empty where the table is for one.
    * \note A combination of types, an architecture or a toolkit that the row lacks is a CodegenError; an unknown row, a
-   * wrong number of arguments or a literal out of its range is an InternalError (a mistake of the printer).
+   * wrong number of arguments, a literal out of its range, or no version where versions spell it apart is an
+   * InternalError (a mistake of the printer).
    */
   std::string Call(const std::string& where, const std::string& name, const std::string& form,
                    const std::vector<std::string>& types, const std::vector<std::string>& args,
@@ -95,12 +113,16 @@ class ApiTable {
   /*! \brief A type, `TBuf<TPosition::VECCALC>`; throws an InternalError where it is none. */
   std::string TypeName(const std::string& name, const std::vector<std::string>& types = {}) const;
 
+  /*! \brief Every word that a version may begin a call, a type or a macro with; texts declare no name like it. */
+  std::set<std::string> Words() const;
+
   /*! \brief The rows for Python. */
   tvm::ffi::Array<tvm::ffi::Map<tvm::ffi::String, tvm::ffi::String>> Data() const;
 
  private:
   std::string language_, page_;
   std::vector<Api> rows_;
+  Toolkit toolkit_;
   std::map<std::pair<std::string, std::string>, size_t> index_;
 };
 
@@ -108,8 +130,13 @@ class ApiTable {
 bool HasTypes(const Api& api, const std::vector<std::string>& types, const std::string& mode = "");
 /*! \brief Whether a row is for a platform. */
 bool IsFor(const Api& api, const Platform& platform);
-/*! \brief What a row is called by a version of the toolkit. */
-std::string SpelledBy(const Api& api, const std::string& toolkit);
+/*! \brief How a version of the toolkit spells a row. */
+struct Spelling {
+  std::string name;
+  /*! \brief The parameters in its order; empty: that of the row. */
+  std::vector<std::string> params = {};
+};
+Spelling SpelledBy(const Api& api, const std::string& toolkit);
 
 /*! \brief The element type that stands for a dtype of the iGraph ("fp32" -> "float"); empty where there is none. */
 std::string ElementTypeOf(const std::string& dtype);

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "ascend/api.h"
+#include "ascend/far_turns.h"
 #include "ascend/kernel.h"
 #include "ascend/scalar.h"
 #include "printed.h"
@@ -26,7 +28,9 @@ namespace {
  */
 Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
   Names names(Reserved());
-  std::string source = "#include \"kernel_operator.h\"\n\nusing namespace AscendC;\n";
+  const Platform platform = Table().PlatformOf(graphs[0]);
+  std::string source = "// for dav-2201, CANN " + platform.toolkit +
+                       "\n#include \"kernel_operator.h\"\n\nusing namespace AscendC;\n" + RestOfTurns(graphs);
   Printed printed;
   for (const IGraph& graph : graphs) {
     source += "\n";

@@ -51,7 +51,7 @@ Record Print(const ffi::Array<IGraph>& graphs, const ffi::String& name) {
   std::string memories = Memory(kernels, &Kernel::nram, "__nram__ __attribute__((aligned(128))) char nram") +
                          Memory(kernels, &Kernel::wram, "__wram__ __attribute__((aligned(128))) char wram") +
                          Memory(kernels, &Kernel::sram, "__mlu_shared__ __attribute__((aligned(128))) char sram");
-  const Platform platform = PlatformOf(graphs[0]);
+  const Platform platform = bang::Table().PlatformOf(graphs[0]);
   std::string source = "// for mtp_" + platform.arch + ", cncc " + platform.toolkit + "\n#include <bang.h>\n" +
                        (memories.empty() ? "" : "\n" + memories);
   for (const Kernel& kernel : kernels) source += "\n" + kernel.text + "\n" + PrintLauncher(kernel);

@@ -18,6 +18,10 @@ PARAMS = {"pows": [2.7], "leaky_relu": [0.125]}
 _SPECIAL = (0.0, 0.5, 1.0, 2.0, 3.0, 5.9, 8.0, 10.0, 1e-3, 1e-6, 1e20, 0.7071, 0.41421356, 3.92, np.inf)
 
 
+#: Near 2^22, where turns are taken off in another way, and floats that are very near a multiple of pi / 2.
+_FAR = np.array([2.0**22, 2.0**23, 42781604.0, 2.19993846e10, 8.11762664e22, 16367173 * 2.0**72], np.float32)
+
+
 def _neighbours(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x, np.nextafter(x, x.dtype.type(0)), np.nextafter(x, x.dtype.type(np.inf))])
 
@@ -46,7 +50,8 @@ def arguments(dtype: str, seed: int = 0) -> np.ndarray:
         ends = np.array([np.exp2(low), np.finfo(np.float32).max], np.float32)
         every = np.concatenate([held, -held, -rest, ends, -ends, [np.nan]])
         tricky = np.array([*_SPECIAL[:12], *turns[:8], 88.72, 103.9, -88.72, -103.9], np.float32)
-        every = np.concatenate([every, _neighbours(tricky)]).astype(numpy_of(dtype))
+        far = np.concatenate([_neighbours(_FAR), -_FAR])
+        every = np.concatenate([every, _neighbours(tricky), far]).astype(numpy_of(dtype))
     assert len(every) <= POINTS
     return np.resize(every, POINTS)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import os
 import pathlib
+import shutil
+import subprocess
 from typing import Any
 
 import attrs
@@ -12,6 +14,7 @@ import pytest
 from uir_tvm.errors import ExportError
 from uir_tvm.export.ascend import soc, split, texts
 from uir_tvm.export.host_program import host_program
+from uir_tvm.toolkits import CANN
 
 from .ascend_program import SOURCE, ByHand
 
@@ -77,3 +80,42 @@ def test_a_dtype_that_files_do_not_have() -> None:
 
 def test_the_toolkit_s_names_of_devices() -> None:
     assert [soc(name) for name in ("910b1", "910b4")] == ["Ascend910B1", "Ascend910B4"]
+
+
+def _printed_for(version: str) -> dict[str, str]:
+    exe: Any = ByHand()
+    program = host_program(exe)
+    line = f"// for dav-2201, CANN {version}"
+    sources = {name: text.replace("// two kernels", line) for name, text in program.sources.items()}
+    return dict(texts(attrs.evolve(program, sources=sources)))
+
+
+@pytest.mark.parametrize("version", CANN.versions)
+def test_a_project_says_which_toolkit_it_needs(version: str) -> None:
+    files = _printed_for(version)
+    readme = " ".join(files["README.md"].split())
+    assert f"the toolkit {CANN.needs[version]} with" in readme
+    assert f"The kernels have the names of CANN {version};" in readme
+    assert f"printed for CANN {version}, which needs" in files["CMakeLists.txt"]
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no cmake")
+@pytest.mark.parametrize(
+    ("version", "installed", "warned"),
+    [("8", "8.0.RC3", False), ("8", "9.1.0", False), ("9.0", "8.5.0", True), ("9.1", "9.0.0", True)]
+    + [("9.1", "9.1.0", False), ("9.1", "", False)],
+)
+def test_an_earlier_toolkit_is_warned_of(
+    version: str, installed: str, warned: bool, tmp_path: pathlib.Path
+) -> None:
+    """CMake itself reads the toolkit's file of its version; where there is none it says nothing."""
+    if installed:
+        (tmp_path / "aarch64-linux").mkdir()
+        told = tmp_path / "aarch64-linux" / "ascend_toolkit_install.info"
+        told.write_text(f"package_name=Ascend-cann-toolkit\nversion={installed}\narch=aarch64\n")
+    _, _, rest = _printed_for(version)["CMakeLists.txt"].partition("file(GLOB cann_says")
+    script = tmp_path / "check.cmake"
+    script.write_text("file(GLOB cann_says" + rest.partition("\n\n")[0])
+    command = ["cmake", f"-DASCEND_CANN_PACKAGE_PATH={tmp_path}", "-P", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert ("uir compile --cann" in " ".join(done.stderr.split())) is warned, done.stderr

@@ -272,3 +272,27 @@ def test_the_emitted_kernel_is_right_on_the_host_model(kind: str, dtype: str, ke
     unit = 2.0 ** (-8 if dtype == "bfloat16" else -11)
     got = np.asarray(result).astype("float64").reshape(want.shape)
     np.testing.assert_allclose(got, want, atol=2 * 3 * unit)
+
+
+@pytest.mark.parametrize("kind", ["cuda", "bang", "ascend"])
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize(("heads", "keys"), [((1, 1), 64), ((2, 2), 300), ((3, 1), 65)])
+def test_decoding_on_the_host_model(heads: tuple[int, int], keys: int, dtype: str, kind: str) -> None:
+    """One query: its scores are one row, which a loop of one row makes a column; the printed text, run."""
+    q_heads, kv_heads = heads
+    func = kernel(heads, 1, keys, 16, dtype)
+    graph = optimize(graph_of(func, kind)).graph
+    rng = np.random.default_rng(keys)
+    q, k, v = (
+        rng.standard_normal((1, h, n, 16)).astype(dtype)
+        for h, n in ((q_heads, 1), (kv_heads, keys), (kv_heads, keys))
+    )
+    seen = rng.random((1, keys)) < 0.8
+    by_size = {q.size: [q], k.size: [k, v], seen.size: [seen]}
+    shapes = [tuple(int(d) for d in p.shape) for p in func.params[:-1]]
+    args = [by_size[math.prod(shape)].pop(0).reshape(shape) for shape in shapes]
+    (result,) = run_igraph(graph, f"uir-{kind}", *args, device="model")
+    group = q_heads // kv_heads
+    want = masked_reference(q, k.repeat(group, 1), v.repeat(group, 1), seen)
+    got = np.asarray(result).astype("float64").reshape(want.shape)
+    np.testing.assert_allclose(got, want, atol=3e-6 if dtype == "float32" else 6 * 2.0**-11)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..library.attrs import Conv2dAttrs, MatmulAttrs
+from ..toolkits import CANN
 from . import ascend_api
 from .aclnn import Operand, convolution, products
 from .files import identifiers, input_files, output_files
@@ -58,6 +59,11 @@ def soc(hardware: str) -> str:
     return f"Ascend{hardware.upper()}"
 
 
+def cann(program: HostProgram) -> str:
+    """The version of CANN that the kernels are printed for; the default's where there are none."""
+    return CANN.said_by(text for _, text in _kernels(program))
+
+
 def _kernels(program: HostProgram) -> Iterator[tuple[str, str]]:
     """Every kernel and the text of its file: the toolkit's CMake takes one kernel in a file."""
     wanted = set(launched(program))
@@ -97,6 +103,8 @@ def _cmake(program: HostProgram, kernels: Sequence[str], library: bool) -> str:
     fields = {
         "project": identifiers([program.name])[program.name],
         "soc": soc(program.hardware),
+        "cann": cann(program),
+        "least": CANN.needs[cann(program)].split()[1],
         "more_sources": (" library.cpp" if library else "")
         + "".join(f"\n               {file}" for file in (["host.cpp"] if program.host else []))
         + "".join(f"\n               host/{name}.c" for name in program.host),
@@ -118,6 +126,8 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
         "name": program.name,
         "soc": soc(program.hardware),
         "hardware": program.hardware,
+        "cann": cann(program),
+        "toolkit": CANN.needs[cann(program)],
         "inputs": rows(zip((spec for spec, _ in program.inputs), input_files(program), strict=True)),
         "outputs": rows(zip((spec for spec, _ in program.outputs), output_files(program), strict=True)),
         "launches": str(len(launches)),

@@ -11,7 +11,7 @@ import tvm_ffi
 
 from .. import hardware
 from ..library.attrs import Conv2dAttrs, MatmulAttrs
-from ..options import CNCC
+from ..toolkits import CNCC
 from . import bang_api
 from .files import identifiers, input_files, output_files
 from .host_program import Buffer, HostProgram, KernelStep, LibraryStep
@@ -24,10 +24,6 @@ SAME = ("device.h", "device.cpp")
 LIBRARY = ("cnnl_calls.h", "cnnl_calls.cpp", "library.h")
 #: Element types of CNNL.
 TYPES = {"float32": "CNNL_DTYPE_FLOAT", "float16": "CNNL_DTYPE_HALF"}
-#: Which toolkit has a version of cncc.
-TOOLKITS = {"3": "CNToolkit 3", "4": "CNToolkit 4.1 or later"}
-#: What a text says of the compiler that it is for.
-_CNCC = re.compile(r"^// for mtp_\d+, cncc (\d+)$", re.MULTILINE)
 #: The kernels of a text.
 _KERNEL = re.compile(r"__mlu_entry__ void (\w+)\(([^)]*)\)")
 
@@ -60,8 +56,7 @@ def arch(program: HostProgram) -> str:
 
 def cncc(program: HostProgram) -> str:
     """The version of cncc that the kernels are printed for; the default's where there are none."""
-    found = {name for text in sources(program).values() for name in _CNCC.findall(text)}
-    return max(found, default=CNCC[-1])
+    return CNCC.said_by(sources(program).values())
 
 
 def kernels_of(source: str) -> dict[str, int]:
@@ -151,7 +146,7 @@ def _readme(program: HostProgram, kernels: Sequence[str]) -> str:
         "name": program.name,
         "arch": arch(program),
         "cncc": cncc(program),
-        "toolkit": TOOLKITS[cncc(program)],
+        "toolkit": CNCC.needs[cncc(program)],
         "hardware": program.hardware,
         "inputs": rows(zip((spec for spec, _ in program.inputs), input_files(program), strict=True)),
         "outputs": rows(zip((spec for spec, _ in program.outputs), output_files(program), strict=True)),

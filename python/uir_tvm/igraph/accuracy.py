@@ -66,11 +66,8 @@ ACCURACY: dict[str, Accuracy] = {
 
 _WHOLE = Accuracy(0.0, signed_zero=False, why="rounded by adding and taking away a number")
 _NO_DENORMAL = "the reciprocal of a denormal overflows"
-_FEW_TURNS = Accuracy(
-    4.0,
-    most=2.0**22,
-    signed_zero=False,
-    why="turns are taken off as two numbers of 12 bits, the zero among them",
+_TURNS = Accuracy(
+    4.0, signed_zero=False, why="half turns are taken off, and a zero's sign with those of zero"
 )
 _FEW_QUOTIENTS = "a quotient beyond is rounded by more than one"
 
@@ -79,7 +76,7 @@ EXCEPTIONS: dict[str, dict[str, Accuracy]] = {
     "uir-cpu": {},
     "uir-cuda": {},
     "uir-ascend": {
-        **dict.fromkeys(("sin", "cos", "tan"), _FEW_TURNS),
+        **dict.fromkeys(("sin", "cos", "tan"), _TURNS),
         "erf": Accuracy(6.0, why="a quotient of two polynomials in fp32"),
         "mod": Accuracy(0.5, most=2.0**22, signed_zero=False, why=_FEW_QUOTIENTS),
         "truncmod": Accuracy(0.0, most=2.0**22, why=_FEW_QUOTIENTS),

@@ -37,7 +37,8 @@ class Api:
     toolkits : str
         Versions of the vendor's toolkit that have it, separated by blanks; empty: all that the table is for.
     spellings : str
-        Other names that it has in some versions, ``version:name``, separated by blanks.
+        Other names that it has in some versions, ``version:name``, separated by blanks; where parameters
+        stand in another order too, their names in that order follow in parentheses.
     """
 
     name: str
@@ -52,6 +53,10 @@ class Api:
     evidence: str = ""
     toolkits: str = ""
     spellings: str = ""
+
+    def spelled(self) -> dict[str, str]:
+        """Version -> what is printed in place of the name, and perhaps the order of parameters."""
+        return dict(spelling.split(":", 1) for spelling in self.spellings.split())
 
 
 def rows(function: str) -> list[Api]:
@@ -76,8 +81,8 @@ def page(head: str, table: Sequence[Api]) -> str:
 
 def _toolkits(row: Api) -> str:
     """Versions that have a row, with the names that some give it."""
-    names = (spelling.split(":") for spelling in row.spellings.split())
-    return "; ".join([row.toolkits or "all", *(f"`{name}` in {version}" for version, name in names)])
+    names = (f"`{name.replace(',', ', ')}` in {version}" for version, name in row.spelled().items())
+    return "; ".join([row.toolkits or "all", *names])
 
 
 #: Name of a column, the cell of a row, and the field without which no table shows it.

@@ -15,6 +15,7 @@ from .. import hardware
 from ..errors import TargetError
 from ..igraph import IGraph
 from ..optimize.passes import PASSES
+from ..toolkits import CANN, CNCC
 from .place import AUTO, Place, choose
 
 #: The key by which a TVM target is recognised as one of ours.
@@ -147,8 +148,8 @@ TARGETS: Mapping[str, TargetSpec] = {
     for spec in (
         TargetSpec("uir-cpu", "cpu", "cpu", (Place("cpu", "llvm", "cpu", _cpu_config),), _CPU_WITHOUT),
         TargetSpec("uir-cuda", "cuda", "cuda", "cuda.places", _CUDA_WITHOUT),
-        TargetSpec("uir-ascend", "ascend", "ascend", "ascend.places", _ASCEND_WITHOUT),
-        TargetSpec("uir-bang", "bang", "bang", "bang.places", _BANG_WITHOUT, told=("cncc",)),
+        TargetSpec("uir-ascend", "ascend", "ascend", "ascend.places", _ASCEND_WITHOUT, told=(CANN.option,)),
+        TargetSpec("uir-bang", "bang", "bang", "bang.places", _BANG_WITHOUT, told=(CNCC.option,)),
     )
 }
 

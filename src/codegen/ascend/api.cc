@@ -14,7 +14,8 @@ namespace codegen {
 namespace ascend {
 
 const ApiTable& Table() {
-  static const ApiTable table("Ascend C", "docs/targets/ascend-apis.md", ApiRows());
+  // by default for CANN 8, whose names all later releases declare as well
+  static const ApiTable table("Ascend C", "docs/targets/ascend-apis.md", ApiRows(), {"cann", "8"});
   return table;
 }
 
@@ -27,10 +28,11 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   namespace ffi = tvm::ffi;
   ffi::reflection::GlobalDef()
       .def("uir.codegen.ascend.apis", [] { return Table().Data(); })
-      .def("uir.codegen.ascend.call",
-           [](ffi::String name, ffi::String form, ffi::Array<ffi::String> types, ffi::Array<ffi::String> args) {
-             return ffi::String(Call("", name, form, {types.begin(), types.end()}, {args.begin(), args.end()}));
-           });
+      .def("uir.codegen.ascend.call", [](ffi::String name, ffi::String form, ffi::Array<ffi::String> types,
+                                         ffi::Array<ffi::String> args, ffi::String cann) {
+        return ffi::String(
+            Table().Call("", name, form, {types.begin(), types.end()}, {args.begin(), args.end()}, {"", cann}));
+      });
 }
 
 }  // namespace ascend

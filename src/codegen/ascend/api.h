@@ -32,7 +32,7 @@ inline const Api& FindApi(const std::string& name, const std::string& form) { re
 /*! \brief Whether there is a row of a name and form. */
 inline bool HasForm(const std::string& name, const std::string& form) { return Table().Has(name, form); }
 
-/*! \brief The text of a call (see `ApiTable::Call`). */
+/*! \brief The text of a call that all versions of CANN spell alike; others are `Emitter::Call`'s. */
 inline std::string Call(const std::string& where, const std::string& name, const std::string& form,
                         const std::vector<std::string>& types, const std::vector<std::string>& args) {
   return Table().Call(where, name, form, types, args);
@@ -54,7 +54,7 @@ inline std::string TypeName(const std::string& name, const std::vector<std::stri
 /*! \brief The element type that stands for a dtype of the iGraph ("fp32" -> "float"); empty where there is none. */
 std::string ElementType(const std::string& dtype);
 
-/*! \brief A number as a literal of an element type: `1.5f`, `half(1.5f)`, `static_cast<int16_t>(3)`. */
+/*! \brief A number as a literal of an element type but bfloat16_t: `1.5f`, `half(1.5f)`, `static_cast<int16_t>(3)`. */
 inline std::string Literal(double value, const std::string& type) { return ElementLiteral(value, type); }
 /*! \brief An integer as a literal of an element type. */
 inline std::string IntLiteral(int64_t value, const std::string& type) { return ElementIntLiteral(value, type); }

@@ -5,7 +5,13 @@
  *
  * Checked for dav-2201 (Ascend 910B, "Atlas A2") in the vendor's public headers and documentation (repository
  * mirror-cann/asc-devkit: include/ and docs/zh/api/SIMD-API).  `source` names the header and, behind `|`, the page.
+ * Versions are those whose headers spell something apart, read at the tags v8.5.0, v9.0.0, v9.0.1 and the branch 9.1.0:
+ * 9.0 has other names for a comparison and a conversion, 9.1 for the reductions of repeats and blocks
+ * (docs/zh/api/appendix, "changes of interfaces").  Later versions declare the earlier names as well.
  */
+#include <string>
+#include <utility>
+
 #include "api.h"
 
 namespace uir {
@@ -129,7 +135,7 @@ std::vector<Api> Rows() {
   rows.push_back({"Compare", "count", "dst:LT<U> src0:LT<T> src1:LT<T> mode:CMPMODE count:uint32_t", modes, "", "V",
                   bits, kSelect});
   rows.push_back({"CompareScalar", "count", "dst:LT<U> src0:LT<T> src1Scalar:T mode:CMPMODE count:uint32_t", modes, "",
-                  "V", bits, kSelect});
+                  "V", bits, kSelect, "", "", "", "9.0:Compares 9.1:Compares"});
   const std::string picks = std::string(kAligned) + "; uses 8 KiB of UB that the kernel must leave free";
   rows.push_back({"Select", "count", "dst:LT<T> selMask:LT<U> src0:LT<T> src1:LT<T> mode:SELMODE count:uint32_t",
                   "half,uint8_t: VSEL_TENSOR_TENSOR_MODE; float,uint8_t: VSEL_TENSOR_TENSOR_MODE", "", "V", picks,
@@ -160,15 +166,20 @@ std::vector<Api> Rows() {
   const std::string one =
       "src is at a multiple of 32 bytes, dst at one of its element's size; dstRepStride counts "
       "elements; neighbours are combined first, as in a binary tree";
-  rows.push_back({"WholeReduceSum", "repeat", kReduceRepeat, kHalfFloat, "", "V", one, kReduce});
-  for (const char* name : {"WholeReduceMax", "WholeReduceMin"}) {
-    rows.push_back({name, "repeat", kReduceOrdered, kHalfFloat, "", "V", one, kReduce});
+  const std::pair<const char*, const char*> kinds[] = {{"Sum", "SUM"}, {"Max", "MAX"}, {"Min", "MIN"}};
+  for (const auto& [ending, kind] : kinds) {
+    rows.push_back({std::string("WholeReduce") + ending, "repeat",
+                    kind == kinds[0].second ? kReduceRepeat : kReduceOrdered, kHalfFloat, "", "V", one, kReduce, "", "",
+                    "", std::string("9.1:ReduceRepeat<ReduceType::") + kind + ">"});
   }
   const std::string eight =
       "src is at a multiple of 32 bytes, dst at one of 8 elements; dstRepStride counts 8 elements; "
       "a block of 32 bytes without an element under the mask writes nothing";
-  for (const char* name : {"BlockReduceSum", "BlockReduceMax", "BlockReduceMin"}) {
-    rows.push_back({name, "repeat", kReduceBlocks, kHalfFloat, "", "V", eight, kReduce});
+  for (const auto& [ending, kind] : kinds) {
+    rows.push_back({std::string("BlockReduce") + ending, "repeat", kReduceBlocks, kHalfFloat, "", "V", eight, kReduce,
+                    "", "", "",
+                    std::string("9.1:ReduceDataBlock<ReduceType::") + kind +
+                        ">(dst,src,mask,repeatTime,dstRepStride,srcBlkStride,srcRepStride)"});
   }
 
   // --- re-laying out -------------------------------------------------------------------------------------------
@@ -244,6 +255,7 @@ std::vector<Api> Rows() {
   rows.push_back(
       {"SELMODE", "enum", "VSEL_CMPMASK_SPR VSEL_TENSOR_SCALAR_MODE VSEL_TENSOR_TENSOR_MODE", "", "", "", "", kSelect});
   rows.push_back({"ReduceOrder", "enum", "ORDER_ONLY_VALUE", "", "", "", "", kReduce});
+  rows.push_back({"ReduceType", "enum", "SUM MAX MIN", "", "", "", "", kReduce, "", "", "9.1"});
   rows.push_back({"TPosition", "enum", "VECCALC VECIN VECOUT A1 A2 B2 CO1", "", "", "", "", kPipe});
   rows.push_back({"HardEvent", "enum",
                   "MTE2_V V_MTE2 MTE3_V V_MTE3 MTE3_MTE2 MTE2_MTE3 S_V V_S S_MTE2 MTE2_S S_MTE3 MTE3_S "
@@ -275,7 +287,8 @@ std::vector<Api> Rows() {
       {"PipeBarrier", "plain", "", "", "<PIPE_{mode}>", "", "modes V, MTE2, MTE3, MTE1, M, FIX, ALL", kSync});
   rows.push_back({"SyncAll", "plain", "", "", "<true>", "", "all vector cores", kSync});
   rows.push_back({"ToBfloat16", "plain", "value:float", "", "", "", "rounds as CAST_RINT",
-                  "basic_api/kernel_operator_scalar_intf.h | scalar / Cast (float to bfloat16_t)"});
+                  "basic_api/kernel_operator_scalar_intf.h | scalar / Cast (float to bfloat16_t)", "", "", "",
+                  "9.0:Cast 9.1:Cast"});
   rows.push_back({"GetBlockIdx", "plain", "", "", "", "", "", kSystem});
   rows.push_back({"GetBlockNum", "plain", "", "", "", "", "", kSystem});
   rows.push_back({"KERNEL_TASK_TYPE_DEFAULT", "macro", "type:name", "", "", "",

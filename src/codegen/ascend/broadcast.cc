@@ -23,12 +23,12 @@ constexpr int64_t kMostCopyStep = 4095;
 /*! \brief Every row's block over its columns: by columns where rows are many, else by rows. */
 void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Extent& rows) {
   int64_t each = kRepeatBytes / target.bytes, cols = target.cols, per = kBlockBytes / target.bytes;
-  std::string type = ElementType(target.dtype), where = e.where();
+  std::string type = ElementType(target.dtype);
   auto copy = [&](const std::string& to, const std::string& from, int64_t mask, const std::string& repeats,
                   int64_t to_step, int64_t from_step) {
     std::string params =
-        Call(where, "CopyRepeatParams", "struct", {}, {"1", "0", std::to_string(to_step), std::to_string(from_step)});
-    return Call(where, "Copy", "repeat", {type}, {to, from, std::to_string(mask), repeats, params}) + ";";
+        e.Call("CopyRepeatParams", "struct", {}, {"1", "0", std::to_string(to_step), std::to_string(from_step)});
+    return e.Call("Copy", "repeat", {type}, {to, from, std::to_string(mask), repeats, params}) + ";";
   };
   std::vector<std::string> lines;
   int64_t by_cols = (cols + each - 1) / each * ((rows.most + kMostRepeats - 1) / kMostRepeats);

@@ -188,12 +188,12 @@ void Cube::Multiply(const Product& product) {
     Load(left, sizes, length, place);
     Load(right, sizes, length, place);
     std::string initial = number > 0 ? "false" : first.empty() ? "true" : first;
-    std::string params = Call(e_->where(), "MmadParams", "struct", {},
-                              {Number(sizes.m), Number(sizes.n), Number(length), "0", "false", initial});
+    std::string params =
+        e_->Call("MmadParams", "struct", {}, {Number(sizes.m), Number(sizes.n), Number(length), "0", "false", initial});
     int64_t of_a = sizes.m * sizes.chunk * sizes.bytes, of_b = sizes.n * sizes.chunk * sizes.bytes;
     e_->Do("M",
-           Call(e_->where(), "Mmad", "plain", {sizes.sums, sizes.type},
-                {sums, Operand(left, sizes, place), Operand(right, sizes, place), params}) +
+           e_->Call("Mmad", "plain", {sizes.sums, sizes.type},
+                    {sums, Operand(left, sizes, place), Operand(right, sizes, place), params}) +
                ";",
            {Bytes("l0a", place.Scale(of_a), sizes.m * length * sizes.bytes, false),
             Bytes("l0b", place.Scale(of_b), sizes.n * length * sizes.bytes, false),
@@ -211,9 +211,10 @@ void Cube::Store(const Product& product) {
   std::string sums = Tensor("CO1", "sums", sizes.sums, sums_at, sizes.m * sizes.n, 4);
   Tile target = e_->TileOf(product.iop->targets[0]);
   if (product.guarded) e_->Plain(WaitLine(kFree));
-  std::string params = Call(e_->where(), "FixpipeParamsV220", "struct", {},
-                            {Number(sizes.n), Number(sizes.m), Number(sizes.m), Number(target.row_stride), "false"});
-  e_->Do("FIX", Call(e_->where(), "Fixpipe", "plain", {sizes.sums}, {e_->At(target), sums, params}) + ";",
+  std::string params =
+      e_->Call("FixpipeParamsV220", "struct", {},
+               {Number(sizes.n), Number(sizes.m), Number(sizes.m), Number(target.row_stride), "false"});
+  e_->Do("FIX", e_->Call("Fixpipe", "plain", {sizes.sums}, {e_->At(target), sums, params}) + ";",
          {Bytes("l0c", Affine::Constant(sums_at), sizes.m * sizes.n * 4, false)});
   e_->Plain(SetLine("FIX", kDone));
 }
@@ -241,12 +242,12 @@ void Cube::Fetch(const Factor& factor, const Sizes& sizes, int64_t at, int64_t l
   int64_t rows = factor.turned ? length : factor.side, cols = factor.turned ? factor.side : length;
   int64_t skipped = factor.turned ? at * factor.pitch : at, group = factor.Group(), groups = rows / group;
   auto params = [&](int64_t matrices, int64_t source, int64_t target) {
-    return Call(e_->where(), "Nd2NzParams", "struct", {},
-                {Number(matrices), Number(group), Number(cols), Number(source), Number(factor.pitch), Number(group),
-                 "1", Number(target)});
+    return e_->Call("Nd2NzParams", "struct", {},
+                    {Number(matrices), Number(group), Number(cols), Number(source), Number(factor.pitch), Number(group),
+                     "1", Number(target)});
   };
   auto copy = [&](const std::string& to, const std::string& from, const std::string& how) {
-    return Call(e_->where(), "DataCopy", "load.nz", {sizes.type}, {to, from, how}) + ";";
+    return e_->Call("DataCopy", "load.nz", {sizes.type}, {to, from, how}) + ";";
   };
   std::string skip = skipped == 0 ? "" : Number(skipped);
   std::vector<std::string> lines;
@@ -270,16 +271,16 @@ void Cube::Load(const Factor& factor, const Sizes& sizes, int64_t length, const 
   bool narrow = sizes.bytes == 1;
   std::string source = InL1(factor, sizes, place);
   auto plain = [&](const std::string& to, const std::string& start, int64_t repeats, int64_t stride, bool turn) {
-    std::string params = Call(e_->where(), "LoadData2DParams", "struct", {},
-                              {start, Number(repeats), Number(stride), "0", "0", turn ? "true" : "false", "0"});
-    return Call(e_->where(), "LoadData", "2d", {sizes.type}, {Operand(factor, sizes, place, to), source, params}) + ";";
+    std::string params = e_->Call("LoadData2DParams", "struct", {},
+                                  {start, Number(repeats), Number(stride), "0", "0", turn ? "true" : "false", "0"});
+    return e_->Call("LoadData", "2d", {sizes.type}, {Operand(factor, sizes, place, to), source, params}) + ";";
   };
   auto square = [&](const std::string& to, const std::string& start, int64_t repeats, int64_t stride, int64_t gap,
                     int64_t inner_gap) {
-    std::string params = Call(e_->where(), "LoadData2dTransposeParams", "struct", {},
-                              {start, Number(repeats), Number(stride), Number(gap), Number(inner_gap)});
-    return Call(e_->where(), "LoadDataWithTranspose", "plain", {sizes.type},
-                {Operand(factor, sizes, place, to), source, params}) +
+    std::string params = e_->Call("LoadData2dTransposeParams", "struct", {},
+                                  {start, Number(repeats), Number(stride), Number(gap), Number(inner_gap)});
+    return e_->Call("LoadDataWithTranspose", "plain", {sizes.type},
+                    {Operand(factor, sizes, place, to), source, params}) +
            ";";
   };
   // squares of 16 x 16 elements (32 x 32 of a byte each) are made of two fractals

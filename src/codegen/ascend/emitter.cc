@@ -31,6 +31,7 @@ const tiles::CoreMemory kUnifiedBuffer = {
 
 Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   const IGraph& graph = plan->graph();
+  platform_ = Table().PlatformOf(graph);
   std::set<std::string> used;
   for (const Use& use : plan->uses()) used.insert(use.pointer());
   for (const IPointer& pointer : graph->pointers) {
@@ -143,7 +144,7 @@ Tile Emitter::As(const Tile& tile, const std::string& dtype) {
     other.offset = tile.offset.Scale(tile.bytes / type.bytes);
   }
   other.box = {Bound::Of(0), Bound::Of(other.rows), Bound::Of(0), Bound::Of(other.cols)};
-  other.tensor = Call(where(), "LocalTensor.ReinterpretCast", "member", {type.stored}, {tile.tensor});
+  other.tensor = Call("LocalTensor.ReinterpretCast", "member", {type.stored}, {tile.tensor});
   return other;
 }
 
@@ -165,7 +166,9 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) co
   const ScalarType& type = TypeOf(dtype, where());
   auto whole = value.as<int64_t>();
   if (type.kind == Kind::kFloat) {
-    return ascend::Literal(RoundFloat(dtype, whole ? static_cast<double>(*whole) : value.cast<double>()), type.stored);
+    double number = RoundFloat(dtype, whole ? static_cast<double>(*whole) : value.cast<double>());
+    if (dtype == "bf16") return Call("ToBfloat16", "plain", {}, {ascend::Literal(number, "float")});
+    return ascend::Literal(number, type.stored);
   }
   bool exact = whole && type.kind != Kind::kBool;
   uint64_t bits = exact ? static_cast<uint64_t>(*whole) : WholeBits(type.kind, type.bytes, value.cast<double>());

@@ -6,7 +6,7 @@
  * An elementwise iOp on tiles that lie alike reads, in full:
  *
  *     Tile x = e.TileOf(iop->sources[0]), y = e.TileOf(iop->targets[0]);
- *     e.Do("V", Call("Exp", e.At(y), e.At(x), count), {Reads(x), Writes(y)});
+ *     e.Do("V", e.Call("Exp", "count", {"float"}, {e.At(y), e.At(x), count}) + ";", {Reads(x), Writes(y)});
  *
  * Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
  * emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
@@ -26,6 +26,7 @@
 #include "../scope.h"
 #include "../tiles/emitter.h"
 #include "../uses.h"
+#include "api.h"
 #include "scalar.h"
 #include "tile.h"
 
@@ -71,6 +72,11 @@ class Emitter : public tiles::Emitter {
   std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
   /*! \brief A constant of the graph (int, bool or float) as a literal of the stored type of a dtype. */
   std::string Literal(const std::string& dtype, const ffi::Any& value) const;
+  /*! \brief The text of a call as the graph's version of CANN spells it, without a semicolon (`ApiTable::Call`). */
+  std::string Call(const std::string& name, const std::string& form, const std::vector<std::string>& types,
+                   const std::vector<std::string>& args) const {
+    return Table().Call(where(), name, form, types, args, platform_);
+  }
   /*! \brief The tensors of the UB that the kernel declares: reg pointers and work buffers. */
   struct Tensor {
     std::string name;
@@ -88,6 +94,7 @@ class Emitter : public tiles::Emitter {
   std::map<std::string, std::string> parameters_, globals_, locals_;
   std::vector<Tensor> tensors_;
   std::optional<Tile> index_;
+  Platform platform_;
   int64_t index_most_ = 0, index_asked_ = 0;
 };
 

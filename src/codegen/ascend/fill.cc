@@ -50,9 +50,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
     std::string type = TypeOf(words.dtype).stored;
     int64_t block = kBlockBytes / words.bytes, cols = (words.cols + block - 1) / block * block;
     auto call = [&](const std::string& more, int64_t count) {
-      return Call(e.where(), "Duplicate", "count", {type},
-                  {e.At(words, more), pattern->literal, std::to_string(count)}) +
-             ";";
+      return e.Call("Duplicate", "count", {type}, {e.At(words, more), pattern->literal, std::to_string(count)}) + ";";
     };
     if (tile.rows == 1 || words.row_stride == cols) {
       lines = {call("", tile.rows * cols)};
@@ -65,7 +63,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
     std::string index = (start == "0" ? "" : start + " + ") +
                         (tile.rows == 1 ? "" : row + " * " + std::to_string(tile.row_stride) + " + ") + col;
     std::string set =
-        Call(e.where(), "LocalTensor.SetValue", "member", {type}, {tile.tensor, index, e.Literal(tile.dtype, value)});
+        e.Call("LocalTensor.SetValue", "member", {type}, {tile.tensor, index, e.Literal(tile.dtype, value)});
     if (tile.rows > 1) lines.push_back(loop);
     lines.push_back("  for (int32_t " + col + " = 0; " + col + " < " + std::to_string(tile.cols) + "; ++" + col + ")");
     lines.push_back("    " + set + ";");

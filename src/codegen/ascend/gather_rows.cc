@@ -24,11 +24,11 @@ Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halv
   std::string all = std::to_string(count * halves);
   auto make = [&](const Tile& tile) { IndexRow(e, tile, count * halves); };
   auto apply = [&](const std::string& name, const Tile& tile, int64_t value) {
-    e.Do("V", Call(e.where(), name, "count", {"int32_t"}, {e.At(tile), e.At(tile), Int32(value), all}) + ";",
+    e.Do("V", e.Call(name, "count", {"int32_t"}, {e.At(tile), e.At(tile), Int32(value), all}) + ";",
          {Reads(tile), Writes(tile)});
   };
   auto add = [&](const Tile& more) {
-    e.Do("V", Call(e.where(), "Add", "count", {"int32_t"}, {e.At(table), e.At(table), e.At(more), all}) + ";",
+    e.Do("V", e.Call("Add", "count", {"int32_t"}, {e.At(table), e.At(table), e.At(more), all}) + ";",
          {Reads(table), Reads(more), Writes(table)});
   };
   if (halves == 1) {
@@ -88,8 +88,8 @@ void Gather(Emitter& e, Job job, const Tile& table) {
       to_more = row + " * " + std::to_string(job.to.row_stride);
       base += (base.empty() ? "" : " + ") + row + " * " + std::to_string(job.row_bytes);
     }
-    return Call(e.where(), "Gather", "count", {type},
-                {e.At(job.to, to_more), e.At(job.from), e.At(indices), base.empty() ? "0" : base, job.words.text}) +
+    return e.Call("Gather", "count", {type},
+                  {e.At(job.to, to_more), e.At(job.from), e.At(indices), base.empty() ? "0" : base, job.words.text}) +
            ";";
   };
   std::vector<std::string> lines{call("")};
@@ -113,8 +113,8 @@ Tile Widened(Emitter& e, const Tile& tile) {
   Tile wide = e.Work("fp16", 1, flat.cols);
   std::string from = TypeOf(tile.dtype).stored;
   e.Do("V",
-       Call(e.where(), "Cast", "count", {"half", from},
-            {e.At(wide), e.At(flat), EnumValue("RoundMode", "CAST_NONE"), std::to_string(flat.cols)}) +
+       e.Call("Cast", "count", {"half", from},
+              {e.At(wide), e.At(flat), EnumValue("RoundMode", "CAST_NONE"), std::to_string(flat.cols)}) +
            ";",
        {Reads(flat), Writes(wide)});
   Tile out = wide.Part(0, *phase, 1, 1);
@@ -127,8 +127,8 @@ Tile Widened(Emitter& e, const Tile& tile) {
 
 void Narrow(Emitter& e, const Tile& to, const Tile& wide, const Box& box) {
   std::string type = TypeOf(to.dtype).stored, row = e.Fresh("row");
-  std::string call = Call(
-      e.where(), "Cast", "count", {type, "half"},
+  std::string call = e.Call(
+      "Cast", "count", {type, "half"},
       {e.At(to, row + " * " + std::to_string(to.row_stride)), e.At(wide, row + " * " + std::to_string(wide.row_stride)),
        EnumValue("RoundMode", "CAST_RINT"), box.col_end.text});
   e.Do("V",
@@ -157,7 +157,7 @@ void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
   Tile table = Offsets(e, to.cols, lead, from.col_stride * from.bytes, halves, to.bytes / halves);
   if (halves == 2) {
     for (Tile* tile : {&job.to, &job.from}) {
-      tile->tensor = Call(e.where(), "LocalTensor.ReinterpretCast", "member", {"int32_t"}, {tile->tensor});
+      tile->tensor = e.Call("LocalTensor.ReinterpretCast", "member", {"int32_t"}, {tile->tensor});
       tile->dtype = "int32";
       tile->bytes = 4;
       tile->offset = tile->offset.Scale(2);

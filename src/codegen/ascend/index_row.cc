@@ -37,11 +37,11 @@ void AddUnderMask(Emitter& e, const Tile& row, int64_t count, int bit, int64_t s
   for (int64_t k = 0; k < count; ++k) bits |= static_cast<uint64_t>(k >> bit & 1) << k;
   std::string mask = e.Fresh("mask");
   e.Plain("uint64_t " + mask + "[2] = {" + std::to_string(bits) + "u, 0};");
-  std::string params = Call(e.where(), "UnaryRepeatParams", "struct", {}, {"1", "1", "8", "8"});
+  std::string params = e.Call("UnaryRepeatParams", "struct", {}, {"1", "1", "8", "8"});
   Tile block = From(row, 0, count);
   e.Do("V",
-       Call(e.where(), "Adds", "bits", {"int32_t"},
-            {e.At(block), e.At(block), Difference(step * (int64_t{1} << bit)), mask, "1", params}) +
+       e.Call("Adds", "bits", {"int32_t"},
+              {e.At(block), e.At(block), Difference(step * (int64_t{1} << bit)), mask, "1", params}) +
            ";",
        {Reads(block), Writes(block)});
 }

@@ -69,18 +69,18 @@ bool RowsCopied(const Indexed& job, int64_t first) {
 /*! \brief A copy of the columns [begin, end) of one row; begin is a block of the tile. */
 std::string RowCopy(Emitter& e, const Indexed& job, const std::string& row, const std::string& number,
                     const Bound& begin, const Bound& end, bool load) {
-  std::string type = ElementType(job.tile.dtype), where = e.where();
+  std::string type = ElementType(job.tile.dtype);
   Bound cols = end - begin;
   std::string bytes = (cols * job.tile.bytes).Text(Precedence::kSum);
   std::string local = e.At(job.tile, OffsetOf(row, job.tile.row_stride, begin));
   std::string global = e.At(job.table, OffsetOf(number, job.table.row_stride, begin));
-  std::string params = Call(where, "DataCopyExtParams", "struct", {}, {"1", bytes, "0", "0", "0"});
+  std::string params = e.Call("DataCopyExtParams", "struct", {}, {"1", bytes, "0", "0", "0"});
   std::vector<std::string> args =
       load ? std::vector<std::string>{local, global, params} : std::vector<std::string>{global, local, params};
   if (load) {
-    args.push_back(Call(where, "DataCopyPadExtParams", "struct", {type}, {"false", "0", "0", IntLiteral(0, type)}));
+    args.push_back(e.Call("DataCopyPadExtParams", "struct", {type}, {"false", "0", "0", IntLiteral(0, type)}));
   }
-  return Call(where, "DataCopyPad", load ? "load" : "store", {type}, args) + ";";
+  return e.Call("DataCopyPad", load ? "load" : "store", {type}, args) + ";";
 }
 
 void GatherByRows(Emitter& e, const Indexed& job) {
@@ -114,7 +114,7 @@ std::vector<std::string> WaitForEqual(Emitter& e, const std::string& name, const
   return {"  bool " + clash + " = false;",
           "  for (int32_t " + other + " = " + begin.text + "; " + other + " < " + row + "; ++" + other + ") " + clash +
               " = " + clash + " || " + name + "[" + other + "] == " + name + "[" + row + "];",
-          "  if (" + clash + ") " + Call(e.where(), "PipeBarrier", "plain", {}, {"MTE3"}) + ";"};
+          "  if (" + clash + ") " + e.Call("PipeBarrier", "plain", {}, {"MTE3"}) + ";"};
 }
 
 void ScatterByRows(Emitter& e, const Indexed& job, const Box& box, const Bound& begin, const Bound& end) {
@@ -130,7 +130,7 @@ void ScatterByRows(Emitter& e, const Indexed& job, const Box& box, const Bound& 
 /*! \brief Element by element to global memory: each in a block of its own, since copies start at blocks. */
 void ScatterByElements(Emitter& e, const Indexed& job, const Box& box) {
   int64_t per = kBlockBytes / job.tile.bytes, cols = job.tile.cols;
-  std::string type = ElementType(job.tile.dtype), where = e.where();
+  std::string type = ElementType(job.tile.dtype);
   OwnLoop rows(e, "row", job.tile.rows);
   Tile blocks = e.Work(job.tile.dtype, 1, cols * per);
   Tile line = job.tile.Part(0, 0, 1, cols), index = job.index.Part(0, 0, 1, job.index.cols);
@@ -151,8 +151,7 @@ void ScatterByElements(Emitter& e, const Indexed& job, const Box& box) {
         "}"},
        {Reads(index), Reads(line), Writes(blocks)});
   std::string to = e.At(job.table, OffsetText(e, Zero(job.table), name + "[" + col + "]", job.by_row ? col : "0"));
-  std::string params =
-      Call(where, "DataCopyExtParams", "struct", {}, {"1", std::to_string(job.tile.bytes), "0", "0", "0"});
+  std::string params = e.Call("DataCopyExtParams", "struct", {}, {"1", std::to_string(job.tile.bytes), "0", "0", "0"});
   std::vector<std::string> lines = {ForText(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;"};
   std::string inside = InRange(name + "[" + col + "]", job.table.box);
   if (job.by_row) {
@@ -162,8 +161,7 @@ void ScatterByElements(Emitter& e, const Indexed& job, const Box& box) {
   if (!job.by_row) {
     for (const std::string& text : WaitForEqual(e, name, col, box.col_begin)) lines.push_back(text);
   }
-  lines.push_back("  " + Call(where, "DataCopyPad", "store", {type}, {to, e.At(blocks, TimesText(col, per)), params}) +
-                  ";");
+  lines.push_back("  " + e.Call("DataCopyPad", "store", {type}, {to, e.At(blocks, TimesText(col, per)), params}) + ";");
   lines.emplace_back("}");
   e.Do("MTE3", lines, {Reads(blocks), job.table.Region(true)});
   rows.Close();

@@ -59,8 +59,8 @@ void EmitIota(Emitter& e, const IOp& iop) {
   e.Do("V",
        {"for (int32_t " + row + " = 0; " + row + " < " + std::to_string(t.rows) + "; ++" + row + ") {",
         "  " +
-            Call(e.where(), "Adds", "count", {"int32_t"},
-                 {e.At(made, TimesText(row, made.row_stride)), e.At(index), value, count}) +
+            e.Call("Adds", "count", {"int32_t"},
+                   {e.At(made, TimesText(row, made.row_stride)), e.At(index), value, count}) +
             ";",
         "}"},
        {Writes(made), Reads(index)});

@@ -15,6 +15,7 @@
 #include "api.h"
 #include "cube_part.h"
 #include "emitter.h"
+#include "far_turns.h"
 #include "handshake.h"
 #include "ops.h"
 #include "products.h"
@@ -159,7 +160,8 @@ std::set<std::string> Reserved() {
   std::istringstream words(kReserved);
   std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
   // the text is in the vendor's namespace: a local name must not hide what it calls
-  for (const Api& api : Table().rows()) reserved.insert(api.name.substr(0, api.name.find('.')));
+  reserved.merge(Table().Words());
+  reserved.insert(kRestOfTurns);
   return reserved;
 }
 

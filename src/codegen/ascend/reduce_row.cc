@@ -82,9 +82,9 @@ class RowReduction {
         count = "(" + rest + " < 0 ? 0 : " + MinText("(" + rest + ")", count) + ")";
         if (done == 0) count = MinText(rest, std::to_string(n));
       }
-      lines.push_back(Call(e_.where(), "BlockReduce" + f_.across, "repeat", {ElementType(f_.dtype)},
-                           {e_.At(made, std::to_string(done * 8)), e_.At(current_, std::to_string(done * lanes_)),
-                            count, std::to_string(lanes_), "1", "1", "8"}) +
+      lines.push_back(e_.Call("BlockReduce" + f_.across, "repeat", {ElementType(f_.dtype)},
+                              {e_.At(made, std::to_string(done * 8)), e_.At(current_, std::to_string(done * lanes_)),
+                               count, std::to_string(lanes_), "1", "1", "8"}) +
                       ";");
     }
     Tile from = current_;
@@ -149,7 +149,7 @@ class RowReduction {
                                        "1",
                                        stride};
       if (f_.across != "Sum") args.push_back(EnumValue("ReduceOrder", "ORDER_ONLY_VALUE"));
-      lines.push_back(Call(e_.where(), "WholeReduce" + f_.across, "repeat", {ElementType(f_.dtype)}, args) + ";");
+      lines.push_back(e_.Call("WholeReduce" + f_.across, "repeat", {ElementType(f_.dtype)}, args) + ";");
     }
     Tile from = current_;
     from.cols = width_.most;
@@ -209,8 +209,7 @@ void GatherStrided(Emitter& e, const Tile& target, const Tile& source, const Til
   Tile to = target;
   to.cols = count.most;
   e.Do("V",
-       Call(e.where(), "Gather", "count", {type},
-            {e.At(to), e.At(source), e.At(offsets), std::to_string(base), count.text}) +
+       e.Call("Gather", "count", {type}, {e.At(to), e.At(source), e.At(offsets), std::to_string(base), count.text}) +
            ";",
        {Writes(to), Reads(source), Reads(offsets)});
 }

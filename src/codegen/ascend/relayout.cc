@@ -31,8 +31,8 @@ void CopyBlocks(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
   bool one = rows.Constant() && gap(to) == 0 && gap(from) == 0;
   std::vector<std::string> shape = {one ? "1" : rows.text, std::to_string(one ? rows.range.low * length : length),
                                     std::to_string(one ? 0 : gap(from)), std::to_string(one ? 0 : gap(to))};
-  std::string params = Call(e.where(), "DataCopyParams", "struct", {}, shape);
-  std::string call = Call(e.where(), "DataCopy", "local.rows", {TypeOf(to.dtype).stored}, {at(to), at(from), params});
+  std::string params = e.Call("DataCopyParams", "struct", {}, shape);
+  std::string call = e.Call("DataCopy", "local.rows", {TypeOf(to.dtype).stored}, {at(to), at(from), params});
   e.Do("V", WhereSome({call + ";"}, {rows}), {Reads(part(from)), Writes(part(to))});
 }
 
@@ -44,7 +44,7 @@ void CopyBits(Emitter& e, const Tile& to, const Tile& from, const Box& box, int6
   std::string mask = e.Fresh("mask");
   e.Plain("uint64_t " + mask + "[2] = {" + std::to_string(bits) + "u, 0};");
   auto pitch = [&](const Tile& tile) { return std::to_string(tile.rows == 1 ? 0 : tile.row_stride / block); };
-  std::string params = Call(e.where(), "CopyRepeatParams", "struct", {}, {"1", "1", pitch(to), pitch(from)});
+  std::string params = e.Call("CopyRepeatParams", "struct", {}, {"1", "1", pitch(to), pitch(from)});
   Bound rows = box.row_end - box.row_begin;
   std::vector<std::string> lines;
   for (int64_t first = 0; first < rows.range.high; first += kMostRepeats) {
@@ -54,7 +54,7 @@ void CopyBits(Emitter& e, const Tile& to, const Tile& from, const Box& box, int6
     std::string repeats = rows.Constant() ? std::to_string(std::min(kMostRepeats, rows.range.high - first)) : rows.text;
     TVM_FFI_CHECK(rows.Constant() || rows.range.high <= kMostRepeats, InternalError) << "too many rows";
     std::string call =
-        Call(e.where(), "Copy", "bits", {TypeOf(to.dtype).stored}, {at(to), at(from), mask, repeats, params}) + ";";
+        e.Call("Copy", "bits", {TypeOf(to.dtype).stored}, {at(to), at(from), mask, repeats, params}) + ";";
     for (const std::string& line : WhereSome({call}, {rows})) lines.push_back(line);
   }
   auto part = [&](const Tile& tile) { return tile.Part(0, number * block - phase + begin, tile.rows, end - begin); };
@@ -108,8 +108,8 @@ void OneByOne(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   auto loop = [](const std::string& name, const Bound& begin, const Bound& end) {
     return "for (int32_t " + name + " = " + begin.text + "; " + name + " < " + end.text + "; ++" + name + ")";
   };
-  std::string value = Call(e.where(), "LocalTensor.GetValue", "member", {type}, {from.tensor, index(from)});
-  std::string set = Call(e.where(), "LocalTensor.SetValue", "member", {type}, {to.tensor, index(to), value});
+  std::string value = e.Call("LocalTensor.GetValue", "member", {type}, {from.tensor, index(from)});
+  std::string set = e.Call("LocalTensor.SetValue", "member", {type}, {to.tensor, index(to), value});
   e.Do("S", {loop(row, box.row_begin, box.row_end), "  " + loop(col, box.col_begin, box.col_end), "    " + set + ";"},
        {Reads(from.Around(box)), Writes(to.Around(box))});
   Bound count = (box.row_end - box.row_begin) * to.cols;
@@ -131,12 +131,12 @@ std::optional<int64_t> PhaseOf(const Emitter& e, const Tile& tile) {
 
 void Relayout(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   std::optional<int64_t> phase = PhaseOf(e, to), other = PhaseOf(e, from);
-  bool one_element = to.rows * to.cols == 1;
-  if (one_element) {
+  bool maskable = phase && Maskable(to, box) && (to.bytes > 1 || Even(*phase, to, box));
+  // to gather one element costs more than to move it
+  if (to.rows * to.cols == 1 && !(maskable && phase == other)) {
     OneByOne(e, to, from, box);
     return;
   }
-  bool maskable = phase && Maskable(to, box) && (to.bytes > 1 || Even(*phase, to, box));
   // bytes are widened before they are gathered, from the start of a block
   bool gathered = to.bytes > 1 || PhaseOf(e, from.Flat());
   bool apart = from.rows == 1 || from.row_stride >= from.cols;

@@ -66,7 +66,7 @@ std::string OffsetText(const Emitter& e, const Tile& tile, const std::string& ro
 std::string Member(const Emitter& e, const Tile& tile, const std::string& member, std::vector<std::string> args) {
   args.insert(args.begin(), tile.tensor);
   std::string of = tile.memory == "ub" ? "LocalTensor." : "GlobalTensor.";
-  return Call(e.where(), of + member, "member", {ElementType(tile.dtype)}, args);
+  return e.Call(of + member, "member", {ElementType(tile.dtype)}, args);
 }
 
 bool HasScalarQuotient(const std::string& dtype, const std::string& name) {

@@ -18,7 +18,24 @@ Extent Difference(const Bound& end, const Bound& begin) {
   return {end.text + " - " + begin.text, end.range.high - begin.range.low, end.range.low - begin.range.high};
 }
 
+/*! \brief Whether rows, with the gaps between them, can be worked on as one. */
+bool IsFlat(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, const Extent& cols, bool exact) {
+  const Tile& target = tiles[0];
+  bool alike =
+      std::all_of(tiles.begin(), tiles.end(), [&](const Tile& tile) { return tile.row_stride == target.row_stride; });
+  bool whole = cols.Constant() && cols.most == target.cols;
+  return alike && whole && (target.row_stride == target.cols || (!exact && GapsFree(e, slice)));
+}
+
 }  // namespace
+
+bool RowsBeginLate(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, bool exact) {
+  const Tile& target = tiles[0];
+  if (target.rows == 1 || std::all_of(tiles.begin(), tiles.end(), RowsAligned)) return false;
+  Extent cols = Extent::Of(target.cols);
+  if (exact || e.SparesOutside(slice)) cols = Difference(target.box.col_end, target.box.col_begin);
+  return !IsFlat(e, slice, tiles, cols, exact);
+}
 
 bool BeginsAtBlocks(const std::vector<Tile>& tiles) {
   const Box& box = tiles[0].box;
@@ -42,7 +59,7 @@ Extent NotNegative(const Extent& count) {
   return {"(" + count.text + " < 0 ? 0 : " + count.text + ")", count.most, 0};
 }
 
-Span SpanOf(Emitter& e, const std::vector<ISlice>& slices) {
+Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
   Span span;
   for (const ISlice& slice : slices) span.windows.push_back(e.TileOf(slice));
   bool columns =
@@ -51,7 +68,7 @@ Span SpanOf(Emitter& e, const std::vector<ISlice>& slices) {
     for (Tile& tile : span.windows) tile = AsRow(tile);
   }
   const Tile target = span.windows[0];
-  bool spares = e.SparesOutside(slices[0]), one_row = target.rows == 1;
+  bool spares = exact || e.SparesOutside(slices[0]), one_row = target.rows == 1;
   for (const Tile& tile : span.windows) {
     if (tile.memory != "ub")
       e.Refuse("A vector function works in the unified buffer, not in dram.", "a move before it");
@@ -88,10 +105,9 @@ Span SpanOf(Emitter& e, const std::vector<ISlice>& slices) {
     span.rows = Extent::Of(1);
     return span;
   }
-  bool alike = std::all_of(span.windows.begin(), span.windows.end(),
-                           [&](const Tile& tile) { return tile.row_stride == target.row_stride; });
-  bool whole = span.cols.Constant() && span.cols.most == target.cols;
-  span.flat = alike && whole && (target.row_stride == target.cols || GapsFree(e, slices[0]));
+  std::vector<Tile> tiles = span.windows;
+  tiles[0] = target;
+  span.flat = IsFlat(e, slices[0], tiles, span.cols, exact);
   if (span.flat) {
     int64_t pitch = target.row_stride, gap = pitch - target.cols, rows = span.rows.most;
     Extent count = {TimesText(span.rows.text, pitch), rows * pitch - gap, span.rows.least * pitch - gap};

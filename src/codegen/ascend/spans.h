@@ -34,11 +34,17 @@ struct Span {
  *
  * It covers the target's valid box, and more where nobody minds: gaps between rows that no slice uses, and elements
  * outside of the box whose values nobody reads (`Emitter::SparesOutside`).
+ * `exact`: the box and nothing else.
  * Elements outside of the box that someone reads need a box that `BeginsAtBlocks`.
  * \note CodegenError where rows do not start at blocks of 32 bytes.
  */
-Span SpanOf(Emitter& e, const std::vector<ISlice>& slices);
+Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact = false);
 
+/*!
+ * \brief Whether rows of some tile, the target's first, do not start at blocks, though they cannot be worked on as one.
+ * \param slice The target.
+ */
+bool RowsBeginLate(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, bool exact);
 /*!
  * \brief Whether the target's valid box begins at blocks of all tiles (the target first), and where is known when the
  * kernel is printed.

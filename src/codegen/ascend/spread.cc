@@ -28,6 +28,12 @@ struct Operands {
   bool blocks_first;
 };
 
+/*! \brief A slice of such a function: where all are one column, which has one value in all rows, as one row. */
+Tile AlongRows(Emitter& e, const ISlice& slice) {
+  Tile tile = e.TileOf(slice);
+  return slice->cols == 1 && slice->rows > 1 ? tile.Turned() : tile;
+}
+
 /*! \brief One call over `repeats` repeats of `mask` elements; `steps`: blocks from a repeat to the next. */
 std::string Repeated(Emitter& e, const std::string& api, const Operands& o, const std::vector<std::string>& at,
                      int64_t mask, const std::string& repeats, const std::vector<int64_t>& steps) {
@@ -41,8 +47,8 @@ std::string Repeated(Emitter& e, const std::string& api, const Operands& o, cons
   strides.insert(strides.end(), apart.begin(), apart.end());
   std::vector<std::string> args = tensors;
   args.insert(args.end(), {std::to_string(mask), repeats});
-  args.push_back(Call(e.where(), "BinaryRepeatParams", "struct", {}, strides));
-  return Call(e.where(), api, "repeat", {ElementType(o.target.dtype)}, args) + ";";
+  args.push_back(e.Call("BinaryRepeatParams", "struct", {}, strides));
+  return e.Call(api, "repeat", {ElementType(o.target.dtype)}, args) + ";";
 }
 
 /*! \brief By columns where rows are many (a repeat for each row), else row by row. */
@@ -115,8 +121,8 @@ void EachBlocks(Emitter& e, const Tile& source, const Extent& rows,
     from.cols = RoundUp(most, kBrcbElements);
     std::vector<std::string> args = {e.At(made), e.At(from),
                                      std::to_string(RoundUp(most, kBrcbElements) / kBrcbElements),
-                                     Call(e.where(), "BrcbRepeatParams", "struct", {}, {"1", "8"})};
-    e.Do("V", Call(e.where(), "Brcb", "repeat", {type}, args) + ";", {Reads(from), Writes(made)});
+                                     e.Call("BrcbRepeatParams", "struct", {}, {"1", "8"})};
+    e.Do("V", e.Call("Brcb", "repeat", {type}, args) + ";", {Reads(from), Writes(made)});
     Extent n = rows.Constant()     ? Extent::Of(most)
                : rows.most == most ? rows
                                    : PartOf(e, rows, std::to_string(row), most);
@@ -125,11 +131,12 @@ void EachBlocks(Emitter& e, const Tile& source, const Extent& rows,
 }
 
 bool IsSpread(const ISlice& slice) {
-  return slice->pointer->level != "dram" && slice->cols > 1 && slice->col_stride == 0;
+  if (slice->pointer->level == "dram") return false;
+  return slice->cols > 1 ? slice->col_stride == 0 : slice->rows > 1 && slice->row_stride == 0;
 }
 
 bool SpreadReaches(Emitter& e, const IOp& iop) {
-  Tile target = e.TileOf(iop->targets[0]), whole = e.TileOf(iop->sources[IsSpread(iop->sources[0]) ? 1 : 0]);
+  Tile target = AlongRows(e, iop->targets[0]), whole = AlongRows(e, iop->sources[IsSpread(iop->sources[0]) ? 1 : 0]);
   const Box& box = target.box;
   bool from_start = box.row_begin.Constant() && box.row_begin.range.low == 0;
   if (e.SparesOutside(iop->targets[0]) && !(from_start && box.AllCols(target.cols))) return false;
@@ -140,9 +147,9 @@ void EmitSpread(Emitter& e, const std::string& api, const IOp& iop) {
   bool first = IsSpread(iop->sources[0]);
   Operands o;
   o.blocks_first = first;
-  o.target = e.TileOf(iop->targets[0]);
-  o.whole = e.TileOf(iop->sources[first ? 1 : 0]);
-  Tile column = e.TileOf(iop->sources[first ? 0 : 1]);
+  o.target = AlongRows(e, iop->targets[0]);
+  o.whole = AlongRows(e, iop->sources[first ? 1 : 0]);
+  Tile column = AlongRows(e, iop->sources[first ? 0 : 1]);
   column.cols = 1;
   column.col_stride = 1;
   column.box.col_begin = Bound::Of(0);

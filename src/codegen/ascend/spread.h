@@ -30,7 +30,7 @@ constexpr int64_t kMostRepeats = 255;
 void EachBlocks(Emitter& e, const Tile& column, const Extent& rows,
                 const std::function<void(int64_t row, int64_t most, const Tile& blocks, const Extent& n)>& use);
 
-/*! \brief Whether a slice shows one value in all columns of a row. */
+/*! \brief Whether a slice shows one value in all columns of a row, or in all rows of one column. */
 bool IsSpread(const ISlice& slice);
 
 /*!

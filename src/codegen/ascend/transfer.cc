@@ -38,7 +38,7 @@ class Copier {
     auto call = [&](const std::string& name, const std::string& which, const std::vector<std::string>& more) {
       std::vector<std::string> args = operands;
       args.insert(args.end(), more.begin(), more.end());
-      return Call(e_.where(), name, which, {type_}, args);
+      return e_.Call(name, which, {type_}, args);
     };
     if (Blocks(piece)) {
       if (Single(piece)) {
@@ -64,9 +64,9 @@ class Copier {
     if (load_) {
       bool padded = !pad_.empty();
       Bound right = CeilDiv(piece.phase + piece.cols, block_) * block_ - piece.phase - piece.cols;
-      more.push_back(Call(e_.where(), "DataCopyPadExtParams", "struct", {type_},
-                          {padded ? "true" : "false", piece.phase.text, padded ? right.text : "0",
-                           padded ? pad_ : IntLiteralOfZero()}));
+      more.push_back(e_.Call("DataCopyPadExtParams", "struct", {type_},
+                             {padded ? "true" : "false", piece.phase.text, padded ? right.text : "0",
+                              padded ? pad_ : IntLiteralOfZero()}));
     }
     return call("DataCopyPad", form, more);
   }
@@ -80,7 +80,7 @@ class Copier {
 
  private:
   std::string Params(const std::string& name, const std::vector<std::string>& args) const {
-    return Call(e_.where(), name, "struct", {}, args);
+    return e_.Call(name, "struct", {}, args);
   }
 
   std::string IntLiteralOfZero() const { return e_.Literal(ub_.dtype, ffi::Any(int64_t{0})); }

@@ -28,7 +28,7 @@ bool InSquares(const Tile& to, const Tile& turned) {
 /*! \brief All of a tile from all of its source, whatever of it is valid. */
 void TransposeBlocks(Emitter& e, const Tile& to, const Tile& turned) {
   // any type of the size will do: the bits are moved
-  std::string stored = to.bytes == 2 ? "int16" : "int32", where = e.where();
+  std::string stored = to.bytes == 2 ? "int16" : "int32";
   bool known = to.dtype == "fp16" || to.dtype == "fp32" || to.dtype == stored;
   Tile target = known ? to : e.As(to, stored), source = known ? turned : e.As(turned, stored);
   std::string type = ElementType(target.dtype);
@@ -36,7 +36,7 @@ void TransposeBlocks(Emitter& e, const Tile& to, const Tile& turned) {
   std::vector<std::string> lines;
   std::string first = e.Fresh("col"), k = e.Fresh("k"), into = e.Fresh("into"), from = e.Fresh("from");
   auto address = [&](const Tile& tile, const std::string& more) {
-    return "(uint64_t)" + Call(where, "LocalTensor.GetPhyAddr", "member", {type}, {e.At(tile, more)});
+    return "(uint64_t)" + e.Call("LocalTensor.GetPhyAddr", "member", {type}, {e.At(tile, more)});
   };
   // a row of the source gives a column of the target: 16 of them to a call, repeated along the row
   lines.push_back("for (int32_t " + first + " = 0; " + first + " < " + std::to_string(to.cols) + "; " + first +
@@ -57,9 +57,9 @@ void TransposeBlocks(Emitter& e, const Tile& to, const Tile& turned) {
     lines.emplace_back("  }");
     int64_t step = repeats == 1 ? 0 : block * RowBlocks(target);
     std::string params =
-        Call(where, "TransDataTo5HDParams", "struct", {},
-             {"false", "false", std::to_string(repeats), std::to_string(step), repeats == 1 ? "0" : "1"});
-    lines.push_back("  " + Call(where, "TransDataTo5HD", "plain", {type}, {into, from, params}) + ";");
+        e.Call("TransDataTo5HDParams", "struct", {},
+               {"false", "false", std::to_string(repeats), std::to_string(step), repeats == 1 ? "0" : "1"});
+    lines.push_back("  " + e.Call("TransDataTo5HD", "plain", {type}, {into, from, params}) + ";");
   }
   lines.emplace_back("}");
   e.Do("V", lines, {Reads(turned.Turned()), Writes(to)});

@@ -35,7 +35,6 @@ std::string Repeated(Emitter& e, const VectorCall& call, const std::vector<std::
   args.insert(args.end(), call.arguments.begin(), call.arguments.end());
   args.insert(args.end(), {mask, repeats});
   for (const Tile& tile : call.tensors) strides.push_back(std::to_string(RowBlocks(tile)));
-  std::string where = e.where();
   if (call.tensors.size() == 1) {
     args.insert(args.end(), {"1", strides[0]});
   } else {
@@ -44,9 +43,9 @@ std::string Repeated(Emitter& e, const VectorCall& call, const std::vector<std::
     const char* of = call.api == "Copy"         ? "CopyRepeatParams"
                      : call.tensors.size() == 2 ? "UnaryRepeatParams"
                                                 : "BinaryRepeatParams";
-    args.push_back(Call(where, of, "struct", {}, params));
+    args.push_back(e.Call(of, "struct", {}, params));
   }
-  return Call(where, call.api, "repeat", call.types, args) + ";";
+  return e.Call(call.api, "repeat", call.types, args) + ";";
 }
 
 }  // namespace
@@ -90,7 +89,7 @@ void CallCount(Emitter& e, const VectorCall& call, const Extent& count, const st
   for (const Tile& tile : call.tensors) args.push_back(e.At(tile));
   args.insert(args.end(), call.arguments.begin(), call.arguments.end());
   args.push_back(count.text);
-  e.Do("V", Call(e.where(), call.api, form, call.types, args) + ";", RegionsOf(call, 1, count.most));
+  e.Do("V", e.Call(call.api, form, call.types, args) + ";", RegionsOf(call, 1, count.most));
 }
 
 void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Extent& cols) {
@@ -120,7 +119,7 @@ void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Exte
     args.insert(args.end(), call.arguments.begin(), call.arguments.end());
     args.push_back(cols.text);
     lines = {"for (int32_t " + row + " = 0; " + row + " < " + rows.text + "; ++" + row + ") {",
-             "  " + Call(e.where(), call.api, "count", call.types, args) + ";", "}"};
+             "  " + e.Call(call.api, "count", call.types, args) + ";", "}"};
   }
   e.Do("V", lines, RegionsOf(call, rows.most, cols.most));
 }

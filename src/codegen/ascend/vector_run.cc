@@ -8,6 +8,8 @@
 #include <algorithm>
 
 #include "api.h"
+#include "far_turns.h"
+#include "fill.h"
 #include "index_row.h"
 #include "relayout.h"
 #include "spans.h"
@@ -139,6 +141,15 @@ class Runner {
       IndexRow(e_, call.tensors[0], Stored(cols, step).most);
       return;
     }
+    if (step.form == Step::Form::kPeak) {
+      PrintPeak(id, call.tensors, rows, cols, pitch);
+      return;
+    }
+    if (step.form == Step::Form::kFarRest) {
+      PrintFarRest(e_, step.mode, {call.tensors[1], call.tensors[0], work_[buffers_.of[ready_.RootOf(step.args[2])]]},
+                   pitch > 0 ? rows : Extent::Of(1), cols, pitch);
+      return;
+    }
     if (step.form == Step::Form::kGather) {
       PrintGather(step, call, pitch > 0 ? Extent{TimesText(rows.text, pitch), rows.most * pitch, 0} : cols);
       return;
@@ -156,6 +167,35 @@ class Runner {
     CallCount(e_, call, count, form);
   }
 
+  /*!
+   * \brief The largest of the numbers, at `kPeakPlace` of the result's buffer: what no element of the chunk has stays
+   * zero, then halves are put onto each other.
+   */
+  void PrintPeak(int id, const std::vector<Tile>& tensors, const Extent& rows, const Extent& cols, int64_t pitch) {
+    Tile all = work_[buffers_.of[id]];
+    all.cols = all.row_stride = capacity_;
+    CallCount(e_, {"Duplicate", {"float"}, {all}, {Literal(0, "float")}}, Extent::Of(capacity_), "count");
+    VectorCall cast{"Cast", {"float", "int32_t"}, tensors, {EnumValue("RoundMode", "CAST_RINT")}};
+    if (pitch > 0) {
+      CallRows(e_, cast, rows, cols);
+    } else {
+      CallCount(e_, cast, cols, "count");
+    }
+    int64_t size = capacity_, half = 1;
+    while (half * 2 < size) half *= 2;
+    for (; half >= kPeakPlace; size = half, half /= 2) {
+      Tile low = all.Part(0, 0, 1, size - half), high = all.Part(0, half, 1, size - half);
+      CallCount(e_, {"Max", {"float"}, {low, low, high}, {}}, Extent::Of(size - half), "count");
+    }
+    Tile most = all.Part(0, kPeakPlace, 1, 1), held = all.Part(0, 0, 1, kPeakPlace);
+    e_.Do("V",
+          e_.Call("WholeReduceMax", "repeat", {"float"},
+                  {e_.At(most), e_.At(held), std::to_string(kPeakPlace), "1", "1", "1", "8",
+                   EnumValue("ReduceOrder", "ORDER_ONLY_VALUE")}) +
+              ";",
+          {Reads(held), Writes(most)});
+  }
+
   /*! \brief Words by their offsets: source and target are of different lengths. */
   void PrintGather(const Step& step, const VectorCall& call, const Extent& elements) {
     Extent count = Stored(elements, step);
@@ -170,7 +210,7 @@ class Runner {
       regions.push_back(tile.Region(k == 0));
     }
     args.insert(args.end(), {step.literal, count.text});
-    e_.Do("V", Call(e_.where(), call.api, "count", call.types, args) + ";", regions);
+    e_.Do("V", e_.Call(call.api, "count", call.types, args) + ";", regions);
   }
 
   static Extent WholeRepeats(const Extent& count, int64_t unit) {
@@ -293,18 +333,19 @@ std::vector<Tile> TilesOf(Emitter& e, const std::vector<ISlice>& slices) {
 }
 
 /*! \brief Whether vector functions do not reach some slice of the UB where it lies. */
-bool LieApart(Emitter& e, const std::vector<ISlice>& slices) {
+bool LieApart(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
   std::vector<Tile> tiles = TilesOf(e, slices);
-  return std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; }) &&
-         std::any_of(tiles.begin(), tiles.end(),
-                     [](const Tile& tile) { return !tile.RowsDense() || tile.align < kBlockBytes; });
+  if (!std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; })) return false;
+  return RowsBeginLate(e, slices[0], tiles, exact) || std::any_of(tiles.begin(), tiles.end(), [](const Tile& tile) {
+           return !tile.RowsDense() || tile.align < kBlockBytes;
+         });
 }
 
 /*! \brief Whether elements before the valid box must keep their values, and no vector function can begin behind them.
  */
-bool BeginsLate(Emitter& e, const std::vector<ISlice>& slices) {
+bool BeginsLate(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
   std::vector<Tile> tiles = TilesOf(e, slices);
-  return e.SparesOutside(slices[0]) && !BeginsAtBlocks(tiles) &&
+  return (exact || e.SparesOutside(slices[0])) && !BeginsAtBlocks(tiles) &&
          std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; });
 }
 
@@ -316,15 +357,17 @@ bool MayLeaveTensor(const Emitter& e, const Tile& tile) {
 
 /*!
  * \brief Whole tiles, over copies at blocks of the operands that do not lie so; of a result that must not be written
- * whole the valid box goes back to where it belongs.
+ * whole the valid box goes back to where it belongs.  Where all elements are looked at, those outside of it are zero.
  */
 void RunBeside(Emitter& e, const Program& program, Value result, const std::vector<ISlice>& slices) {
   std::vector<Tile> tiles = TilesOf(e, slices), windows = tiles;
   const Tile& target = tiles[0];
+  bool zeros = program.Looks() && !target.box.Whole(target.rows, target.cols);
   for (size_t k = 0; k < tiles.size(); ++k) {
-    bool in_place = k == 0 ? !e.SparesOutside(slices[0]) : !MayLeaveTensor(e, tiles[k]);
+    bool in_place = k == 0 ? !e.SparesOutside(slices[0]) : !zeros && !MayLeaveTensor(e, tiles[k]);
     if (in_place && RowsAligned(tiles[k]) && tiles[k].RowsDense()) continue;
     windows[k] = e.Work(tiles[k].dtype, target.rows, target.cols);
+    if (k > 0 && zeros) FillTile(e, windows[k], ffi::Any(int64_t{0}));
     if (k > 0) Relayout(e, windows[k], tiles[k], target.box);
   }
   RunOnWindows(e, program, result, windows, Extent::Of(target.rows), Extent::Of(target.cols));
@@ -353,11 +396,12 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
                 const std::vector<ISlice>& sources) {
   std::vector<ISlice> slices = {target};
   slices.insert(slices.end(), sources.begin(), sources.end());
-  if (LieApart(e, slices) || BeginsLate(e, slices)) {
+  bool exact = program.Looks();
+  if (LieApart(e, slices, exact) || BeginsLate(e, slices, exact)) {
     RunBeside(e, program, result, slices);
     return;
   }
-  Span span = SpanOf(e, slices);
+  Span span = SpanOf(e, slices, exact);
   RunOnWindows(e, program, result, span.windows, span.rows, span.cols);
 }
 

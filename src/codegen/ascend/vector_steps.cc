@@ -5,6 +5,8 @@
  */
 #include "vector_steps.h"
 
+#include <tvm/ffi/error.h>
+
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -83,6 +85,12 @@ class Placer {
                   step.form == Step::Form::kSelect ||
                   (step.form == Step::Form::kCast && BitsOf(step) == BitsOf(steps_[ready_.RootOf(step.args[0])]));
     int taken = -1;
+    if (step.form == Step::Form::kFarRest) {
+      // most elements stay as they are
+      taken = ready_.RootOf(step.args[1]);
+      TVM_FFI_CHECK(k != result && std::find(dying.begin(), dying.end(), taken) != dying.end(), InternalError)
+          << "what is put right in place is read elsewhere";
+    }
     if (k != result && reuses) {
       for (int root : dying) {
         if (steps_[root].dtype != "bits" && BitsOf(steps_[root]) == BitsOf(step)) taken = root;

@@ -13,22 +13,14 @@ namespace uir {
 namespace codegen {
 namespace bang {
 
-Platform PlatformOf(const IGraph& graph) {
-  Platform platform{"", kToolkit};
-  auto figure = graph->hardware->figures.find("arch");
-  if (figure != graph->hardware->figures.end()) platform.arch = std::string((*figure).second.cast<ffi::String>());
-  auto version = graph->attrs.find("cncc");
-  if (version != graph->attrs.end()) platform.toolkit = std::string((*version).second.cast<ffi::String>());
-  return platform;
-}
-
 std::string Wait(const std::string& name, const Platform& platform) {
   if (Table().Has(name, "plain", platform)) return Table().Call("", name, "plain", {}, {}, platform) + ";";
   return Table().Find("sync;", "statement").params;
 }
 
 const ApiTable& Table() {
-  static const ApiTable table("BANG C", "docs/targets/bang-apis.md", ApiRows());
+  // by default for cncc 4, which is that of the vendor's public kernels
+  static const ApiTable table("BANG C", "docs/targets/bang-apis.md", ApiRows(), {"cncc", "4"});
   return table;
 }
 

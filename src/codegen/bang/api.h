@@ -23,10 +23,6 @@ namespace bang {
 /*! \brief The table over all rows; architectures are "372", "592", toolkits the major versions of cncc, "3" and "4". */
 const ApiTable& Table();
 
-/*! \brief The version of cncc that texts are for by default: that of the vendor's public kernels. */
-inline constexpr const char* kToolkit = "4";
-/*! \brief The architecture of a graph's hardware, and the version of cncc that its attribute `cncc` names. */
-Platform PlatformOf(const IGraph& graph);
 /*! \brief A wait, as a statement: `__sync_io();`; versions of cncc that know no wait for one queue wait for all. */
 std::string Wait(const std::string& name, const Platform& platform);
 

@@ -28,7 +28,7 @@ const tiles::CoreMemory kCoreMemory = {
 
 Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   const IGraph& graph = plan->graph();
-  platform_ = PlatformOf(graph);
+  platform_ = Table().PlatformOf(graph);
   std::set<std::string> used;
   for (const Use& use : plan->uses()) used.insert(use.pointer());
   for (const IPointer& pointer : graph->pointers) {

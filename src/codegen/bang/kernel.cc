@@ -163,7 +163,7 @@ void CheckUnits(const IGraph& graph) {
 std::set<std::string> Reserved() {
   std::istringstream words(kReserved);
   std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
-  for (const Api& api : Table().rows()) reserved.insert(api.name);
+  reserved.merge(Table().Words());
   return reserved;
 }
 

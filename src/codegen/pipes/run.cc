@@ -135,11 +135,19 @@ class Machine {
 
   void Issue(const Op& op) {
     ++issued_[op.pipe];
+    bool writes = std::any_of(op.instruction->regions.begin(), op.instruction->regions.end(),
+                              [](const Region& region) { return region.write; });
+    if (op.pipe == issuer_ && writes && !op.instruction->blocks) written_ = issued_[op.pipe];
     if (serial_[op.pipe]) clocks_[op.pipe].done[op.pipe] = issued_[op.pipe];
     if (!op.instruction->blocks && !op.instruction->meets) return;
     Clock message = AllOf(op.pipe);
     for (size_t p = 0; op.instruction->meets && p < pipes_; ++p) message.Join(AllOf(static_cast<int>(p)));
-    for (Clock& clock : clocks_) clock.Join(message);
+    for (Clock& clock : clocks_) {
+      Clock told = message;
+      // to wait does not carry what the issuer itself wrote before: that takes a flag
+      if (op.pipe == issuer_ && clock.done[issuer_] < written_) told.done[issuer_] = clock.done[issuer_];
+      clock.Join(told);
+    }
   }
 
   void Set(int sync) {
@@ -205,6 +213,8 @@ class Machine {
   /*! \brief [from][to] */
   std::vector<std::vector<bool>> coherent_;
   int issuer_ = -1;
+  /*! \brief The last instruction of the issuer that wrote memory, by its number on that pipe. */
+  int64_t written_ = 0;
 };
 
 /*! \brief Runs everything; `at_op` and `before_set` look at the machine and may end it by answering false. */

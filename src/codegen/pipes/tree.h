@@ -52,7 +52,10 @@ struct Instruction {
   std::vector<Region> regions;
   /*! \brief Short name in reports and in the comments of syncs, e.g. "load x" or "exp t1". */
   std::string comment;
-  /*! \brief The core issues nothing before it is done: it comes before whatever is issued later, on any pipe. */
+  /*!
+   * \brief The core issues nothing before it is done: it comes before whatever is issued later, on any pipe.  What the
+   * issuing pipe itself wrote before does not: that takes a flag.
+   */
   bool blocks = false;
   /*! \brief It waits for all that was issued before, on any pipe, and all that is issued later comes after it. */
   bool meets = false;

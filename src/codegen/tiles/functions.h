@@ -31,7 +31,7 @@ Value FloatBinary(Program& p, const std::string& name, Value x, Value y);
 Value Log1p(Program& p, Value x);
 /*! \brief x^y as numpy.power; error about 2 ULP, the logarithm being held in two floats. */
 Value Power(Program& p, Value x, Value y);
-/*! \brief sin, cos, tan: relative error about 2e-7 for |x| up to 2^22; beyond, where there is no reduction, NaN. */
+/*! \brief sin, cos, tan: relative error about 2e-7 for every finite x, by `Program::FarRest` from 2^22 on. */
 Value Trigonometric(Program& p, const std::string& name, Value x);
 /*! \brief asin, acos, atan. */
 Value Inverse(Program& p, const std::string& name, Value x);

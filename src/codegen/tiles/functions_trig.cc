@@ -5,8 +5,6 @@
  *
  * Polynomials were fitted to the functions at Chebyshev nodes, reweighted towards the least greatest error.
  */
-#include <limits>
-
 #include "functions.h"
 
 namespace uir {
@@ -17,36 +15,42 @@ namespace {
 constexpr double kPi = 3.14159265358979323846;
 // pi in four floats, the first three of 12 bits: their multiples by numbers of 12 bits are exact
 constexpr double kPiParts[] = {3.140625, 9.67502593994140625e-4, 1.5099067240953445e-7, 5.1266883080e-12};
-// beyond it x / pi is not rounded to the nearest whole number any more
-constexpr double kMostAngle = 4194304;
-
-/*! \brief (-1)^k sin(x - (k + part) pi), |x - (k + part) pi| at most pi / 2: k is whole, part 0 or -1/2. */
-Value SinOfRest(Program& p, Value x, Value k, double part) {
+/*!
+ * \brief (-1)^k sin(x - (k + part) pi), |x - (k + part) pi| at most pi / 2: k is whole, part 0 or -1/2.
+ * \param peak The largest exponent; id -1: |x| is below 2^22 or infinite.  From there on x / pi is not rounded to the
+ * nearest whole number any more, and a device takes turns off by another way (`Program::FarRest`).
+ */
+Value SinOfRest(Program& p, Value x, Value k, double part, Value peak) {
   // turns in two numbers of 12 bits
   Value high = p.Muls(p.Whole(p.Muls(k, 1.0 / 2048), "RINT"), 2048), low = p.Sub(k, high);
   if (part != 0) low = p.Adds(low, part);
   Value r = x;
   for (double pi : kPiParts) r = p.Sub(p.Sub(r, p.Muls(high, pi)), p.Muls(low, pi));
+  // 1 - 2 (k mod 2); the sine is odd
+  Value pairs = p.Muls(p.Whole(p.Muls(k, 0.5), "FLOOR"), 4);
+  r = p.Mul(r, p.Adds(p.Sub(pairs, p.Muls(k, 2)), 1));
+  if (peak.id >= 0) r = p.FarRest(part == 0 ? "sin" : "cos", x, r, peak);
   Value square = p.Mul(r, r);
   Value series = p.Polynomial(square, {-0.16666666606325994, 0.008333330490528921, -0.00019840803420551577,
                                        2.7522588695108596e-06, -2.3846179885746166e-08});
-  Value sine = p.Add(r, p.Mul(p.Mul(r, square), series));
-  // 1 - 2 (k mod 2)
-  Value pairs = p.Muls(p.Whole(p.Muls(k, 0.5), "FLOOR"), 4);
-  Value sign = p.Adds(p.Sub(pairs, p.Muls(k, 2)), 1);
-  Value held = p.Compare("LE", p.Apply("Abs", x), kMostAngle);
-  return p.Select(held, p.Mul(sine, sign), std::numeric_limits<double>::quiet_NaN());
+  return p.Add(r, p.Mul(p.Mul(r, square), series));
 }
 
-Value Sin(Program& p, Value x) {
+Value Sin(Program& p, Value x, Value peak) {
   Value k = p.Whole(p.Muls(x, 1 / kPi), "RINT");
-  return SinOfRest(p, x, k, 0);
+  return SinOfRest(p, x, k, 0, peak);
 }
 
 // cos x = sin(x + pi / 2)
-Value Cos(Program& p, Value x) {
+Value Cos(Program& p, Value x, Value peak) {
   Value k = p.Whole(p.Adds(p.Muls(x, 1 / kPi), 0.5), "RINT");
-  return SinOfRest(p, x, k, -0.5);
+  return SinOfRest(p, x, k, -0.5, peak);
+}
+
+/*! \brief Whether a value was a half, none of which but infinity is as large as 2^22. */
+bool IsHalf(const Program& p, Value x) {
+  const Step& step = p.steps()[x.id];
+  return step.form == Step::Form::kCast && p.steps()[step.args[0]].dtype == "fp16";
 }
 
 /*! \brief asin of [0, 1/sqrt(2)]. */
@@ -80,9 +84,11 @@ Value CopySign(Program& p, Value magnitude, Value sign) {
 }
 
 Value Trigonometric(Program& p, const std::string& name, Value x) {
-  if (name == "sin") return Sin(p, x);
-  if (name == "cos") return Cos(p, x);
-  return p.Div(Sin(p, x), Cos(p, x));
+  Value peak = IsHalf(p, x) ? Value{} : p.Peak(x);
+  if (name == "sin") return Sin(p, x, peak);
+  if (name == "cos") return Cos(p, x, peak);
+  Value sine = Sin(p, x, peak);
+  return p.Div(sine, Cos(p, x, peak));
 }
 
 Value Inverse(Program& p, const std::string& name, Value x) {

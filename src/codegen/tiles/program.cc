@@ -218,6 +218,27 @@ void Program::SplitFloat(Value x, Value* e, Value* m) {
   *m = View(Apply("Add", Sub(bits, Shl(biased, 23)), one), "fp32");
 }
 
+bool Program::Looks() const {
+  return std::any_of(steps_.begin(), steps_.end(), [](const Step& step) { return step.form == Step::Form::kPeak; });
+}
+
+Value Program::Peak(Value x) {
+  Step step;
+  step.form = Step::Form::kPeak;
+  step.dtype = "fp32";
+  step.args = {Shr(View(Apply("Abs", x), "int32"), 23).id};
+  return Append(step);
+}
+
+Value Program::FarRest(const std::string& mode, Value x, Value rest, Value peak) {
+  Step step;
+  step.form = Step::Form::kFarRest;
+  step.dtype = "fp32";
+  step.args = {x.id, rest.id, peak.id};
+  step.mode = mode;
+  return Append(step);
+}
+
 Value Program::Polynomial(Value x, const std::vector<double>& c) {
   TVM_FFI_CHECK(c.size() >= 2, InternalError) << "a polynomial of two terms at least";
   Value sum = Muls(x, c.back());

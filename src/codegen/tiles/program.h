@@ -38,6 +38,9 @@ struct Step {
     kCompare,  // Compare(bits, a, b, mode) or CompareScalar(bits, a, literal, mode)
     kSelect,   // Select(dst, bits, a, b) or Select(dst, bits, a, literal)
     kGather,   // Gather(dst, words, offsets, literal)
+    kPeak,     // the largest of all elements of int32 that are below 2^24: a buffer of its own, one value counts
+    kFarRest,  // args: x, what is left of it without turns, the peak; that again, of a large x too, for `mode` sin or
+               // cos
   };
   Form form = Form::kPlain;
   std::string api;
@@ -119,9 +122,19 @@ class Program {
   virtual Value TimesPowerOfTwo(Value x, Value n);
   /*! \brief x = m 2^(e - 127) of a positive normal x, m in [1, 2), e a float. */
   virtual void SplitFloat(Value x, Value* e, Value* m);
+  /*!
+   * \brief `rest`, which is right where |x| < 2^22, with the elements of larger ones put right: x less whole half turns
+   * (for "cos": x + pi / 2), with the sign of an odd number of them.
+   * \param peak The largest exponent (`Peak`), by which a device sees whether there is such an x.
+   */
+  Value FarRest(const std::string& mode, Value x, Value rest, Value peak);
+  /*! \brief The largest biased exponent of all elements. */
+  Value Peak(Value x);
   /*! \brief c[0] + c[1] x + c[2] x^2 + ... by Horner's rule. */
   Value Polynomial(Value x, const std::vector<double>& c);
 
+  /*! \brief Whether elements outside of the valid box must not be computed: what they hold would be looked at. */
+  bool Looks() const;
   const std::string& DtypeOf(Value x) const { return steps_[x.id].dtype; }
   const std::vector<Step>& steps() const { return steps_; }
 

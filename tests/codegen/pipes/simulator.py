@@ -192,6 +192,8 @@ class _Machine:
         return self.pipes[name]
 
     held: int = 0
+    issuers: int = 0
+    written: int = 0
 
     def run(self, nodes: Any, env: dict[str, int]) -> Iterator[str]:
         for node in nodes:
@@ -221,10 +223,20 @@ class _Machine:
         self.issued.append(one)
         pipe.before = self.ancestors[start] if op["pipe"] not in SERIAL else self.ancestors[done]
         pipe.done |= self.ancestors[done]
+        if op["pipe"] == ISSUER:
+            self.issuers |= 1 << start | 1 << done
+            if not op["blocks"] and any(write for _, _, write in touches):
+                self.written |= 1 << done
         if op["blocks"]:
-            self.held |= self.ancestors[done]
-            for held in self.pipes.values():
-                held.before |= self.held
+            self.held |= self._told(done, self.held)
+            for name, held in self.pipes.items():
+                # the issuing pipe knows its own
+                told = self.ancestors[done] if name == ISSUER else self._told(done, held.before)
+                held.before |= self.held | told
+
+    def _told(self, done: int, known: int) -> int:
+        """What a pipe learns by being held: nothing of the issuer's own after a write it does not know of."""
+        return self.ancestors[done] & ~(self.issuers if self.written & ~known else 0)
 
     def set(self, node: Data, env: dict[str, int]) -> Iterator[str]:
         flag = f"{node['from']}_{node['to']}", _value(node["id"], env)

@@ -227,6 +227,14 @@ def test_an_instruction_that_holds_the_core_comes_before_all_that_follows():
     assert syncs(exact(*free)) == ["set S_MTE2(0)", "wait S_MTE2(0)"]
 
 
+def test_holding_the_core_does_not_carry_what_it_wrote_itself():
+    """Between a write of the scalar unit and its reader stands a wait for another core: the flag stays."""
+    m, other = at(0, 4), at(64, 4)
+    body = [compute(other, m), op("S", [], [], "wait", blocks=True), op("S", [m], [other], "write")]
+    text = exact(loop("k", 3, *body), compute(at(128, 4), m))
+    assert any(line.strip().startswith("wait S_V") for line in text)
+
+
 def test_the_cube_has_pipes_of_its_own():
     l1, a, c = at(512 * (K % 2), 512, "l1"), at(0, 512, "l0a"), at(0, 512, "l0c")
     text = exact(

@@ -9,7 +9,8 @@ import uir_tvm
 from tvm import tirx
 from tvm.script import tirx as T
 from uir_tvm.errors import UirError
-from uir_tvm.options import CNCC, CompileOptions
+from uir_tvm.options import CompileOptions
+from uir_tvm.toolkits import CNCC
 
 
 @T.prim_func(s_tir=True)
@@ -37,7 +38,7 @@ def _source(func: tirx.PrimFunc, cncc: str) -> tuple[str, uir_tvm.runtime.Execut
     return kernel.texts["source"], exe
 
 
-@pytest.mark.parametrize("cncc", CNCC)
+@pytest.mark.parametrize("cncc", CNCC.versions)
 def test_names_are_those_of_the_version(cncc: str) -> None:
     source, exe = _source(floors_and_logs, cncc)
     assert source.startswith(f"// for mtp_372, cncc {cncc}\n")
@@ -56,7 +57,7 @@ def test_names_are_those_of_the_version(cncc: str) -> None:
     np.testing.assert_allclose(exe(x), wanted, rtol=2e-6, atol=2e-6)
 
 
-@pytest.mark.parametrize("cncc", CNCC)
+@pytest.mark.parametrize("cncc", CNCC.versions)
 def test_copies_within_nram_are_ordered_under_every_reading(cncc: str) -> None:
     """No asynchronous copy within NRAM: header and kernels order it by different waits."""
     source, exe = _source(joined_columns, cncc)

@@ -11,7 +11,7 @@ import attrs
 
 from ..apis import Api, page, rows
 
-__all__ = ["EVENTS", "RENAMED", "Api", "Events", "Renamed", "markdown", "table"]
+__all__ = ["EVENTS", "Api", "Events", "markdown", "table"]
 
 
 @attrs.frozen
@@ -91,32 +91,6 @@ EVENTS: tuple[Events, ...] = (
 )
 
 
-@attrs.frozen
-class Renamed:
-    """A function that later releases of the toolkit have under another name, and still under this one.
-
-    Attributes
-    ----------
-    name, later : str
-        The name that the printer prints, and the later one.
-    since : str
-        The first release of CANN that has the later name.
-    """
-
-    name: str
-    later: str
-    since: str
-
-
-#: From the vendor's list of changed names (asc-devkit, docs/zh/api, appendix).  The printer prints the names
-#: that every release from 7.0 to 9.1 declares.
-RENAMED: tuple[Renamed, ...] = (
-    Renamed("CompareScalar", "Compares", "9.0"),
-    Renamed("ToBfloat16", "Cast", "9.0"),
-    *(Renamed(f"BlockReduce{what}", "ReduceDataBlock", "9.1") for what in ("Sum", "Max", "Min")),
-    *(Renamed(f"WholeReduce{what}", "ReduceRepeat", "9.1") for what in ("Sum", "Max", "Min")),
-)
-
 _HEAD = """\
 # Ascend C that the printer prints
 
@@ -125,6 +99,12 @@ on dav-2201 (Ascend 910B). The printer reads this table (`src/codegen/ascend/api
 nothing else: a dtype that a row lacks is a `CodegenError`. `T`, `U` are element types, `LT` and `GT` local
 and global tensors; a range behind a parameter's type is what an integer literal is held to; modes stand
 behind the types they go with.
+
+Under *toolkits* stand the versions of the headers that have a row, and what some call it: the vendor renamed
+functions in CANN 9.0 and 9.1 (repository mirror-cann/asc-devkit, tags v8.5.0, v9.0.0, v9.0.1, branch 9.1.0,
+and the list of changed interfaces in its documentation). The names of 8 are declared by all releases from
+7.0 to 9.1, the newer ones calling them deprecated; they are the default. `uir compile --cann 9.0|9.1` prints
+the later ones, with their parameters in the later order, which earlier toolkits do not have.
 
 This page is made by `python -m uir_tvm.target.ascend.apis`.
 """
@@ -136,7 +116,7 @@ def table() -> list[Api]:
 
 
 def markdown() -> str:
-    """The table as a page of documentation, with the ids that vendor's functions take, and later names."""
+    """The table as a page of documentation, with the ids that vendor's functions take."""
     lines = [
         "",
         "## Event ids of the vendor's own",
@@ -148,15 +128,6 @@ def markdown() -> str:
         "| function | flag | ids | cores | seen in |",
         "|---|---|---|---|---|",
         *(f"| `{e.name}` | {e.pair} | {e.ids} | {e.cores} | {e.source} |" for e in EVENTS),
-        "",
-        "## Later names",
-        "",
-        "Functions that newer releases have under another name. The printed name is the one that every",
-        "release from CANN 7.0 to 9.1 declares; the newest headers call it deprecated.",
-        "",
-        "| printed | later name | since CANN |",
-        "|---|---|---|",
-        *(f"| `{r.name}` | `{r.later}` | {r.since} |" for r in RENAMED),
     ]
     return page(_HEAD, table()) + "\n".join(lines) + "\n"
 

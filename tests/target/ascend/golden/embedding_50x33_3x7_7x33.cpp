@@ -1,3 +1,4 @@
+// for dav-2201, CANN 8
 #include "kernel_operator.h"
 
 using namespace AscendC;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*!
  * \file reduce.h
- * \brief Reductions of repeats, blocks, pairs and whole tensors.
+ * \brief Reductions of repeats, blocks, pairs and whole tensors, by the names of CANN 8 and by those of CANN 9.1.
  */
 #ifndef UIR_ASCENDC_REDUCE_H_
 #define UIR_ASCENDC_REDUCE_H_
@@ -23,6 +23,15 @@ void Reduce(const char* name, const AscendC::LocalTensor<T>& dst, const AscendC:
   reduce.src_stride = {block, repeat};
   reduce.order = static_cast<int32_t>(order);
   uir_ascendc_reduce(&reduce, line);
+}
+
+/*! \brief The name by which the model knows, and reports, a function that takes its kind as a template argument. */
+template <AscendC::ReduceType kind>
+const char* OfKind(const char* sum, const char* max, const char* min) {
+  static_assert(
+      kind == AscendC::ReduceType::SUM || kind == AscendC::ReduceType::MAX || kind == AscendC::ReduceType::MIN,
+      "SUM, MAX or MIN");
+  return kind == AscendC::ReduceType::SUM ? sum : kind == AscendC::ReduceType::MAX ? max : min;
 }
 
 template <typename T>
@@ -101,6 +110,40 @@ UIR_PARTS(BlockReduceMax)
 UIR_PARTS(BlockReduceMin)
 UIR_PARTS(PairReduceSum)
 #undef UIR_PARTS
+
+// The same functions as CANN 9.1 names them: the kind is a template argument, and the mask always before the repeats.
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[], const int32_t repeatTime,
+                  const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Site at = Site::Here()) {
+  uir_ascendc::Reduce(uir_ascendc::OfKind<reduceType>("WholeReduceSum", "WholeReduceMax", "WholeReduceMin"), dst, src,
+                      uir_ascendc::Bits(mask, repeatTime, isSetMask), dstRepStride, srcBlkStride, srcRepStride, order,
+                      at.line());
+}
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+void ReduceRepeat(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask, const int32_t repeatTime,
+                  const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                  ReduceOrder order = ReduceOrder::ORDER_VALUE_INDEX, Site at = Site::Here()) {
+  uir_ascendc::Reduce(uir_ascendc::OfKind<reduceType>("WholeReduceSum", "WholeReduceMax", "WholeReduceMin"), dst, src,
+                      uir_ascendc::Masked(static_cast<uint64_t>(mask), repeatTime, isSetMask), dstRepStride,
+                      srcBlkStride, srcRepStride, order, at.line());
+}
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const uint64_t mask[],
+                     const int32_t repeatTime, const int32_t dstRepStride, const int32_t srcBlkStride,
+                     const int32_t srcRepStride, Site at = Site::Here()) {
+  uir_ascendc::Reduce(uir_ascendc::OfKind<reduceType>("BlockReduceSum", "BlockReduceMax", "BlockReduceMin"), dst, src,
+                      uir_ascendc::Bits(mask, repeatTime, isSetMask), dstRepStride, srcBlkStride, srcRepStride,
+                      ReduceOrder::ORDER_ONLY_VALUE, at.line());
+}
+template <ReduceType reduceType, typename T, typename U, bool isSetMask = true>
+void ReduceDataBlock(const LocalTensor<T>& dst, const LocalTensor<U>& src, const int32_t mask, const int32_t repeatTime,
+                     const int32_t dstRepStride, const int32_t srcBlkStride, const int32_t srcRepStride,
+                     Site at = Site::Here()) {
+  uir_ascendc::Reduce(uir_ascendc::OfKind<reduceType>("BlockReduceSum", "BlockReduceMax", "BlockReduceMin"), dst, src,
+                      uir_ascendc::Masked(static_cast<uint64_t>(mask), repeatTime, isSetMask), dstRepStride,
+                      srcBlkStride, srcRepStride, ReduceOrder::ORDER_ONLY_VALUE, at.line());
+}
 
 // One result for all.
 template <typename T, bool isSetMask = true>

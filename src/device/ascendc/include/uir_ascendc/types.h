@@ -82,6 +82,8 @@ namespace AscendC {
 
 /*! \brief A float rounded to bfloat16, ties to even. */
 inline bfloat16_t ToBfloat16(const float& fVal) { return bfloat16_t(fVal); }
+inline bfloat16_t Cast(const float& fVal) { return ToBfloat16(fVal); }
+inline float Cast(const bfloat16_t& bVal) { return bVal; }
 inline float ToFloat(const bfloat16_t& bVal) { return bVal; }
 
 using TEventID = int8_t;
@@ -160,6 +162,7 @@ enum class RoundMode : uint8_t {
 enum class CMPMODE : uint8_t { LT, GT, EQ, LE, GE, NE };
 enum class SELMODE : uint8_t { VSEL_CMPMASK_SPR, VSEL_TENSOR_SCALAR_MODE, VSEL_TENSOR_TENSOR_MODE };
 enum class ReduceOrder : uint8_t { ORDER_VALUE_INDEX, ORDER_INDEX_VALUE, ORDER_ONLY_VALUE, ORDER_ONLY_INDEX };
+enum class ReduceType { NONE = -1, SUM, MAX, MIN };
 enum class MaskMode : uint8_t { NORMAL, COUNTER };
 
 }  // namespace AscendC
