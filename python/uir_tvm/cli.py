@@ -148,6 +148,7 @@ def compile_command(
     destination = output or model.with_suffix(".uir")
     check_destination(destination)
     defaults = CompileOptions()
+    chosen: dict[str, Any] = {name: version or getattr(defaults, name) for name, version in versions.items()}
     options = CompileOptions(
         verify=verify,
         equivalence=equivalence or _level(ctx, defaults.equivalence),
@@ -158,7 +159,7 @@ def compile_command(
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,
-        **{name: version or getattr(defaults, name) for name, version in versions.items()},
+        **chosen,
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:

@@ -68,8 +68,7 @@ bool Asks(const IOp& iop) {
 
 }  // namespace
 
-void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, const Extent& rows, const Extent& cols,
-                  int64_t pitch) {
+void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, const Extent& rows, const Extent& cols) {
   Tile x = e.As(turns.x, "int32"), rest = e.As(turns.rest, "int32"), peak = turns.peak;
   peak.cols = kPeakPlace + 1;
   x.rows = rest.rows = rows.most;

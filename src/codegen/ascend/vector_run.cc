@@ -147,7 +147,7 @@ class Runner {
     }
     if (step.form == Step::Form::kFarRest) {
       PrintFarRest(e_, step.mode, {call.tensors[1], call.tensors[0], work_[buffers_.of[ready_.RootOf(step.args[2])]]},
-                   pitch > 0 ? rows : Extent::Of(1), cols, pitch);
+                   pitch > 0 ? rows : Extent::Of(1), cols);
       return;
     }
     if (step.form == Step::Form::kGather) {

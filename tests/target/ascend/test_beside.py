@@ -67,6 +67,35 @@ move.reg.dram.{dtype} y[0; (1,64); (64,1)], s[0; (1,64); (64,1)]
     check(graph, [values])
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "fp16"])
+@pytest.mark.parametrize("name", ["sub", "div", "max"])
+@pytest.mark.parametrize("box", ["", "; rows :40", "; rows 3:50", "; rows 16:50"])
+def test_one_value_for_a_column(dtype: str, name: str, box: str) -> None:
+    """A column of consecutive elements is a row to vector functions, whichever operand is one value."""
+    tile = f"0; (64,1); (1,1){box}"
+    spread = f"c[3; (64,1); (0,1){box}]"
+    graph = parse(
+        f"""
+x = iPointer(dram, {dtype}, 64, in)
+y = iPointer(dram, {dtype}, 128, out)
+t = iPointer(reg, {dtype}, 64)
+c = iPointer(reg, {dtype}, 64)
+s = iPointer(reg, {dtype}, 64)
+u = iPointer(reg, {dtype}, 64)
+move.dram.reg.{dtype} t[0; (1,64); (64,1)], x[0; (1,64); (64,1)]
+move.dram.reg.{dtype} c[0; (1,64); (64,1)], x[0; (1,64); (64,1)]
+fill.{dtype} s[0; (1,64); (64,1)] [value=7]
+fill.{dtype} u[0; (1,64); (64,1)] [value=7]
+binary.{name}.{dtype} s[{tile}], t[{tile}], {spread}
+binary.{name}.{dtype} u[{tile}], {spread}, t[{tile}]
+move.reg.dram.{dtype} y[0; (1,64); (64,1)], s[0; (1,64); (64,1)]
+move.reg.dram.{dtype} y[64; (1,64); (64,1)], u[0; (1,64); (64,1)]
+"""
+    )
+    values = (np.arange(64) % 7 - 3.5).astype("f4" if dtype == "fp32" else "f2")
+    check(graph, [values])
+
+
 MODELS = {
     "pool": (torch.nn.AvgPool2d(3, 2, 1), (1, 8, 7, 7), torch.float32),
     "transposed": (torch.nn.ConvTranspose2d(4, 3, 2, 2), (1, 4, 4, 4), torch.float32),
