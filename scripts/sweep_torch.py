@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compile every call of PyTorch in the sweep's tables, run it, and compare with PyTorch itself.
 
-python scripts/sweep_torch.py [--filter TEXT] [--target uir-cpu] [--json FILE] [--seed N]
+python scripts/sweep_torch.py [--filter TEXT] [--target uir-cpu] [--json FILE] [--seed N] [--again FILE]
+python scripts/sweep_torch.py --document
 
 Calls that are right are counted; the others are listed with what is wrong. The exit status is 1 if any result
 is wrong or any call crashes; a typed refusal is listed, and counts as refused.
@@ -20,7 +21,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.frontend.torch_sweep import tables
+from tests.frontend.torch_sweep import document, tables
+from tests.frontend.torch_sweep.calls import Call
 from tests.frontend.torch_sweep.run import OUTSIDE, RIGHT, Outcome, agrees, sweep
 
 
@@ -35,6 +37,13 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--size", type=int, default=24, help="calls that are compiled together")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write every outcome")
+    parser.add_argument(
+        "--again", type=Path, metavar="FILE", help="only calls that FILE (of --json) lacks or has not right"
+    )
+    parser.add_argument("--each", action="store_true", help="only the first call of every function")
+    parser.add_argument(
+        "--document", action="store_true", help="write the record of these calls and docs/torch-operators.md"
+    )
     parser.add_argument("--fast", action="store_true", help="only the calls that the test suite makes")
     parser.add_argument(
         "--outside", action="store_true", help="list calls that PyTorch or torch.export refuses"
@@ -46,8 +55,7 @@ def main() -> int:
     """Run the sweep; returns the exit status."""
     options = parse()
     logging.getLogger("uir_tvm").setLevel(logging.ERROR)
-    calls = tables.table(options.table, fast=options.fast)
-    calls = [call for call in calls if options.filter in call.name]
+    calls = chosen(options)
     print(f"seed {options.seed}, {len(calls)} calls, {options.target}", flush=True)
     start, outcomes = time.perf_counter(), []
     for outcome in sweep(calls, options.target, options.seed, options.size):
@@ -61,7 +69,23 @@ def main() -> int:
     print(f"{time.perf_counter() - start:.0f} s")
     if options.json:
         options.json.write_text(json.dumps([as_row(outcome) for outcome in outcomes], indent=1))
+    if options.document:
+        document.save(outcomes, tables.table())
     return 0 if outcomes and all(map(agrees, outcomes)) and counts[RIGHT] else 1
+
+
+def chosen(options: argparse.Namespace) -> list[Call]:
+    """The calls that the command line asks for."""
+    calls = tables.table(options.table, fast=options.fast)
+    calls = [call for call in calls if options.filter in call.name]
+    if options.again:
+        rows = json.loads(options.again.read_text())
+        done = {row["call"] for row in rows if row["state"] in (RIGHT, OUTSIDE)}
+        calls = [call for call in calls if call.name not in done]
+    if options.each:
+        first = {document.function_and_inputs(call)[0]: call for call in reversed(calls)}
+        calls = list(first.values())[::-1]
+    return calls
 
 
 def as_row(outcome: Outcome) -> dict[str, object]:

@@ -114,6 +114,7 @@ def from_torch(
     """
     exported = _exported(program, args, kwargs)
     _check_inputs(exported)
+    _check_shapes(exported)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
         exported = exported.run_decompositions(decomposition_table())
@@ -185,6 +186,20 @@ def _check_inputs(program: ExportedProgram) -> None:
             )
 
 
+def _check_shapes(program: ExportedProgram) -> None:
+    """No tensor has a shape that depends on data."""
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, torch.Tensor) and any(not isinstance(size, int) for size in part.shape):
+                raise ShapeError(
+                    f"the shape of {target_name(node)!r} depends on data",
+                    where=f"{describe(node)}, shape {tuple(str(size) for size in part.shape)}",
+                    need="fixed shapes",
+                    remedy="use torch.where, or a mask as a factor, in place of a selection of elements",
+                )
+
+
 def _check_outputs(program: ExportedProgram) -> None:
     """Every output is a user's, and a tensor."""
     for spec in program.graph_signature.output_specs:
@@ -212,7 +227,7 @@ def _check_operators(program: ExportedProgram, converters: Mapping[str, Converte
     raise UnsupportedOperatorError(
         f"unsupported PyTorch operator{'s' if len(missing) > 1 else ''}: {', '.join(sorted(missing))}",
         where="; ".join(describe(node) for node in missing.values()),
-        remedy="; ".join(reasons) or REMEDY,
+        remedy="; ".join([*reasons, REMEDY]),
     )
 
 

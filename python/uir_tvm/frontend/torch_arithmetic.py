@@ -21,37 +21,6 @@ ROOTS: dict[Number, Callable[[Tensor], Tensor]] = {0.5: torch.sqrt, -0.5: torch.
 EXPONENT_BITS = 6
 
 
-def expm1(x: Tensor) -> Tensor:
-    """exp(x) - 1 without cancellation near 0: tanh(x/2) * (exp(x) + 1)."""
-    x = _floating(x)
-    small = torch.tanh(x * 0.5) * (torch.exp(x) + 1)
-    return torch.where(x.abs() < 1, small, torch.exp(x) - 1)
-
-
-def log1p(x: Tensor) -> Tensor:
-    """log(1 + x) without cancellation near 0: log(u) * x / (u - 1), u = fl(1 + x) (W. Kahan)."""
-    x = _floating(x)
-    u = x + 1
-    corrected = torch.log(u) * (x / (u - 1))
-    return torch.where((u == 1), x, torch.where(torch.isinf(u), torch.log(u), corrected))
-
-
-def atanh(x: Tensor) -> Tensor:
-    """log1p(2x / (1 - x)) / 2 of the magnitude, which has no cancellation near 0."""
-    x = _floating(x)
-    size = x.abs()
-    return torch.where(x < 0, -0.5, 0.5) * log1p(2 * size / (1 - size))
-
-
-def elu(x: Tensor, alpha: Number = 1, scale: Number = 1, input_scale: Number = 1) -> Tensor:
-    """scale * (x if x > 0 else alpha * expm1(input_scale * x)); TVM's knows alpha alone, and cancels near 0.
-
-    selu and celu are made of it.
-    """
-    negative = expm1(x * input_scale if input_scale != 1 else x) * (alpha * scale)
-    return torch.where(x > 0, x * scale if scale != 1 else x, negative)
-
-
 def add(x: Tensor, y: Operand, *, alpha: Number = 1) -> Tensor:
     """x + alpha * y; TVM's importer drops alpha."""
     if alpha == 1:
@@ -70,7 +39,8 @@ def rsub(x: Tensor, y: Operand, alpha: Number = 1) -> Tensor:
     """y - alpha * x; TVM's importer drops alpha."""
     if isinstance(y, Tensor):
         return torch.sub(y, x, alpha=alpha)
-    product = x if alpha == 1 else _in(x, torch.result_type(x, y)) * alpha
+    x = _in(x, torch.result_type(x, y))
+    product = x if alpha == 1 else x * alpha
     return torch.neg(product) + y
 
 
@@ -83,7 +53,7 @@ def _weighted(x: Tensor, y: Operand, alpha: Number) -> Tensor:
     return x + _in(y, dtype) * alpha
 
 
-def divided(x: Tensor, y: Operand, *, rounding_mode: str | None = None) -> Tensor:
+def divided(x: Operand, y: Operand, *, rounding_mode: str | None = None) -> Tensor:
     """A quotient, or one rounded down or towards zero.
 
     TVM's importer divides integers as floats in float32 to truncate them, and rounds the inexact quotient of
@@ -92,7 +62,9 @@ def divided(x: Tensor, y: Operand, *, rounding_mode: str | None = None) -> Tenso
     if rounding_mode is None:
         return torch.div(x, y)
     dtype = torch.result_type(x, y)
-    x, y = _in(x, dtype), _tensor(y, dtype, x)
+    like = x if isinstance(x, Tensor) else y
+    assert isinstance(like, Tensor)
+    x, y = _tensor(x, dtype, like), _tensor(y, dtype, like)
     if not dtype.is_floating_point:
         quotient = aten.floor_divide.default(x, y)
         if rounding_mode == "floor":
@@ -112,12 +84,16 @@ def divided(x: Tensor, y: Operand, *, rounding_mode: str | None = None) -> Tenso
     return torch.where(y == 0, x / y, whole)
 
 
-def floor_divide(x: Tensor, y: Operand) -> Tensor:
+def floor_divide(x: Operand, y: Operand) -> Tensor:
     """A quotient rounded down."""
     dtype = torch.result_type(x, y)
-    if not dtype.is_floating_point:
-        return NotImplemented
-    return divided(x, y, rounding_mode="floor")
+    if dtype.is_floating_point:
+        return divided(x, y, rounding_mode="floor")
+    if not isinstance(x, Tensor) or x.dtype != dtype:
+        like = x if isinstance(x, Tensor) else y
+        assert isinstance(like, Tensor)
+        return torch.floor_divide(_tensor(x, dtype, like), y)
+    return NotImplemented
 
 
 def fmod(x: Tensor, y: Operand) -> Tensor:
@@ -135,7 +111,10 @@ def remainder(x: Operand, y: Operand) -> Tensor:
     """The remainder of a quotient rounded down, with the sign of the divisor: by fmod, which is exact."""
     dtype = torch.result_type(x, y)
     if not dtype.is_floating_point:
-        return NotImplemented
+        if isinstance(x, Tensor):
+            return NotImplemented
+        assert isinstance(y, Tensor)
+        return torch.remainder(_tensor(x, dtype, y), y)
     if dtype in NARROW:
         return remainder(_wide(x), _wide(y)).to(dtype)
     like = x if isinstance(x, Tensor) else y
@@ -148,10 +127,13 @@ def remainder(x: Operand, y: Operand) -> Tensor:
 def power(x: Operand, y: Operand) -> Tensor:
     """Integers to the power of integers by squaring (TVM's importer fails); floats as they are.
 
-    x ** 0.5 and x ** -0.5 are the roots that PyTorch takes: of -inf NaN, where C's pow is inf or 0.
+    x ** 0.5 and x ** -0.5 are the roots that PyTorch takes: of -inf NaN, where C's pow is inf or 0; but of
+    float16 the power.
     """
     dtype = torch.result_type(x, y)
     if isinstance(x, Tensor) and x.is_floating_point() and not isinstance(y, Tensor) and y in ROOTS:
+        if x.dtype == torch.float16:
+            return torch.pow(x.float(), torch.full((), y, device=x.device)).to(x.dtype)
         return ROOTS[y](x)
     if dtype.is_floating_point or dtype == torch.bool:
         return NotImplemented
@@ -189,6 +171,11 @@ def copysign(x: Tensor, y: Operand) -> Tensor:
     return torch.where(signbit(y), torch.neg(size), size)
 
 
+def ldexp(x: Tensor, y: Tensor) -> Tensor:
+    """x * 2 ** y."""
+    return x * torch.pow(2.0, y)
+
+
 def signbit(x: Tensor) -> Tensor:
     """Whether a number is negative or the negative zero, whose reciprocal is -inf."""
     if not x.is_floating_point():
@@ -213,7 +200,7 @@ def to_copy(x: Tensor, *, dtype: torch.dtype | None = None, **others: Any) -> Te
     return NotImplemented
 
 
-def _floating(x: Tensor) -> Tensor:
+def floating(x: Tensor) -> Tensor:
     return x if x.is_floating_point() else x.to(torch.get_default_dtype())
 
 
@@ -237,6 +224,11 @@ def sign(x: Tensor) -> Tensor:
     return NotImplemented
 
 
+def neg(x: Tensor) -> Any:
+    """-x; of uint8 modulo 256 (TVM's fails for want of a -1)."""
+    return torch.zeros_like(x) - x if x.dtype == torch.uint8 else NotImplemented
+
+
 def asks_floats(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Any]:
     """No integer is infinite or no number; TVM's operators refuse bfloat16, small integers and bool."""
 
@@ -248,42 +240,23 @@ def asks_floats(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Any]
     return compute
 
 
-def exp2(x: Tensor) -> Tensor:
-    """2 ** x."""
-    return torch.pow(2.0, _floating(x))
-
-
-# t * exp(-x^2 + P(t)), t = 1 / (1 + x / 2): relative error below 1.2e-7 for every x >= 0.
-# Source: Press et al., Numerical Recipes (2nd edition), section 6.2, function erfcc.
-_ERFC = (-1.26551223, 1.00002368, 0.37409196, 0.09678418, -0.18628806, 0.27886807, -1.13520398, 1.48851587,
-         -0.82215223, 0.17087277)  # fmt: skip
-
-
-def erfc(x: Tensor) -> Tensor:
-    """1 - erf(x) without cancellation; float64 is left to be refused, as these coefficients serve float32."""
-    if x.dtype == torch.float64:
+def clamp(x: Tensor, low: Number | None = None, high: Number | None = None) -> Any:
+    """Between bounds, which PyTorch casts to an integer's dtype (TVM's fails to write those beyond it)."""
+    if x.is_floating_point() or x.dtype == torch.bool or isinstance(low, float) or isinstance(high, float):
         return NotImplemented
-    wide = x.float()
-    size = wide.abs()
-    t = 1 / (1 + 0.5 * size)
-    polynomial = torch.full((), _ERFC[-1], device=x.device)
-    for coefficient in _ERFC[-2::-1]:
-        polynomial = polynomial * t + coefficient
-    tail = torch.where(torch.isinf(size), torch.zeros_like(size), t * torch.exp(polynomial - size * size))
-    near = 1 - torch.erf(wide)
-    result = torch.where(size < 0.5, near, torch.where(wide < 0, 2 - tail, tail))
-    return result.to(x.dtype) if x.dtype in NARROW else result
+    known = torch.iinfo(x.dtype)
+    count = 1 << known.bits
+    least = known.min if low is None else (low - known.min) % count + known.min
+    most = known.max if high is None else (high - known.min) % count + known.min
+    if least > most:
+        return torch.full_like(x, most)
+    return NotImplemented if (low, high) == (least, most) else torch.clamp(x, least, most)
 
 
-def ndtr(x: Tensor) -> Tensor:
-    """The normal distribution's share below x."""
-    return 0.5 * torch.erfc(_floating(x) * -math.sqrt(0.5))
-
-
-def shrink(x: Tensor, lambd: Number = 0.5) -> Tensor:
-    """x nearer to zero by lambd; NaN stays (TVM's importer makes zero of it)."""
-    near = x.abs() <= lambd
-    return torch.where(near, torch.zeros_like(x), x - torch.sign(x) * lambd)
+def clamp_tensors(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:
+    """Between bounds of each element, which may be more than x has (TVM's importer fails)."""
+    x = x if low is None else torch.maximum(x, low)
+    return x if high is None else torch.minimum(x, high)
 
 
 def masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
@@ -292,10 +265,6 @@ def masked_fill(x: Tensor, mask: Tensor, value: Operand) -> Tensor:
 
 
 ARITHMETIC: dict[Any, Callable[..., Any]] = {
-    aten.expm1.default: expm1,
-    aten.log1p.default: log1p,
-    aten.atanh.default: atanh,
-    aten.elu.default: elu,
     aten.add.Tensor: add,
     aten.add.Scalar: lambda x, y, alpha=1: add(x, y, alpha=alpha),
     aten.sub.Tensor: sub,
@@ -314,19 +283,19 @@ ARITHMETIC: dict[Any, Callable[..., Any]] = {
     aten.pow.Tensor_Tensor: power,
     aten.pow.Tensor_Scalar: power,
     aten.pow.Scalar: power,
+    aten.clamp.default: clamp,
+    aten.clamp.Tensor: clamp_tensors,
     aten.copysign.Tensor: copysign,
     aten.copysign.Scalar: copysign,
     aten.signbit.default: signbit,
+    aten.ldexp.Tensor: ldexp,
     aten.fmax.default: fmax,
     aten.fmin.default: fmin,
     aten._to_copy.default: to_copy,
+    aten.neg.default: neg,
     aten.sign.default: sign,
     aten.isinf.default: asks_floats(torch.isinf),
     aten.isnan.default: asks_floats(torch.isnan),
-    aten.exp2.default: exp2,
-    aten.erfc.default: erfc,
-    aten.special_ndtr.default: ndtr,
-    aten.softshrink.default: shrink,
     aten.masked_fill.Scalar: masked_fill,
     aten.masked_fill.Tensor: masked_fill,
 }

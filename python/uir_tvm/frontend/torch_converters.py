@@ -15,6 +15,7 @@ from tvm.relax.frontend.torch.exported_program_translator import ExportedProgram
 
 from ..errors import FrontendError
 from .relax_view import dtype_of, shape_of
+from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
 from .torch_scatter import SCATTERS
 from .torch_sorting import SORTS
@@ -29,6 +30,10 @@ REMEDY = (
 
 _RANDOM = "draws random numbers; call eval() on the module before export"
 _BRANCH = "branches on data; use torch.where, or export each branch on its own"
+_SPECIAL = "is a special function that no target computes; write it as a series, or run it outside the model"
+_LOOP = "is computed by a loop whose length depends on data; run it outside the model"
+_COMPLEX = "makes or reads complex numbers; compute with their real and imaginary parts"
+_BITS = "reads a number's bits as another's; keep the dtype, or run it outside the model"
 _VALUE = "makes a Python number of a tensor's value; keep it a tensor"
 
 # The importer has converters for these which are not what PyTorch computes, or which no target can run.
@@ -42,6 +47,27 @@ REFUSED: dict[str, str] = {
     "cond": _BRANCH,
     "item.default": _VALUE,
     "_local_scalar_dense.default": _VALUE,
+    **dict.fromkeys(
+        (
+            "digamma.default",
+            "erfinv.default",
+            "i0.default",
+            "igamma.default",
+            "igammac.default",
+            "lgamma.default",
+            "polygamma.default",
+            "special_i0e.default",
+            "special_i1.default",
+            "special_i1e.default",
+            "special_zeta.default",
+        ),
+        _SPECIAL,
+    ),
+    **dict.fromkeys(("gcd.default", "lcm.default"), _LOOP),
+    **dict.fromkeys(("nextafter.default", "view.dtype"), _BITS),
+    **dict.fromkeys(
+        ("complex.default", "polar.default", "view_as_complex.default", "view_as_real.default"), _COMPLEX
+    ),
     "masked_select.default": "has a shape that depends on data; use torch.where",
     "to_sparse.default": "makes a sparse tensor; keep it dense",
     "_sparse_mm.default": "multiplies sparse tensors; keep them dense",
@@ -163,19 +189,6 @@ class Stock:
         return self._bound[name](node)
 
 
-def _convolution(stock: Stock, node: fx.Node, importer: ExportedProgramImporter) -> Any:
-    """A convolution of narrow floats, summed in float32 and rounded before the bias (TVM's fails there)."""
-    x, weight, bias, strides, padding, dilation, transposed, _, groups = importer.retrieve_args(node)
-    dtype = dtype_of(x)
-    if dtype not in ("float16", "bfloat16") or transposed or len(shape_of(x) or ()) != 4:
-        return stock.convert("convolution.default", node, importer)
-    emit = importer.block_builder.emit
-    window = {"strides": strides, "padding": padding, "dilation": dilation, "groups": groups}
-    product = emit(relax.op.nn.conv2d(x, weight, **window, out_dtype="float32"))
-    result = emit(relax.op.astype(product, dtype))
-    return result if bias is None else emit(relax.op.add(result, relax.op.reshape(bias, (1, -1, 1, 1))))
-
-
 CONVERTERS: dict[str, Converter] = {
     **{name: partial(_indexed, name) for name in ("index.Tensor", "index_put.default", "index_put_.default")},
     "select.int": _select,
@@ -189,6 +202,7 @@ CONVERTERS: dict[str, Converter] = {
     "amax.default": partial(_amax, relax.op.max),
     "amin.default": partial(_amax, relax.op.min),
     "prod.dim_int": partial(_amax, relax.op.prod),
+    **CONVOLUTIONS,
     **SORTS,
     **WINDOWS,
     **SCATTERS,
@@ -211,7 +225,6 @@ def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Conver
     stock = Stock()
     known: dict[str, Converter] = {name: partial(stock.convert, name) for name in stock.names}
     known.update(CONVERTERS)
-    known["convolution.default"] = partial(_convolution, stock)
     known["max_pool3d.default"] = partial(_max_pool3d, stock)
     for name in REFUSED:
         known.pop(name, None)

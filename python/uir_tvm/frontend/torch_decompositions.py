@@ -13,11 +13,14 @@ from torch._decomp import decomposition_table as core
 from torch.export.decomp_utils import CustomDecompTable
 
 from .torch_arithmetic import ARITHMETIC
+from .torch_functions import FUNCTIONS
 from .torch_indexing import INDEXING
+from .torch_pools import POOLS
 from .torch_products import PRODUCTS
 from .torch_reductions import REDUCTIONS
 from .torch_search import SEARCHES
 from .torch_windows import WINDOWS
+from .torch_writes import WRITES
 
 aten = torch.ops.aten
 
@@ -97,16 +100,21 @@ def batch_norm(
 
 def any_dims(x: Tensor, dim: int | list[int] | None = None, keepdim: bool = False) -> Tensor:
     """Logical or over axes, as the maximum of 0 and 1."""
-    axes = list(range(x.dim())) if dim is None or dim == [] else dim
-    flags = torch.where(x if x.dtype == torch.bool else x != 0, 1.0, 0.0)
-    return _flag(flags.amax(axes, keepdim) > 0, x)
+    return _asked(torch.amax, x, dim, keepdim)
 
 
 def all_dims(x: Tensor, dim: int | list[int] | None = None, keepdim: bool = False) -> Tensor:
     """Logical and over axes, as the minimum of 0 and 1."""
+    return _asked(torch.amin, x, dim, keepdim)
+
+
+def _asked(reduction: Callable[..., Tensor], x: Tensor, dim: int | list[int] | None, keepdim: bool) -> Tensor:
     axes = list(range(x.dim())) if dim is None or dim == [] else dim
     flags = torch.where(x if x.dtype == torch.bool else x != 0, 1.0, 0.0)
-    return _flag(flags.amin(axes, keepdim) > 0, x)
+    if not x.numel():  # nothing has no extreme, but a sum, which is 0: no element is true, and none is false
+        total = torch.sum(flags, axes, keepdim)
+        return _flag(total != 0 if reduction is torch.amax else total == 0, x)
+    return _flag(reduction(flags, axes, keepdim) > 0, x)
 
 
 def _flag(found: Tensor, x: Tensor) -> Tensor:
@@ -124,10 +132,13 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.all.dim: all_dims,
     aten.all.dims: all_dims,
     **ARITHMETIC,
+    **FUNCTIONS,
     **INDEXING,
+    **POOLS,
     **PRODUCTS,
     **REDUCTIONS,
     **SEARCHES,
+    **WRITES,
 }
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Products of PyTorch in terms of matrix products, and convolutions of narrow floats summed in float32."""
+"""Products of PyTorch in terms of matrix products, and group normalisation."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-
-from .torch_arithmetic import NARROW
 
 aten = torch.ops.aten
 
@@ -51,15 +49,6 @@ def trilinear(
     return (x * y * z).sum(summed)
 
 
-def convolution(x: Tensor, weight: Tensor, bias: Tensor | None, *window: Any) -> Any:
-    """Of narrow floats the convolution in float32, rounded once; that of images has a converter for it."""
-    transposed = window[3]
-    if x.dtype not in NARROW or (x.dim() == 4 and not transposed):
-        return NotImplemented
-    wide = None if bias is None else bias.float()
-    return aten.convolution.default(x.float(), weight.float(), wide, *window).to(x.dtype)
-
-
 def group_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, batch: int, channels: int, *rest: Any
 ) -> Any:
@@ -77,5 +66,4 @@ PRODUCTS: dict[Any, Callable[..., Any]] = {
     aten.baddbmm.default: baddbmm,
     aten.native_group_norm.default: group_norm,
     aten._trilinear.default: trilinear,
-    aten.convolution.default: convolution,
 }

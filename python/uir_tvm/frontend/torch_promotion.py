@@ -34,6 +34,8 @@ UNCHANGED = frozenset(
         "prelu",
     }
 )
+#: Elementwise operators that PyTorch does not tag as such.
+UNTAGGED = frozenset({"floor_divide"})
 #: They ask whether numbers are zero.
 LOGICAL = frozenset({"logical_and", "logical_or", "logical_xor", "logical_not"})
 
@@ -56,11 +58,21 @@ def promote(program: ExportedProgram) -> None:
             sources = node.args[0] if operator == "cat" else node.args[1:]
             for source in sources:
                 _cast(graph, node, source, result.dtype)
-        elif torch.Tag.pointwise in getattr(node.target, "tags", ()) and operator not in UNCHANGED:
+        elif operator not in UNCHANGED and (
+            torch.Tag.pointwise in getattr(node.target, "tags", ()) or operator in UNTAGGED
+        ):
             dtype = result.dtype if result.dtype != torch.bool else _compared(node)
             for source in node.all_input_nodes:
                 _cast(graph, node, source, dtype)
+            node.args = tuple(_wrapped(arg, dtype) for arg in node.args)
     graph.lint()
+
+
+def _wrapped(arg: Any, dtype: torch.dtype) -> Any:
+    """A whole number beyond an unsigned dtype as PyTorch casts it: -3 in uint8 is 253."""
+    if type(arg) is not int or dtype != torch.uint8:
+        return arg
+    return arg % (torch.iinfo(dtype).max + 1)
 
 
 def _compared(node: fx.Node) -> torch.dtype:

@@ -177,6 +177,12 @@ def distances(x: Tensor, y: Tensor, p: float, mode: int | None = None) -> Tensor
     return vector_norm(x.unsqueeze(-2) - y.unsqueeze(-3), p, [-1])
 
 
+def own_distances(x: Tensor, p: float = 2) -> Tensor:
+    """The norm of the difference of every pair of rows, the first before the second."""
+    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
+    return vector_norm(torch.index_select(x, 0, first) - torch.index_select(x, 0, second), p, [-1])
+
+
 REDUCTIONS: dict[Any, Callable[..., Any]] = {
     aten.sum.default: widened(lambda x: torch.sum(x)),
     aten.sum.dim_IntList: widened(lambda x, dim, keepdim=False: torch.sum(x, dim, keepdim)),
@@ -190,6 +196,7 @@ REDUCTIONS: dict[Any, Callable[..., Any]] = {
     aten.linalg_vector_norm.default: vector_norm,
     aten.logsumexp.default: logsumexp,
     aten._cdist_forward.default: distances,
+    aten._pdist_forward.default: own_distances,
     aten._euclidean_dist.default: lambda x, y: distances(x, y, 2),
     aten.dist.default: lambda x, y, p=2: vector_norm(x - y, p),
     aten.prod.default: product,

@@ -138,6 +138,32 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[T
     return _ranked(x, k - 1, dim, keepdim, False)
 
 
+def nanmedian(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The lower median of what is a number; NaN where nothing is."""
+    if not x.dim():
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    values, indices = aten.sort.stable(x, stable=True, dim=dim)
+    count = torch.logical_not(torch.isnan(x)).to(torch.int64).sum(dim, True)
+    rank = ((count - 1).clamp(min=0)) // 2
+    value, index = torch.gather(values, dim, rank), torch.gather(indices, dim, rank)
+    return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
+
+
+def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The least of the most frequent numbers, and the last index that holds it."""
+    if not x.dim():
+        return x.clone(), torch.zeros((), dtype=torch.int64, device=x.device)
+    values, indices = aten.sort.stable(x, stable=True, dim=dim)
+    last = values.movedim(dim, -1)
+    same = last.unsqueeze(-1) == last.unsqueeze(-2)
+    first = first_extreme(same.to(torch.int32).sum(-1), -1, True, True)[1]
+    length = torch.gather(same.to(torch.int64).sum(-1), -1, first)
+    # no number equals NaN, not itself either
+    place = (first + length.clamp(min=1) - 1).movedim(-1, dim)
+    value, index = torch.gather(values, dim, place), torch.gather(indices, dim, place)
+    return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
+
+
 SEARCHES: dict[Any, Callable[..., Any]] = {
     aten.argmax.default: _arg(True),
     aten.argmin.default: _arg(False),
@@ -154,4 +180,7 @@ SEARCHES: dict[Any, Callable[..., Any]] = {
     aten.median.dim: median,
     aten.median.default: lambda x: median(x.reshape(-1), 0)[0],
     aten.kthvalue.default: kthvalue,
+    aten.nanmedian.dim: nanmedian,
+    aten.nanmedian.default: lambda x: nanmedian(x.reshape(-1), 0)[0],
+    aten.mode.default: mode,
 }

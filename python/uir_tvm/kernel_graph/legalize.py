@@ -7,7 +7,7 @@ import contextlib
 import contextvars
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import tvm
@@ -15,8 +15,10 @@ from tvm import relax, te, tirx, topi
 
 from ..frontend.relax_view import axes_of, is_constant
 from .attention import ATTENTION, Attention
+from .extrema import MAXIMUM, MINIMUM, legalize_max_pool
 from .offsets import without_offsets
 from .program import Op
+from .scatter import legalize_scatter_elements
 from .typed_rules import typed_rules
 
 #: Keys of targets whose tanh is made of exponentials: there a sigmoid takes fewer instructions.  On a CPU
@@ -251,21 +253,6 @@ def _legalize_rms_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir
     )
 
 
-def _extremum(combine: Callable[[Any, Any], Any], identity: float) -> Any:
-    """Maximum or minimum whose identity is an infinity: TVM's is finite, wrong for rows of infinities."""
-
-    def start(dtype: str) -> Any:
-        if str(dtype).startswith(("float", "bfloat")):
-            return tirx.const(identity, dtype)
-        return tirx.min_value(dtype) if identity < 0 else tirx.max_value(dtype)
-
-    return te.comm_reducer(combine, start, name="max" if identity < 0 else "min")
-
-
-_MAXIMUM = _extremum(lambda a, b: tirx.max(a, b), -inf)
-_MINIMUM = _extremum(lambda a, b: tirx.min(a, b), inf)
-
-
 def _legalize_extremum(reducer: Any, name: str) -> Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]:
     def legalize_call(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
         shape = [int(extent) for extent in call.ty.shape.values]
@@ -320,23 +307,37 @@ def _legalize_power(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Ex
     return builder.call_te(compute, *tensors, primfunc_name_hint="power")
 
 
-def _legalize_gelu_tanh(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
-    """0.5 x (1 + tanh(u)) as x * sigmoid(2 u), which is the same number, for targets of `BY_SIGMOID`."""
-    if not _KEYS.get() & BY_SIGMOID:
-        return call.op.get_attr("FLegalize")(builder, call)
-    (x,) = call.args
-    dtype = str(call.ty.dtype)
-    wide = _wide(dtype)
-    first, third = (tirx.const(factor * math.sqrt(8 / math.pi), wide) for factor in (1.0, 0.044715))
+def _gelu(value: Any, wide: str) -> Any:
+    """0.5 x (1 + erf(x / sqrt(2)))."""
+    return value * (tirx.erf(value * tirx.const(math.sqrt(0.5), wide)) * 0.5 + 0.5)
 
-    def compute(x: te.Tensor) -> te.Tensor:
-        def gelu(*i: Any) -> Any:
-            value = x(*i).astype(wide)
-            return (value * tirx.sigmoid(value * (value * value * third + first))).astype(dtype)
 
-        return te.compute(x.shape, gelu, name="gelu")
+def _gelu_tanh(value: Any, wide: str) -> Any:
+    """0.5 x (1 + tanh(u)), or the same as x * sigmoid(2 u) for targets of `BY_SIGMOID`."""
+    first, third = (tirx.const(factor * math.sqrt(2 / math.pi), wide) for factor in (1.0, 0.044715))
+    u = value * (value * value * third + first)
+    if _KEYS.get() & BY_SIGMOID:
+        return value * tirx.sigmoid(u + u)
+    return value * (tirx.tanh(u) * 0.5 + 0.5)
 
-    return builder.call_te(compute, x, primfunc_name_hint="gelu_tanh")
+
+def _legalize_gelu(
+    function: Callable[[Any, str], Any], name: str, keys: frozenset[str] = frozenset()
+) -> Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]:
+    """Narrow floats in float32, rounded once, and all of them for targets of the keys; else TVM's own."""
+
+    def legalize_call(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+        dtype = str(call.ty.dtype)
+        wide = _wide(dtype)
+        if wide == dtype and not _KEYS.get() & keys:
+            return call.op.get_attr("FLegalize")(builder, call)
+
+        def compute(x: te.Tensor) -> te.Tensor:
+            return te.compute(x.shape, lambda *i: function(x(*i).astype(wide), wide).astype(dtype), name=name)
+
+        return builder.call_te(compute, call.args[0], primfunc_name_hint=name)
+
+    return legalize_call
 
 
 def _number(arg: tvm.ir.Expr) -> float | None:
@@ -390,12 +391,15 @@ OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] =
     "relax.nn.group_norm": _legalize_group_norm,
     "relax.nn.layer_norm": _legalize_layer_norm,
     "relax.nn.rms_norm": _legalize_rms_norm,
-    "relax.max": _legalize_extremum(_MAXIMUM, "max"),
-    "relax.min": _legalize_extremum(_MINIMUM, "min"),
+    "relax.max": _legalize_extremum(MAXIMUM, "max"),
+    "relax.min": _legalize_extremum(MINIMUM, "min"),
     "relax.take": _legalize_take,
-    "relax.nn.gelu_tanh": _legalize_gelu_tanh,
+    "relax.nn.gelu": _legalize_gelu(_gelu, "gelu"),
+    "relax.nn.gelu_tanh": _legalize_gelu(_gelu_tanh, "gelu_tanh", BY_SIGMOID),
     "relax.power": _legalize_power,
     "relax.where": _legalize_where,
+    **{f"relax.nn.max_pool{rank}d": legalize_max_pool for rank in (1, 2, 3)},
+    "relax.scatter_elements": legalize_scatter_elements,
 }
 
 

@@ -54,8 +54,11 @@ class Call:
     inputs : str
         ``f32[3,5]:edges bool[5]``: dtype, shape, values (`values`), and ``.t`` (a transposed view) or ``.s``
         (a view of every second element).
-    relative : float, optional
-        Relative error of an element, where it is not that of the dtype (`RELATIVE`).
+    relative : float
+        Relative error of an element, where it is more than that of the dtype (`RELATIVE`).
+    cancels : bool
+        Whether the error is relative to the first input where that is larger: differences of near numbers,
+        of which PyTorch too keeps few digits.
     sums : bool
         Whether the error is relative to the largest of the result instead (sums and products of many).
     refused : str
@@ -65,8 +68,9 @@ class Call:
     name: str
     function: Function
     inputs: str = "f32[3,5]"
-    relative: float | None = None
+    relative: float = 0.0
     sums: bool = False
+    cancels: bool = False
     refused: str = ""
 
     def tensors(self, seed: int = 0) -> list[Tensor]:
@@ -129,14 +133,8 @@ def values(
     if kind in ("nan", "ninf") and count:
         first = made[0] if made.dim() > 1 else made[:1]
         first.fill_(math.nan if kind == "nan" else -math.inf)
-    return made.to(dtype)
-
-
-def calls(
-    name: str, function: Function, *inputs: str, relative: float | None = None, sums: bool = False
-) -> list[Call]:
-    """One function with several inputs."""
-    return [Call(f"{name} {text}", function, text, relative, sums) for text in inputs]
+    made = made.to(dtype)
+    return torch.where(made.isnan(), made.abs(), made)  # a cast may set the sign of NaN, which says nothing
 
 
 def check_names(table: Iterable[Call]) -> list[Call]:

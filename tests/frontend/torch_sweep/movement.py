@@ -50,6 +50,7 @@ VIEWS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "tril": (lambda x: x.tril(1), THREE[:4] + ("f32[4,4]:edges",)),
     "triu": (lambda x: x.triu(-1), THREE[:4] + ("f32[4,4]:edges",)),
     "unfold": (lambda x: x.unfold(1, 3, 2) + 0, THREE[:1]),
+    "unfold 0": (lambda x: x.unfold(0, 2, 1).unfold(1, 2, 2) + 0, THREE[:2]),
     "as_strided": (lambda x: torch.as_strided(x, (3, 2), (4, 1), 1) + 0, THREE[:1]),
     "movedim": (lambda x: x.movedim(0, -1) + 0, THREE[:1]),
     "swapaxes": (lambda x: x.swapaxes(0, 1) + 0, THREE[:1]),
@@ -88,6 +89,12 @@ def _filled(x: torch.Tensor) -> torch.Tensor:
     return y
 
 
+def _put_columns(x: torch.Tensor, mask: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    y = x.clone()
+    y[:, mask] = values
+    return y
+
+
 JOINS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "cat": (
         lambda *x: torch.cat(x, 1),
@@ -112,6 +119,10 @@ JOINS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "combinations": (lambda x: torch.combinations(x), ("f32[4]",)),
     "slice_scatter": (lambda x, y: torch.slice_scatter(x, y, 1, 1, 5, 2), ("f32[3,6] f32[3,2]",)),
     "select_scatter": (lambda x, y: torch.select_scatter(x, y, 1, -2), ("f32[3,6] f32[3]",)),
+    "diagonal_scatter below": (
+        lambda x, y: torch.diagonal_scatter(x, y, -1, 2, 0),
+        ("f32[3,5,4] f32[5,3]",),
+    ),
     "diagonal_scatter": (lambda x, y: torch.diagonal_scatter(x, y), ("f32[3,4] f32[3]",)),
 }
 
@@ -153,6 +164,13 @@ INDEXING: dict[str, tuple[Function, tuple[str, ...]]] = {
         ("f32[7,3] i64[2,4]:idx7", "f16[7,3] i32[4]:idx7", "f32[7,3] i64[0]:idx7"),
     ),
     "embedding padded": (lambda w, i: F.embedding(i, w, padding_idx=2), ("f32[7,3] i64[2,4]:idx7",)),
+    **{
+        f"embedding_bag {mode}": (
+            lambda w, i, m=mode: F.embedding_bag(i, w, torch.tensor([0, 0, 3]), mode=m, padding_idx=2),
+            ("f32[7,3] i64[8]:idx7", "f16[7,3] i64[8]:idx7"),
+        )
+        for mode in ("sum", "mean", "max")
+    },
     "embedding_bag": (lambda w, i: F.embedding_bag(i, w, mode="mean"), ("f32[7,3] i64[2,4]:idx7",)),
     "one_hot": (lambda i: F.one_hot(i, 7), ("i64[2,4]:idx7", "i64[0]:idx7")),
     "scatter": (
@@ -183,6 +201,26 @@ INDEXING: dict[str, tuple[Function, tuple[str, ...]]] = {
             "f32[3,5] i64[3,0]:idx5 f32[3,7]",
         ),
     ),
+    "scatter part": (
+        lambda x, i, s: x.scatter(1, i, s),
+        ("f32[3,4,5,6] i64[2,3,4,5]:idx1 f32[3,4,5,6]", "f32[3,4,5,6] i64[2,1,3,5]:idx4 f32[3,4,5,6]"),
+    ),
+    "scatter_add part": (
+        lambda x, i, s: x.scatter_add(2, i, s),
+        ("f32[3,4,5,6] i64[2,3,4,5]:idx5 f32[3,4,5,6]",),
+    ),
+    "scatter_add of views": (
+        lambda x, i, s: x.t().scatter_add(0, i.t(), s.t() * 2).reshape(-1) + 1,
+        ("f32[3,5] i64[3,5]:idx3 f32[3,5]", "i32[3,5] i64[3,5]:idx3 i32[3,5]"),
+    ),
+    "scatter_add of flat views": (
+        lambda x, i, s: x.reshape(-1).scatter_add(0, i.reshape(-1), s.reshape(-1)).reshape(3, 5),
+        ("f32[3,5] i64[2,4]:idx15 f32[2,4]", "f16[3,5] i64[2,4]:idx15 f16[2,4]"),
+    ),
+    "scatter_reduce of mixed": (
+        lambda x, i, s: x.scatter_reduce(0, i, s, "amax").scatter_reduce(0, i, s, "amin"),
+        ("f32[3,5]:nan i64[7,5]:idx3 f32[7,5]:mixed", "i64[3,5] i64[7,5]:idx3 i64[7,5]"),
+    ),
     "scatter_add 0": (
         lambda x, i, s: x.scatter_add(0, i, s),
         ("f32[3,5] i64[7,5]:idx3 f32[7,5]", "f32[3] i64[7]:idx3 f32[7]"),
@@ -190,7 +228,14 @@ INDEXING: dict[str, tuple[Function, tuple[str, ...]]] = {
     **{
         f"scatter_reduce {reduce}{'' if own else ' without self'}": (
             lambda x, i, s, r=reduce, o=own: x.scatter_reduce(1, i, s, r, include_self=o),
-            ("f32[3,5] i64[3,7]:idx5 f32[3,7]", "i32[3,5] i64[3,7]:idx4 i32[3,7]"),
+            (
+                "f32[3,5] i64[3,7]:idx5 f32[3,7]",
+                "i32[3,5] i64[3,7]:idx4 i32[3,7]",
+                "f16[3,5] i64[3,7]:idx5 f16[3,7]",
+                "f32[3,5]:nan i64[3,7]:idx5 f32[3,7]:mixed",
+                "f32[3,5].t i64[3,7]:idx5 f32[3,7].s",
+                "f32[3,5] i64[3,0]:idx5 f32[3,0]",
+            ),
         )
         for reduce in ("sum", "prod", "mean", "amax", "amin")
         for own in (True, False)
@@ -201,8 +246,17 @@ INDEXING: dict[str, tuple[Function, tuple[str, ...]]] = {
     ),
     "index_add alpha": (lambda x, i, s: x.index_add(0, i, s, alpha=2), ("f32[3,5] i64[7]:idx3 f32[7,5]",)),
     "index_copy": (lambda x, i, s: x.index_copy(1, i, s), ("f32[3,5] i64[5]:perm f32[3,5]",)),
-    "index_fill": (lambda x, i: x.index_fill(1, i, -2.0), ("f32[3,5] i64[2]:idx5",)),
-    "index_reduce": (lambda x, i, s: x.index_reduce(1, i, s, "amax"), ("f32[3,5] i64[7]:idx5 f32[3,7]",)),
+    "index_fill": (
+        lambda x, i: x.index_fill(1, i, -2.0),
+        ("f32[3,5] i64[2]:idx5", "i32[3,5,2] i64[2]:idx5", "f16[5,3].t i64[2]:idx5", "f32[3,5] i64[0]:idx5"),
+    ),
+    **{
+        f"index_reduce {reduce}": (
+            lambda x, i, s, r=reduce: x.index_reduce(1, i, s, r, include_self=r != "mean"),
+            ("f32[3,5] i64[7]:idx5 f32[3,7]", "f32[3,5]:nan i64[7]:idx5 f32[3,7]:mixed"),
+        )
+        for reduce in ("prod", "mean", "amax", "amin")
+    },
     "index_put": (
         lambda x, i, s: x.index_put((i,), s),
         ("f32[5,3] i64[5]:perm f32[5,3]", "f32[5,3] i64[2]:idx5 f32[]"),
@@ -218,6 +272,31 @@ INDEXING: dict[str, tuple[Function, tuple[str, ...]]] = {
     "index_put accumulate pairs": (
         lambda x, i, j, s: x.index_put((i, j), s, accumulate=True),
         ("f32[5,3] i64[7]:idx5 i64[7]:idx3 f32[7]",),
+    ),
+    "index_put constant": (
+        lambda x, s: x.index_put((torch.tensor([3, -1, 0]),), s),
+        ("f32[5,3] f32[3,3]", "f16[5] f16[3]", "f32[5,3] f32[]"),
+    ),
+    "index_put constant accumulate": (
+        lambda x, s: x.index_put((torch.tensor([3, -1, 3]),), s, accumulate=True),
+        ("f32[5,3] f32[3,3]", "i32[5] i32[3]", "f32[5,3] f32[3]"),
+    ),
+    "index_put split": (
+        lambda x, i, j, s: x.index_put((i, None, j), s),
+        ("f32[5,3,5] i64[5]:perm i64[5]:perm f32[5,3]",),
+    ),
+    "index_put of view": (
+        lambda x, i, s: x.t().index_put((i,), s.t()).t(),
+        ("f32[3,5] i64[5]:perm f32[3,5]",),
+    ),
+    "mask put row": (
+        lambda x, m, s: x.index_put((m,), s),
+        ("f32[5,3] bool[5] f32[3]", "f32[5,3] bool[5,3] f32[1]", "f32[5,3] bool[5] f32[1,3]"),
+    ),
+    "mask put column": (lambda x, m, s: _put_columns(x, m, s), ("f32[3,5,2] bool[5] f32[2]",)),
+    "mask put accumulate": (
+        lambda x, m, s: x.index_put((m,), s, accumulate=True),
+        ("f32[5,3] bool[5] f32[3]",),
     ),
     "put": (lambda x, i, s: x.put(i, s), ("f32[3,5] i64[15]:perm f32[15]",)),
     "assigned by mask": (lambda x, y: torch.where(x > 0, y, x), ("f32[3,5] f32[3,5]",)),

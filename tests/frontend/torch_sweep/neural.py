@@ -63,6 +63,8 @@ PRODUCTS: dict[str, tuple[Function, tuple[str, ...]]] = {
 IMAGE, SEQUENCE, VOLUME = "f32[2,4,9,10]", "f32[2,4,12]", "f32[1,2,5,6,7]"
 CONVOLUTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "conv1d": (F.conv1d, (f"{SEQUENCE} f32[6,4,3] f32[6]", "f16[2,4,12] f16[6,4,3] f16[6]")),
+    "conv1d long": (F.conv1d, ("f16[1,200,20] f16[4,200,9] f16[4]", "bf16[1,200,20] bf16[4,200,9] bf16[4]")),
+    "conv3d of half": (F.conv3d, ("f16[1,20,5,6,7] f16[3,20,3,3,3]", "f64[1,2,5,6,7] f64[3,2,3,3,3]")),
     "conv1d options": (
         lambda x, w: F.conv1d(x, w, stride=2, padding=3, dilation=2, groups=2),
         (f"{SEQUENCE} f32[6,2,3]",),
@@ -87,11 +89,11 @@ CONVOLUTIONS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "conv3d": (lambda x, w, b: F.conv3d(x, w, b, padding=1), (f"{VOLUME} f32[3,2,3,3,3] f32[3]",)),
     "conv_transpose1d": (
         lambda x, w, b: F.conv_transpose1d(x, w, b, stride=2, padding=1, output_padding=1),
-        (f"{SEQUENCE} f32[4,3,3] f32[3]",),
+        (f"{SEQUENCE} f32[4,3,3] f32[3]", "f16[2,4,12] f16[4,3,3] f16[3]", "f64[2,4,12] f64[4,3,3] f64[3]"),
     ),
     "conv_transpose2d": (
         lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1, output_padding=1),
-        (f"{IMAGE} f32[4,3,3,3] f32[3]",),
+        (f"{IMAGE} f32[4,3,3,3] f32[3]", "f16[2,4,9,10] f16[4,3,3,3] f16[3]"),
     ),
     "conv_transpose2d groups": (
         lambda x, w: F.conv_transpose2d(x, w, stride=2, groups=2),
@@ -132,7 +134,14 @@ MAX_POOLS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "max_pool1d": (lambda x: F.max_pool1d(x, 3, 2, 1), (SEQUENCE, "f32[2,4,12]:ninf", "f32[2,12]")),
     "max_pool2d": (
         lambda x: F.max_pool2d(x, 3, 2, 1),
-        (IMAGE, "f32[2,4,9,10]:ninf", "f32[2,4,9,10]:nan", "f16[2,4,9,10]", "f32[4,9,10]"),
+        (
+            IMAGE,
+            "f32[2,4,9,10]:ninf",
+            "f32[2,4,9,10]:nan",
+            "f16[2,4,9,10]",
+            "f32[4,9,10]",
+            "f64[2,4,9,10]:ninf",
+        ),
     ),
     "max_pool2d ceil": (lambda x: F.max_pool2d(x, 3, 2, ceil_mode=True), (IMAGE,)),
     "max_pool2d dilated": (lambda x: F.max_pool2d(x, 3, 1, 1, dilation=2), (IMAGE,)),
@@ -160,6 +169,10 @@ MAX_POOLS: dict[str, tuple[Function, tuple[str, ...]]] = {
     "max_unpool2d": (
         lambda x: F.max_unpool2d(*F.max_pool2d(x, 2, return_indices=True), 2),
         ("f32[2,4,8,10]",),
+    ),
+    "max_unpool3d": (
+        lambda x: F.max_unpool3d(*F.max_pool3d(x, 2, return_indices=True), 2),
+        ("f32[1,2,4,6,4]",),
     ),
     "max_unpool1d": (lambda x: F.max_unpool1d(*F.max_pool1d(x, 2, return_indices=True), 2), (SEQUENCE,)),
 }

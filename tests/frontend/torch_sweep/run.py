@@ -142,35 +142,47 @@ def _run(items: Sequence[Expected], target: str) -> list[Outcome]:
 def _columns(item: Expected, mine: list[Tensor]) -> tuple[Any, ...]:
     exact = _exact(item)
     count = len(item.results)
-    return [item.call] * count, mine, item.results, exact
+    return [item.call] * count, mine, item.results, exact, [item.inputs[0]] * count
 
 
 def _exact(item: Expected) -> list[Tensor | None]:
-    """The results in float64, where PyTorch computes them so."""
+    """The results in float64, where PyTorch computes them so; integers count as float64 too."""
+    default = torch.get_default_dtype()
     try:
+        torch.set_default_dtype(torch.float64)
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             wide = [value.double() if value.is_floating_point() else value for value in item.inputs]
             results = flat(item.call.function(*wide))
     except Exception:
         return [None] * len(item.results)
+    finally:
+        torch.set_default_dtype(default)
     return [
         wide if wide.dtype == torch.float64 and wide.shape == narrow.shape else None
         for wide, narrow in zip(results, item.results, strict=True)
     ]
 
 
-def difference(call: Call, have: Tensor, want: Tensor, exact: Tensor | None) -> str:
+def difference(
+    call: Call, have: Tensor, want: Tensor, exact: Tensor | None, given: Tensor | None = None
+) -> str:
     """Where two results differ; empty if nowhere.
 
-    A float passes that is as near to the exact number as PyTorch's own, or near to PyTorch's.
+    A float passes that is near to PyTorch's, or near to the exact number, or as near to that as PyTorch's
+    own.  ``given`` is the first input.
     """
     if have.dtype != want.dtype or have.shape != want.shape:
         return f"{have.dtype} {tuple(have.shape)} instead of {want.dtype} {tuple(want.shape)}"
     if not want.is_floating_point():
         wrong = have != want
     else:
-        wrong = ~near(call, have.double(), want.double(), want.dtype, exact)
+        wide = want.double()
+        least = given.double() if call.cancels and given is not None and given.shape == want.shape else None
+        wrong = ~near(call, have.double(), wide, wide, want.dtype, least)
+        if exact is not None:
+            right = near(call, have.double(), exact, wide, want.dtype, least)
+            wrong &= ~(right | _nearer(call, have.double(), wide, exact, want.dtype))
     if not bool(wrong.any()):
         return ""
     index = tuple(int(i) for i in wrong.nonzero()[0])
@@ -180,19 +192,30 @@ def difference(call: Call, have: Tensor, want: Tensor, exact: Tensor | None) -> 
     )
 
 
-def near(call: Call, have: Tensor, want: Tensor, dtype: torch.dtype, exact: Tensor | None) -> Tensor:
-    """Whether each element is right."""
-    relative = call.relative or RELATIVE[dtype]
-    scale = want.abs()
+def near(
+    call: Call, have: Tensor, want: Tensor, scale: Tensor, dtype: torch.dtype, given: Tensor | None = None
+) -> Tensor:
+    """Whether each element is the wanted number, to the error that its call is allowed."""
+    close = (have - want).abs() <= _allowed(call, scale, want, dtype, given)
+    finite = torch.isfinite(want) & torch.isfinite(have)
+    return (have == want) | (have.isnan() & want.isnan()) | (finite & close)
+
+
+def _nearer(call: Call, have: Tensor, want: Tensor, exact: Tensor, dtype: torch.dtype) -> Tensor:
+    """Whether each element is as near to the exact number as PyTorch's own, and not far."""
+    error = torch.minimum((want - exact).abs(), 50 * _allowed(call, want, want, dtype, None))
+    return torch.isfinite(have) & torch.isfinite(want) & ((have - exact).abs() <= error)
+
+
+def _allowed(call: Call, scale: Tensor, want: Tensor, dtype: torch.dtype, given: Tensor | None) -> Tensor:
+    """The error of each element."""
+    size = want.abs()
     if call.sums:
-        finite = want[torch.isfinite(want)].abs()
-        scale = torch.full_like(want, float(finite.max()) if finite.numel() else 1.0)
-    allowed = relative * scale + torch.finfo(dtype).smallest_normal
-    finite_too = torch.isfinite(want) & torch.isfinite(have)
-    same = (have == want) | (have.isnan() & want.isnan()) | (finite_too & ((have - want).abs() <= allowed))
-    if exact is None:
-        return same
-    return same | finite_too & ((have - exact).abs() <= torch.minimum((want - exact).abs(), 50 * allowed))
+        finite = scale[torch.isfinite(scale)].abs()
+        size = torch.full_like(want, float(finite.max()) if finite.numel() else 1.0)
+    elif given is not None:
+        size = torch.maximum(size, given.abs())
+    return max(call.relative, RELATIVE[dtype]) * size + torch.finfo(dtype).smallest_normal
 
 
 def first_line(error: BaseException) -> str:

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Maxima and minima whose identity is an infinity, and max pools made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, prod
+from typing import Any
+
+import tvm
+from tvm import relax, te, tirx
+
+from .typed_rules import typed_rules
+
+
+def _is_float(dtype: str) -> bool:
+    return str(dtype).startswith(("float", "bfloat"))
+
+
+def _identity(dtype: str, sign: int) -> Any:
+    """What changes no maximum (sign -1) or minimum: an infinity, of integers the extreme."""
+    if _is_float(dtype):
+        return tirx.const(sign * inf, dtype)
+    return tirx.min_value(dtype) if sign < 0 else tirx.max_value(dtype)
+
+
+def _extremum(combine: Callable[[Any, Any], Any], sign: int, name: str) -> Any:
+    """A reducer; the identity of TVM's own is finite, wrong for rows of infinities."""
+    return te.comm_reducer(combine, lambda dtype: _identity(dtype, sign), name=name)
+
+
+MAXIMUM = _extremum(lambda a, b: tirx.max(a, b), -1, "max")
+MINIMUM = _extremum(lambda a, b: tirx.min(a, b), 1, "min")
+
+
+def max_pool(
+    x: te.Tensor,
+    out: list[int],
+    kernel: list[int],
+    strides: list[int],
+    dilation: list[int],
+    before: list[int],
+) -> te.Tensor:
+    """The largest of every window along the last axes; beyond the tensor there is nothing.
+
+    ``before`` is the padding at the beginning of each axis; windows may hang over its end.
+    """
+    rank, dtype = len(kernel), str(x.dtype)
+    lead = len(x.shape) - rank
+    sizes = [int(extent) for extent in x.shape[lead:]]
+    reach = [(n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(out, strides, kernel, dilation, strict=True)]
+    nothing = _identity(dtype, -1)
+
+    def surrounded(*indices: Any) -> Any:
+        places = [i - b for i, b in zip(indices[lead:], before, strict=True)]
+        inside = [
+            test
+            for place, size, b, r in zip(places, sizes, before, reach, strict=True)
+            for test in ([place >= 0] if b else []) + ([place < size] if r > size + b else [])
+        ]
+        value = x(*indices[:lead], *places)
+        return tirx.if_then_else(tirx.all(*inside), value, nothing) if inside else value
+
+    padded = x
+    if any(before) or any(r > size for r, size in zip(reach, sizes, strict=True)):
+        padded = te.compute([*x.shape[:lead], *reach], surrounded, name="pad_temp")
+    taps = [te.reduce_axis((0, k), name=f"k{axis}") for axis, k in enumerate(kernel)]
+
+    def largest(*indices: Any) -> Any:
+        window = zip(indices[lead:], strides, taps, dilation, strict=True)
+        return MAXIMUM(padded(*indices[:lead], *(i * s + t * d for i, s, t, d in window)), axis=taps)
+
+    return te.compute([*x.shape[:lead], *out], largest, name="pool_max")
+
+
+def legalize_max_pool(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """A max pool whose padding is -inf (TVM pads by the least finite number); of other layouts TVM's own."""
+    attrs = call.attrs
+    if not str(attrs.layout).startswith("NC") or attrs.out_layout != attrs.layout or prod(_shape(call)) == 0:
+        return typed_rules()[str(call.op.name)](builder, call)
+    kernel = [int(k) for k in attrs.pool_size]
+    rank = len(kernel)
+    window = ([int(value) for value in values] for values in (attrs.strides, attrs.dilation, attrs.padding))
+    strides, dilation, padding = window
+    return builder.call_te(
+        max_pool,
+        call.args[0],
+        _shape(call)[-rank:],
+        kernel,
+        strides,
+        dilation,
+        padding[:rank],
+        primfunc_name_hint=str(call.op.name).removeprefix("relax.nn."),
+    )
+
+
+def _shape(call: tvm.ir.Call) -> list[int]:
+    return [int(extent) for extent in call.ty.shape.values]
