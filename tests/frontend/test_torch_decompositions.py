@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
-from uir_tvm.frontend import torch_arithmetic as arithmetic
 from uir_tvm.frontend import torch_decompositions as ours
+from uir_tvm.frontend import torch_functions as functions
 
 EDGES = torch.tensor(
     [-torch.inf, -90, -1, -0.5, -3e-5, -1e-7, -1e-30, 0, 1e-30, 1e-7, 3e-5, 0.5, 3, 80, torch.inf]
@@ -15,15 +17,13 @@ EDGES = torch.tensor(
 
 def test_expm1_keeps_its_relative_precision() -> None:
     """Within 8 ULP of fp32 in float64's eyes, from 1e-30 to overflow."""
-    torch.testing.assert_close(
-        arithmetic.expm1(EDGES), torch.expm1(EDGES.double()).float(), rtol=1e-6, atol=0
-    )
+    torch.testing.assert_close(functions.expm1(EDGES), torch.expm1(EDGES.double()).float(), rtol=1e-6, atol=0)
 
 
 def test_log1p_keeps_its_relative_precision() -> None:
     domain = EDGES[EDGES >= -0.5]
     torch.testing.assert_close(
-        arithmetic.log1p(domain), torch.log1p(domain.double()).float(), rtol=1e-6, atol=0
+        functions.log1p(domain), torch.log1p(domain.double()).float(), rtol=1e-6, atol=0
     )
 
 
@@ -56,3 +56,13 @@ def test_any_and_all(dim: int | list[int] | None, keepdim: bool) -> None:
     axes = [0, 1, 2] if dim is None else dim
     assert torch.equal(ours.any_dims(x, dim, keepdim), torch.any(x, axes, keepdim))
     assert torch.equal(ours.all_dims(x, dim, keepdim), torch.all(x, axes, keepdim))
+
+
+@pytest.mark.parametrize("dtype, error", [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+def test_erfc_keeps_its_relative_precision(dtype: torch.dtype, error: float) -> None:
+    """Where 1 - erf has no digit left; the error of float32 is that of exp(-x^2), of a rounded number."""
+    x = torch.linspace(0.1, 9, 200, dtype=dtype)
+    exact = torch.tensor([math.erfc(value) for value in x.tolist()], dtype=torch.float64)
+    assert float(((functions.erfc(x).double() - exact) / exact).abs().max()) < error
+    scaled = exact * torch.exp(x.double() ** 2)
+    assert float(((functions.erfcx(x).double() - scaled) / scaled).abs().max()) < error

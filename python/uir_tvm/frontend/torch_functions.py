@@ -52,30 +52,34 @@ def exp2(x: Tensor) -> Tensor:
     return torch.pow(2.0, floating(x))
 
 
-#: log(erfc(x) exp(x^2) / t), t = 2 / (2 + x), of x >= 0 as a series of Chebyshev's polynomials of 2 t - 1:
-#: c0 / 2 + c1 T1 + ..., by interpolation in 60 nodes with 60 digits.
-_ERFC = (
-    -1.30265371978170943, 0.64196979235649026, 0.0194764732041858363, -0.00956151478680863164,
-    -0.000946595344482036866, 0.000366839497852761452, 4.25233248069077716e-5, -2.02785781125342432e-5,
-    -1.62429000464702551e-6, 1.3036558355805232e-6, 1.56264417220661432e-8, -8.52380959149265425e-8,
-    6.52905443909885152e-9, 5.05934349555146892e-9, -9.91364156493033064e-10, -2.27365122293183608e-10,
-    9.64679110201552906e-11, 2.39403808303909242e-12, -6.88602752649753136e-12, 8.94487927309050837e-13,
-    3.13092139934317226e-13, -1.12708223613693611e-13, 3.81090525539665303e-16, 7.1060976135888546e-15,
-    -1.5230282014370956e-15, -9.4574945732533647e-17, 1.21023718941648363e-16, -2.81666308962782184e-17,
-)  # fmt: skip
-#: Terms of the series that float32 can tell.
-_FLOAT32_TERMS = 12
+#: log(erfc(x) exp(x^2) / t), t = 2 / (2 + x), of x >= 0 as a polynomial of 2 t - 1, the constant first: a
+#: series of Chebyshev polynomials by interpolation in 60 nodes with 60 digits, cut where digits end.
+_TAIL = {
+    torch.float32: (
+        -0.6717940917, 0.6726431548, 0.04734388761, -0.04689364056, -0.009880019324, 0.008808825369,
+        0.00179406625, -0.002288765239, -0.000227910966, 0.000573766372, 8.000738162e-6, -8.728381022e-5,
+    ),
+    torch.float64: (
+        -0.671794084056692266, 0.672643223977656728, 0.0473433068419044283, -0.0468956102311752965,
+        -0.00987268936638995857, 0.00882493855706062317, 0.00175893355779901609, -0.00234581250048285337,
+        -0.000146246863378003423, 0.00067367879558023519, -9.37350311709812799e-5, -0.000174302947203077656,
+        7.14010141275683457e-5, 3.17451797494433059e-5, -3.01878845513882013e-5, 1.37726641328090884e-7,
+        8.56262342010857444e-6, -2.94798687696607254e-6, -1.27231190485056231e-6, 1.25002766121361081e-6,
+        -1.68498007224291702e-7, -2.49583276132252796e-7, 1.53343459220170359e-7, 1.44486578104011278e-9,
+        -3.91718205142960695e-8, 1.1172352271813603e-8, 4.06088214761465198e-9, -1.89023060215653307e-9,
+    ),
+}  # fmt: skip
 
 
 def _scaled_tail(size: Tensor, shift: Tensor | Number) -> Tensor:
     """erfc(size) exp(size^2 + shift) of numbers from 0, in float32 or float64."""
     t = 2 / (2 + size)
-    y = 2 * (2 * t - 1)
-    coefficients = _ERFC if size.dtype == torch.float64 else _ERFC[:_FLOAT32_TERMS]
-    before, last = torch.zeros_like(y), torch.zeros_like(y)
-    for coefficient in coefficients[:0:-1]:  # C. W. Clenshaw's recurrence
-        before, last = last, y * last - before + coefficient
-    return t * torch.exp(0.5 * (y * last + coefficients[0]) - before + shift)
+    y = 2 * t - 1
+    *rest, total = _TAIL[size.dtype]
+    result = torch.full_like(y, total)
+    for coefficient in reversed(rest):
+        result = result * y + coefficient
+    return t * torch.exp(result + shift)
 
 
 def _wide(x: Tensor) -> Tensor:

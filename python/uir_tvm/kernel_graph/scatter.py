@@ -56,7 +56,7 @@ def legalize_scatter_elements(builder: relax.BlockBuilder, call: tvm.ir.Call) ->
         return te.extern(
             [data.shape],
             [data, indices, updates],
-            lambda ins, outs: _body(*ins, *outs, axis, reduce),
+            lambda ins, outs: _body(ins[0], ins[1], ins[2], outs[0], axis, reduce),
             out_buffers=[result],
             name="scatter_elements",
             tag="scatter_elements",

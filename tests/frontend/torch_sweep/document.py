@@ -19,9 +19,10 @@ Record = Mapping[str, Mapping[str, list[str]]]
 
 HEAD = """# Operators of PyTorch
 
-What becomes of PyTorch's functions on `uir-cpu`, through `torch.export`. Written by `scripts/sweep_torch.py --document`: the
-calls are `tests/frontend/torch_sweep`, over dtypes, ranks, views, empty tensors and edge values (NaN,
-infinities, zeros, halves, extremes), and each result is held against PyTorch's.
+What becomes of PyTorch's functions on `uir-cpu`, through `torch.export`. Written by
+`scripts/sweep_torch.py --document`: the calls are `tests/frontend/torch_sweep`, over dtypes, ranks, views,
+empty tensors and edge values (NaN, infinities, zeros, halves, extremes), and each result is held against
+PyTorch's.
 
 - *works*: as PyTorch computes it, in all of these dtypes. *refused*: a typed error; the reason is below.
 - Dtypes are those of the inputs; what PyTorch or `torch.export` itself refuses is not listed.
