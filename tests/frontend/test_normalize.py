@@ -415,3 +415,16 @@ def test_control_flow_is_refused() -> None:
 def test_module_without_main_is_refused() -> None:
     with pytest.raises(FrontendError, match="no function 'main'"):
         normalize(tvm.IRModule())
+
+
+def test_clip_of_integers_drops_bounds_beyond_their_dtype() -> None:
+    """No number of the dtype is the bound: 2**63 of int64, -1 of uint8."""
+    for dtype, low, high in (("int64", 0, 2.0**63), ("uint8", -1, 200)):
+        builder = relax.BlockBuilder()
+        param = relax.Var("x", relax.TensorType((4,), dtype))
+        with builder.function("main", [param]):
+            with builder.dataflow():
+                result = builder.emit_output(builder.emit(relax.op.clip(param, low, high)))
+            builder.emit_func_output(result)
+        text = normalize(builder.get()).script()
+        assert "clip" not in text and ("minimum" in text) != ("maximum" in text)

@@ -241,16 +241,15 @@ def asks_floats(function: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Any]
 
 
 def clamp(x: Tensor, low: Number | None = None, high: Number | None = None) -> Any:
-    """Between bounds, which PyTorch casts to an integer's dtype (TVM's fails to write those beyond it)."""
+    """Between bounds, which PyTorch casts to an integer's dtype (TVM's are floats, and fail beyond it)."""
     if x.is_floating_point() or x.dtype == torch.bool or isinstance(low, float) or isinstance(high, float):
         return NotImplemented
     known = torch.iinfo(x.dtype)
-    count = 1 << known.bits
-    least = known.min if low is None else (low - known.min) % count + known.min
-    most = known.max if high is None else (high - known.min) % count + known.min
-    if least > most:
-        return torch.full_like(x, most)
-    return NotImplemented if (low, high) == (least, most) else torch.clamp(x, least, most)
+    bounds = (
+        None if bound is None else _tensor((bound - known.min) % (1 << known.bits) + known.min, x.dtype, x)
+        for bound in (low, high)
+    )
+    return clamp_tensors(x, *bounds)
 
 
 def clamp_tensors(x: Tensor, low: Tensor | None = None, high: Tensor | None = None) -> Tensor:

@@ -148,7 +148,10 @@ EXACT: dict[str, tuple[Function, tuple[str, ...]]] = {
     "topk smallest": (lambda x: x.topk(3, 1, largest=False).values, SHAPES + TIES),
     "topk 0": (lambda x: x.topk(2, 0), SHAPES[:1]),
     "topk of small": (lambda x: x.topk(2, 1).values, ("i8[3,5]", "i16[3,5]:edges", "bf16[3,12]:mixed")),
-    "sort of small": (lambda x: x.sort(1, stable=True), ("i8[3,5]", "i16[3,5]:edges", "bf16[3,12,4]:mixed")),
+    "sort of small": (
+        lambda x: x.sort(dim=1, stable=True),
+        ("i8[3,5]", "i16[3,5]:edges", "bf16[3,12,4]:mixed"),
+    ),
     "topk none": (lambda x: x.topk(0, 1), SHAPES[:1]),
     "cummax": (lambda x: x.cummax(1), SHAPES),
     "cummin": (lambda x: x.cummin(1), SHAPES[:4]),

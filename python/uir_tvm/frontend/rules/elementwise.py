@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+import numpy as np
 import tvm
 from tvm import relax
 
@@ -117,16 +118,25 @@ def cast(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
 
 
 def clip(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
-    """clip(x, low, high) -> minimum(maximum(x, low), high), without the bounds that are infinite."""
+    """clip(x, low, high) -> minimum(maximum(x, low), high), without the bounds that bound nothing."""
     value, (low, high) = call.args[0], (float(bound.value) for bound in call.args[1:])
     dtype = dtype_of(call)
-    if not dtype.startswith(("float", "int")):
+    if not dtype.startswith(("float", "int", "uint")):
         return None
-    if low != -math.inf:
+    least, most = (-math.inf, math.inf) if dtype.startswith("float") else _range(dtype)
+    if low > most or high < least:
+        return None
+    if low > least:
         value = rewriter.emit(relax.op.maximum(value, relax.const(low, dtype)))
-    if high != math.inf:
+    if high < most:
         value = rewriter.emit(relax.op.minimum(value, relax.const(high, dtype)))
     return value
+
+
+def _range(dtype: str) -> tuple[float, float]:
+    """The least and the greatest number of an integer dtype."""
+    info = np.iinfo(dtype)
+    return float(info.min), float(info.max)
 
 
 def reciprocal_root(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:

@@ -101,5 +101,3 @@ class Scope:
             ends = (a * term.coeff, b * term.coeff)
             low, high = low + min(ends), high + max(ends)
         return low, high
-
-
