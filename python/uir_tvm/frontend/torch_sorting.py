@@ -18,8 +18,6 @@ from .torch_graph import arguments
 
 #: In float64, beyond every float32: what stands for an infinity, and for NaN.
 INFINITE, MISSING = 1e299, 1e300
-#: Sorted as int32: TVM's sorts know no such keys.
-SMALL = frozenset({"bool", "uint8", "int8", "int16"})
 
 
 def sort(node: fx.Node, importer: Any) -> relax.Expr:
@@ -56,18 +54,18 @@ def _order(emit: Any, x: relax.Expr, axis: int, descending: bool) -> relax.Var:
     def ordered(key: relax.Expr) -> relax.Var:
         return emit(relax.op.argsort(key, axis, descending, "int64"))
 
-    dtype = str(dtype_of(x))
-    if dtype in SMALL:
+    dtype = dtype_of(x)
+    if dtype == "bool":
         return ordered(emit(relax.op.astype(x, "int32")))
-    if "float" not in dtype:
+    if "float" not in str(dtype):
         return ordered(x)
-    wide = emit(relax.op.astype(x, "float64")) if dtype != "float64" else x
-    missing = emit(relax.op.isnan(wide))
+    missing = emit(relax.op.isnan(x))
     if dtype == "float64":
         first = ordered(emit(relax.op.where(missing, relax.const(float("inf"), "float64"), x)))
         flags = emit(relax.op.astype(missing, "int32"))
         last = ordered(emit(relax.op.gather_elements(flags, first, axis)))
         return emit(relax.op.gather_elements(first, last, axis))
+    wide = emit(relax.op.astype(x, "float64"))
     low, high, none = (relax.const(number, "float64") for number in (-INFINITE, INFINITE, MISSING))
     finite = emit(relax.op.maximum(emit(relax.op.minimum(wide, high)), low))
     return ordered(emit(relax.op.where(missing, none, finite)))

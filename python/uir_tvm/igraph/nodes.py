@@ -98,7 +98,9 @@ class ISlice(_Node):
         """Build a slice; ``stride`` defaults to row-major, ``rows`` and ``cols`` are the valid ranges."""
         row_stride, col_stride = stride if stride is not None else (shape[1], 1)
         bounds = [None if bound is None else affine(bound) for bound in (*rows, *cols)]
-        self.__ffi_init__(pointer, affine(offset), shape[0], shape[1], row_stride, col_stride, *bounds)
+        self.__ffi_init__(
+            pointer, affine(offset), shape[0], shape[1], row_stride, col_stride, *bounds
+        )
 
     @property
     def shape(self) -> tuple[int, int]:

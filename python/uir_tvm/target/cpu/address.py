@@ -101,3 +101,5 @@ class Scope:
             ends = (a * term.coeff, b * term.coeff)
             low, high = low + min(ends), high + max(ends)
         return low, high
+
+
