@@ -8,6 +8,7 @@ python scripts/sweep_operators.py --document
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import logging
 import sys
@@ -20,14 +21,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import attrs
 from uir_tvm.target.registry import TARGETS
 
-from tests.conformance.operators import groups, representative, thinned
-from tests.conformance.operators.case import Case
+from tests.conformance.operators import Groups, groups, representative, thinned
 from tests.conformance.operators.check import Outcome, check, expected, placed
 from tests.conformance.operators.document import DOCUMENT, load, save
 
 #: Statuses that are a fault of ours.
 FAULTS = ("wrong", "refused", "crashed")
-Groups = dict[tuple[str, str], list[Case]]
 
 
 def sweep(chosen: Groups, targets: list[str], quiet: bool) -> list[Outcome]:
@@ -49,13 +48,18 @@ def sweep(chosen: Groups, targets: list[str], quiet: bool) -> list[Outcome]:
 
 
 def document(chosen: Groups, targets: list[str], quiet: bool) -> None:
-    """Compile one case of every group, and write the record and the document."""
-    record = {name: dict(dtypes) for name, dtypes in load().items()} if len(targets) < len(TARGETS) else {}
+    """Compile one case of every group, and write the record and the document.
+
+    What is not chosen stays as it is recorded.
+    """
+    known = load()
+    record = {
+        operator: {dtype: dict(known.get(operator, {}).get(dtype, {})) for _, dtype in keys}
+        for operator, keys in itertools.groupby(sorted(groups()), key=lambda key: key[0])
+    }
     for number, ((operator, dtype), cases) in enumerate(chosen.items(), 1):
         case = representative(cases)
-        cells = record.setdefault(operator, {}).setdefault(dtype, {})
-        for target in targets:
-            cells[target] = list(placed(case, target))
+        record[operator][dtype].update({target: placed(case, target) for target in targets})
         if not quiet:
             print(f"{number}/{len(chosen)} {case.name}", file=sys.stderr)
     save(record)
@@ -67,7 +71,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--targets", default="uir-cpu", help="comma-separated, or `all` (default: uir-cpu)")
+    parser.add_argument("--targets", default="", help="comma-separated, or `all` (default: uir-cpu)")
     parser.add_argument("--operators", default="", help="comma-separated names (default: all)")
     parser.add_argument("--dtypes", default="", help="comma-separated, TVM's names (default: all)")
     parser.add_argument("--every", type=int, default=1, help="one case of so many (default: all)")
@@ -76,8 +80,8 @@ def main() -> int:
     parser.add_argument("--quiet", action="store_true", help="no progress")
     options = parser.parse_args()
     logging.getLogger("uir_tvm").setLevel(logging.ERROR)
-    every = options.targets == "all" or options.document
-    targets = list(TARGETS) if every else options.targets.split(",")
+    asked = options.targets or ("all" if options.document else "uir-cpu")
+    targets = list(TARGETS) if asked == "all" else asked.split(",")
     names, dtypes = (set(filter(None, text.split(","))) for text in (options.operators, options.dtypes))
     chosen = {
         (operator, dtype): cases

@@ -88,7 +88,11 @@ class FunctionSide:
             # LLVM takes longer to optimise a small function than to run it
             level = 0 if operations(self.lowered()) <= SMALL else 3
             target = tvm.target.Target({"kind": "llvm", "opt-level": level})
-            module = tvm.compile(tvm.IRModule({"main": made}), target=target)
+            try:
+                module = tvm.compile(tvm.IRModule({"main": made}), target=target)
+            except Exception as error:  # of the many that TVM raises for what it does not lower
+                why = (str(error).strip() or type(error).__name__).splitlines()[-1]
+                raise UndecidedError(f"TVM does not build the function: {why}") from error
             self._built[method] = module["main"]
         return self._built[method]
 

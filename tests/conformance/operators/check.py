@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
@@ -189,9 +190,38 @@ def _line(error: BaseException) -> str:
     return (lines[0] if isinstance(error, UirError) else lines[-1]) if lines else type(error).__name__
 
 
+#: What a reason names of a case, and what stands for it in a table of all.
+PLAIN = tuple(
+    (re.compile(pattern), plain)
+    for pattern, plain in (
+        (r"^UnsupportedOperatorError: (TVM cannot lower the operator).*", r"\1."),
+        (r"^UnsupportedOperatorError: (TVM's own lowering fails on kernels that no iGraph says).*", r"\1."),
+        (r"fp8e\w+", "fp8"),
+        (r"Rows of \w+ do not", "Rows of a tile do not"),
+        (r"cannot (compute [\w.]+ of|reduce) [^:;]*: there is", "cannot compute this: there is"),
+        (r"does not convert \w+ to \w+", "does not convert from or to this dtype"),
+        (r"\w+ takes no (\w+)_t on this chip \(form [^)]*\)", r"Copies take no \1 on this chip"),
+    )
+)
+
+
+def plainly(why: str) -> str:
+    """Reasons without what they name of a case, each once."""
+    for pattern, plain in PLAIN:
+        why = pattern.sub(plain, why)
+    return "; ".join(dict.fromkeys(why.split("; ")))
+
+
 def placed(case: Case, target: str) -> tuple[tuple[str, ...], str]:
-    """How the kernels of a case run on a target, and why not otherwise; ``refused`` with the reason."""
+    """How the kernels of a case run on a target, and why not otherwise.
+
+    ``refused`` with the reason; ``untaken`` where Relax has no such call.
+    """
+    if not _is_model(case):
+        return ("untaken",), ""
+    ways: tuple[str, ...]
     try:
-        return described(uir_tvm.compile(module([case]), target))
+        ways, why = described(uir_tvm.compile(module([case]), target))
     except Exception as error:  # whatever it is, it is what becomes of the case
-        return ("refused",), f"{type(error).__name__}: {_line(error)}"
+        ways, why = ("refused",), f"{type(error).__name__}: {_line(error)}"
+    return ways, plainly(why)

@@ -31,6 +31,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     "gather_nd": (views.constant_indices,),
     "index_tensor": (views.constant_indices,),
     "multinomial_from_uniform": (sampling.multinomial_from_uniform,),
+    "nn.pixel_shuffle": (views.pixel_shuffle,),
     "permute_dims": (views.permute,),
     "power": (elementwise.power, elementwise.elementwise),
     "shape_of": (views.shape_of_static,),

@@ -11,7 +11,7 @@ from tvm import relax
 from ..relax_view import op_name
 from .rewriter import Rewriter, recall
 
-#: TVM has no least and greatest of them, no remainder and no cast to float16.
+#: TVM has no least and greatest of them, no sign, no remainder and no cast to float16.
 EIGHT_BITS: Mapping[str, str] = dict.fromkeys(("float8_e4m3fn", "float8_e5m2"), "float32")
 FLOATS: Mapping[str, str] = {**EIGHT_BITS, "bfloat16": "float32"}
 #: TVM's run-time sort reads narrow floats as others, beyond their end, and refuses these integers.
@@ -22,9 +22,9 @@ SORTED: Mapping[str, str] = {
 }
 #: operator -> the dtypes of its first operand that TVM lacks, and what they are computed in.
 WIDENED: Mapping[str, Mapping[str, str]] = {
-    **dict.fromkeys(("argmax", "argmin", "grad.max_pool2d_backward"), EIGHT_BITS),
+    **dict.fromkeys(("abs", "argmax", "argmin", "grad.max_pool2d_backward"), EIGHT_BITS),
     **dict.fromkeys(("mod", "vision.roi_align", "vision.roi_pool"), EIGHT_BITS),
-    **dict.fromkeys(("isfinite", "isinf", "isnan"), FLOATS),
+    **dict.fromkeys(("isfinite", "isinf", "isnan", "log_add_exp"), FLOATS),
     **dict.fromkeys(("argsort", "median", "sort", "topk"), SORTED),
     **dict.fromkeys(("vision.all_class_non_max_suppression", "vision.non_max_suppression"), SORTED),
 }

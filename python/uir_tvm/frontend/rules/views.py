@@ -230,3 +230,20 @@ def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     first = int(array[0])
     piece = rewriter.emit(relax.op.strided_slice(source, [axis], [first], [first + array.size]))
     return rewriter.reshape(piece, target)
+
+
+def pixel_shuffle(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
+    """(..., c * r * r, h, w) -> (..., c, h * r, w * r) by a permutation.
+
+    TVM's own rule names a function that
+    TOPI does not have.
+    """
+    source, target = shape_of(call.args[0]), shape_of(call)
+    if source is None or target is None:
+        return None
+    r = int(call.attrs.upscale_factor)
+    lead, (channels, height, width) = source[:-3], source[-3:]
+    n = len(lead)
+    apart = rewriter.reshape(call.args[0], (*lead, channels // (r * r), r, r, height, width))
+    order = [*range(n + 1), n + 3, n + 1, n + 4, n + 2]
+    return rewriter.reshape(rewriter.emit(relax.op.permute_dims(apart, order)), target)
