@@ -140,7 +140,7 @@ def _indexed(name: str, node: fx.Node, importer: ExportedProgramImporter) -> rel
         importer.env = known
 
 
-def _amax(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
+def _reduced(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
     """Maximum or minimum over axes."""
     axes = node.args[1] if len(node.args) > 1 else node.kwargs.get("dim", [])
     keepdim = node.args[2] if len(node.args) > 2 else node.kwargs.get("keepdim", False)
@@ -174,6 +174,16 @@ def _max_pool3d(stock: Stock, node: fx.Node, importer: ExportedProgramImporter) 
     return stock.convert("max_pool3d.default", node, importer)
 
 
+def _shift(
+    operation: Callable[..., relax.Expr], node: fx.Node, importer: ExportedProgramImporter
+) -> relax.Expr:
+    """A shift by a tensor or a number."""
+    x, y = (importer.env[arg] if isinstance(arg, fx.Node) else arg for arg in node.args[:2])
+    like = x if isinstance(node.args[0], fx.Node) else y
+    x, y = (arg if isinstance(arg, relax.Expr) else relax.const(arg, dtype_of(like)) for arg in (x, y))
+    return importer.block_builder.emit(operation(x, y))
+
+
 class Stock:
     """TVM's own converters, which are methods of the importer that runs them."""
 
@@ -199,9 +209,15 @@ CONVERTERS: dict[str, Converter] = {
     "linear.default": _linear,
     "addmm.default": _addmm,
     "embedding.default": _embedding,
-    "amax.default": partial(_amax, relax.op.max),
-    "amin.default": partial(_amax, relax.op.min),
-    "prod.dim_int": partial(_amax, relax.op.prod),
+    "amax.default": partial(_reduced, relax.op.max),
+    "amin.default": partial(_reduced, relax.op.min),
+    "prod.dim_int": partial(_reduced, relax.op.prod),
+    **{
+        f"{name}.{overload}": partial(_shift, operation)
+        for side, operation in (("left", relax.op.left_shift), ("right", relax.op.right_shift))
+        for name in (f"bitwise_{side}_shift", f"__{side[0]}shift__")
+        for overload in ("Tensor", "Tensor_Scalar", "Scalar")
+    },
     **CONVOLUTIONS,
     **SORTS,
     **WINDOWS,

@@ -10,6 +10,7 @@ from torch import fx
 from tvm import relax
 
 from .relax_view import dtype_of, shape_of
+from .torch_graph import each
 
 #: (transposed, axes of space) -> operator.
 OPERATORS: dict[tuple[bool, int], Callable[..., relax.Expr]] = {
@@ -37,9 +38,9 @@ def convolution(node: fx.Node, importer: Any) -> relax.Expr:
     assert shape is not None
     rank = len(shape) - 2
     window: dict[str, Any] = {"strides": strides, "padding": padding, "dilation": dilation}
-    window = {name: _each(value, rank) for name, value in window.items()} | {"groups": groups}
+    window = {name: each(value, rank) for name, value in window.items()} | {"groups": groups}
     if transposed:
-        window["output_padding"] = _each(output_padding, rank)
+        window["output_padding"] = each(output_padding, rank)
     wide = SUMMED_IN.get(dtype, dtype)
     emit = importer.block_builder.emit
     result = emit(OPERATORS[bool(transposed), rank](x, weight, **window, out_dtype=wide))
@@ -48,12 +49,6 @@ def convolution(node: fx.Node, importer: Any) -> relax.Expr:
     if bias is None:
         return result
     return emit(relax.op.add(result, relax.op.reshape(bias, (1, -1, *[1] * rank))))
-
-
-def _each(value: Any, rank: int) -> list[int]:
-    """A number of every axis; PyTorch lets one stand for all."""
-    items = [int(item) for item in value]
-    return items * rank if len(items) == 1 else items
 
 
 CONVOLUTIONS = {"convolution.default": convolution}

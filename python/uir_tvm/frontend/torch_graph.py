@@ -49,6 +49,12 @@ def arguments(node: fx.Node, *names: str) -> dict[str, Any]:
     return dict(zip(names, node.args, strict=False)) | dict(node.kwargs)
 
 
+def each(value: Any, rank: int) -> list[int]:
+    """A number for every axis of space; PyTorch lets one stand for all."""
+    items = [value] if isinstance(value, int) else [int(item) for item in value]
+    return items * rank if len(items) == 1 else items
+
+
 def drop_assertions(program: ExportedProgram) -> None:
     """Remove assertions: the program's shapes and dtypes are fixed, and values are the caller's."""
     graph = program.graph

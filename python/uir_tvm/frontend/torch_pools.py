@@ -8,16 +8,53 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import attrs
 import torch
 from torch import Tensor
 
+from .torch_graph import each
 from .torch_search import first_extreme
 
 aten = torch.ops.aten
 
 
+@attrs.frozen
+class _Window:
+    """How windows lie along the axes of space: sizes of the tensor and of the result, strides and so on."""
+
+    sizes: Sequence[int]
+    out: Sequence[int]
+    kernel: Sequence[int]
+    stride: Sequence[int]
+    padding: Sequence[int]
+    dilation: Sequence[int]
+
+    def padded(self, x: Tensor) -> Tensor:
+        """The tensor with what its windows reach over, filled by what no maximum takes."""
+        edges: list[int] = []
+        for size, n, k, s, p, d in reversed(list(zip(*attrs.astuple(self, recurse=False), strict=True))):
+            edges += [p, max(0, (n - 1) * s + (k - 1) * d + 1 - size - p)]
+        lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
+        return torch.nn.functional.pad(x, edges, value=lowest)
+
+    def tap(self, padded: Tensor, at: Sequence[int]) -> tuple[Tensor, Tensor, Tensor]:
+        """One element of every window: its value, its flat index, and whether it is in the tensor."""
+        rank, device = len(at), padded.device
+        flat = torch.zeros((), dtype=torch.int64, device=device)
+        valid = torch.ones((), dtype=torch.bool, device=device)
+        for axis, (n, step) in enumerate(zip(self.out, self.stride, strict=True)):
+            begin = at[axis] * self.dilation[axis]
+            padded = aten.slice.Tensor(padded, axis - rank, begin, begin + (n - 1) * step + 1, step)
+            place = torch.arange(n, device=device) * step + begin - self.padding[axis]
+            place = place.reshape([n if other == axis else 1 for other in range(rank)])
+            flat = flat * self.sizes[axis] + place
+            valid = valid & (place >= 0) & (place < self.sizes[axis])
+        return padded, flat, valid
+
+
 def max_pool(rank: int) -> Callable[..., tuple[Tensor, Tensor]]:
     """A pool with its indices (TVM's importer makes zeros): the first largest of a window, or NaN."""
+    pool = aten.max_pool2d.default if rank == 2 else aten.max_pool3d.default
 
     def compute(
         x: Tensor,
@@ -27,44 +64,20 @@ def max_pool(rank: int) -> Callable[..., tuple[Tensor, Tensor]]:
         dilation: Sequence[int] = (1,),
         ceil_mode: bool = False,
     ) -> tuple[Tensor, Tensor]:
-        kernel, padding, dilation = (_each(value, rank) for value in (kernel, padding, dilation))
-        stride = _each(stride, rank) if stride else kernel
-        pool = aten.max_pool2d.default if rank == 2 else aten.max_pool3d.default
-        values = pool(x, kernel, stride, padding, dilation, ceil_mode)
+        steps = (kernel, stride or kernel, padding, dilation)
+        values = pool(x, *steps, ceil_mode)
         sizes, out = x.shape[-rank:], values.shape[-rank:]
-        needed = [
-            (n - 1) * s + (k - 1) * d + 1 for n, s, k, d in zip(out, stride, kernel, dilation, strict=True)
-        ]
-        after = [max(0, n - size - p) for n, size, p in zip(needed, sizes, padding, strict=True)]
-        edges = [edge for pair in reversed(list(zip(padding, after, strict=True))) for edge in pair]
-        lowest = -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min
-        padded = torch.nn.functional.pad(x, edges, value=lowest)
-        strides = [math.prod(sizes[axis + 1 :]) for axis in range(rank)]
-        best: Tensor | None = None
-        where: Tensor | None = None
-        for tap in itertools.product(*map(range, kernel)):
-            piece, flat = padded, torch.zeros((), dtype=torch.int64, device=x.device)
-            valid: Tensor | None = None
-            for axis, (t, n) in enumerate(zip(tap, out, strict=True)):
-                begin = t * dilation[axis]
-                dim = axis - rank
-                last = begin + (n - 1) * stride[axis] + 1
-                piece = aten.slice.Tensor(piece, dim, begin, last, stride[axis])
-                place = torch.arange(n, device=x.device) * stride[axis] + begin - padding[axis]
-                inside = (place >= 0) & (place < sizes[axis])
-                shape = [n if i == axis else 1 for i in range(rank)]
-                flat = flat + (place * strides[axis]).reshape(shape)
-                valid = inside.reshape(shape) if valid is None else valid & inside.reshape(shape)
-            assert valid is not None
-            if best is None or where is None:
-                best, where = piece, torch.where(valid, flat, -1).expand(piece.shape)
-                continue
+        window = _Window(sizes, out, *(each(step, rank) for step in steps))
+        padded = window.padded(x)
+        best = torch.full_like(values, -math.inf if x.is_floating_point() else torch.iinfo(x.dtype).min)
+        where = torch.full(values.shape, -1, dtype=torch.int64, device=x.device)
+        for at in itertools.product(*map(range, window.kernel)):
+            piece, flat, valid = window.tap(padded, at)
             taken = piece > best
             if x.is_floating_point():
                 taken = torch.isnan(piece) | (taken & ~torch.isnan(best))
             taken = valid & (taken | (where < 0))
             best, where = torch.where(taken, piece, best), torch.where(taken, flat, where)
-        assert where is not None
         return values, where
 
     return compute
@@ -74,7 +87,7 @@ def adaptive_max_pool(rank: int) -> Callable[..., tuple[Tensor, Tensor]]:
     """Windows from floor(i * size / n) to ceil((i + 1) * size / n), gathered side by side (ATen's bounds)."""
 
     def compute(x: Tensor, output_size: Sequence[int]) -> tuple[Tensor, Tensor]:
-        out, sizes = _each(output_size, rank), x.shape[-rank:]
+        out, sizes = each(output_size, rank), x.shape[-rank:]
         wide, flat = x, torch.zeros((), dtype=torch.int64, device=x.device)
         shape = list(x.shape[:-rank])
         for axis, (n, size) in enumerate(zip(out, sizes, strict=True)):
@@ -100,11 +113,6 @@ def adaptive_max_pool(rank: int) -> Callable[..., tuple[Tensor, Tensor]]:
         return values.squeeze(-1), index.squeeze(-1)
 
     return compute
-
-
-def _each(value: Sequence[int] | int, rank: int) -> list[int]:
-    items = [value] if isinstance(value, int) else list(value)
-    return items * rank if len(items) == 1 else items
 
 
 POOLS: dict[Any, Callable[..., Any]] = {

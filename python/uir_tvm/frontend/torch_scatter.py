@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Converters of what writes at indices along an axis, and of shifts."""
+"""Converters of what writes at indices along an axis."""
 
 from __future__ import annotations
 
@@ -32,23 +32,9 @@ def scatter(reduction: str, node: fx.Node, importer: Any) -> relax.Expr:
     return emit(relax.op.scatter_elements(x, index, source, int(given["dim"]), reduction))
 
 
-def shift(operation: Callable[..., relax.Expr], node: fx.Node, importer: Any) -> relax.Expr:
-    """A shift by a tensor or a number."""
-    x, y = (importer.env[arg] if isinstance(arg, fx.Node) else arg for arg in node.args[:2])
-    like = x if isinstance(node.args[0], fx.Node) else y
-    x, y = (arg if isinstance(arg, relax.Expr) else relax.const(arg, dtype_of(like)) for arg in (x, y))
-    return importer.block_builder.emit(operation(x, y))
-
-
 SCATTERS: dict[str, Callable[[fx.Node, Any], relax.Expr]] = {
     "scatter.src": partial(scatter, "update"),
     "scatter.value": partial(scatter, "update"),
     "scatter_add.default": partial(scatter, "add"),
     "scatter_reduce.two": partial(scatter, "add"),
-    **{
-        f"{name}.{overload}": partial(shift, operation)
-        for side, operation in (("left", relax.op.left_shift), ("right", relax.op.right_shift))
-        for name in (f"bitwise_{side}_shift", f"__{side[0]}shift__")
-        for overload in ("Tensor", "Tensor_Scalar", "Scalar")
-    },
 }

@@ -14,50 +14,33 @@ from torch import fx
 from tvm import relax
 
 from .relax_view import dtype_of, shape_of
-from .torch_graph import arguments
+from .torch_graph import arguments, each
 
 aten = torch.ops.aten
 NARROW = ("float16", "bfloat16")
 
 
-def _smoothed(linear: bool) -> Callable[..., torch.Tensor]:
-    operator = aten._upsample_bilinear2d_aa.default if linear else aten._upsample_bicubic2d_aa.default
-    return lambda eye, size, aligned, scale: operator(eye, [1, size], aligned, None, scale)
+def _weights(operator: Callable[..., torch.Tensor], aligns: bool) -> Callable[..., torch.Tensor]:
+    """(identity as [n, 1, 1, n], size, align_corners, scale) -> the weights of one axis, [n, 1, 1, size]."""
+
+    def compute(eye: torch.Tensor, size: int, aligned: bool, scale: float | None) -> torch.Tensor:
+        return operator(eye, [1, size], *([aligned] if aligns else []), None, scale)
+
+    return compute
 
 
-#: Name -> weights of one axis: (identity as [n, 1, 1, n], size, align_corners, scale) -> [n, 1, 1, size].
-#: PyTorch itself makes them: every mode is linear in its input, along one axis after the other.
-MODES: dict[str, Callable[..., torch.Tensor]] = {
-    "upsample_nearest": lambda eye, size, _, scale: aten.upsample_nearest2d.default(
-        eye, [1, size], None, scale
-    ),
-    "_upsample_nearest_exact": lambda eye, size, _, scale: aten._upsample_nearest_exact2d.default(
-        eye, [1, size], None, scale
-    ),
-    "upsample_linear": lambda eye, size, a, scale: aten.upsample_bilinear2d.default(
-        eye, [1, size], a, None, scale
-    ),
-    "upsample_bilinear": lambda eye, size, a, scale: aten.upsample_bilinear2d.default(
-        eye, [1, size], a, None, scale
-    ),
-    "upsample_trilinear": lambda eye, size, a, scale: aten.upsample_bilinear2d.default(
-        eye, [1, size], a, None, scale
-    ),
-    "upsample_bicubic": lambda eye, size, a, scale: aten.upsample_bicubic2d.default(
-        eye, [1, size], a, None, scale
-    ),
-    "_upsample_bilinear_aa": _smoothed(True),
-    "_upsample_bicubic_aa": _smoothed(False),
-}
-RANKS = {
-    "upsample_nearest": (1, 2, 3),
-    "_upsample_nearest_exact": (1, 2, 3),
-    "upsample_linear": (1,),
-    "upsample_bilinear": (2,),
-    "upsample_trilinear": (3,),
-    "upsample_bicubic": (2,),
-    "_upsample_bilinear_aa": (2,),
-    "_upsample_bicubic_aa": (2,),
+_LINEAR = _weights(aten.upsample_bilinear2d.default, True)
+#: Name -> its ranks and the weights of one axis, which PyTorch itself makes: every mode is linear in its
+#: input, along one axis after the other.
+MODES: dict[str, tuple[tuple[int, ...], Callable[..., torch.Tensor]]] = {
+    "upsample_nearest": ((1, 2, 3), _weights(aten.upsample_nearest2d.default, False)),
+    "_upsample_nearest_exact": ((1, 2, 3), _weights(aten._upsample_nearest_exact2d.default, False)),
+    "upsample_linear": ((1,), _LINEAR),
+    "upsample_bilinear": ((2,), _LINEAR),
+    "upsample_trilinear": ((3,), _LINEAR),
+    "upsample_bicubic": ((2,), _weights(aten.upsample_bicubic2d.default, True)),
+    "_upsample_bilinear_aa": ((2,), _weights(aten._upsample_bilinear2d_aa.default, True)),
+    "_upsample_bicubic_aa": ((2,), _weights(aten._upsample_bicubic2d_aa.default, True)),
 }
 
 
@@ -86,7 +69,7 @@ def resized(mode: str, node: fx.Node, importer: Any) -> relax.Expr:
     for axis in range(rank):
         size = int(node.meta["val"].shape[2 + axis])
         eye = torch.eye(shape[2 + axis], dtype=torch.float64)[:, None, None, :]
-        weights = MODES[mode](eye, size, bool(given.get("align_corners", False)), scales[axis])[:, 0, 0, :]
+        weights = MODES[mode][1](eye, size, bool(given.get("align_corners", False)), scales[axis])[:, 0, 0, :]
         y = _weighted(emit, y, 2 + axis, weights.T.numpy())
     return emit(relax.op.astype(y, dtype)) if wide else y
 
@@ -123,9 +106,9 @@ def average(rank: int, node: fx.Node, importer: Any) -> relax.Expr:
     given = arguments(
         node, "x", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad", "divisor_override"
     )
-    kernel = _each(given["kernel_size"], rank)
-    stride = _each(given.get("stride") or kernel, rank)
-    padding = _each(given.get("padding") or 0, rank)
+    kernel = each(given["kernel_size"], rank)
+    stride = each(given.get("stride") or kernel, rank)
+    padding = each(given.get("padding") or 0, rank)
     x = importer.env[node.args[0]]
     shape, out = shape_of(x), node.meta["val"].shape[-rank:]
     assert shape is not None
@@ -170,15 +153,10 @@ def _factor(
     return factor if np.any(factor != factor.flat[0]) else np.full([1] * len(kernel), factor.flat[0])
 
 
-def _each(value: Any, rank: int) -> list[int]:
-    items = [value] if isinstance(value, int) else [int(item) for item in value]
-    return items * rank if len(items) == 1 else items
-
-
 WINDOWS: dict[str, Callable[[fx.Node, Any], relax.Expr]] = {
     **{
         f"{_operator_of(mode, rank)}.{overload}": partial(resized, mode)
-        for mode, ranks in RANKS.items()
+        for mode, (ranks, _) in MODES.items()
         for rank in ranks
         for overload in ("vec", "default")
     },
