@@ -61,7 +61,8 @@ def save(outcomes: Iterable[Outcome], calls: Iterable[Call]) -> None:
         entry = found.get(call.name) or old.get(function, {}).get(inputs)
         if entry:
             record.setdefault(function, {})[inputs] = entry
-    RECORD.write_text(json.dumps(record, indent=1, sort_keys=True) + "\n")
+    rows = [f"{json.dumps(name)}: {json.dumps(record[name], sort_keys=True)}" for name in sorted(record)]
+    RECORD.write_text("{\n" + ",\n".join(rows) + "\n}\n")  # a line for each function
     DOCUMENT.write_text(rendered(record))
 
 
