@@ -157,8 +157,9 @@ def _build(
         if not left:
             raise
         raise UnsupportedOperatorError(
-            f"TVM's own lowering fails on kernels that no iGraph says: {', '.join(left)}",
+            f"TVM's own lowering fails on kernels without an iGraph: {', '.join(left)}",
             where=str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__,
+            need="kernels that TVM lowers for the host, where none of ours fits",
             remedy="compute these operators in another dtype, or express the model by others",
         ) from error
 

@@ -61,7 +61,7 @@ def arithmetic(program: Program) -> Arithmetic:
     """
     found: dict[tuple[str, str], list[Count]] = {}
     for step in program.steps:
-        kind = class_of(step)
+        kind = step.spec.work_of(step.iop)
         if kind is not None:
             found.setdefault((kind, _dtype(step)), []).append(_count(step))
     order = list(WORK)
@@ -73,11 +73,6 @@ def arithmetic(program: Program) -> Arithmetic:
         if count.value:
             rows.append(Operations(kind, dtype, count.value, count.exact))
     return Arithmetic(tuple(rows))
-
-
-def class_of(step: Step) -> str | None:
-    """The class of an iOp; None where it computes nothing."""
-    return step.spec.work_of(step.iop)
 
 
 def _dtype(step: Step) -> str:

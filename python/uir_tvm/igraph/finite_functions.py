@@ -12,6 +12,7 @@ from . import finite_field as field
 #: Largest exponent that is multiplied out.
 WHOLE_POWERS = 64
 
+
 def _like(x: np.ndarray, number: float) -> np.ndarray:
     return np.full_like(x, field.embed(number))
 

@@ -278,6 +278,7 @@ COMPARE: dict[str, Scalar] = _table(
 
 # fmt: on
 
+
 def _lowest(dtype: str) -> Any:
     """-inf, or the least integer (the most negative finite value of a float without infinities)."""
     row = dtype_of(dtype)

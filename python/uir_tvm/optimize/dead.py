@@ -68,9 +68,7 @@ def run(graph: IGraph) -> IGraph:
     program = program_of(graph)
     living = _living(program, flow_of(graph))
     changes: dict[int, IOp | None] = {
-        step.position: None
-        for step in program.steps
-        if step.spec.touches and step.position not in living
+        step.position: None for step in program.steps if step.spec.touches and step.position not in living
     }
     named = {
         str(piece.pointer.name)

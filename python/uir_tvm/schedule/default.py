@@ -139,8 +139,10 @@ def check_schedulable(func: tirx.PrimFunc) -> None:
 
 def _is_external(call: tvm.ir.Call) -> bool:
     """Whether it calls a function by its name."""
-    return "call" in str(getattr(call.op, "name", "")) and bool(call.args) and isinstance(
-        call.args[0], tvm.ir.StringImm
+    return (
+        "call" in str(getattr(call.op, "name", ""))
+        and bool(call.args)
+        and isinstance(call.args[0], tvm.ir.StringImm)
     )
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import attrs
 import numpy as np
 
-from ..explain.arithmetic import class_of
 from ..igraph.dtypes import bytes_of, dtype_of
 from ..igraph.nodes import IGraph, ISlice
 from ..optimize.multibuffer import PIPELINE
@@ -224,7 +223,7 @@ def _row(step: Step, boxes: Boxes) -> Row:
         str(iop.name),
         category,
         str(iop.attrs["axis"]) if "axis" in step.spec.attrs else "",
-        class_of(step) or "",
+        step.spec.work_of(iop) or "",
         math.prod(loops.values()),
         present,
         elements,

@@ -195,7 +195,7 @@ PLAIN = tuple(
     (re.compile(pattern), plain)
     for pattern, plain in (
         (r"^UnsupportedOperatorError: (TVM cannot lower the operator).*", r"\1."),
-        (r"^UnsupportedOperatorError: (TVM's own lowering fails on kernels that no iGraph says).*", r"\1."),
+        (r"^UnsupportedOperatorError: (TVM's own lowering fails on kernels without an iGraph).*", r"\1."),
         (r"fp8e\w+", "fp8"),
         (r"Rows of \w+ do not", "Rows of a tile do not"),
         (r"cannot (compute [\w.]+ of|reduce) [^:;]*: there is", "cannot compute this: there is"),

@@ -235,8 +235,7 @@ def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
 def pixel_shuffle(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """(..., c * r * r, h, w) -> (..., c, h * r, w * r) by a permutation.
 
-    TVM's own rule names a function that
-    TOPI does not have.
+    TVM's own rule names a function that TOPI does not have.
     """
     source, target = shape_of(call.args[0]), shape_of(call)
     if source is None or target is None:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .emit_nest import NestEmitter
 
 
-
 @attrs.frozen
 class Staged:
     """A block of an operand where its columns are contiguous, and which of its rows is meant."""
