@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions, plain, transposed and deformable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from tvm import relax, topi
+
+from ...relax_view import dtype_of
+from ..context import Context, Value
+from .layout import relayout
+
+
+def paddings(padding: Any, dims: int) -> list[int]:
+    """Padding before and after every axis, of one number, one for each axis or two."""
+    numbers = [padding] if isinstance(padding, int) else [int(n) for n in padding]
+    return numbers * (2 * dims // len(numbers)) if len(numbers) in (1, dims) else numbers
+
+
+def plain_convolution(operation: Callable[..., Any], plain: str) -> Callable[..., Value]:
+    """``plain``: the layout of data that the operation is computed in; kernels have O and I in front."""
+    dims, kernel = len(plain) - 2, "OI" + plain[2:]
+
+    def convert(c: Context, a: SimpleNamespace, x: Value, w: Value) -> Value:
+        w = _kernel(c, w, a.kernel_layout, kernel, a.groups)
+        data = relayout(c, x, a.data_layout, plain)
+        out = a.out_dtype or dtype_of(x)
+        if "int" in out:
+            data, w = c.cast(data, out), c.cast(w, out)
+        result = c.emit(
+            operation(
+                data,
+                w,
+                strides=list(a.strides),
+                padding=paddings(a.padding, dims),
+                dilation=list(a.dilation),
+                groups=a.groups,
+                data_layout=plain,
+                kernel_layout=kernel,
+                out_dtype=out,
+            )
+        )
+        return relayout(c, result, plain, a.out_layout or a.data_layout)
+
+    return convert
+
+
+def _kernel(c: Context, w: Value, source: str, target: str, groups: int) -> Value:
+    """A kernel in another layout; HWOI of a depthwise one has its channels at O and their multiples at I."""
+    w = relayout(c, w, source, target)
+    shape = c.shape(w)
+    if groups > 1 and source.index("O") > source.index("I") and shape[1] == groups:
+        # HWIO with the channels at I: (multiples, channels, ...) -> (channels * multiples, 1, ...)
+        w = c.permute(w, [1, 0, *range(2, len(shape))])
+        w = c.reshape(w, [shape[0] * shape[1], 1, *shape[2:]])
+    return w
+
+
+def transposed_convolution(operation: Callable[..., Any], plain: str) -> Callable[..., Value]:
+    dims, kernel = len(plain) - 2, "IO" + plain[2:]
+
+    def convert(c: Context, a: SimpleNamespace, x: Value, w: Value) -> Value:
+        data = relayout(c, x, a.data_layout, plain)
+        out = a.out_dtype or dtype_of(x)
+        w = relayout(c, w, a.kernel_layout, kernel)
+        if "int" in out:
+            data, w = c.cast(data, out), c.cast(w, out)
+        result = c.emit(
+            operation(
+                data,
+                w,
+                strides=list(a.strides),
+                padding=paddings(a.padding, dims),
+                output_padding=list(a.output_padding),
+                dilation=list(a.dilation),
+                groups=a.groups,
+                data_layout=plain,
+                kernel_layout=kernel,
+                out_dtype=out,
+            )
+        )
+        return relayout(c, result, plain, a.out_layout or a.data_layout)
+
+    return convert
+
+
+def _deformable(c: Context, a: SimpleNamespace, x: Value, offset: Value, w: Value) -> Value:
+    if a.data_layout != "NCHW":
+        raise c.refuse(f"is in layout {a.data_layout}", "NCHW")
+    out = a.out_dtype or dtype_of(x)
+    sizes = (tuple(a.strides), tuple(paddings(a.padding, 2)), tuple(a.dilation))
+    return c.kernel(topi.nn.deformable_conv2d_nchw, x, offset, w, *sizes, a.deformable_groups, a.groups, out)
+
+
+TABLE = {
+    "nn.conv1d": plain_convolution(relax.op.nn.conv1d, "NCW"),
+    "nn.conv2d": plain_convolution(relax.op.nn.conv2d, "NCHW"),
+    "nn.conv3d": plain_convolution(relax.op.nn.conv3d, "NCDHW"),
+    "nn.conv1d_transpose": transposed_convolution(relax.op.nn.conv1d_transpose, "NCW"),
+    "nn.conv2d_transpose": transposed_convolution(relax.op.nn.conv2d_transpose, "NCHW"),
+    "nn.conv3d_transpose": transposed_convolution(relax.op.nn.conv3d_transpose, "NCDHW"),
+    "nn.deformable_conv2d": _deformable,
+}
