@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper, shape_inference
 from onnx.reference import ReferenceEvaluator
 from uir_tvm.errors import FrontendError, ModelFormatError, ShapeError, UnsupportedOperatorError
 from uir_tvm.frontend import from_onnx
-from uir_tvm.frontend import onnx as frontend
+from uir_tvm.frontend.onnx import walk
 
 from tests.frontend.stock import assert_close, operators, run
 
@@ -139,7 +139,7 @@ CASES: dict[str, tuple[onnx.ModelProto, dict[str, int]]] = {
             {"x": (2, 3)},
             {"pads": ints(0, 1, 1, 0), "value": floats(2)},
         ),
-        {"call_tir": 1},
+        {"concat": 2},
     ),
     "local function": (
         model(
@@ -290,15 +290,15 @@ def test_other_threads_print_meanwhile(
 ) -> None:
     """What TVM's importer prints is kept for its error; what others print is theirs."""
 
-    def failing(_model: onnx.ModelProto, **_: object) -> None:
-        print("Error converting operator Gelu, with inputs: x")
+    def failing(*_: object) -> None:
+        print("Error converting operator Erf, with inputs: x")
         other = threading.Thread(target=print, args=("a line of another thread",))
         other.start()
         other.join()
         raise ValueError("no such operator")
 
-    monkeypatch.setattr(frontend, "import_onnx", failing)
+    monkeypatch.setattr(walk.Walk, "_stock", failing)
     with pytest.raises(FrontendError, match="importer fails: no such operator") as caught:
-        frontend._import(onnx.ModelProto())
-    assert caught.value.where == "Error converting operator Gelu"
+        from_onnx(model([helper.make_node("Erf", ["x"], ["y"], name="odd")], {"x": (2,)}))
+    assert "odd = Erf" in caught.value.where and "float32[2]" in caught.value.where
     assert capsys.readouterr().out == "a line of another thread\n"

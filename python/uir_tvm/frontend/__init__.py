@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Front ends: a model of another framework -> one normalised Relax module.
 
-PyTorch and ONNX are imported when first used: neither is needed to compile Relax, nor installed with the
-package by itself.
+PyTorch, ONNX and Relay's grammar are imported when first used: none is needed to compile Relax, nor installed
+with the package by itself.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ _LAZY = {
     "export_torch": ".torch",
     "weights_of": ".torch",
     "from_onnx": ".onnx",
+    "from_relay": ".relay",
     "from_prim_func": ".kernel",
     "from_igraph": ".kernel",
 }
@@ -28,6 +29,7 @@ __all__ = [
     "from_igraph",
     "from_onnx",
     "from_prim_func",
+    "from_relay",
     "from_torch",
     "normalize",
     "weights_of",
@@ -35,7 +37,7 @@ __all__ = [
 
 
 #: Module -> the framework that it imports, and what of the package's extras brings it.
-_FRAMEWORKS = {".torch": ("PyTorch", "torch"), ".onnx": ("ONNX", "onnx")}
+_FRAMEWORKS = {".torch": ("PyTorch", "torch"), ".onnx": ("ONNX", "onnx"), ".relay": ("Relay", "relay")}
 
 
 def __getattr__(name: str) -> Any:

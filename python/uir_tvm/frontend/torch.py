@@ -14,7 +14,7 @@ from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
-from ..errors import FrontendError, ShapeError, UnsupportedOperatorError
+from ..errors import FrontendError, ShapeError, UnsupportedOperatorError, first_line
 from ..one_at_a_time import one_at_a_time
 from .normalize import normalize, replace_main
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
@@ -65,7 +65,7 @@ def export_torch(
             return torch.export.export(module, tuple(args), dict(kwargs or {}))
     except Exception as error:
         raise FrontendError(
-            f"torch.export cannot export {type(module).__name__}: {_first_line(error)}",
+            f"torch.export cannot export {type(module).__name__}: {first_line(error)}",
             remedy="call torch.export.export on it and follow its message",
         ) from error
     finally:
@@ -251,8 +251,3 @@ class _CopyConstants(relax.PyExprMutator):
         if key not in self._copies:
             self._copies[key] = relax.const(tvm.runtime.tensor(op.value.numpy()), str(op.ty.dtype))
         return self._copies[key]
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0].strip() if lines else type(error).__name__

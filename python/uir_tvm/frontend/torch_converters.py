@@ -13,7 +13,7 @@ from torch import fx
 from tvm import relax
 from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
-from ..errors import FrontendError
+from ..errors import FrontendError, last_line
 from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
@@ -256,7 +256,7 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
         raise
     except Exception as error:
         raise FrontendError(
-            f"TVM's importer fails on operator {target_name(node)!r}: {_first_line(error)}",
+            f"TVM's importer fails on operator {target_name(node)!r}: {last_line(error)}",
             where=describe(node),
             remedy=REMEDY,
         ) from error
@@ -272,11 +272,6 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
                 remedy=REMEDY,
             )
     return result
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1].strip() if lines else type(error).__name__
 
 
 def describe(node: fx.Node) -> str:

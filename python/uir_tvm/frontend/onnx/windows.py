@@ -11,18 +11,18 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-Tensors = Mapping[str, onnx.TensorProto]
-Shapes = Mapping[str, tuple[int, ...]]
+from .known import Known
+
 Result = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 
 
-def padded(node: onnx.NodeProto, constants: Tensors, shapes: Shapes) -> Result | None:
+def padded(node: onnx.NodeProto, known: Known) -> Result | None:
     """``auto_pad`` of a convolution or pool -> ``pads``; None where there is none, or shapes are open."""
     attributes = _attributes(node)
     mode = attributes.pop("auto_pad", b"NOTSET").decode()
     if mode == "NOTSET":
         return None
-    window = _window(node, attributes, shapes)
+    window = _window(node, attributes, known)
     if window is None:
         return None
     sizes, kernel, strides, dilations = window
@@ -43,14 +43,14 @@ def padded(node: onnx.NodeProto, constants: Tensors, shapes: Shapes) -> Result |
     return [made], []
 
 
-def max_pool(node: onnx.NodeProto, constants: Tensors, shapes: Shapes) -> Result | None:
+def max_pool(node: onnx.NodeProto, known: Known) -> Result | None:
     """A max pool that also says where its elements are -> one that does not, and their places."""
-    explicit = padded(node, constants, shapes)
+    explicit = padded(node, known)
     node = explicit[0][0] if explicit else node
     if len(node.output) < 2 or not node.output[1]:
         return explicit
-    attributes, shape = _attributes(node), shapes.get(node.input[0])
-    window = _window(node, attributes, shapes)
+    attributes, shape = _attributes(node), known.shape(node.input[0])
+    window = _window(node, attributes, known)
     if shape is None or window is None:
         return explicit
     places, out = _places(window, attributes)
@@ -104,11 +104,11 @@ def _attributes(node: onnx.NodeProto) -> dict[str, Any]:
 
 
 def _window(
-    node: onnx.NodeProto, attributes: Mapping[str, Any], shapes: Shapes
+    node: onnx.NodeProto, attributes: Mapping[str, Any], known: Known
 ) -> tuple[list[int], list[int], list[int], list[int]] | None:
     """Sizes, kernel, strides and dilations along the axes of space."""
-    shape = shapes.get(node.input[0])
-    weight = shapes.get(node.input[1]) if len(node.input) > 1 else None
+    shape = known.shape(node.input[0])
+    weight = known.shape(node.input[1]) if len(node.input) > 1 else None
     kernel = attributes.get("kernel_shape") or (None if weight is None else weight[2:])
     if shape is None or kernel is None:
         return None

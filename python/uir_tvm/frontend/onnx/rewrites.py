@@ -3,26 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .onnx_windows import max_pool, padded
+from .known import Known, Step
+from .recurrent import RECURRENT
+from .windows import max_pool, padded
 
-Tensors = Mapping[str, onnx.TensorProto]
-Shapes = Mapping[str, tuple[int, ...]]
-# A node, the model's constants, its values' shapes -> nodes and constants in its place, or None.
-Rewrite = Callable[
-    [onnx.NodeProto, Tensors, Shapes], "tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None"
-]
+if TYPE_CHECKING:
+    from .simplify import Simplifier
+
+Result = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 
 
-def clip(
-    node: onnx.NodeProto, constants: Tensors, shapes: Shapes
-) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
+def clip(node: onnx.NodeProto, known: Known) -> Result | None:
     """Clip(x, low, high) -> Min(Max(x, low), high), without the bounds that are left out."""
     if len(node.input) < 2:
         return None  # the form before opset 11, with attributes
@@ -39,14 +37,11 @@ def clip(
     return nodes, []
 
 
-def tile(
-    node: onnx.NodeProto, constants: Tensors, shapes: Shapes
-) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
+def tile(node: onnx.NodeProto, known: Known) -> Result | None:
     """Tile(x, n) -> Reshape to (1, a, 1, b, ..), Expand to (n, a, m, b, ..), Reshape to (n*a, m*b, ..)."""
-    shape, repeats = shapes.get(node.input[0]), constants.get(node.input[1])
-    if shape is None or repeats is None:
+    shape, counts = known.shape(node.input[0]), known.integers(node.input[1])
+    if shape is None or counts is None:
         return None
-    counts = [int(count) for count in numpy_helper.to_array(repeats)]
     pairs = list(zip(counts, shape, strict=True))
     steps = {
         "split": [size for pair in pairs for size in (1, pair[1])],
@@ -66,15 +61,17 @@ def tile(
     return nodes, tensors
 
 
-def one_hot(
-    node: onnx.NodeProto, constants: Tensors, shapes: Shapes
-) -> tuple[list[onnx.NodeProto], list[onnx.TensorProto]] | None:
+def one_hot(node: onnx.NodeProto, known: Known) -> Result | None:
     """OneHot(i, n, (off, on)) -> Where(i == 0 .. n - 1 or i == -n .. -1, on, off), as the values' dtype."""
-    shape, depth, values = (shapes.get(node.input[0]), *(constants.get(name) for name in node.input[1:3]))
+    shape, depth, values = (
+        known.shape(node.input[0]),
+        known.integers(node.input[1]),
+        known.array(node.input[2]),
+    )
     if shape is None or depth is None or values is None:
         return None
     axis = next((int(a.i) for a in node.attribute if a.name == "axis"), -1) % (len(shape) + 1)
-    count, (off, on) = int(numpy_helper.to_array(depth).reshape(-1)[0]), numpy_helper.to_array(values)
+    count, (off, on) = depth[0], values
     along = [-1 if place == axis else 1 for place in range(len(shape) + 1)]
     numbers = np.arange(count, dtype=np.int64).reshape(along)
     name = node.output[0]
@@ -107,27 +104,31 @@ def one_hot(
     return nodes, [numpy_helper.from_array(array, f"{name}__{key}") for key, array in arrays.items()]
 
 
-REWRITES: dict[str, Rewrite] = {
-    **dict.fromkeys(("AveragePool", "Conv", "LpPool"), padded),
-    "Clip": clip,
-    "MaxPool": max_pool,
-    "OneHot": one_hot,
-    "Tile": tile,
-}
+def _plain(rule: Callable[[onnx.NodeProto, Known], Result | None]) -> Rewrite:
+    """A rewrite of a rule that answers with nodes and constants in place of one node."""
 
-
-def rewrite(model: onnx.ModelProto, shapes: Shapes) -> None:
-    """Apply `REWRITES` to the standard operators of a model's main graph, in place."""
-    graph = model.graph
-    constants = {tensor.name: tensor for tensor in graph.initializer}
-    nodes = []
-    for node in graph.node:
-        rule = REWRITES.get(node.op_type) if node.domain in ("", "ai.onnx") else None
-        result = rule(node, constants, shapes) if rule else None
+    def apply(step: Step, simplifier: Simplifier) -> bool:
+        result = rule(step.node, simplifier.known)
         if result is None:
-            nodes.append(node)
-            continue
-        nodes.extend(result[0])
-        graph.initializer.extend(result[1])
-    del graph.node[:]
-    graph.node.extend(nodes)
+            return False
+        nodes, tensors = result
+        for tensor in tensors:
+            simplifier.known.add_tensor(tensor)
+        for node in nodes:
+            simplifier.run(Step(node, step.version))
+        return True
+
+    return apply
+
+
+#: Whether a node was replaced.
+Rewrite = Callable[["Step", "Simplifier"], bool]
+
+REWRITES: dict[str, Rewrite] = {
+    **dict.fromkeys(("AveragePool", "Conv", "LpPool"), _plain(padded)),
+    "Clip": _plain(clip),
+    "MaxPool": _plain(max_pool),
+    "OneHot": _plain(one_hot),
+    "Tile": _plain(tile),
+    **RECURRENT,
+}

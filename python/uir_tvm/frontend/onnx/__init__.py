@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX -> Relax.
+
+`model_file` reads and checks, `shapes` fixes the inputs. `simplify` walks the graph once: it evaluates
+constants and shapes to the end, expands what the standard defines by other operators (`functions`), folds
+branches and unrolls loops (`branches`, `recurrent`), and applies `rewrites`. What is left, `walk` converts by
+our `converters` or TVM's.
+"""
+
+from .importer import from_onnx
+from .model_file import load
+
+__all__ = ["from_onnx", "load"]

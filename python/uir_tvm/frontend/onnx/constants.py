@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes of constants, evaluated by ONNX's reference implementation."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+from onnx import helper
+from onnx.reference import ReferenceEvaluator
+
+from ..fold import GROWTH_LIMIT
+from .known import Known, Step, attributes_of
+
+#: Their results are not a function of their inputs.
+RANDOM = frozenset(
+    "RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli".split()
+)
+
+
+def evaluate(step: Step, known: Known) -> dict[str, np.ndarray] | None:
+    """Outputs of a node that are constant, by name; None where they are not, or are not worth their bytes."""
+    node = step.node
+    if node.op_type in ("Shape", "Size") and known.shape(node.input[0]) is not None:
+        shape = np.array(known.shape(node.input[0]), dtype=np.int64)
+        if node.op_type == "Size":
+            return {node.output[0]: np.array(shape.prod(), dtype=np.int64)}
+        bounds = attributes_of(step)
+        return {node.output[0]: shape[bounds.get("start", 0) : bounds.get("end", len(shape))]}
+    if node.op_type in RANDOM or any(a.type == onnx.AttributeProto.GRAPH for a in node.attribute):
+        return None
+    names = [name for name in node.input if name]
+    if any(not known.is_constant(name) for name in names):
+        return None
+    if node.op_type != "Constant" and not _pays(node, names, known):
+        return None
+    arrays = {name: array for name in names if (array := known.array(name)) is not None}
+    values = _run(step, arrays)
+    if values is None or any(not isinstance(value, np.ndarray | np.generic) for value in values):
+        return None
+    found = zip((name for name in node.output if name), values, strict=False)
+    return {name: np.asarray(value) for name, value in found}
+
+
+def _pays(node: onnx.NodeProto, names: list[str], known: Known) -> bool:
+    """Whether the results are small, or no larger than what they replace."""
+    made = sum(8 * (known.size(name) or 0) for name in node.output if name)
+    return made <= max(GROWTH_LIMIT, sum(8 * (known.size(name) or 0) for name in names))
+
+
+def _run(step: Step, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
+    """One node by ONNX's reference implementation; None where that has no such operator, or refuses."""
+    node = step.node
+    try:
+        inputs = [
+            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
+            for name, array in feeds.items()
+        ]
+        outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
+        graph = helper.make_graph([node], "node", inputs, outputs)
+        opsets = [helper.make_opsetid(node.domain, step.version)]
+        with np.errstate(all="ignore"):
+            return list(ReferenceEvaluator(helper.make_model(graph, opset_imports=opsets)).run(None, feeds))
+    except Exception:  # it raises what NumPy raises, and more; the conversion of the node says what is wrong
+        return None

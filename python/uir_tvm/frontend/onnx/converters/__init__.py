@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Our converters of ONNX operators to Relax: where TVM's refuse or are wrong. One row per operator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .elementwise import ELEMENTWISE
+from .narrow import NARROW_CASTS
+from .node import Converter
+from .quantized import QUANTIZED
+from .reductions import REDUCTIONS
+from .resize import RESIZE
+from .views import VIEWS
+
+#: Operator -> converter; of another domain than the standard's: ``domain::Operator``.
+CONVERTERS: Mapping[str, Converter] = {
+    **ELEMENTWISE,
+    **NARROW_CASTS,
+    **QUANTIZED,
+    **REDUCTIONS,
+    **RESIZE,
+    **VIEWS,
+}

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ONNX -> Relax, through TVM's importer."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import onnx
+import tvm
+from tvm import relax
+
+from ...errors import FrontendError, ShapeError
+from ...one_at_a_time import one_at_a_time
+from ..normalize import normalize
+from ..relax_view import dtype_of, shape_of
+from .known import element_name
+from .model_file import load
+from .shapes import fix_shapes, graph_inputs
+from .simplify import Program, Simplifier
+from .walk import Walk, check_operators
+
+
+@one_at_a_time
+def from_onnx(
+    model: str | os.PathLike[str] | onnx.ModelProto,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    values: Mapping[str, np.ndarray] | None = None,
+) -> tvm.IRModule:
+    """Import an ONNX model as a normalised Relax module.
+
+    Parameters
+    ----------
+    model : path or onnx.ModelProto
+        A model is not changed.
+    shapes : mapping of str to sequence of int, optional
+        Sizes for inputs with dynamic dimensions. A symbol (``batch``) fixed for one input is fixed for all.
+    values : mapping of str to numpy.ndarray, optional
+        Inputs that are constants: those that decide shapes or attributes (axes, pads, repeats) must be. They
+        are no parameters of the result.
+
+    Returns
+    -------
+    tvm.IRModule
+        The form that `from_torch` returns: one Relax function ``main``, parameters named after the model's
+        inputs (characters that no identifier has become ``_``), initializers as constants, result a
+        tensor or the tuple of the model's outputs.
+
+    Raises
+    ------
+    ModelFormatError
+        For a file that is missing, truncated or no ONNX model, and for a model that breaks ONNX's rules.
+    UnsupportedOperatorError
+        Naming the operators that have no converter, the first node of each, and the remedy.
+    ShapeError
+        For a dynamic dimension that ``shapes`` does not fix, naming the input, and for a wrong shape.
+    ValueNeededError
+        For an input that decides a shape or attribute and is not in ``values``.
+    FrontendError
+        Where the importer fails on an operator.
+    """
+    loaded = load(model)
+    fix_shapes(loaded, shapes or {})
+    program = Simplifier(loaded, _checked_values(loaded, values or {})).program()
+    check_operators(program)
+    mod = normalize(Walk(program).module())
+    _check_results(program, mod["main"])
+    return mod
+
+
+def _checked_values(model: onnx.ModelProto, values: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Values of inputs, of the dtypes and shapes that the model declares."""
+    inputs = {value.name: value.type.tensor_type for value in graph_inputs(model.graph)}
+    for name, array in values.items():
+        if name not in inputs:
+            raise ShapeError(
+                f"values names {name!r}, which is no input of the model",
+                need=f"one of {', '.join(sorted(inputs))}",
+            )
+        shape = tuple(dim.dim_value for dim in inputs[name].shape.dim)
+        dtype = onnx.helper.tensor_dtype_to_np_dtype(inputs[name].elem_type)
+        if np.asarray(array).shape != shape or np.asarray(array).dtype != dtype:
+            raise ShapeError(
+                f"the value of input {name!r} does not fit",
+                need=f"{dtype} {list(shape)}",
+                limit=f"given {np.asarray(array).dtype} {list(np.asarray(array).shape)}",
+            )
+    return {name: np.asarray(array) for name, array in values.items()}
+
+
+def _check_results(program: Program, main: relax.Function) -> None:
+    """The imported function returns the shapes and dtypes that the model declares."""
+    body_type = main.ret_ty
+    results = list(body_type.fields) if isinstance(body_type, relax.TupleType) else [body_type]
+    for value, result in zip(program.outputs, results, strict=True):
+        tensor = value.type.tensor_type
+        dims = [dim.dim_value if dim.HasField("dim_value") else None for dim in tensor.shape.dim]
+        want_dtype = element_name(tensor.elem_type) if tensor.elem_type else None
+        probe = relax.Var("result", result)
+        shape = shape_of(probe)
+        if shape is None:
+            raise ShapeError(
+                f"the shape of output {value.name!r} depends on data",
+                need="fixed shapes",
+                remedy="see shapes=",
+            )
+        wrong = tensor.HasField("shape") and (
+            len(dims) != len(shape)
+            or any(d is not None and d != s for d, s in zip(dims, shape, strict=False))
+        )
+        if wrong or (want_dtype and want_dtype != dtype_of(probe)):
+            raise FrontendError(
+                f"output {value.name!r} is imported as {shape} {dtype_of(probe)}, the model declares "
+                f"{tuple(dims)} {want_dtype}",
+                remedy="re-run onnx.shape_inference on the model and import again",
+            )

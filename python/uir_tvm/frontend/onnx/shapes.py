@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shapes of a model's inputs, fixed before the import."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import onnx
+
+from ...errors import ShapeError, UnsupportedOperatorError
+
+
+def graph_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
+    """Inputs that a caller passes: those that no initializer fills."""
+    filled = {tensor.name for tensor in graph.initializer}
+    return [value for value in graph.input if value.name not in filled]
+
+
+def fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
+    """Write given sizes into the model's inputs; a symbol fixed for one input is fixed for all.
+
+    Raises
+    ------
+    ShapeError
+        For a name that is no input, a rank or size that contradicts the model, a symbol given two sizes,
+        and for an input that keeps a dynamic dimension.
+    """
+    inputs = {value.name: value for value in graph_inputs(model.graph)}
+    for value in inputs.values():
+        if value.type.WhichOneof("value") != "tensor_type":
+            raise UnsupportedOperatorError(
+                f"input {value.name!r} is no tensor",
+                where=str(value.type.WhichOneof("value")),
+                need="tensors as inputs",
+                remedy="pass the tensors one by one",
+            )
+    unknown = sorted(set(shapes) - set(inputs))
+    if unknown:
+        raise ShapeError(
+            f"shapes names {unknown[0]!r}, which is no input of the model",
+            need=f"one of {', '.join(sorted(inputs))}",
+        )
+    symbols: dict[str, int] = {}
+    for name, shape in shapes.items():
+        _fix_input(inputs[name], shape, symbols)
+    for value in inputs.values():
+        _fix_symbols(value, symbols)
+
+
+def _fix_input(value: onnx.ValueInfoProto, shape: Sequence[int], symbols: dict[str, int]) -> None:
+    """Give one input its shape and record what the sizes say about symbols."""
+    tensor = value.type.tensor_type
+    dims = list(tensor.shape.dim)
+    declared = tuple(_dim_text(dim) for dim in dims)
+    clash = tensor.HasField("shape") and len(dims) != len(shape)
+    for dim, size in zip(dims, shape, strict=False):
+        clash = clash or (dim.HasField("dim_value") and dim.dim_value != size)
+        if dim.dim_param and symbols.setdefault(dim.dim_param, size) != size:
+            raise ShapeError(
+                f"shapes give the symbol {dim.dim_param!r} the sizes {symbols[dim.dim_param]} and {size}",
+                where=f"input {value.name!r}, declared {declared}",
+                remedy="give one size for each symbol",
+            )
+    if clash or any(size < 0 for size in shape):
+        raise ShapeError(
+            f"shape {tuple(shape)} does not fit input {value.name!r}", need=f"a shape like {declared}"
+        )
+    del tensor.shape.dim[:]
+    for size in shape:
+        tensor.shape.dim.add().dim_value = int(size)
+
+
+def _fix_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> None:
+    """Replace known symbols in an input's shape; refuse what stays unknown."""
+    tensor = value.type.tensor_type
+    for dim in tensor.shape.dim:
+        if dim.dim_param in symbols:
+            dim.dim_value = symbols[dim.dim_param]
+    if not tensor.HasField("shape") or any(not dim.HasField("dim_value") for dim in tensor.shape.dim):
+        declared = [_dim_text(dim) for dim in tensor.shape.dim] if tensor.HasField("shape") else "unknown"
+        sizes = ", ".join(_dim_text(dim) for dim in tensor.shape.dim) or "..."
+        raise ShapeError(
+            f"input {value.name!r} has a dynamic dimension",
+            where=f"shape {declared}",
+            need="fixed shapes",
+            remedy=f"pass shapes={{{value.name!r}: ({sizes})}} with a number for each symbol",
+        )
+
+
+def _dim_text(dim: onnx.TensorShapeProto.Dimension) -> str:
+    return str(dim.dim_value) if dim.HasField("dim_value") else dim.dim_param or "?"

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes that must run -> Relax, by our converters or TVM's; each result has the standard's type."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import sys
+import threading
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+import tvm
+from tvm import relax
+from tvm.relax.frontend.onnx import onnx_frontend as stock
+
+from ...errors import FrontendError, UirError, UnsupportedOperatorError, last_line
+from ..relax_view import dtype_of, shape_of
+from .converters import CONVERTERS
+from .converters.node import Node
+from .known import STANDARD_DOMAINS, Step, element_name
+from .simplify import Program
+
+#: Operators that TVM's importer takes in ONNX Runtime's meaning, whatever domain the node is of.
+MICROSOFT = frozenset(
+    "Attention BiasGelu EmbedLayerNormalization FastGelu MatMulInteger16 SkipLayerNormalization".split()
+)
+SHARED = frozenset({"Gelu"})
+
+_CONTROL = "has control flow that depends on data; replace it by Where, or import each branch by itself"
+_RAGGED = "has an output whose shape depends on data; use Where or TopK"
+_SEQUENCE = "makes a sequence or optional value; use plain tensors"
+_RANDOM = "makes random numbers; pass them as an input"
+_TEXT = "computes with strings; do that before the model"
+
+#: Why operators are refused that no kernel graph expresses, whether TVM's importer has converters or not.
+REFUSED: dict[str, str] = {
+    **dict.fromkeys(("If", "Loop", "Scan"), _CONTROL),
+    **dict.fromkeys(("Compress", "NonMaxSuppression", "NonZero", "Unique"), _RAGGED),
+    **dict.fromkeys(
+        """ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct
+        SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence""".split(),
+        _SEQUENCE,
+    ),
+    **dict.fromkeys(
+        "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split(), _RANDOM
+    ),
+    **dict.fromkeys(
+        "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer".split(), _TEXT
+    ),
+    "ImageDecoder": "decodes files; do that before the model",
+}
+#: What TVM's importer must see as constants, or as shapes.
+DTYPES = frozenset(
+    """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 float8_e4m3fn
+    float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz float8_e8m0fnu""".split()
+)
+
+
+def check_operators(program: Program) -> None:
+    """Every node that must run has a converter, in the domain that the node names.
+
+    Raises
+    ------
+    UnsupportedOperatorError
+        Naming all that have none.
+    """
+    missing: dict[str, str] = {}
+    reasons = {}
+    for step in program.steps:
+        name, fits = step.operator, _fits_domain(step.node)
+        known = name in CONVERTERS or (fits and step.node.op_type in stock._get_convert_map())
+        if known and not (fits and step.node.op_type in REFUSED):
+            continue
+        missing.setdefault(name, step.text)
+        if step.node.op_type in REFUSED:
+            reasons[name] = f"{name} {REFUSED[step.node.op_type]}"
+    if missing:
+        raise UnsupportedOperatorError(
+            f"unsupported ONNX operator{'s' if len(missing) > 1 else ''}: {', '.join(sorted(missing))}",
+            where="; ".join(missing.values()),
+            remedy="; ".join(reasons.values())
+            or "export with standard operators, or define the operator as a model function",
+        )
+
+
+def _fits_domain(node: onnx.NodeProto) -> bool:
+    """Whether TVM's importer, which looks at names alone, would take the node for what its domain means."""
+    if node.domain == "com.microsoft":
+        return node.op_type in MICROSOFT | SHARED
+    return node.domain in STANDARD_DOMAINS and node.op_type not in MICROSOFT
+
+
+class PrintsOfThread(io.TextIOBase):
+    """Keeps what the thread that makes it prints; what others print goes where it went before."""
+
+    def __init__(self) -> None:
+        self.said = io.StringIO()
+        self._thread, self._before = threading.get_ident(), sys.stdout
+
+    def write(self, text: str) -> int:
+        return (self.said if threading.get_ident() == self._thread else self._before).write(text)
+
+    def flush(self) -> None:
+        if self._before is not None:
+            self._before.flush()
+
+
+class Walk:
+    """Makes one Relax function of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program, self.known = program, program.known
+        self.builder = relax.BlockBuilder()
+        self.values: dict[str, Any] = {}
+
+    def module(self) -> tvm.IRModule:
+        """The module, with all nodes converted."""
+        params = [self._param(value) for value in self.program.inputs]
+        with self.builder.function("main", params):
+            with self.builder.dataflow():
+                for step in self.program.steps:
+                    self._convert(step)
+                results = [self._value(value.name) for value in self.program.outputs]
+                output = self.builder.emit_output(results[0] if len(results) == 1 else relax.Tuple(results))
+            self.builder.emit_func_output(output)
+        return self.builder.get()
+
+    def _param(self, value: onnx.ValueInfoProto) -> relax.Var:
+        kind = value.type.WhichOneof("value")
+        if kind != "tensor_type":
+            raise UnsupportedOperatorError(
+                f"input {value.name!r} is no tensor",
+                where=str(kind),
+                need="tensors as inputs",
+                remedy="pass the tensors one by one",
+            )
+        dtype = _checked(element_name(value.type.tensor_type.elem_type), f"input {value.name!r}")
+        name = re.sub(r"\W", "_", value.name) or "input"
+        taken = {var.name for var in self.values.values()}
+        name = name if name[0].isalpha() or name[0] == "_" else f"input_{name}"
+        while name in taken:
+            name += "_"
+        var = relax.Var(name, relax.TensorType(self.known.shape(value.name), dtype))
+        self.values[value.name] = var
+        return var
+
+    def _value(self, name: str) -> Any:
+        """The expression of a value; constants are made when they are first read."""
+        if name not in self.values:
+            array = self.known.array(name)
+            if array is None:
+                raise UnsupportedOperatorError(
+                    f"the value {name!r} is no tensor",
+                    need="tensors as outputs and operands",
+                    remedy=_SEQUENCE,
+                )
+            dtype = _checked("string" if array.dtype.kind in "OUS" else array.dtype.name, f"value {name!r}")
+            self.values[name] = relax.const(tvm.runtime.tensor(np.asarray(array, order="C")), dtype)
+        return self.values[name]
+
+    def _convert(self, step: Step) -> None:
+        names = step.node.input
+        for name in [*names, *step.node.output]:
+            if name and self.known.element(name):
+                _checked(element_name(self.known.element(name)), step.text)
+        inputs = [self._value(name) if name else None for name in names]
+        out = PrintsOfThread()
+        try:
+            with warnings.catch_warnings(), contextlib.redirect_stdout(out):
+                warnings.simplefilter("ignore")
+                own = CONVERTERS.get(step.operator)
+                results = own(Node(step, inputs, self)) if own else None
+                if results is None:
+                    results = self._stock(step, inputs)
+                results = [self.builder.normalize(result) for result in results]
+        except UirError:
+            raise
+        except Exception as error:  # of the many that TVM and its importer raise
+            raise FrontendError(
+                f"TVM's ONNX importer fails: {last_line(error)}",
+                where=_described(step, self),
+                need="operands and attributes that the importer knows",
+                remedy="export the model with static shapes, or with another opset",
+            ) from error
+        for name, result in zip(step.node.output, results, strict=False):
+            if name:
+                self.values[name] = self._checked_result(step, name, result)
+
+    def _stock(self, step: Step, inputs: Sequence[Any]) -> list[Any]:
+        """A node by TVM's converter."""
+        importer = stock.ONNXGraphImporter({}, "float32")
+        attributes = importer._parse_attr(step.node.attribute)
+        attributes["tvm_custom"] = {"name": step.node.name, "num_outputs": len(step.node.output)}
+        convert = stock._get_convert_map()[step.node.op_type].get_converter(step.version)
+        result = convert(self.builder, stock.onnx_input(inputs), attributes, [self.values, {}])
+        return self.unpacked(result)
+
+    def unpacked(self, result: Any) -> list[Any]:
+        """The tensors of a result, bound to variables."""
+        if isinstance(result, list | tuple):
+            return [self.builder.normalize(value) for value in result]
+        if isinstance(result, relax.Expr):
+            result = self.builder.normalize(result)
+        if isinstance(result, relax.Tuple):
+            return [self.builder.normalize(field) for field in result.fields]
+        if isinstance(result.ty, relax.TupleType):
+            return [self.builder.emit(relax.TupleGetItem(result, i)) for i in range(len(result.ty.fields))]
+        return [result]
+
+    def _checked_result(self, step: Step, name: str, result: Any) -> Any:
+        """A result of the shape and dtype that the standard infers."""
+        if not isinstance(result.ty, relax.TensorType):
+            if isinstance(result.ty, relax.ShapeType):
+                result = self.builder.emit(relax.op.shape_to_tensor(result))
+            else:
+                raise FrontendError(
+                    f"{step.operator} is imported as {result.ty}",
+                    where=step.text,
+                    remedy="export the model with another opset",
+                )
+        shape, element = self.known.shape(name), self.known.element(name)
+        wrong = element and dtype_of(result) != element_name(element)
+        wrong = wrong or (shape is not None and shape_of(result) != shape)
+        if shape_of(result) is None:
+            raise UnsupportedOperatorError(
+                f"{step.operator} has an output whose shape depends on data",
+                where=step.text,
+                need="fixed shapes",
+                remedy="give constants where shapes come from",
+            )
+        if wrong:
+            raise FrontendError(
+                f"{step.operator} is imported as {shape_of(result)} {dtype_of(result)}, the standard says "
+                f"{shape} {element_name(element)}",
+                where=_described(step, self),
+                remedy="re-run onnx.shape_inference on the model and import again",
+            )
+        return (
+            self.builder.emit(result) if not isinstance(result, relax.Var | tvm.ir.GenericConst) else result
+        )
+
+
+def _checked(dtype: str, where: str) -> str:
+    if dtype not in DTYPES:
+        raise UnsupportedOperatorError(
+            f"{dtype} is no dtype of tensors here",
+            where=where,
+            need=", ".join(sorted(DTYPES)),
+            remedy=_TEXT if dtype == "string" else "store the numbers in a wider dtype, and cast them",
+        )
+    return dtype
+
+
+def _described(step: Step, walk: Walk) -> str:
+    """A node with its operands and attributes, as errors name it."""
+    operands = [
+        f"{element_name(walk.known.element(name))}{list(walk.known.shape(name) or ())}" if name else "none"
+        for name in step.node.input
+    ]
+    attributes = [a.name for a in step.node.attribute]
+    text = f"{step.text} of ({', '.join(operands)})"
+    return f"{text}, attributes {', '.join(attributes)}" if attributes else text
