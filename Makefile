@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Every target sets up its own environment in .venv (Python 3.11 or newer and a C++ compiler suffice).
+# Every target sets up what it needs in .venv (Python 3.11 or newer and a C++ compiler suffice).
 PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
@@ -9,15 +9,25 @@ RUN = $(VENV)/bin/python
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
 
-env: $(VENV)/.ready  ## an environment with everything that tests and the demo need
+BUILT_FROM = pyproject.toml constraints.txt setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
+# The package with an extra. What the build needs stays installed (no isolation), so that the next build goes on from this one.
+INSTALL = $(PYTHON) -m venv $(VENV) && $(RUN) -m pip install --quiet --upgrade pip && \
+	$(RUN) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+	> $(VENV)/build-requires.txt && \
+	$(RUN) -m pip install --quiet -c constraints.txt -r $(VENV)/build-requires.txt && \
+	$(RUN) -m pip install --quiet -c constraints.txt --no-build-isolation -e
 
-$(VENV)/.ready: pyproject.toml constraints.txt setup.py CMakeLists.txt $(shell find src -name '*.cc' -o -name '*.h')
-	$(PYTHON) -m venv $(VENV)
-	$(RUN) -m pip install --quiet --upgrade pip
-	$(RUN) -m pip install --quiet -c constraints.txt -e '.[dev]'
+env: $(VENV)/.ready  ## an environment with everything that tests, lint and the demo need
+
+$(VENV)/.ready: $(BUILT_FROM)
+	$(INSTALL) '.[dev]'
+	touch $(VENV)/.demo $@
+
+$(VENV)/.demo: $(BUILT_FROM)
+	$(INSTALL) '.[demo]'
 	touch $@
 
-demo: env  ## compile a real sentence encoder and compare it with torch
+demo: $(VENV)/.demo  ## compile a real sentence encoder and compare it with torch
 	$(RUN) scripts/demo.py
 
 test: env  ## the whole suite
@@ -31,6 +41,7 @@ campaign: env  ## hours: planted faults in graphs, texts and our own code, sweep
 	$(RUN) scripts/sweep_operators.py
 	$(RUN) scripts/sweep_primfuncs.py
 	$(RUN) scripts/sweep_torch.py
+	$(RUN) scripts/sweep_onnx.py
 	$(RUN) scripts/check_fallbacks.py --scale full
 	$(RUN) scripts/fuzz.py
 	$(RUN) scripts/mutate.py
@@ -38,9 +49,11 @@ campaign: env  ## hours: planted faults in graphs, texts and our own code, sweep
 package: env  ## sdist and wheels, installed and tried in fresh environments of every Python at hand
 	$(RUN) scripts/check_packages.py
 
-lint: env  ## ruff, mypy, clang-format
+lint: env  ## ruff, mypy, the order of folders, clang-format
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+	$(VENV)/bin/lint-imports
+	$(RUN) scripts/check_includes.py
 	find src -name '*.cc' -o -name '*.h' | xargs $(VENV)/bin/clang-format --dry-run --Werror
 
 format: env  ## format C++ and sort imports

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drives CMake: each native library is an extension that lands beside the Python package."""
 
+import importlib.util
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import sysconfig
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
@@ -13,6 +16,18 @@ from setuptools.command.build_ext import build_ext
 ROOT = pathlib.Path(__file__).parent.resolve()
 #: What CMake builds: the compiler's library, the host models of devices, what stands for vendors' runtimes.
 LIBRARIES = re.findall(r"^add_library\((\w+) SHARED", (ROOT / "CMakeLists.txt").read_text(), re.MULTILINE)
+
+#: That of this interpreter's environment before any other.
+CMAKE = (
+    shutil.which("cmake", path=os.pathsep.join((sysconfig.get_path("scripts"), os.environ["PATH"])))
+    or "cmake"
+)
+
+
+def _origin(module: str) -> str:
+    """Where a module is, found without importing it."""
+    spec = importlib.util.find_spec(module)
+    return str(spec.origin) if spec is not None else ""
 
 
 class CMakeBuild(build_ext):
@@ -34,13 +49,16 @@ class CMakeBuild(build_ext):
     def _run_cmake(self) -> None:
         build = ROOT / "build"
         build.mkdir(parents=True, exist_ok=True)
-        # A cache left by another interpreter (pip's isolated build) points at paths that are gone.
-        (build / "CMakeCache.txt").unlink(missing_ok=True)
-        subprocess.run(
-            ["cmake", "-S", ROOT, "-B", build, f"-DPython_EXECUTABLE={sys.executable}"], check=True
-        )
+        # A cache that another environment left (each isolated build of pip has its own) points at paths
+        # that are gone.
+        found_here = "\n".join([sys.executable, *map(_origin, ("tvm", "tvm_ffi"))])
+        made_by = build / "configured-with.txt"
+        if not made_by.is_file() or made_by.read_text() != found_here:
+            (build / "CMakeCache.txt").unlink(missing_ok=True)
+        subprocess.run([CMAKE, "-S", ROOT, "-B", build, f"-DPython_EXECUTABLE={sys.executable}"], check=True)
+        made_by.write_text(found_here)
         jobs = os.environ.get("CMAKE_BUILD_PARALLEL_LEVEL", str(os.cpu_count() or 1))
-        subprocess.run(["cmake", "--build", build, "--parallel", jobs], check=True)
+        subprocess.run([CMAKE, "--build", build, "--parallel", jobs], check=True)
 
     def build_extension(self, ext: Extension) -> None:
         target = pathlib.Path(self.get_ext_fullpath(ext.name)).resolve()

@@ -3,7 +3,7 @@
 
     python benchmarks/passes.py                     operators by recipe, and graphs written by hand
     python benchmarks/passes.py --full              also the kernels of the models
-    python benchmarks/passes.py --passes tidy,dead  some of the passes only
+    python benchmarks/passes.py --passes simplify,dead  some of the passes only
     python benchmarks/passes.py --without widen     all but some
     python benchmarks/passes.py --json out.json --markdown
 

@@ -35,8 +35,8 @@ import attrs
 from rich.console import Console
 from rich.table import Table as Grid
 from tvm.relax import op
-from uir_tvm.schedule.demo import from_relax
 from uir_tvm.schedules import attention
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
 from uir_tvm.tune.candidates import Candidate, Checker
 from uir_tvm.tune.cost_model import CostModel

@@ -33,10 +33,11 @@ from rich.table import Table
 from tvm.relax import op
 from uir_tvm import hardware
 from uir_tvm.errors import UirError
-from uir_tvm.hardware import ascend_costs, bang_costs
 from uir_tvm.runtime import modelled
-from uir_tvm.schedule.demo import from_relax
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
+from uir_tvm.target.ascend import costs as ascend_costs
+from uir_tvm.target.bang import costs as bang_costs
 
 Shape = tuple[int, ...]
 

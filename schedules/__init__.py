@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One recipe per hero, tried in this order.
+"""One recipe per hero (`uir_tvm.schedule.recipe.Recipe`), tried in the order of `RECIPES`.
 
-A recipe is a module with ``HERO`` (its name), ``matches(sch)``, ``schedule(sch, hardware)`` (which may return
-another schedule, of a rewritten function) and
-``example()``; run as a script it shows what it does.
+A recipe of one file is ``schedules/HERO.py``; one with parts of its own is a folder.  ``python schedules
+HERO`` shows what it does.
 """
 
 from __future__ import annotations
 
-from types import ModuleType
+from uir_tvm.schedule.recipe import Registry
 
 from . import (
     attention,
@@ -25,18 +24,18 @@ from . import (
 )
 
 #: From the most particular hero to the fallback that always builds.
-RECIPES: tuple[ModuleType, ...] = (
-    attention,
-    contraction,
-    normalization,
-    reduction,
-    column_reduction,
-    transpose,
-    gather,
-    concat,
-    elementwise,
-    phases,
-    fallback,
+RECIPES = Registry(
+    attention.RECIPE,
+    contraction.RECIPE,
+    normalization.RECIPE,
+    reduction.RECIPE,
+    column_reduction.RECIPE,
+    transpose.RECIPE,
+    gather.RECIPE,
+    concat.RECIPE,
+    elementwise.RECIPE,
+    phases.RECIPE,
+    fallback.RECIPE,
 )
 
 __all__ = ["RECIPES"]

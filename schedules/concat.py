@@ -14,9 +14,8 @@ from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import leaf_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
+from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedules import elementwise
-
-HERO = "concat"
 
 
 def matches(sch: Schedule) -> bool:
@@ -34,7 +33,7 @@ def example() -> Any:
     """A class token before the patches: (1, 1, 384) and (1, 196, 384) along the tokens."""
     import numpy as np
     from tvm.relax import op
-    from uir_tvm.schedule.demo import from_relax
+    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda token, patches: op.concat([token, patches], axis=1),
@@ -43,7 +42,10 @@ def example() -> Any:
     )
 
 
-if __name__ == "__main__":
-    from uir_tvm.schedule.demo import main
-
-    main("concat")
+RECIPE = Recipe(
+    "concat",
+    matches,
+    schedule,
+    example,
+    reason="Pieces are moved; nothing is computed.",
+)

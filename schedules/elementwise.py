@@ -18,6 +18,7 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, uses
 from uir_tvm.schedule.decisions import OWN, Decisions, tile_sizes
 from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     column_tile,
@@ -33,8 +34,6 @@ from uir_tvm.schedule.row_chain import (
     tile_elements,
 )
 from uir_tvm.schedule.space import busy_units, even_tile, space_of
-
-HERO = "elementwise"
 
 
 def matches(sch: Schedule) -> bool:
@@ -145,7 +144,7 @@ def example() -> Any:
 
     import numpy as np
     from tvm.relax import op
-    from uir_tvm.schedule.demo import from_relax
+    from uir_tvm.schedules.demo import from_relax
 
     def reference(x: Any, bias: Any) -> Any:
         y = x + bias
@@ -154,7 +153,10 @@ def example() -> Any:
     return from_relax(lambda x, b: op.nn.gelu(op.add(x, b)), [(512, 768), (768,)], reference)
 
 
-if __name__ == "__main__":
-    from uir_tvm.schedule.demo import main
-
-    main("elementwise")
+RECIPE = Recipe(
+    "elementwise",
+    matches,
+    schedule,
+    example,
+    reason="Every element is read and written once.",
+)

@@ -12,9 +12,9 @@ from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import BlockInfo, block_info, leaf_blocks, loop_extent, root_block
 from uir_tvm.schedule.decisions import OWN, Decisions, rv_of
 from uir_tvm.schedule.prepare import inline_producers
+from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.smaller import shrink_of
 
-HERO = "fallback"
 #: Elements of a chunk, and others to choose from.
 CHUNK, CHUNKS = 1024, (128, 256, 512, 1024, 2048, 4096)
 
@@ -74,7 +74,7 @@ def example() -> Any:
     """A running sum over 4 rows of 50, halved: every element needs the one before it."""
     import numpy as np
     from tvm.script import tirx as T
-    from uir_tvm.schedule.demo import Example
+    from uir_tvm.schedules.demo import Example
 
     @T.prim_func(private=True, s_tir=True)
     def running_sum(A: T.Buffer((4, 50), "float32"), B: T.Buffer((4, 50), "float32")):  # type: ignore[valid-type]
@@ -97,7 +97,12 @@ def example() -> Any:
     return Example(running_sum, [x], [x.astype("float64").cumsum(1) / 2])
 
 
-if __name__ == "__main__":
-    from uir_tvm.schedule.demo import main
-
-    main("fallback")
+RECIPE = Recipe(
+    "fallback",
+    matches,
+    schedule,
+    example,
+    reason="Every function with blocks can be built, on one unit.",
+    stopgap=True,
+    last_resort=True,
+)

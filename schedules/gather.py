@@ -12,6 +12,7 @@ from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.row_chain import (
     attach_producers,
     decide_groups,
@@ -23,8 +24,6 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
-
-HERO = "gather"
 
 
 def matches(sch: Schedule) -> bool:
@@ -55,7 +54,7 @@ def _has_indirect_load(block: BlockInfo) -> bool:
 def example() -> Any:
     """Token plus position embedding."""
     from tvm.relax import op
-    from uir_tvm.schedule.demo import from_relax
+    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda table, ids, positions: op.add(op.take(table, ids, axis=0), positions),
@@ -66,7 +65,10 @@ def example() -> Any:
     )
 
 
-if __name__ == "__main__":
-    from uir_tvm.schedule.demo import main
-
-    main("gather")
+RECIPE = Recipe(
+    "gather",
+    matches,
+    schedule,
+    example,
+    reason="Whole rows are fetched at places that are data.",
+)

@@ -7,10 +7,14 @@ from typing import Any
 
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.blocks import reduction_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
-from uir_tvm.schedule.rowwise import common_rows, reduces_trailing, reduction_blocks, schedule_rows
-
-HERO = "reduction"
+from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedules.normalization.rowwise import (
+    common_rows,
+    reduces_trailing,
+    schedule_rows,
+)
 
 
 def matches(sch: Schedule) -> bool:
@@ -24,19 +28,22 @@ def matches(sch: Schedule) -> bool:
 
 
 def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
-    """Rows over units; see `uir_tvm.schedule.rowwise`."""
+    """Rows over units; see `uir_tvm.schedules.normalization.rowwise`."""
     return schedule_rows(sch, hw, decisions)
 
 
 def example() -> Any:
     """Sum of squares over rows of 1000."""
     from tvm.relax import op
-    from uir_tvm.schedule.demo import from_relax
+    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(lambda x: op.sum(op.multiply(x, x), axis=-1), [(300, 1000)], lambda x: (x * x).sum(-1))
 
 
-if __name__ == "__main__":
-    from uir_tvm.schedule.demo import main
-
-    main("reduction")
+RECIPE = Recipe(
+    "reduction",
+    matches,
+    schedule,
+    example,
+    reason="A row is read once, with the elementwise work before and after.",
+)

@@ -12,12 +12,13 @@ from typing import Any
 
 import tvm
 from tvm.s_tir import Schedule
-from uir_tvm.errors import ScheduleError
+from uir_tvm.errors import RecipeError
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, loop_extent
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.map_to_units import map_to_units
 from uir_tvm.schedule.prepare import prepare
+from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.row_chain import (
     Nest,
     attach_producers,
@@ -28,8 +29,6 @@ from uir_tvm.schedule.row_chain import (
     tile_sides,
 )
 from uir_tvm.schedule.space import space_of
-
-HERO = "transpose"
 
 
 def matches(sch: Schedule) -> bool:
@@ -43,7 +42,7 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
 
     Raises
     ------
-    ScheduleError
+    RecipeError
         After inlining no single block transposes.
     """
     prepare(sch)
@@ -51,10 +50,9 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
     root = roots[-1]
     var = _row_variable(root)
     if len(roots) != 1 or var is None:
-        raise ScheduleError(
+        raise RecipeError(
             "The transposition is not in the output block alone.",
             need="one output, transposed",
-            remedy="another recipe fits this function",
         )
     loops = list(sch.get_loops(root.rv))
     row = loops.pop(var)
@@ -111,7 +109,7 @@ def example() -> Any:
     """exp(x) with its last two dimensions swapped, (20, 160, 170)."""
     import numpy as np
     from tvm.relax import op
-    from uir_tvm.schedule.demo import from_relax
+    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda x: op.permute_dims(op.exp(x), [0, 2, 1]),
@@ -120,7 +118,10 @@ def example() -> Any:
     )
 
 
-if __name__ == "__main__":
-    from uir_tvm.schedule.demo import main
-
-    main("transpose")
+RECIPE = Recipe(
+    "transpose",
+    matches,
+    schedule,
+    example,
+    reason="Square tiles move whole lines on both sides.",
+)

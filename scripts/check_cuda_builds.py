@@ -27,12 +27,12 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from uir_tvm import api, kernel_graph
+from uir_tvm.device.kernel import DeviceKernel, Launch
 from uir_tvm.errors import UirError
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.schedules import RECIPES
 from uir_tvm.target.cuda import toolchain
 from uir_tvm.target.cuda.cubin import KernelFigures
-from uir_tvm.target.device_kernel import DeviceKernel, Launch
 from uir_tvm.target.registry import TARGETS
 
 from tests.models import MODELS
@@ -67,7 +67,7 @@ def functions(name: str, scale: str, target: Any) -> Iterator[tuple[str, Any]]:
     """The PrimFuncs of the recipes' examples or of a model, by the kernel's name."""
     if name == RECIPE_NAMES:
         for recipe in RECIPES:
-            yield recipe.HERO.replace(" ", "_"), recipe.example().func
+            yield recipe.hero.replace(" ", "_"), recipe.example().func
         return
     module, inputs = MODELS[name].build(scale)
     with torch.no_grad():

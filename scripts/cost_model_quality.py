@@ -6,7 +6,7 @@ scripts/cost_model_quality.py DATA                                              
 
 ``--collect`` measures schedules drawn at random from the design spaces of models' kernels and of the
 recipes' examples, and adds a line for each to DATA; what DATA has already is not measured again.  Without
-it every task of DATA is ranked by the reckoned time (`uir_tvm.tune.analytic`) and by cost models that were
+it every task of DATA is ranked by the reckoned time (`uir_tvm.explain.analytic`) and by cost models that were
 trained on the others, and the table is printed:
 
 spearman   rank correlation of predicted and true seconds, median over tasks
@@ -85,7 +85,7 @@ def tasks(target: str, models: Sequence[str], scale: str) -> Iterator[Any]:
                 seen.add(task.origin)
                 yield Task(f"{name} {task.name}", task.func, where)
     for recipe in RECIPES:
-        yield Task(f"example {recipe.HERO}", recipe.example().func, where)
+        yield Task(f"example {recipe.hero}", recipe.example().func, where)
 
 
 def drawn(task: Any, count: int, seed: int) -> list[Any]:
@@ -243,7 +243,7 @@ def main() -> int:
         for target, (count, value) in agreement(every, grouped(read(args.again))).items():
             print(f"{target}: two measurements of {count} tasks agree with a rank correlation of {value:.2f}")
         return 0
-    from uir_tvm.tune import analytic
+    from uir_tvm.explain import analytic
 
     ways: dict[str, Callable[[Task], np.ndarray]] = {
         "reckoned": lambda t: np.array([analytic.seconds(g) for g in t.graphs])

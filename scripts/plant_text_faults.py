@@ -31,11 +31,11 @@ import attrs
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from uir_tvm.device.run import MODELS as MODELS_OF_DEVICES
+from uir_tvm.device.kernel import DeviceKernel
+from uir_tvm.device.kind import DEVICES
 from uir_tvm.errors import ToolchainError, UirError
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.pipeline import compile_kernel
-from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.registry import TARGETS
 
 from tests.corpus import recipes
@@ -205,7 +205,7 @@ def _plant(
 def _compile(kind: str, source: str) -> None:
     """Compile a text ahead of its run, which finds it by its hash, or fails in the same way."""
     with contextlib.suppress(ToolchainError):
-        MODELS_OF_DEVICES[kind].compile(source)
+        DEVICES[kind].compile(source)
 
 
 def _report(tally: Tally, target: str, console: Console, seconds: float) -> None:

@@ -11,6 +11,7 @@ import torch
 import tvm
 import uir_tvm
 from tvm import relax
+from uir_tvm import CompileOptions
 from uir_tvm.errors import FrontendError, ModelFormatError, ShapeError, TargetError
 
 from tests import tiny
@@ -167,3 +168,9 @@ def test_token_ids_out_of_range_read_nothing() -> None:
     np.testing.assert_array_equal(got[[0, 3]], table[[3, 9]])
     assert not exe.report()["kernels_without_igraph"]
     np.testing.assert_array_equal(got[[1, 2, 4]], 0)
+
+
+def test_folders_may_be_given_as_text(tmp_path: pathlib.Path) -> None:
+    names = ("dump_dir", "override_dir", "database")
+    as_text, as_path = (CompileOptions(**dict.fromkeys(names, given)) for given in (str(tmp_path), tmp_path))
+    assert as_text == as_path

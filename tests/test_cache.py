@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from uir_tvm import cache as kept
 from uir_tvm.cache import Cache
-from uir_tvm.device import simt
 from uir_tvm.errors import ToolchainError
+from uir_tvm.target.cuda import host_model as simt
 
 KEY, CONTENT = b"compiler\0text", b"\x7fELF and so on" * 50
 ADD = """

@@ -7,7 +7,15 @@ import inspect
 
 import pytest
 from uir_tvm import errors
-from uir_tvm.errors import ParseError, ScheduleError, ToolchainError, UirError, VerifyError
+from uir_tvm.errors import (
+    SEPARATOR,
+    CapacityError,
+    ParseError,
+    ScheduleError,
+    ToolchainError,
+    UirError,
+    VerifyError,
+)
 
 CLASSES = [c for _, c in inspect.getmembers(errors, inspect.isclass) if issubclass(c, UirError)]
 
@@ -66,6 +74,17 @@ def test_parse_error_points_at_the_column() -> None:
 def test_witness_is_part_of_the_place() -> None:
     error = VerifyError("Out of bounds.", rule="bounds", witness={"pid": 3, "i": 7}, where="move a, b")
     assert error.rule == "bounds" and "move a, b  (witness: pid=3, i=7)" in str(error)
+
+
+@pytest.mark.parametrize("kind", [c for c in CLASSES if issubclass(c, CapacityError)])
+def test_a_lack_of_room_has_its_figures_as_fields(kind: type[CapacityError]) -> None:
+    """Given as keywords, or as the native code joins them behind the fields of its message."""
+    error = kind("Full.", where="k", need="9 bytes", memory="sram", needed=9, available=4, remedy="less")
+    joined = ["Full.", "k", "9 bytes", "", "less", "sram", "9", "4"]
+    for each in (error, kind(SEPARATOR.join(joined))):
+        assert (each.memory, each.needed, each.available) == ("sram", 9, 4)
+        assert (each.what, each.where, each.need, each.remedy) == ("Full.", "k", "9 bytes", "less")
+        assert each.to_json()["needed"] == 9 and "sram" not in str(each)
 
 
 @pytest.mark.parametrize("kind", CLASSES)

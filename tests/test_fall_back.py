@@ -8,6 +8,7 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
+import attrs
 import numpy as np
 import pytest
 import tvm
@@ -15,9 +16,10 @@ import uir_tvm
 from tvm.script import tirx as T
 from uir_tvm import hardware, pipeline
 from uir_tvm.errors import CapacityError, CodegenCapacityError, CodegenError, UirError
+from uir_tvm.optimize import Step
 from uir_tvm.options import CompileOptions
 from uir_tvm.pipeline import KernelRecord, compile_kernel
-from uir_tvm.schedule.smaller import SHRINKS, TILE
+from uir_tvm.schedule.smaller import SHRINKS, TILE_BYTES
 from uir_tvm.target import registry
 
 from tests import tiny
@@ -50,7 +52,7 @@ def compiled(func: Any, target: tvm.target.Target) -> KernelRecord:
 
 def with_tiles(hw: Any, tile_bytes: int) -> Any:
     """A hardware model that prefers tiles of so many bytes."""
-    figures = {**dict(hw.figures), TILE: tile_bytes}
+    figures = {**dict(hw.figures), TILE_BYTES: tile_bytes}
     return type(hw)(
         hw.name, hw.kind, hw.num_groups, hw.num_units, hw.reg_bytes, hw.sram_bytes, hw.vector_bytes, figures
     )
@@ -78,12 +80,11 @@ def test_tiles_beyond_the_memory_of_a_unit_become_smaller_ones(
     monkeypatch.setattr("uir_tvm.schedule.hardware_of.model_of_target", lambda _: greedy)
     monkeypatch.setattr("uir_tvm.schedules.elementwise.space_of", _with_long_runs(greedy))
     record = compiled(doubled(1 << 22), target)
-    assert not record.fallback and record.recipe == "elementwise" and record.shrink > 1
+    assert not record.fallback and record.recipe == "elementwise" and record.candidate.shrink > 1
 
 
 def _with_long_runs(hw: Any) -> Callable[[Any], Any]:
     """The space of decisions of a hardware model, with runs that are as long as a tile may be."""
-    import attrs
     from uir_tvm.schedule.space import space_of
 
     return lambda _: attrs.evolve(space_of(hw), flat_tile=1 << 30)
@@ -104,7 +105,34 @@ def test_a_lack_of_room_is_known_by_its_class(
 
     monkeypatch.setattr(spec, "lower", crowded)
     record = compiled(functions.elementwise(), target)
-    assert not record.fallback and len(tried) == 2 and record.shrink == SHRINKS[0]
+    assert not record.fallback and len(tried) == 2 and record.candidate.shrink == SHRINKS[0]
+
+
+def test_what_a_pass_had_no_room_for_gets_smaller_tiles_though_the_printer_words_it_otherwise(
+    target: tvm.target.Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a product stays in reg for want of room, and the printer refuses a product in reg."""
+    stage, spec = importlib.import_module("uir_tvm.optimize"), type(registry.of_target(target))
+    optimize, lower = stage.optimize, spec.lower
+
+    def lacks(graph: Any, *args: Any, **options: Any) -> Any:
+        made = optimize(graph, *args, **options)
+        step = Step("matrix_unit", graph, graph, 0.0, "The reg of a unit overflows.", "capacity")
+        return attrs.evolve(made, steps=(*made.steps, step)) if len(tried) < 1 else made
+
+    tried: list[Any] = []
+
+    def refuse(self: Any, graph: Any, func: Any) -> Any:
+        tried.append(graph)
+        if len(tried) == 1:
+            raise CodegenError("The unit cannot compute this product.")
+        return lower(self, graph, func)
+
+    monkeypatch.setattr(stage, "optimize", lacks)
+    monkeypatch.setattr(spec, "lower", refuse)
+    record = compiled(functions.elementwise(), target)
+    assert not record.fallback and record.candidate.shrink == SHRINKS[0]
+    assert [attempt.refused for attempt in record.attempts] == ["CodegenError", ""]
 
 
 def test_what_smaller_tiles_do_not_mend_is_tried_once(
@@ -115,7 +143,7 @@ def test_what_smaller_tiles_do_not_mend_is_tried_once(
 
     monkeypatch.setattr(type(registry.of_target(target)), "lower", refuse)
     record = compiled(functions.elementwise(), target)
-    assert record.fallback.startswith("source: The printer refuses it.") and record.shrink == 1
+    assert record.fallback.startswith("source: The printer refuses it.") and record.candidate.shrink == 1
 
 
 def test_errors_of_room_are_both_of_their_stage_and_of_room() -> None:
@@ -167,12 +195,12 @@ def plant(stage: str, fault: Exception, monkeypatch: pytest.MonkeyPatch) -> None
         raise fault
 
     modules = {
-        "tir": ("uir_tvm.schedule", "apply_default"),
+        "tir": ("uir_tvm.schedule.driver", "run_recipe"),
         "igraph": ("uir_tvm.extract", "extract"),
         "optimize": ("uir_tvm.optimize", "optimize"),
     }
     if stage == "source":
-        monkeypatch.setattr(registry.TargetSpec, "lower", fail)
+        monkeypatch.setattr(registry.TargetRecord, "lower", fail)
     else:
         module, name = modules[stage]
         monkeypatch.setattr(importlib.import_module(module), name, fail)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+import attrs
 import numpy as np
 import pytest
 import tvm
@@ -61,7 +62,8 @@ def test_while_a_model_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its kernels are compiled for the host model when they first run, by a call from C++."""
     exe = uir_tvm.compile(tiny.module(), "uir-cuda", options=CompileOptions(device="model"))
     with monkeypatch.context() as patched:
-        patched.setattr(compilers, "COMPILERS", {"simt": ctrl_c})
+        kind = attrs.evolve(compilers.DEVICES["cuda"], compilers={"simt": ctrl_c})
+        patched.setattr(compilers, "DEVICES", {"cuda": kind})
         with pytest.raises(KeyboardInterrupt):
             exe(tiny.example())
     x = tiny.example()

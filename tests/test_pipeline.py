@@ -13,7 +13,7 @@ import uir_tvm
 from uir_tvm import pipeline
 from uir_tvm.errors import ArtifactError, ParseError, UirError, VerifyError
 from uir_tvm.igraph.parser import parse_igraph
-from uir_tvm.optimize import dead
+from uir_tvm.optimize import store_load_forwarding
 from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
@@ -192,8 +192,8 @@ def test_the_target_gets_the_optimised_graph(dumps: pathlib.Path) -> None:
 
 
 def test_passes_are_the_users_choice(dumps: pathlib.Path) -> None:
-    record = kernel_record(dumps, CompileOptions(passes=("dead", "reuse")))
-    assert [step.name for step in record.steps] == ["dead", "reuse"]
+    record = kernel_record(dumps, CompileOptions(passes=("dead", "load_cse")))
+    assert [step.name for step in record.steps] == ["dead", "load_cse"]
     none = kernel_record(dumps, CompileOptions(passes=()))
     assert none.steps == () and none.optimized is none.igraph and not none.fallback
 
@@ -202,20 +202,22 @@ def test_a_pass_that_is_refused_is_left_out(
     dumps: pathlib.Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The kernel still goes through the graph before it, and both log and record say so."""
-    monkeypatch.setattr(dead, "run", lambda graph: graph.replace(body=[]))
+    monkeypatch.setattr(store_load_forwarding, "run", lambda graph: graph.replace(body=[]))
     with caplog.at_level("WARNING", logger="uir_tvm"):
-        record = kernel_record(dumps, CompileOptions(passes=("dead",)))
+        record = kernel_record(dumps, CompileOptions(passes=("store_load_forwarding",)))
     assert not record.fallback and record.optimized is record.igraph
     (step,) = record.steps
     assert step.fault.startswith("Nothing writes the output")
-    assert "dead" in caplog.text and KERNEL in caplog.text
-    assert "# dead: refused" in str(record.products["optimize"])
+    assert "store_load_forwarding" in caplog.text and KERNEL in caplog.text
+    assert "# store_load_forwarding: refused" in str(record.products["optimize"])
 
 
 def test_the_report_says_what_passes_did(monkeypatch: pytest.MonkeyPatch) -> None:
-    options = CompileOptions(passes=("dead", "allocate"))
+    options = CompileOptions(passes=("store_load_forwarding", "allocate"))
     report = uir_tvm.compile(tiny.module(), options=options).report()
-    assert report["kernels_changed_by_pass"] == {"dead": 0, "allocate": 1} and report["passes_refused"] == []
-    monkeypatch.setattr(dead, "run", lambda graph: graph.replace(body=[]))
+    assert report["kernels_changed_by_pass"] == {"store_load_forwarding": 0, "allocate": 1}
+    assert report["passes_refused"] == []
+    monkeypatch.setattr(store_load_forwarding, "run", lambda graph: graph.replace(body=[]))
     (refused,) = uir_tvm.compile(tiny.module(), options=options).report()["passes_refused"]
-    assert (refused["kernel"], refused["pass"]) == (KERNEL, "dead") and "writes" in refused["reason"]
+    assert (refused["kernel"], refused["pass"]) == (KERNEL, "store_load_forwarding")
+    assert "writes" in refused["reason"]

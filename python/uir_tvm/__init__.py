@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import importlib
 import importlib.abc
+import pathlib
+import re
 import sys
 from typing import Any
 
@@ -17,7 +19,27 @@ from . import _native
 __version__ = "0.1.0"
 
 #: Modules that need neither TVM nor the native library: what the command reads before it knows what to do.
-_LIGHT = ("_native", "address", "cli", "errors", "options", "time_text", "toolkits")
+_LIGHT = (
+    "_native",
+    "address",
+    "cli",
+    "environment",
+    "errors",
+    "options",
+    "target_facts",
+    "time_text",
+    "toolkits",
+)
+#: The same of targets: their records.
+_RECORDS = re.compile(r"target(\.record|\.\w+(\.toolkit)?)?")
+
+
+def _is_light(module: str) -> bool:
+    """Whether a module of this package needs neither TVM nor the native library."""
+    if not _RECORDS.fullmatch(module):
+        return module.startswith(_LIGHT)
+    place = pathlib.Path(__file__).parent.joinpath(*module.split("."))
+    return module.endswith((".record", ".toolkit")) or place.is_dir()
 
 
 class _LoadFirst(importlib.abc.MetaPathFinder):
@@ -29,10 +51,12 @@ class _LoadFirst(importlib.abc.MetaPathFinder):
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
         package, _, module = fullname.partition(".")
-        if package == __name__ and module and not module.startswith(_LIGHT):
+        if package == __name__ and module and not _is_light(module):
             _native.load()
             if self in sys.meta_path:
                 sys.meta_path.remove(self)
+                if module != "autoload":  # else TVM itself imports that, to call it
+                    importlib.import_module(f"{__name__}.autoload").register()
 
 
 _native.check_versions()

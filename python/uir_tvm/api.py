@@ -6,7 +6,6 @@ from __future__ import annotations
 import logging
 import os
 import pathlib
-import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,46 +15,52 @@ import tvm
 from tvm import relax, tirx
 
 from . import pipeline, threads
+from .device.kernel import DeviceKernel
 from .dump_files import write_dump
-from .errors import FrontendError, ModelFormatError, ShapeError, UirError, UnsupportedOperatorError
-from .igraph import IGraph
+from .errors import ShapeError, UirError, UnsupportedOperatorError, ValueNeededError, last_line
+from .import_model import Shapes, Values, import_model, model_name
+from .kernel_graph.choices import Choices
 from .one_at_a_time import one_at_a_time
-from .options import CompileOptions
+from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
+from .runtime.specialized import SpecializedExecutable
 from .runtime.tensors import TensorSpec
-from .target.device_kernel import DeviceKernel
 
 log = logging.getLogger(__name__)
 
 #: Called with (stage, done, total, detail) while a model compiles; total 0 = not known yet.
 Progress = Callable[[str, int, int, str], None]
-#: Shapes for inputs with dynamic dimensions, by name.
-Shapes = Mapping[str, tuple[int, ...]] | None
 
 
-@one_at_a_time
 def compile(
     model: Any,
-    target: str | tvm.target.Target = "uir-cpu",
+    target: str | tvm.target.Target = DEFAULT_TARGET,
     *,
     shapes: Shapes = None,
+    values: Values = None,
     name: str | None = None,
     database: str | os.PathLike[str] | None = None,
     options: CompileOptions | None = None,
     progress: Progress | None = None,
-) -> Executable:
+) -> Executable | SpecializedExecutable:
     """Compile a model for a uir target.
 
     Parameters
     ----------
     model : tvm.IRModule, torch.export.ExportedProgram, onnx.ModelProto, PrimFunc, IGraph, str or Path
         A Relax module with a function ``main``; an exported program; an ONNX model; one kernel; or a file:
-        ``.onnx``, ``.pt2`` (torch.export.save), or a dump of any stage: ``.relax.json`` (the model),
-        ``.tir.json`` (a kernel), ``.igraph`` and ``.opt.igraph`` (a kernel on flat tensors).
+        ``.onnx``, ``.pt2`` (torch.export.save), ``.relay`` and ``.json`` (Relay's text and JSON, with the
+        parameters in a file of the same name that ends in .params or .npz), or a dump of any stage:
+        ``.relax.json`` (the model), ``.tir.json`` (a kernel), ``.igraph`` and ``.opt.igraph`` (a kernel on
+        flat tensors).
     target : str or Target
-        ``uir-cpu`` or ``uir-cuda``, with a hardware model: ``uir-cuda:a100``; see ``uir targets``.
+        A name, perhaps with a hardware model behind a colon; see ``uir targets``.
     shapes : mapping of str to tuple of int, optional
-        Shapes for inputs with dynamic dimensions (ONNX).
+        Shapes for inputs with dynamic dimensions (ONNX, Relay).
+    values : mapping of str to numpy.ndarray, optional
+        Inputs that are constants (ONNX): the executable does not take them. Inputs that decide shapes or
+        attributes (axes, pads, repeats) and have no value here make a `SpecializedExecutable`, which compiles
+        at the call.
     name : str, optional
         Name in reports; default: the file's or ``model``.
     database : str or Path, optional
@@ -80,20 +85,55 @@ def compile(
     TargetError
         An unknown target, hardware model or device.
     """
+    options = options or CompileOptions()
+    if database is not None:
+        options = attrs.evolve(options, database=pathlib.Path(database))
+    label = name or model_name(model)
+    try:
+        return _compile(model, target, shapes, values, label, options, progress)
+    except ValueNeededError as error:
+        needed = error
+    again = _loaded(model)
+    return SpecializedExecutable(
+        lambda found: _compile(again, target, shapes, {**(values or {}), **found}, label, options, None),
+        needed,
+        frozenset(values or ()),
+        label,
+        target,
+        options.device,
+    )
+
+
+def _loaded(model: Any) -> Any:
+    """A model that does not change when its file does."""
+    if not isinstance(model, str | pathlib.Path):
+        return model
+    from .frontend.onnx import load
+
+    return load(model)
+
+
+@one_at_a_time
+def _compile(
+    model: Any,
+    target: str | tvm.target.Target,
+    shapes: Shapes,
+    values: Values,
+    label: str,
+    options: CompileOptions,
+    progress: Progress | None,
+) -> Executable:
+    """One executable; ValueNeededError where an input without a value decides a shape."""
     from . import autoload, export, kernel_graph
     from .target import registry
 
     autoload.register()
     notify = progress or (lambda *_: None)
-    options = options or CompileOptions()
-    if database is not None:
-        options = attrs.evolve(options, database=database)
     spec = registry.resolve(target, options.device)
     place = registry.place_of(spec.target)
     place.say()
     threads.before_compiling()
     seconds: dict[str, float] = {}
-    label = name or model_name(model)
 
     def timed(stage: str, fn: Callable[[], Any]) -> Any:
         notify(stage, 0, 0, "")
@@ -102,17 +142,20 @@ def compile(
         seconds[stage] = time.perf_counter() - start
         return result
 
-    mod = timed("import", lambda: import_model(model, shapes))
+    mod = timed("import", lambda: import_model(model, shapes, values))
     inputs, outputs = _signature(mod)
     graph = None
     if not kernel_graph.calls_kernels(mod):
         if options.dump_dir is not None:
             write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
             write_dump(options.dump_dir, label, ".relax.txt", mod.script())
-        graph = timed(
-            "kernel graph",
-            lambda: kernel_graph.build(mod, spec.target, fuse=options.fuse, fast_math=options.fast_math),
-        )
+        with kernel_graph.choosing(_choices(options, spec.target)):
+            graph = timed(
+                "kernel graph",
+                lambda: kernel_graph.build(
+                    mod, spec.target, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
+                ),
+            )
         mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
     text = mod["main"].script()
     with kernel_graph.cuda_graph.asking(options.cuda_graph):
@@ -144,6 +187,17 @@ def compile(
     return Executable(library, info, graph)
 
 
+def _choices(options: CompileOptions, target: tvm.target.Target) -> Choices:
+    """What the database of a compilation says of kernel graphs."""
+    if options.database is None:
+        return Choices()
+    from .tune.database import ScheduleDatabase
+    from .tune.graph_search import choices_of
+    from .tune.key import key_of
+
+    return choices_of(ScheduleDatabase.existing(options.database), key_of(target))
+
+
 def _build(
     mod: tvm.IRModule, target: tvm.target.Target, records: Mapping[str, pipeline.KernelRecord]
 ) -> tvm.runtime.Module:
@@ -153,165 +207,15 @@ def _build(
     except UirError:
         raise
     except Exception as error:  # of the many that TVM raises
-        left = [record.name for record in records.values() if record.fallback]
+        left = [record.name for record in records.values() if record.refusal]
         if not left:
             raise
         raise UnsupportedOperatorError(
             f"TVM's own lowering fails on kernels without an iGraph: {', '.join(left)}",
-            where=str(error).strip().splitlines()[-1] if str(error).strip() else type(error).__name__,
+            where=last_line(error),
             need="kernels that TVM lowers for the host, where none of ours fits",
             remedy="compute these operators in another dtype, or express the model by others",
         ) from error
-
-
-def import_model(model: Any, shapes: Shapes = None) -> tvm.IRModule:
-    """A normalised Relax module of anything that `compile` takes.
-
-    Raises
-    ------
-    FrontendError
-        See `compile`.
-    """
-    from . import kernel_graph
-
-    mod = _imported(model, shapes)
-    # TVM's importers lower some operators themselves
-    return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
-
-
-def _imported(model: Any, shapes: Shapes) -> tvm.IRModule:
-    """A module of operators, or of operators beside calls of kernels."""
-    from . import frontend, kernel_graph
-
-    if isinstance(model, tvm.IRModule):
-        functions = {gvar.name_hint: func for gvar, func in model.functions.items()}
-        if not isinstance(functions.get("main"), relax.Function):
-            raise FrontendError(
-                "The module has no Relax function 'main'.",
-                need="a Relax function named main",
-                limit="it has " + (", ".join(functions) or "no function"),
-                remedy="rename the model's function, or pass a PrimFunc by itself",
-            )
-        return model if kernel_graph.calls_kernels(model) else frontend.normalize(model)
-    if isinstance(model, tirx.PrimFunc):
-        return frontend.from_prim_func(model)
-    if isinstance(model, IGraph):
-        return frontend.from_igraph(model)
-    if isinstance(model, str | pathlib.Path):
-        return _import_file(pathlib.Path(model), shapes)
-    kind = type(model).__module__.partition(".")[0]
-    if kind == "torch" and type(model).__name__ == "ExportedProgram":
-        return frontend.from_torch(model)
-    if kind == "onnx":
-        return frontend.from_onnx(model, shapes=shapes)
-    raise FrontendError(
-        f"A {type(model).__name__} cannot be compiled.",
-        need="a Relax IRModule, a torch.export.ExportedProgram, an ONNX model or a file of one",
-        remedy="torch modules: pass torch.export.export(module, args)",
-    )
-
-
-def _import_file(path: pathlib.Path, shapes: Shapes) -> tvm.IRModule:
-    reader = next((read for suffix, read in READERS.items() if path.name.endswith(suffix)), None)
-    if path.is_dir():
-        raise ModelFormatError(
-            f"{path} is a folder.", need="a file, one of " + ", ".join(READERS), remedy="name the file"
-        )
-    if reader is None:
-        raise ModelFormatError(
-            f"{path} has no known kind of file.",
-            need=", ".join(READERS),
-            remedy="export the model to one of these",
-        )
-    if not path.is_file():
-        raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
-    return reader(path, shapes)
-
-
-def _torch_program(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
-    from . import frontend
-
-    from_torch = frontend.from_torch  # says so where torch is not installed
-    import torch
-
-    # Its own complaint about the archive would come before ours.
-    logging.getLogger("torch.export.pt2_archive").setLevel(logging.ERROR)
-    try:
-        program = torch.export.load(file)
-    except Exception as error:  # torch's loader raises many kinds
-        raise ModelFormatError(
-            f"{file} is no exported program of torch, or a truncated one.",
-            need=(str(error).strip() or type(error).__name__).splitlines()[0],
-            remedy="save it with torch.export.save(program, path)",
-        ) from error
-    return from_torch(program)
-
-
-def _relax_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
-    try:
-        mod = tvm.ir.load_json(file.read_text())
-    except Exception as error:  # TVM's reader raises whatever its C++ throws
-        raise ModelFormatError(
-            f"{file} is no dump of a Relax module, or a truncated one.",
-            need=(str(error).strip() or type(error).__name__).splitlines()[0],
-            remedy="dump it with --dump",
-        ) from error
-    return import_model(mod)
-
-
-def _tir_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
-    from . import frontend
-
-    return frontend.from_prim_func(_dumped(file, "tir"), _kernel_name(file, ".tir.json"))
-
-
-def _igraph_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
-    from . import frontend
-
-    return frontend.from_igraph(_dumped(file, "igraph"))
-
-
-def _optimized_dump(file: pathlib.Path, _: Shapes) -> tvm.IRModule:
-    from . import frontend
-
-    return frontend.from_igraph(_dumped(file, "optimize").graph)
-
-
-def _dumped(file: pathlib.Path, name: str) -> Any:
-    (stage,) = [stage for stage in pipeline.STAGES if stage.name == name]
-    return pipeline.read_dump(file, stage, None)
-
-
-def _kernel_name(file: pathlib.Path, suffix: str) -> str:
-    """A kernel's name for code generation, of a file's name."""
-    return re.sub(r"\W", "_", file.name.removesuffix(suffix)) or "kernel"
-
-
-def _onnx_model(file: pathlib.Path, shapes: Shapes) -> tvm.IRModule:
-    from . import frontend
-
-    return frontend.from_onnx(file, shapes=shapes)
-
-
-#: How a file is read, by the end of its name.
-READERS: Mapping[str, Callable[[pathlib.Path, Shapes], tvm.IRModule]] = {
-    ".onnx": _onnx_model,
-    ".pt2": _torch_program,
-    ".relax.json": _relax_dump,
-    ".tir.json": _tir_dump,
-    ".opt.igraph": _optimized_dump,
-    ".igraph": _igraph_dump,
-}
-
-
-def model_name(model: Any) -> str:
-    """How reports call a model: its file's name without the suffix, else ``model``."""
-    return _stem(pathlib.Path(model)) if isinstance(model, str | pathlib.Path) else "model"
-
-
-def _stem(path: pathlib.Path) -> str:
-    """A file's name without the suffix that says its kind."""
-    return next((path.name.removesuffix(end) for end in READERS if path.name.endswith(end)), path.stem)
 
 
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
@@ -342,9 +246,9 @@ def _info_of(record: pipeline.KernelRecord) -> KernelInfo:
     seconds = dict(record.seconds)
     steps = [step.to_json() for step in record.steps]
     name, why = record.name, record.fallback
-    return KernelInfo(
-        name, record.hero, record.recipe, why, texts, seconds, record.num_phases, steps, _code_of(record)
-    )
+    attempts = [attempt.to_json() for attempt in record.attempts]
+    phases, code = record.num_phases, _code_of(record)
+    return KernelInfo(name, record.hero, record.recipe, why, texts, seconds, phases, steps, code, attempts)
 
 
 def _with_host_code(kernel: KernelInfo, mod: tvm.IRModule) -> KernelInfo:

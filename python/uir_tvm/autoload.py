@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from .one_at_a_time import one_at_a_time
 
 
@@ -15,24 +17,28 @@ def register() -> None:
     """
     import tvm_ffi
 
-    from . import _native, options
+    from . import _native, environment
 
     _native.load()
     from .device import compilers
-    from .library import bang, cpu
+    from .library import cpu
+    from .target_facts import Facts
 
     cpu.locate()
-    bang.register()
+    for load in Facts[Callable[[], None]]("load").values():
+        load()
     compilers.register()
-    tvm_ffi.get_global_func("uir.runtime.ext_dev.prefer")(_ext_dev(options.device()))
+    tvm_ffi.get_global_func("uir.runtime.ext_dev.prefer")(_ext_dev(environment.device()))
     if _native.runtime_only():
         # what compiled models need is there; TVM's compiler, and with it targets and schedules, is not
         return
+    from . import integration
+    from .schedule import tuned
     from .schedule.attach import attach
-    from .target import integration
 
     attach()
     integration.register()
+    tuned.look_up_by(f"{__package__}.tune.apply:tuned_schedule")
 
 
 def _ext_dev(device: str) -> str:

@@ -25,7 +25,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from . import options
+from . import environment
 from .errors import ToolchainError
 
 log = logging.getLogger(__name__)
@@ -46,7 +46,7 @@ class Cache:
     Parameters
     ----------
     name : str
-        Of their folder below `options.cache_dir`.
+        Of their folder below `environment.cache_dir`.
     """
 
     name: str
@@ -193,7 +193,7 @@ def _no_room(error: OSError) -> ToolchainError:
 
 def _root() -> pathlib.Path:
     try:
-        return options.cache_dir()
+        return environment.cache_dir()
     except RuntimeError as error:  # a user without a home
         raise FileNotFoundError(2, str(error)) from error
 

@@ -19,7 +19,7 @@ from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
 from .cli_verify import verify_command
 from .errors import CodegenError
-from .options import DEVICES, EQUIVALENCE
+from .options import DEFAULT_TARGET, DEVICES, EQUIVALENCE
 
 __all__ = ["compile_progress", "main"]
 
@@ -52,7 +52,7 @@ def main() -> None:
 
 @main.command("compile")
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
-@click.option("--target", default="uir-cpu", show_default=True, help="See `uir targets`.")
+@click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
 @click.option("-o", "--output", type=click.Path(path_type=pathlib.Path), help="Default: MODEL.uir.")
 @click.option(
     "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
@@ -177,7 +177,7 @@ def compile_command(
     "--stage",
     type=click.Choice(["relax", "tir", "igraph", "optimize", "source"]),
     help="Print this stage's text: relax (the whole model), or of a kernel its scheduled TIR, "
-    "its iGraph, that after the passes, or what the target made of it (uir-cpu: lowered TIR).",
+    "its iGraph, that after the passes, or what the target made of it.",
 )
 @click.option(
     "--explain",
@@ -282,7 +282,7 @@ def targets(ctx: click.Context) -> None:
 @global_options
 @click.pass_context
 def passes(ctx: click.Context) -> None:
-    """List the passes over an iGraph in the order in which they run, and which target leaves one out."""
+    """List the passes over an iGraph in the order in which they run, and why one pays on which targets."""
     from .target import registry
 
     rows = registry.describe_passes()

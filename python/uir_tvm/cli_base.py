@@ -14,7 +14,7 @@ from rich.logging import RichHandler
 
 from . import _native
 from .errors import UirError
-from .toolkits import TOOLKITS
+from .options import TOOLKITS
 
 ERRORS = Console(stderr=True)
 OUT = Console()

@@ -147,7 +147,7 @@ def export_command(
     source = _existing(database)
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise DatabaseError(f"{out} exists.", need="a new folder", remedy="name another; or `uir db merge`")
-    keys = [shelf.key for shelf in source.shelves() if everything or not stale(shelf.key)]
+    keys = [records.key for records in source.all_records() if everything or not stale(records.key)]
     copied = ScheduleDatabase(out).merge(source, keep or 1, keys)
     if not copied:
         raise DatabaseError(

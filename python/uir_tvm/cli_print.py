@@ -54,13 +54,21 @@ def _cell(value: Any) -> str:
 
 def table_of(rows: list[dict[str, Any]]) -> Table:
     table = Table(*(rows[0] if rows else ["nothing"]), header_style="bold")
+    table.columns[0].no_wrap = True  # names are there to be copied
     for row in rows:
         table.add_row(*[escape(_cell(value)) for value in row.values()])
     return table
 
 
 #: What a report shows below its table.
-APART = ("kernel_list", "kernels_without_igraph", "kernels_split", "passes_refused", "fallbacks")
+APART = (
+    "kernel_list",
+    "kernels_without_igraph",
+    "kernels_split",
+    "passes_refused",
+    "candidates_refused",
+    "fallbacks",
+)
 
 
 def print_report(report: dict[str, Any]) -> None:
@@ -87,6 +95,11 @@ def print_report(report: dict[str, Any]) -> None:
     for row in report.get("passes_refused", []):
         text = f"  {row['kernel']}: the pass {row['pass']} was left out ({row['reason'].splitlines()[0]})"
         OUT.print(text, style="yellow", markup=False)
+    for row in report.get("candidates_refused", []):
+        tiles = f", tiles {row['shrink']} times smaller" if row["shrink"] > 1 else ""
+        said = f"{row['refused']}: {row['reason']}"
+        text = f"  {row['kernel']}: recipe {row['recipe']}{tiles} was refused ({said})"
+        OUT.print(text, markup=False)
     for row in report.get("kernels_split", []):
         OUT.print(f"  {row['kernel']}: {row['note']}", markup=False)
     if "kernel_list" in report:

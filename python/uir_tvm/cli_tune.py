@@ -17,7 +17,7 @@ from .address import Address
 from .cli_base import ERRORS, OUT, Command, emit, global_options, shapes_of, state_of, wide
 from .cli_print import table_of
 from .cli_tune_server import TrackerAddress
-from .options import DEVICES
+from .options import DEFAULT_TARGET, DEVICES
 
 if TYPE_CHECKING:
     from .tune.batch import Batch
@@ -29,7 +29,7 @@ STARTTIME = 19
 
 @click.command("tune", cls=Command)
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
-@click.option("--target", default="uir-cpu", show_default=True, help="See `uir targets`.")
+@click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
 @click.option(
     "--database",
     type=click.Path(path_type=pathlib.Path),

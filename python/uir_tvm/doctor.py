@@ -6,11 +6,12 @@ from __future__ import annotations
 import importlib.metadata
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from ._native import REQUIRED, library_path
 from .errors import UirError
 from .options import VARIABLES
+from .target_facts import Facts
 
 #: Package -> what it is needed for (the pinned pair has its own check).
 OPTIONAL = {
@@ -22,7 +23,6 @@ OPTIONAL = {
 #: Tool -> what it is needed for.
 TOOLS = {
     "g++": "saving executables",
-    "cncc": "uir-bang on a device",
 }
 
 
@@ -32,11 +32,8 @@ def checkup() -> list[dict[str, str]]:
     rows.append(_guarded("native library", lambda: str(library_path())))
     rows.append(_guarded("CPU matrix library", _blas))
     rows.append(_guarded("hardware model", _host))
-    rows += [_gpu(), _found("CUDA compiler", _cuda_compiler), _found("CUDA host model", _cuda_model)]
-    rows += [_npu(), _found("Ascend C compiler", _ascend_compiler)]
-    rows.append(_found("Ascend host model", _ascend_model))
-    rows += [_mlu(), _found("BANG C compiler", _bang_compiler)]
-    rows.append(_found("MLU host model", _bang_model))
+    for checks in Facts[Mapping[str, Callable[[], str]]]("checks").values():
+        rows += [_found(name, check) for name, check in checks.items()]
     rows += [_optional(name, why) for name, why in OPTIONAL.items()]
     rows += [_tool(name, why) for name, why in TOOLS.items()]
     rows += [
@@ -75,77 +72,12 @@ def _tool(name: str, why: str) -> dict[str, str]:
     return {"check": name, "state": "ok" if path else "absent", "detail": path or f"needed for {why}"}
 
 
-def _gpu() -> dict[str, str]:
-    """The GPUs, or why there is none."""
-    from .target.cuda import places
-
-    why = places.absent()
-    found = "; ".join(f"{gpu.name} ({gpu.arch}, {gpu.sms} multiprocessors)" for gpu in places.gpus())
-    return {"check": "GPU", "state": "absent" if why else "ok", "detail": why or found}
-
-
 def _found(check: str, fn: Callable[[], str]) -> dict[str, str]:
     """A row for what may be missing without anything being broken."""
     try:
         return {"check": check, "state": "ok", "detail": fn()}
     except UirError as error:
         return {"check": check, "state": "absent", "detail": str(error)}
-
-
-def _cuda_compiler() -> str:
-    from .target.cuda import toolchain
-
-    tool = toolchain.find()
-    return f"{tool} ({tool.path})"
-
-
-def _cuda_model() -> str:
-    from .device import simt
-
-    return f"{simt.library()}, kernels compiled by {simt.compiler()}"
-
-
-def _npu() -> dict[str, str]:
-    """The Ascend NPUs, or why there is none."""
-    from .target.ascend import places
-
-    why = places.absent()
-    return {"check": "Ascend NPU", "state": "absent" if why else "ok", "detail": why or str(places.preset())}
-
-
-def _ascend_compiler() -> str:
-    from .target.ascend import toolchain
-
-    tool = toolchain.find()
-    return f"{tool} ({tool.path})"
-
-
-def _ascend_model() -> str:
-    from .device import simt
-
-    return f"{simt.library()}, kernels compiled by {simt.compiler()}"
-
-
-def _mlu() -> dict[str, str]:
-    """The Cambricon MLUs, or why there is none."""
-    from .target.bang import places
-
-    why = places.absent()
-    state = "absent" if why else "ok"
-    return {"check": "Cambricon MLU", "state": state, "detail": why or str(places.preset())}
-
-
-def _bang_compiler() -> str:
-    from .target.bang import toolchain
-
-    tool = toolchain.find()
-    return f"{tool} ({tool.path})"
-
-
-def _bang_model() -> str:
-    from .device import simt
-
-    return f"{simt.library()}, kernels compiled by {simt.compiler()}"
 
 
 def _blas() -> str:

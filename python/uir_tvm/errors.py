@@ -9,7 +9,9 @@ Python traceback and ends with the class's ``exit_code``.
 from __future__ import annotations
 
 import json
+import os
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -55,7 +57,7 @@ class UirError(Exception):
                 lines.append(f"  {label + ':':<8}{text}")
         return "\n".join(lines)
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:
         """The same as a mapping, for ``--json`` output."""
         return {
             "error": type(self).__name__,
@@ -82,9 +84,33 @@ class TargetError(UirError, ValueError):
 class CapacityError(UirError):
     """More of a memory on chip than there is: the same kernel with smaller tiles needs less.
 
-    ``need`` says how much, ``limit`` how much there is.  Whoever compiles a kernel tries smaller tiles when
-    it meets this class, whatever the message says.
+    Whoever compiles a kernel tries smaller tiles when it meets this class, whatever the message says.
+
+    Parameters
+    ----------
+    memory : str
+        What lacks room: a level of the hardware model (``reg``, ``sram``) or a memory as the vendor names it.
+    needed, available : int
+        Bytes that the kernel takes there, and bytes that there are; 0 where that is not known.
     """
+
+    def __init__(
+        self, what: str, *, memory: str = "", needed: int = 0, available: int = 0, **fields: Any
+    ) -> None:
+        # the native code appends these to the fields of the message
+        joined = what.split(SEPARATOR)
+        if len(joined) > 5:
+            memory, needed, available = joined[5], int(joined[6]), int(joined[7])
+        self.memory, self.needed, self.available = memory, needed, available
+        super().__init__(what, **fields)
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as a mapping, for ``--json`` output."""
+        return super().to_json() | {
+            "memory": self.memory,
+            "needed": self.needed,
+            "available": self.available,
+        }
 
 
 class IGraphError(UirError):
@@ -144,18 +170,28 @@ class VerifyError(WitnessError):
     rule : str
         One of `uir_tvm.verify.ALL`: ``form``, ``shape``, ``dtype``, ``bounds``, ``identity``,
         ``coverage``, ``uninitialised``, ``capacity``, ``addresses`` or ``race``; or ``equivalence``.
+    pointer : str
+        Name of the pointer that it is about; empty where it is about none, or about several.
     """
 
-    def __init__(self, what: str, *, rule: str, witness: dict[str, int] | None = None, **fields: str) -> None:
-        self.rule = rule
+    def __init__(
+        self,
+        what: str,
+        *,
+        rule: str,
+        pointer: str = "",
+        witness: dict[str, int] | None = None,
+        **fields: str,
+    ) -> None:
+        self.rule, self.pointer = rule, pointer
         super().__init__(what, witness=witness, **fields)
 
 
-class VerifyCapacityError(VerifyError, CapacityError):
+class VerifyCapacityError(CapacityError, VerifyError):
     """An iGraph of which more is alive at once than a memory holds (rule ``capacity``)."""
 
-    def __init__(self, what: str, *, witness: dict[str, int] | None = None, **fields: str) -> None:
-        super().__init__(what, rule="capacity", witness=witness, **fields)
+    def __init__(self, what: str, **fields: Any) -> None:
+        super().__init__(what, rule="capacity", **fields)
 
 
 class EquivalenceError(VerifyError):
@@ -198,8 +234,21 @@ class ScheduleError(UirError):
     exit_code = 6
 
 
-class ScheduleCapacityError(ScheduleError, CapacityError):
+class ScheduleCapacityError(CapacityError, ScheduleError):
     """A tile that does not fit a unit's memory even once."""
+
+
+class RecipeError(ScheduleError):
+    """A recipe that does not fit a function: the driver asks the next one."""
+
+    def __init__(
+        self, what: str, *, remedy: str = "another recipe fits this function", **fields: str
+    ) -> None:
+        super().__init__(what, remedy=remedy, **fields)
+
+
+class NoRecipeError(ScheduleError):
+    """A function that no recipe schedules."""
 
 
 class ExtractionError(UirError):
@@ -229,7 +278,7 @@ class CodegenError(UirError):
     exit_code = 8
 
 
-class CodegenCapacityError(CodegenError, CapacityError):
+class CodegenCapacityError(CapacityError, CodegenError):
     """An iGraph for whose temporaries and work buffers a target has no room on chip."""
 
 
@@ -241,6 +290,29 @@ class FrontendError(UirError):
 
 class UnsupportedOperatorError(FrontendError):
     """A model that uses an operator which no importer knows."""
+
+
+class ValueNeededError(FrontendError):
+    """A model with inputs whose values decide shapes or attributes, and are not known yet.
+
+    Parameters
+    ----------
+    inputs : sequence of str
+        Their names.
+    signature : sequence of (str, tuple of int, str)
+        Name, shape and dtype of every input of the model.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        inputs: Sequence[str],
+        signature: Sequence[tuple[str, tuple[int, ...], str]],
+        **fields: str,
+    ) -> None:
+        self.inputs, self.signature = tuple(inputs), tuple(signature)
+        super().__init__(what, **fields)
 
 
 class MissingPackageError(FrontendError, ImportError):
@@ -338,6 +410,24 @@ class DeviceModelError(UirError, RuntimeError):
             findings = json.loads(joined[5])
         self.findings = tuple(findings)
         super().__init__(what, **fields)
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error says, or its class."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0].strip()
+
+
+def last_line(error: BaseException) -> str:
+    """The last one: there TVM and Python say what matters."""
+    return (str(error).strip() or type(error).__name__).splitlines()[-1].strip()
+
+
+def is_own_fault(error: BaseException) -> bool:
+    """Whether this package itself failed: no refusal, and raised by its own code, not by TVM's."""
+    frames = traceback.extract_tb(error.__traceback__)
+    package = os.path.dirname(os.path.realpath(__file__))
+    ours = bool(frames) and os.path.realpath(frames[-1].filename).startswith(package + os.sep)
+    return ours and not isinstance(error, UirError)
 
 
 #: Errors that the native code raises, or hands on from Python to Python, by the name of their class.

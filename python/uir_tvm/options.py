@@ -1,17 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Options of a compilation, and the only place that reads the environment."""
+"""Options of a compilation, and the variables that users set (`environment` reads them)."""
 
 from __future__ import annotations
 
-import os
 import pathlib
 from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
+from . import environment
 from .errors import UirError
-from .toolkits import CANN, CNCC, TOOLKITS, Toolkit
+from .target_facts import records
+from .toolkits import Toolkit
+
+#: The target of those who name none.
+DEFAULT_TARGET = "uir-cpu"
+#: Toolkits of vendors by whose versions texts are spelled apart.
+TOOLKITS: tuple[Toolkit, ...] = tuple(
+    record.toolkit for record in records().values() if record.toolkit is not None
+)
 
 #: Environment variable -> what it means (shown by ``uir doctor``).
 VARIABLES = {
@@ -25,22 +33,15 @@ VARIABLES = {
         f"(default: {row.default})"
         for row in TOOLKITS
     },
-    "UIR_DEVICE": "auto, gpu, npu, mlu or model: where kernels of a device run (default: auto)",
-    "UIR_NUM_THREADS": "worker threads of uir-cpu (default: the CPUs this process may use)",
+    "UIR_DEVICE": "auto, model or a device (`uir targets`): where kernels of a device run (default: auto)",
+    "UIR_NUM_THREADS": "worker threads on the CPU (default: the CPUs this process may use)",
     "UIR_CACHE_DIR": "what compilers made of emitted sources is kept there (default: ~/.cache/uir_tvm)",
-    "ASCEND_HOME_PATH": "the CANN toolkit to take bisheng from, before PATH (ASCEND_TOOLKIT_HOME likewise)",
-    "CUDA_HOME": "a CUDA toolkit to take nvcc or NVRTC from, before PATH (CUDA_PATH likewise)",
-    "NEUWARE_HOME": "the Cambricon toolkit to take cncc from, before PATH",
+    **{name: meaning for record in records().values() for name, meaning in record.variables.items()},
 }
 
 
-def _folder(variable: str) -> pathlib.Path | None:
-    value = os.environ.get(variable, "")
-    return pathlib.Path(value) if value else None
-
-
 #: Where kernels may run: the places of all targets (`uir_tvm.target.place`), and the choice among them.
-DEVICES = ("auto", "cpu", "gpu", "npu", "mlu", "model")
+DEVICES = ("auto", *dict.fromkeys(name for row in records().values() for name in row.devices), "model")
 
 #: How much of every iGraph is compared with what it stands for.
 EQUIVALENCE = ("none", "sampled", "full")
@@ -50,8 +51,8 @@ EQUIVALENCE = ("none", "sampled", "full")
 FAULTS = ("fall back", "raise")
 
 
-def _choice(variable: str, choices: tuple[str, ...], default: str, what: str, where: str, remedy: str) -> Any:
-    """A field that is one of some words: by default what a variable of the environment says."""
+def _chosen(variable: str, choices: tuple[str, ...], default: str, what: str, where: str, remedy: str) -> Any:
+    """Default and validator of a field that is one of some words: by default what the environment says."""
 
     def known(_: Any, __: Any, chosen: str) -> None:
         if chosen not in choices:
@@ -62,12 +63,20 @@ def _choice(variable: str, choices: tuple[str, ...], default: str, what: str, wh
                 remedy=remedy,
             )
 
-    return attrs.field(factory=lambda: os.environ.get(variable, "") or default, validator=known)
+    return {
+        "default": attrs.Factory(lambda: environment.text(variable, default)),
+        "validator": known,
+    }
 
 
-def _version(toolkit: Toolkit) -> Any:
-    """A field that is a version of a vendor's toolkit."""
-    return _choice(
+def _choice(*of: Any) -> Any:
+    """A field of `_chosen`."""
+    return attrs.field(**_chosen(*of))
+
+
+def _version(toolkit: Toolkit, like: Any) -> Any:
+    """A field that is a version of a vendor's toolkit; ``like`` is any other field."""
+    chosen = _chosen(
         toolkit.variable,
         toolkit.versions,
         toolkit.default,
@@ -75,6 +84,7 @@ def _version(toolkit: Toolkit) -> Any:
         f"CompileOptions.{toolkit.option}, --{toolkit.option}",
         toolkit.remedy,
     )
+    return like.evolve(name=toolkit.option, alias=toolkit.option, type=str, **chosen)
 
 
 def _passes(names: Iterable[str] | None) -> tuple[str, ...] | None:
@@ -88,7 +98,19 @@ def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
         select(names)
 
 
-@attrs.frozen
+def _with_toolkits(_: type, fields: list[Any]) -> list[Any]:
+    """The fields, and one for each toolkit."""
+    return [*fields, *(_version(row, fields[-1]) for row in TOOLKITS)]
+
+
+def _folder(variable: str) -> Any:
+    """A field for a folder: given as a path or its text, else what the environment names."""
+    return attrs.field(
+        factory=lambda: environment.folder(variable), converter=attrs.converters.optional(pathlib.Path)
+    )
+
+
+@attrs.frozen(field_transformer=_with_toolkits)
 class CompileOptions:
     """How to compile.
 
@@ -127,17 +149,12 @@ class CompileOptions:
     fuse : bool
         Whether operators share kernels (on by default).  Without, every operator of the model is a kernel of
         its own, to compare with (`uir_tvm.kernel_graph.build`).
-    cncc : str
-        For which major version of Cambricon's compiler uir-bang prints: ``4`` (CNToolkit 4.1 and later) or
-        ``3``, whose names of some device functions are others and which has no matrix products; default:
-        ``UIR_CNCC``, else 4.
-    cann : str
-        For which version of the CANN toolkit uir-ascend prints: ``8`` (names that all releases from 7.0 to
-        9.1 declare, the newer ones as deprecated), ``9.0`` or ``9.1``, with the names that these have
-        instead (`uir_tvm.toolkits`); default: ``UIR_CANN``, else 8.
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
+    cann, cncc : str
+        And so on, an option for each of `TOOLKITS`: for which version of the vendor's toolkit its target
+        prints; default: its variable, ``UIR_CANN``, else the toolkit's default.
 
     Raises
     ------
@@ -148,11 +165,9 @@ class CompileOptions:
     """
 
     verify: bool = True
-    dump_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_DUMP_DIR"))
-    override_dir: pathlib.Path | None = attrs.field(factory=lambda: _folder("UIR_OVERRIDE_DIR"))
-    database: pathlib.Path | None = attrs.field(
-        factory=lambda: _folder("UIR_DATABASE"), converter=attrs.converters.optional(pathlib.Path)
-    )
+    dump_dir: pathlib.Path | None = _folder("UIR_DUMP_DIR")
+    override_dir: pathlib.Path | None = _folder("UIR_OVERRIDE_DIR")
+    database: pathlib.Path | None = _folder("UIR_DATABASE")
     passes: tuple[str, ...] | None = attrs.field(default=None, converter=_passes, validator=_known_passes)
     fast_math: bool = False
     equivalence: str = _choice(
@@ -171,50 +186,6 @@ class CompileOptions:
         "CompileOptions.faults",
         "raise is for tests of the compiler; everybody else's kernels fall back",
     )
-    device: str = attrs.field(factory=lambda: device())
-    cncc: str = _version(CNCC)
-    cann: str = _version(CANN)
+    device: str = attrs.field(factory=environment.device)
     cuda_graph: bool = False
     fuse: bool = True
-
-
-def num_threads() -> int:
-    """Worker threads of uir-cpu: ``UIR_NUM_THREADS``, else the CPUs that this process may use."""
-    value = os.environ.get("UIR_NUM_THREADS", "")
-    if value.isdigit() and int(value) > 0:
-        return int(value)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def cache_dir() -> pathlib.Path:
-    """Where compiled sources are kept: ``UIR_CACHE_DIR``, else ``uir_tvm`` in the user's cache folder.
-
-    Raises
-    ------
-    RuntimeError
-        None is named, and the user has no home.
-    """
-    if (named := _folder("UIR_CACHE_DIR")) is not None:
-        return named
-    return (_folder("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "uir_tvm"
-
-
-def device() -> str:
-    """Where kernels of a device run by default: ``UIR_DEVICE``, else auto."""
-    return os.environ.get("UIR_DEVICE", "") or "auto"
-
-
-def ascend_homes() -> tuple[pathlib.Path, ...]:
-    """CANN toolkits that the environment names, first choice first."""
-    names = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
-    return tuple(folder for folder in map(_folder, names) if folder is not None)
-
-
-def cuda_homes() -> tuple[pathlib.Path, ...]:
-    """CUDA toolkits that the environment names, first choice first."""
-    return tuple(folder for folder in map(_folder, ("CUDA_HOME", "CUDA_PATH")) if folder is not None)
-
-
-def neuware_homes() -> tuple[pathlib.Path, ...]:
-    """Cambricon toolkits that the environment names, first choice first."""
-    return tuple(folder for folder in map(_folder, ("NEUWARE_HOME",)) if folder is not None)

@@ -5,11 +5,10 @@ Every stage can be dumped (`CompileOptions.dump_dir`), and a dump of ``tir``, ``
 take the place of what the stage makes (`CompileOptions.override_dir`), or be compiled by itself
 (`read_dump`).  A pass whose graph is refused is left out with a warning, and its step says why.
 
-A kernel for whose tiles a memory lacks room (`CapacityError`, whichever stage finds out) is tried with
-smaller ones; a recipe of whose kernel no iGraph can be made gives way to the next that fits.  What the
-compiler made and then cannot carry on with is left to TVM's own lowering, and so is a kernel on which the
-compiler itself fails (`CompileOptions.faults`); what the user wrote (an override, an iGraph of one's own) and
-is refused ends the compilation with the reason.
+The driver (`uir_tvm.schedule.driver`) says which recipe, form and tiles are tried next when a stage refuses.
+What the compiler made and then cannot carry on with is left to TVM's own lowering, and so is a kernel on
+which the compiler itself fails (`CompileOptions.faults`); what the user wrote (an override, an iGraph) and is
+refused ends the compilation with the reason.
 """
 
 from __future__ import annotations
@@ -21,17 +20,17 @@ import pathlib
 import time
 import traceback
 from collections.abc import Callable, Iterator
-from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm
 from tvm import tirx
 
 from .dump_files import file_stem
-from .errors import ArtifactError, CapacityError, DatabaseError, UirError
+from .errors import ArtifactError, DatabaseError, NoRecipeError, UirError, first_line
 from .one_at_a_time import one_at_a_time
 from .options import CompileOptions
+from .refusal import Refusal
 from .stages import (
     STAGES,
     Context,
@@ -39,9 +38,11 @@ from .stages import (
     Stage,
     compare,
     dump,
-    first_line,
     given_igraph,
 )
+
+if TYPE_CHECKING:
+    from .schedule.driver import Candidate
 
 __all__ = [
     "STAGES",
@@ -118,12 +119,9 @@ def compile_kernel(func: tirx.PrimFunc, target: tvm.target.Target, name: str | N
     Exception
         A fault of the compiler, where faults are to be raised (`CompileOptions.faults`).
     """
-    from .schedule.hardware_of import model_of_target
-
-    label = name or str((func.attrs or {}).get("global_symbol", "main"))
-    context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
+    label, context = _label(func, name), _context(target)
     record = _best(func, label, context)
-    if record.fallback:
+    if record.refusal is not None:
         _tell(record)
     records, progress = _RECORDS.get(), _PROGRESS.get()
     if records is not None:
@@ -151,99 +149,71 @@ def compile_scheduled(
     KernelRecord
         Where a stage refuses, its ``fallback`` says why: no recipe takes the schedule's place.
     """
+    return _through(_record(func, _label(func, name), measured=scheduled), _context(target))
+
+
+def _label(func: tirx.PrimFunc, name: str | None) -> str:
+    return name or str((func.attrs or {}).get("global_symbol", "main"))
+
+
+def _context(target: tvm.target.Target) -> Context:
     from .schedule.hardware_of import model_of_target
 
-    label = name or str((func.attrs or {}).get("global_symbol", "main"))
-    context = Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
-    return _through(func, label, context, scheduled=scheduled)
+    return Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
+
+
+def _record(func: tirx.PrimFunc, label: str, **fields: Any) -> KernelRecord:
+    """A record at the beginning of the stages."""
+    hero = str((func.attrs or {}).get("uir.hero", ""))
+    return KernelRecord(label, hero=hero, products={"prim_func": func}, **fields)
 
 
 def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
-    """The record of the database's schedule; else of a recipe's."""
-    from .schedule.default import is_scheduled
-    from .tune.apply import measured
+    """The record of the schedule that is given, by the user or by the database; else of a recipe's."""
+    from .schedule.begin import is_scheduled
+    from .schedule.tuned import tuned_schedule
 
+    given = _path(STAGES[0], label, context) is not None
+    if given or given_igraph(func) is not None or is_scheduled(func):
+        return _through(_record(func, label), context)
     try:
-        chosen = measured(func, context.target, context.options) if not is_scheduled(func) else None
+        chosen = tuned_schedule(func, context.target, context.options)
     except DatabaseError as error:
         raise _leaving(error) from error
-    if chosen is not None:
-        compared = attrs.evolve(context, options=chosen.options)
-        record = _through(func, label, compared, scheduled=chosen.scheduled)
-        if not record.fallback:
-            chosen.works()
-            return record
-        reason = record.fallback.splitlines()[0]
-        log.warning("kernel %s: its schedule of the database is refused (%s)", label, reason)
+    if chosen is None:
+        return _by_recipes(func, label, context)
+    compared = attrs.evolve(context, options=chosen.options)
+    record = _through(_record(func, label, measured=chosen.scheduled), compared)
+    if record.refusal is None:
+        chosen.works()
+        return record
+    reason = record.refusal.reason
+    log.warning("kernel %s: its schedule of the database is refused (%s)", label, reason)
     return _by_recipes(func, label, context)
 
 
 def _by_recipes(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
-    """The record of the first recipe of whose kernel an iGraph can be made; else the first recipe's.
+    """The record of the first candidate of which a kernel can be made; else of the first candidate."""
+    from .schedule.driver import Driver
 
-    The last recipe always builds, but on one unit: what a printer refuses runs faster on the host.
-    """
-    from .schedule.default import is_scheduled
-    from .schedules import RECIPES, fallback
+    def build(candidate: Candidate) -> KernelRecord:
+        return _through(_record(func, label, candidate=candidate), context)
 
-    first = record = _by_tiles(func, label, context, RECIPES)
-    names = [recipe.HERO for recipe in RECIPES]
-    while record.fallback and not record.fault and record.recipe in names and not is_scheduled(func):
-        left = RECIPES[names.index(record.recipe) + 1 :]
-        if "source" in record.seconds:
-            left = tuple(recipe for recipe in left if recipe is not fallback)
-        if not left:
-            break
-        found = _by_tiles(func, label, context, left)
-        said = record.fallback.splitlines()[0]
-        log.info("kernel %s: recipe %s gave way to %s (%s)", label, record.recipe, found.recipe, said)
-        record = found
-    return first if record.fallback else record
+    scheduling, start = STAGES[0].name, time.perf_counter()
+    try:
+        driver = Driver(func, context.hardware, build)
+    except Exception as error:
+        return _refused(_record(func, label), scheduling, error, context, start)
+    try:
+        record = driver.run()
+    except NoRecipeError as error:
+        record = _refused(_record(func, label), scheduling, error, context, start)
+    record.attempts = tuple(driver.attempts)
+    return record
 
 
-def _by_tiles(
-    func: tirx.PrimFunc, label: str, context: Context, recipes: tuple[ModuleType, ...]
-) -> KernelRecord:
-    """The record of the largest tiles for which every stage has room; without, that of the largest that work.
-
-    What a tile takes is known when its kernel is printed, with all temporaries and work buffers.  Sizes that
-    are a recipe's own are known to be fast: they are smaller only where the kernel would not be at all.
-    """
-    from .schedule.default import is_scheduled
-    from .schedule.smaller import SHRINKS
-
-    first = _through(func, label, context, recipes=recipes)
-    if not first.crowded or is_scheduled(func):
-        return first
-    found = [first]
-    for shrink in SHRINKS:
-        record = _through(func, label, context, shrink, recipes=recipes, own_sizes=bool(first.fallback))
-        if not record.crowded and not record.fallback:
-            return record
-        found.append(record)
-    return next((record for record in found if not record.fallback), first)
-
-
-def _through(
-    func: tirx.PrimFunc,
-    label: str,
-    context: Context,
-    shrink: int = 1,
-    scheduled: tirx.PrimFunc | None = None,
-    recipes: tuple[ModuleType, ...] | None = None,
-    own_sizes: bool = False,
-) -> KernelRecord:
-    """One PrimFunc through the stages, by a recipe with tiles so many times smaller, or scheduled so."""
-    hero = str((func.attrs or {}).get("uir.hero", ""))
-    record = KernelRecord(
-        label,
-        hero=hero,
-        products={"prim_func": func},
-        shrink=shrink,
-        own_sizes=own_sizes,
-        recipes=recipes,
-        measured=scheduled,
-    )
+def _through(record: KernelRecord, context: Context) -> KernelRecord:
+    """One PrimFunc through the stages."""
     for stage in STAGES:
         start = time.perf_counter()
         product = _override(stage, record, context)
@@ -253,59 +223,66 @@ def _through(
             elif stage.name in ("igraph", "optimize"):
                 compare(record, getattr(product, "graph", product), context)
             record.products[stage.name] = product
-        except MemoryError:
-            raise
         except Exception as error:
-            known = isinstance(error, UirError)
-            own = record.overridden or given_igraph(func) is not None
-            if own or (not known and context.options.faults == "raise"):
-                raise _leaving(error) from error
-            record.fallback = f"{stage.name}: {error if known else _fault(error)}"
-            record.crowded = isinstance(error, CapacityError)
-            record.fault = None if known else error
-            log.debug("kernel %s, stage %s", label, stage.name, exc_info=error)
-            break
-        finally:
-            record.seconds[stage.name] = time.perf_counter() - start
+            return _refused(record, stage.name, error, context, start)
+        record.seconds[stage.name] = time.perf_counter() - start
         dump(stage, record, context)
     return record
 
 
-def _fault(error: Exception) -> str:
-    """What the report says of an error that is no refusal."""
-    said = first_line(error)
-    kind = "" if isinstance(error, tvm.error.InternalError) else f"{type(error).__name__}: "
-    return f"a fault of the compiler: {kind}{said}".removesuffix(f": {type(error).__name__}")
+def _refused(
+    record: KernelRecord, stage: str, error: Exception, context: Context, start: float
+) -> KernelRecord:
+    """Note why a stage made nothing; or raise it: where it is about what the user wrote, and where asked."""
+    refusal = Refusal(stage, error)
+    own = bool(record.overridden) or given_igraph(record.products["prim_func"]) is not None
+    if isinstance(error, MemoryError):
+        raise error
+    if own or (refusal.is_fault and context.options.faults == "raise"):
+        raise _leaving(error) from error
+    record.refusal = refusal
+    # a pass that lacked room may be what a later stage misses
+    record.lacked_room = record.lacked_room or refusal.lacks_room
+    record.seconds[stage] = time.perf_counter() - start
+    log.debug("kernel %s, stage %s", record.name, stage, exc_info=error)
+    return record
 
 
 def _tell(record: KernelRecord) -> None:
     """Log that a kernel is left to TVM, and why."""
-    reason = record.fallback.partition(": ")[2].splitlines()[0]
-    log.warning("kernel %s is left to TVM's own lowering (%s)", record.name, reason)
-    if record.fault is None:
+    refusal = record.refusal
+    assert refusal is not None
+    log.warning("kernel %s is left to TVM's own lowering (%s)", record.name, refusal.reason)
+    if not refusal.is_fault:
         return
-    frames = traceback.extract_tb(record.fault.__traceback__)
+    frames = traceback.extract_tb(refusal.error.__traceback__)
     place = f"{pathlib.Path(frames[-1].filename).name}:{frames[-1].lineno}, " if frames else ""
     log.warning(
         "kernel %s: its results are right, but this is a fault of uir_tvm: please report it with this line"
         " (%s%s), the versions that `uir doctor` prints, and the kernel's dump (UIR_DUMP_DIR=FOLDER)",
         record.name,
         place,
-        reason,
+        refusal.reason,
     )
 
 
 def _override(stage: Stage, record: KernelRecord, context: Context) -> Any:
     """What the user put in the place of a stage's product; None where there is nothing."""
-    folder = context.options.override_dir
-    if folder is None or stage.read is None:
-        return None
-    path = folder / f"{file_stem(record.name)}{stage.suffix}"
-    if not path.is_file():
+    path = _path(stage, record.name, context)
+    if path is None:
         return None
     log.info("kernel %s: stage %s comes from %s", record.name, stage.name, path)
     record.overridden += (stage.name,)
     return read_dump(path, stage, context)
+
+
+def _path(stage: Stage, name: str, context: Context) -> pathlib.Path | None:
+    """The file that takes the place of a stage's product, where there is one."""
+    folder = context.options.override_dir
+    if folder is None or stage.read is None:
+        return None
+    path = folder / f"{file_stem(name)}{stage.suffix}"
+    return path if path.is_file() else None
 
 
 def read_dump(path: pathlib.Path, stage: Stage, context: Context | None) -> Any:

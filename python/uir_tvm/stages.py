@@ -3,7 +3,7 @@
 
     relax     the model, imported and normalised             (whole module)
     tir       the kernel's PrimFunc, scheduled by its recipe  (PrimFunc)
-    igraph    what extraction made of it, verified            (IGraph)
+    igraph    what extraction made of it, with its syncs      (IGraph, verified)
     optimize  what the target's passes made of it, verified   (Optimized: a graph, and a step per pass)
     source    what the target made of the iGraph              (source text; on uir-cpu TIR)
 
@@ -14,7 +14,6 @@ kernels through them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -22,13 +21,15 @@ import tvm
 from tvm import tirx
 
 from .dump_files import write_dump
-from .errors import ArtifactError
+from .errors import ArtifactError, first_line
 from .frontend.kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .options import CompileOptions
+from .refusal import Attempt, Refusal
 
 if TYPE_CHECKING:
     from .optimize import Optimized, Step
+    from .schedule.driver import Candidate
     from .verify import Equivalence
 
 
@@ -43,24 +44,25 @@ class KernelRecord:
     products: dict[str, Any] = attrs.field(factory=dict)
     #: Seconds by stage.
     seconds: dict[str, float] = attrs.field(factory=dict)
-    #: Why TVM's own lowering took the kernel instead (empty: it went through an iGraph).
-    fallback: str = ""
+    #: Why TVM's own lowering took the kernel instead; None: it went through an iGraph.
+    refusal: Refusal | None = None
     #: Stages whose product came from the user's override folder.
     overridden: tuple[str, ...] = ()
-    #: By how much its tiles are smaller than the hardware prefers.
-    shrink: int = 1
-    #: Whether its recipe's own sizes are smaller too: with larger ones it would not be.
-    own_sizes: bool = False
-    #: What its schedule may be made by, in this order; None: any recipe.
-    recipes: tuple[ModuleType, ...] | None = None
+    #: How its schedule is made; None: it is given, by hand or by a database.
+    candidate: Candidate | None = None
+    #: All candidates that were tried, in order.
+    attempts: tuple[Attempt, ...] = ()
     #: Its schedule of a database, which takes the place of a recipe's.
     measured: tirx.PrimFunc | None = None
     #: Whether a stage lacked room for its tiles.
-    crowded: bool = False
-    #: What raised where no error is to be: a fault of the compiler itself.
-    fault: Exception | None = None
+    lacked_room: bool = False
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
     equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
+
+    @property
+    def fallback(self) -> str:
+        """Why TVM's own lowering took the kernel instead, as text; empty: it went through an iGraph."""
+        return "" if self.refusal is None else str(self.refusal)
 
     @property
     def igraph(self) -> IGraph | None:
@@ -114,9 +116,6 @@ class Stage:
 
 
 def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
-    from .schedule import apply_default
-    from .schedule.smaller import with_tiles
-
     func = record.products["prim_func"]
     if given_igraph(func) is not None:
         record.recipe = "given iGraph"
@@ -124,19 +123,23 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     if record.measured is not None:
         record.recipe = "database"
         return record.measured
-    hardware = with_tiles(context.hardware, record.shrink, record.own_sizes)
-    scheduled = apply_default(func, hardware, record.recipes)
-    record.recipe = str(scheduled.attrs.get("uir.recipe", "by hand"))
+    if record.candidate is None:
+        record.recipe = "by hand"
+        return func
+    scheduled = record.candidate.make()
+    record.recipe = record.candidate.recipe.hero
     return scheduled
 
 
 def _extract(record: KernelRecord, context: Context) -> IGraph:
     from .extract import extract
+    from .optimize import completed
 
     text = given_igraph(record.products["tir"])
     if text is not None:
         return _read_igraph(text, context)
-    graph = _verified(extract(record.products["tir"], context.hardware, name=record.name), context)
+    extracted = extract(record.products["tir"], context.hardware, name=record.name)
+    graph = completed(extracted, check=context.options.verify)
     compare(record, graph, context)
     return graph
 
@@ -178,7 +181,7 @@ def _optimize(record: KernelRecord, context: Context) -> Optimized:
     check = comparer.after_passes(graph, valid, options.fast_math)
     made = optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
     # without its buffers a loop waits for its loads: smaller tiles do better
-    record.crowded = any(step.rule == "capacity" for step in made.faults)
+    record.lacked_room = any(step.rule == "capacity" for step in made.faults)
     return made
 
 
@@ -210,11 +213,6 @@ def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:
             remedy="dump it with --dump",
         )
     return func
-
-
-def first_line(error: BaseException) -> str:
-    """What an error says, in a line."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
 
 
 def _read_igraph(text: str, context: Context | None) -> IGraph:

@@ -13,7 +13,7 @@ import threading
 
 import tvm_ffi
 
-from . import options
+from . import environment
 
 #: ``ThreadGroup::AffinityMode`` of TVM's threading_backend.h.
 BIG, ONE_CORE_EACH, ALL_CORES = 1, -2, -3
@@ -28,7 +28,7 @@ def before_compiling() -> None:
     made here would have no threads; TVM reads this where it makes a pool.
     """
     os.environ.setdefault("TVM_BIND_THREADS", "0")
-    os.environ.setdefault("TVM_NUM_THREADS", str(options.num_threads()))
+    os.environ.setdefault("TVM_NUM_THREADS", str(environment.num_threads()))
 
 
 def before_running() -> None:
@@ -42,7 +42,7 @@ def before_running() -> None:
     given, binds = os.environ.get("TVM_NUM_THREADS", ""), os.environ.get("TVM_BIND_THREADS", "")
     if given and binds:
         return
-    count = int(given) if given.isdigit() and int(given) > 0 else options.num_threads()
+    count = int(given) if given.isdigit() and int(given) > 0 else environment.num_threads()
     everywhere = set(range(os.cpu_count() or 1))
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else everywhere
     cpus = [str(cpu) for cpu in sorted(allowed)]

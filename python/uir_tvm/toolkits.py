@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Versions of vendors' toolkits for which texts are spelled apart, and how users choose among them.
 
-One row a target: its option of `CompileOptions` and of ``uir compile``, the variable of the environment, the
-attribute that tells the printer, and the line of a text that says what it was printed for.  What is spelled
-apart stands in the printer's table (`uir_tvm.target.apis.Api.spellings`).
+One of a target at most: its option of `CompileOptions` and of ``uir compile``, the variable of the
+environment, the attribute that tells the printer, and the line of a text that says what it was printed for.
+What is spelled apart stands in the printer's table (`uir_tvm.target.apis.Api.spellings`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 
 import attrs
 
-__all__ = ["CANN", "CNCC", "TOOLKITS", "Toolkit"]
+__all__ = ["Toolkit"]
 
 
 @attrs.frozen
@@ -75,30 +75,3 @@ class Toolkit:
         line = re.compile(rf"^// for [^,\n]+, {self.name} (\S+)$", re.MULTILINE)
         found = {version for text in sources for version in line.findall(text)}
         return max(found, key=self.versions.index, default=self.default)
-
-
-#: Checked in the vendor's public headers: see `uir_tvm.target.bang.apis`.
-CNCC = Toolkit(
-    option="cncc",
-    target="uir-bang",
-    name="cncc",
-    what="Cambricon's compiler (its major version)",
-    language="BANG C",
-    needs={"3": "CNToolkit 3", "4": "CNToolkit 4.1 or later"},
-    default="4",
-    remedy="`cncc --version` names it; 4 comes with CNToolkit 4.1 and later, 3 with CNToolkit 3",
-)
-
-#: Checked in the vendor's public headers: see `uir_tvm.target.ascend.apis`.
-CANN = Toolkit(
-    option="cann",
-    target="uir-ascend",
-    name="CANN",
-    what="the CANN toolkit",
-    language="Ascend C",
-    needs={"8": "CANN 7.0 or later", "9.0": "CANN 9.0 or later", "9.1": "CANN 9.1 or later"},
-    default="8",
-    remedy="ascend_toolkit_install.info in the toolkit's folder names it; later ones build texts for 8 too",
-)
-
-TOOLKITS: tuple[Toolkit, ...] = (CNCC, CANN)

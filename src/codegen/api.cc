@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api.cc
- * \brief Printing what a table of vendor functions holds, and nothing else.
- */
-#include "api.h"
+// Printing what a table of vendor functions holds, and nothing else.
+#include "codegen/api.h"
 
 #include <tvm/ffi/error.h>
 
@@ -12,12 +9,12 @@
 #include <cstdlib>
 #include <sstream>
 
-#include "error.h"
-#include "number.h"
-#include "stored.h"
+#include "base/attrs.h"
+#include "codegen/error.h"
+#include "codegen/number.h"
+#include "codegen/stored.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 namespace {
 
 std::vector<std::string> Split(const std::string& text, char at) {
@@ -103,14 +100,8 @@ ApiTable::ApiTable(std::string language, std::string page, std::vector<Api> rows
 }
 
 Platform ApiTable::PlatformOf(const IGraph& graph) const {
-  Platform platform{"", toolkit_.otherwise};
-  auto figure = graph->hardware->figures.find("arch");
-  if (figure != graph->hardware->figures.end()) {
-    platform.arch = std::string((*figure).second.cast<tvm::ffi::String>());
-  }
-  auto version = graph->attrs.find(toolkit_.attribute);
-  if (version != graph->attrs.end()) platform.toolkit = std::string((*version).second.cast<tvm::ffi::String>());
-  return platform;
+  return {AttrOr(graph->hardware->figures, "arch", std::string()),
+          AttrOr<std::string>(graph->attrs, toolkit_.attribute, toolkit_.otherwise)};
 }
 
 const Api* ApiTable::LookUp(const std::string& name, const std::string& form) const {
@@ -287,5 +278,4 @@ std::string ElementIntLiteral(int64_t value, const std::string& type) {
   return "static_cast<" + type + ">(" + std::to_string(value) + ")";
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

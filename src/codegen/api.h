@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api.h
- * \brief Tables of vendor functions: what a printer may print, and the one way to print it.
- *
- * A table holds facts that were looked up in a vendor's public headers, documents and code.  What has no row cannot
- * be printed.
- */
-#ifndef UIR_CODEGEN_API_H_
-#define UIR_CODEGEN_API_H_
+// Tables of vendor functions: what a printer may print, and the one way to print it.
+//
+// A table holds facts that were looked up in a vendor's public headers, documents and code.  What has no row cannot
+// be printed.
+#pragma once
 
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
@@ -20,19 +16,16 @@
 #include <utility>
 #include <vector>
 
-#include "../igraph/nodes.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
-/*!
- * \brief One overload of a vendor function, or one type, enumeration, macro or member.
- *
- * `params` is a list of `name:type`, separated by blanks; `T`, `U` stand for the element types of a row;
- * `[low,high]` after a type is the range that an integer literal is held to.  `types` is a list of element types,
- * separated by `;`: one combination each, `T` or `T,U`, and behind `:` the values that a parameter `mode` may have
- * with it.  Empty `types`: the row has no element types.
- */
+//! \brief One overload of a vendor function, or one type, enumeration, macro or member.
+//!
+//! `params` is a list of `name:type`, separated by blanks; `T`, `U` stand for the element types of a row;
+//! `[low,high]` after a type is the range that an integer literal is held to.  `types` is a list of element types,
+//! separated by `;`: one combination each, `T` or `T,U`, and behind `:` the values that a parameter `mode` may have
+//! with it.  Empty `types`: the row has no element types.
 struct Api {
   /*! \brief `Add`, `TBuf.GetWithOffset` (a member), `__bang_add`. */
   std::string name;
@@ -56,10 +49,8 @@ struct Api {
   std::string evidence = {};
   /*! \brief Versions of the vendor's toolkit that have it, separated by blanks; empty: all that the table is for. */
   std::string toolkits = {};
-  /*!
-   * \brief Other names that it has in some versions, `version:name`, separated by blanks; where parameters stand in
-   * another order too, their names in that order follow: `9.1:ReduceDataBlock<ReduceType::SUM>(dst,src,mask)`.
-   */
+  //! \brief Other names that it has in some versions, `version:name`, separated by blanks; where parameters stand in
+  //! another order too, their names in that order follow: `9.1:ReduceDataBlock<ReduceType::SUM>(dst,src,mask)`.
   std::string spellings = {};
 };
 
@@ -93,16 +84,14 @@ class ApiTable {
   /*! \brief Whether there is a row that a platform has. */
   bool Has(const std::string& name, const std::string& form, const Platform& platform = {}) const;
 
-  /*!
-   * \brief The text of a call, without a semicolon: `Add(d, a, b, 64)`, `buffer.GetWithOffset<float>(64, 0)`.
-   * \param where The graph and the iOp, for the message.
-   * \param types The element types in the order of the row, e.g. {"float"}, {"half", "float"}.
-   * \param args The arguments as text; the object comes first for a member, template arguments before it.
-   * \param platform What is printed for; empty where the table is for one.
-   * \note A combination of types, an architecture or a toolkit that the row lacks is a CodegenError; an unknown row, a
-   * wrong number of arguments, a literal out of its range, or no version where versions spell it apart is an
-   * InternalError (a mistake of the printer).
-   */
+  //! \brief The text of a call, without a semicolon: `Add(d, a, b, 64)`, `buffer.GetWithOffset<float>(64, 0)`.
+  //! \param where The graph and the iOp, for the message.
+  //! \param types The element types in the order of the row, e.g. {"float"}, {"half", "float"}.
+  //! \param args The arguments as text; the object comes first for a member, template arguments before it.
+  //! \param platform What is printed for; empty where the table is for one.
+  //! \note A combination of types, an architecture or a toolkit that the row lacks is a CodegenError; an unknown row, a
+  //! wrong number of arguments, a literal out of its range, or no version where versions spell it apart is an
+  //! InternalError (a mistake of the printer).
   std::string Call(const std::string& where, const std::string& name, const std::string& form,
                    const std::vector<std::string>& types, const std::vector<std::string>& args,
                    const Platform& platform = {}) const;
@@ -148,7 +137,4 @@ std::string ElementLiteral(double value, const std::string& type);
 /*! \brief An integer as a literal of an element type. */
 std::string ElementIntLiteral(int64_t value, const std::string& type);
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_API_H_
+}  // namespace uir::codegen

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "error.h"
+#include "codegen/error.h"
 
 #include <tvm/ffi/error.h>
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 namespace {
 
@@ -17,10 +16,10 @@ void CodegenError(const std::string& what, const std::string& where, const std::
   TVM_FFI_THROW(CodegenError) << what << kUnit << where << kUnit << need << kUnit << limit << kUnit << remedy;
 }
 
-void CapacityError(const std::string& what, const std::string& where, const std::string& need, const std::string& limit,
-                   const std::string& remedy) {
-  TVM_FFI_THROW(CodegenCapacityError) << what << kUnit << where << kUnit << need << kUnit << limit << kUnit << remedy;
+void CapacityError(const std::string& what, const std::string& where, const Lack& lack, const std::string& need,
+                   const std::string& limit, const std::string& remedy) {
+  TVM_FFI_THROW(CodegenCapacityError) << what << kUnit << where << kUnit << need << kUnit << limit << kUnit << remedy
+                                      << kUnit << lack.memory << kUnit << lack.needed << kUnit << lack.available;
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "number.h"
+#include "codegen/number.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,8 +8,7 @@
 #include <iterator>
 #include <limits>
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 namespace {
 
@@ -98,5 +97,4 @@ uint64_t WholeBits(Kind kind, int bytes, double value) {
   return whole < 0 ? static_cast<uint64_t>(static_cast<int64_t>(whole)) : static_cast<uint64_t>(whole);
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file number.h
- * \brief Numbers of a graph: rounded to a dtype, and spelled as C++ literals.
- */
-#ifndef UIR_CODEGEN_NUMBER_H_
-#define UIR_CODEGEN_NUMBER_H_
+// Numbers of a graph: rounded to a dtype, and spelled as C++ literals.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 /*! \brief What kind of number a dtype holds. */
 enum class Kind : char { kFloat = 'f', kInt = 'i', kUint = 'u', kBool = 'b' };
@@ -34,7 +29,4 @@ double WholeValue(Kind kind, int bytes, double value);
 /*! \brief The bits of a number saturated to an integer or bool type (NaN is 0). */
 uint64_t WholeBits(Kind kind, int bytes, double value);
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_NUMBER_H_
+}  // namespace uir::codegen

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "printed.h"
+#include "codegen/printed.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 ffi::Array<ffi::String> Strings(const std::vector<std::string>& texts) {
   ffi::Array<ffi::String> out;
@@ -33,5 +32,4 @@ Record Printed::Take(const std::string& source) const {
   return {{"source", ffi::String(source)}, {"kernels", kernels_}, {"workspace", workspace_}, {"report", report_}};
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file printed.h
- * \brief What every printer of source text returns: the text, its kernels, the workspaces they share, a report.
- */
-#ifndef UIR_CODEGEN_PRINTED_H_
-#define UIR_CODEGEN_PRINTED_H_
+// What every printer of source text returns: the text, its kernels, the workspaces they share, a report.
+#pragma once
 
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
@@ -12,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "../igraph/nodes.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 using Record = ffi::Map<ffi::String, ffi::Any>;
 
@@ -25,12 +20,10 @@ ffi::Array<ffi::String> Strings(const std::vector<std::string>& texts);
 /*! \brief Collects the kernels of one source text. */
 class Printed {
  public:
-  /*!
-   * \brief A kernel, in the order of launches.
-   * \param launch What a launch of it needs; `name` and `params` are added.
-   * \param notes Lines for people.
-   * \param bytes_of Bytes of an element of a dtype.
-   */
+  //! \brief A kernel, in the order of launches.
+  //! \param launch What a launch of it needs; `name` and `params` are added.
+  //! \param notes Lines for people.
+  //! \param bytes_of Bytes of an element of a dtype.
   void Add(const IGraph& graph, const std::string& name, const std::vector<std::string>& params, Record launch,
            const std::vector<std::string>& notes, int64_t (*bytes_of)(const std::string& dtype));
 
@@ -42,7 +35,4 @@ class Printed {
   Record report_, workspaces_;
 };
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PRINTED_H_
+}  // namespace uir::codegen

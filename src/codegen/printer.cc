@@ -1,21 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "printer.h"
+#include "codegen/printer.h"
 
+#include <algorithm>
 #include <cctype>
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 namespace {
 
 constexpr size_t kCommentWidth = 110;
 
-bool EndsWith(const std::string& text, char last) { return !text.empty() && text.back() == last; }
-
 }  // namespace
 
 void Printer::Line(const std::string& text) {
-  lines_.push_back(text.empty() ? "" : std::string(2 * indent_, ' ') + text);
+  lines_.push_back({text.empty() ? "" : std::string(2 * indent_, ' ') + text});
+}
+
+void Printer::Maybe(int number, const std::string& text) {
+  Line(text);
+  lines_.back().number = number;
+}
+
+void Printer::Settle(const std::vector<bool>& stands) {
+  std::vector<Entry> settled;
+  for (Entry& line : lines_) {
+    if (line.number >= 0 && !stands[line.number]) continue;
+    if (line.number >= 0) line.number = kStands;
+    settled.push_back(std::move(line));
+  }
+  lines_ = std::move(settled);
 }
 
 void Printer::Open(const std::string& text) {
@@ -48,16 +61,30 @@ void Printer::Comment(const std::string& words) {
   }
 }
 
-void Printer::Blank() {
-  if (lines_.empty() || lines_.back().empty() || EndsWith(lines_.back(), '{')) return;
-  lines_.emplace_back();
+void Printer::Append(const Printer& other) {
+  auto first =
+      std::find_if(other.lines_.begin(), other.lines_.end(), [](const Entry& e) { return e.number != kBlank; });
+  lines_.insert(lines_.end(), first, other.lines_.end());
 }
 
-void Printer::Append(const Printer& other) { lines_.insert(lines_.end(), other.lines_.begin(), other.lines_.end()); }
+int64_t Printer::size() const {
+  const std::string text = Text();
+  return std::count(text.begin(), text.end(), '\n');
+}
 
 std::string Printer::Text() const {
   std::string text;
-  for (const std::string& line : lines_) text += line + "\n";
+  // nothing stands yet, an empty line, or what opens a block
+  bool blank = true;
+  for (const Entry& line : lines_) {
+    if (line.number == kBlank) {
+      if (!blank) text += "\n";
+      blank = true;
+      continue;
+    }
+    text += line.text + "\n";
+    blank = line.text.empty() || line.text.back() == '{';
+  }
   return text;
 }
 
@@ -97,5 +124,4 @@ std::string Join(const std::vector<std::string>& parts, const std::string& separ
   return text;
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

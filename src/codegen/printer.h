@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file printer.h
- * \brief The base of all source printers: indented lines, names, literals.
- */
-#ifndef UIR_CODEGEN_PRINTER_H_
-#define UIR_CODEGEN_PRINTER_H_
+// The base of all source printers: indented lines, names, literals.
+#pragma once
 
 #include <cstdint>
 #include <set>
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 /*! \brief Collects the lines of a C-like source text. */
 class Printer {
@@ -25,23 +20,31 @@ class Printer {
   void Open(const std::string& text);
   /*! \brief One level up, then `}` and the tail. */
   void Close(const std::string& tail = "");
-  /*!
-   * \brief A `//` comment, broken into lines of at most 110 characters.
-   * \note What could end the comment, or draw the next line into it, is written as an escape (`CommentText`).
-   */
+  //! \brief A `//` comment, broken into lines of at most 110 characters.
+  //! \note What could end the comment, or draw the next line into it, is written as an escape (`CommentText`).
   void Comment(const std::string& text);
   /*! \brief An empty line, unless there is one already or a block has just been opened. */
-  void Blank();
-  /*! \brief Adopts the lines of another printer as they are. */
+  void Blank() { lines_.push_back({"", kBlank}); }
+  /*! \brief A line of which it is decided later, by its number, whether it stands. */
+  void Maybe(int number, const std::string& text);
+  /*! \brief Decides on the lines of `Maybe`, by their numbers. */
+  void Settle(const std::vector<bool>& stands);
+  /*! \brief Adopts the lines of another printer, as they are but for blank ones at their start. */
   void Append(const Printer& other);
 
   int indent() const { return indent_; }
   /*! \brief Lines so far. */
-  int64_t size() const { return static_cast<int64_t>(lines_.size()); }
+  int64_t size() const;
   std::string Text() const;
 
  private:
-  std::vector<std::string> lines_;
+  static constexpr int kStands = -1, kBlank = -2;
+  struct Entry {
+    std::string text;
+    /*! \brief kStands, kBlank, or the number of a line of `Maybe`. */
+    int number = kStands;
+  };
+  std::vector<Entry> lines_;
   int indent_;
 };
 
@@ -64,7 +67,4 @@ std::string CommentText(const std::string& text);
 /*! \brief `a, b, c`. */
 std::string Join(const std::vector<std::string>& parts, const std::string& separator = ", ");
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PRINTER_H_
+}  // namespace uir::codegen

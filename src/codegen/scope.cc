@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scope.h"
+#include "codegen/scope.h"
 
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
 #include <vector>
 
-#include "../igraph/checked.h"
+#include "igraph/checked.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 namespace {
-
-Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
 
 int64_t Magnitude(Range r) { return std::max(std::abs(r.low), std::abs(r.high)); }
 
@@ -24,56 +21,22 @@ int Log2(int64_t value) { return __builtin_ctzll(static_cast<unsigned long long>
 /*! \brief The multiple of the divisor that makes all values of the range non-negative (0 where they are). */
 int64_t Lift(Range inner, int64_t divisor) { return inner.low >= 0 ? 0 : -FloorDivInt(inner.low, divisor) * divisor; }
 
-Range Scaled(Range r, int64_t factor) {
-  int64_t a = CheckedMul(r.low, factor), b = CheckedMul(r.high, factor);
-  return {std::min(a, b), std::max(a, b)};
-}
-
 }  // namespace
 
-void Scope::Bind(const std::string& name, const std::string& text, Range range) { variables_[name] = {text, range}; }
+void Scope::Bind(const std::string& name, const std::string& text, Range range) {
+  space_.Bind(name, {range, 1});
+  texts_[name] = text;
+}
 
-void Scope::Unbind(const std::string& name) { variables_.erase(name); }
-
-Range Scope::Of(const Affine& expr) const {
-  Range total{expr->constant, expr->constant};
-  for (const Term& term : expr->terms) {
-    Range atom;
-    if (term->kind == "var") {
-      auto it = variables_.find(std::string(term->var));
-      TVM_FFI_CHECK(it != variables_.end(), InternalError) << "no variable " << term->var << " is open here";
-      atom = it->second.range;
-    } else {
-      Range inner = Of(InnerOf(term));
-      int64_t k = term->divisor, low = FloorDivInt(inner.low, k), high = FloorDivInt(inner.high, k);
-      if (term->kind == "floordiv") {
-        atom = {low, high};
-      } else if (low == high) {
-        atom = {inner.low - low * k, inner.high - low * k};
-      } else {
-        atom = {0, k - 1};
-      }
-    }
-    Range scaled = Scaled(atom, term->coeff);
-    total = {CheckedAdd(total.low, scaled.low), CheckedAdd(total.high, scaled.high)};
-  }
-  return total;
+void Scope::Unbind(const std::string& name) {
+  space_.Unbind(name);
+  texts_.erase(name);
 }
 
 int64_t Scope::PowerOfTwo(const Affine& expr, int64_t limit) const {
-  auto of = [limit](int64_t value) { return value == 0 ? limit : std::min(limit, value & -value); };
-  int64_t least = of(expr->constant);
-  for (const Term& term : expr->terms) {
-    Range atom = Of(Affine(0, {Term(1, term->kind, term->var, term->inner, term->divisor)}));
-    int64_t factor = 1;
-    if (atom.Constant()) {
-      factor = of(atom.low);
-    } else if (term->kind == "mod") {
-      factor = std::min(of(term->divisor), PowerOfTwo(InnerOf(term), limit));
-    }
-    least = std::min(least, factor >= limit ? limit : of(factor * of(term->coeff)));
-  }
-  return least;
+  uint64_t divisor = space_.ClassOf(expr).Divisor();
+  uint64_t power = divisor & -divisor;
+  return power == 0 || power > static_cast<uint64_t>(limit) ? limit : static_cast<int64_t>(power);
 }
 
 bool Scope::Wide(const Affine& expr) const {
@@ -94,9 +57,9 @@ std::string Scope::Text(const Affine& expr, Precedence at_least) const { return 
 
 std::string Scope::Atom(const Term& term, bool wide) const {
   if (term->kind == "var") {
-    auto it = variables_.find(std::string(term->var));
-    TVM_FFI_CHECK(it != variables_.end(), InternalError) << "no variable " << term->var << " is open here";
-    return it->second.text;
+    auto it = texts_.find(std::string(term->var));
+    TVM_FFI_CHECK(it != texts_.end(), InternalError) << "no variable " << term->var << " is open here";
+    return it->second;
   }
   Affine inner = InnerOf(term);
   int64_t k = term->divisor;
@@ -153,5 +116,4 @@ std::string Scope::Sum(const Affine& expr, bool wide, Precedence at_least) const
   return bracket ? "(" + text + ")" : text;
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

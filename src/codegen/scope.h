@@ -1,39 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scope.h
- * \brief The variables that offsets and bounds speak of, what they range over, and their text in a C-like language.
- */
-#ifndef UIR_CODEGEN_SCOPE_H_
-#define UIR_CODEGEN_SCOPE_H_
+// The variables that offsets and bounds speak of, what they range over, and their text in a C-like language.
+#pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "../igraph/affine.h"
+#include "igraph/space.h"
 
-namespace uir {
-namespace codegen {
-
-/*! \brief All values from low to high, both included. */
-struct Range {
-  int64_t low = 0;
-  int64_t high = 0;
-
-  bool Constant() const { return low == high; }
-  bool FitsInt() const { return low >= INT32_MIN && high <= INT32_MAX; }
-};
+namespace uir::codegen {
 
 /*! \brief How tightly an expression binds, as far as the printers need to know. */
 enum class Precedence { kSum, kProduct, kAtom };
 
-/*!
- * \brief pid and the loops that are open: name in the graph -> text in the source, range.
- *
- * `Text` prints a quasi-affine expression so that every intermediate value is right: where one may leave the
- * 32-bit range the variables are widened to int64_t; where the operand of a division may be negative the
- * division is corrected to round down.
- */
+//! \brief pid and the loops that are open: name in the graph -> text in the source, range.
+//!
+//! `Text` prints a quasi-affine expression so that every intermediate value is right: where one may leave the
+//! 32-bit range the variables are widened to int64_t; where the operand of a division may be negative the
+//! division is corrected to round down.
 class Scope {
  public:
   /*! \brief Makes a variable known; it replaces one of the same name. */
@@ -42,11 +26,9 @@ class Scope {
   void Unbind(const std::string& name);
 
   /*! \brief Least and greatest value (interval arithmetic: it may be wider than the truth). */
-  Range Of(const Affine& expr) const;
-  /*!
-   * \brief The greatest power of two, up to `limit`, that divides every value of the expression; of 0 it is `limit`.
-   * It may be less than the truth, where floor divisions hide it.
-   */
+  Range Of(const Affine& expr) const { return space_.RangeOf(expr); }
+  //! \brief The greatest power of two, up to `limit`, that divides every value of the expression; of 0 it is `limit`.
+  //! It may be less than the truth, where floor divisions hide it.
   int64_t PowerOfTwo(const Affine& expr, int64_t limit) const;
   /*! \brief Whether the expression needs 64 bits somewhere on its way. */
   bool Wide(const Affine& expr) const;
@@ -56,17 +38,11 @@ class Scope {
   std::string Type(const Affine& expr) const { return Wide(expr) ? "int64_t" : "int"; }
 
  private:
-  struct Variable {
-    std::string text;
-    Range range;
-  };
   std::string Atom(const Term& term, bool wide) const;
   std::string Sum(const Affine& expr, bool wide, Precedence at_least) const;
 
-  std::map<std::string, Variable> variables_;
+  Space space_;
+  std::map<std::string, std::string> texts_;
 };
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_SCOPE_H_
+}  // namespace uir::codegen

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file stored.cc
- * \brief The table of element types.
- */
-#include "stored.h"
+// The table of element types.
+#include "codegen/stored.h"
 
-#include "error.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 namespace {
 
@@ -47,5 +43,4 @@ const ScalarType& TypeOf(const std::string& dtype, const std::string& core, cons
   CodegenError("'" + dtype + "' is no dtype.", where);
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file stored.h
- * \brief The element types of cores that compute by vendor functions, as their C++ dialects store them.
- */
-#ifndef UIR_CODEGEN_STORED_H_
-#define UIR_CODEGEN_STORED_H_
+// The element types of cores that compute by vendor functions, as their C++ dialects store them.
+#pragma once
 
 #include <string>
 
-#include "number.h"
+#include "codegen/number.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 /*! \brief One element type of the iGraph. */
 struct ScalarType {
@@ -23,17 +18,17 @@ struct ScalarType {
   const char* stored;
 };
 
+/*! \brief What vector units have functions of: floats, and integers of a byte, bool among them, or a word. */
+inline bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
+inline bool IsByte(const std::string& dtype) { return dtype == "int8" || dtype == "uint8" || dtype == "bool"; }
+inline bool IsWord(const std::string& dtype) { return dtype == "int16" || dtype == "int32"; }
+
 /*! \brief The row of a dtype name, or nullptr. */
 const ScalarType* FindType(const std::string& dtype);
 
-/*!
- * \brief The row of a dtype name; a CodegenError for one that a core cannot hold.
- * \param core How the error calls it: "A core of an MLU".
- * \param where For the error.
- */
+//! \brief The row of a dtype name; a CodegenError for one that a core cannot hold.
+//! \param core How the error calls it: "A core of an MLU".
+//! \param where For the error.
 const ScalarType& TypeOf(const std::string& dtype, const std::string& core, const std::string& where);
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_STORED_H_
+}  // namespace uir::codegen

@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "uses.h"
+#include "codegen/uses.h"
 
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
 
-namespace uir {
-namespace codegen {
+#include "codegen/attributes.h"
+
+namespace uir::codegen {
 
 namespace {
 
-bool ReadsItsTarget(const IOp& iop) {
-  if (iop->op == "scatter") return true;
-  auto it = iop->attrs.find("accumulate");
-  return it != iop->attrs.end() && (*it).second.cast<bool>();
-}
+bool ReadsItsTarget(const IOp& iop) { return iop->op == "scatter" || Accumulates(iop); }
 
 struct Walk {
   std::vector<Use> uses;
@@ -43,9 +40,8 @@ struct Walk {
     };
     int number = 0;
     for (const ISlice& slice : iop->sources) add(slice, ++number, false);
-    auto buffer = iop->attrs.find("buffer");
-    if (buffer != iop->attrs.end() && (*buffer).second != nullptr) {
-      add((*buffer).second.cast<ISlice>(), kBufferOperand, true);
+    if (ffi::Any buffer = AttrOf(iop->attrs, "buffer"); buffer != nullptr) {
+      add(buffer.cast<ISlice>(), kBufferOperand, true);
     }
     for (const ISlice& slice : iop->targets) add(slice, 0, iop->op != "sync" && iop->op != "identity");
     ++position;
@@ -87,10 +83,45 @@ double Use::times() const {
   return count;
 }
 
+std::map<std::string, std::vector<const Use*>> ByPointer(const std::vector<Use>& uses) {
+  std::map<std::string, std::vector<const Use*>> by_pointer;
+  for (const Use& use : uses) by_pointer[use.pointer()].push_back(&use);
+  return by_pointer;
+}
+
+std::set<std::string> PointersOf(const std::vector<Use>& uses) {
+  std::set<std::string> used;
+  for (const Use& use : uses) used.insert(use.pointer());
+  return used;
+}
+
+std::vector<IPointer> ParametersOf(const IGraph& graph, const std::vector<Use>& uses) {
+  const std::set<std::string> used = PointersOf(uses);
+  std::vector<IPointer> parameters;
+  for (const IPointer& pointer : graph->pointers) {
+    if (pointer->level == "dram" && used.count(std::string(pointer->name))) parameters.push_back(pointer);
+  }
+  return parameters;
+}
+
 std::vector<Use> UsesOf(const IGraph& graph) {
   Walk walk;
   walk.Body(graph->body);
   return walk.uses;
+}
+
+bool HoldsBesideBoxes(const std::vector<const Use*>& uses) {
+  std::set<std::string> written, read;
+  bool in_loop = false;
+  for (const Use* use : uses) {
+    if (use->write) written.insert(BoxText(use->slice));
+    if (!use->write || use->reads_too) read.insert(BoxText(use->slice));
+    in_loop = in_loop || !use->loops.empty();
+  }
+  // one box for all writes: what lies outside was never written; over loops the box may change with the
+  // iteration, so there the reads must keep to it as well
+  bool one_box = written.size() <= 1 && (!in_loop || read.empty() || read == written);
+  return !one_box && !StretchesAreApart(uses);
 }
 
 Scope ScopeOf(const IGraph& graph) {
@@ -132,11 +163,8 @@ std::string Describe(const IOp& iop) {
   slices.insert(slices.end(), iop->sources.begin(), iop->sources.end());
   for (size_t i = 0; i < slices.size(); ++i) text += (i ? ", " : " ") + SliceText(slices[i]);
   std::string extra;
-  auto params = iop->attrs.find("params");
-  if (params != iop->attrs.end()) {
-    for (const ffi::Any& value : (*params).second.cast<ffi::Array<ffi::Any>>()) {
-      extra += (extra.empty() ? "" : ", ") + AnyText(value);
-    }
+  for (const ffi::Any& value : AttrOr(iop->attrs, "params", ffi::Array<ffi::Any>())) {
+    extra += (extra.empty() ? "" : ", ") + AnyText(value);
   }
   for (const char* name : {"value", "pad", "round", "group_size"}) {
     std::string value = attr(name);
@@ -161,5 +189,4 @@ bool StretchesAreApart(const std::vector<const Use*>& uses) {
   return true;
 }
 
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen

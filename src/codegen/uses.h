@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file uses.h
- * \brief Every slice of a graph with the iOp that has it and the loops around it.
- */
-#ifndef UIR_CODEGEN_USES_H_
-#define UIR_CODEGEN_USES_H_
+// Every slice of a graph with the iOp that has it and the loops around it.
+#pragma once
 
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "../igraph/nodes.h"
-#include "scope.h"
+#include "codegen/scope.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
+namespace uir::codegen {
 
 /*! \brief The operand number of a group form's buffer; 0 is the first target, 1.. are the sources. */
 constexpr int kBufferOperand = -1;
@@ -41,11 +38,20 @@ struct Use {
 /*! \brief All slices in program order, sources before targets. */
 std::vector<Use> UsesOf(const IGraph& graph);
 
-/*!
- * \brief Whether every stretch of the graph (a loop, or what stands between two) that uses a pointer writes it first
- * and uses it in one box throughout: then no stretch sees what another left, and may spoil what it does not use.
- */
+/*! \brief The uses of every pointer, in program order. */
+std::map<std::string, std::vector<const Use*>> ByPointer(const std::vector<Use>& uses);
+/*! \brief The pointers that iOps name. */
+std::set<std::string> PointersOf(const std::vector<Use>& uses);
+/*! \brief The dram pointers that iOps name, in the graph's order: the parameters of a kernel. */
+std::vector<IPointer> ParametersOf(const IGraph& graph, const std::vector<Use>& uses);
+
+//! \brief Whether every stretch of the graph (a loop, or what stands between two) that uses a pointer writes it first
+//! and uses it in one box throughout: then no stretch sees what another left, and may spoil what it does not use.
 bool StretchesAreApart(const std::vector<const Use*>& uses);
+
+//! \brief Whether what lies outside of a pointer's valid boxes may hold values that are read: then writes spare it.
+//! \param uses All of the pointer's.
+bool HoldsBesideBoxes(const std::vector<const Use*>& uses);
 
 /*! \brief The variables of a graph (pid and every loop) with their ranges; texts are their names. */
 Scope ScopeOf(const IGraph& graph);
@@ -56,7 +62,4 @@ std::string BoxText(const ISlice& slice);
 /*! \brief An iOp in one line, slices by their pointers' names: for comments and refusals. */
 std::string Describe(const IOp& iop);
 
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_USES_H_
+}  // namespace uir::codegen

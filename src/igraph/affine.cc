@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "affine.h"
+#include "igraph/affine.h"
 
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/reflection/registry.h>
@@ -8,13 +8,11 @@
 #include <map>
 #include <set>
 
-#include "checked.h"
+#include "igraph/checked.h"
 
 namespace uir {
 
 namespace {
-
-Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
 
 /*! \brief The term without its coefficient, as text: the sort and merge key. */
 std::string AtomOf(const Term& term) {
@@ -220,6 +218,46 @@ std::string Affine::ToString() const {
   return text;
 }
 
+namespace {
+
+/*! \brief How a language writes floor(e / k) and e mod k: what stands before e, between e and k, and after k. */
+struct Notation {
+  const char* name;
+  const char* quotient[3];
+  const char* remainder[3];
+};
+
+constexpr Notation kNotations[] = {
+    {"isl", {"floor((", ")/", ")"}, {"((", ") mod ", ")"}},
+    {"python", {"((", ") // ", ")"}, {"((", ") % ", ")"}},
+};
+
+std::string RenderIn(const Affine& expr, const ffi::Map<ffi::String, ffi::String>& names, const Notation& language) {
+  std::string text = std::to_string(expr->constant);
+  for (const Term& term : expr->terms) {
+    text += " + " + std::to_string(term->coeff) + "*";
+    if (term->kind == "var") {
+      auto it = names.find(term->var);
+      if (it == names.end()) TVM_FFI_THROW(ValueError) << "no name for the variable " << term->var;
+      text += std::string((*it).second);
+      continue;
+    }
+    auto& [before, between, after] = term->kind == "floordiv" ? language.quotient : language.remainder;
+    text += before + RenderIn(InnerOf(term), names, language) + between + std::to_string(term->divisor) + after;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string Render(const Affine& expr, const ffi::Map<ffi::String, ffi::String>& names, const std::string& language) {
+  for (const Notation& one : kNotations) {
+    if (language == one.name) return RenderIn(expr, names, one);
+  }
+  TVM_FFI_THROW(ValueError) << "no notation for " << language;
+  __builtin_unreachable();
+}
+
 TVM_FFI_STATIC_INIT_BLOCK() {
   namespace refl = tvm::ffi::reflection;
   refl::ObjectDef<TermNode>(refl::init(false))
@@ -241,7 +279,18 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def("uir.affine.substitute", &Substitute)
       .def("uir.affine.evaluate",
            [](const Affine& a, const ffi::Map<ffi::String, int64_t>& env) { return a.Evaluate(env); })
-      .def("uir.affine.variables", [](const Affine& a) { return a.Variables(); })
+      .def("uir.affine.variables",
+           [](const Affine& a) {
+             // joined: an array costs Python a call for each name
+             std::string joined;
+             for (const ffi::String& name : a.Variables()) joined += std::string(name) + '\0';
+             return ffi::String(joined);
+           })
+      .def("uir.affine.of_term", [](const Term& term) { return Affine(0, {term}); })
+      .def("uir.affine.render",
+           [](const Affine& a, const ffi::Map<ffi::String, ffi::String>& names, const ffi::String& language) {
+             return ffi::String(Render(a, names, std::string(language)));
+           })
       .def("uir.affine.to_string", [](const Affine& a) { return ffi::String(a.ToString()); });
 }
 

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file affine.h
- * \brief Quasi-affine expressions over pid, loop variables and symbols.
- *
- * An expression is a constant plus terms c*x, c*floor(e/k) and c*(e mod k).  It is kept in one
- * canonical form (terms merged and sorted), so structural equality decides syntactic equality.
- * Coefficients and values are of 64 bits; what would leave them throws IGraphError.
- */
-#ifndef UIR_IGRAPH_AFFINE_H_
-#define UIR_IGRAPH_AFFINE_H_
+// Quasi-affine expressions over pid, loop variables and symbols.
+//
+// An expression is a constant plus terms c*x, c*floor(e/k) and c*(e mod k).  It is kept in one
+// canonical form (terms merged and sorted), so structural equality decides syntactic equality.
+// Coefficients and values are of 64 bits; what would leave them throws IGraphError.
+#pragma once
 
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
@@ -82,13 +78,16 @@ class Affine : public ffi::ObjectRef {
   TVM_FFI_DEFINE_OBJECT_REF_METHODS_NULLABLE(Affine, ffi::ObjectRef, AffineNode);
 };
 
-/*!
- * \brief Replace variables by expressions.
- * \note A free function: naming Map<String, Affine> inside the class would instantiate the type
- *       traits of Affine while it is incomplete.
- */
+//! \brief Replace variables by expressions.
+//! \note A free function: naming Map<String, Affine> inside the class would instantiate the type
+//!       traits of Affine while it is incomplete.
 Affine Substitute(const Affine& expr, const ffi::Map<ffi::String, Affine>& env);
 
-}  // namespace uir
+//! \brief The expression in the notation of "isl" or "python", each variable as `names` has it.
+//! \note Throws ValueError for another language or a variable without a name.
+std::string Render(const Affine& expr, const ffi::Map<ffi::String, ffi::String>& names, const std::string& language);
 
-#endif  // UIR_IGRAPH_AFFINE_H_
+/*! \brief The expression inside a floordiv or mod term. */
+inline Affine InnerOf(const Term& term) { return term->inner.value().as_or_throw<Affine>(); }
+
+}  // namespace uir

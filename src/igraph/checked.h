@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file checked.h
- * \brief Integers of 64 bits that say so instead of wrapping: addresses that wrap are other addresses.
- */
-#ifndef UIR_IGRAPH_CHECKED_H_
-#define UIR_IGRAPH_CHECKED_H_
+// Integers of 64 bits that say so instead of wrapping: addresses that wrap are other addresses.
+#pragma once
 
 #include <tvm/ffi/error.h>
 
@@ -47,5 +43,3 @@ inline uint64_t Absolute(int64_t a) {
 }
 
 }  // namespace uir
-
-#endif  // UIR_IGRAPH_CHECKED_H_

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nodes.h"
+#include "igraph/nodes.h"
 
 #include <tvm/ffi/reflection/registry.h>
 

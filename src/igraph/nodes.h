@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file nodes.h
- * \brief The nodes of the iGraph: iPointer, iSlice, iOp, loop tree, hardware model, graph.
- *
- * They hold data only.  What an iOp means, which shapes and dtypes it takes, is a table in
- * uir_tvm.igraph.iops; rules over whole graphs are the verifier's.
- */
-#ifndef UIR_IGRAPH_NODES_H_
-#define UIR_IGRAPH_NODES_H_
+// The nodes of the iGraph: iPointer, iSlice, iOp, loop tree, hardware model, graph.
+//
+// They hold data only.  What an iOp means, which shapes and dtypes it takes, is a table in
+// uir_tvm.igraph.iops; rules over whole graphs are the verifier's.
+#pragma once
 
 #include <tvm/ffi/any.h>
 
-#include "affine.h"
+#include "igraph/affine.h"
 
 namespace uir {
 
@@ -149,5 +145,3 @@ class IGraph : public ffi::ObjectRef {
 };
 
 }  // namespace uir
-
-#endif  // UIR_IGRAPH_NODES_H_

@@ -88,6 +88,22 @@ Arguments ReadArguments(const ffi::PackedArgs& args, const Epilogue& epilogue, c
   return out;
 }
 
+void CheckAround(const Arguments& in, const MatmulAttrs& attrs, const char* op) {
+  const int64_t out_elements = Extent(attrs.out, attrs.batch, attrs.m, attrs.n);
+  CheckElements(in.first, Extent(attrs.a, attrs.batch, attrs.m, attrs.k), false, op, "1");
+  CheckElements(in.out, out_elements, false, op, "out");
+  if (in.bias) CheckElements(in.bias, attrs.n, true, op, "bias");
+  if (in.residual) CheckElements(in.residual, out_elements, false, op, "residual");
+}
+
+void CheckAround(const Arguments& in, const Conv2dAttrs& attrs, const char* op) {
+  const int64_t out_elements = attrs.n * attrs.o * attrs.oh * attrs.ow;
+  CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, op, "1");
+  CheckElements(in.out, out_elements, true, op, "out");
+  if (in.bias) CheckElements(in.bias, attrs.o, true, op, "bias");
+  if (in.residual) CheckElements(in.residual, out_elements, true, op, "residual");
+}
+
 int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns) {
   int64_t last = view.offset;
   for (size_t d = 0; d < batch.size(); ++d) last += (batch[d] - 1) * view.strides[d];

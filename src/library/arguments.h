@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the library operators of every device are called with, read and checked.
-#ifndef UIR_LIBRARY_ARGUMENTS_H_
-#define UIR_LIBRARY_ARGUMENTS_H_
+#pragma once
 
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/function.h>
@@ -38,9 +37,18 @@ ffi::String AttrsText(const ffi::PackedArgs& args, const char* op);
 /*! All tensors are on `device`; bias and residual have the type of the output. */
 Arguments ReadArguments(const ffi::PackedArgs& args, const Epilogue& epilogue, const char* op, int device);
 
+/*! The tensors but the second are as large as the attributes say. */
+void CheckAround(const Arguments& in, const MatmulAttrs& attrs, const char* op);
+void CheckAround(const Arguments& in, const Conv2dAttrs& attrs, const char* op);
+
+/*! What a plan runs on (MatmulData, Conv2dData), with `second` as the second operand. */
+template <typename Pointers>
+Pointers PointersOf(const Arguments& in, const char* second) {
+  return {Data(in.first), second, in.bias ? Data(in.bias) : nullptr, in.residual ? Data(in.residual) : nullptr,
+          const_cast<char*>(Data(in.out))};
+}
+
 /*! Elements that a view touches, from the start of its tensor. */
 int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns);
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_ARGUMENTS_H_

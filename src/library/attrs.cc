@@ -91,12 +91,25 @@ class Fields {
     return epilogue;
   }
 
+  /*! Texts without these fields leave the choice to the library. */
+  Execution ParseExecution() const {
+    Execution execution;
+    if (Has("threads")) Positive("threads", execution.threads = Int("threads"));
+    if (Has("plan")) {
+      if (Text("plan") != "plain") Fail("plan", "must be \"plain\", or be left out");
+      execution.plain = true;
+    }
+    return execution;
+  }
+
   [[noreturn]] void Fail(const std::string& field, const std::string& why) const {
     TVM_FFI_THROW(ValueError) << "Library operator " << op_ << ": " << field << " " << why << ".";
     TVM_FFI_UNREACHABLE();
   }
 
  private:
+  bool Has(const char* name) const { return object_.find(tvm::ffi::String(name)) != object_.end(); }
+
   json::Value Get(const char* name) const {
     auto it = object_.find(tvm::ffi::String(name));
     if (it == object_.end()) Fail(name, "is missing from the attributes");
@@ -142,6 +155,7 @@ MatmulAttrs MatmulAttrs::Parse(const std::string& text) {
   }
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
+  out.execution = fields.ParseExecution();
   return out;
 }
 
@@ -186,6 +200,7 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   }
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
+  out.execution = fields.ParseExecution();
   return out;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_ATTRS_H_
-#define UIR_LIBRARY_ATTRS_H_
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -16,6 +15,14 @@ struct OperandView {
   std::vector<int64_t> strides;  // batch dimensions, then the two of the matrix
 };
 
+/*! How an operator is to run, where measurements have settled that. */
+struct Execution {
+  int64_t threads = 0;  // at most so many of the pool; 0: as many as pay by the estimate
+  bool plain = false;   // plain C++ although there is a library
+  /*! Of the pool's threads. */
+  int Threads(int pool) const { return threads > 0 && threads < pool ? static_cast<int>(threads) : pool; }
+};
+
 /*! out[batch, m, n] = epilogue(sum over k of a[batch, m, k] * b[batch, k, n]).
  */
 struct MatmulAttrs {
@@ -24,6 +31,7 @@ struct MatmulAttrs {
   OperandView a, b, out;  // a residual lies as `out` does
   Epilogue epilogue;
   bool packed = false;
+  Execution execution;
 
   /*! Parse the JSON text that Python's MatmulAttrs writes; throws ValueError
    * naming the field. */
@@ -41,10 +49,9 @@ struct Conv2dAttrs {
   int64_t oh = 0, ow = 0;  // output, derived
   Epilogue epilogue;
   bool packed = false;
+  Execution execution;
 
   static Conv2dAttrs Parse(const std::string& text);
 };
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_ATTRS_H_

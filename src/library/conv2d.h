@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_CONV2D_H_
-#define UIR_LIBRARY_CONV2D_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -49,5 +48,3 @@ std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv
 std::vector<int64_t> Conv2dWeightDims(const Conv2dAttrs& attrs);
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_CONV2D_H_

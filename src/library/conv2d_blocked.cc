@@ -9,6 +9,7 @@
 #include <map>
 #include <sstream>
 
+#include "base/rounding.h"
 #include "library/conv2d.h"
 #include "library/parallel.h"
 
@@ -62,7 +63,7 @@ class BlockedConv2d final : public Conv2dPlan {
     std::ostringstream text;
     text << "{\"plan\": \"blocked\", \"implementation\": \"" << tasks_[0][0].kernels->conv->implementation()
          << "\", \"parts\": [" << split_.parts[0] << ", " << split_.parts[1] << ", " << split_.parts[2]
-         << "], \"panels\": " << (panel_total_ + panel_ - 1) / panel_ << "}";
+         << "], \"panels\": " << CeilDiv(panel_total_, panel_) << "}";
     return text.str();
   }
 

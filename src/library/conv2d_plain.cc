@@ -86,7 +86,9 @@ std::unique_ptr<Conv2dPlan> MakePlainConv2d(const Conv2dAttrs& attrs, const Conv
 }
 
 std::unique_ptr<Conv2dPlan> MakeConv2dPlan(const Conv2dAttrs& attrs, const Conv2dTypes& types, int threads) {
-  if (auto plan = MakeBlockedConv2d(attrs, types, threads)) return plan;
+  if (!attrs.execution.plain) {
+    if (auto plan = MakeBlockedConv2d(attrs, types, threads)) return plan;
+  }
   return MakePlainConv2d(attrs, types, threads);
 }
 

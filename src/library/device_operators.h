@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packed functions of library operators on `ext_dev`: a vendor's library computes on a device, the CPU's on its model.
-#ifndef UIR_LIBRARY_DEVICE_OPERATORS_H_
-#define UIR_LIBRARY_DEVICE_OPERATORS_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -38,5 +37,3 @@ void RunWhereTensorsAre(const char* op, const char* cpu_function, const ffi::Pac
 }
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_DEVICE_OPERATORS_H_

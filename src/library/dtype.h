@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_DTYPE_H_
-#define UIR_LIBRARY_DTYPE_H_
+#pragma once
 
 #include <tvm/ffi/c_api.h>
 #include <tvm/ffi/error.h>
@@ -114,5 +113,3 @@ void Store(char* data, DType type, int64_t index, T value) {
 }
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_DTYPE_H_

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_EPILOGUE_H_
-#define UIR_LIBRARY_EPILOGUE_H_
+#pragma once
 
 #include <string>
 
@@ -42,5 +41,3 @@ T Finish(const Epilogue& epilogue, T product, T bias, T residual) {
 }
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_EPILOGUE_H_

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_KERNEL_H_
-#define UIR_LIBRARY_KERNEL_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -31,11 +30,9 @@ class AlignedBuffer {
  * the next call with the same slot. */
 char* ThreadScratch(int slot, size_t bytes);
 
-/*!
- * One oneDNN primitive that may run on several threads at once: what a run
- * changes (memory handles, scratch pad, stream) is taken from a stock and put
- * back.
- */
+//! One oneDNN primitive that may run on several threads at once: what a run
+//! changes (memory handles, scratch pad, stream) is taken from a stock and put
+//! back.
 class Kernel {
  public:
   /*! Takes ownership of `pd`; `operands` are the ids and layouts that `Run`
@@ -92,5 +89,3 @@ class EpilogueAttr {
 std::unique_ptr<Kernel> MakeReorder(const dnn::MdTag* from, const dnn::MdTag* to);
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_KERNEL_H_

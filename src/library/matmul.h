@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_MATMUL_H_
-#define UIR_LIBRARY_MATMUL_H_
+#pragma once
 
 #include <memory>
 #include <string>
@@ -57,11 +56,9 @@ std::unique_ptr<MatmulPlan> MakeStagedMatmul(const MatmulAttrs& attrs, const Mat
 /*! Blocked loops in C++: any type, any strides, no library. */
 std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads);
 
-/*!
- * Elements from one row of a packed [k, n] weight to the next where the library wants no blocks. Wide rows get an odd
- * number of cache lines: with a multiple of 2 KiB the rows of a column tile fall into the same few sets of the cache,
- * and oneDNN's AVX2 product runs at half its speed (docs/library-operators.md).
- */
+//! Elements from one row of a packed [k, n] weight to the next where the library wants no blocks. Wide rows get an odd
+//! number of cache lines: with a multiple of 2 KiB the rows of a column tile fall into the same few sets of the cache,
+//! and oneDNN's AVX2 product runs at half its speed (docs/library-operators.md).
 int64_t PackedRowStride(int64_t n, DType type);
 
 /*! The weight as a plan without blocked layouts wants it: [k, n] with `PackedRowStride`. */
@@ -77,5 +74,3 @@ std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int6
                                          const OperandView& out, const Epilogue& epilogue);
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_MATMUL_H_

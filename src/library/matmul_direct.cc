@@ -13,12 +13,10 @@
 namespace uir::library {
 namespace {
 
-/*!
- * Width of a panel of a packed weight: a multiple of every block the library
- * uses (16 to 64), wide enough that reading A again for each panel does not
- * show, narrow enough that the panels of a 384-wide layer keep two threads
- * busy.
- */
+//! Width of a panel of a packed weight: a multiple of every block the library
+//! uses (16 to 64), wide enough that reading A again for each panel does not
+//! show, narrow enough that the panels of a 384-wide layer keep two threads
+//! busy.
 constexpr int64_t kPanel = 192;
 /*! Borders of unpacked pieces: whole register tiles of the library's code. */
 constexpr int64_t kGranuleM = 16, kGranuleN = 48;

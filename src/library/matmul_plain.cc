@@ -6,6 +6,7 @@
 #include <array>
 #include <cstring>
 
+#include "base/rounding.h"
 #include "library/matmul.h"
 #include "library/parallel.h"
 
@@ -196,7 +197,7 @@ class StagedMatmul final : public ItemwisePlan {
 
 int64_t PackedRowStride(int64_t n, DType type) {
   const int64_t line = 64 / static_cast<int64_t>(SizeOf(type));
-  const int64_t lines = (n + line - 1) / line;
+  const int64_t lines = CeilDiv(n, line);
   return lines < 8 ? n : (lines | 1) * line;
 }
 
@@ -235,6 +236,7 @@ std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs& attrs, const Matm
 
 std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                            Threading threading) {
+  if (attrs.execution.plain) return MakePlainMatmul(attrs, types, threads);
   if (auto plan = MakeDirectMatmul(attrs, types, threads, threading)) return plan;
   if (auto plan = MakeStagedMatmul(attrs, types, threads)) return plan;
   return MakePlainMatmul(attrs, types, threads);

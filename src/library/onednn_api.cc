@@ -8,6 +8,8 @@
 #include <mutex>
 #include <vector>
 
+#include "base/vendor_library.h"
+
 namespace uir::library::dnn {
 namespace {
 
@@ -21,7 +23,7 @@ struct State {
 
 // Never destroyed: the owners of primitives may outlive every other static
 // object.
-State* Shared() {
+State* TheState() {
   static State* state = new State();
   return state;
 }
@@ -65,32 +67,22 @@ std::string BesideThisLibrary() {
   return path + "/libdnnl.so.3";
 }
 
-void* Open(const std::string& first, std::string* error) {
-  std::vector<std::string> candidates;
-  if (!first.empty()) candidates.push_back(first);
-  candidates.push_back(BesideThisLibrary());
-  candidates.push_back("libdnnl.so.3");
-  for (const std::string& path : candidates) {
-    if (path.empty()) continue;
-    // Local symbols: torch carries a oneDNN of another version inside itself.
-    if (void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL)) return handle;
-    *error += (error->empty() ? "" : "; ") + std::string(dlerror());
-  }
-  return nullptr;
+VendorLibrary& Shared() {
+  // Local symbols: torch carries a oneDNN of another version inside itself.
+  static auto* library = new VendorLibrary({"oneDNN",
+                                            {BesideThisLibrary(), "libdnnl.so.3"},
+                                            "pip install onednn-cpu-gomp",
+                                            "pip install --upgrade onednn-cpu-gomp"});
+  return *library;
 }
 
 std::unique_ptr<Api> Load(const std::string& first, std::string* error) {
-  void* handle = Open(first, error);
-  if (!handle) return nullptr;
   auto api = std::make_unique<Api>();
-#define UIR_ONEDNN_BIND(name, ...)                                                          \
-  api->name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(dlsym(handle, "dnnl_" #name)); \
-  if (!api->name) {                                                                         \
-    *error = "the library lacks the function dnnl_" #name;                                  \
-    return nullptr;                                                                         \
-  }
-  UIR_ONEDNN_FUNCTIONS(UIR_ONEDNN_BIND)
-#undef UIR_ONEDNN_BIND
+  Shared().SetPath(first);
+#define UIR_ROW(name, ...) {"dnnl_" #name, &api->name},
+  *error = Shared().Bind({UIR_ONEDNN_FUNCTIONS(UIR_ROW)});
+#undef UIR_ROW
+  if (!error->empty()) return nullptr;
   const Version* version = api->version();
   api->version_text =
       std::to_string(version->major) + "." + std::to_string(version->minor) + "." + std::to_string(version->patch);
@@ -99,14 +91,10 @@ std::unique_ptr<Api> Load(const std::string& first, std::string* error) {
     return nullptr;
   }
   if (version->cpu_runtime == kRuntimeOpenMP) {
-    // dlsym on the handle also searches its dependencies, hence the OpenMP
-    // run-time that this very library uses.
-    api->omp_get_max_threads = reinterpret_cast<int (*)()>(dlsym(handle, "omp_get_max_threads"));
-    api->omp_set_num_threads = reinterpret_cast<void (*)(int)>(dlsym(handle, "omp_set_num_threads"));
-    if (!api->omp_get_max_threads || !api->omp_set_num_threads) {
-      *error = "the OpenMP run-time of oneDNN does not export omp_set_num_threads";
-      return nullptr;
-    }
+    // a library is searched with its dependencies, hence the OpenMP run-time that this very library uses
+    *error = Shared().Bind(
+        {{"omp_get_max_threads", &api->omp_get_max_threads}, {"omp_set_num_threads", &api->omp_set_num_threads}});
+    if (!error->empty()) return nullptr;
   } else if (version->cpu_runtime != kRuntimeSequential) {
     *error =
         "oneDNN was built for a thread pool that cannot be told to use "
@@ -126,7 +114,7 @@ std::unique_ptr<Api> Load(const std::string& first, std::string* error) {
 }  // namespace
 
 const Api* Get() {
-  State* state = Shared();
+  State* state = TheState();
   std::call_once(state->once, [state] {
     std::lock_guard<std::mutex> lock(state->mutex);
     state->tried = true;
@@ -137,24 +125,24 @@ const Api* Get() {
   return state->enabled ? state->api.get() : nullptr;
 }
 
-const Api& Loaded() { return *Shared()->api; }
+const Api& Loaded() { return *TheState()->api; }
 
 std::string LoadError() {
   Get();
-  State* state = Shared();
+  State* state = TheState();
   if (!state->enabled) return "switched off";
   return state->error;
 }
 
 bool SetPath(const std::string& path) {
-  State* state = Shared();
+  State* state = TheState();
   std::lock_guard<std::mutex> lock(state->mutex);
   if (state->tried) return state->api && state->api->path == path;
   state->path = path;
   return true;
 }
 
-void SetEnabled(bool enabled) { Shared()->enabled = enabled; }
+void SetEnabled(bool enabled) { TheState()->enabled = enabled; }
 
 void Check(int status, const char* call) {
   if (status != 0) TVM_FFI_THROW(InternalError) << "oneDNN's " << call << " failed with status " << status;
@@ -162,14 +150,14 @@ void Check(int status, const char* call) {
 
 SingleThread::SingleThread() {
   Get();
-  const Api* api = Shared()->api.get();
+  const Api* api = TheState()->api.get();
   if (!api || !api->omp_get_max_threads) return;
   before_ = api->omp_get_max_threads();
   if (before_ != 1) api->omp_set_num_threads(1);
 }
 
 SingleThread::~SingleThread() {
-  if (before_ > 1) Shared()->api->omp_set_num_threads(before_);
+  if (before_ > 1) TheState()->api->omp_set_num_threads(before_);
 }
 
 OwnedMd StridedMd(int ndims, const int64_t* dims, DataType type, const int64_t* strides) {

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_ONEDNN_API_H_
-#define UIR_LIBRARY_ONEDNN_API_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
 
 namespace uir::library {
 
-/*!
- * The part of oneDNN's public C interface (version 3) that we call, bound when
- * the program runs: the library is a package of its own without headers, and
- * everything must also work where it is missing.
- */
+//! The part of oneDNN's public C interface (version 3) that we call, bound when
+//! the program runs: the library is a package of its own without headers, and
+//! everything must also work where it is missing.
 namespace dnn {
 
 using EngineHandle = struct EngineTag*;
@@ -118,12 +116,9 @@ constexpr int kCpu = 1, kInOrder = 1, kTagAny = 1, kFormatBlocked = 2, kForwardI
   F(primitive_execute, int(const PrimitiveTag*, StreamHandle, int, const ExecArg*))                                \
   F(primitive_destroy, int(PrimitiveHandle))
 
-template <typename Signature>
-using FunctionPointer = Signature*;
-
 /*! The functions of one loaded library and its CPU engine. */
 struct Api {
-#define UIR_ONEDNN_MEMBER(name, ...) FunctionPointer<__VA_ARGS__> name = nullptr;
+#define UIR_ONEDNN_MEMBER(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   UIR_ONEDNN_FUNCTIONS(UIR_ONEDNN_MEMBER)
 #undef UIR_ONEDNN_MEMBER
   /*! OpenMP's own controls; null where the library runs sequentially. */
@@ -179,5 +174,3 @@ OwnedMd AnyMd(int ndims, const int64_t* dims, DataType type);
 
 }  // namespace dnn
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_ONEDNN_API_H_

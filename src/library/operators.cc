@@ -44,30 +44,31 @@ std::string Key(const ffi::String& text, std::array<DType, 3> types, int threads
   return key;
 }
 
-std::shared_ptr<const MatmulEntry> FindMatmul(const ffi::String& text, const MatmulTypes& types) {
-  static auto* cache = new PlanCache<MatmulEntry>();
+/*! The plan of an operator for its attributes, made by `make` at the first call. */
+template <typename EntryType, typename Make>
+std::shared_ptr<const EntryType> Find(const ffi::String& text, decltype(EntryType::types) types,
+                                      std::array<DType, 3> type_list, Make make) {
+  static auto* cache = new PlanCache<EntryType>();
   const int threads = PoolThreads();
-  return cache->Get(Key(text, {types.a, types.b, types.out}, threads), [&] {
-    auto entry = std::make_shared<MatmulEntry>();
-    entry->attrs = MatmulAttrs::Parse(text);
+  return cache->Get(Key(text, type_list, threads), [&] {
+    auto entry = std::make_shared<EntryType>();
+    entry->attrs = decltype(EntryType::attrs)::Parse(text);
     entry->types = types;
-    entry->plan = MakeMatmulPlan(entry->attrs, types, threads, threading);
+    entry->plan = make(entry->attrs, types, entry->attrs.execution.Threads(threads));
     if (const WeightFormat* format = entry->plan->weight_format()) entry->fingerprint = format->Fingerprint();
     return entry;
   });
 }
 
+std::shared_ptr<const MatmulEntry> FindMatmul(const ffi::String& text, const MatmulTypes& types) {
+  auto make = [](const MatmulAttrs& attrs, const MatmulTypes& given, int threads) {
+    return MakeMatmulPlan(attrs, given, threads, threading);
+  };
+  return Find<MatmulEntry>(text, types, {types.a, types.b, types.out}, make);
+}
+
 std::shared_ptr<const Conv2dEntry> FindConv2d(const ffi::String& text, const Conv2dTypes& types) {
-  static auto* cache = new PlanCache<Conv2dEntry>();
-  const int threads = PoolThreads();
-  return cache->Get(Key(text, {types.x, types.w, types.out}, threads), [&] {
-    auto entry = std::make_shared<Conv2dEntry>();
-    entry->attrs = Conv2dAttrs::Parse(text);
-    entry->types = types;
-    entry->plan = MakeConv2dPlan(entry->attrs, types, threads);
-    if (const WeightFormat* format = entry->plan->weight_format()) entry->fingerprint = format->Fingerprint();
-    return entry;
-  });
+  return Find<Conv2dEntry>(text, types, {types.x, types.w, types.out}, MakeConv2dPlan);
 }
 
 /*! Type of the second operand; a packed weight is bytes and has the type of the
@@ -90,48 +91,30 @@ ResolvedWeight Second(const EntryType& entry, const DLTensor* second, int64_t el
   return {Data(second), nullptr};
 }
 
-void Matmul(ffi::PackedArgs args, ffi::Any*) {
-  constexpr const char* kOp = "matmul";
-  const ffi::String text = AttrsText(args, kOp);
-  const auto* a = args[0].cast<DLTensor*>();
-  const auto* b = args[1].cast<DLTensor*>();
-  const auto* y = args[args.size() - 1].cast<DLTensor*>();
-  const DType a_type = DTypeOf(a->dtype, kOp, "1");
-  std::shared_ptr<const MatmulEntry> entry =
-      FindMatmul(text, {a_type, SecondType(b, a_type, kOp), DTypeOf(y->dtype, kOp, "out")});
-  const MatmulAttrs& attrs = entry->attrs;
-  const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCPU);
-  CheckElements(in.first, Extent(attrs.a, attrs.batch, attrs.m, attrs.k), false, kOp, "1");
-  const int64_t out_elements = Extent(attrs.out, attrs.batch, attrs.m, attrs.n);
-  CheckElements(in.out, out_elements, false, kOp, "out");
-  if (in.bias) CheckElements(in.bias, attrs.n, true, kOp, "bias");
-  if (in.residual) CheckElements(in.residual, out_elements, false, kOp, "residual");
-  const int64_t b_elements = attrs.packed ? 0 : Extent(attrs.b, attrs.batch, attrs.k, attrs.n);
-  const ResolvedWeight weight = Second(*entry, in.second, b_elements, false, kOp);
-  entry->plan->Run({Data(in.first), weight.body, in.bias ? Data(in.bias) : nullptr,
-                    in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))});
+/*! Elements of the second operand, and whether it may have no more. */
+std::pair<int64_t, bool> SecondOf(const MatmulAttrs& s) {
+  return {s.packed ? 0 : Extent(s.b, s.batch, s.k, s.n), false};
+}
+std::pair<int64_t, bool> SecondOf(const Conv2dAttrs& s) { return {s.o * s.i * s.kh * s.kw, true}; }
+
+template <typename Pointers, typename EntryType, typename Types>
+void Run(const ffi::PackedArgs& args, const char* op,
+         std::shared_ptr<const EntryType> (*find)(const ffi::String&, const Types&)) {
+  const ffi::String text = AttrsText(args, op);
+  const DType type = DTypeOf(args[0].cast<DLTensor*>()->dtype, op, "1");
+  const DType second = SecondType(args[1].cast<DLTensor*>(), type, op);
+  const DType out = DTypeOf(args[args.size() - 1].cast<DLTensor*>()->dtype, op, "out");
+  const std::shared_ptr<const EntryType> entry = find(text, {type, second, out});
+  const Arguments in = ReadArguments(args, entry->attrs.epilogue, op, kDLCPU);
+  CheckAround(in, entry->attrs, op);
+  const auto [elements, exact] = SecondOf(entry->attrs);
+  const ResolvedWeight weight = Second(*entry, in.second, elements, exact, op);
+  entry->plan->Run(PointersOf<Pointers>(in, weight.body));
 }
 
-void Conv2d(ffi::PackedArgs args, ffi::Any*) {
-  constexpr const char* kOp = "conv2d";
-  const ffi::String text = AttrsText(args, kOp);
-  const auto* x = args[0].cast<DLTensor*>();
-  const auto* w = args[1].cast<DLTensor*>();
-  const auto* y = args[args.size() - 1].cast<DLTensor*>();
-  const DType x_type = DTypeOf(x->dtype, kOp, "1");
-  std::shared_ptr<const Conv2dEntry> entry =
-      FindConv2d(text, {x_type, SecondType(w, x_type, kOp), DTypeOf(y->dtype, kOp, "out")});
-  const Conv2dAttrs& attrs = entry->attrs;
-  const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCPU);
-  const int64_t out_elements = attrs.n * attrs.o * attrs.oh * attrs.ow;
-  CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, kOp, "1");
-  CheckElements(in.out, out_elements, true, kOp, "out");
-  if (in.bias) CheckElements(in.bias, attrs.o, true, kOp, "bias");
-  if (in.residual) CheckElements(in.residual, out_elements, true, kOp, "residual");
-  const ResolvedWeight weight = Second(*entry, in.second, attrs.o * attrs.i * attrs.kh * attrs.kw, true, kOp);
-  entry->plan->Run({Data(in.first), weight.body, in.bias ? Data(in.bias) : nullptr,
-                    in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))});
-}
+void Matmul(ffi::PackedArgs args, ffi::Any*) { Run<MatmulData>(args, "matmul", FindMatmul); }
+
+void Conv2d(ffi::PackedArgs args, ffi::Any*) { Run<Conv2dData>(args, "conv2d", FindConv2d); }
 
 /*! Which operator the attributes belong to: only a convolution has an "input".
  */

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <tuple>
 
+#include "base/rounding.h"
+
 namespace uir::library {
 namespace {
 
@@ -31,8 +33,6 @@ struct Header {
   char library[24];
   char isa[40];
 };
-
-int64_t Align(int64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 /*! Two 64-bit hashes of a byte string, of different multipliers. */
 class Hash {
@@ -229,7 +229,7 @@ class ConvertedWeights {
 
 struct AlignedAllocator {
   void AllocData(DLTensor* tensor) {
-    tensor->data = std::aligned_alloc(kAlignment, Align(tensor->shape[0]));
+    tensor->data = std::aligned_alloc(kAlignment, RoundUp(tensor->shape[0], kAlignment));
     if (!tensor->data) throw std::bad_alloc();
   }
   void FreeData(DLTensor* tensor) { std::free(tensor->data); }
@@ -299,7 +299,7 @@ void WeightFormat::Add(int64_t begin, int64_t size, const BlockedLayout& layout)
   panel.offset = bytes;
   panel.layout = layout;
   panels.push_back(panel);
-  bytes = Align(bytes + layout.bytes);
+  bytes = RoundUp(bytes + layout.bytes, kAlignment);
 }
 
 WeightFormat WeightFormat::Plain(DType dtype, std::vector<int64_t> dims, int panel_dim) {
@@ -334,7 +334,7 @@ tvm::ffi::Tensor PackWeight(const char* plain, const WeightFormat& format) {
   std::tie(header.content[0], header.content[1]) = content.value();
   std::tie(header.fingerprint[0], header.fingerprint[1]) = format.Fingerprint();
   header.panels = static_cast<int64_t>(format.panels.size());
-  header.body_offset = Align(sizeof(Header) + sizeof(Panel) * header.panels);
+  header.body_offset = RoundUp(sizeof(Header) + sizeof(Panel) * header.panels, kAlignment);
   header.body_bytes = format.bytes;
   const dnn::Api* api = dnn::Get();
   std::strncpy(header.library, api ? api->version_text.c_str() : "none", sizeof(header.library) - 1);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_PACKED_WEIGHT_H_
-#define UIR_LIBRARY_PACKED_WEIGHT_H_
+#pragma once
 
 #include <tvm/ffi/container/tensor.h>
 
@@ -17,12 +16,10 @@ namespace uir::library {
 
 constexpr int kLayoutDims = 6, kLayoutBlocks = 6;
 
-/*!
- * A blocked layout, written out: strides over the blocks of each dimension,
- * then nested blocks of fixed size, innermost last. No block at all is a plain
- * strided tensor. A packed weight carries this, so that it can be read on any
- * machine.
- */
+//! A blocked layout, written out: strides over the blocks of each dimension,
+//! then nested blocks of fixed size, innermost last. No block at all is a plain
+//! strided tensor. A packed weight carries this, so that it can be read on any
+//! machine.
 struct BlockedLayout {
   int32_t ndims = 0, blocks = 0;
   int64_t dims[kLayoutDims] = {}, strides[kLayoutDims] = {};
@@ -77,13 +74,11 @@ struct ResolvedWeight {
   std::shared_ptr<AlignedBuffer> keep;
 };
 
-/*!
- * The bytes of `blob` as `wanted`. Equal format: no copy. Else (packed for
- * another instruction set or version of the library) converted once and kept
- * under the content's hash, so that reuse of memory cannot confuse weights. The
- * fingerprint is `wanted`'s, computed once by the caller because every run of
- * the operator comes here.
- */
+//! The bytes of `blob` as `wanted`. Equal format: no copy. Else (packed for
+//! another instruction set or version of the library) converted once and kept
+//! under the content's hash, so that reuse of memory cannot confuse weights. The
+//! fingerprint is `wanted`'s, computed once by the caller because every run of
+//! the operator comes here.
 ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
                              const std::pair<uint64_t, uint64_t>& wanted_fingerprint);
 
@@ -91,5 +86,3 @@ ResolvedWeight ResolveWeight(const DLTensor* blob, const WeightFormat& wanted,
 std::string DescribeBlob(const DLTensor* blob);
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_PACKED_WEIGHT_H_

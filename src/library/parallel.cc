@@ -9,6 +9,7 @@
 #include <exception>
 #include <mutex>
 
+#include "base/rounding.h"
 #include "library/onednn_api.h"
 
 namespace uir::library {
@@ -51,7 +52,7 @@ void ParallelRun(int tasks, const std::function<void(int)>& body) {
 }
 
 Range Part(int64_t size, int64_t granule, int parts, int part) {
-  const int64_t blocks = (size + granule - 1) / granule;
+  const int64_t blocks = CeilDiv(size, granule);
   const int64_t first = blocks * part / parts, last = blocks * (part + 1) / parts;
   const int64_t begin = std::min(size, first * granule);
   return {begin, std::min(size, last * granule) - begin};
@@ -64,8 +65,8 @@ std::array<int, 3> Split::operator[](int task) const {
 Split ChooseSplit(const std::array<SplitDim, 3>& dims, int threads,
                   const std::function<double(const std::array<int64_t, 3>&)>& cost) {
   auto largest = [](const SplitDim& dim, int parts) {
-    const int64_t blocks = (dim.size + dim.granule - 1) / dim.granule;
-    return std::min(dim.size, (blocks + parts - 1) / parts * dim.granule);
+    const int64_t blocks = CeilDiv(dim.size, dim.granule);
+    return std::min(dim.size, CeilDiv(blocks, parts) * dim.granule);
   };
   Split best;
   double lowest = cost({dims[0].size, dims[1].size, dims[2].size});

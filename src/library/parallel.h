@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_PARALLEL_H_
-#define UIR_LIBRARY_PARALLEL_H_
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -12,11 +11,9 @@ namespace uir::library {
  * kernels use too. */
 int PoolThreads();
 
-/*!
- * Run `body(0) .. body(tasks - 1)` on TVM's pool, the library single-threaded
- * inside; `tasks` <= PoolThreads(). What a body throws is thrown here, after
- * all have ended.
- */
+//! Run `body(0) .. body(tasks - 1)` on TVM's pool, the library single-threaded
+//! inside; `tasks` <= PoolThreads(). What a body throws is thrown here, after
+//! all have ended.
 void ParallelRun(int tasks, const std::function<void(int)>& body);
 
 /*! begin <= index < begin + size. */
@@ -40,11 +37,9 @@ struct SplitDim {
   int64_t size = 1, granule = 1;
 };
 
-/*!
- * The split into at most `threads` parts whose largest part costs least. `cost`
- * gets the sizes of a part and returns its cost in multiply-adds; starting the
- * pool costs `kLaunchCost` of them, so that small work stays on one thread.
- */
+//! The split into at most `threads` parts whose largest part costs least. `cost`
+//! gets the sizes of a part and returns its cost in multiply-adds; starting the
+//! pool costs `kLaunchCost` of them, so that small work stays on one thread.
 Split ChooseSplit(const std::array<SplitDim, 3>& dims, int threads,
                   const std::function<double(const std::array<int64_t, 3>&)>& cost);
 
@@ -53,5 +48,3 @@ Split ChooseSplit(const std::array<SplitDim, 3>& dims, int threads,
 constexpr double kLaunchCost = 200e3;
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_PARALLEL_H_

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_PLAN_CACHE_H_
-#define UIR_LIBRARY_PLAN_CACHE_H_
+#pragma once
 
 #include <memory>
 #include <mutex>
@@ -45,5 +44,3 @@ class PlanCache {
 };
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_PLAN_CACHE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file product_views.h
- * \brief The operands of a product as views of its tensors, for libraries whose products broadcast batch dimensions.
- */
-#ifndef UIR_LIBRARY_PRODUCT_VIEWS_H_
-#define UIR_LIBRARY_PRODUCT_VIEWS_H_
+// The operands of a product as views of its tensors, for libraries whose products broadcast batch dimensions.
+#pragma once
 
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
@@ -50,5 +46,3 @@ Operand OperandOf(const MatmulAttrs& attrs, Role role, const std::vector<BatchAx
 tvm::ffi::Map<tvm::ffi::String, tvm::ffi::Any> Describe(const Operand& operand);
 
 }  // namespace uir::library
-
-#endif  // UIR_LIBRARY_PRODUCT_VIEWS_H_

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file acl_api.h
- * \brief The part of the Ascend runtime (ACL) that holds memory and launches kernels, loaded when it is first asked
- * for.
- *
- * Declared here rather than included, so that the library builds and loads where there is no toolkit.  Signatures and
- * values are those of acl_rt.h and acl_base_rt.h of CANN (API reference, "Kernel loading and execution", "Memory
- * management", "Stream management"; the runtime's public sources are at https://gitcode.com/cann/runtime).
- */
-#ifndef UIR_RUNTIME_ACL_API_H_
-#define UIR_RUNTIME_ACL_API_H_
+// The part of the Ascend runtime (ACL) that holds memory and launches kernels, loaded when it is first asked
+// for.
+//
+// Declared here rather than included, so that the library builds and loads where there is no toolkit.  Signatures and
+// values are those of acl_rt.h and acl_base_rt.h of CANN (API reference, "Kernel loading and execution", "Memory
+// management", "Stream management"; the runtime's public sources are at https://gitcode.com/cann/runtime).
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -64,5 +60,3 @@ void Check(Error result, const char* call, const std::string& where = "");
 void UseDevice(int device);
 
 }  // namespace uir::runtime::acl
-
-#endif  // UIR_RUNTIME_ACL_API_H_

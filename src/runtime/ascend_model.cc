@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ascend_model.cc
- * \brief Kernels of Ascend C on their host model (src/device/ascendc), and what they would take on the device.
- */
+// Kernels of Ascend C on their host model (src/device/ascendc), and what they would take on the device.
 #include <memory>
 
 #include "device/ascendc/ascendc.h"

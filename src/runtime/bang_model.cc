@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file bang_model.cc
- * \brief Kernels of BANG C on their host model (src/device/bang), and what they would take on the device.
- */
+// Kernels of BANG C on their host model (src/device/bang), and what they would take on the device.
 #include <memory>
 
 #include "device/bang/bang.h"

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file binaries.h
- * \brief What a kernel's source was compiled to, or is when it is first needed.
- */
-#ifndef UIR_RUNTIME_BINARIES_H_
-#define UIR_RUNTIME_BINARIES_H_
+// What a kernel's source was compiled to, or is when it is first needed.
+#pragma once
 
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/string.h>
@@ -22,12 +18,10 @@ namespace uir::runtime {
 /*! \brief Architecture ("sm_90a", or the name of a host model) -> cubin or shared object. */
 using BinaryMap = ffi::Map<ffi::String, ffi::Bytes>;
 
-/*!
- * \brief The binaries of one source.
- *
- * What is missing is asked of the global function `uir.device.compile(source, arch) -> Bytes`, which the Python
- * package defines; with TVM's runtime alone there may be none, and then only what was saved can run.
- */
+//! \brief The binaries of one source.
+//!
+//! What is missing is asked of the global function `uir.device.compile(source, arch) -> Bytes`, which the Python
+//! package defines; with TVM's runtime alone there may be none, and then only what was saved can run.
 class Binaries {
  public:
   Binaries(const KernelSpec& spec, std::string source, BinaryMap saved)
@@ -69,5 +63,3 @@ class Binaries {
 };
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_BINARIES_H_

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cnrt_api.h"
 
-#include <dlfcn.h>
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 
-#include <type_traits>
-
+#include "base/vendor_library.h"
 #include "runtime/error.h"
 
 namespace uir::runtime::cnrt {
@@ -16,63 +14,40 @@ namespace ffi = tvm::ffi;
 
 namespace {
 
-constexpr const char* kLibrary = "libcnrt.so";
-
-struct Loaded {
-  Api api;
-  /*! \brief Why there is none; empty where there is. */
-  std::string error;
-};
-
 std::string Said(const Api& api, Error result) {
   const char* text = api.GetErrorStr(result);
   std::string said = "error " + std::to_string(result);
   return text && *text ? said + ": " + text : said;
 }
 
-template <typename Slot>
-void Find(void* library, const char* name, Slot* slot) {
-  *slot = reinterpret_cast<Slot>(dlsym(library, name));
-}
-
-template <typename Slot>
-void Bind(void* library, const char* name, Slot* slot, Loaded* out) {
-  Find(library, name, slot);
-  if (!*slot && out->error.empty()) out->error = std::string(kLibrary) + " has no " + name;
-}
-
-void BindAll(void* library, Loaded* out) {
-  Api& api = out->api;
-  Bind(library, "cnrtGetDeviceCount", &api.GetDeviceCount, out);
-  Bind(library, "cnrtSetDevice", &api.SetDevice, out);
-  Bind(library, "cnrtGetDeviceProperties", &api.GetDeviceProperties, out);
-  Bind(library, "cnrtGetErrorStr", &api.GetErrorStr, out);
-  Bind(library, "cnrtMalloc", &api.Malloc, out);
-  Bind(library, "cnrtFree", &api.Free, out);
-  Bind(library, "cnrtMemcpy", &api.Memcpy, out);
-  Bind(library, "cnrtMemcpyAsync", &api.MemcpyAsync, out);
-  Bind(library, "cnrtQueueCreate", &api.QueueCreate, out);
-  Bind(library, "cnrtQueueDestroy", &api.QueueDestroy, out);
-  Bind(library, "cnrtQueueSync", &api.QueueSync, out);
-  Find(library, "cnrtGetLastError", &api.GetLastError);
-  Find(library, "cnrtPeekAtLastError", &api.PeekAtLastError);
-}
-
-Loaded LoadOnce() {
-  Loaded out;
-  // never closed: its threads outlive us
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_GLOBAL);
-  if (!library) {
-    out.error = dlerror();
-    return out;
-  }
-  BindAll(library, &out);
-  if (!out.error.empty()) return out;
+std::string Start(const Api& api) {
   unsigned int count = 0;
-  Error result = out.api.GetDeviceCount(&count);
-  if (result != kSuccess) out.error = "cnrtGetDeviceCount: " + Said(out.api, result);
-  if (out.error.empty() && count == 0) out.error = "the runtime knows no device";
-  return out;
+  Error result = api.GetDeviceCount(&count);
+  if (result != kSuccess) return "cnrtGetDeviceCount: " + Said(api, result);
+  return count == 0 ? "the runtime knows no device" : "";
+}
+
+BoundApi<Api>& Bound() {
+  static auto* library = new VendorLibrary({"Cambricon's runtime", {"libcnrt.so"}, "", "", true});
+  static auto* bound = new BoundApi<Api>(
+      library,
+      [](Api* api) -> std::vector<LibrarySymbol> {
+        return {{"cnrtGetDeviceCount", &api->GetDeviceCount},
+                {"cnrtSetDevice", &api->SetDevice},
+                {"cnrtGetDeviceProperties", &api->GetDeviceProperties},
+                {"cnrtGetErrorStr", &api->GetErrorStr},
+                {"cnrtMalloc", &api->Malloc},
+                {"cnrtFree", &api->Free},
+                {"cnrtMemcpy", &api->Memcpy},
+                {"cnrtMemcpyAsync", &api->MemcpyAsync},
+                {"cnrtQueueCreate", &api->QueueCreate},
+                {"cnrtQueueDestroy", &api->QueueDestroy},
+                {"cnrtQueueSync", &api->QueueSync},
+                {"cnrtGetLastError", &api->GetLastError, true},
+                {"cnrtPeekAtLastError", &api->PeekAtLastError, true}};
+      },
+      Start);
+  return *bound;
 }
 
 /*! \brief {"error": why there is no device (or ""), "name": the runtime's name of the first device}. */
@@ -87,11 +62,7 @@ ffi::Map<ffi::String, ffi::String> Describe() {
 
 }  // namespace
 
-const Api* Load(std::string* why) {
-  static const Loaded loaded = LoadOnce();
-  if (why) *why = loaded.error;
-  return loaded.error.empty() ? &loaded.api : nullptr;
-}
+const Api* Load(std::string* why) { return Bound().Load(why); }
 
 const Api& Require() {
   std::string why;

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cnrt_api.h
- * \brief The part of Cambricon's runtime (CNRT) that holds memory and waits for queues, loaded when it is first asked
- * for.
- *
- * Declared here rather than included, so that the library builds and loads where there is no toolkit.  Signatures and
- * values are those of cnrt.h 6.0 (CNToolkit 3 and 4); GetLastError and PeekAtLastError as mlu-ops calls them.
- */
-#ifndef UIR_RUNTIME_CNRT_API_H_
-#define UIR_RUNTIME_CNRT_API_H_
+// The part of Cambricon's runtime (CNRT) that holds memory and waits for queues, loaded when it is first asked
+// for.
+//
+// Declared here rather than included, so that the library builds and loads where there is no toolkit.  Signatures and
+// values are those of cnrt.h 6.0 (CNToolkit 3 and 4); GetLastError and PeekAtLastError as mlu-ops calls them.
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -64,5 +60,3 @@ void UseDevice(int device);
 std::string NameOf(int device);
 
 }  // namespace uir::runtime::cnrt
-
-#endif  // UIR_RUNTIME_CNRT_API_H_

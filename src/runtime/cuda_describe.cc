@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cuda_describe.cc
- * \brief What GPUs there are, without making a context on any.
- */
+// What GPUs there are, without making a context on any.
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/function.h>

@@ -1,72 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cuda_driver.h"
 
-#include <dlfcn.h>
-
+#include "base/vendor_library.h"
 #include "runtime/error.h"
 
 namespace uir::runtime::cuda {
 
 namespace {
 
-/*! \brief Library of the driver, which its installer puts where the loader looks. */
-constexpr const char* kLibrary = "libcuda.so.1";
+std::string Start(const Driver& driver) {
+  const Result result = driver.Init(0);
+  if (result == kSuccess) return "";
+  const char* name = nullptr;
+  const bool known = driver.GetErrorName(result, &name) == kSuccess && name;
+  return "cuInit: " + (known ? std::string(name) : std::to_string(result));
+}
 
-struct Loaded {
-  Driver driver;
-  /*! \brief Why there is none; empty where there is. */
-  std::string error;
-};
-
-Loaded LoadOnce() {
-  Loaded out;
-  void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    out.error = dlerror();
-    return out;
-  }
-  auto find = [&](auto* slot, const char* name) {
-    void* symbol = dlsym(library, name);
-    if (!symbol && out.error.empty()) out.error = std::string(kLibrary) + " has no " + name;
-    *slot = reinterpret_cast<std::remove_pointer_t<decltype(slot)>>(symbol);
-  };
-  Driver& d = out.driver;
-  find(&d.Init, "cuInit");
-  find(&d.DriverGetVersion, "cuDriverGetVersion");
-  find(&d.DeviceGetCount, "cuDeviceGetCount");
-  find(&d.DeviceGet, "cuDeviceGet");
-  find(&d.DeviceGetName, "cuDeviceGetName");
-  find(&d.DeviceGetAttribute, "cuDeviceGetAttribute");
-  find(&d.DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain");
-  find(&d.CtxGetCurrent, "cuCtxGetCurrent");
-  find(&d.CtxSetCurrent, "cuCtxSetCurrent");
-  find(&d.ModuleLoadData, "cuModuleLoadData");
-  find(&d.ModuleUnload, "cuModuleUnload");
-  find(&d.ModuleGetFunction, "cuModuleGetFunction");
-  find(&d.FuncGetAttribute, "cuFuncGetAttribute");
-  find(&d.FuncSetAttribute, "cuFuncSetAttribute");
-  find(&d.OccupancyMaxActiveBlocksPerMultiprocessor, "cuOccupancyMaxActiveBlocksPerMultiprocessor");
-  find(&d.LaunchKernel, "cuLaunchKernel");
-  find(&d.LaunchCooperativeKernel, "cuLaunchCooperativeKernel");
-  find(&d.GetErrorName, "cuGetErrorName");
-  find(&d.GetErrorString, "cuGetErrorString");
-  if (!out.error.empty()) return out;
-  Result result = d.Init(0);
-  if (result != kSuccess) {
-    const char* name = nullptr;
-    out.error = "cuInit: ";
-    out.error += d.GetErrorName(result, &name) == kSuccess && name ? name : std::to_string(result);
-  }
-  return out;
+/*! \brief The driver, which its installer puts where the loader looks. */
+BoundApi<Driver>& Bound() {
+  static auto* library = new VendorLibrary({"The driver of NVIDIA", {"libcuda.so.1"}, "", ""});
+  static auto* bound = new BoundApi<Driver>(
+      library,
+      [](Driver* d) -> std::vector<LibrarySymbol> {
+        return {{"cuInit", &d->Init},
+                {"cuDriverGetVersion", &d->DriverGetVersion},
+                {"cuDeviceGetCount", &d->DeviceGetCount},
+                {"cuDeviceGet", &d->DeviceGet},
+                {"cuDeviceGetName", &d->DeviceGetName},
+                {"cuDeviceGetAttribute", &d->DeviceGetAttribute},
+                {"cuDevicePrimaryCtxRetain", &d->DevicePrimaryCtxRetain},
+                {"cuCtxGetCurrent", &d->CtxGetCurrent},
+                {"cuCtxSetCurrent", &d->CtxSetCurrent},
+                {"cuModuleLoadData", &d->ModuleLoadData},
+                {"cuModuleUnload", &d->ModuleUnload},
+                {"cuModuleGetFunction", &d->ModuleGetFunction},
+                {"cuFuncGetAttribute", &d->FuncGetAttribute},
+                {"cuFuncSetAttribute", &d->FuncSetAttribute},
+                {"cuOccupancyMaxActiveBlocksPerMultiprocessor", &d->OccupancyMaxActiveBlocksPerMultiprocessor},
+                {"cuLaunchKernel", &d->LaunchKernel},
+                {"cuLaunchCooperativeKernel", &d->LaunchCooperativeKernel},
+                {"cuGetErrorName", &d->GetErrorName},
+                {"cuGetErrorString", &d->GetErrorString}};
+      },
+      Start);
+  return *bound;
 }
 
 }  // namespace
 
-const Driver* Load(std::string* why) {
-  static const Loaded loaded = LoadOnce();
-  if (why) *why = loaded.error;
-  return loaded.error.empty() ? &loaded.driver : nullptr;
-}
+const Driver* Load(std::string* why) { return Bound().Load(why); }
 
 const Driver& Require() {
   std::string why;

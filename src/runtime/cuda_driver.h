@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cuda_driver.h
- * \brief The part of NVIDIA's driver API that launches kernels, loaded when it is first asked for.
- *
- * Declared here rather than included, so that the library builds and loads where there is no CUDA.  Signatures and
- * values are those of cuda.h of CUDA 13 (CUDA Driver API, "Data types used by CUDA driver", "Execution Control",
- * "Module Management"); they have not changed since CUDA 9.
- */
-#ifndef UIR_RUNTIME_CUDA_DRIVER_H_
-#define UIR_RUNTIME_CUDA_DRIVER_H_
+// The part of NVIDIA's driver API that launches kernels, loaded when it is first asked for.
+//
+// Declared here rather than included, so that the library builds and loads where there is no CUDA.  Signatures and
+// values are those of cuda.h of CUDA 13 (CUDA Driver API, "Data types used by CUDA driver", "Execution Control",
+// "Module Management"); they have not changed since CUDA 9.
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -81,5 +77,3 @@ void Check(Result result, const char* call, const std::string& where = "");
 int Attribute(Device device, int attribute);
 
 }  // namespace uir::runtime::cuda
-
-#endif  // UIR_RUNTIME_CUDA_DRIVER_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cuda_launch.h
- * \brief Runs the launches of a kernel on a GPU.
- */
-#ifndef UIR_RUNTIME_CUDA_LAUNCH_H_
-#define UIR_RUNTIME_CUDA_LAUNCH_H_
+// Runs the launches of a kernel on a GPU.
+#pragma once
 
 #include <tvm/ffi/string.h>
 
@@ -26,11 +22,9 @@ std::string ArchOf(int device);
  *  Compatibility"; "Architecture-Specific Features"). */
 bool Runs(const std::string& arch, const std::string& device_arch);
 
-/*!
- * \brief One function, loaded on the devices that it has run on; launches go to TVM's current stream there.
- *
- * The calling thread's context is as before after a call; modules are unloaded when this goes.
- */
+//! \brief One function, loaded on the devices that it has run on; launches go to TVM's current stream there.
+//!
+//! The calling thread's context is as before after a call; modules are unloaded when this goes.
 class LoadedKernel final : public Executor {
  public:
   LoadedKernel(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
@@ -59,5 +53,3 @@ class LoadedKernel final : public Executor {
 };
 
 }  // namespace uir::runtime::cuda
-
-#endif  // UIR_RUNTIME_CUDA_LAUNCH_H_

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file device_memory.h
- * \brief Whose memory TVM's device `ext_dev` is: that of the host models, or of a vendor's device.
- *
- * Which of them is settled once in a process, when the first tensor is allocated or a compiled model asks for its
- * own (`Choose`): an address says nothing of where it lies.
- */
-#ifndef UIR_RUNTIME_DEVICE_MEMORY_H_
-#define UIR_RUNTIME_DEVICE_MEMORY_H_
+// Whose memory TVM's device `ext_dev` is: that of the host models, or of a vendor's device.
+//
+// Which of them is settled once in a process, when the first tensor is allocated or a compiled model asks for its
+// own (`Choose`): an address says nothing of where it lies.
+#pragma once
 
 #include <dlpack/dlpack.h>
 
@@ -55,5 +51,3 @@ DeviceMemory& ExtDevMemory();
 std::string PlaceOf(DLDevice device);
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_DEVICE_MEMORY_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file device_module.cc
- * \brief A runtime module of kernels in source text, which run where their tensors lie (executor.h).
- */
+// A runtime module of kernels in source text, which run where their tensors lie (executor.h).
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
@@ -29,9 +26,6 @@
 namespace uir::runtime {
 
 namespace {
-
-/*! \brief Printers count on tensors that start at multiples of their widest access: bytes by kind of hardware. */
-uintptr_t TensorAlignment(const std::string& kind) { return kind == "cuda" ? 16 : 32; }
 
 /*! \brief Bytes of all elements. */
 int64_t BytesOf(const DLTensor& tensor) {
@@ -106,7 +100,7 @@ class Kernel {
                    ""});
     }
     char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-    uintptr_t alignment = TensorAlignment(spec_.kind);
+    uintptr_t alignment = spec_.alignment;
     if (reinterpret_cast<uintptr_t>(data) % alignment) {
       DeviceError({"A tensor starts where a kernel's widest accesses cannot.", spec_.entry + ", " + parameter.name,
                    "a multiple of " + std::to_string(alignment) + " bytes", "", "copy it to memory of its own"});

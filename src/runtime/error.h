@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file error.h
- * \brief Errors of devices that the user can solve; Python turns their fields into uir_tvm.errors.DeviceError.
- */
-#ifndef UIR_RUNTIME_ERROR_H_
-#define UIR_RUNTIME_ERROR_H_
+// Errors of devices that the user can solve; Python turns their fields into uir_tvm.errors.DeviceError.
+#pragma once
 
 #include <string>
 
@@ -26,5 +22,3 @@ struct Problem {
 [[noreturn]] void DeviceModelError(const Problem& problem, const std::string& findings);
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_ERROR_H_

@@ -5,6 +5,13 @@
 
 namespace uir::runtime {
 
+namespace {
+
+/*! \brief The place of kernels of kinds without a row. */
+constexpr const char* kHost = "cpu";
+
+}  // namespace
+
 const std::vector<ExecutorRow>& Executors() {
   static const std::vector<ExecutorRow> rows = {
       {"cuda", "gpu", &MakeGpuExecutor},   {"cuda", "model", &MakeSimtExecutor},
@@ -20,6 +27,10 @@ std::unique_ptr<Executor> MakeExecutor(const KernelSpec& spec, Binaries& binarie
     if (spec.kind != row.kind) continue;
     if (place == row.place) return row.make(spec, binaries);
     places += (places.empty() ? "" : " or ") + std::string(row.place);
+  }
+  if (places.empty()) {
+    if (place == kHost) return MakeHostExecutor(spec, binaries);
+    places = kHost;
   }
   DeviceError({"A kernel was given tensors of another device.", spec.entry,
                "tensors on a " + places + ", where kernels of uir-" + spec.kind + " run", "these lie on: " + place,

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file executor.h
- * \brief Who runs the kernels of a kind of hardware where the tensors lie: one row of a table each.
- */
-#ifndef UIR_RUNTIME_EXECUTOR_H_
-#define UIR_RUNTIME_EXECUTOR_H_
+// Who runs the kernels of a kind of hardware where the tensors lie: one row of a table each.
+#pragma once
 
 #include <memory>
 #include <string>
@@ -65,7 +61,6 @@ std::unique_ptr<Executor> MakeAscendModelExecutor(const KernelSpec& spec, Binari
 std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeBangModelExecutor(const KernelSpec& spec, Binaries& binaries);
 std::unique_ptr<Executor> MakeMluExecutor(const KernelSpec& spec, Binaries& binaries);
+std::unique_ptr<Executor> MakeHostExecutor(const KernelSpec& spec, Binaries& binaries);
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_EXECUTOR_H_

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ext_dev_api.cc
- * \brief TVM's device `ext_dev`: the memory that this process settled on (device_memory.h).
- */
+// TVM's device `ext_dev`: the memory that this process settled on (device_memory.h).
 #include <tvm/ffi/function.h>
 #include <tvm/ffi/reflection/registry.h>
 #include <tvm/runtime/device_api.h>

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file host_copy.cc
- * \brief Copies of device tensors on the host, for functions that run there in the device's stead.
- */
+// Copies of device tensors on the host, for functions that run there in the device's stead.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/container/tensor.h>
 #include <tvm/ffi/extra/c_env_api.h>

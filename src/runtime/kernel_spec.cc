@@ -4,6 +4,8 @@
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/extra/json.h>
 
+#include "base/attrs.h"
+
 namespace uir::runtime {
 
 namespace json = ffi::json;
@@ -18,12 +20,6 @@ T Field(const json::Object& object, const char* name) {
 }
 
 std::string Text(const json::Object& object, const char* name) { return std::string(Field<ffi::String>(object, name)); }
-
-/*! \brief A field that may be missing. */
-std::string TextOr(const json::Object& object, const char* name, const char* otherwise) {
-  auto it = object.find(ffi::String(name));
-  return it == object.end() ? otherwise : std::string((*it).second.cast<ffi::String>());
-}
 
 /*! \brief The position of a name among parameters, then workspaces. */
 int PositionOf(const KernelSpec& kernel, const std::string& name) {
@@ -47,7 +43,7 @@ LaunchSpec ParseLaunch(const KernelSpec& kernel, const json::Object& row) {
   launch.block = Field<int64_t>(row, "block");
   launch.shared_bytes = Field<int64_t>(row, "shared_bytes");
   launch.cooperative = Field<bool>(row, "cooperative");
-  launch.core = TextOr(row, "core", "");
+  launch.core = AttrOr<std::string>(row, "core", "");
   for (const ffi::Any& name : Field<json::Array>(row, "params")) {
     launch.arguments.push_back(PositionOf(kernel, std::string(name.cast<ffi::String>())));
   }
@@ -57,8 +53,11 @@ LaunchSpec ParseLaunch(const KernelSpec& kernel, const json::Object& row) {
 KernelSpec ParseKernel(const json::Object& row) {
   KernelSpec kernel;
   kernel.entry = Text(row, "entry");
-  kernel.kind = TextOr(row, "kind", "cuda");
+  kernel.kind = AttrOr<std::string>(row, "kind", "cuda");
   kernel.arch = Text(row, "arch");
+  // modules saved before this field was there have none
+  auto alignment = row.find(ffi::String("alignment"));
+  kernel.alignment = alignment != row.end() ? (*alignment).second.cast<int64_t>() : kernel.kind == "cuda" ? 16 : 32;
   auto device = row.find(ffi::String("device"));
   kernel.device = device == row.end() ? "{}" : std::string(json::Stringify((*device).second));
   for (const ffi::Any& arch : Field<json::Array>(row, "saved")) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file kernel_spec.h
- * \brief What a device module knows of its kernels: tensors, workspace, launches.
- */
-#ifndef UIR_RUNTIME_KERNEL_SPEC_H_
-#define UIR_RUNTIME_KERNEL_SPEC_H_
+// What a device module knows of its kernels: tensors, workspace, launches.
+#pragma once
 
 #include <tvm/ffi/string.h>
 
@@ -52,6 +48,8 @@ struct KernelSpec {
   std::string kind;
   /*! \brief What the source is printed for: "sm_90a". */
   std::string arch;
+  /*! \brief Bytes of which the address of a tensor is a multiple: the widest access of what is printed. */
+  int64_t alignment = 32;
   /*! \brief What a host model is told of the hardware, as JSON. */
   std::string device;
   /*! \brief Architectures whose binaries a saved module holds. */
@@ -61,15 +59,11 @@ struct KernelSpec {
   std::vector<LaunchSpec> launches;
 };
 
-/*!
- * \brief The kernels of a module's metadata.
- * \param json {"kernels": [{"entry", "kind", "arch", "device": {}, "saved": [arch], "params": [{"name", "bytes",
- * "role"}], "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes", "cooperative",
- * "core", "params": [name]}]}]}; without "kind" it is cuda
- * \throws ValueError Text of another form.
- */
+//! \brief The kernels of a module's metadata.
+//! \param json {"kernels": [{"entry", "kind", "arch", "alignment", "device": {}, "saved": [arch], "params": [{"name",
+//! "bytes", "role"}], "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes",
+//! "cooperative", "core", "params": [name]}]}]}; without "kind" it is cuda
+//! \throws ValueError Text of another form.
 std::vector<KernelSpec> ParseKernelSpecs(const ffi::String& json);
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_KERNEL_SPEC_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launchers.h
- * \brief Functions of the host that launch a function's kernels, in what a vendor's compiler made.
- */
-#ifndef UIR_RUNTIME_LAUNCHERS_H_
-#define UIR_RUNTIME_LAUNCHERS_H_
+// Functions of the host that launch a function's kernels, in what a vendor's compiler made.
+#pragma once
 
 #include <mutex>
 #include <vector>
@@ -14,11 +10,9 @@
 
 namespace uir::runtime {
 
-/*!
- * \brief The functions NAME_launch of a shared object that holds the device's code beside them.
- *
- * Loading the object makes the kernels known to the vendor's runtime, on the calling thread's device.
- */
+//! \brief The functions NAME_launch of a shared object that holds the device's code beside them.
+//!
+//! Loading the object makes the kernels known to the vendor's runtime, on the calling thread's device.
 class Launchers {
  public:
   /*! \brief Both must outlive this. */
@@ -36,5 +30,3 @@ class Launchers {
 };
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_LAUNCHERS_H_

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file mlu_launch.cc
- * \brief Kernels of BANG C on an MLU.
- *
- * The vendor's compiler makes a shared object that holds the device's code beside the launchers of the printed text:
- * for each kernel a function NAME_launch(queue, addresses...) of the host.
- */
+// Kernels of BANG C on an MLU.
+//
+// The vendor's compiler makes a shared object that holds the device's code beside the launchers of the printed text:
+// for each kernel a function NAME_launch(queue, addresses...) of the host.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/extra/c_env_api.h>
 

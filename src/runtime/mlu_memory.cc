@@ -1,39 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file mlu_memory.cc
- * \brief `ext_dev` as the memory of Cambricon MLUs.
- */
-#include <dlpack/dlpack.h>
-#include <tvm/ffi/extra/c_env_api.h>
-
+// `ext_dev` as the memory of Cambricon MLUs.
 #include <algorithm>
 #include <cstdint>
 
 #include "runtime/cnrt_api.h"
-#include "runtime/device_memory.h"
 #include "runtime/error.h"
-#include "runtime/workspace_pool.h"
+#include "runtime/queued_memory.h"
 
 namespace uir::runtime {
 
 namespace {
 
-class Mlu final : public DeviceMemory {
- public:
-  const char* place() const final { return "mlu"; }
-
-  std::string name() const final { return cnrt::NameOf(0); }
-
-  int num_devices() const final {
-    unsigned int count = 0;
-    cnrt::Check(cnrt::Require().GetDeviceCount(&count), "cnrtGetDeviceCount");
-    return static_cast<int>(count);
-  }
-
-  void Use(int device) final { cnrt::UseDevice(device); }
-
-  void* Allocate(int device, size_t bytes, size_t alignment) final {
-    cnrt::UseDevice(device);
+struct Calls {
+  static void UseDevice(int device) { cnrt::UseDevice(device); }
+  static void* Allocate(size_t bytes, size_t alignment) {
     void* data = nullptr;
     cnrt::Check(cnrt::Require().Malloc(&data, std::max<size_t>(bytes, 1)), "cnrtMalloc",
                 std::to_string(bytes) + " bytes");
@@ -44,57 +24,37 @@ class Mlu final : public DeviceMemory {
     }
     return data;
   }
-
-  void Free(int device, void* data) final {
-    cnrt::UseDevice(device);
-    cnrt::Check(cnrt::Require().Free(data), "cnrtFree");
+  static void Free(void* data) { cnrt::Check(cnrt::Require().Free(data), "cnrtFree"); }
+  // CNRT declares sources without const
+  static void CopyWithin(void* to, const void* from, size_t bytes, void* queue) {
+    cnrt::Check(
+        cnrt::Require().MemcpyAsync(to, const_cast<void*>(from), bytes, queue, cnrt::Direction::kDeviceToDevice),
+        "cnrtMemcpyAsync");
   }
-
-  void* TakeWorkspace(int device, size_t bytes) final {
-    return pool_.Take(device, TVMFFIEnvGetStream(kDLExtDev, device), bytes);
+  static void CopyHost(void* to, const void* from, size_t bytes, bool to_host) {
+    cnrt::Direction direction = to_host ? cnrt::Direction::kDeviceToHost : cnrt::Direction::kHostToDevice;
+    cnrt::Check(cnrt::Require().Memcpy(to, const_cast<void*>(from), bytes, direction), "cnrtMemcpy");
   }
-
-  void GiveWorkspace(int, void* data) final { pool_.Give(data); }
-
-  void Copy(const void* from, DLDevice from_device, void* to, DLDevice to_device, size_t bytes, void* queue) final {
-    bool reads = from_device.device_type == kDLExtDev, writes = to_device.device_type == kDLExtDev;
-    cnrt::UseDevice(reads ? from_device.device_id : to_device.device_id);
-    const cnrt::Api& api = cnrt::Require();
-    void* source = const_cast<void*>(from);  // CNRT declares sources so
-    if (reads && writes) {
-      cnrt::Check(api.MemcpyAsync(to, source, bytes, queue, cnrt::Direction::kDeviceToDevice), "cnrtMemcpyAsync");
-      return;
-    }
-    // a synchronous copy does not wait for queues
-    cnrt::Check(api.QueueSync(queue), "cnrtQueueSync");
-    cnrt::Direction direction = reads ? cnrt::Direction::kDeviceToHost : cnrt::Direction::kHostToDevice;
-    cnrt::Check(api.Memcpy(to, source, bytes, direction), "cnrtMemcpy");
-  }
-
-  void Synchronize(int device, void* queue) final {
-    cnrt::UseDevice(device);
-    cnrt::Check(cnrt::Require().QueueSync(queue), "cnrtQueueSync");
-  }
-
-  void* CreateStream(int device) final {
-    cnrt::UseDevice(device);
+  static void Synchronize(void* queue) { cnrt::Check(cnrt::Require().QueueSync(queue), "cnrtQueueSync"); }
+  static void* Create() {
     cnrt::Queue queue = nullptr;
     cnrt::Check(cnrt::Require().QueueCreate(&queue), "cnrtQueueCreate");
     return queue;
   }
+  static void Destroy(void* queue) { cnrt::Check(cnrt::Require().QueueDestroy(queue), "cnrtQueueDestroy"); }
+};
 
-  void FreeStream(int device, void* queue) final {
-    pool_.FreeStream(device, queue);
-    cnrt::UseDevice(device);
-    cnrt::Check(cnrt::Require().QueueDestroy(queue), "cnrtQueueDestroy");
+class Mlu final : public QueuedMemory<Calls> {
+ public:
+  const char* place() const final { return "mlu"; }
+
+  std::string name() const final { return cnrt::NameOf(0); }
+
+  int num_devices() const final {
+    unsigned int count = 0;
+    cnrt::Check(cnrt::Require().GetDeviceCount(&count), "cnrtGetDeviceCount");
+    return static_cast<int>(count);
   }
-
- private:
-  WorkspacePool pool_{{[this](int device, size_t bytes) { return Allocate(device, bytes, 0); },
-                       [this](int device, void* stream, void* data) {
-                         Synchronize(device, stream);
-                         Free(device, data);
-                       }}};
 };
 
 }  // namespace

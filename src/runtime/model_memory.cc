@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file model_memory.cc
- * \brief `ext_dev` as the memory of the host models.
- */
+// `ext_dev` as the memory of the host models.
 #include <algorithm>
 
-#include "device/simt/simt.h"
+#include "device/engine/engine_api.h"
 #include "runtime/device_memory.h"
 #include "runtime/error.h"
 

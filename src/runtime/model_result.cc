@@ -6,6 +6,7 @@
 
 #include <sstream>
 
+#include "base/attrs.h"
 #include "runtime/error.h"
 
 namespace uir::runtime {
@@ -19,15 +20,9 @@ constexpr const char* kNumbers[] = {"line", "block", "thread"};
 /*! \brief Texts that do. */
 constexpr const char* kTexts[] = {"core", "pipe"};
 
-std::string Text(const json::Object& object, const char* name) {
-  auto it = object.find(ffi::String(name));
-  return it == object.end() ? "" : std::string((*it).second.cast<ffi::String>());
-}
+std::string Text(const json::Object& object, const char* name) { return AttrOr(object, name, std::string()); }
 
-int64_t Number(const json::Object& object, const char* name) {
-  auto it = object.find(ffi::String(name));
-  return it == object.end() ? -1 : (*it).second.cast<int64_t>();
-}
+int64_t Number(const json::Object& object, const char* name) { return AttrOr<int64_t>(object, name, -1); }
 
 /*! \brief A line of the source, without its indentation; empty where there is no such line. */
 std::string LineOf(const std::string& source, int64_t number) {

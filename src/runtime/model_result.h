@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file model_result.h
- * \brief What the host models answer to a launch, and what they are asked with.
- */
-#ifndef UIR_RUNTIME_MODEL_RESULT_H_
-#define UIR_RUNTIME_MODEL_RESULT_H_
+// What the host models answer to a launch, and what they are asked with.
+#pragma once
 
 #include <tvm/ffi/extra/json.h>
 
@@ -15,13 +11,11 @@
 
 namespace uir::runtime {
 
-/*!
- * \brief The answer of a host model to one launch.
- * \param status What its launch function returned: 0 without, 1 with findings, 2 where it could not run.
- * \param text The answer as JSON.
- * \param source The kernel's source, to quote the line of a finding.
- * \throws DeviceModelError The model found a fault; DeviceError: it could not run.
- */
+//! \brief The answer of a host model to one launch.
+//! \param status What its launch function returned: 0 without, 1 with findings, 2 where it could not run.
+//! \param text The answer as JSON.
+//! \param source The kernel's source, to quote the line of a finding.
+//! \throws DeviceModelError The model found a fault; DeviceError: it could not run.
 ffi::json::Object ModelResult(int status, const LaunchSpec& launch, const std::string& text, const std::string& source);
 
 /*! \brief Between launches: a model takes minutes for what a device does in one, and Ctrl-C ends that.
@@ -43,5 +37,3 @@ std::vector<Arg> ModelArguments(const KernelSpec& spec, const LaunchSpec& launch
 }
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_MODEL_RESULT_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file modelled.h
- * \brief What launches on host models would have taken on the device, noted while somebody asks for it.
- */
-#ifndef UIR_RUNTIME_MODELLED_H_
-#define UIR_RUNTIME_MODELLED_H_
+// What launches on host models would have taken on the device, noted while somebody asks for it.
+#pragma once
 
 #include <tvm/ffi/extra/json.h>
 
@@ -20,15 +16,11 @@ bool Wanted(bool* timeline);
 /*! \brief Whether operators of the library compute, too; else their results are zeros, and only their time counts. */
 bool LibraryComputes();
 
-/*!
- * \brief Notes one launch, or one operator of a library.
- * \param entry The function of a module, or the library's operator.
- * \param kernel The kernel launched.
- * \param what {"seconds": float, "bound": pipe, "pipes": {...}, "timeline": [...]}, as the host model answers; of an
- *  operator of a library {"attrs": its attributes' text, "dtype": of its result}, from which the time follows.
- */
+//! \brief Notes one launch, or one operator of a library.
+//! \param entry The function of a module, or the library's operator.
+//! \param kernel The kernel launched.
+//! \param what {"seconds": float, "bound": pipe, "pipes": {...}, "timeline": [...]}, as the host model answers; of an
+//!  operator of a library {"attrs": its attributes' text, "dtype": of its result}, from which the time follows.
 void Note(const std::string& entry, const std::string& kernel, const ffi::json::Object& what);
 
 }  // namespace uir::runtime::modelled
-
-#endif  // UIR_RUNTIME_MODELLED_H_

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file npu_launch.cc
- * \brief Kernels of Ascend C on an NPU.
- *
- * The vendor's compiler makes a shared object that holds the device's code beside a function of the host for each
- * kernel, NAME_launch (`uir_tvm.target.ascend.launchers`), which launches it.
- */
+// Kernels of Ascend C on an NPU.
+//
+// The vendor's compiler makes a shared object that holds the device's code beside a function of the host for each
+// kernel, NAME_launch (`uir_tvm.target.ascend.launchers`), which launches it.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/extra/c_env_api.h>
 

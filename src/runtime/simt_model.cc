@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file simt_model.cc
- * \brief Kernels of CUDA on their host model (src/device/simt).
- */
+// Kernels of CUDA on their host model (src/device/simt).
 #include <memory>
 
 #include "device/simt/simt.h"

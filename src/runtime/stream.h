@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file stream.h
- * \brief Texts and numbers as bytes, each text after its length; numbers are 8 bytes, little-endian.
- */
-#ifndef UIR_RUNTIME_STREAM_H_
-#define UIR_RUNTIME_STREAM_H_
+// Texts and numbers as bytes, each text after its length; numbers are 8 bytes, little-endian.
+#pragma once
 
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/string.h>
@@ -58,5 +54,3 @@ class Reader {
 };
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_STREAM_H_

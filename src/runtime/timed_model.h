@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file timed_model.h
- * \brief Runs kernels on a host model that counts time.
- */
-#ifndef UIR_RUNTIME_TIMED_MODEL_H_
-#define UIR_RUNTIME_TIMED_MODEL_H_
+// Runs kernels on a host model that counts time.
+#pragma once
 
 #include <vector>
 
-#include "device/simt/simt.h"
+#include "device/engine/engine_api.h"
 #include "runtime/executor.h"
 
 namespace uir::runtime {
@@ -24,13 +20,11 @@ class TimedModelExecutor : public Executor {
   void Launch(int device, const std::vector<void*>& pointers) final;
 
  protected:
-  /*!
-   * \brief Runs one launch.
-   * \param library Path of the shared object with the kernel.
-   * \param device JSON of the device.
-   * \param text Receives the answer, to be freed with `uir_simt_free_text`.
-   * \return 0 without, 1 with findings, 2 where it could not run.
-   */
+  //! \brief Runs one launch.
+  //! \param library Path of the shared object with the kernel.
+  //! \param device JSON of the device.
+  //! \param text Receives the answer, to be freed with `uir_simt_free_text`.
+  //! \return 0 without, 1 with findings, 2 where it could not run.
   virtual int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments,
                   const char* device, bool timeline, char** text) = 0;
 
@@ -41,5 +35,3 @@ class TimedModelExecutor : public Executor {
 };
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_TIMED_MODEL_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file workspace.h
- * \brief Device memory that lives for one call of a kernel.
- */
-#ifndef UIR_RUNTIME_WORKSPACE_H_
-#define UIR_RUNTIME_WORKSPACE_H_
+// Device memory that lives for one call of a kernel.
+#pragma once
 
 #include <tvm/runtime/device_api.h>
 
@@ -14,12 +10,10 @@
 
 namespace uir::runtime {
 
-/*!
- * \brief Takes workspaces from TVM's device and gives them back.
- *
- * On an NPU or MLU they come from a pool of the stream (workspace_pool.h), on a GPU from TVM's of the thread: after the
- * first call nothing is allocated, which capture into a graph needs.
- */
+//! \brief Takes workspaces from TVM's device and gives them back.
+//!
+//! On an NPU or MLU they come from a pool of the stream (workspace_pool.h), on a GPU from TVM's of the thread: after
+//! the first call nothing is allocated, which capture into a graph needs.
 class WorkspaceOfCall {
  public:
   /*! \param pointers Receives the addresses, in order. */
@@ -45,5 +39,3 @@ class WorkspaceOfCall {
 };
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_WORKSPACE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file workspace_pool.h
- * \brief Memory of devices that calls of kernels take and give back.
- */
-#ifndef UIR_RUNTIME_WORKSPACE_POOL_H_
-#define UIR_RUNTIME_WORKSPACE_POOL_H_
+// Memory of devices that calls of kernels take and give back.
+#pragma once
 
 #include <cstddef>
 #include <functional>
@@ -13,13 +9,11 @@
 
 namespace uir::runtime {
 
-/*!
- * \brief The workspaces of a process, each of one stream of one device.
- *
- * A call gives its workspace back before its launches need have run.  Launches of later calls on the same stream are
- * ordered after them, whichever thread enqueues them, so that they may take the memory at once; those on another
- * stream may not.  What is idle is freed with its stream, and where the device has no memory left.
- */
+//! \brief The workspaces of a process, each of one stream of one device.
+//!
+//! A call gives its workspace back before its launches need have run.  Launches of later calls on the same stream are
+//! ordered after them, whichever thread enqueues them, so that they may take the memory at once; those on another
+//! stream may not.  What is idle is freed with its stream, and where the device has no memory left.
 class WorkspacePool {
  public:
   /*! \brief Allocates on a device; frees there, once the work of a stream is done. Both throw where they fail. */
@@ -100,5 +94,3 @@ class WorkspacePool {
 };
 
 }  // namespace uir::runtime
-
-#endif  // UIR_RUNTIME_WORKSPACE_POOL_H_

@@ -67,7 +67,7 @@ def count(mod: tvm.IRModule | None, name: str) -> Count:
             total += 1
             if record.fallback:
                 host[label] = record.fallback.splitlines()[0]
-            elif record.recipe == fallback.HERO:
+            elif record.recipe == fallback.RECIPE.hero:
                 one_unit.append(label)
     return Count(total, host, tuple(one_unit))
 

@@ -38,7 +38,7 @@ def test_ragged_rows(target: str, shape: tuple[int, int], dtype: str) -> None:
     exe = uir_tvm.compile(module({"x": (shape, dtype)}, body), target=target, options=options)
     (kernel,) = exe.info.kernels
     assert not kernel.fallback, kernel.fallback
-    assert kernel.recipe not in ("", fallback.HERO)
+    assert kernel.recipe not in ("", fallback.RECIPE.hero)
 
     generator = np.random.default_rng(sum(shape))
     narrow = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)

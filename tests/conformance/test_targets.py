@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 from uir_tvm import hardware
 from uir_tvm.errors import CodegenError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.iops import IOPS
 from uir_tvm.runtime.kernel import run_igraph
@@ -24,6 +23,8 @@ from uir_tvm.schedule import apply_default
 from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import ALL, verify
+
+from tests.extracted import extracted
 
 from .cases import CASES, CLASSES, QUICK, covered
 from .groups import GROUP_FORMS, QUICK_FORMS
@@ -100,9 +101,8 @@ def check_recipe(recipe: Any, target: str, model: str | None = None) -> None:
     """Interpreter, target and NumPy agree on the example of a recipe, for a hardware model."""
     example = recipe.example()
     hw = hardware.get(model, TARGETS[target].kind)
-    graph: IGraph = extract(apply_default(example.func, hw), hw)
-    verify(graph)
-    if reason := refusal_of(target, Subject("recipe", recipe.HERO)):
+    graph: IGraph = extracted(apply_default(example.func, hw), hw)
+    if reason := refusal_of(target, Subject("recipe", recipe.hero)):
         must_refuse(partial(run_igraph, graph, target, *example.inputs), reason)
         return
     outputs = run_igraph(graph, target, *example.inputs)
@@ -126,7 +126,7 @@ def test_group_form(name: str, target: str) -> None:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.HERO)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.hero)
 def test_recipe(recipe: Any, target: str) -> None:
     check_recipe(recipe, target)
 
@@ -144,7 +144,7 @@ def test_group_form_on_further_hardware(name: str, target: str, model: str) -> N
 
 
 @pytest.mark.parametrize(("target", "model"), FURTHER)
-@pytest.mark.parametrize("recipe", RECIPES if ALL_CASES else RECIPES[:1], ids=lambda r: r.HERO)
+@pytest.mark.parametrize("recipe", RECIPES if ALL_CASES else [*RECIPES][:1], ids=lambda r: r.hero)
 def test_recipe_on_further_hardware(recipe: Any, target: str, model: str) -> None:
     check_recipe(recipe, target, model)
 
@@ -154,7 +154,7 @@ def test_every_target_has_a_table() -> None:
     assert set(REFUSALS) == set(TARGETS)
     subjects = [o.subject(case.kind) for case in CASES.values() for o in case.operations]
     subjects += [form.subject for form in GROUP_FORMS.values()]
-    subjects += [Subject("recipe", recipe.HERO) for recipe in RECIPES]
+    subjects += [Subject("recipe", recipe.hero) for recipe in RECIPES]
     for target, rows in REFUSALS.items():
         given = {id(refusal_of(target, subject)) for subject in subjects}
         assert [row for row in rows if id(row) not in given] == []

@@ -9,12 +9,12 @@ import numpy as np
 import tvm
 from tvm import tirx
 from uir_tvm import hardware
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.igraph import interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.pipeline import KernelRecord, compile_kernel
 from uir_tvm.runtime.kernel import tensor_of
 from uir_tvm.target import registry
-from uir_tvm.target.device_kernel import DeviceKernel
 from uir_tvm.target.device_module import device_module
 
 #: Largest difference relative to the largest value.  fp32: sums of some hundred terms in another order and

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import torch
 from tvm import tirx
 from uir_tvm import api, kernel_graph
-from uir_tvm.extract import extract
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.registry import TARGETS
 
+from tests.extracted import extracted
 from tests.models import MODELS
 
 from .entry import Entry
@@ -35,7 +35,7 @@ def of_model(model: str) -> tuple[Entry, ...]:
     """The entries of one model."""
     hw = HARDWARE[MACHINE]
     return tuple(
-        Entry(f"{model}/{label}", func, extract(apply_default(func, hw), hw, name=label), "model")
+        Entry(f"{model}/{label}", func, extracted(apply_default(func, hw), hw, name=label), "model")
         for label, func in kernels(model).items()
     )
 

@@ -11,10 +11,11 @@ import numpy as np
 from tvm import relax
 from tvm.relax import op
 from uir_tvm import hardware
-from uir_tvm.extract import extract
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedule.demo import Example, from_relax
+from uir_tvm.schedules.demo import Example, from_relax
+
+from tests.extracted import extracted
 
 from .entry import Entry
 
@@ -158,7 +159,7 @@ def example(case: str) -> Example:
 def graph(case: str, machine: str) -> IGraph:
     """The graph that the default recipe and extraction make of a case for a hardware model."""
     hw = HARDWARE[machine]
-    return extract(apply_default(example(case).func, hw), hw, name=_identifier(case))
+    return extracted(apply_default(example(case).func, hw), hw, name=_identifier(case))
 
 
 def pairs() -> Iterator[tuple[str, str]]:

@@ -9,10 +9,10 @@ from typing import Any
 
 import attrs
 from tvm.s_tir import Schedule
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
 
 from tests.extract import shared_work as work
+from tests.extracted import extracted
 
 from .entry import Entry
 
@@ -46,7 +46,7 @@ def made(name: str) -> tuple[Any, IGraph]:
     """The function and its graph."""
     func = SHARED[name].func()
     scheduled = SHARED[name].schedule(func).mod["main"]
-    return func, extract(scheduled, work.GRID, name="".join(c if c.isalnum() else "_" for c in name))
+    return func, extracted(scheduled, work.GRID, name="".join(c if c.isalnum() else "_" for c in name))
 
 
 def entries() -> Iterator[Entry]:

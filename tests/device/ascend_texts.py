@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from uir_tvm.device import ascend
-from uir_tvm.device.launch import Memory, Result
-from uir_tvm.hardware import ascend_costs
+from uir_tvm.device.launch import DeviceArray, LaunchResult
+from uir_tvm.target.ascend import costs as ascend_costs
+from uir_tvm.target.ascend import host_model as ascend
 
 #: What stands before the lines of a test: `line_of` counts from here.
 HEAD = """#include "kernel_operator.h"
@@ -56,14 +56,14 @@ def line_of(source: str, part: str, which: int = 0) -> int:
 
 def run(
     source: str,
-    arrays: Sequence[np.ndarray | Memory],
+    arrays: Sequence[np.ndarray | DeviceArray],
     *,
     blocks: int = 1,
     core: str = "aiv",
     timed: bool = False,
     timeline: bool = False,
     max_seconds: float = 60,
-) -> Result:
+) -> LaunchResult:
     """Compile and run the kernel `k`; missing arrays are small ones."""
     given = [*arrays, *(np.zeros(64, np.float32) for _ in range(3 - len(arrays)))]
     return ascend.launch(
@@ -79,6 +79,6 @@ def run(
     )
 
 
-def kinds(result: Result) -> list[str]:
+def kinds(result: LaunchResult) -> list[str]:
     """The kinds of its findings."""
     return [finding.kind for finding in result.findings]

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from uir_tvm.device import bang
-from uir_tvm.device.launch import Memory, Result
-from uir_tvm.hardware import bang_costs
+from uir_tvm.device.launch import DeviceArray, LaunchResult
+from uir_tvm.target.bang import costs as bang_costs
+from uir_tvm.target.bang import host_model as bang
 
 #: What stands before the lines of a test.
 HEAD = """#include <bang.h>
@@ -63,14 +63,14 @@ def line_of(source: str, part: str, which: int = 0) -> int:
 
 def run(
     source: str,
-    arrays: Sequence[np.ndarray | Memory] = (),
+    arrays: Sequence[np.ndarray | DeviceArray] = (),
     *,
     groups: int = 1,
     units: int = 1,
     on: Mapping[str, Any] | None = None,
     timeline: bool = False,
     max_seconds: float = 60,
-) -> Result:
+) -> LaunchResult:
     """Compile and run the kernel `k`; missing arrays are small ones."""
     given = [*arrays, *(np.ones(256, np.float32) for _ in range(3 - len(arrays)))]
     return bang.launch(
@@ -86,6 +86,6 @@ def run(
     )
 
 
-def kinds(result: Result) -> list[str]:
+def kinds(result: LaunchResult) -> list[str]:
     """The kinds of its findings."""
     return [finding.kind for finding in result.findings]

@@ -12,14 +12,14 @@ from collections.abc import Iterator
 
 import numpy as np
 from uir_tvm import hardware
-from uir_tvm.extract import extract
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.igraph import IGraph, parse_igraph
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.cuda.lower import lower
-from uir_tvm.target.device_kernel import DeviceKernel
 
 from tests.corpus.by_hand import FOLDER
+from tests.extracted import extracted
 from tests.schedules import test_attention
 from tests.target.ascend import kernels as ascend
 from tests.target.bang import golden_graphs
@@ -192,7 +192,7 @@ def bang_graphs() -> Iterator[tuple[str, IGraph, tuple[str, ...]]]:
         graph = parse_igraph((FOLDER / f"{name}.igraph").read_text())
         yield f"{name} of clusters", graph.replace(hardware=bang.DEVICE), bang.PASSES
     func = test_attention.kernel((2, 1), 20, 70, 16)
-    yield "attention", extract(apply_default(func, bang.DEVICE), bang.DEVICE), bang.PASSES
+    yield "attention", extracted(apply_default(func, bang.DEVICE), bang.DEVICE), bang.PASSES
 
 
 def cuda_kernels(seed: int = 0) -> Iterator[tuple[str, DeviceKernel, list[np.ndarray]]]:

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 import attrs
 import numpy as np
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.device.run import Ran, run
 from uir_tvm.errors import ToolchainError
-from uir_tvm.target.device_kernel import DeviceKernel
 
 from .text_faults import TextFault
 

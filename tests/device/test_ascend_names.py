@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tvm_ffi
 import uir_tvm  # noqa: F401  (loads the printer)
-from uir_tvm.device import ascend
+from uir_tvm.target.ascend import host_model as ascend
 
 from tests.device import ascend_texts as texts
 

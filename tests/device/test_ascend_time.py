@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from uir_tvm.hardware import ascend_costs
+from uir_tvm.target.ascend import costs as ascend_costs
 
 from tests.device import ascend_texts as texts
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from uir_tvm import hardware
-from uir_tvm.device import bang
-from uir_tvm.device.launch import Memory
+from uir_tvm.device.kernel import describe_device
+from uir_tvm.device.launch import DeviceArray
 from uir_tvm.errors import DeviceModelError, ToolchainError
-from uir_tvm.target.device_kernel import describe_device
+from uir_tvm.target.bang import host_model as bang
 
 from tests.device import bang_texts as texts
 
@@ -146,7 +146,7 @@ def test_wram_is_out_of_reach_for_scalar_code() -> None:
 def test_a_result_that_nothing_wrote_is_told() -> None:
     """Unknown bytes of global memory stay unknown on their way."""
     source = texts.text("  __memcpy(a, x, 256, GDRAM2NRAM);\n  __memcpy(y, a, 256, NRAM2GDRAM);")
-    x = Memory(64, np.float32, "x")
+    x = DeviceArray(64, np.float32, "x")
     result = texts.run(source, [x])
     assert [f.kind for f in result.findings] == ["unwritten"]
     texts.run(source, [x.fill(np.ones(64, np.float32))]).check()

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tvm_ffi
 import uir_tvm  # noqa: F401  (loads the printer)
-from uir_tvm.device import bang
+from uir_tvm.target.bang import host_model as bang
 
 from tests.device import bang_texts as texts
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from uir_tvm.hardware import bang_costs
+from uir_tvm.target.bang import costs as bang_costs
 
 from tests.device import bang_texts as texts
 

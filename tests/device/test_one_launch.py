@@ -11,8 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import uir_tvm
-from uir_tvm.device import simt
 from uir_tvm.options import CompileOptions
+from uir_tvm.target.cuda import host_model as simt
 
 from tests import tiny
 from tests.device import ascend_texts, bang_texts

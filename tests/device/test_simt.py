@@ -5,8 +5,8 @@ import pathlib
 
 import numpy as np
 import pytest
-from uir_tvm.device import simt
 from uir_tvm.errors import DeviceModelError, ToolchainError
+from uir_tvm.target.cuda import host_model as simt
 
 ADD = """#include <cuda_runtime.h>
 extern "C" __global__ void __launch_bounds__(64) add(const float* x, float* y, int n) {

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from uir_tvm.device import simt
+from uir_tvm.target.cuda import host_model as simt
 
 from tests.device.twins import Twins
 
@@ -139,7 +139,5 @@ def test_meeting(name: str) -> None:
 
 def test_an_endless_kernel_ends_at_its_limit() -> None:
     text = 'extern "C" __global__ void k(volatile int* y) { while (y[0] == 0) { __syncwarp(); } }'
-    result = simt.launch(
-        simt.compile(text), "k", [np.zeros(1, np.int32)], grid=1, block=32, max_seconds=0.2
-    )
+    result = simt.launch(simt.compile(text), "k", [np.zeros(1, np.int32)], grid=1, block=32, max_seconds=0.2)
     assert [finding.kind for finding in result.findings] == ["time-limit"]

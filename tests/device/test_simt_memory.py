@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from uir_tvm.device import launch, simt
+from uir_tvm.device import launch
+from uir_tvm.target.cuda import host_model as simt
 
 from tests.device.twins import Twins
 
@@ -158,7 +159,7 @@ def test_a_part_of_a_tensor_that_nothing_wrote_stays_known() -> None:
     so = simt.compile(
         'extern "C" __global__ void k(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = 1.0f; }'
     )
-    y = launch.Memory(32, np.float32)
+    y = launch.DeviceArray(32, np.float32)
     simt.launch(so, "k", [y, 31], grid=1, block=32).check()
     assert y.first_unwritten == 31 * 4
     simt.launch(so, "k", [y, 32], grid=1, block=32).check()
@@ -212,7 +213,7 @@ def test_data_that_looks_like_unwritten_registers_is_data(data: np.ndarray) -> N
     assert out.tobytes() == data.tobytes()
     if data.itemsize == 4:  # narrower ones show where a whole word is unwritten
         wrong = simt.compile(source.replace("i < 4; ++i) a[i]", "i < 3; ++i) a[i]"))
-        ran = simt.launch(wrong, "k", [data, launch.Memory(64, data.dtype)], grid=1, block=16)
+        ran = simt.launch(wrong, "k", [data, launch.DeviceArray(64, data.dtype)], grid=1, block=16)
         assert [finding.kind for finding in ran.findings] == ["unwritten-register"]
 
 

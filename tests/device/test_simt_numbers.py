@@ -4,7 +4,8 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from uir_tvm.device import launch, simt
+from uir_tvm.device import launch
+from uir_tvm.target.cuda import host_model as simt
 
 HEADERS = "#include <cuda_fp16.h>\n#include <cuda_bf16.h>\n#include <cuda_fp8.h>\n"
 NARROW = {
@@ -17,7 +18,7 @@ NARROW = {
 
 def run(
     body: str, *arrays: np.ndarray, params: str, threads: int = 32, shared_bytes: int = 0
-) -> launch.Result:
+) -> launch.LaunchResult:
     text = (
         HEADERS + f'extern "C" __global__ void k({params}, int n) {{\n  const int thread = threadIdx.x, '
         f"step = blockDim.x;\n{body}\n}}\n"

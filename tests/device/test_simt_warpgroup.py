@@ -8,7 +8,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
-from uir_tvm.device import launch, simt
+from uir_tvm.device import launch
+from uir_tvm.target.cuda import host_model as simt
 
 from tests.device.twins import Twins
 
@@ -100,7 +101,7 @@ def test_products(name: str, dtype: Any, chunks: int, across: bool, columns: int
         leading=leading,
         stride=stride[0],
     )
-    y = launch.Memory(128 * columns // 2, np.float32, "y")
+    y = launch.DeviceArray(128 * columns // 2, np.float32, "y")
     ran = simt.launch(
         simt.compile(source),
         "k",

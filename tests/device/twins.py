@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import attrs
 import numpy as np
-from uir_tvm.device import launch, simt
+from uir_tvm.device import launch
+from uir_tvm.target.cuda import host_model as simt
 
 HEADER = """#include <cuda_runtime.h>
 #include <cooperative_groups.h>
@@ -43,9 +44,9 @@ class Twins:
     def text(self, choice: str) -> str:
         return HEADER.format(block=self.block) + self.body.replace("@", choice).strip("\n") + "\n}\n"
 
-    def run(self, choice: str) -> launch.Result:
+    def run(self, choice: str) -> launch.LaunchResult:
         x = np.arange(self.words, dtype=np.float32)
-        y = launch.Memory(self.words, np.float32, "y")
+        y = launch.DeviceArray(self.words, np.float32, "y")
         return simt.launch(
             simt.compile(self.text(choice)),
             "k",

@@ -36,7 +36,7 @@ def test_explain_a_model_and_a_kernel(compiled: pathlib.Path) -> None:
     )
     assert whole.exit_code == one.exit_code == 0, whole.output + one.output
     assert "tiny on uir-cpu: modelled" in whole.stdout and "neighbours that are two kernels" in whole.stdout
-    assert "neighbours" not in one.stdout and f"{KERNEL}: hero rowwise" in one.stdout
+    assert "neighbours" not in one.stdout and f"{KERNEL}: hero normalization" in one.stdout
 
 
 def test_explain_as_json(compiled: pathlib.Path) -> None:

@@ -3,10 +3,16 @@
 
 from __future__ import annotations
 
+import pathlib
+from typing import Any
+
 import pytest
+import uir_tvm
+from uir_tvm.errors import CodegenCapacityError
 from uir_tvm.explain import explain, explain_text, render
 from uir_tvm.explain.render import bytes_text, count_text, percent_text, seconds_text
 from uir_tvm.igraph.text import print_igraph
+from uir_tvm.target import registry
 
 from tests import tiny
 
@@ -53,11 +59,45 @@ def test_unknown_rates_are_told_as_such() -> None:
     assert "syncs      none" in text
 
 
+def test_refused_candidates_are_told_one_by_one(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the text, in the report, and of a file that was saved: recipe, tiles, class of the error, reason."""
+    spec = type(registry.TARGETS["uir-cpu"])
+    lower, tried = spec.lower, []
+
+    def crowded(self: Any, graph: Any, func: Any) -> Any:
+        tried.append(graph)
+        if len(tried) == 1:
+            raise CodegenCapacityError("It is full.", memory="reg", needed=2, available=1)
+        return lower(self, graph, func)
+
+    monkeypatch.setattr(spec, "lower", crowded)
+    exe = uir_tvm.compile(tiny.module())
+    for each in (exe, uir_tvm.load(exe.save(tmp_path / "tiny.uir"))):
+        (refused,) = each.report()["candidates_refused"]
+        assert refused == {
+            "kernel": "layer_norm_softmax",
+            "recipe": "normalization",
+            "form": "",
+            "shrink": 1,
+            "stage": "source",
+            "refused": "CodegenCapacityError",
+            "reason": "It is full.",
+        }
+        found = explain(each)
+        text = render(found)
+        assert "tried      normalization: CodegenCapacityError at source: It is full." in text
+        assert "normalization, tiles 2 times smaller: taken" in text
+        assert found.to_json()["kernels"][0]["attempts"][1]["shrink"] == 2
+    assert "tried" not in render(explain(tiny.executable()))
+
+
 @pytest.mark.parametrize("alone", [False, True])
 def test_the_summary_and_the_blocks_of_a_model(alone: bool) -> None:
     exe = tiny.executable()
     text = render(explain(exe, "layer_norm_softmax" if alone else None))
-    assert "layer_norm_softmax: hero rowwise, recipe normalization; 1 call" in text
+    assert "layer_norm_softmax: hero normalization, recipe normalization; 1 call" in text
     assert "library matmul -> layer_norm_softmax" in text and "one kernel would save 1.00 KiB" in text
     assert ("neighbours that are two kernels" in text) is not alone
     if not alone:

@@ -15,6 +15,7 @@ from uir_tvm.igraph.text import print_igraph
 from uir_tvm.runtime.executable import Executable
 
 from tests import tiny
+from tests.optimize.pairs import text
 
 from . import graphs
 
@@ -32,7 +33,7 @@ def test_the_tiny_model_by_hand() -> None:
     found = explain(tiny.executable())
     (kernel,) = found.kernels
     (work,) = found.library
-    assert (kernel.name, kernel.hero, kernel.calls, kernel.reason) == (KERNEL, "rowwise", 1, "")
+    assert (kernel.name, kernel.hero, kernel.calls, kernel.reason) == (KERNEL, "normalization", 1, "")
     assert kernel.graph is not None
     written = [p for p in kernel.graph.traffic.pointers if p.role == "out"]
     assert [p.written_bytes for p in written] == [4 * 4 * 32]
@@ -98,10 +99,10 @@ def test_a_file_without_texts_is_refused_with_a_remedy() -> None:
 
 def test_one_igraph_alone(tmp_path: pathlib.Path) -> None:
     graph = graphs.graph(graphs.STAGED)
-    found = explain_text("# elide: bytes 6144 -> 5120\n" + print_igraph(graph))
+    found = explain_text("# store_load_forwarding: bytes 6144 -> 5120\n" + print_igraph(graph))
     (kernel,) = found.kernels
     assert kernel.graph is not None and kernel.graph.traffic.dram_bytes == 5120
-    assert [p.name for p in kernel.graph.passes] == ["elide"]
+    assert [p.name for p in kernel.graph.passes] == ["store_load_forwarding"]
     assert (found.library, found.borders, kernel.calls) == ((), (), 1)
 
 
@@ -115,10 +116,8 @@ def test_what_cannot_be_counted_is_refused() -> None:
 
 def test_barriers_of_all_units_make_phases() -> None:
     """Every unit adds up its part, then takes the maximum of all parts: two launches."""
-    from uir_tvm.optimize import split
-
     (kernel,) = explain_text(
-        split.BEFORE.replace("igraph share on host", f"{HOST}igraph share on host")
+        text("split", "before").replace("igraph share on host", f"{HOST}igraph share on host")
     ).kernels
     assert kernel.graph is not None and kernel.graph.phases == 2
     (use,) = kernel.graph.syncs

@@ -14,6 +14,7 @@ def test_the_pair_that_a_sync_is_for() -> None:
     """The other unit's half of b is written by a move and read by the contraction."""
     (use,) = syncs(graphs.graph(graphs.STAGED))
     assert (use.position, use.scope, use.executions, use.needed) == (2, "sram", 1, True)
+    assert use.proved and use.decided_by == "points"
     assert use.pointer == "s" and use.carried == ""
     assert use.first.startswith("iOp 0 (move) writes s[") and use.second.startswith(
         "iOp 3 (contract) reads s["

@@ -10,11 +10,11 @@ import pytest
 import tvm
 from tvm import relax
 from uir_tvm import compile as uir_compile
-from uir_tvm.export import ascend_host
 from uir_tvm.export.host_code import host_code
 from uir_tvm.export.write import write_project
 from uir_tvm.kernel_graph import build_with
 from uir_tvm.library.registry import NONE
+from uir_tvm.target.ascend import project_on_model as ascend_host
 
 from ..kernel_graph.programs import constant, module
 

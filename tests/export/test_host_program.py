@@ -9,7 +9,7 @@ import pytest
 from uir_tvm.errors import ExportError
 from uir_tvm.export.host_program import HostStep, KernelStep, LibraryStep, host_program
 
-from .ascend_program import HOST, ByHand
+from ..target.ascend.project_program import HOST, ByHand
 
 
 def test_steps_are_those_of_the_kernel_graph() -> None:

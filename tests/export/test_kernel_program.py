@@ -7,12 +7,12 @@ import pathlib
 
 import numpy as np
 import pytest
+from uir_tvm.device.kernel import DeviceKernel, Launch, Parameter, Workspace
 from uir_tvm.errors import ExportError
 from uir_tvm.export.kernel_program import kernel_program
 from uir_tvm.export.kinds import PROJECTS
 from uir_tvm.export.write import write_program
 from uir_tvm.runtime.tensors import TensorSpec
-from uir_tvm.target.device_kernel import DeviceKernel, Launch, Parameter, Workspace
 
 SOURCE = '#include "kernel_operator.h"\n\nextern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y) {}\n'
 

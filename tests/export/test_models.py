@@ -12,8 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import uir_tvm  # noqa: E402
-from uir_tvm.export import ascend_host  # noqa: E402
 from uir_tvm.export.write import write_project  # noqa: E402
+from uir_tvm.target.ascend import project_on_model as ascend_host  # noqa: E402
 
 
 class Block(torch.nn.Module):  # type: ignore[misc, name-defined]

@@ -12,8 +12,8 @@ from tvm import relax
 from uir_tvm import compile as uir_compile
 from uir_tvm import load
 from uir_tvm.errors import ArtifactError, ExportError, ShapeError
-from uir_tvm.export import ascend_host
 from uir_tvm.export.write import Project, weights_of, write_project
+from uir_tvm.target.ascend import project_on_model as ascend_host
 
 from ..kernel_graph.programs import constant, module
 

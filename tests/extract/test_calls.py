@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import uir_tvm
 from tvm.script import tirx as T
-from uir_tvm.extract import extract
 from uir_tvm.extract.expression import _as_number
 from uir_tvm.options import CompileOptions
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.registry import TARGETS
+
+from tests.extracted import extracted
 
 from .compare import HARDWARE
 
@@ -85,7 +86,7 @@ def test_addresses_beyond_int32_are_computed_in_int64() -> None:
                 a = T.axis.spatial(32, i)
                 y[a] = table[rows[a], cols[a]]
 
-    graph = extract(apply_default(elements, HARDWARE), HARDWARE)
+    graph = extracted(apply_default(elements, HARDWARE), HARDWARE)
     (gather,) = [iop for iop, _ in graph.walk() if iop.op == "gather"]
     assert gather.sources[1].pointer.dtype == "int64"
     products = [iop for iop, _ in graph.walk() if iop.name in ("muls", "mul")]

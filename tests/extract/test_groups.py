@@ -14,10 +14,10 @@ import pytest
 from tvm import te, topi
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ExtractionError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
 from uir_tvm.schedule.annotations import GROUP
 
+from tests.extracted import extracted
 from tests.target.cuda.products import Product
 
 from .compare import TOLERANCE, check, random_inputs, run_tvm
@@ -250,7 +250,7 @@ def test_units_that_do_not_share_have_parts_of_their_own() -> None:
 
 def refusal(scheduled: Any) -> ExtractionError:
     with pytest.raises(ExtractionError) as caught:
-        extract(scheduled, GRID)
+        extracted(scheduled, GRID)
     assert caught.value.remedy or caught.value.need
     return caught.value
 

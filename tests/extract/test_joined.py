@@ -8,10 +8,10 @@ import pytest
 from tvm import tirx
 from tvm.script import tirx as T
 from uir_tvm.errors import ExtractionError
-from uir_tvm.extract import extract
 from uir_tvm.extract.joined import joined
 from uir_tvm.igraph import HardwareModel, interpreter
-from uir_tvm.verify import verify
+
+from tests.extracted import extracted
 
 HW = HardwareModel("grid", "cpu", 4, 1, 1 << 16, 0, 32, {})
 
@@ -48,8 +48,7 @@ def two_numbers_of_units(A: T.Buffer((32,), "float32"), B: T.Buffer((32,), "floa
 
 def test_what_crosses_units_waits_for_all_of_them() -> None:
     """Though it is a result of the function: no unit reads it before it is there."""
-    graph = extract(mirrored, HW)
-    verify(graph)
+    graph = extracted(mirrored, HW)
     syncs = [iop for iop, _ in graph.walk() if iop.op == "sync"]
     assert graph.num_parallel == 4 and [str(s.attrs["scope"]) for s in syncs] == ["dram"]
     x = np.arange(32, dtype="float32")
@@ -66,4 +65,4 @@ def test_loops_for_the_same_units_become_one() -> None:
 def test_loops_for_other_units_stay_and_are_refused() -> None:
     assert joined(two_numbers_of_units).same_as(two_numbers_of_units)
     with pytest.raises(ExtractionError, match="not the only outermost loop"):
-        extract(two_numbers_of_units, HW)
+        extracted(two_numbers_of_units, HW)

@@ -8,8 +8,9 @@ from tvm import te
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 from uir_tvm.errors import ExtractionError
-from uir_tvm.extract import extract
 from uir_tvm.schedule.annotations import PARALLEL
+
+from tests.extracted import extracted
 
 from .compare import HARDWARE
 from .schedules import prim
@@ -17,7 +18,7 @@ from .schedules import prim
 
 def _refused(func) -> str:
     with pytest.raises(ExtractionError) as caught:
-        extract(func, HARDWARE)
+        extracted(func, HARDWARE)
     return str(caught.value)
 
 

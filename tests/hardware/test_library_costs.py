@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.hardware import ascend_costs
 from uir_tvm.hardware.library_costs import LIBRARIES, library_time
+from uir_tvm.target.ascend import costs as ascend_costs
 
 HW = hardware.get("910b2", "ascend")
 #: Cycles before the first and after the last transfer, of 24 cube cores.

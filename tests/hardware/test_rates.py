@@ -9,10 +9,10 @@ import pytest
 import uir_tvm
 from tvm import relax
 from uir_tvm import hardware
-from uir_tvm.hardware import host_cpu, measure
-from uir_tvm.hardware.presets import cpu
+from uir_tvm.hardware import copy_rate, host_cpu
 from uir_tvm.hardware.rates import rates_of
 from uir_tvm.igraph import HardwareModel
+from uir_tvm.target.cpu import presets as cpu
 
 from tests import tiny
 
@@ -116,14 +116,14 @@ def test_the_clock_is_the_limit_or_what_cpuinfo_says(tmp_path: pathlib.Path) -> 
 
 def test_a_copy_is_counted_in_both_directions(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clock that goes on by a second a look, one thread: 8 KiB there and back, repeated to 64 KiB."""
-    monkeypatch.setattr(measure, "LEAST_BYTES", 1 << 16)
+    monkeypatch.setattr(copy_rate, "LEAST_BYTES", 1 << 16)
     ticks = iter(range(100))
-    monkeypatch.setattr(measure.time, "thread_time", lambda: float(next(ticks)))
-    measure.copy_bytes_per_second.cache_clear()
+    monkeypatch.setattr(copy_rate.time, "thread_time", lambda: float(next(ticks)))
+    copy_rate.copy_bytes_per_second.cache_clear()
     try:
-        assert measure.copy_bytes_per_second(16384, 1) == 1 << 16
+        assert copy_rate.copy_bytes_per_second(16384, 1) == 1 << 16
     finally:
-        measure.copy_bytes_per_second.cache_clear()
+        copy_rate.copy_bytes_per_second.cache_clear()
 
 
 def test_every_instruction_set_has_its_pipes() -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph import build, dedup
@@ -58,6 +60,33 @@ def test_a_group_that_cannot_be_merged_becomes_single_kernels(monkeypatch: pytes
     assert "no merge today" in graph.fallbacks[0]
     args = arguments(inputs)
     assert_close(run_graph(graph, args), run(mod, args))
+
+
+@pytest.mark.parametrize("operators", [1, 3])
+def test_a_fault_of_ours_is_not_told_as_one_of_tvm(monkeypatch: pytest.MonkeyPatch, operators: int) -> None:
+    """It leaves by its own class; where faults fall back, a group is split, and the graph says why."""
+    stage = importlib.import_module("uir_tvm.kernel_graph.build")
+    whole = stage.interface
+
+    def broken(group, needed):
+        return None if len(group.ops) == operators else whole(group, needed)
+
+    def body(emit, x):
+        return (
+            emit(op.nn.softmax(emit(op.exp(emit(op.multiply(x, x)))))) if operators > 1 else emit(op.exp(x))
+        )
+
+    monkeypatch.setattr(stage, "interface", broken)
+    mod = module({"x": ((4, 8), "float32")}, body)
+    with pytest.raises(AttributeError):
+        build(mod)
+    if operators == 1:  # there is nothing to split
+        with pytest.raises(AttributeError):
+            build(mod, faults="fall back")
+        return
+    graph = build(mod, faults="fall back")
+    assert len(graph.custom_ops) == operators
+    assert "a fault of uir_tvm: AttributeError" in graph.fallbacks[0]
 
 
 def test_without_fusion_every_operator_is_a_kernel() -> None:

@@ -33,7 +33,7 @@ def test_residual_and_layer_norm_write_both_results() -> None:
         return total, normal
 
     graph = check({"x": ((2, 3, 16), F32), "r": ((2, 3, 16), F32)}, body)
-    assert kinds(graph) == ["rowwise"]
+    assert kinds(graph) == ["normalization"]
     assert len(graph.custom_ops[0].outputs) == 2
 
 
@@ -45,7 +45,7 @@ def test_masked_and_scaled_softmax_is_one_kernel() -> None:
 
     mask = np.tril(np.ones((5, 5), bool))
     inputs = {"x": ((2, 3, 5, 5), F32), "mask": ((5, 5), "bool")}
-    assert kinds(check(inputs, body, [arguments(inputs)[0], mask])) == ["rowwise"]
+    assert kinds(check(inputs, body, [arguments(inputs)[0], mask])) == ["normalization"]
 
 
 def test_rms_norm_written_out_is_one_kernel() -> None:
@@ -55,7 +55,7 @@ def test_rms_norm_written_out_is_one_kernel() -> None:
         return emit(op.multiply(emit(op.multiply(x, scale)), constant(16)))
 
     graph = check({"x": ((2, 3, 16), F32)}, body)
-    assert kinds(graph) == ["rowwise"]
+    assert kinds(graph) == ["normalization"]
     assert len(graph.custom_ops[0].ops) == 6
 
 
@@ -66,7 +66,7 @@ def test_embeddings_and_their_norm_are_one_kernel() -> None:
         return emit(op.nn.layer_norm(total, constant(16, seed=2), constant(16, seed=3), axes=[-1]))
 
     graph = check({"ids": ((2, 5), "int64")}, body)
-    assert kinds(graph) == ["rowwise"]
+    assert kinds(graph) == ["normalization"]
     assert graph.custom_ops[0].ops == ("take", "add", "nn.layer_norm")
 
 
@@ -97,7 +97,7 @@ def test_softmax_after_softmax_shares_the_pass() -> None:
     def body(emit, x):
         return emit(op.nn.softmax(emit(op.nn.softmax(x))))
 
-    assert kinds(check({"x": ((4, 8), F32)}, body)) == ["rowwise"]
+    assert kinds(check({"x": ((4, 8), F32)}, body)) == ["normalization"]
 
 
 def test_no_kernel_waits_for_its_own_result() -> None:
@@ -134,7 +134,7 @@ def test_views_move_behind_the_operator_before_them() -> None:
     def body(emit, x):
         return emit(op.nn.softmax(emit(op.permute_dims(emit(op.exp(x)), (1, 0)))))
 
-    assert kinds(check({"x": ((6, 8), F32)}, body)) == ["rowwise"]
+    assert kinds(check({"x": ((6, 8), F32)}, body)) == ["normalization"]
 
 
 def test_reshapes_between_operators_cost_nothing() -> None:

@@ -28,7 +28,7 @@ def test_two_row_kernels_over_different_rows_stay_two() -> None:
         return emit(op.nn.softmax(emit(op.nn.softmax(x, axis=-1)), axis=0))
 
     graph = check({"x": ((4, 8), F32)}, body)
-    assert kinds(graph) == ["rowwise", "rowwise"]
+    assert kinds(graph) == ["normalization", "normalization"]
     assert "hero" in graph.why_not[0].reason
 
 

@@ -32,7 +32,7 @@ def test_attention_costs_no_copy() -> None:
 
     inputs = {"x": ((batch, length, hidden), "float32"), "mask": ((batch, 1, 1, length), "float32")}
     graph = check(inputs, body)
-    assert kinds(graph) == ["matmul", "matmul", "rowwise", "matmul", "matmul"]
+    assert kinds(graph) == ["matmul", "matmul", "normalization", "matmul", "matmul"]
     projection, scores, attended, out = (node.attrs for node in graph.library_ops)
     assert (projection.n, projection.bias) == (3 * hidden, True)
     assert scores.alpha == 0.5

@@ -8,7 +8,7 @@ import tvm
 from tvm import relax
 from uir_tvm.kernel_graph import build, build_with, relax_passes, to_relax, vm_passes
 from uir_tvm.kernel_graph.to_relax import graph_constants
-from uir_tvm.library.registry import ASCEND
+from uir_tvm.target.ascend.library import TABLE as ASCEND
 
 from .programs import arguments, assert_close, check, constant, module, number, run
 

@@ -42,6 +42,10 @@ class Mutant:
         assert text[self.start : self.end] == self.before
         return text[: self.start] + self.after + text[self.end :]
 
+    def lines(self, text: str) -> range:
+        """The lines of the file's text that it changes, from 1."""
+        return range(self.line, self.line + text.count("\n", self.start, self.end) + 1)
+
     def __str__(self) -> str:
         return f"{self.path}:{self.line}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
 

@@ -9,7 +9,7 @@ from uir_tvm.igraph.dtypes import DTYPES, numpy_of
 from uir_tvm.optimize.exact_casts import holds
 
 from .equal import bits
-from .test_tidy import values
+from .test_simplify import values
 
 NARROW = [name for name, row in DTYPES.items() if row.bytes <= 2]
 

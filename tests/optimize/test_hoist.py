@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 from uir_tvm.igraph import Loop
 from uir_tvm.optimize import hoist
-from uir_tvm.optimize.examples import HARDWARE
 
+from .pairs import HARDWARE
 from .toy import applied, left_alone, mnemonics, toy
 
 REGS = "  t = iPointer(reg, fp32, 16)\n  w = iPointer(reg, fp32, 16)\n"

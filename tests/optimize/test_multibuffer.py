@@ -18,8 +18,7 @@ from ..igraph.strategies import random_inputs, runnable_igraphs
 from ..target.cpu import support
 from .aliased import run_aliased
 from .equal import assert_same_bits, bits
-
-HARDWARE = multibuffer.HARDWARE
+from .pairs import HARDWARE
 
 POINTERS = """
   x = iPointer(dram, fp32, 4096, in)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.optimize import PASSES, optimize, tidy
+from uir_tvm.optimize import PASSES, optimize, simplify
 from uir_tvm.verify import verify
 
 from ..corpus import Entry, by_hand, recipes
@@ -34,4 +34,4 @@ def test_graphs_of_recipes(machine: str) -> None:
 
 @pytest.mark.parametrize("name", BY_HAND)
 def test_fast_math_keeps_graphs_valid(name: str) -> None:
-    verify(tidy.run(BY_HAND[name].graph, fast_math=True))
+    verify(simplify.run(BY_HAND[name].graph, fast_math=True))

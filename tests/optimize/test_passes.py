@@ -6,18 +6,22 @@ from __future__ import annotations
 import pytest
 from uir_tvm.errors import PassError, VerifyError
 from uir_tvm.igraph import IGraph, parse_igraph
-from uir_tvm.optimize import PASSES, dead, hoist, identity, optimize, reuse, select
+from uir_tvm.optimize import FIRST, PASSES, dead, hoist, optimize, select
+from uir_tvm.optimize.passes import BY_NAME, RENAMED
 from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
+from . import pairs
+
 ORDER = (
-    "identity tidy reuse elide promote operands dead pad turn hoist tails pitch widen matrix_unit spread"
-    " separate multibuffer insert_sync allocate"
+    "identity simplify load_cse store_load_forwarding promote fold_operands dead zero_pad_tiles turn hoist"
+    " peel_tails align_rows coalesce_moves matrix_unit fold_broadcast split_live_ranges multibuffer"
+    " insert_sync allocate"
 ).split()
 
 
 def example() -> IGraph:
-    return parse_igraph(reuse.BEFORE)
+    return pairs.example("load_cse", "before")
 
 
 def broken(graph: IGraph) -> IGraph:
@@ -31,22 +35,26 @@ def failing(graph: IGraph) -> IGraph:
 
 
 def test_the_table_is_in_order_and_says_why() -> None:
+    assert [row.name for row in FIRST] == ["dead", "fold_inits", "load_cse", "insert_sync"]
     assert [row.name for row in PASSES] == ORDER
-    assert all(row.reason and row.summary for row in PASSES)
+    assert all(row.reason and row.summary for row in (*FIRST, *PASSES))
 
 
-def test_what_targets_leave_out_exists_and_has_a_reason() -> None:
+def test_what_targets_run_exists_and_pays() -> None:
     for spec in registry.TARGETS.values():
-        assert set(spec.without) <= set(ORDER) and all(spec.without.values())
-        assert list(spec.passes) == [name for name in ORDER if name not in spec.without]
+        assert list(spec.passes) == [name for name in ORDER if name in spec.passes]
+        assert all(spec.fact("pass_rows").values())
     rows = registry.describe_passes()
-    assert [row["pass"] for row in rows] == ORDER
-    assert all((row["left out by"] != "") == (row["pass"] in registry.get("uir-cpu").without) for row in rows)
+    assert [row["pass"] for row in rows] == [row.name for row in FIRST] + ORDER
+    rows = rows[len(FIRST) :]
+    pays = set(registry.get("uir-cpu").passes)
+    assert all(("uir-cpu: " in row["pays on"]) == (row["pass"] in pays) for row in rows)
+    assert all(row["pays on"] for row in rows), "a pass that pays nowhere"
 
 
 def test_passes_run_in_the_order_given() -> None:
-    assert [row.name for row in select(["dead", "reuse"])] == ["dead", "reuse"]
-    assert [step.name for step in optimize(example(), ["dead", "reuse"]).steps] == ["dead", "reuse"]
+    assert [row.name for row in select(["dead", "load_cse"])] == ["dead", "load_cse"]
+    assert [step.name for step in optimize(example(), ["dead", "load_cse"]).steps] == ["dead", "load_cse"]
     assert select(None) == PASSES and select([]) == ()
 
 
@@ -54,35 +62,35 @@ def test_passes_run_in_the_order_given() -> None:
 def test_an_unknown_pass_is_refused_at_once(ask: object) -> None:
     with pytest.raises(PassError, match="no pass 'speed'") as caught:
         ask()  # type: ignore[operator]
-    assert caught.value.name == "speed" and "reuse" in caught.value.need
+    assert caught.value.name == "speed" and "load_cse" in caught.value.need
 
 
 def test_a_step_says_what_changed() -> None:
-    result = optimize(example(), ["identity", "reuse"])
+    result = optimize(example(), ["identity", "load_cse"])
     first, second = result.steps
     assert not first.changed and first.graph_after is first.graph_before and "nothing" in first.line()
     assert second.changed and second.before.iops - second.after.iops == 1
     assert second.before.bytes - second.after.bytes == 256 * 4, "one of two loads of 256 fp32 is gone"
     assert "bytes 3072 -> 2048" in second.line() and second.seconds > 0
-    assert str(result).startswith("# reuse: ")
+    assert str(result).startswith("# load_cse: ")
     assert parse_igraph(str(result)) == result.graph, "a dump is an iGraph"
 
 
 def test_a_graph_that_nothing_changes_is_the_same_object() -> None:
-    graph = parse_igraph(identity.AFTER)
-    assert optimize(graph, ["identity", "reuse", "dead"]).graph is graph
+    graph = pairs.example("identity", "after")
+    assert optimize(graph, ["identity", "load_cse", "dead"]).graph is graph
 
 
 def test_only_what_changed_is_checked() -> None:
     seen: list[IGraph] = []
-    result = optimize(example(), ["identity", "reuse", "dead"], check=seen.append)
+    result = optimize(example(), ["identity", "load_cse", "dead"], check=seen.append)
     assert len(seen) == 1 and seen[0] is result.steps[1].graph_after
 
 
 def test_a_refused_graph_is_an_error_that_names_pass_and_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dead, "run", broken)
     with pytest.raises(PassError, match="'dead'.*refused: Nothing writes the output 'y'") as caught:
-        optimize(example(), ["reuse", "dead"])
+        optimize(example(), ["load_cse", "dead"])
     assert caught.value.name == "dead" and isinstance(caught.value.__cause__, VerifyError)
 
 
@@ -92,7 +100,7 @@ def test_the_graph_before_is_kept_with_a_warning(
 ) -> None:
     monkeypatch.setattr(dead, "run", run)
     with caplog.at_level("WARNING", logger="uir_tvm"):
-        result = optimize(example(), ["reuse", "dead", "hoist"], keep_going=True)
+        result = optimize(example(), ["load_cse", "dead", "hoist"], keep_going=True)
     (fault,) = result.faults
     assert fault.name == "dead" and fault.fault and not fault.changed
     assert result.graph is result.steps[0].graph_after and result.steps[0].changed
@@ -108,3 +116,10 @@ def test_a_failing_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hoist, "run", failing)
     with pytest.raises(PassError, match="'hoist' failed on `example`: KeyError"):
         optimize(example(), ["hoist"])
+
+
+@pytest.mark.parametrize("old, new", RENAMED.items())
+def test_an_old_name_is_refused_with_the_new_one(old: str, new: str) -> None:
+    with pytest.raises(PassError, match=f"'{old}' is called '{new}'"):
+        select(["dead", old])
+    assert new in BY_NAME and old not in BY_NAME

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.optimize import promote
-from uir_tvm.optimize.examples import HARDWARE
 
+from .pairs import HARDWARE
 from .toy import applied, left_alone, toy
 
 STORES = """

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tvm import tirx
 from uir_tvm.errors import UirError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.optimize import PASSES, optimize
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedule.hardware_of import model_of_target
 from uir_tvm.schedules import fallback
 from uir_tvm.target.registry import TARGETS
-from uir_tvm.verify import verify
+
+from tests.extracted import extracted
 
 from ..igraph.strategies import runnable_igraphs
 from ..schedules.in_te import to_prim_func
@@ -61,15 +61,12 @@ def test_every_pass_by_itself(name: str) -> None:
     check()
 
 
-def extracted(func: tirx.PrimFunc, hardware: HardwareModel) -> IGraph:
+def by_default(func: tirx.PrimFunc, hardware: HardwareModel) -> IGraph:
     """By the default recipe, or by the one that asks for less where that makes what is refused."""
     try:
-        graph = extract(apply_default(func, hardware), hardware)
-        verify(graph)
+        return extracted(apply_default(func, hardware), hardware)
     except UirError:
-        graph = extract(apply_default(func, hardware, (fallback,)), hardware)
-        verify(graph)
-    return graph
+        return extracted(apply_default(func, hardware, (fallback.RECIPE,)), hardware)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=SLOW)
@@ -78,7 +75,7 @@ def test_extracted_programs_stay_equal(program: Program, seed: int) -> None:
     """What extraction makes of random functions, as uir-cpu schedules them."""
     hardware = model_of_target(TARGETS["uir-cpu"].target())
     func = to_prim_func(program).with_attr("global_symbol", "main")
-    graph = extracted(func, hardware)
+    graph = by_default(func, hardware)
     result = optimize(graph)
     text = "\n".join(describe(program))
     arrays = [a.reshape(-1) for a in random_inputs(program, seed)]

@@ -12,10 +12,15 @@ from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.optimize import optimize
-from uir_tvm.optimize.split import AFTER, BEFORE, phases, still_splits
+from uir_tvm.optimize.split import phases, still_splits
 from uir_tvm.verify import verify
 
 from tests.corpus import by_hand
+
+from .pairs import text
+
+BEFORE, AFTER = text("split", "before"), text("split", "after")
+
 
 HOST = HardwareModel("host", "cpu", 4, 4, 1 << 16, 1 << 16, 32)  # type: ignore[call-arg]
 
@@ -85,7 +90,7 @@ def test_passes_keep_the_places_where_a_kernel_ends() -> None:
     check = still_splits(graph, None)
     assert check is not None
     check(graph)
-    made = optimize(graph, ("elide",), check=check, keep_going=True)
+    made = optimize(graph, ("store_load_forwarding",), check=check, keep_going=True)
     assert made.graph.same_as(graph) and "sync.dram" in made.steps[0].fault
 
 

@@ -10,10 +10,11 @@ from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.interpreter import run
 from uir_tvm.igraph.iops import mnemonic
 from uir_tvm.igraph.parser import parse_igraph
-from uir_tvm.optimize.examples import HARDWARE
 from uir_tvm.verify import verify
 
 from tests.igraph.strategies import random_inputs
+
+from .pairs import HARDWARE
 
 
 def toy(body: str, parallel: tuple[int, int] = (1, 1), hardware: str = HARDWARE) -> IGraph:

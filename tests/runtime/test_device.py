@@ -34,7 +34,7 @@ import tvm, uir_tvm
 assert tvm.base._RUNTIME_ONLY and "tvm_compiler" not in tvm.base._LOADED_LIBS
 exe = uir_tvm.load(sys.argv[1])
 np.save(sys.argv[3], exe(np.load(sys.argv[2])))
-assert "uir_tvm.schedule.attach" not in sys.modules and "uir_tvm.target.integration" not in sys.modules
+assert "uir_tvm.schedule.attach" not in sys.modules and "uir_tvm.integration" not in sys.modules
 """
 
 

@@ -9,10 +9,10 @@ import pytest
 import tvm
 import tvm_ffi
 from uir_tvm import hardware
+from uir_tvm.device.kernel import DeviceKernel, Launch, Parameter, Workspace, describe_device
 from uir_tvm.errors import DeviceModelError
 from uir_tvm.runtime import modelled
 from uir_tvm.target import registry
-from uir_tvm.target.device_kernel import DeviceKernel, Launch, Parameter, Workspace, describe_device
 from uir_tvm.target.device_module import device_module
 
 PARTS, LENGTH = 4, 256

@@ -12,7 +12,7 @@ from uir_tvm import hardware
 from uir_tvm.errors import ArtifactError
 from uir_tvm.hardware.library_costs import library_time
 from uir_tvm.library.attrs import MatmulAttrs
-from uir_tvm.runtime.modelled import Launch, Times, recording
+from uir_tvm.runtime.modelled import LaunchTime, Times, recording
 
 ROWS = [
     {
@@ -36,7 +36,7 @@ ROWS = [
 
 @pytest.fixture
 def times() -> Times:
-    launches = [Launch.of(row) for row in ROWS]
+    launches = [LaunchTime.of(row) for row in ROWS]
     assert None not in launches
     return Times(tuple(launch for launch in launches if launch is not None))
 
@@ -60,7 +60,7 @@ def test_bytes_moved_are_those_of_global_memory() -> None:
     """What copies on the chip, vectors and scalar code work on counts as moved nowhere."""
     pipes = {"IO": 100, "MOVE": 50, "COMPUTE": 4000, "S": 8, "memory": 128}
     rows = {name: {"busy_seconds": 0, "instructions": 1, "bytes": size} for name, size in pipes.items()}
-    launch = Launch.of({"entry": "f", "kernel": "f", "seconds": 1e-6, "bound": "IO", "pipes": rows})
+    launch = LaunchTime.of({"entry": "f", "kernel": "f", "seconds": 1e-6, "bound": "IO", "pipes": rows})
     assert launch is not None and (launch.bytes, launch.memory_bytes) == (100, 128)
 
 
@@ -87,14 +87,14 @@ def test_a_librarys_operator_takes_the_time_of_the_roofline() -> None:
     attributes = MatmulAttrs.contiguous((64, 128), (128, 256))
     row = {"entry": "matmul", "kernel": "library", "attrs": attributes.to_json(), "dtype": "float16"}
     known = hardware.get("910b2", "ascend")
-    launch = Launch.of(row, known)
+    launch = LaunchTime.of(row, known)
     moved = 2 * (64 * 128 + 128 * 256 + 64 * 256)
     expected = library_time(known, "float16", 2 * 64 * 128 * 256, moved)
     assert launch is not None and expected is not None and launch.library
     assert (launch.entry, launch.seconds) == ("library matmul 64x128x256", expected.seconds)
     assert launch.bytes == launch.memory_bytes == moved
     assert Times((launch,)).library_seconds == launch.seconds
-    assert Launch.of(row, hardware.get("host")) is None and Launch.of(row) is None
+    assert LaunchTime.of(row, hardware.get("host")) is None and LaunchTime.of(row) is None
 
 
 def test_without_launches_nothing_is_found() -> None:

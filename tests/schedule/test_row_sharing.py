@@ -11,10 +11,11 @@ import pytest
 from tvm.relax import op
 from uir_tvm import hardware
 from uir_tvm.device import run as device_run
-from uir_tvm.extract import extract
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedule.demo import from_relax
-from uir_tvm.schedule.row_sharing import RowWork, column_seconds, members, seconds
+from uir_tvm.schedules.demo import from_relax
+from uir_tvm.schedules.normalization.row_sharing import RowWork, column_seconds, members, seconds
+
+from tests.extracted import extracted
 
 from ..target.bang.kernels import PASSES, printed
 
@@ -110,7 +111,7 @@ def test_what_is_chosen_runs(name: str) -> None:
     """On the host model, without a finding, beside NumPy in double precision."""
     build, shapes, dtype, reference, units = CASES[name]
     example = from_relax(build, shapes, lambda *_: None, dtypes=[dtype] * len(shapes))
-    kernel = printed(extract(apply_default(example.func, MLU), MLU), PASSES)
+    kernel = printed(extracted(apply_default(example.func, MLU), MLU), PASSES)
     ran = device_run.run(kernel, example.inputs, max_seconds=60)
     assert not [finding for result in ran.results for finding in result.findings]
     assert max(launch.block for launch in kernel.launches) == units

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.schedule.shared_product import HELD, SPACES, choose, space_for, with_joint
+from uir_tvm.schedules.contraction.shared_product import HELD, PRODUCT_SPACES, choose, space_for, with_joint
 
 H200 = hardware.get("h200", "cuda")
 
@@ -21,19 +21,19 @@ H200 = hardware.get("h200", "cuda")
     ],
 )
 def test_the_tile(outer: int, rows: int, cols: int, tile: tuple[int, int]) -> None:
-    found = choose(SPACES["cuda"], H200, outer, rows, cols)
+    found = choose(PRODUCT_SPACES["cuda"], H200, outer, rows, cols)
     assert (found.rows, found.cols) == tile
 
 
 @pytest.mark.parametrize("width", [4, 8])
 def test_a_units_part_fits_its_registers(width: int) -> None:
-    found = choose(SPACES["cuda"], H200, 1, 4096, 4096, width)
+    found = choose(PRODUCT_SPACES["cuda"], H200, 1, 4096, 4096, width)
     assert HELD * found.rows * found.cols // found.units * width <= H200.reg_bytes
 
 
 def test_every_tile_can_be_printed() -> None:
     """Parts of whole 16 x 8 products, groups that the hardware has."""
-    for tile in SPACES["cuda"].tiles:
+    for tile in PRODUCT_SPACES["cuda"].tiles:
         assert tile.rows // tile.row_units % 16 == 0 and tile.cols // tile.col_units % 8 == 0
         assert tile.units <= H200.num_units
 
@@ -57,7 +57,7 @@ def test_units_that_make_products_together_share_all_columns(
     model: str, dtype: str, along: bool, joint: bool
 ) -> None:
     """Fours of warps with 16 rows each, where the architecture multiplies them together."""
-    space = with_joint(SPACES["cuda"], hardware.get(model, "cuda"), dtype, along)
+    space = with_joint(PRODUCT_SPACES["cuda"], hardware.get(model, "cuda"), dtype, along)
     found = choose(space, hardware.get(model, "cuda"), 1, 4096, 4096)
     assert (found.rows, found.cols) == (128, 128)
     assert (found.col_units == 1 and found.rows // found.row_units == 16 and found.units % 4 == 0) == joint

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,9 +13,10 @@ from uir_tvm import hardware
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.runtime.kernel import run_igraph
-from uir_tvm.schedule.smaller import SHRINK, TILE, shrink_of, smaller_product, smaller_sides, with_tiles
+from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedule.smaller import SHRINK, TILE_BYTES, shrink_of, smaller_product, smaller_sides, with_tiles
 from uir_tvm.schedule.space import space_of
-from uir_tvm.schedules import attention, contraction
+from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 
 POWERS = st.sampled_from([1, 2, 4, 8])
@@ -32,12 +32,14 @@ def with_reg(hw: HardwareModel, part: int) -> HardwareModel:
 @pytest.mark.parametrize(
     ("target", "recipe", "part"),
     [
-        ("uir-ascend", contraction, 16),
-        ("uir-ascend", contraction, 32),
-        ("uir-bang", contraction, 16),
-        ("uir-bang", attention, 8),
+        ("uir-ascend", RECIPES["contraction"], 16),
+        ("uir-ascend", RECIPES["contraction"], 32),
+        ("uir-bang", RECIPES["contraction"], 16),
+        ("uir-bang", RECIPES["attention"], 8),
+        ("uir-cuda", RECIPES["contraction"], 16),
+        ("uir-cuda", RECIPES["column reduction"], 32),
     ],
-    ids=lambda value: value.HERO if isinstance(value, ModuleType) else str(value),
+    ids=lambda value: value.hero if isinstance(value, Recipe) else str(value),
 )
 def test_recipes_with_sizes_of_their_own_make_them_smaller(
     target: str, recipe: Any, part: int, monkeypatch: pytest.MonkeyPatch
@@ -50,8 +52,8 @@ def test_recipes_with_sizes_of_their_own_make_them_smaller(
     monkeypatch.setattr("uir_tvm.schedule.hardware_of.model_of_target", lambda _: small)
     example = recipe.example()
     record = compile_kernel(example.func.with_attr("target", chosen), chosen, "kernel")
-    assert not record.fallback and record.recipe == recipe.HERO
-    assert record.shrink > 1 and record.own_sizes
+    assert not record.fallback and record.recipe == recipe.hero
+    assert record.candidate is not None and record.candidate.shrink > 1 and record.candidate.own_sizes
     (out,) = run_igraph(record.optimized, target, *example.inputs)
     want = example.expected[0]
     np.testing.assert_allclose(
@@ -64,7 +66,7 @@ def test_a_tile_is_smaller_by_as_much_as_asked() -> None:
     hw = hardware.get("910b2", "ascend")
     preferred, all_of_them = with_tiles(hw, 4), with_tiles(with_tiles(hw, 2, True), 2, True)
     for model in (preferred, all_of_them):
-        assert model.figures[TILE] == hw.figures[TILE] // 4
+        assert model.figures[TILE_BYTES] == hw.figures[TILE_BYTES] // 4
     assert SHRINK not in preferred.figures and shrink_of(preferred) == 1
     assert shrink_of(all_of_them) == 4
     assert space_of(preferred) is space_of(hw)

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from uir_tvm.errors import CodegenError, ExtractionError, PassError, ScheduleError, UirError, VerifyError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.optimize import optimize
@@ -22,6 +21,8 @@ from uir_tvm.runtime.kernel import run_igraph, tensor_of
 from uir_tvm.schedule.hardware_of import model_of_target
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import verify
+
+from tests.extracted import extracted
 
 from .check_program import _agree
 from .in_numpy import in_numpy
@@ -88,7 +89,7 @@ def _check(program: Program, trial: Trial, target: Any, emitting: str, seed: int
     inputs = random_inputs(program, seed)
     expected, largest = in_numpy(program, inputs)
     if target is None:
-        graph = extract(func, trial.hardware, "main")
+        graph = extracted(func, trial.hardware, "main")
         seen.append(graph)
         verify(graph)
         _compare(graph, inputs, expected, program, largest, "extracted graph")

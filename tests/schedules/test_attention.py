@@ -16,19 +16,21 @@ from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm import hardware
 from uir_tvm.errors import ScheduleError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import CPU, AttentionLimits
+from uir_tvm.library.registry import AttentionLimits
 from uir_tvm.optimize import optimize
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedule.attention_parts import read_parts
-from uir_tvm.schedule.demo import from_relax
-from uir_tvm.schedule.flash import FlashTile, flash_function, fold_heads
 from uir_tvm.schedules import attention, contraction
+from uir_tvm.schedules.attention.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedules.attention.parts import read_parts
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.bang.lower import lower as lower_bang
-from uir_tvm.verify import equivalent, verify
+from uir_tvm.target.cpu.library import TABLE as CPU
+from uir_tvm.verify import equivalent
+
+from tests.extracted import extracted
 
 from ..kernel_graph.programs import module
 
@@ -82,8 +84,7 @@ def graph_of(func: tvm.tirx.PrimFunc, kind: str) -> IGraph:
     model = MODELS[kind] if kind in MODELS else ASCEND
     scheduled = apply_default(func, model)
     assert scheduled.attrs["uir.recipe"] == "attention"
-    graph = extract(scheduled, model)
-    verify(graph)
+    graph = extracted(scheduled, model)
     return graph
 
 
@@ -174,7 +175,7 @@ def test_tiles_shrink_to_what_a_unit_holds() -> None:
     func = kernel((1, 1), 16, 128, 128)
     parts = read_parts(Schedule(func, debug_mask="none"))
     small = attention.tile_of(parts, MODELS["cuda"])
-    assert small.keys < attention.SPACES["cuda"].key_bytes // 4
+    assert small.keys < attention.ATTENTION_SPACES["cuda"].key_bytes // 4
     graph_of(func, "cuda")
 
 
@@ -235,8 +236,7 @@ def test_more_tiles_than_units_are_turns() -> None:
     made = flash_function(
         func, parts, FlashTile(rows=8, keys=16, groups=2, units=2, staged=True, whole_tiles=True)
     )
-    graph = extract(made, model)
-    verify(graph)
+    graph = extracted(made, model)
     equivalent(func, graph)
 
 

@@ -20,19 +20,19 @@ from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from tvm_ffi.structural import structural_equal
 from uir_tvm import hardware
 from uir_tvm.errors import ExtractionError, ScheduleError, VerifyError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter
-from uir_tvm.schedule.attention_parts import read_parts
 from uir_tvm.schedule.decisions import OWN, Decisions, near
-from uir_tvm.schedule.default import apply_default
-from uir_tvm.schedule.demo import TOLERANCE, Example, from_relax
-from uir_tvm.schedule.flash import flash_function, fold_heads
-from uir_tvm.schedule.shared_product import SPACES, choose, decide_tile, with_joint
-from uir_tvm.schedule.shared_rows import Sharing, decide_part
+from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedules import attention
+from uir_tvm.schedules.attention.flash import flash_function, fold_heads
+from uir_tvm.schedules.attention.parts import read_parts
+from uir_tvm.schedules.contraction.shared_product import PRODUCT_SPACES, choose, decide_tile, with_joint
+from uir_tvm.schedules.demo import TOLERANCE, Example, from_relax
+from uir_tvm.schedules.normalization.shared_rows import Sharing, decide_part
 from uir_tvm.tune.mutator import options
 from uir_tvm.tune.spaces import DesignSpace, design_spaces
-from uir_tvm.verify import verify
+
+from tests.extracted import extracted
 
 #: What a combination of decisions may be refused with.
 REFUSALS = (ScheduleError, ExtractionError, VerifyError, TVMScheduleError)
@@ -99,8 +99,7 @@ def spaces_of(name: str, kind: str) -> list[DesignSpace]:
 
 
 def graph_of(func: Any, kind: str) -> IGraph:
-    graph = extract(func, HARDWARE[kind], name="kernel")
-    verify(graph)
+    graph = extracted(func, HARDWARE[kind], name="kernel")
     return graph
 
 
@@ -192,7 +191,7 @@ def test_powers_of_two_around_a_number() -> None:
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
 def test_tiles_of_products_are_places_in_the_table(dtype: str) -> None:
     """Also where neighbouring units make a product together: their tile stays shared out as that needs it."""
-    space = with_joint(SPACES["cuda"], HARDWARE["cuda"], dtype, False)
+    space = with_joint(PRODUCT_SPACES["cuda"], HARDWARE["cuda"], dtype, False)
     own = choose(space, HARDWARE["cuda"], 1, 4096, 4096)
     asked = _Answers()
     assert decide_tile(space, HARDWARE["cuda"], own, (4096, 4096), 4, asked) is own
@@ -208,9 +207,10 @@ def test_tiles_of_products_are_places_in_the_table(dtype: str) -> None:
 
 def test_tiles_of_small_products_are_no_larger_than_they_need() -> None:
     asked = _Answers()
-    own = choose(SPACES["cuda"], HARDWARE["cuda"], 1, 20, 40)
-    decide_tile(SPACES["cuda"], HARDWARE["cuda"], own, (20, 40), 4, asked)
-    tiles = [(*SPACES["cuda"].tiles, *SPACES["cuda"].others)[place] for place in asked.asked["tile"]]
+    own = choose(PRODUCT_SPACES["cuda"], HARDWARE["cuda"], 1, 20, 40)
+    decide_tile(PRODUCT_SPACES["cuda"], HARDWARE["cuda"], own, (20, 40), 4, asked)
+    space = PRODUCT_SPACES["cuda"]
+    tiles = [(*space.tiles, *space.others)[place] for place in asked.asked["tile"]]
     assert all(tile.rows < 40 and tile.cols < 80 for tile in tiles)
 
 

@@ -13,16 +13,18 @@ import uir_tvm
 from tvm import relax
 from tvm.relax import op
 from uir_tvm import hardware
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedule.demo import TOLERANCE, Example, from_relax
-from uir_tvm.schedule.partial import Bound
-from uir_tvm.schedule.shared_columns import ColumnSharing
-from uir_tvm.schedule.shared_rows import Sharing
-from uir_tvm.schedule.space import CPU, CUDA, space_of
-from uir_tvm.verify import verify
+from uir_tvm.schedule.space import space_of
+from uir_tvm.schedules.column_reduction.shared_columns import ColumnSharing
+from uir_tvm.schedules.demo import TOLERANCE, Example, from_relax
+from uir_tvm.schedules.normalization.partial import Bound
+from uir_tvm.schedules.normalization.shared_rows import Sharing
+from uir_tvm.target.cpu.spaces import TILES as CPU
+from uir_tvm.target.cuda.spaces import TILES as CUDA
+
+from tests.extracted import extracted
 
 H200 = hardware.get("h200", "cuda")
 LANES = 32
@@ -105,8 +107,7 @@ WORK = {
 def graph_of(example: Example, recipe: str) -> IGraph:
     scheduled = apply_default(example.func, H200)
     assert scheduled.attrs["uir.recipe"] == recipe
-    graph = extract(scheduled, H200)
-    verify(graph)
+    graph = extracted(scheduled, H200)
     return graph
 
 
@@ -163,7 +164,7 @@ def test_rows_of_infinities_keep_their_maximum() -> None:
     import tvm
     from tvm import relax
     from uir_tvm.kernel_graph.legalize import legalize
-    from uir_tvm.schedule.demo import fuse_whole
+    from uir_tvm.schedules.demo import fuse_whole
 
     x = relax.Var("x", relax.TensorType([2, 2000], "float32"))
     builder = relax.BlockBuilder()
@@ -172,7 +173,7 @@ def test_rows_of_infinities_keep_their_maximum() -> None:
             out = builder.emit_output(op.max(x, axis=-1))
         builder.emit_func_output(out)
     assert isinstance(builder.get(), tvm.IRModule)
-    graph = extract(apply_default(fuse_whole(legalize(builder.get())), H200), H200)
+    graph = extracted(apply_default(fuse_whole(legalize(builder.get())), H200), H200)
     assert any(iop.attrs.get("scope") == "group" for iop, _ in graph.walk())
     values = np.full((2, 2000), -np.inf, "float32")
     values[1, 1999] = 3

@@ -12,10 +12,10 @@ from tvm.relax import op
 from uir_tvm.errors import ScheduleError
 from uir_tvm.pipeline import KernelRecord, compile_kernel
 from uir_tvm.runtime.kernel import run_igraph
-from uir_tvm.schedule.demo import Example, from_relax
 from uir_tvm.schedule.hardware_of import model_of_target
-from uir_tvm.schedule.phases import schedule_phases
 from uir_tvm.schedules import elementwise, fallback
+from uir_tvm.schedules.demo import Example, from_relax
+from uir_tvm.schedules.phases import schedule_phases
 from uir_tvm.target.registry import TARGETS
 
 
@@ -98,10 +98,12 @@ def test_what_no_recipe_fits_alone_is_refused() -> None:
     """A scan in one of the statements: the function is left to the fallback, which always builds."""
     hw = model_of_target(bound("uir-cpu"))
     with pytest.raises(ScheduleError, match="No recipe fits block"):
-        schedule_phases(tvm.s_tir.Schedule(fallback.example().func), hw, [elementwise])
+        schedule_phases(tvm.s_tir.Schedule(fallback.example().func), hw, [elementwise.RECIPE])
 
 
 def test_one_statement_has_no_phases() -> None:
     example = from_relax(lambda x: op.exp(x), [(8, 8)], np.exp)
     with pytest.raises(ScheduleError, match="not cut into phases"):
-        schedule_phases(tvm.s_tir.Schedule(example.func), model_of_target(bound("uir-cpu")), [elementwise])
+        schedule_phases(
+            tvm.s_tir.Schedule(example.func), model_of_target(bound("uir-cpu")), [elementwise.RECIPE]
+        )

@@ -10,10 +10,11 @@ from hypothesis import seed as seeded
 from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from uir_tvm.errors import ExtractionError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import HardwareModel, interpreter
 from uir_tvm.schedule.prepare import prepare
 from uir_tvm.schedule.row_chain import map_chain
+
+from tests.extracted import extracted
 
 from .check_schedule import Finding, check
 from .in_numpy import in_numpy
@@ -67,7 +68,7 @@ def test_staging_what_no_tile_reads_is_refused() -> None:
         sch.move_to_hierarchy(block, block, "reg", nest.lid, hardware=GROUPS)
     sch.move_to_hierarchy("v1", "x0", "sram", nest.lid, hardware=GROUPS)
     with pytest.raises(ExtractionError, match="elements"):
-        extract(sch.mod["main"], GROUPS)
+        extracted(sch.mod["main"], GROUPS)
 
 
 def test_what_is_gathered_on_chip_is_the_units_own() -> None:
@@ -82,7 +83,7 @@ def test_what_is_gathered_on_chip_is_the_units_own() -> None:
     prepare(sch)
     nest = map_chain(sch, GROUPS, 4, (1, None), num_groups=2)
     sch.move_to_hierarchy("v0", "v0", "sram", nest.lid, hardware=GROUPS)
-    graph = extract(sch.mod["main"], GROUPS)
+    graph = extracted(sch.mod["main"], GROUPS)
     assert any(iop.op == "gather" and iop.sources[0].pointer.level == "sram" for iop, _ in graph.walk())
     inputs = random_inputs(program, 0)
     (expected,), _ = in_numpy(program, inputs)

@@ -11,10 +11,11 @@ import pytest
 import tvm
 from tvm.relax import op
 from uir_tvm import hardware
-from uir_tvm.extract import extract
 from uir_tvm.schedule import apply_default, is_scheduled
-from uir_tvm.schedule.demo import TOLERANCE, Example, from_relax
 from uir_tvm.schedules import RECIPES
+from uir_tvm.schedules.demo import TOLERANCE, Example, from_relax
+
+from tests.extracted import extracted
 
 CPU = hardware.get("avx512-2core")
 
@@ -35,12 +36,12 @@ def assert_right(func: Any, example: Example) -> None:
         assert np.abs(got.astype("float64") - want).max(initial=0) <= TOLERANCE * scale
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.HERO)
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda r: r.hero)
 def test_example_gets_its_recipe_and_is_right(recipe: Any) -> None:
     example = recipe.example()
     scheduled = apply_default(example.func, CPU)
-    assert scheduled.attrs["uir.recipe"] == recipe.HERO
-    assert is_scheduled(scheduled) or recipe.HERO == "fallback"
+    assert scheduled.attrs["uir.recipe"] == recipe.hero
+    assert is_scheduled(scheduled) or recipe.hero == "fallback"
     assert_right(scheduled, example)
 
 
@@ -70,7 +71,7 @@ def test_long_rows_without_a_near_divisor_are_walked_three_times() -> None:
 
 def reads_of_rows(func: Any, columns: int) -> int:
     """How often the iGraph of a function of one operand loads its rows from dram."""
-    graph = extract(func, CPU)
+    graph = extracted(func, CPU)
     return sum(
         math.prod([int(lp.extent) for lp in loops[1:]]) * int(iop.sources[0].cols) // columns
         for iop, loops in graph.walk()
@@ -79,7 +80,7 @@ def reads_of_rows(func: Any, columns: int) -> int:
 
 
 def test_a_scheduled_function_is_left_alone() -> None:
-    scheduled = apply_default(RECIPES[0].example().func, CPU)
+    scheduled = apply_default(RECIPES["attention"].example().func, CPU)
     assert apply_default(scheduled, CPU).same_as(scheduled)
 
 

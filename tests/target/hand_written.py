@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 import tvm
 import tvm_ffi
+from uir_tvm.device.kernel import DeviceKernel, Launch, Parameter, Workspace
 from uir_tvm.target import registry
-from uir_tvm.target.device_kernel import DeviceKernel, Launch, Parameter, Workspace
 from uir_tvm.target.device_module import device_module
 
 #: y = 2 x + 1 in two kernels, by way of a workspace.
@@ -35,7 +35,7 @@ def kernel(source: str = SOURCE, launches: Sequence[Launch] = LAUNCHES) -> Devic
     """The product that a printer would make of it."""
     params = (Parameter("x", "fp32", SIZE, "in"), Parameter("y", "fp32", SIZE, "out"))
     workspace = (Workspace("half", 4 * SIZE),)
-    return DeviceKernel("affine", source, tuple(launches), params, workspace, "h200", "sm_90a")
+    return DeviceKernel("affine", source, tuple(launches), params, workspace, "h200", "sm_90a", "cuda")
 
 
 def module(product: DeviceKernel | None = None, place: str = "model") -> tvm_ffi.Module:

@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import attrs
 import numpy as np
 from uir_tvm import hardware
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.device.run import run
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph
 from uir_tvm.optimize import optimize
 from uir_tvm.target import registry
 from uir_tvm.target.ascend.lower import lower as lower_ascend
 from uir_tvm.target.bang.lower import lower as lower_bang
-from uir_tvm.target.device_kernel import DeviceKernel
 
 from ..conformance.cases import CLASSES, Case
 from ..conformance.shapes import SHAPES, ShapeClass

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
+from uir_tvm.device.kernel import Launch
 from uir_tvm.errors import DeviceError, DeviceModelError, ToolchainError
-from uir_tvm.target.device_kernel import Launch
 
 from .hand_written import LAUNCHES, SIZE, SOURCE, expected, kernel, module, tensors
 

@@ -124,9 +124,7 @@ def test_a_kernel_is_compiled_once_with_launchers(
     assert (tmp_path / "log").read_text().splitlines() == [vendor.flags]
 
 
-def test_another_text_is_compiled_anew(
-    vendor: Vendor, program: pathlib.Path, tmp_path: pathlib.Path
-) -> None:
+def test_another_text_is_compiled_anew(vendor: Vendor, program: pathlib.Path, tmp_path: pathlib.Path) -> None:
     vendor.toolchain.compile(vendor.source, vendor.arch)
     vendor.toolchain.compile(vendor.source + "// more\n", vendor.arch)
     assert len((tmp_path / "log").read_text().splitlines()) == 2

@@ -16,9 +16,9 @@ from uir_tvm.target import registry
 from uir_tvm.tune.budget import Budget
 from uir_tvm.tune.database import ScheduleDatabase
 from uir_tvm.tune.job import DEFAULTS, Job, Result, Settings
-from uir_tvm.tune.knowledge import Knowledge
 from uir_tvm.tune.measure import OnResult
 from uir_tvm.tune.session import Session
+from uir_tvm.tune.state import TuningState
 from uir_tvm.tune.task import Task
 
 from .kernels import kernel, scheduled
@@ -160,5 +160,5 @@ def session(
     folder: pathlib.Path, measurer: FakeMeasurer, budget: Budget, modelled: bool = False, **fields: Any
 ) -> Session:
     """A session of the two kernels."""
-    known = Knowledge(tasks(), ScheduleDatabase(folder), FakeSearch, modelled=modelled)
+    known = TuningState(tasks(), ScheduleDatabase(folder), FakeSearch, modelled=modelled)
     return Session(known, measurer, budget, **fields)

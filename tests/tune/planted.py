@@ -17,10 +17,10 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_hash, structural_map
 from uir_tvm import pipeline
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.igraph import IGraph
 from uir_tvm.pipeline import KernelRecord
 from uir_tvm.target import registry
-from uir_tvm.target.device_kernel import DeviceKernel
 
 from tests.device import ascend_faults, bang_faults
 

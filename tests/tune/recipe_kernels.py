@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tvm import tirx
 from tvm.relax import op
-from uir_tvm.schedule.demo import Example, from_relax
+from uir_tvm.schedules.demo import Example, from_relax
 
 #: On what: a kind of hardware and the model of a device of it; None = this host.
 HARDWARE = {

@@ -13,7 +13,7 @@ from uir_tvm import CompileOptions
 from uir_tvm.errors import DatabaseError, EquivalenceError
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, key_of
-from uir_tvm.tune.shelf import RECORDS
+from uir_tvm.tune.records import RECORDS
 
 from .kernels import SHAPE, kernel, model, scheduled
 

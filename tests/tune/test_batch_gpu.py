@@ -17,10 +17,10 @@ import sys
 import pytest
 import tvm
 from uir_tvm.errors import ArtifactError
+from uir_tvm.export import batch_runner
+from uir_tvm.export.batch_runner import results as lines
 from uir_tvm.target.cuda import toolchain
-from uir_tvm.tune import batch_runner
 from uir_tvm.tune.batch import Batch, export_batch, import_results, load_batch
-from uir_tvm.tune.batch_runner import results as lines
 from uir_tvm.tune.job import CRASHED, LOST, OK, REFUSED, TIMEOUT, WRONG, Job, Settings, trace_json
 from uir_tvm.tune.key import key_of
 

@@ -14,7 +14,7 @@ from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm.errors import VerifyError
 from uir_tvm.schedule.decisions import Sampled
-from uir_tvm.schedule.demo import from_relax
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
 from uir_tvm.tune import candidates
 from uir_tvm.tune.candidates import FAULT, REPLAY, SAME, STAGES, Candidate, Checker, VerifyCandidate, form_of
@@ -76,7 +76,7 @@ def test_what_the_verifier_refuses_is_counted_by_its_rule_and_asked_once(
         calls.append(graph)
         raise VerifyError("two units write it", rule="race")
 
-    monkeypatch.setattr(candidates, "verify", refuse)
+    monkeypatch.setattr(candidates, "completed", refuse)
     checker, (space, *_) = small()
     for _ in range(3):
         assert checker.candidate(space, space.schedule.trace) is None

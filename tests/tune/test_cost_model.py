@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from uir_tvm import hardware
 from uir_tvm.errors import CostModelError
+from uir_tvm.explain import analytic
 from uir_tvm.igraph import IGraph
-from uir_tvm.tune import analytic, cost_model
+from uir_tvm.tune import cost_model
 from uir_tvm.tune.cost_model import CostModel
 
 from tests.tune.graphs import tiled

@@ -15,7 +15,7 @@ from tvm_ffi.structural import structural_equal
 from uir_tvm.errors import DatabaseError
 from uir_tvm.tune import ScheduleDatabase, key_of
 from uir_tvm.tune.database import stale
-from uir_tvm.tune.shelf import KEY_FILE, RECORDS, WORKLOADS, Shelf
+from uir_tvm.tune.records import KEY_FILE, RECORDS, WORKLOADS, Records
 
 from .kernels import kernel, scheduled
 
@@ -135,4 +135,4 @@ def test_a_file_is_no_database(tmp_path: pathlib.Path) -> None:
     with pytest.raises(DatabaseError, match="is a file"):
         ScheduleDatabase(tmp_path / "f")
     with pytest.raises(DatabaseError, match="holds no schedules"):
-        Shelf.open(tmp_path)
+        Records.open(tmp_path)

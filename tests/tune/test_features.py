@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm import hardware
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
-from uir_tvm.schedule.default import apply_default
+from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedules import RECIPES
 from uir_tvm.tune.features import COLUMNS, NAMES, features
 
+from tests.extracted import extracted
 from tests.tune.graphs import tiled
 
 HARDWARE = (("avx2-4core", "cpu"), ("910b2", "ascend"), ("mlu370-x8", "bang"), ("h200", "cuda"))
@@ -28,10 +28,10 @@ def test_columns_are_described() -> None:
 
 
 @pytest.mark.parametrize("name, kind", HARDWARE)
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.HERO.replace(" ", "_"))
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda recipe: recipe.hero.replace(" ", "_"))
 def test_every_recipe_on_every_kind(recipe, name: str, kind: str) -> None:
     hw = hardware.get(name, kind)
-    graph = extract(apply_default(recipe.example().func, hw, [recipe]), hw, name="example")
+    graph = extracted(apply_default(recipe.example().func, hw, [recipe]), hw, name="example")
     found = features(graph)
     assert found.shape == (len(COLUMNS),) and found.dtype == np.float32 and np.isfinite(found).all()
     assert [n for n in NAMES if n.startswith("is_") and row(graph)[n]] == [f"is_{kind}"]

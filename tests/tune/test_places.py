@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 import tvm
 from uir_tvm import pipeline
+from uir_tvm.device.kind import counts_time
 from uir_tvm.errors import DeviceError
 from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
 from uir_tvm.tune.agreement import differences
 from uir_tvm.tune.places import (
     CALLS,
-    COUNTING,
     LEAST_CALLS,
-    RUNNERS,
     Amid,
     Modelled,
     Timed,
@@ -31,18 +30,13 @@ from uir_tvm.tune.reference import arguments_of, reference_of
 from .test_job import subject
 
 
-def test_every_place_has_a_runner() -> None:
-    """Of all targets."""
-    assert {place.name for spec in registry.TARGETS.values() for place in spec.places} == set(RUNNERS)
-
-
 @pytest.mark.parametrize("name", registry.TARGETS)
 def test_who_times_what(name: str) -> None:
     """The CPU, and host models that count time; devices where they are there."""
     spec = registry.get(name)
     for place in spec.places:
         target = spec.target(None, place.name)
-        counts = place.name != "model" or name in COUNTING
+        counts = place.name != "model" or counts_time(registry.get(name).kind)
         if counts and not place.absent():
             require(target)
             assert refused_by(target) == ""

@@ -14,13 +14,13 @@ from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, wrong
 from uir_tvm.tune.candidates import Candidate
+from uir_tvm.tune.evaluate import run_job
 from uir_tvm.tune.job import WRONG, Result, Settings
 from uir_tvm.tune.measure import LocalMeasurer
 from uir_tvm.tune.run import tune
 from uir_tvm.tune.search import TaskSearch
 from uir_tvm.tune.spaces import design_spaces
 from uir_tvm.tune.task import Task
-from uir_tvm.tune.work import run_job
 
 from . import kernels, planted
 

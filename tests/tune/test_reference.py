@@ -12,7 +12,7 @@ import tvm
 from tvm import tirx
 from tvm.relax import op
 from tvm.script import tirx as T
-from uir_tvm.schedule.demo import from_relax
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.tune import reference
 from uir_tvm.tune.reference import HIGHEST_INTEGER, arguments_of, index_limits, reference_of
 

@@ -9,13 +9,14 @@ import attrs
 import pytest
 from uir_tvm.target import registry
 from uir_tvm.tune.job import OK, REFUSED, Result
-from uir_tvm.tune.scheduler import Batch, TaskState, choose, total_seconds
+from uir_tvm.tune.scheduler import choose, total_seconds
 from uir_tvm.tune.task import Task
+from uir_tvm.tune.task_record import Batch, TaskRecord
 
 from .kernels import kernel
 
 
-def state(name: str = "k", weight: int = 1, **fields: object) -> TaskState:
+def state(name: str = "k", weight: int = 1, **fields: object) -> TaskRecord:
     """A task of which a batch of 8 was measured, of 100 us that were 200 us."""
     known: dict[str, object] = {
         "default": 2e-4,
@@ -24,10 +25,10 @@ def state(name: str = "k", weight: int = 1, **fields: object) -> TaskState:
         "batches": [Batch(8, 2e-4, 1e-4, 4.0)],
     }
     task = Task(name, kernel(), registry.resolve("uir-cpu").target, weight)
-    return TaskState(task, **{**known, **fields})  # type: ignore[arg-type]
+    return TaskRecord(task, **{**known, **fields})  # type: ignore[arg-type]
 
 
-def chosen(*states: TaskState) -> str:
+def chosen(*states: TaskRecord) -> str:
     found = choose(states)
     assert found is not None
     return found.state.task.name

@@ -20,7 +20,7 @@ EVERYTHING = len(COLUMNS)
 
 
 def by_name(made: Session) -> dict[str, object]:
-    return {lane.task.name: lane for lane in made.known.lanes.values()}
+    return {record.task.name: record for record in made.known.records.values()}
 
 
 def best(folder: pathlib.Path) -> dict[str, float]:
@@ -167,7 +167,7 @@ def test_a_budget_of_time_is_kept(seconds: float, tmp_path: pathlib.Path) -> Non
     made.run()
     assert made.seconds <= seconds + 2
     assert made.ended == ("time is up" if seconds < 100 else "nothing left to try")
-    assert all(made.known.pending(lane) is None for lane in made.known.lanes.values())
+    assert all(made.known.pending(record) is None for record in made.known.records.values())
     assert best(tmp_path)
 
 
@@ -185,7 +185,7 @@ def test_time_that_confirming_did_not_take_is_spent(tmp_path: pathlib.Path) -> N
     made = session(tmp_path, measurer, Budget(seconds=50.0), clock=clock)
     made.run()
     assert made.ended == "time is up" and 45 <= made.seconds <= 52
-    assert all(made.known.pending(lane) is None for lane in made.known.lanes.values())
+    assert all(made.known.pending(record) is None for record in made.known.records.values())
 
 
 def test_ctrl_c_ends_with_what_there_is(tmp_path: pathlib.Path) -> None:

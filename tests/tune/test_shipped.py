@@ -8,12 +8,13 @@ import pathlib
 import pytest
 import torch
 from tvm.s_tir import Schedule
+from uir_tvm import api, kernel_graph
 from uir_tvm.errors import DatabaseError
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, tune
 from uir_tvm.tune.database import stale
-from uir_tvm.tune.models import extracted
 from uir_tvm.tune.shipped import FOLDER, SHIPPED, folder_of
+from uir_tvm.tune.task import tasks_of
 
 from ..models import MODELS
 from .kernels import kernel, model
@@ -30,7 +31,9 @@ def test_a_name_stands_for_the_folder_of_the_package(tmp_path: pathlib.Path) -> 
 
 def test_modelled_schedules_are_not_stale() -> None:
     """Whoever changes figures of a hardware model or a version makes the database anew (docs/tuning.md)."""
-    keys = [shelf.key for shelf in ScheduleDatabase(SHIPPED).shelves() if shelf.key.place == "model"]
+    keys = [
+        records.key for records in ScheduleDatabase(SHIPPED).all_records() if records.key.place == "model"
+    ]
     assert {f"{key.target}:{key.hardware}" for key in keys} == set(TARGETS)
     assert [stale(key) for key in keys] == [""] * len(keys)
 
@@ -41,7 +44,8 @@ def test_demo_models_have_schedules(name: str, target: str) -> None:
     """Most kernels of the models are in it, and every schedule can be made again."""
     module, inputs = MODELS[name].build("full")
     program = torch.export.export(module.eval(), inputs)
-    tasks = extracted(program, target, device="model")[0].tasks
+    where = registry.resolve(target, "model").target
+    tasks = tasks_of(kernel_graph.build(api.import_model(program), where), where).tasks
     found = [ScheduleDatabase(SHIPPED).best(task.func, task.target) for task in tasks]
     entries = [entry for entry in found if entry is not None]
     assert len(entries) * 2 > len(tasks)

@@ -20,13 +20,13 @@ from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_equal
 from uir_tvm import hardware
 from uir_tvm.errors import ExtractionError, ScheduleError, VerifyError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter
-from uir_tvm.schedule.default import apply_default
-from uir_tvm.schedule.demo import TOLERANCE
+from uir_tvm.schedule.driver import apply_default
+from uir_tvm.schedules.demo import TOLERANCE
 from uir_tvm.tune.mutator import options
 from uir_tvm.tune.spaces import DesignSpace, design_spaces, sampled_values
-from uir_tvm.verify import verify
+
+from tests.extracted import extracted
 
 from .recipe_kernels import HARDWARE, KERNELS, example
 
@@ -46,8 +46,7 @@ def spaces_of(name: str, target: str) -> list[DesignSpace]:
 
 
 def graph_of(sch: Schedule, target: str) -> IGraph:
-    graph = extract(sch.mod["main"], model(target), name="kernel")
-    verify(graph)
+    graph = extracted(sch.mod["main"], model(target), name="kernel")
     return graph
 
 
@@ -83,7 +82,7 @@ def named_alike(graph: IGraph) -> str:
 
 @pytest.mark.parametrize(("name", "target"), PAIRS)
 def test_the_first_space_is_the_compilers_own_schedule(name: str, target: str) -> None:
-    own = extract(apply_default(example(name).func, model(target)), model(target), name="kernel")
+    own = extracted(apply_default(example(name).func, model(target)), model(target), name="kernel")
     assert named_alike(graph_of(spaces_of(name, target)[0].schedule, target)) == named_alike(own)
 
 

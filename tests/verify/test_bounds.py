@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import IPointer, ISlice, affine, var
-from uir_tvm.verify import bounds
+from uir_tvm.verify import bounds, decide
 from uir_tvm.verify.region import region_of
 
 from .graphs import clean, graph, only
@@ -179,15 +179,14 @@ def test_every_method_agrees_with_enumeration(region, size):
     piece, extents = region
     outside = {(a, tuple(p.items())) for a, p in addresses(piece, extents) if not 0 <= a < size}
     r = region_of(piece, extents)
-    if bounds._inside_by_intervals(r, size):
-        assert not outside
-    for method in (bounds._outside_by_isl, bounds._outside_by_enumeration):
-        found = method(r, size)
+    question = bounds._Reach(r, size)
+    assert not (question.excluded() and outside)
+    for found in (question.by_isl(), question.by_points(True)):
         assert (found is None) == (not outside)
         if found is not None:
             assert (found.address, tuple(found.witness.items())) in _any_of_unused(outside, r, found.witness)
-    found = bounds.find_outside(r, size)
-    assert (found is None) == (not outside)
+    answer = bounds.find_outside(r, size)
+    assert answer.decided and answer.excluded == (not outside)
 
 
 def _any_of_unused(outside, region, witness):
@@ -200,9 +199,9 @@ def test_exhausted_isl_falls_back_and_what_is_too_large_is_not_passed(monkeypatc
     """Without isl the corners are enumerated; where that is too long as well, it is a fault."""
     g = FAIL["only in one unit"][0]
     monkeypatch.setattr(bounds.isl, "bounded", _exhausted)
-    monkeypatch.setattr(bounds, "FEW_POINTS", 0)
+    monkeypatch.setattr(decide, "FEW_POINTS", 0)
     assert only(g, "bounds").need.startswith("address ")
-    monkeypatch.setattr(bounds, "MAX_POINTS", 3)
+    monkeypatch.setattr(decide, "MAX_POINTS", 3)
     fault = only(g, "bounds")
     assert "It is not proved that move.dram.reg.fp32 stays inside 'a'" in fault.what
 
@@ -214,5 +213,5 @@ def _exhausted(question):
 def test_the_grid_of_variables_is_their_product():
     piece, extents = ISlice(IPointer("a", "dram", "fp32", 64, "in"), PID * 2 + K), {"pid": 3, "k": 4}
     r = region_of(piece, extents)
-    seen = np.concatenate([r.base.values(env) for env in r.grids(r.used, 5)])
+    seen = np.concatenate([r.offset.values(env) for env in r.grids(r.used, 5)])
     assert seen.tolist() == [2 * p + k for p in range(3) for k in range(4)]

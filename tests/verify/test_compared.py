@@ -14,7 +14,7 @@ from uir_tvm.cli import main
 from uir_tvm.errors import EquivalenceError, UirError
 from uir_tvm.igraph import IGraph, IOp, map_iops
 from uir_tvm.options import CompileOptions
-from uir_tvm.schedule.demo import from_relax
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify.compared import Comparer
 from uir_tvm.verify.equivalent import Equivalence

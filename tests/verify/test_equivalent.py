@@ -11,11 +11,12 @@ import pytest
 from tvm import tirx
 from tvm.script import tirx as T
 from uir_tvm.errors import EquivalenceError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, IOp, affine, map_iops, parse_igraph, var
 from uir_tvm.igraph.interpreter import run
 from uir_tvm.schedule import apply_default
 from uir_tvm.verify import Reference, equivalent
+
+from tests.extracted import extracted
 
 from ..extract.compare import HARDWARE as HOST
 from .graphs import DEVICE
@@ -314,5 +315,5 @@ def test_divisors_may_be_zero(name: str, dtype: str) -> None:
                 a = T.axis.spatial(64, i)
                 z[a] = divide(x[a], y[a])
 
-    graph = extract(apply_default(quotients, HOST), HOST)
+    graph = extracted(apply_default(quotients, HOST), HOST)
     assert "values" in equivalent(quotients, graph).methods

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from uir_tvm.verify.access import Program
 from uir_tvm.verify.in_place import in_place
-from uir_tvm.verify.liveness import lives
+from uir_tvm.verify.live_ranges import lives
 
 from .graphs import graph
 

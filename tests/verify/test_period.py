@@ -6,8 +6,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import IPointer, ISlice, affine, var
-from uir_tvm.verify.expr import expr
-from uir_tvm.verify.period import growth, in_first_group
+from uir_tvm.verify.period import in_first_group
 from uir_tvm.verify.region import region_of
 
 from ..igraph.strategies import affines
@@ -19,7 +18,7 @@ S = IPointer("s", "sram", "fp32", 512, "tmp")
 @settings(max_examples=200, deadline=None)
 @given(affines(("pid", "k")), st.sampled_from([2, 4, 6, 8]))
 def test_growth_holds_at_every_value(e, step):
-    grows = growth(expr(e), step)
+    grows = e.growth("pid", step)
     found = {
         e.evaluate({"pid": p + step, "k": k}) - e.evaluate({"pid": p, "k": k})
         for p in range(50)
@@ -40,7 +39,7 @@ def test_numbers_of_units_and_groups():
         (PID // 16, None),  # two groups to a step
         (PID % 3, None),
     ):
-        assert growth(expr(e), 8) == expected
+        assert affine(e).growth("pid", 8) == expected
 
 
 def test_regions_are_alike_where_they_move_together():

@@ -8,7 +8,7 @@ import itertools
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import HardwareModel, IPointer
-from uir_tvm.verify.liveness import Live
+from uir_tvm.verify.live_ranges import Live
 from uir_tvm.verify.placement import Memory, alignment
 
 ALIGN = 4

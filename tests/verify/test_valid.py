@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.verify import check, valid
+from uir_tvm.verify import check, decide, valid
 
 from .graphs import graph
 
@@ -76,13 +76,13 @@ def test_isl_and_what_comes_after_it_find_the_same(monkeypatch):
     def exhausted(question):
         raise valid.isl.Exhausted
 
-    monkeypatch.setattr(valid, "FEW_POINTS", 0)
+    monkeypatch.setattr(decide, "FEW_POINTS", 0)
     test_ranges_that_agree_only_on_the_domain_pass()
     test_lower_ends_count_too()
     monkeypatch.setattr(valid.isl, "bounded", exhausted)
     test_ranges_that_agree_only_on_the_domain_pass()
     test_lower_ends_count_too()
-    monkeypatch.setattr(valid, "MAX_POINTS", 0)
+    monkeypatch.setattr(decide, "MAX_POINTS", 0)
     body = "unary.exp.fp32 t[0; (4,8); (8,1); rows :4 - pid], a[0; (4,8); (8,1); rows :4 - (pid % 4)]"
     (fault,) = faults(body)
     assert "It is not proved that unary.exp.fp32 reads only valid rows of 'a'" in fault.what

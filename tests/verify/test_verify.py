@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 
 import pytest
+import uir_tvm.verify
 from uir_tvm.errors import VerifyError
 from uir_tvm.verify import ALL, check, verify
+from uir_tvm.verify.access import Program
 
 from .graphs import clean, graph, only, seed
 
@@ -94,3 +97,24 @@ def test_every_rule_can_be_asked_alone(rule):
     )
     expected = {"bounds": 2, "coverage": 1, "uninitialised": 2, "race": 1}
     assert len(check(g, (rule,))) == expected.get(rule, 0)
+
+
+def test_a_rule_is_asked_once_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever verified some rules of a graph and then all does not pay twice; a fault is found again."""
+    asked: list[str] = []
+
+    def rule(name: str, fault: bool) -> Callable[[Program], Iterator[VerifyError]]:
+        def check(program: Program) -> Iterator[VerifyError]:
+            asked.append(name)
+            yield from [VerifyError("no", rule=name)] if fault else []
+
+        return check
+
+    stages = ({"form": (rule("form", False),)}, {"race": (rule("race", True),)})
+    monkeypatch.setattr(uir_tvm.verify, "STAGES", stages)
+    small = seed(64)
+    verify(small, ["form"])
+    for _ in range(2):
+        with pytest.raises(VerifyError):
+            verify(small)
+    assert asked == ["form", "race", "race"]

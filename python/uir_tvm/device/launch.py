@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import DeviceModelError
 from .text_model import library
 
-__all__ = ["Entry", "Finding", "Memory", "Result", "described", "native"]
+__all__ = ["DeviceArray", "Entry", "Finding", "LaunchResult", "described", "native"]
 
 
 _Field = tuple[str, Any]
@@ -96,7 +96,7 @@ class Finding:
 
 
 @attrs.frozen
-class Result:
+class LaunchResult:
     """What one launch found and counted; it took ``seconds`` on this machine.
 
     ``modelled`` is the time on the device by the model's reckoning, where it counts one: ``seconds``,
@@ -109,7 +109,7 @@ class Result:
     seconds: float
     modelled: Mapping[str, Any] = attrs.field(factory=dict)
 
-    def check(self) -> Result:
+    def check(self) -> LaunchResult:
         """Raise `DeviceModelError` unless nothing was found."""
         if self.findings:
             first = self.findings[0]
@@ -122,7 +122,7 @@ class Result:
         return self
 
 
-class Memory:
+class DeviceArray:
     """Memory of the modelled device, as an array.
 
     Parameters
@@ -143,7 +143,7 @@ class Memory:
         #: The memory itself; writing through it does not count as writing (see `fill`).
         self.array = np.frombuffer(raw, dtype=dtype).reshape(shape)
 
-    def fill(self, values: np.ndarray) -> Memory:
+    def fill(self, values: np.ndarray) -> DeviceArray:
         """Copy values of the same shape and dtype from the host; they count as written."""
         values = np.ascontiguousarray(values, dtype=self.array.dtype).reshape(self.array.shape)
         native().uir_simt_copy(self.address, values.ctypes.data, self.bytes)
@@ -196,14 +196,14 @@ class Entry:
         self,
         compiled: pathlib.Path,
         kernel: str,
-        args: Sequence[np.ndarray | Memory | int],
+        args: Sequence[np.ndarray | DeviceArray | int],
         shape: Sequence[Any],
         *,
         max_findings: int,
         max_seconds: float,
         names: Sequence[str],
         rest: Sequence[Any] = (),
-    ) -> Result:
+    ) -> LaunchResult:
         """Run one kernel; ``shape`` and ``rest`` are the values of the fields of these names.
 
         Raises
@@ -231,12 +231,12 @@ def described(device: Mapping[str, Any] | None) -> bytes | None:
     return None if device is None else json.dumps(device).encode()
 
 
-def _arguments(args: Sequence[np.ndarray | Memory | int], names: Sequence[str] = ()) -> Any:
+def _arguments(args: Sequence[np.ndarray | DeviceArray | int], names: Sequence[str] = ()) -> Any:
     """The arguments of a launch as the models' C interface takes them."""
     given = (Arg * max(len(args), 1))()
     for i, arg in enumerate(args):
         name = (names[i] if i < len(names) else f"parameter {i}").encode()
-        if isinstance(arg, Memory):
+        if isinstance(arg, DeviceArray):
             given[i] = Arg(arg.address, arg.bytes, name)
         elif isinstance(arg, np.ndarray):
             given[i] = Arg(arg.ctypes.data, arg.nbytes, name)
@@ -245,7 +245,7 @@ def _arguments(args: Sequence[np.ndarray | Memory | int], names: Sequence[str] =
     return given
 
 
-def _answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> Result:
+def _answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> LaunchResult:
     """The result that a model answered as JSON, whose memory is freed.
 
     Raises
@@ -260,4 +260,4 @@ def _answer_of(text: ctypes.c_void_p, kernel: str, compiled: pathlib.Path) -> Re
             f"The host model cannot run {kernel!r}.", where=str(compiled), need=answer["error"]
         )
     findings = tuple(Finding(**one) for one in answer["findings"])
-    return Result(findings, answer["counters"], answer["seconds"], answer.get("modelled", {}))
+    return LaunchResult(findings, answer["counters"], answer["seconds"], answer.get("modelled", {}))

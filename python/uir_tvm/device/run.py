@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 import numpy as np
 
 from ..errors import ShapeError
 from ..igraph.dtypes import numpy_of
-from ..target.device_kernel import DeviceKernel, Launch
-from . import ascend, bang, simt
-from .launch import Memory, Result
+from .kernel import DeviceKernel
+from .kind import DEVICES, DeviceKind
+from .launch import DeviceArray, LaunchResult
 
 __all__ = ["Ran", "run"]
 
@@ -26,14 +26,14 @@ class Ran:
     ----------
     outputs : mapping of str to ndarray
         The ``out`` and ``inout`` parameters, flat.
-    results : tuple of Result
+    results : tuple of LaunchResult
         Of each launch, in order; what follows a launch with findings did not run.
     unwritten : tuple of str
         Outputs with bytes that no kernel wrote.
     """
 
     outputs: Mapping[str, np.ndarray]
-    results: tuple[Result, ...]
+    results: tuple[LaunchResult, ...]
     unwritten: tuple[str, ...]
 
     @property
@@ -65,7 +65,7 @@ def run(
     Parameters
     ----------
     kernel : DeviceKernel
-        What the lowering of a target gives, such as `uir_tvm.target.cuda.lower`.
+        What the lowering of a target gives, `TargetRecord.lower`.
     inputs : sequence of ndarray
         The ``in`` and ``inout`` parameters in their order, of any shape with as many elements.
     source : str, optional
@@ -82,11 +82,11 @@ def run(
     ToolchainError
         The text does not compile.
     """
-    model = MODELS[kernel.kind]
+    model = DEVICES[kernel.kind]
     compiled = model.compile(kernel.source if source is None else source)
     memories = _place(kernel, inputs)
     for workspace in kernel.workspace:
-        memories[workspace.name] = Memory(workspace.nbytes, np.uint8, workspace.name)
+        memories[workspace.name] = DeviceArray(workspace.nbytes, np.uint8, workspace.name)
     results = _launches(kernel, model, compiled, memories, max_seconds, timeline)
     outputs = [p.name for p in kernel.params if p.role != "in"]
     return Ran(
@@ -96,7 +96,7 @@ def run(
     )
 
 
-def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, Memory]:
+def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, DeviceArray]:
     """The parameters in the model's memory; outputs count as not written."""
     takes = [p for p in kernel.params if p.role != "out"]
     if len(inputs) != len(takes):
@@ -104,7 +104,7 @@ def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, Memo
             f"`{kernel.name}` takes {len(takes)} inputs, not {len(inputs)}.",
             need=", ".join(p.name for p in takes),
         )
-    memories = {p.name: Memory(p.size, numpy_of(p.dtype), p.name) for p in kernel.params}
+    memories = {p.name: DeviceArray(p.size, numpy_of(p.dtype), p.name) for p in kernel.params}
     for p, array in zip(takes, inputs, strict=True):
         if array.size != p.size:
             raise ShapeError(
@@ -116,12 +116,12 @@ def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, Memo
 
 def _launches(
     kernel: DeviceKernel,
-    model: _Model,
+    model: DeviceKind,
     compiled: pathlib.Path,
-    memories: Mapping[str, Memory],
+    memories: Mapping[str, DeviceArray],
     max_seconds: float,
     timeline: bool,
-) -> list[Result]:
+) -> list[LaunchResult]:
     results = []
     for one in kernel.launches:
         arguments = [memories[name] for name in one.params]
@@ -130,82 +130,3 @@ def _launches(
         if result.findings:
             break
     return results
-
-
-def _on_simt(
-    _kernel: DeviceKernel,
-    one: Launch,
-    compiled: pathlib.Path,
-    arguments: Sequence[Memory],
-    max_seconds: float,
-    _timeline: bool,
-) -> Result:
-    return simt.launch(
-        compiled,
-        one.name,
-        arguments,
-        grid=one.grid,
-        block=one.block,
-        shared_bytes=one.shared_bytes,
-        cooperative=one.cooperative,
-        max_seconds=max_seconds,
-        names=one.params,
-    )
-
-
-def _on_ascend(
-    kernel: DeviceKernel,
-    one: Launch,
-    compiled: pathlib.Path,
-    arguments: Sequence[Memory],
-    max_seconds: float,
-    timeline: bool,
-) -> Result:
-    return ascend.launch(
-        compiled,
-        one.name,
-        arguments,
-        blocks=one.grid,
-        core=one.core,
-        device=kernel.device,
-        max_seconds=max_seconds,
-        names=one.params,
-        timeline=timeline,
-    )
-
-
-def _on_bang(
-    kernel: DeviceKernel,
-    one: Launch,
-    compiled: pathlib.Path,
-    arguments: Sequence[Memory],
-    max_seconds: float,
-    timeline: bool,
-) -> Result:
-    # by way of the text's own launcher, which gives the shape and the type
-    return bang.launch(
-        compiled,
-        f"{one.name}_launch",
-        arguments,
-        block=0,
-        device=kernel.device,
-        max_seconds=max_seconds,
-        names=one.params,
-        timeline=timeline,
-    )
-
-
-@attrs.frozen
-class _Model:
-    """How texts of a kind of hardware are compiled for its host model, and how a kernel is launched."""
-
-    compile: Callable[[str], pathlib.Path]
-    launch: Callable[[DeviceKernel, Launch, pathlib.Path, Sequence[Memory], float, bool], Result]
-
-
-#: Kind of hardware -> its host model.
-MODELS: Mapping[str, _Model] = {
-    "cuda": _Model(simt.compile, _on_simt),
-    "ascend": _Model(ascend.compile, _on_ascend),
-    "bang": _Model(bang.compile, _on_bang),
-}

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import attrs
 import numpy as np
 
-from ..verify.expr import Expr, expr
+from ..igraph.affine import Affine
+from ..igraph.points import chunks
 from ..verify.region import PID, Axis, Region
 from ..verify.tiling import tiling_of
 
@@ -64,8 +66,8 @@ class _Factor:
     """One factor of the product: the length of an axis, whether it has any, or whether a unit takes part."""
 
     variables: frozenset[str]
-    lower: tuple[Expr, ...]
-    upper: tuple[Expr, ...]
+    lower: tuple[Affine, ...]
+    upper: tuple[Affine, ...]
     extent: int
     indicator: bool = False
     every: int = 1
@@ -84,8 +86,8 @@ class _Factor:
 
 
 def _factor(axis: Axis, indicator: bool = False) -> _Factor:
-    lower, upper = tuple(map(expr, axis.lower)), tuple(map(expr, axis.upper))
-    variables = frozenset(name for e in (*lower, *upper) for name in e.variables)
+    lower, upper = axis.lower, axis.upper
+    variables = frozenset(name for e in (*lower, *upper) for name in e.variables())
     return _Factor(variables, lower, upper, axis.extent, indicator)
 
 
@@ -137,26 +139,12 @@ def _sum(factors: Sequence[_Factor], variables: Sequence[str], extents: Mapping[
     if points > LIMIT:
         return Count(points * math.prod(1 if f.indicator else f.extent for f in factors), False)
     value = 0
-    for env, size in _grids(variables, extents, CHUNK):
-        product = np.ones(size, np.int64)
+    for env in chunks(variables, extents, CHUNK):
+        product: Any = np.ones(len(next(iter(env.values()))) if env else 1, np.int64)
         for factor in factors:
             product = product * factor.values(env)
         value += int(product.sum())
     return Count(value)
-
-
-def _grids(
-    variables: Sequence[str], extents: Mapping[str, int], chunk: int
-) -> Iterator[tuple[dict[str, np.ndarray], int]]:
-    """Every value of the variables, ``chunk`` at a time, and how many these are."""
-    points = math.prod(extents[v] for v in variables)
-    for start in range(0, points, chunk):
-        index = np.arange(start, min(start + chunk, points), dtype=np.int64)
-        size, env = len(index), {}
-        for name in reversed(variables):
-            env[name] = index % extents[name]
-            index = index // extents[name]
-        yield env, size
 
 
 def elements(region: Region, where: Region | None = None) -> Count:
@@ -199,15 +187,7 @@ def _as_tiling(region: Region) -> int | None:
 
 
 def _mark(region: Region, mark: np.ndarray) -> None:
-    rows, cols = region.rows, region.cols
-    i = np.arange(rows.extent, dtype=np.int64)[None, :, None]
-    j = np.arange(cols.extent, dtype=np.int64)[None, None, :]
-    chunk = max(CHUNK // max(rows.extent * cols.extent, 1), 1)
+    chunk = max(CHUNK // max(region.rows.extent * region.cols.extent, 1), 1)
     for env in region.grids(region.used, chunk):
-        count = len(next(iter(env.values())))
-        base = np.broadcast_to(region.base.values(env), (count,)).reshape(-1, 1, 1)
-        address = base + i * rows.stride + j * cols.stride
-        if not region.whole:
-            r0, r1, c0, c1 = (bound.reshape(-1, 1, 1) for bound in region.box(env))
-            address = address[(r0 <= i) & (i < r1) & (c0 <= j) & (j < c1)]
-        mark[address.reshape(-1)] = True
+        address, valid = region.places(env)
+        mark[address[valid]] = True

@@ -7,9 +7,8 @@ import re
 
 import attrs
 
-_STEP = re.compile(r"#\s*([A-Za-z_]\w*): (.+)")
-
-
+#: A line above the text of an optimised iGraph: the pass, whether it was refused, what it changed or why.
+_STEP = re.compile(r"#\s*([A-Za-z_]\w*): (?:(refused) \((.+)\)|(.+))")
 _FIGURE = re.compile(r"(\w+) (\d+) -> (\d+)")
 
 
@@ -24,21 +23,17 @@ class Figure:
 
 @attrs.frozen
 class PassEffect:
-    """One pass that changed the kernel (or was refused), and the figures that it changed."""
+    """One pass that changed the kernel, and how; or (``refused``) whose result was not taken, and why."""
 
     name: str
     effect: str
+    refused: bool = False
 
     @property
     def figures(self) -> tuple[Figure, ...]:
         """What changed, where it is told in figures."""
         found = _FIGURE.findall(self.effect) if not self.refused else []
         return tuple(Figure(name, int(before), int(after)) for name, before, after in found)
-
-    @property
-    def refused(self) -> bool:
-        """Whether what it made was not taken."""
-        return self.effect.startswith("refused")
 
 
 def pass_effects(text: str) -> tuple[PassEffect, ...]:
@@ -49,5 +44,5 @@ def pass_effects(text: str) -> tuple[PassEffect, ...]:
             break
         step = _STEP.fullmatch(line.strip())
         if step is not None:
-            found.append(PassEffect(step[1], step[2]))
+            found.append(PassEffect(step[1], step[3] or step[4], step[2] is not None))
     return tuple(found)

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from ..hardware.rates import Rate, Rates
 from ..igraph.iops import WORK
+from ..refusal import Attempt
 from .fusion import Border
 from .passes import Figure, PassEffect
 from .report import Explanation, GraphReport, KernelReport
@@ -199,10 +200,20 @@ def _kernel(kernel: KernelReport, found: Sequence[Border], alone: bool) -> Itera
         yield from _block("no iGraph", kernel.reason.splitlines())
     else:
         yield from _graph(kernel.graph)
+    if any(attempt.refused for attempt in kernel.attempts):
+        yield from _block("tried", [_attempt(attempt) for attempt in kernel.attempts])
     mine = [b for b in found if kernel.name in (b.producer, b.consumer)]
     yield from _block(
         "borders", [_border(b) for b in mine] or (["none in the kernel graph"] if alone else [])
     )
+
+
+def _attempt(attempt: Attempt) -> str:
+    of = [attempt.form, f"tiles {attempt.shrink} times smaller" if attempt.shrink > 1 else ""]
+    name = ", ".join([attempt.recipe, *filter(None, of)])
+    if not attempt.refused:
+        return f"{name}: {attempt.reason or 'taken'}"
+    return f"{name}: {attempt.refused} at {attempt.stage}: {attempt.reason}"
 
 
 def _graph(graph: GraphReport) -> Iterator[str]:
@@ -311,7 +322,7 @@ def _passes(effects: Sequence[PassEffect]) -> Iterator[str]:
         if effect.figures:
             yield f"{effect.name}: " + ", ".join(_figure(f) for f in effect.figures)
         elif effect.refused:
-            yield f"{effect.name}: {effect.effect}"
+            yield f"{effect.name}: refused ({effect.effect})"
     others = [effect.name for effect in effects if not effect.figures and not effect.refused]
     if others:
         yield f"{', '.join(others)}: changed the graph, but not its iOps, bytes, syncs or peaks"

@@ -16,6 +16,7 @@ from ..hardware.rates import Rates, rates_of
 from ..igraph.nodes import HardwareModel, IGraph
 from ..igraph.parser import parse_igraph
 from ..optimize.split import num_phases
+from ..refusal import Attempt
 from ..verify import verify
 from ..verify.access import Program
 from .arithmetic import Arithmetic, arithmetic
@@ -75,6 +76,8 @@ class KernelReport:
         Nodes of the kernel graph that run it.
     graph : GraphReport or None
         None where it did not go through an iGraph; ``reason`` says why.
+    attempts : tuple of Attempt
+        The candidates that were tried for it, in order.
     """
 
     name: str
@@ -83,6 +86,7 @@ class KernelReport:
     calls: int
     graph: GraphReport | None
     reason: str = ""
+    attempts: tuple[Attempt, ...] = ()
 
     @property
     def modelled_seconds(self) -> float | None:
@@ -208,7 +212,8 @@ def explain(exe: Any, kernel: str | None = None) -> Explanation:
     for info, text, parsed in zip(infos, texts, graphs, strict=True):
         report = None if parsed is None else explain_graph(parsed, rates, pass_effects(text))
         count = calls[info.name] if graph is not None else 1
-        reports.append(KernelReport(info.name, info.hero, info.recipe, count, report, info.fallback))
+        tried = tuple(Attempt(**attempt) for attempt in info.attempts)
+        reports.append(KernelReport(info.name, info.hero, info.recipe, count, report, info.fallback, tried))
     reports.sort(key=lambda k: (k.modelled_seconds is None, -(k.modelled_seconds or 0.0), k.name))
     found = borders(graph) if graph is not None else ()
     if kernel is not None:

@@ -39,6 +39,8 @@ class SyncUse:
         The scope that would do; empty where it is the one that it has.
     proved : bool
         False: whether they race was too much to decide.
+    decided_by : str
+        What decided it: ``intervals``, ``points`` or ``isl`` (see `verify.decide`).
     """
 
     position: int
@@ -52,6 +54,7 @@ class SyncUse:
     carried: str = ""
     lower: str = ""
     proved: bool = True
+    decided_by: str = ""
 
 
 def syncs(graph: IGraph) -> tuple[SyncUse, ...]:
@@ -80,6 +83,7 @@ def _use(need: SyncNeed) -> SyncUse:
         carried=str(race.carried or ""),
         lower=str(need.lower or ""),
         proved=bool(race.proved),
+        decided_by="" if race.rung is None else race.rung.value,
     )
 
 

@@ -14,6 +14,8 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_map
 
+from ..errors import last_line
+
 #: TVM's headers, which the text names.
 _INCLUDE = re.compile(r'^#include "tvm/.*"\n', re.MULTILINE)
 #: What follows the function: an entry of a fixed name, which files of one program would share.
@@ -47,7 +49,7 @@ def host_code(func: tirx.PrimFunc, name: str) -> Mapping[str, Any]:
         built = tvm.compile(tvm.IRModule({name: plain}), target=target)
         source = built.mod.inspect_source()
     except (RuntimeError, ValueError, TypeError, AttributeError, KeyError) as error:
-        return {"refused": (str(error).strip() or type(error).__name__).splitlines()[-1]}
+        return {"refused": last_line(error)}
     narrow = re.search(r"\b(half|bfloat16|__bf16)\b", source)
     if narrow:
         return {"refused": f"C that TVM prints does not have {narrow[0]}"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..device.kernel import DeviceKernel
 from ..runtime.tensors import TensorSpec
-from ..target.device_kernel import DeviceKernel
 from .arena import Lifetime, plan
 from .host_program import INPUT, WORKING, Buffer, Group, HostProgram, KernelStep
 

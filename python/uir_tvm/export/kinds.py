@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of projects.  A new kind is a module beside this file, a folder of templates, and a row here."""
+"""The table of projects: one fact of every target whose toolkit builds some."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import attrs
+
+from ..target_facts import Facts
 
 if TYPE_CHECKING:
     from .host_program import HostProgram
@@ -23,24 +24,17 @@ class ProjectKind:
         The target whose executables it takes.
     toolkit : str
         What builds it.
-    module : str
-        The module beside this file that has ``texts(program)``.
+    texts : callable
+        Name and text of every file but weights and data to check with.
     executables : frozenset of str
         Files that may be run.
     """
 
     target: str
     toolkit: str
-    module: str
+    texts: Callable[[HostProgram], Iterator[tuple[str, str]]]
     executables: frozenset[str] = frozenset()
 
-    def texts(self, program: HostProgram) -> Iterator[tuple[str, str]]:
-        """Name and text of every file but weights and data to check with."""
-        return importlib.import_module(f"{__package__}.{self.module}").texts(program)
 
-
-#: Kind of hardware -> its projects.
-PROJECTS: Mapping[str, ProjectKind] = {
-    "ascend": ProjectKind("uir-ascend", "Ascend CANN", "ascend", frozenset({"run.sh"})),
-    "bang": ProjectKind("uir-bang", "Cambricon Neuware", "bang", frozenset({"run.sh"})),
-}
+#: Kind of hardware -> its projects (`uir_tvm.target.record`).
+PROJECTS: Mapping[str, ProjectKind] = Facts("project")

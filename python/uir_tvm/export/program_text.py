@@ -13,8 +13,8 @@ from .files import identifiers, input_files, output_files, weight_files
 from .host_program import WEIGHT, Buffer, Group, HostProgram, HostStep, KernelStep, LibraryStep, Step
 from .render import render, template
 
-#: The folder of templates.
-FOLDER = "program"
+#: The package and the folder of templates.
+PACKAGE, FOLDER = "uir_tvm.export", "program"
 #: Files that are the same in every project, and those of the host where they are needed.
 SAME, HOST = ("main.cpp", "model.h"), ("host.h", "host.cpp", "tvm_c.h")
 #: Element types of files.
@@ -70,7 +70,7 @@ class Dialect:
 
 def files(program: HostProgram) -> Iterator[tuple[str, str]]:
     """Name and text of the files that all projects have: the command, and functions of the host."""
-    yield from ((name, template(FOLDER, name)) for name in (*SAME, *(HOST if program.host else ())))
+    yield from ((name, template(PACKAGE, FOLDER, name)) for name in (*SAME, *(HOST if program.host else ())))
     yield from ((f"host/{name}.c", function.source) for name, function in program.host.items())
 
 
@@ -134,7 +134,7 @@ def model(program: HostProgram, dialect: Dialect) -> str:
         "calls": "\n".join(f"  Part{i}(device, storage);" for i in range(len(parts)))
         or "  static_cast<void>(device);\n  static_cast<void>(storage);",
     }
-    return render(template(FOLDER, "model.cpp.in"), fields)
+    return render(template(PACKAGE, FOLDER, "model.cpp.in"), fields)
 
 
 def _tensors(rows: Iterable[tuple[str, str, Buffer, tuple[int, ...], str, HostProgram]]) -> str:

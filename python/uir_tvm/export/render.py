@@ -10,9 +10,9 @@ from collections.abc import Mapping
 _FIELD = re.compile(r"@([a-z_]+)@")
 
 
-def template(kind: str, name: str) -> str:
-    """The text of a file in the templates of a kind of project."""
-    return (importlib.resources.files(__package__) / "templates" / kind / name).read_text()
+def template(package: str, folder: str, name: str) -> str:
+    """The text of a file in a folder of a package's ``templates``."""
+    return (importlib.resources.files(package) / "templates" / folder / name).read_text()
 
 
 def render(text: str, fields: Mapping[str, str]) -> str:

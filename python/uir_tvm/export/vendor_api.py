@@ -19,14 +19,15 @@ class VendorApi:
 
     Parameters
     ----------
-    file : str
-        JSON beside this module: {"apis": [{"name", "kind", "source", "signature", ...}]}.
+    package, file : str
+        Where its table is, JSON: {"apis": [{"name", "kind", "source", "signature", ...}]}.
     names, headers : str
         Patterns of the vendor's names, and of its headers in an ``#include``.
     generated : str
         A pattern of names that are no vendor's though they look so.
     """
 
+    package: str
     file: str
     names: str
     headers: str
@@ -34,7 +35,7 @@ class VendorApi:
 
     def table(self) -> Mapping[str, Mapping[str, Any]]:
         """Rows by name: ``kind`` (function, constant, type, macro, header), ``source``, ``signature``."""
-        return _table(self.file)
+        return _table(self.package, self.file)
 
     def named(self, text: str) -> set[str]:
         """The vendor's names and headers that a C++ text uses; comments count, as they teach."""
@@ -49,6 +50,6 @@ class VendorApi:
 
 
 @functools.cache
-def _table(file: str) -> Mapping[str, Mapping[str, Any]]:
-    text = (importlib.resources.files(__package__) / file).read_text()
+def _table(package: str, file: str) -> Mapping[str, Mapping[str, Any]]:
+    text = (importlib.resources.files(package) / file).read_text()
     return {row["name"]: row for row in json.loads(text)["apis"]}

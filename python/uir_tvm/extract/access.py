@@ -13,7 +13,8 @@ from tvm_ffi.structural import structural_equal
 
 from ..igraph.affine import Affine
 from ..igraph.iops_scalar import REDUCE
-from .affine_from_tir import AffineConverter, NotAffineError, call_name
+from ..igraph.tir_calls import call_name
+from .affine_from_tir import AffineConverter, NotAffineError
 from .memory import Memory, Storage
 from .tree_nodes import Leaf
 

@@ -10,12 +10,8 @@ import tvm
 from tvm import tirx
 
 from ..igraph.affine import Affine, affine
-from .space import Space
-
-
-def call_name(expr: Any) -> str:
-    """The name of a call's operation without its dialect: ``tirx.exp`` and ``prim.exp`` are one."""
-    return str(getattr(expr.op, "name", expr.op)).rpartition(".")[2]
+from ..igraph.space import Space
+from ..igraph.tir_calls import call_name
 
 
 class NotAffineError(Exception):
@@ -75,7 +71,7 @@ class AffineConverter:
 
     def _check_fits(self, expr: Any, value: Affine, least: int, most: int) -> None:
         """Arithmetic on narrow integers wraps around, which no quasi-affine expression here does."""
-        low, high = self.space.bounds(self.space.fold(value))
+        low, high = self.space.range(self.space.fold(value))
         if low < least or high > most:
             raise NotAffineError(str(expr))
 
@@ -100,20 +96,17 @@ class AffineConverter:
         dividend, divisor = self.space.fold(self._convert(a)), self._convert(b)
         if not divisor.is_constant or divisor.constant <= 0:
             raise NotAffineError(str(expr))
-        if not floor and self.space.bounds(dividend)[0] < 0:
+        if not floor and self.space.range(dividend)[0] < 0:
             raise NotAffineError(str(expr))  # rounds towards zero: only the same where not negative
         k = divisor.constant
         return self.space.floordiv(dividend, k) if quotient else self.space.mod(dividend, k)
 
-    def _extremum(self, expr: Any, wanted: int) -> Affine:
-        """``min`` (wanted = -1) or ``max`` (wanted = 1) where one side always wins."""
-        a, b = self.convert(expr.a), self.convert(expr.b)
-        lo, hi = self.space.bounds(a - b)
-        if lo >= 0:
-            return a if wanted > 0 else b
-        if hi <= 0:
-            return b if wanted > 0 else a
-        raise NotAffineError(str(expr))
+    def _extremum(self, expr: Any, choose: Callable[[Affine, Affine], Affine | None]) -> Affine:
+        """``min`` or ``max`` where one side always wins."""
+        chosen = choose(self.convert(expr.a), self.convert(expr.b))
+        if chosen is None:
+            raise NotAffineError(str(expr))
+        return chosen
 
     def _shift(self, expr: Any, a: Any, b: Any, left: bool) -> Affine:
         value, places = self._convert(a), self._convert(b)
@@ -156,7 +149,7 @@ class AffineConverter:
         left, right = self.try_convert(condition.a), self.try_convert(condition.b)
         if left is None or right is None:
             return None
-        lo, hi = self.space.bounds(self.space.fold(left - right))
+        lo, hi = self.space.range(self.space.fold(left - right))
         return _COMPARES[type(condition)](lo, hi)
 
 
@@ -192,8 +185,8 @@ _NODES: dict[type, _Handler] = {
     tirx.FloorMod: lambda c, e: c._divide(e, e.a, e.b, False, True),
     tirx.Div: lambda c, e: c._divide(e, e.a, e.b, True, False),
     tirx.Mod: lambda c, e: c._divide(e, e.a, e.b, False, False),
-    tirx.Min: lambda c, e: c._extremum(e, -1),
-    tirx.Max: lambda c, e: c._extremum(e, 1),
+    tirx.Min: lambda c, e: c._extremum(e, c.space.least),
+    tirx.Max: lambda c, e: c._extremum(e, c.space.greatest),
     tirx.LShift: lambda c, e: c._shift(e, e.a, e.b, True),
     tirx.RShift: lambda c, e: c._shift(e, e.a, e.b, False),
     tirx.Cast: lambda c, e: c._cast(e),

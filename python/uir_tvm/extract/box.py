@@ -15,9 +15,10 @@ import tvm
 from tvm import tirx
 
 from ..igraph.affine import Affine, affine
-from .affine_from_tir import AffineConverter, call_name
+from ..igraph.space import Space
+from ..igraph.tir_calls import call_name
+from .affine_from_tir import AffineConverter
 from .errors import NeedsSerialError
-from .space import Space, is_linear, without
 
 
 @attrs.frozen(eq=False)
@@ -69,11 +70,10 @@ class Box:
             if a is None or b is None:
                 merged.append(b if a is None else a)
                 continue
-            lo, hi = space.bounds(space.fold(a - b))
-            if lo < 0 < hi:
+            chosen = space.greatest(a, b) if side % 2 == 0 else space.least(a, b)
+            if chosen is None:
                 return None
-            larger, smaller = (a, b) if lo >= 0 else (b, a)
-            merged.append(larger if side % 2 == 0 else smaller)
+            merged.append(chosen)
         return Box(*merged)
 
 
@@ -202,7 +202,7 @@ def box_of(
         axis = used[0]
         name = names[axis]
         assert name is not None
-        if len(used) == 2 or not is_linear(expr, name):
+        if len(used) == 2 or not expr.is_linear_in(name):
             raise NeedsSerialError(name)
         joined = box.intersect(_bound(expr, name, axis), space)
         if joined is None:
@@ -215,7 +215,7 @@ def box_of(
 
 def _bound(expr: Affine, name: str, axis: int) -> Box:
     """``coeff * name + rest >= 1`` as a bound of one axis."""
-    coeff, rest = expr.coefficient(name), without(expr, name)
+    coeff, rest = expr.coefficient(name), expr.without([name])
     sides: list[Affine | None] = [None] * 4
     if coeff > 0:
         sides[2 * axis] = (coeff - rest) // coeff
@@ -246,8 +246,7 @@ def _without_division(expr: Affine, names: tuple[str | None, str | None]) -> Aff
     for term in expr.terms:
         if term.kind != "floordiv" or abs(term.coeff) != 1:
             continue
-        inner, k = term.inner, term.divisor
-        assert isinstance(inner, Affine)
+        inner, k = term.argument, term.divisor
         if not any(name in inner.variables() for name in names):
             continue
         rest = expr - (inner // k) * term.coeff

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..igraph import ISlice
 from ..igraph.iops_scalar import BINARY, UNARY
@@ -63,13 +63,3 @@ CALLS: dict[str, Rule] = {
     "hypot": _hypot,
     "copysign": _copysign,
 }
-
-#: Functions of the C library that TVM calls by name, as the intrinsic that they are.
-EXTERNS: dict[str, Any] = {
-    name + suffix: intrinsic
-    for name, intrinsic in {
-        "exp": "exp", "log": "log", "sqrt": "sqrt", "erf": "erf", "tanh": "tanh", "sin": "sin", "cos": "cos",
-        "pow": "pow", "fabs": "fabs", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "atan2": "atan2",
-    }.items()
-    for suffix in ("", "f")
-}  # fmt: skip

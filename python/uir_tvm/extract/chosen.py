@@ -10,7 +10,7 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_equal
 
-from .affine_from_tir import call_name
+from ..igraph.tir_calls import call_name
 from .conditions import loaded
 
 

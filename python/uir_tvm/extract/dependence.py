@@ -12,7 +12,6 @@ from ..igraph.affine import Affine
 from .access import Update, accesses_of, address_of
 from .affine_from_tir import AffineConverter, NotAffineError
 from .memory import Memory
-from .space import is_linear
 from .tree_nodes import Leaf
 
 
@@ -74,7 +73,7 @@ def _pinned(indices: Sequence[Any], converter: AffineConverter, names: Sequence[
     for index in indices:
         expr = converter.try_convert(index)
         used = set() if expr is None else set(expr.variables()) & set(names)
-        out.append(used if len(used) == 1 and expr is not None and is_linear(expr, *used) else set())
+        out.append(used if len(used) == 1 and expr is not None and expr.is_linear_in(*used) else set())
     return out
 
 
@@ -97,7 +96,7 @@ def _equal_dimensions(
 
 def _injective(address: Affine, loops: Sequence[_Loop]) -> bool:
     """Whether strides are wide enough that no two iterations share an address."""
-    if not all(is_linear(address, loop.name) for loop in loops):
+    if not all(address.is_linear_in(loop.name) for loop in loops):
         return False
     span = 0
     for stride, extent in sorted((abs(address.coefficient(lp.name)), lp.extent) for lp in loops):

@@ -64,7 +64,7 @@ class Emitter:
 
     def temporary(self, dtype: str, shape: tuple[int, int], tile: tuple[int, int], box: Box = FULL) -> ISlice:
         """A fresh reg slice of a shape, valid in the part of the tile's box that it has."""
-        pointer = IPointer(self.names.new("t"), "reg", dtype, shape[0] * shape[1], "tmp")
+        pointer = IPointer(self.names.new(f"t_{dtype}"), "reg", dtype, shape[0] * shape[1], "tmp")
         self.temporaries.append(pointer)
         return reboxed(ISlice(pointer, 0, shape), box.shrink(tile, shape))
 

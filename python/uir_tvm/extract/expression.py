@@ -18,16 +18,16 @@ from ..igraph import ISlice, make
 from ..igraph.affine import Affine, var
 from ..igraph.dtypes import dtype_of, from_tvm
 from ..igraph.iops_scalar import BINARY, COMPARE, UNARY
-from .affine_from_tir import AffineConverter, call_name
+from ..igraph.tir_calls import EXTERNS, call_name
+from .affine_from_tir import AffineConverter
 from .box import FULL, Atom, Box, box_of
-from .calls import CALLS, EXTERNS
+from .calls import CALLS
 from .emit import Const, Emitter, Guard, Operand, Value
 from .errors import refuse
 from .guard import choice
 from .load import load
 from .memory import Memory
 from .node_rules import NODES
-from .space import is_linear, term_expr, without
 
 
 class TileContext:
@@ -282,17 +282,15 @@ class TileContext:
             return known
         names = [name for name in self.names if name is not None]
         divided = [
-            t for t in expr.terms if t.kind != "var" and not all(is_linear(term_expr(t), n) for n in names)
+            t for t in expr.terms if t.kind != "var" and not all(t.expr.is_linear_in(n) for n in names)
         ]
         if not divided:
             return self.remember(key, self._iota(expr, dtype))
-        total: Operand = self.affine(expr - sum((term_expr(t) for t in divided), start=var("pid") * 0), dtype)
+        total: Operand = self.affine(expr - sum((t.expr for t in divided), start=var("pid") * 0), dtype)
         for term in divided:
-            inner = term.inner
-            assert isinstance(inner, Affine)
             part: Operand = self.binary(
                 "floordiv" if term.kind == "floordiv" else "mod",
-                self.affine(inner, dtype),
+                self.affine(term.argument, dtype),
                 Const(term.divisor, dtype),
             )
             if term.coeff != 1:
@@ -304,7 +302,7 @@ class TileContext:
 
     def _iota(self, expr: Affine, dtype: str) -> Value:
         steps = [0 if name is None else expr.coefficient(name) for name in self.names]
-        base = without(expr, *(name for name in self.names if name is not None))
+        base = expr.without(name for name in self.names if name is not None)
         shape = (self.tile[0] if steps[0] else 1, self.tile[1] if steps[1] else 1)
         target = self.result(dtype, shape)
         self.emitter.add(make.iota(target, base, *steps))

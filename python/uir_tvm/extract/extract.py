@@ -9,20 +9,16 @@ from typing import Any
 from tvm import tirx
 
 from ..errors import ExtractionError
-from ..igraph import HardwareModel, IGraph, Loop, walk_body
-from ..optimize.forward import forward
+from ..igraph import HardwareModel, IGraph, Loop
+from ..igraph.rewrite import pointers_of
 from ..schedule.annotations import VECTOR, VECTOR_ATTR
 from ..schedule.space import space_of
-from .dead import without_dead_stores
 from .group_forms import FormEmitter, leaves_of, recognise
 from .joined import joined
 from .leaf import LeafExtractor
 from .memory import PID, Memory, Names
-from .peephole import fold_inits
 from .roles import in_part
 from .sharing import check_same_for_set, leaders_only
-from .synchronised import synchronised
-from .temporaries import Pool
 from .tree import build_tree
 from .tree_nodes import Serial, TreeLoop, pipeline_attrs
 
@@ -46,7 +42,9 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     Returns
     -------
     IGraph
-        With one dram pointer per parameter, in the order of the signature.
+        With one dram pointer per parameter, in the order of the signature, and a reg pointer per value.  What
+        units hand each other follows from the order of the iOps alone: `optimize.completed` removes what
+        nobody reads and places the syncs.
 
     Raises
     ------
@@ -63,34 +61,24 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     prim_func = joined(prim_func)
     tree = build_tree(prim_func)
     names = Names(PID)
-    tree.body = without_dead_stores(tree.body, prim_func.params)
     recognise(tree)
     leaders_only(leaves_of(tree.body), tree)
     memory = Memory(prim_func, tree, names, in_part(prim_func))
     limit = None if tree.parallel is not None else max(64, hardware.reg_bytes // (4 * _LIVE_TEMPORARIES))
     leaves = LeafExtractor(memory, limit)
     forms = FormEmitter(memory, names)
-    body = fold_inits(_extract_body(tree.body, (), leaves, forms))
-    leaves.temporaries.extend(forms.temporaries)
-    # while every value has a temporary of its own: afterwards registers are shared, and lives bounded by that
-    pointers = [*memory.pointers, *leaves.temporaries, *forms.pointers]
-    single = IGraph(graph_name, hardware, tree.num_groups, tree.num_units, pointers, body)
-    body = list(forward(single, loads=True).body)
-    pool = Pool(names, apart=hardware.sram_bytes > 0)
-    body = pool.assign(body, leaves.temporaries)
-    used = {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
-    every = [*memory.pointers, *pool.pointers, *forms.pointers]
-    kept = [p for p in every if p.is_param or str(p.name) in used]
-    graph = IGraph(
+    body = _extract_body(tree.body, (), leaves, forms)
+    used = pointers_of(body)
+    every = [*memory.pointers, *leaves.temporaries, *forms.temporaries, *forms.pointers]
+    return IGraph(
         graph_name,
         hardware,
         tree.num_groups,
         tree.num_units,
-        kept,
+        [p for p in every if p.is_param or str(p.name) in used],
         body,
         _vectors(tree.vector_bytes, hardware),
     )
-    return synchronised(graph)
 
 
 def _vectors(asked: int, hardware: HardwareModel) -> dict[str, int]:

@@ -247,7 +247,8 @@ class FormEmitter:
         out: list[Any] = []
         if source.pointer.level != "reg":
             size = target.rows * target.cols
-            held = IPointer(self.names.new("t"), "reg", target.pointer.dtype, size, "tmp")
+            dtype = target.pointer.dtype
+            held = IPointer(self.names.new(f"t_{dtype}"), "reg", dtype, size, "tmp")
             self.temporaries.append(held)
             piece = ISlice(held, 0, target.shape, rows=source.valid[:2], cols=source.valid[2:])
             leader = affine(1) - var(PID) % form.size

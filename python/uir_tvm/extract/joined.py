@@ -22,10 +22,11 @@ from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm.s_tir import SBlock, SBlockRealize
+from tvm.s_tir import SBlockRealize
 from tvm_ffi.structural import structural_map
 
 from ..schedule.annotations import PARALLEL
+from ..schedule.make_tir import changed
 
 
 def joined(func: tirx.PrimFunc) -> tirx.PrimFunc:
@@ -46,18 +47,7 @@ def joined(func: tirx.PrimFunc) -> tirx.PrimFunc:
     whole = tirx.For(
         first.loop_var, first.min, first.extent, first.kind, body, annotations=dict(first.annotations)
     )
-    root = realize.block
-    block = SBlock(
-        root.iter_vars,
-        root.reads,
-        root.writes,
-        root.name_hint,
-        whole,
-        root.init,
-        root.alloc_buffers,
-        root.match_buffers,
-        root.annotations,
-    )
+    block = changed(realize.block, body=whole)
     return func.with_body(SBlockRealize(realize.iter_values, realize.predicate, block))
 
 

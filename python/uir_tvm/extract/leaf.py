@@ -10,7 +10,9 @@ from tvm import tirx
 
 from ..errors import IGraphError
 from ..igraph import IPointer, Loop
+from ..igraph.affine import var
 from ..igraph.dtypes import from_tvm
+from ..igraph.rewrite import substituted
 from .access import identity_of, is_same_element, update_of
 from .box import Atom, NotABoxError, box_of, conjunction, is_conjunction
 from .contraction import emit_contraction, is_contraction, plan_contraction
@@ -21,7 +23,6 @@ from .load import store
 from .memory import Memory
 from .plan import Plan, PlanLoop, Planner
 from .reduction import Accumulation
-from .rename import renamed
 from .tree_nodes import Guarded, Leaf, TreeLoop, pipeline_attrs
 
 
@@ -157,6 +158,6 @@ class LeafExtractor:
             return []
         for loop in reversed(loops):
             name = self.memory.names.new(loop.name.split(".")[0])
-            inside = [renamed(node, {loop.name: name}) for node in body]
+            inside = [substituted(node, {loop.name: var(name)}) for node in body]
             body = [Loop(name, loop.extent, inside, pipeline_attrs(loop.pipeline))]
         return body

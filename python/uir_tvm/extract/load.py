@@ -15,7 +15,6 @@ from .box import FULL, Box
 from .emit import Const, Operand, Value, reboxed
 from .errors import NeedsSerialError, refuse
 from .memory import Storage
-from .space import is_linear, without
 
 if TYPE_CHECKING:
     from .expression import TileContext
@@ -64,14 +63,14 @@ def affine_address(c: TileContext, storage: Storage, indices: Sequence[Any]) -> 
         address = address_of(storage, indices, c.converter)
     except NotAffineError:
         return None
-    return address if all(n is None or is_linear(address, n) for n in c.names) else None
+    return address if all(n is None or address.is_linear_in(n) for n in c.names) else None
 
 
 def slice_at(c: TileContext, storage: Storage, address: Affine) -> ISlice:
     """The slice that a linear address walks over the tile; extent 1 along an axis that does not move it."""
     strides = [0 if name is None else address.coefficient(name) for name in c.names]
     shape = (c.tile[0] if strides[0] else 1, c.tile[1] if strides[1] else 1)
-    base = without(address, *(name for name in c.names if name is not None))
+    base = address.without(name for name in c.names if name is not None)
     stride = (strides[0] or shape[1], strides[1] or 1)
     box = c.box.shrink(c.tile, shape)
     return ISlice(storage.pointer, base, shape, stride, **box.slice_bounds())
@@ -89,13 +88,13 @@ def _inside(c: TileContext, address: Affine, least: int, most: int) -> bool:
 
 def _highest(c: TileContext, expr: Affine) -> int:
     """An upper bound; an atom ``e >= 1`` lets any multiple of ``e - 1`` be added."""
-    best = c.converter.space.bounds(expr)[1]
+    best = c.converter.space.range(expr)[1]
     for atom in c.atoms:
         for term in atom.expr.terms:
             own = expr.coefficient(str(term.var)) if term.kind == "var" else 0
             if own * term.coeff < 0 and own % term.coeff == 0:
                 raised = c.converter.space.fold(expr + (atom.expr - 1) * (own // -term.coeff))
-                high = c.converter.space.bounds(raised)[1]
+                high = c.converter.space.range(raised)[1]
                 if high < best:
                     best, expr = high, raised
     return best
@@ -170,14 +169,14 @@ def _indexed(
     """
     rest, data = _parts(c, storage, indices)
     rows, cols = c.names
-    linear = (cols is None or is_linear(rest, cols)) and (rows is None or rows not in rest.variables())
+    linear = (cols is None or rest.is_linear_in(cols)) and (rows is None or rows not in rest.variables())
     if len(data) == 1 and linear:
         dim, stride, index = data[0]
         shape = index.shape if isinstance(index, Value) else (1, 1)
         if shape[1] == 1:
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
-            base = rest if cols is None else without(rest, cols)
+            base = rest if cols is None else rest.without([cols])
             table = ISlice(storage.pointer, base, (storage.shape[dim], width), (stride, step or 1))
             return table, index, (shape[0], width)
     return _elements(c, storage, indices)
@@ -246,7 +245,7 @@ def target_slice(c: TileContext, buffer: Any, indices: Sequence[Any], stmt: Any)
     except NotAffineError:
         return None
     for name in c.names:
-        if name is not None and (not is_linear(address, name) or address.coefficient(name) == 0):
+        if name is not None and (not address.is_linear_in(name) or address.coefficient(name) == 0):
             raise NeedsSerialError(name)
     if storage.pointer.role == "in":
         refuse("A store to a parameter that is only read.", c.block, stmt)

@@ -25,10 +25,10 @@ from ..errors import IGraphError
 from ..igraph import IPointer
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
+from ..igraph.space import Space
 from .affine_from_tir import AffineConverter, NotAffineError
 from .errors import refuse
 from .sets import OWNER, WITHIN, environment, owners
-from .space import Space, term_expr
 from .tree_nodes import Leaf, Serial, Tree, TreeLoop
 
 PID = "pid"
@@ -284,7 +284,7 @@ class Memory:
             return None
         start, low, high = affine(0), 0, 0
         for term in expr.terms:
-            alone = term_expr(term)
+            alone = term.expr
             if set(alone.variables()) <= fixed:
                 start = start + alone
                 continue
@@ -296,17 +296,13 @@ class Memory:
 def _spread(term: Any, fixed: set[str], space: Space) -> tuple[Affine, int, int]:
     """A term as ``base + [lo, hi]``, the base in fixed variables only."""
     c = term.coeff
-    if term.kind == "var":
-        ends = (0, c * (space.extents[str(term.var)] - 1))
-        return affine(0), min(ends), max(ends)
-    if term.kind == "mod":
-        lo, hi = space.bounds(term_expr(term))
-        return affine(0), lo, hi
-    inner, k = term.inner, term.divisor
+    if term.kind != "floordiv":
+        return affine(0), *space.range(term.expr)
+    inner, k = term.argument, term.divisor
     base, lo, hi = affine(0), inner.constant, inner.constant
     for part in inner.terms:
-        if set(term_expr(part).variables()) <= fixed:
-            base = base + term_expr(part)
+        if set(part.expr.variables()) <= fixed:
+            base = base + part.expr
         else:
             extra, low, high = _spread(part, fixed, space)
             base, lo, hi = base + extra, lo + low, hi + high

@@ -16,12 +16,12 @@ import tvm
 from tvm_ffi.structural import structural_walk
 
 from ..igraph.affine import Affine, affine, var
+from ..igraph.space import Space
 from ..schedule.annotations import ROWS
 from .access import Item, ItemCollector, Update, update_of
 from .affine_from_tir import AffineConverter
 from .dependence import carried
 from .memory import Memory
-from .space import Space, is_linear
 from .tree_nodes import Leaf, TreeLoop
 
 #: Below this many columns a gather beats a tile cut so that addresses stay linear.
@@ -159,7 +159,7 @@ class Planner:
         for loop in self.loops:
             if loop.serial or loop.name in given_up:
                 continue
-            kinds = {item.kind for item in self.items if not is_linear(item.expr, loop.name)}
+            kinds = {item.kind for item in self.items if not item.expr.is_linear_in(loop.name)}
             if kinds:
                 return loop, bool(kinds & {"store", "guard"})
         return None
@@ -171,7 +171,7 @@ class Planner:
             inner = f"{loop.name}i"
             value = var(f"{loop.name}o") * factor + var(inner)
             _, items = self._view(self._substituted(loop.name, value), self._cut(loop, factor))
-            bad = {item.kind for item in items if not is_linear(item.expr, inner)}
+            bad = {item.kind for item in items if not item.expr.is_linear_in(inner)}
             if not bad:
                 return factor if factor >= LEAST_COLUMNS or needed else None
             if linear_in_needed is None and not bad & {"store", "guard"}:
@@ -213,8 +213,8 @@ class Planner:
 
     def _mergeable(self, outer: PlanLoop, inner: PlanLoop) -> bool:
         return all(
-            is_linear(item.expr, outer.name)
-            and is_linear(item.expr, inner.name)
+            item.expr.is_linear_in(outer.name)
+            and item.expr.is_linear_in(inner.name)
             and item.expr.coefficient(outer.name) == inner.extent * item.expr.coefficient(inner.name)
             for item in self.items
         )

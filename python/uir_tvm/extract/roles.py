@@ -18,15 +18,15 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_walk
 
+from ..igraph import bounded_isl as isl
 from ..igraph.affine import var
-from ..verify import isl
-from ..verify.expr import expr as plain
+from ..igraph.space import Space
+from ..igraph.tir_calls import call_name
 from .access import children
-from .affine_from_tir import AffineConverter, call_name
-from .space import Space
+from .affine_from_tir import AffineConverter
 from .tree import REDUCTION_AXIS
 
-#: isl's steps for one parameter (see `verify.isl.MAX_OPERATIONS`).
+#: isl's steps for one parameter (see `bounded_isl.MAX_OPERATIONS`).
 MAX_OPERATIONS = 200_000
 
 
@@ -196,18 +196,18 @@ class _Walk:
 
     def _loop(self, stmt: Any) -> None:
         start, end = (self._converter.try_convert(e) for e in (stmt.min, stmt.min + stmt.extent))
-        name, certain, size = f"v{len(self._space.extents)}", self._certain, len(self._clauses)
+        name, certain, size = f"v{len(self._space.variables)}", self._certain, len(self._clauses)
         if start is None or end is None or (stmt.step is not None and not _is_one(stmt.step)):
             # it may have any iterations: nothing in it happens for certain, all of it may
             self._certain = False
-            self._space.extents[name] = 1
+            self._space.bind(name, 1)
             with self._at(name):
                 self._variables.append(name)
                 self._clauses.append(f"{name} = 0")
                 self._visit(stmt.body)
         else:
-            low, high = self._space.bounds(start)[0], self._space.bounds(end)[1]
-            self._space.extents[name] = max(high - low, 1)
+            low, high = self._space.range(start)[0], self._space.range(end)[1]
+            self._space.bind(name, max(high - low, 1))
             value = var(name) + low
             self._env[stmt.loop_var] = value
             self._variables.append(name)
@@ -310,7 +310,7 @@ class _Walk:
         return None if left is None or right is None else f"{self._text(left - right)} {words[negate]} 0"
 
     def _text(self, value: Any) -> str:
-        return plain(value).isl_text({name: name for name in self._space.extents})
+        return str(value.render({name: name for name in self._space.variables}, "isl"))
 
 
 def _elements(param: Any) -> islpy.Set:

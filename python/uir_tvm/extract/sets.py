@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..igraph.affine import Affine
-from .space import Space
+from ..igraph.space import Space
 from .tree_nodes import Leaf, Tree
 
 #: Extra variables of analyses: the set, and the unit within it that an iteration of the parallel loop is for.

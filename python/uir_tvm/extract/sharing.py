@@ -20,13 +20,13 @@ from typing import Any
 from tvm import tirx
 
 from ..igraph.affine import Affine, var
+from ..igraph.space import Space
 from ..schedule.annotations import GROUP
 from .access import accesses_of
 from .affine_from_tir import AffineConverter, NotAffineError
 from .box import NotABoxError, conjunction
 from .errors import refuse
 from .sets import OWNER, WITHIN
-from .space import Space
 from .tree_nodes import Leaf, Tree, TreeLoop
 
 

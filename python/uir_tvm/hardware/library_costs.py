@@ -19,7 +19,7 @@ from typing import Any
 import attrs
 
 from ..igraph.nodes import HardwareModel
-from . import ascend_costs, bang_costs
+from ..target_facts import Facts
 
 
 @attrs.frozen
@@ -49,33 +49,8 @@ class LibraryCost:
     source: str
 
 
-_LOAD, _STORE = ascend_costs.PIPES["MTE2"], ascend_costs.PIPES["MTE3"]
-
-#: Kind of hardware -> its library.
-LIBRARIES: Mapping[str, LibraryCost] = {
-    "ascend": LibraryCost(
-        cores="aic_cores",
-        operations={"float16": 8192, "bfloat16": 8192, "float32": 2048, "int8": 16384},
-        start_cycles=ascend_costs.KERNEL_CYCLES + _LOAD.head + _STORE.head,
-        start_cycles_per_core=_LOAD.head_per_block,
-        arithmetic_share=0.8,
-        memory_share=1.0,
-        source="a cube core multiplies blocks of 16 x 16 x 32 bytes, one in a cycle, of fp32 in two cycles; "
-        "start: what our kernels take before their first and last transfer (ascend_costs); shares: assumed, "
-        "0.8 of the cube's rate and the whole bandwidth",
-    ),
-    "bang": LibraryCost(
-        cores="cores",
-        operations={"float16": 3072, "float32": 768},
-        start_cycles=bang_costs.KERNEL_CYCLES + bang_costs.PIPES["IO"].head,
-        start_cycles_per_core=0.0,
-        arithmetic_share=0.8,
-        memory_share=1.0,
-        source="operations of a core in a cycle: Cambricon's mlu-ops (executor.h of its tests, MLU370); "
-        "start: what our kernels take before their first transfer (bang_costs); shares: assumed, 0.8 of the "
-        "rate and the whole bandwidth",
-    ),
-}
+#: Kind of hardware -> its library (`uir_tvm.target.record`).
+LIBRARIES: Mapping[str, LibraryCost] = Facts("library_cost")
 
 
 @attrs.frozen

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The registry of hardware models: one module of `uir_tvm.hardware.presets` per kind of target.
+"""The registry of hardware models: those of every registered target (`uir_tvm.target.record`).
 
-A module named ``presets/KIND.py`` is all that a new kind needs.  It defines
+A target's field ``hardware`` is a module, or any object, with
 
 ``PRESETS : Mapping[str, Callable[[], HardwareModel]]``
     A maker per model, called when the model is asked for (so that a model may be read from the machine).
@@ -11,21 +11,29 @@ A module named ``presets/KIND.py`` is all that a new kind needs.  It defines
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping
-from types import ModuleType
-from typing import cast
+from typing import Protocol
 
 from ..errors import TargetError
 from ..igraph.nodes import HardwareModel
-from . import presets
+from ..target_facts import Facts
 from .rates import Rates
+
+
+class Presets(Protocol):
+    """The hardware models of one kind of target."""
+
+    PRESETS: Mapping[str, Callable[[], HardwareModel]]
+    DEFAULT: str
+
+
+#: Kind of target -> its hardware models.
+PRESETS: Mapping[str, Presets] = Facts("hardware")
 
 
 def kinds() -> list[str]:
     """The kinds of target that have hardware models, sorted."""
-    return sorted(m.name for m in pkgutil.iter_modules(presets.__path__) if not m.name.startswith("_"))
+    return sorted(PRESETS)
 
 
 def names(kind: str = "cpu") -> list[str]:
@@ -48,13 +56,13 @@ def get(name: str | None = None, target_kind: str = "cpu") -> HardwareModel:
         No such kind or no such model; the message lists what there is.
     """
     table = _table(target_kind)
-    name = name if name is not None else cast(str, _module(target_kind).DEFAULT)
+    name = name if name is not None else _module(target_kind).DEFAULT
     if name not in table:
         raise TargetError(
             f"There is no hardware model '{name}' for uir-{target_kind}.",
             where=f"hardware model '{name}'",
             need="one of " + ", ".join(table),
-            remedy=f"name one of these, or add it to uir_tvm/hardware/presets/{target_kind}.py",
+            remedy="name one of these, or add it to the presets of the target",
         )
     return table[name]()
 
@@ -64,21 +72,21 @@ def assumed_figures(hw: HardwareModel) -> list[str]:
     return [str(name) for name in hw.figures.get("unknown", ())]
 
 
-def _module(kind: str) -> ModuleType:
-    if kind not in kinds():
+def _module(kind: str) -> Presets:
+    if kind not in PRESETS:
         raise TargetError(
             f"There are no hardware models for the target kind '{kind}'.",
             where=f"target kind '{kind}'",
             need="one of " + ", ".join(kinds()),
-            remedy=f"name one of these, or add uir_tvm/hardware/presets/{kind}.py",
+            remedy="name one of these, or register a target of that kind (uir_tvm.target.record)",
         )
-    return importlib.import_module(f"{presets.__name__}.{kind}")
+    return PRESETS[kind]
 
 
 def _table(kind: str) -> Mapping[str, Callable[[], HardwareModel]]:
-    return cast("Mapping[str, Callable[[], HardwareModel]]", _module(kind).PRESETS)
+    return _module(kind).PRESETS
 
 
 def rate_makers(target_kind: str) -> Mapping[str, Callable[[HardwareModel], Rates]]:
     """Makers of rates by the model's name (see `uir_tvm.hardware.rates`); none for an unknown kind."""
-    return getattr(_module(target_kind), "RATES", {}) if target_kind in kinds() else {}
+    return getattr(_module(target_kind), "RATES", {}) if target_kind in PRESETS else {}

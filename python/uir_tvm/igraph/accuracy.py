@@ -9,8 +9,11 @@ What holds for one target alone is in `EXCEPTIONS`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 import attrs
+
+from ..target_facts import Facts
 
 #: Bound of what is computed in fp32 and rounded to fp16 or bf16.
 NARROW_ULP = 0.6
@@ -64,38 +67,8 @@ ACCURACY: dict[str, Accuracy] = {
     "sigmoid": Accuracy(4.0, absolute=LEAST_NORMAL, why="e^-x overflows where the result is denormal"),
 }
 
-_WHOLE = Accuracy(0.0, signed_zero=False, why="rounded by adding and taking away a number")
-_NO_DENORMAL = "the reciprocal of a denormal overflows"
-_TURNS = Accuracy(
-    4.0, signed_zero=False, why="half turns are taken off, and a zero's sign with those of zero"
-)
-_FEW_QUOTIENTS = "a quotient beyond is rounded by more than one"
-
-#: By target and function, where a target is not within `ACCURACY`.
-EXCEPTIONS: dict[str, dict[str, Accuracy]] = {
-    "uir-cpu": {},
-    "uir-cuda": {},
-    "uir-ascend": {
-        **dict.fromkeys(("sin", "cos", "tan"), _TURNS),
-        "erf": Accuracy(6.0, why="a quotient of two polynomials in fp32"),
-        "mod": Accuracy(0.5, most=2.0**22, signed_zero=False, why=_FEW_QUOTIENTS),
-        "truncmod": Accuracy(0.0, most=2.0**22, why=_FEW_QUOTIENTS),
-    },
-    "uir-bang": {
-        **dict.fromkeys(("floor", "ceil", "round", "trunc"), _WHOLE),
-        "leaky_relu": Accuracy(0.5, signed_zero=False, why="the sum of a positive and a negative part"),
-        "sigmoid": Accuracy(
-            60.0, absolute=LEAST_NORMAL, why="(1.25 |x| + 6) / 2 ULP, the power's argument is rounded"
-        ),
-        **dict.fromkeys(("sinh", "cosh"), Accuracy(6.0, why="e^x has 3 ULP")),
-        "erf": Accuracy(6.0, why="a quotient of two polynomials in fp32"),
-        "div": Accuracy(4.0, normal=True, why=_NO_DENORMAL),
-        "atan2": Accuracy(4.0, normal=True, why=_NO_DENORMAL),
-        **dict.fromkeys(("floordiv", "truncdiv"), Accuracy(4.0, normal=True, why=_NO_DENORMAL)),
-        "mod": Accuracy(0.5, most=2.0**22, normal=True, signed_zero=False, why=_FEW_QUOTIENTS),
-        "truncmod": Accuracy(0.0, most=2.0**22, normal=True, why=_FEW_QUOTIENTS),
-    },
-}
+#: By target and function, where a target is not within `ACCURACY` (`uir_tvm.target.record`).
+EXCEPTIONS: Mapping[str, Mapping[str, Accuracy]] = Facts("accuracy", by="name")
 
 
 def accuracy_of(target: str, name: str, dtype: str = "fp32") -> Accuracy:

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Quasi-affine expressions over pid, loop variables and symbols (the C++ objects, with operators)."""
+"""Quasi-affine expressions over pid, loop variables and sizes (the C++ objects, with operators).
+
+What ranges and divisibility say of them is asked of a `igraph.space.Space`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import tvm_ffi
 from tvm_ffi.dataclasses import c_class
 
@@ -20,6 +24,10 @@ _mod = tvm_ffi.get_global_func("uir.affine.mod")
 _substitute = tvm_ffi.get_global_func("uir.affine.substitute")
 _evaluate = tvm_ffi.get_global_func("uir.affine.evaluate")
 _variables = tvm_ffi.get_global_func("uir.affine.variables")
+_columns = tvm_ffi.get_global_func("uir.affine.columns")
+_growth = tvm_ffi.get_global_func("uir.affine.growth")
+_of_term = tvm_ffi.get_global_func("uir.affine.of_term")
+_render = tvm_ffi.get_global_func("uir.affine.render")
 _to_string = tvm_ffi.get_global_func("uir.affine.to_string")
 
 
@@ -36,6 +44,24 @@ class Term(tvm_ffi.Object):
     divisor: int
     # fmt: on
     # tvm-ffi-stubgen(end)
+
+    @property
+    def expr(self) -> Affine:
+        """The term with its coefficient as an expression."""
+        return _of_term(self)
+
+    @property
+    def argument(self) -> Affine:
+        """The inner expression of a floordiv or mod."""
+        assert isinstance(self.inner, Affine)
+        return self.inner
+
+    @property
+    def atom(self) -> Affine:
+        """The term without its coefficient as an expression."""
+        if self.kind == "var":
+            return var(str(self.var))
+        return self.argument // self.divisor if self.kind == "floordiv" else self.argument % self.divisor
 
 
 @c_class("uir.Affine", init=False, repr=False)
@@ -97,7 +123,7 @@ class Affine(tvm_ffi.Object):
 
     def variables(self) -> list[str]:
         """Names of the variables, sorted, each once."""
-        return [str(name) for name in _variables(self)]
+        return str(_variables(self)).split("\0")[:-1]
 
     def substitute(self, env: Mapping[str, AffineLike]) -> Affine:
         """The expression with variables replaced."""
@@ -119,9 +145,72 @@ class Affine(tvm_ffi.Object):
         """The coefficient of the plain term in ``var`` (0 when there is none)."""
         return sum(t.coeff for t in self.terms if t.kind == "var" and t.var == var)
 
-    def atoms(self) -> Iterator[Term]:
-        """The terms, each with its coefficient."""
-        return iter(self.terms)
+    @property
+    def is_linear(self) -> bool:
+        """Whether there is no division and no remainder."""
+        return all(t.kind == "var" for t in self.terms)
+
+    def is_linear_in(self, name: str) -> bool:
+        """Whether a variable occurs in no division and no remainder."""
+        return all(t.kind == "var" or name not in t.argument.variables() for t in self.terms)
+
+    def without(self, names: Iterable[str]) -> Affine:
+        """The expression with some variables at zero."""
+        zero = dict.fromkeys(names, 0)
+        return self.substitute(zero) if zero else self
+
+    def growth(self, name: str, step: int) -> int | None:
+        """By how much the value grows when a variable does by ``step``; None: not by the same everywhere."""
+        found = _growth(self, name, step)
+        return None if found is None else int(found)
+
+    def values(self, env: Mapping[str, Any]) -> Any:
+        """The values for arrays of values of the variables.
+
+        Parameters
+        ----------
+        env : mapping of str to int or array of int64
+            At least those of `variables`.
+
+        Returns
+        -------
+        np.ndarray of int64, or np.int64 where all values are single
+            Of the shape to which the values of `variables` broadcast.
+
+        Raises
+        ------
+        IGraphError
+            A value on the way leaves 64 bits.
+        """
+        names = self.variables()
+        given = [np.asarray(env[name], np.int64) for name in names]
+        shape = given[0].shape if given else ()
+        if any(a.shape != shape for a in given):
+            given = list(np.broadcast_arrays(*given))
+            shape = given[0].shape
+        if not shape:
+            return np.int64(self.evaluate({name: int(a) for name, a in zip(names, given, strict=True)}))
+        out = np.empty(shape, np.int64)
+        _columns(self, out, *(x for name, a in zip(names, given, strict=True) for x in (name, _dense(a))))
+        return out
+
+    def render(self, names: Mapping[str, str], language: str) -> str:
+        """The expression as text of another language, with the variables renamed.
+
+        Parameters
+        ----------
+        names : mapping of str to str
+            Of every variable.
+        language : str
+            ``isl`` or ``python``.
+        """
+        return str(_render(self, names, language))
+
+
+def _dense(values: np.ndarray) -> np.ndarray:
+    """What DLPack hands over: dense and, its oldest rule, not read-only."""
+    dense = np.ascontiguousarray(values)
+    return dense if dense.flags.writeable else dense.copy()
 
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ iOps thousands of times, so both are done once here.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,21 +19,14 @@ from .nodes import IOp, ISlice, Loop
 Env = dict[str, int]
 
 
+@functools.lru_cache(maxsize=4096)
+def _compiled(source: str) -> Callable[[Env], int]:
+    return eval(f"lambda e: {source}", {})  # source made of numbers and quoted names only
+
+
 def compile_affine(expression: Affine) -> Callable[[Env], int]:
     """A Python function of the environment; `KeyError` there means an unbound variable."""
-    return eval(f"lambda e: {_source(expression)}", {})  # source made of numbers and quoted names only
-
-
-def _source(expression: Affine) -> str:
-    parts = [str(expression.constant)]
-    for term in expression.terms:
-        if term.kind == "var":
-            parts.append(f"{term.coeff}*e[{term.var!r}]")
-        else:
-            sign = "//" if term.kind == "floordiv" else "%"
-            inner = _source(term.inner)  # type: ignore[arg-type]
-            parts.append(f"{term.coeff}*(({inner}) {sign} {term.divisor})")
-    return " + ".join(parts)
+    return _compiled(expression.render({v: f"e[{v!r}]" for v in expression.variables()}, "python"))
 
 
 class BoundSlice:

@@ -98,9 +98,7 @@ class ISlice(_Node):
         """Build a slice; ``stride`` defaults to row-major, ``rows`` and ``cols`` are the valid ranges."""
         row_stride, col_stride = stride if stride is not None else (shape[1], 1)
         bounds = [None if bound is None else affine(bound) for bound in (*rows, *cols)]
-        self.__ffi_init__(
-            pointer, affine(offset), shape[0], shape[1], row_stride, col_stride, *bounds
-        )
+        self.__ffi_init__(pointer, affine(offset), shape[0], shape[1], row_stride, col_stride, *bounds)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -315,14 +313,14 @@ def from_json(text: str) -> Any:
     uir_tvm.errors.IGraphError
         The text is no node of ours.
     """
-    from ..errors import IGraphError
+    from ..errors import IGraphError, first_line
 
     try:
         node = serialization.from_json_graph_str(text)
     except Exception as error:
         raise IGraphError(
             "The text is not the JSON of an iGraph node.",
-            need=(str(error).strip() or type(error).__name__).splitlines()[0],
+            need=first_line(error),
             remedy="write it with IGraph.to_json()",
         ) from error
     if not isinstance(node, _Node):

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 from .build import build, build_with
+from .choices import Choices, choosing
 from .memory_plan import MemoryPlan, memory_plan
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
 from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
 
 __all__ = [
+    "Choices",
     "CustomOp",
     "KernelGraph",
     "LibraryOp",
@@ -18,6 +20,7 @@ __all__ = [
     "build",
     "build_with",
     "calls_kernels",
+    "choosing",
     "legalize_rest",
     "memory_plan",
     "relax_passes",

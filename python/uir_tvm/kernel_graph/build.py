@@ -3,16 +3,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 
 import attrs
 import tvm
+from tvm_ffi import structural_hash
 
-from ..errors import UnsupportedOperatorError
+from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
 from ..library.registry import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from .attention import Decision, fuse_attention
+from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
 from .dedup import KernelTable
 from .from_relax import from_relax
@@ -31,6 +34,8 @@ from .storage import place
 from .traffic import kernel_reads
 from .weights import lay_out_weights
 
+log = logging.getLogger(__name__)
+
 # Rewrites of the program before any operator is placed: before the library takes parts of what they look for.
 REWRITES: tuple[Callable[[Program], None], ...] = (recognise_functions, safe_softmax)
 
@@ -42,6 +47,7 @@ def build(
     *,
     fuse: bool = True,
     fast_math: bool = False,
+    faults: str = "raise",
 ) -> KernelGraph:
     """Map a model to kernels.
 
@@ -56,6 +62,9 @@ def build(
         its own, but for the bias of a product, which libraries add; views are free.
     fast_math : bool
         Whether x * 0 is 0 of NaN and infinity too, and a zero's sign is of no account.
+    faults : str
+        What becomes of a fault of ours while a kernel is merged (`CompileOptions.faults`): ``raise``, or
+        ``fall back`` to a kernel for each of its operators.
 
     Returns
     -------
@@ -71,12 +80,17 @@ def build(
     target = target if isinstance(target, tvm.target.Target) else tvm.target.Target(target)
     keys = [str(key) for key in target.keys]
     with lowering_for(keys):
-        return build_with(mod, library_of(keys), fuse=fuse, fast_math=fast_math)
+        return build_with(mod, library_of(keys), fuse=fuse, fast_math=fast_math, faults=faults)
 
 
 @one_at_a_time
 def build_with(
-    mod: tvm.IRModule, table: LibraryTable, *, fuse: bool = True, fast_math: bool = False
+    mod: tvm.IRModule,
+    table: LibraryTable,
+    *,
+    fuse: bool = True,
+    fast_math: bool = False,
+    faults: str = "raise",
 ) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)
@@ -92,7 +106,7 @@ def build_with(
     place(program)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
-    return _Assembly(program, table, decisions).graph(groups, fusion, op_count, unfused)
+    return _Assembly(program, table, decisions, faults).graph(groups, fusion, op_count, unfused)
 
 
 def _count_ops(mod: tvm.IRModule) -> int:
@@ -101,15 +115,19 @@ def _count_ops(mod: tvm.IRModule) -> int:
     return sum(isinstance(binding.value, tvm.ir.Call) for block in blocks for binding in block.bindings)
 
 
-def _last_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[-1] if lines else type(error).__name__
+def _site_of(group: Group, node: CustomOp) -> str:
+    """A kernel by what it computes, whatever its attributes."""
+    func = node.prim_func
+    for name in func.attrs.keys() if func.attrs else ():
+        func = func.without_attr(name)
+    return f"kernel {group.name} {structural_hash(func) & (1 << 64) - 1:016x}"
 
 
 class _Assembly:
     """Turns groups into nodes."""
 
-    def __init__(self, program: Program, table: LibraryTable, decisions: list[Decision]) -> None:
+    def __init__(self, program: Program, table: LibraryTable, decisions: list[Decision], faults: str) -> None:
+        self.faults = faults
         self.program = program
         self.table = table
         self.decisions = decisions
@@ -151,17 +169,35 @@ class _Assembly:
         needed = self._needed(group)
         try:
             node = self._custom_node(group, needed)
+            if len(group.ops) > 1 and asked() and pick(_site_of(group, node), (APART,)):
+                return self._apart(group, "apart they were measured to be faster")
             self.parts.append(whole)
             return [node]
         except Exception as error:  # TVM raises many types; every one of them means: not merged
-            if len(group.ops) == 1:
+            own, single = is_own_fault(error), len(group.ops) == 1
+            if isinstance(error, MemoryError) or (own and (single or self.faults == "raise")):
+                raise
+            if single:
+                if isinstance(error, UirError):
+                    raise
                 raise UnsupportedOperatorError(
                     f"TVM cannot lower the operator {group.ops[0].name}",
-                    where=_last_line(error),
+                    where=last_line(error),
                     remedy="express the model by other operators",
                 ) from error
-            reason = f"{type(error).__name__}: {_last_line(error)}"
+            reason = (
+                error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
+            )
+            if own:
+                reason = f"a fault of uir_tvm: {reason}"
+                log.warning(
+                    "kernel %s is not merged: %s; please report it", group.name, reason, exc_info=error
+                )
         self.fallbacks.append(f"{group.name}: {reason}")
+        return self._apart(group, reason)
+
+    def _apart(self, group: Group, reason: str) -> list[Node]:
+        """A kernel for each operator of a group."""
         self.parts += [Part(group, [op], reason) for op in group.ops]
         everything = {value for op in group.ops for value in op.results}
         return [self._custom_node(singleton(op), everything) for op in group.ops]

@@ -17,7 +17,7 @@ import numpy as np
 from ..frontend.relax_view import axes_of
 from .patterns import producer, reading_counts
 from .program import Program, Value, View
-from .views import Layout, rebase
+from .views import Layout, merge_atoms, rebase
 
 #: Larger constants are not compared element by element.
 ELEMENT_LIMIT = 1 << 24
@@ -78,13 +78,7 @@ def _row_key(layout: Layout, rank: int) -> object:
     those after them, are along the row."""
     *rows, last = layout.dims[:rank]
     along = [atom for dim in (last, *layout.dims[rank:]) for atom in dim if atom[1]]
-    merged: list[tuple[int, int]] = []
-    for extent, stride in sorted(along, key=lambda atom: -atom[1]):
-        if merged and merged[-1][1] == extent * stride:
-            merged[-1] = (merged[-1][0] * extent, stride)
-        else:
-            merged.append((extent, stride))
-    return tuple(rows), tuple(merged), layout.offset
+    return tuple(rows), merge_atoms(sorted(along, key=lambda atom: -atom[1])), layout.offset
 
 
 def _through(layout: Layout, view: View) -> Openness | None:

@@ -9,11 +9,10 @@ import tvm
 from tvm import relax
 
 from ..errors import TargetError
+from ..target import registry
 
 #: The option of TVM's pass context that asks for it.
 OPTION = "relax.backend.use_cuda_graph"
-#: Attribute of ``main``: how many of its parameters are inputs; the rest are weights, which never move.
-NUM_INPUT = "num_input"
 
 
 def asked() -> bool:
@@ -62,7 +61,8 @@ def capture(target: tvm.target.Target | None) -> tvm.transform.Pass:
 
 def check(target: tvm.target.Target | None) -> None:
     """Raise TargetError where capture is asked for and the target is no GPU."""
-    if asked() and (target is None or str(target.kind.name) != "cuda"):
+    places = registry.of_target(target).places if target is not None and registry.is_ours(target) else ()
+    if asked() and not any(place.captures and place.stands_for(target) for place in places):
         kind = "an unknown target" if target is None else f"a target of kind {target.kind.name}"
         raise TargetError(
             f"CUDA graphs cannot be captured for {kind}.",
@@ -70,13 +70,3 @@ def check(target: tvm.target.Target | None) -> None:
             need="a GPU: the host model and the CPU run kernels at once, there is no stream to capture",
             remedy='leave the option out, or compile with device="gpu"',
         )
-
-
-def with_weights(mod: tvm.IRModule, inputs: int) -> tvm.IRModule:
-    """The module with the parameters of ``main`` from number ``inputs`` on declared as weights.
-
-    Kernels that read them are captured; the caller passes the same tensors in every call.
-    """
-    mod = tvm.IRModule(mod.functions)
-    mod["main"] = mod["main"].with_attr(NUM_INPUT, inputs)
-    return mod

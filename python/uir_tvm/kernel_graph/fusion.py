@@ -13,8 +13,8 @@ from .program import Op, Program, View, compose
 from .views import Layout
 
 # Heroes in the order in which they take their neighbours; what a hero of each kind may take.
-HERO_ORDER = ("contraction", "rowwise", "reduction", "opaque", "gather", "concat", "elementwise")
-PROLOGUE = frozenset({"rowwise", "reduction", "concat", "elementwise"})
+HERO_ORDER = ("contraction", "normalization", "reduction", "opaque", "gather", "concat", "elementwise")
+PROLOGUE = frozenset({"normalization", "reduction", "concat", "elementwise"})
 # What may run inside a kernel over rows; a concat is a choice in every element and stays outside.
 INTO_ROWS = frozenset({"elementwise", "gather"})
 INTO_OTHERS = frozenset({"elementwise"})
@@ -30,6 +30,21 @@ class Fit:
     shape: tuple[int, ...]
     role: Role
     reader: tuple[Op, int] | None = None
+
+
+@frozen
+class Obstacle:
+    """What keeps an operator out of a group.
+
+    Attributes
+    ----------
+    reason : str
+    of_groups : bool
+        Whether it is about which kernel has the operator, not about what is between their elements.
+    """
+
+    reason: str
+    of_groups: bool = False
 
 
 class Fusion:
@@ -125,12 +140,12 @@ class Fusion:
         if other is group:
             return False
         fit = self.fit(group, op)
-        if isinstance(fit, str):
+        if isinstance(fit, Obstacle):
             return False
         if fit is None:
             group.roles.update(other.roles)
-            if other.hero == "rowwise":
-                group.hero = "rowwise"
+            if other.hero == "normalization":
+                group.hero = "normalization"
         else:
             op.operands = fit.operands
             if op.kind.reshapable:
@@ -144,60 +159,60 @@ class Fusion:
             self.groups[member] = group
         return True
 
-    def fit(self, group: Group, op: Op) -> Fit | str | None:
+    def fit(self, group: Group, op: Op) -> Fit | Obstacle | None:
         """Whether an operator can join a group.
 
         Returns
         -------
-        Fit, None or str
+        Fit, None or Obstacle
             Its place; None where its whole group joins as it is; otherwise the reason against it.
         """
         other = self.groups[op]
         if "library" in (group.hero, other.hero):
-            return "a library operator reads and writes memory"
+            return Obstacle("a library operator reads and writes memory")
         rows = bool(group.space.axes)
-        same_rows = rows and other.space == group.space and other.hero in ("rowwise", "reduction")
+        same_rows = rows and other.space == group.space and other.hero in ("normalization", "reduction")
         if not same_rows and op.kind.kind not in (INTO_ROWS if rows else INTO_OTHERS):
             spaces = f"over {other.space.shape} and over {group.space.shape}"
-            return f"{op.name} is a hero of its own beside {group.hero}, {spaces}"
+            return Obstacle(f"{op.name} is a hero of its own beside {group.hero}, {spaces}", of_groups=True)
         if not same_rows and len(other.ops) > 1:
-            return f"{op.name} already belongs to another kernel"
+            return Obstacle(f"{op.name} already belongs to another kernel", of_groups=True)
         fit = self._aligned(group, other) if same_rows else self._place(group, op)
-        if isinstance(fit, str):
+        if isinstance(fit, Obstacle):
             return fit
         if self._reaches(group, other) or self._reaches(other, group):
-            return "one kernel would wait for its own result"
+            return Obstacle("one kernel would wait for its own result")
         buffers = {view.base for view in (*group.external(), *other.external())}
-        return f"more than {MAX_BUFFERS} buffers" if len(buffers) > MAX_BUFFERS else fit
+        return Obstacle(f"more than {MAX_BUFFERS} buffers") if len(buffers) > MAX_BUFFERS else fit
 
-    def obstacle(self, group: Group, op: Op) -> str:
-        """Why an operator stayed out of a group; empty where nothing stands against it.
+    def obstacle(self, group: Group, op: Op) -> Obstacle | None:
+        """Why an operator stayed out of a group; None where nothing stands against it.
 
         Where its own kernel has more operators: why it would not have joined by itself, if it would not.
         """
         answer = self.fit(group, op)
-        if not isinstance(answer, str):
-            return ""
+        if not isinstance(answer, Obstacle):
+            return None
         if len(self.groups[op].ops) > 1 and op.kind.kind in INTO_OTHERS:
             alone = self._place(group, op)
-            return alone if isinstance(alone, str) else self._taken(group, op)
+            return alone if isinstance(alone, Obstacle) else self._taken(group, op)
         return answer
 
-    def _taken(self, group: Group, op: Op) -> str:
+    def _taken(self, group: Group, op: Op) -> Obstacle:
         """What stands between a group and an operator that another group took before."""
         other = self.groups[op]
         answer = f"{op.name} already belongs to another kernel, {other.name}"
         if other.space.axes and group.space.axes:
-            return f"{answer}, whose rows run along axes {other.space.axes}, not along {group.space.axes}"
-        return answer
+            answer += f", whose rows run along axes {other.space.axes}, not along {group.space.axes}"
+        return Obstacle(answer, of_groups=True)
 
-    def _place(self, group: Group, op: Op) -> Fit | str:
+    def _place(self, group: Group, op: Op) -> Fit | Obstacle:
         """An operator's place in a group's space, or what stands against it."""
         readings = [(reader, index) for reader, index in self._readings(op) if reader in group.roles]
         if any(r.kind.kind == "concat" or isinstance(group.roles[r], int) for r, _ in readings):
             return self._place_part(group, op, readings)
         roles: tuple[Role, ...] = ("full", "row") if group.space.axes else ("full",)
-        reason = f"{op.name} runs over {op.shape}, the kernel over {group.space.shape}"
+        obstacle = Obstacle(f"{op.name} runs over {op.shape}, the kernel over {group.space.shape}")
         for role in roles:
             fit = self._reshaped(op, group.space.shape_of(role), role)
             if fit is None:
@@ -205,10 +220,10 @@ class Fusion:
             problem = self._edges(group, op, fit, readings)
             if problem is None:
                 return fit
-            reason = problem
+            obstacle = problem
         if readings and self._sole_reading(op):
             return self._sunk(group, op, readings[0])
-        return reason
+        return obstacle
 
     def _readings(self, op: Op) -> list[tuple[Op, int]]:
         """Readers of an operator's results as they are now."""
@@ -233,49 +248,51 @@ class Fusion:
         kept = [view for view in operands if view is not None]
         return Fit(kept, shape, role) if len(kept) == len(operands) else None
 
-    def _edges(self, group: Group, op: Op, fit: Fit, readings: list[tuple[Op, int]]) -> str | None:
+    def _edges(self, group: Group, op: Op, fit: Fit, readings: list[tuple[Op, int]]) -> Obstacle | None:
         """Whether the operator and the group see each other's results element by element."""
         for view in fit.operands:
             writer = group.writer(view)
             if writer is not None and view.layout != group.space.reading(group.roles[writer], fit.role):
-                return f"{op.name} reads {writer.name} in another order or repeated"
+                return Obstacle(f"{op.name} reads {writer.name} in another order or repeated")
         for reader, index in readings:
             wanted = group.space.reading(fit.role, group.roles[reader])
             if reader.operands[index].layout != wanted:
-                return f"{reader.name} reads {op.name} in another order or repeated"
+                return Obstacle(f"{reader.name} reads {op.name} in another order or repeated")
         return None
 
-    def _sunk(self, group: Group, op: Op, reading: tuple[Op, int]) -> Fit | str:
+    def _sunk(self, group: Group, op: Op, reading: tuple[Op, int]) -> Fit | Obstacle:
         """The operator moved behind the view through which its one reader reads it."""
         reader, index = reading
         view, role = reader.operands[index], group.roles[reader]
         if view.layout.size > op.result.size and op.kind.expensive:
-            return f"{op.name} would be computed {view.layout.size // op.result.size} times"
+            return Obstacle(f"{op.name} would be computed {view.layout.size // op.result.size} times")
         if view.shape != group.space.shape_of(role):
-            return f"{reader.name} reads {op.name} as {view.shape}, the kernel runs over {group.space.shape}"
+            return Obstacle(
+                f"{reader.name} reads {op.name} as {view.shape}, the kernel runs over {group.space.shape}"
+            )
         return self._behind_view(group, op, reading, "row" if role == "row" else "full")
 
-    def _place_part(self, group: Group, op: Op, readings: list[tuple[Op, int]]) -> Fit | str:
+    def _place_part(self, group: Group, op: Op, readings: list[tuple[Op, int]]) -> Fit | Obstacle:
         """A producer of one operand of a concat, or of such a producer."""
         reader, index = readings[0]
         if not self._sole_reading(op):
-            return f"{op.name} has further readers beside {reader.name}"
+            return Obstacle(f"{op.name} has further readers beside {reader.name}")
         if reader.operands[index].layout.size != op.result.size:
-            return f"{reader.name} reads {op.name} in part or repeated"
+            return Obstacle(f"{reader.name} reads {op.name} in part or repeated")
         role = group.roles[reader]
         return self._behind_view(group, op, readings[0], role if isinstance(role, int) else index)
 
-    def _behind_view(self, group: Group, op: Op, reading: tuple[Op, int], role: Role) -> Fit | str:
+    def _behind_view(self, group: Group, op: Op, reading: tuple[Op, int], role: Role) -> Fit | Obstacle:
         reader, index = reading
         view = reader.operands[index]
         operands = [compose(view, operand) for operand in op.operands]
         if any(operand is view for operand in operands):
-            return f"the view of {op.name} that {reader.name} reads cannot be moved before it"
+            return Obstacle(f"the view of {op.name} that {reader.name} reads cannot be moved before it")
         if any(group.writes(operand) for operand in operands):
-            return f"{op.name} also reads the kernel's own results"
+            return Obstacle(f"{op.name} also reads the kernel's own results")
         return Fit(operands, view.shape, role, reading)
 
-    def _aligned(self, group: Group, other: Group) -> str | None:
+    def _aligned(self, group: Group, other: Group) -> Obstacle | None:
         """Whether two groups over the same rows see each other's results element by element."""
         for reader, writer in ((group, other), (other, group)):
             for op in reader.ops:
@@ -284,7 +301,7 @@ class Fusion:
                     if source is None:
                         continue
                     if view.layout != group.space.reading(writer.roles[source], reader.roles[op]):
-                        return f"{op.name} reads {source.name} in another order or repeated"
+                        return Obstacle(f"{op.name} reads {source.name} in another order or repeated")
         return None
 
     def _reaches(self, start: Group, goal: Group) -> bool:

@@ -8,6 +8,7 @@ from typing import Literal
 import attrs
 
 from ..frontend.relax_view import axes_of
+from ..heroes import hero
 from .program import Op, View
 from .views import Layout
 
@@ -15,7 +16,7 @@ Role = Literal["full", "row", "reduce"] | int  # an int: feeds that operand of a
 
 
 @attrs.frozen
-class Space:
+class IterationSpace:
     """Iteration space: the full shape, and the axes along which rows run (none for elementwise kernels)."""
 
     shape: tuple[int, ...]
@@ -60,16 +61,15 @@ class Group:
     ops : list of Op
         In program order.
     hero : str
-        ``library``, ``contraction``, ``rowwise``, ``reduction``, ``gather``, ``concat``, ``transpose``,
-        ``elementwise`` or ``opaque``: what decides the kernel's schedule.
-    space : Space
+        What decides the kernel's schedule (`uir_tvm.heroes`).
+    space : IterationSpace
     roles : dict
         Role of every operator.
     """
 
     ops: list[Op]
-    hero: str
-    space: Space
+    hero: str = attrs.field(converter=hero)
+    space: IterationSpace
     roles: dict[Op, Role]
 
     @property
@@ -91,17 +91,17 @@ class Group:
         return [view for op in self.ops for view in op.operands if not self.writes(view)]
 
 
-def _reduction_space(op: Op) -> Space:
+def _reduction_space(op: Op) -> IterationSpace:
     source = op.operands[0].shape
     assert op.call is not None
-    return Space(source, axes_of(op.call.attrs.axis, len(source)))
+    return IterationSpace(source, axes_of(op.call.attrs.axis, len(source)))
 
 
-def _row_space(op: Op) -> Space:
+def _row_space(op: Op) -> IterationSpace:
     assert op.call is not None
     attributes = op.call.attrs
     axes = attributes.axes if hasattr(attributes, "axes") else [attributes.axis]
-    return Space(op.shape, axes_of(list(axes), len(op.shape)))
+    return IterationSpace(op.shape, axes_of(list(axes), len(op.shape)))
 
 
 def singleton(op: Op) -> Group:
@@ -109,17 +109,17 @@ def singleton(op: Op) -> Group:
     kind = op.kind.kind
     if kind == "reduction":
         return Group([op], "reduction", _reduction_space(op), {op: "reduce"})
-    if kind == "rowwise":
-        return Group([op], "rowwise", _row_space(op), {op: "full"})
-    return Group([op], kind, Space(op.shape), {op: "full"})
+    if kind == "normalization":
+        return Group([op], "normalization", _row_space(op), {op: "full"})
+    return Group([op], kind, IterationSpace(op.shape), {op: "full"})
 
 
 def final_hero(group: Group) -> str:
-    """The hero once the group is complete: a chain over rows is rowwise, a strided copy a transpose."""
+    """The hero of a complete group: a chain over rows is a normalization, a strided copy a transpose."""
     if group.hero == "reduction" and any(
         group.roles[op] == "full" and any(_from_row(group, view) for view in op.operands) for op in group.ops
     ):
-        return "rowwise"
+        return "normalization"
     if group.hero == "elementwise" and _moves_columns(group):
         return "transpose"
     return group.hero

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import contextvars
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -14,6 +14,7 @@ import tvm
 from tvm import relax, te, tirx, topi
 
 from ..frontend.relax_view import axes_of, is_constant
+from ..target_facts import Facts
 from .attention import ATTENTION, Attention
 from .extrema import MAXIMUM, MINIMUM, legalize_max_pool
 from .offsets import without_offsets
@@ -21,9 +22,8 @@ from .program import Op
 from .scatter import legalize_scatter_elements
 from .typed_rules import typed_rules
 
-#: Keys of targets whose tanh is made of exponentials: there a sigmoid takes fewer instructions.  On a CPU
-#: tanh is a quotient of polynomials, and faster.
-BY_SIGMOID = frozenset({"ascend", "bang"})
+#: Kind of hardware -> whether its tanh is made of exponentials: there a sigmoid takes fewer instructions.
+BY_POWERS: Mapping[str, bool] = Facts("tanh_by_powers")
 _KEYS: contextvars.ContextVar[frozenset[str]] = contextvars.ContextVar("keys", default=frozenset())
 
 
@@ -35,6 +35,10 @@ def lowering_for(keys: Iterable[str]) -> Iterator[None]:
         yield
     finally:
         _KEYS.reset(token)
+
+
+def _by_powers() -> bool:
+    return any(BY_POWERS.get(key, False) for key in _KEYS.get())
 
 
 def _wide(dtype: str) -> str:
@@ -108,25 +112,42 @@ def softmax(x: te.Tensor, axis: int, safe: bool = False) -> te.Tensor:
     return rows.full(lambda i, r: (weight(*i) * scale(*r)).astype(rows.dtype), "softmax_norm")
 
 
-def layer_norm(
-    x: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, axes: Sequence[int], epsilon: float
-) -> te.Tensor:
-    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) * gamma + beta; the variance from centred values."""
-    rows = _Rows(x, axes)
+def _scale(rows: _Rows, squares: te.Tensor, epsilon: float) -> te.Tensor:
+    """1 / sqrt(mean square + epsilon) of every row."""
+    share, least = (tirx.const(number, rows.wide) for number in (1.0 / rows.length, epsilon))
+    return rows.row(lambda *r: te.rsqrt(squares(*r) * share + least), "norm_scale")
+
+
+def _standardised(rows: _Rows, x: te.Tensor, epsilon: float) -> tuple[te.Tensor, te.Tensor]:
+    """x - mean, and what makes its variance 1; the variance from centred values."""
     wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
     total = rows.reduce(lambda *i: x(*i).astype(wide), te.sum, "norm_sum")
     mean = rows.row(lambda *r: total(*r) * share, "norm_mean")
     centred = rows.full(lambda i, r: x(*i).astype(wide) - mean(*r), "norm_centred")
     squares = rows.reduce(lambda *i: centred(*i) * centred(*i), te.sum, "norm_squares")
-    scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
+    return centred, _scale(rows, squares, epsilon)
+
+
+def _affine(
+    rows: _Rows, value: Any, gamma: te.Tensor | None, beta: te.Tensor | None, at: Sequence[Any]
+) -> Any:
+    """value * gamma + beta, without those that are None, in the dtype of the rows."""
+    if gamma is not None:
+        value = value * gamma(*at).astype(rows.wide)
+    if beta is not None:
+        value = value + beta(*at).astype(rows.wide)
+    return value.astype(rows.dtype)
+
+
+def layer_norm(
+    x: te.Tensor, gamma: te.Tensor | None, beta: te.Tensor | None, axes: Sequence[int], epsilon: float
+) -> te.Tensor:
+    """(x - mean) / sqrt(mean((x - mean)^2) + epsilon) * gamma + beta; the variance from centred values."""
+    rows = _Rows(x, axes)
+    centred, scale = _standardised(rows, x, epsilon)
 
     def result(i: Sequence[Any], r: Sequence[Any]) -> Any:
-        value = centred(*i) * scale(*r)
-        if gamma is not None:
-            value = value * gamma(*rows.along(i)).astype(wide)
-        if beta is not None:
-            value = value + beta(*rows.along(i)).astype(wide)
-        return value.astype(rows.dtype)
+        return _affine(rows, centred(*i) * scale(*r), gamma, beta, rows.along(i))
 
     return rows.full(result, "norm")
 
@@ -134,9 +155,9 @@ def layer_norm(
 def rms_norm(x: te.Tensor, gamma: te.Tensor, axes: Sequence[int], epsilon: float) -> te.Tensor:
     """x / sqrt(mean(x^2) + epsilon) * gamma (arXiv 1910.07467)."""
     rows = _Rows(x, axes)
-    wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
+    wide = rows.wide
     squares = rows.reduce(lambda *i: x(*i).astype(wide) * x(*i).astype(wide), te.sum, "norm_squares")
-    scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
+    scale = _scale(rows, squares, epsilon)
 
     def result(i: Sequence[Any], r: Sequence[Any]) -> Any:
         value = x(*i).astype(wide) * scale(*r) * gamma(*rows.along(i)).astype(wide)
@@ -169,21 +190,12 @@ def group_norm(
         [batch, groups, inner, *space], lambda n, g, c, *i: x(n, g * inner + c, *i), name="grouped"
     )
     rows = _Rows(grouped, range(2, 3 + len(space)))
-    wide, share = rows.wide, tirx.const(1.0 / rows.length, rows.wide)
-    total = rows.reduce(lambda *i: grouped(*i).astype(wide), te.sum, "norm_sum")
-    mean = rows.row(lambda *r: total(*r) * share, "norm_mean")
-    centred = rows.full(lambda i, r: grouped(*i).astype(wide) - mean(*r), "norm_centred")
-    squares = rows.reduce(lambda *i: centred(*i) * centred(*i), te.sum, "norm_squares")
-    scale = rows.row(lambda *r: te.rsqrt(squares(*r) * share + tirx.const(epsilon, wide)), "norm_scale")
+    centred, scale = _standardised(rows, grouped, epsilon)
 
     def result(n: Any, c: Any, *i: Any) -> Any:
         group, channel = tirx.floordiv(c, inner), tirx.floormod(c, inner)
         value = centred(n, group, channel, *i) * scale(n, group)
-        if gamma is not None:
-            value = value * gamma(c).astype(wide)
-        if beta is not None:
-            value = value + beta(c).astype(wide)
-        return value.astype(rows.dtype)
+        return _affine(rows, value, gamma, beta, [c])
 
     return te.compute(x.shape, result, name="norm")
 
@@ -217,32 +229,29 @@ def _legalize_group_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.
             attrs.epsilon,
         )
 
-    def compute(x: te.Tensor, gamma: te.Tensor, beta: te.Tensor) -> te.Tensor:
-        return group_norm(
-            x,
-            gamma if bool(attrs.scale) else None,
-            beta if bool(attrs.center) else None,
-            int(attrs.num_groups),
-            float(attrs.epsilon),
-        )
-
-    return builder.call_te(compute, x, gamma, beta, primfunc_name_hint="group_norm")
+    groups, epsilon = int(attrs.num_groups), float(attrs.epsilon)
+    return _legalize_norm(
+        builder, call, lambda x, gamma, beta: group_norm(x, gamma, beta, groups, epsilon), "group_norm"
+    )
 
 
 def _legalize_layer_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
-    x, gamma, beta = call.args
-    attrs = call.attrs
+    axes, epsilon = _axes(call), float(call.attrs.epsilon)
+    return _legalize_norm(
+        builder, call, lambda x, gamma, beta: layer_norm(x, gamma, beta, axes, epsilon), "layer_norm"
+    )
+
+
+def _legalize_norm(
+    builder: relax.BlockBuilder, call: tvm.ir.Call, norm: Callable[..., te.Tensor], name: str
+) -> tvm.ir.Expr:
+    """norm(x, gamma, beta), with None for what the operator is asked to leave out."""
+    scale, center = bool(call.attrs.scale), bool(call.attrs.center)
 
     def compute(x: te.Tensor, gamma: te.Tensor, beta: te.Tensor) -> te.Tensor:
-        return layer_norm(
-            x,
-            gamma if bool(attrs.scale) else None,
-            beta if bool(attrs.center) else None,
-            _axes(call),
-            float(attrs.epsilon),
-        )
+        return norm(x, gamma if scale else None, beta if center else None)
 
-    return builder.call_te(compute, x, gamma, beta, primfunc_name_hint="layer_norm")
+    return builder.call_te(compute, *call.args, primfunc_name_hint=name)
 
 
 def _legalize_rms_norm(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
@@ -313,23 +322,23 @@ def _gelu(value: Any, wide: str) -> Any:
 
 
 def _gelu_tanh(value: Any, wide: str) -> Any:
-    """0.5 x (1 + tanh(u)), or the same as x * sigmoid(2 u) for targets of `BY_SIGMOID`."""
+    """0.5 x (1 + tanh(u)), or the same as x * sigmoid(2 u) for targets of `BY_POWERS`."""
     first, third = (tirx.const(factor * math.sqrt(2 / math.pi), wide) for factor in (1.0, 0.044715))
     u = value * (value * value * third + first)
-    if _KEYS.get() & BY_SIGMOID:
+    if _by_powers():
         return value * tirx.sigmoid(u + u)
     return value * (tirx.tanh(u) * 0.5 + 0.5)
 
 
 def _legalize_gelu(
-    function: Callable[[Any, str], Any], name: str, keys: frozenset[str] = frozenset()
+    function: Callable[[Any, str], Any], name: str, by_powers: bool = False
 ) -> Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]:
-    """Narrow floats in float32, rounded once, and all of them for targets of the keys; else TVM's own."""
+    """Narrow floats in float32, rounded once, with ``by_powers`` all where tanh is made of powers."""
 
     def legalize_call(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
         dtype = str(call.ty.dtype)
         wide = _wide(dtype)
-        if wide == dtype and not _KEYS.get() & keys:
+        if wide == dtype and not (by_powers and _by_powers()):
             return call.op.get_attr("FLegalize")(builder, call)
 
         def compute(x: te.Tensor) -> te.Tensor:
@@ -395,7 +404,7 @@ OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] =
     "relax.min": _legalize_extremum(MINIMUM, "min"),
     "relax.take": _legalize_take,
     "relax.nn.gelu": _legalize_gelu(_gelu, "gelu"),
-    "relax.nn.gelu_tanh": _legalize_gelu(_gelu_tanh, "gelu_tanh", BY_SIGMOID),
+    "relax.nn.gelu_tanh": _legalize_gelu(_gelu_tanh, "gelu_tanh", by_powers=True),
     "relax.power": _legalize_power,
     "relax.where": _legalize_where,
     **{f"relax.nn.max_pool{rank}d": legalize_max_pool for rank in (1, 2, 3)},

@@ -13,6 +13,7 @@ from ..library.attrs import Conv2dAttrs, MatmulAttrs
 from ..library.attrs import View as LibraryView
 from ..library.cpu import pack_weight
 from ..library.registry import LibraryTable
+from .choices import DEFAULT, PLAIN, THREADS, UNPACKED
 from .library_match import dense, geometry, operand
 from .program import Op, Program, Value, View
 from .views import Layout
@@ -39,9 +40,14 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     """
     kind = op.name.removeprefix("library.")
     attributes: MatmulAttrs | Conv2dAttrs = _matmul_attrs(op) if kind == "matmul" else _conv2d_attrs(op)
+    option = op.attrs.get("option", DEFAULT)
+    if option == PLAIN:
+        attributes = evolve(attributes, plan="plain")
+    elif option.startswith(THREADS):
+        attributes = evolve(attributes, threads=int(option.removeprefix(THREADS)))
     weight = op.operands[1].base
-    constant = weight.constant is not None
-    if table.packs and constant and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
+    packs = table.packs and weight.constant is not None and option != UNPACKED
+    if packs and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
         attributes, weight = _packed(program, op, attributes)
     elif isinstance(attributes, Conv2dAttrs) and not op.operands[1].is_whole:
         weight = program.constant(dense(op.operands[1], 4), "weight")

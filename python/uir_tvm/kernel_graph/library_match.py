@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ..environment import num_threads
 from ..library.registry import LibraryTable
+from .choices import APART, DEFAULT, KERNEL, PLAIN, THREADS, UNPACKED, pick
 from .geometry import MatmulGeometry, matmul_geometry
 from .patterns import reading_counts
 from .program import Op, Program, Value, View, compose
@@ -36,15 +39,32 @@ def match_library(program: Program, table: LibraryTable, *, join: bool = True) -
     """
     for index, op in enumerate(program.ops):
         new = MATCHERS[op.name](op, table) if op.name in MATCHERS else None
-        if new is not None:
+        if new is not None and _settle(new, table) != KERNEL:
             program.ops[index] = new
             op.result.producer = new
     if table.scales and join:
         fold_scales(program)
     _absorb(program, table, only_bias=True)
     if join:
-        combine(program)
+        combine(program, table)
         _absorb(program, table, only_bias=False)
+
+
+def _settle(op: Op, table: LibraryTable, kernel: bool = True) -> str:
+    """How a library operator is to run, where measurements have said that; noted in its attributes."""
+    if not table.adjustable:
+        return DEFAULT
+    constant = op.operands[1].base.constant is not None
+    sizes = "x".join(map(str, op.attrs["shape"]))
+    inner = op.operands[0].shape[-1] if op.name == "library.matmul" else op.operands[1].shape[1:]
+    told = " constant" if constant else ""
+    op.attrs["site"] = f"{op.name.removeprefix('library.')} {sizes} of {inner} {op.result.dtype}{told}"
+    options = [f"{THREADS}{count}" for count in range(1, num_threads()) if count & (count - 1) == 0]
+    options += [UNPACKED] * (constant and table.packs) + [KERNEL] * kernel
+    if op.result.size * math.prod(inner if isinstance(inner, tuple) else (inner,)) <= PLAIN_MOST:
+        options.append(PLAIN)
+    op.attrs["option"] = pick(op.attrs["site"], options)
+    return str(op.attrs["option"])
 
 
 def _matmul(op: Op, table: LibraryTable) -> Op | None:
@@ -93,6 +113,9 @@ def _conv2d(op: Op, table: LibraryTable) -> Op | None:
     return Op("library.conv2d", None, [data, weight], op.results, attributes)
 
 
+#: Multiply-adds up to which plain C++ may be as fast as the library, whose calls have a price.
+PLAIN_MOST = 1 << 22
+
 MATCHERS = {"matmul": _matmul, "nn.conv2d": _conv2d}
 
 
@@ -111,6 +134,8 @@ def _absorb(program: Program, table: LibraryTable, only_bias: bool) -> None:
             if step is None or (only_bias and step[0] != "bias"):
                 break
             token, operand = step
+            if table.adjustable and token != "bias" and pick(f"{op.attrs['site']} + {token}", (APART,)):
+                break
             op.attrs["epilogue"] = (*op.attrs["epilogue"], token)
             if operand is not None:
                 op.operands.append(operand)
@@ -196,7 +221,7 @@ def geometry(op: Op) -> MatmulGeometry | None:
     return None if found and op.attrs["unit_stride"] and not found.unit_stride else found
 
 
-def combine(program: Program) -> None:
+def combine(program: Program, table: LibraryTable) -> None:
     """Products of one matrix with several constant ones -> one product with the constants side by side.
 
     Before: q = x @ wq + bq; k = x @ wk + bk.  After: qk = x @ [wq wk] + [bq bk], q and k are views of qk.
@@ -210,7 +235,7 @@ def combine(program: Program) -> None:
     users = program.users()
     for family in families.values():
         if len(family) > 1:
-            _combine(program, family, users)
+            _combine(program, family, users, table)
     program.remove_dead()
     program.sort()
 
@@ -229,10 +254,14 @@ def _combinable(op: Op) -> bool:
     )
 
 
-def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[Op, int]]]) -> None:
+def _combine(
+    program: Program, family: list[Op], users: dict[Value, list[tuple[Op, int]]], table: LibraryTable
+) -> None:
     widths = [op.result.shape[-1] for op in family]
     lead = family[0].result.shape[:-1]
     if any(op.result.shape[:-1] != lead for op in family):
+        return
+    if table.adjustable and pick(f"{len(family)} of one matrix: {family[0].attrs['site']}", (APART,)):
         return
     weights = np.concatenate([dense(op.operands[1], 2) for op in family], axis=1)
     operands = [family[0].operands[0]]
@@ -258,6 +287,7 @@ def _combine(program: Program, family: list[Op], users: dict[Value, list[tuple[O
     joined = program.add_op(
         "library.matmul", operands, shape, first.dtype, attributes=attributes, hint=first.name
     )
+    _settle(joined, table, kernel=False)
     whole, begin, pieces = joined.result.view(), 0, []
     for width in widths:
         layout = whole.layout.slice(len(lead), begin, width)

@@ -13,6 +13,7 @@ import tvm
 import tvm_ffi
 from tvm import relax, te, tirx
 
+from ..errors import UnsupportedOperatorError
 from .groups import Group, final_hero
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .program import Op, Value, View
@@ -254,8 +255,19 @@ def fuse(mod: tvm.IRModule) -> tirx.PrimFunc:
             raise
         return alone
     merged = [f for var, f in mod.functions_items() if isinstance(f, tirx.PrimFunc)]
-    assert len(merged) == 1, f"{len(merged)} functions after the merge"
+    if len(merged) != 1:
+        raise UnsupportedOperatorError(
+            f"TVM makes {len(merged)} functions of these operators, not one.",
+            where=", ".join(_operators(function)),
+            remedy="express the model by other operators",
+        )
     return merged[0]
+
+
+def _operators(function: relax.Function) -> list[str]:
+    """What a function of Relax calls, by name."""
+    calls = [binding.value for block in function.body.blocks for binding in block.bindings]
+    return [str(getattr(call.op, "name", call.op)) for call in calls if isinstance(call, tvm.ir.Call)]
 
 
 def _only_kernel(mod: tvm.IRModule, function: relax.Function) -> tirx.PrimFunc | None:

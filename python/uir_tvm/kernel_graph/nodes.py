@@ -9,6 +9,8 @@ from attrs import field, frozen
 from tvm import tirx
 from tvm.ir import GenericConst
 
+from ..heroes import hero
+
 
 @frozen(eq=False)
 class Tensor:
@@ -70,7 +72,7 @@ class CustomOp:
     prim_func : tvm.tirx.PrimFunc
         Not scheduled; parameters are the inputs, then the outputs. Attributes ``uir.hero``, ``uir.ops``.
     hero : str
-        What decides its schedule: see `groups.Group`.
+        What decides its schedule (`uir_tvm.heroes`).
     inputs, outputs : tuple of Tensor
     input_shapes : tuple
         The shape in which the kernel sees the bytes of each input.
@@ -82,7 +84,7 @@ class CustomOp:
 
     name: str
     prim_func: tirx.PrimFunc = field(repr=False)
-    hero: str
+    hero: str = field(converter=hero)
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
     input_shapes: tuple[tuple[int, ...], ...]

@@ -3,13 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from attrs import field, frozen
 
-from attrs import frozen
-
-Kind = Literal[
-    "elementwise", "reduction", "rowwise", "concat", "gather", "contraction", "attention", "library", "opaque"
-]
+from ..heroes import hero
 
 
 @frozen
@@ -18,12 +14,8 @@ class OpKind:
 
     Attributes
     ----------
-    kind : Kind
-        ``elementwise``: one element of every operand for one of the result. ``reduction``: over its axes.
-        ``rowwise``: a normalisation along its axes, of the operand's shape. ``concat``, ``gather``: move
-        elements. ``contraction``: a product that no library takes. ``attention``: two products around a
-        softmax. ``library``: a library's. ``opaque``:
-        anything else; it is never merged with producers.
+    kind : str
+        The hero that it makes of a kernel (`uir_tvm.heroes`).
     expensive : bool
         Whether computing it twice costs more than reading its result.
     reshapable : bool
@@ -32,7 +24,7 @@ class OpKind:
         Whether elementwise readers may be merged into it.
     """
 
-    kind: Kind
+    kind: str = field(converter=hero)
     expensive: bool = False
     reshapable: bool = True
     epilogue: bool = True
@@ -42,7 +34,7 @@ _CHEAP = OpKind("elementwise")
 _DEAR = OpKind("elementwise", expensive=True)
 _PLACED = OpKind("elementwise", reshapable=False)
 _REDUCTION = OpKind("reduction", expensive=True, reshapable=False)
-_ROWWISE = OpKind("rowwise", expensive=True, reshapable=False)
+_NORMALIZATION = OpKind("normalization", expensive=True, reshapable=False)
 _OPAQUE = OpKind("opaque", expensive=True, reshapable=False, epilogue=False)
 _WINDOW = OpKind("opaque", expensive=True, reshapable=False)
 _CONTRACTION = OpKind("contraction", expensive=True, reshapable=False)
@@ -66,7 +58,7 @@ KINDS: dict[str, OpKind] = {
     **dict.fromkeys("sum mean max min prod variance std".split(), _REDUCTION),
     **dict.fromkeys(
         "nn.softmax nn.log_softmax nn.layer_norm nn.group_norm nn.rms_norm uir.safe_softmax".split(),
-        _ROWWISE,
+        _NORMALIZATION,
     ),
     **dict.fromkeys("nn.avg_pool2d nn.max_pool2d nn.adaptive_avg_pool2d".split(), _WINDOW),
     "concat": OpKind("concat", reshapable=False),

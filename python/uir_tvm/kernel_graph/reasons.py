@@ -81,7 +81,7 @@ def _reason(
     if not fusion.enabled:
         return "every operator was asked to be a kernel of its own"
     if producer.group is consumer.group:
-        return f"TVM could not merge them: {consumer.unmerged}"
+        return f"they could not be merged: {consumer.unmerged}"
     if consumer.group.hero == "library":
         return f"{reader.name} reads its operands from memory: the library takes no prologue"
     if producer.group.hero == "library":
@@ -94,10 +94,10 @@ def _reason(
             return f"the library has no epilogue {reader.name}"
         return _no_epilogue(writer, reader)
     answers = [fusion.obstacle(consumer.group, writer), fusion.obstacle(producer.group, reader)]
-    reasons = [answer for answer in answers if answer]
+    obstacles = [answer for answer in answers if answer is not None]
     # That both are heroes says least: what stands between their elements says more.
-    reasons.sort(key=lambda reason: "hero of its own" in reason or "another kernel" in reason)
-    return reasons[0] if reasons else "another hero took it first"
+    telling = min(obstacles, key=lambda each: each.of_groups, default=None)
+    return "another hero took it first" if telling is None else telling.reason
 
 
 def _no_epilogue(writer: Op, reader: Op) -> str:

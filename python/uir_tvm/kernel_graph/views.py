@@ -26,7 +26,7 @@ def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(reversed(strides))
 
 
-def _merge(atoms: Iterable[Atom]) -> Dim:
+def merge_atoms(atoms: Iterable[Atom]) -> Dim:
     """Drop unit atoms and join neighbours that walk memory in one run."""
     merged: list[Atom] = []
     for extent, stride in atoms:
@@ -57,12 +57,14 @@ class Layout:
     @staticmethod
     def contiguous(shape: Sequence[int]) -> Layout:
         """The whole of a row-major tensor."""
-        return Layout(tuple(_merge([atom]) for atom in zip(shape, contiguous_strides(shape), strict=True)))
+        return Layout(
+            tuple(merge_atoms([atom]) for atom in zip(shape, contiguous_strides(shape), strict=True))
+        )
 
     @staticmethod
     def strided(shape: Sequence[int], strides: Sequence[int], offset: int = 0) -> Layout:
         """A view with one stride for each dimension."""
-        return Layout(tuple(_merge([atom]) for atom in zip(shape, strides, strict=True)), offset)
+        return Layout(tuple(merge_atoms([atom]) for atom in zip(shape, strides, strict=True)), offset)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -81,7 +83,7 @@ class Layout:
 
     def is_contiguous(self) -> bool:
         """Whether the view walks memory in one run from its offset."""
-        merged = _merge(self.atoms)
+        merged = merge_atoms(self.atoms)
         return not merged or (len(merged) == 1 and merged[0][1] == 1)
 
     def broadcasts(self) -> bool:
@@ -107,7 +109,7 @@ class Layout:
             return self._slice_composite(axis, begin, extent, step)
         stride = dim[0][1] if dim else 0
         dims = list(self.dims)
-        dims[axis] = _merge([(extent, stride * step)])
+        dims[axis] = merge_atoms([(extent, stride * step)])
         return Layout(tuple(dims), self.offset + begin * stride)
 
     def _slice_composite(self, axis: int, begin: int, extent: int, step: int) -> Layout | None:
@@ -117,7 +119,7 @@ class Layout:
         if step != 1 or begin % run or extent % run:
             return None
         dims = list(self.dims)
-        dims[axis] = _merge([(extent // run, outer[1]), *inner])
+        dims[axis] = merge_atoms([(extent // run, outer[1]), *inner])
         return Layout(tuple(dims), self.offset + begin // run * outer[1])
 
     def broadcast(self, shape: Sequence[int]) -> Layout:
@@ -134,7 +136,7 @@ class Layout:
         """The same elements, row by row, under another shape; None where an atom would have to be cut."""
         if prod(shape) != self.size:
             return None
-        pool = list(_merge(self.atoms))
+        pool = list(merge_atoms(self.atoms))
         dims: list[Dim] = []
         for extent in reversed(shape):
             taken: list[Atom] = []
@@ -149,14 +151,14 @@ class Layout:
                     extent = 1
                 else:
                     return None
-            dims.append(_merge(reversed(taken)))
+            dims.append(merge_atoms(reversed(taken)))
         return Layout(tuple(reversed(dims)), self.offset)
 
     def inverse_of(self) -> Layout | None:
         """The flat tensor as a view of this one's row-major copy; None unless this view is a permutation."""
         if self.offset or self.broadcasts():
             return None
-        merged = _merge(self.atoms)
+        merged = merge_atoms(self.atoms)
         mine = contiguous_strides([extent for extent, _ in merged])
         order = sorted(range(len(merged)), key=lambda i: -merged[i][1])
         step = 1
@@ -164,7 +166,7 @@ class Layout:
             if merged[i][1] != step:
                 return None
             step *= merged[i][0]
-        return Layout((_merge((merged[i][0], mine[i]) for i in order),))
+        return Layout((merge_atoms((merged[i][0], mine[i]) for i in order),))
 
 
 @frozen
@@ -245,7 +247,7 @@ def rebase(layout: Layout, storage: Layout) -> Layout | None:
         return digit.coefficient * flat[digit.position][1] if digit.coefficient else 0
 
     return Layout(
-        tuple(_merge((digit.extent, stride(digit)) for digit in dim) for dim in dims),
+        tuple(merge_atoms((digit.extent, stride(digit)) for digit in dim) for dim in dims),
         storage.offset + sum(o * step for o, (_, step) in zip(offsets, flat, strict=True)),
     )
 

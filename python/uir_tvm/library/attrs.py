@@ -16,6 +16,9 @@ from .reference import ACTIVATIONS
 #: Where a residual is added to the result.
 RESIDUALS = ("none", "before_activation", "after_activation")
 
+#: How an operator is computed: as the library finds best, or in plain C++.
+PLANS = ("best", "plain")
+
 #: What the library fuses after a product: activations by name, and the other terms of the epilogue.
 EPILOGUES: dict[str, tuple[str, ...]] = {
     "activation": tuple(ACTIVATIONS),
@@ -99,6 +102,10 @@ class MatmulAttrs:
         A key of `ACTIVATIONS`.
     packed : bool
         b is the result of `pack_weight`.
+    threads : int
+        Threads of the pool at most; 0: as many as pay by the library's estimate.
+    plan : str
+        ``best``, or ``plain``: plain C++ although there is a library.
 
     Raises
     ------
@@ -118,6 +125,8 @@ class MatmulAttrs:
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
     activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
     packed: bool = False
+    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+    plan: str = attrs.field(default="best", validator=_one_of(PLANS))
 
     def __attrs_post_init__(self) -> None:
         rank = len(self.batch) + 2
@@ -229,7 +238,7 @@ class Conv2dAttrs:
     padding : tuple of int
         Zeros above, left, below, right.
     groups : int
-    alpha, bias, residual, activation, packed
+    alpha, bias, residual, activation, packed, threads, plan
         As in `MatmulAttrs`.
 
     Raises
@@ -249,6 +258,8 @@ class Conv2dAttrs:
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
     activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
     packed: bool = False
+    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0))
+    plan: str = attrs.field(default="best", validator=_one_of(PLANS))
 
     def __attrs_post_init__(self) -> None:
         lengths = (
@@ -309,5 +320,11 @@ def _dump(value: Any) -> str:
     def plain(v: Any) -> Any:
         return [v.offset, list(v.strides)] if isinstance(v, View) else list(v) if isinstance(v, tuple) else v
 
-    fields = {f.name: plain(getattr(value, f.name)) for f in attrs.fields(type(value))}
+    # how it runs is said where it was chosen: texts, and what is kept under them, stay as they are
+    settled = {f.name for f in attrs.fields(type(value)) if f.name in ("threads", "plan")}
+    fields = {
+        f.name: plain(getattr(value, f.name))
+        for f in attrs.fields(type(value))
+        if f.name not in settled or getattr(value, f.name) != f.default
+    }
     return json.dumps(fields, separators=(",", ":"))

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which contractions each target's library takes, and with which epilogues: one table."""
+"""Which contractions each target's library takes, and with which epilogues."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
 import attrs
+
+from ..target_facts import Facts, kind_of
 
 
 @attrs.frozen
@@ -51,6 +53,8 @@ class LibraryTable:
         Operator -> the activations, by the library's names, that it applies; what is not listed applies all.
     packs : bool
         Whether constant weights are brought into a layout of the library's own.
+    adjustable : bool
+        Whether an operator can be told how many threads it may take, and to do without the library.
     unit_stride : bool
         Whether it reads and writes only matrices of which one stride is 1 (the column's, of a result).
     symmetric_padding : bool
@@ -71,6 +75,7 @@ class LibraryTable:
     attention: AttentionLimits | None = None
     only: Mapping[str, frozenset[str]] = attrs.field(factory=dict)
     packs: bool = True
+    adjustable: bool = False
     unit_stride: bool = False
     symmetric_padding: bool = False
     scales: bool = True
@@ -98,69 +103,13 @@ def _within(steps: tuple[str, ...], epilogue: tuple[str, ...]) -> bool:
     return all(step in rest for step in steps)
 
 
-CPU = LibraryTable(
-    functions={"matmul": "uir.library.cpu.matmul", "conv2d": "uir.library.cpu.conv2d"},
-    dtypes=frozenset({"float32"}),
-    activations={
-        "nn.relu": "relu",
-        "nn.gelu": "gelu_erf",
-        "nn.gelu_tanh": "gelu_tanh",
-        "nn.silu": "silu",
-        "tanh": "tanh",
-        "sigmoid": "sigmoid",
-    },
-    epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
-)
-#: cuBLASLt and cuDNN. The former has GELU by tanh only, and adds a residual (its C) before the activation.
-#: Attention is fused where tensor cores take its operands (fp32 would go through ordinary multiplications,
-#: which the library does better) and a tile of theirs is full: a few rows against all keys are bound by
-#: reading these, which two products spread over the whole device.
-CUDA = LibraryTable(
-    functions={"matmul": "uir.library.cuda.matmul", "conv2d": "uir.library.cuda.conv2d"},
-    dtypes=frozenset({"float32", "float16", "bfloat16"}),
-    activations={"nn.relu": "relu", "nn.gelu_tanh": "gelu_tanh"},
-    epilogues=(("bias", "residual", "activation"),),
-    attention=AttentionLimits(dtypes=frozenset({"float16", "bfloat16"}), max_head=128, min_rows=16),
-    only={"conv2d": frozenset({"relu"})},
-    packs=False,
-    unit_stride=True,
-    symmetric_padding=True,
-)
-#: aclnn. A product is aclnnMatmul, with one tensor to add aclnnAddmm or aclnnBaddbmm; aclnnConvolution takes
-#: a bias. Factors and activations are left to the vector cores: a kernel that reads the result applies them
-#: for nothing. Opposite sides pad alike: the order of four pads is not documented.
-ASCEND = LibraryTable(
-    functions={"matmul": "uir.library.ascend.matmul", "conv2d": "uir.library.ascend.conv2d"},
-    dtypes=frozenset({"float32", "float16", "bfloat16"}),
-    activations={},
-    epilogues=(("bias",), ("residual",)),
-    packs=False,
-    unit_stride=True,
-    symmetric_padding=True,
-    scales=False,
-    refuses={"conv2d": frozenset({"residual"})},
-)
-#: CNNL. A product takes a factor, and strides of its operands, each with one of 1; terms to add and
-#: activations are left to kernels that read the result: what CNNL takes of them is not in public documents.
-#: The MLU370 has no bfloat16. Convolutions are transposed to NHWC and back by CNNL. The matrix unit takes
-#: right operands by columns, which a kernel that finds them by rows turns tile by tile.
-BANG = LibraryTable(
-    functions={"matmul": "uir.library.bang.matmul", "conv2d": "uir.library.bang.conv2d"},
-    dtypes=frozenset({"float32", "float16"}),
-    activations={},
-    epilogues=(),
-    packs=False,
-    unit_stride=True,
-    symmetric_padding=True,
-    contracted_innermost=True,
-)
 #: A target without a library: every contraction is a kernel of its own.
 NONE = LibraryTable(functions={}, dtypes=frozenset(), activations={}, epilogues=())
 
-#: Key of a target (`tvm.target.Target.keys`) -> its library.
-LIBRARIES: dict[str, LibraryTable] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "bang": BANG, "none": NONE}
+#: Kind of hardware -> its library (`uir_tvm.target.record`); it is a key of the target too.
+LIBRARIES: Mapping[str, LibraryTable] = Facts("library")
 
 
 def library_of(keys: Sequence[str]) -> LibraryTable:
-    """The library of the first key that has one; `NONE` where there is none."""
-    return next((LIBRARIES[key] for key in keys if key in LIBRARIES), NONE)
+    """The library of a target with these keys; `NONE` where it has none."""
+    return LIBRARIES.get(kind_of(keys) or "", NONE)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Optimisation: graph to graph passes, each verified.  `passes.PASSES` is the table, in order."""
+"""Optimisation: graph to graph passes, each verified.  `passes.FIRST` and `passes.PASSES` are the table."""
 
 from __future__ import annotations
 
+from .complete import completed
 from .optimize import Checker, Optimized, Step, optimize
-from .passes import PASSES, Pass, select
+from .passes import FIRST, PASSES, Pass, select
 
-__all__ = ["PASSES", "Checker", "Optimized", "Pass", "Step", "optimize", "select"]
+__all__ = ["FIRST", "PASSES", "Checker", "Optimized", "Pass", "Step", "completed", "optimize", "select"]

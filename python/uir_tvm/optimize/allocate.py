@@ -26,36 +26,6 @@ from ..verify.addresses import ADDRESSES, PEAK
 from ..verify.placement import MEMORIES, Memory
 from .program import program_of
 
-_HEAD = """
-hardware host {
-  kind = cpu
-  num_groups = 1
-  num_units = 1
-  reg_bytes = 4096
-  sram_bytes = 0
-  vector_bytes = 64
-}
-igraph example on host parallel (1, 1) {"""
-
-_BODY = """
-  x = iPointer(dram, fp32, 32, in)
-  y = iPointer(dram, fp32, 32, out)
-  t = iPointer(reg, fp32, 32)
-  u = iPointer(reg, fp32, 32)
-  w = iPointer(reg, fp32, 32)
-  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[0; (1,32); (32,1)]
-  unary.exp.fp32 u[0; (1,32); (32,1)], t[0; (1,32); (32,1)]
-  binary.add.fp32 w[0; (1,32); (32,1)], u[0; (1,32); (32,1)], t[0; (1,32); (32,1)]
-  move.reg.dram.fp32 y[0; (1,32); (32,1)], w[0; (1,32); (32,1)]
-}
-"""
-
-BEFORE = _HEAD + _BODY
-
-AFTER = f"""{_HEAD}
-  attr addresses = {{t: 0, u: 128, w: 0}}
-  attr peak = {{reg: 256, sram: 0}}{_BODY}"""
-
 
 def run(graph: IGraph) -> IGraph:
     """The graph with the attributes ``addresses`` and ``peak``; ``graph`` itself where it has the same ones.

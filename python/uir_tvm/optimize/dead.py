@@ -10,57 +10,23 @@ After::
     move.dram.reg t, x;  move.reg.dram y, t
 
 An iOp lives if it writes a parameter, or what a living iOp may read.  Exact: what goes has no way to a
-parameter.  Which reads a write of reg memory meets, `flow` says over all loops, so that a value which is
-always overwritten first dies as well; of sram and temporary dram, a read of the same memory by any unit at
-any time keeps a write alive.  Syncs stay; one that names a pointer which goes names a parameter instead,
-since a sync orders the accesses to all memory whatever it names.
+parameter.  Which reads a write of reg memory meets, `reaching_definitions` says over all loops, so that a
+value which is always overwritten first dies as well; of sram and temporary dram, a read of the same memory by
+any unit at any time keeps a write alive.  Syncs stay; one that names a pointer which goes names a parameter
+instead, since a sync orders the accesses to all memory whatever it names.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
+from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
+from ..igraph.rewrite import loop_variables, pointers_of, without
 from ..verify.access import Access, Program
-from .definitions import span
 from .edit import edited
-from .examples import HARDWARE
-from .flow import Flow
 from .program import flow_of, program_of
-
-_HEAD = (
-    HARDWARE
-    + """
-igraph example on toy parallel (2, 2) {
-  x = iPointer(dram, fp32, 256, in)
-  y = iPointer(dram, fp32, 256, out)
-  t = iPointer(reg, fp32, 64)
-"""
-)
-
-BEFORE = (
-    _HEAD
-    + """
-  u = iPointer(reg, fp32, 64)
-  fill.fp32 t[0; (2,32); (32,1)] [0.0]
-  move.dram.reg.fp32 t[0; (2,32); (32,1)], x[64*pid; (2,32); (32,1)]
-  for l in 4 {
-    unary.exp.fp32 u[0; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-  move.reg.dram.fp32 y[64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-}
-"""
-)
-
-AFTER = (
-    _HEAD
-    + """
-  move.dram.reg.fp32 t[0; (2,32); (32,1)], x[64*pid; (2,32); (32,1)]
-  move.reg.dram.fp32 y[64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-}
-"""
-)
+from .reaching_definitions import Flow
+from .slices import span
 
 
 def run(graph: IGraph) -> IGraph:
@@ -117,7 +83,7 @@ def _shared_makers(program: Program, read: Access) -> Iterator[int]:
 
 def _reach(access: Access) -> tuple[int, int]:
     """Least and greatest address over all units and iterations."""
-    low, high = access.region.base.interval(access.region.extents)
+    low, high = access.region.space.range(access.region.offset)
     first, last = span(access.slice)
     return low + first, high + last
 
@@ -140,20 +106,12 @@ def sync_of(sync: IOp, pointer: IPointer) -> IOp:
 
 
 def _without_empty_loops(graph: IGraph) -> IGraph:
-    def pruned(body: Sequence[Any]) -> list[Any]:
-        return [
-            Loop(n.var, n.extent, pruned(n.body), n.attrs) if isinstance(n, Loop) else n
-            for n in body
-            if not isinstance(n, Loop) or any(True for _ in walk_body(n.body))
-        ]
-
-    def has_empty(body: Sequence[Any]) -> bool:
-        return any(isinstance(n, Loop) and (not len(n.body) or has_empty(n.body)) for n in body)
-
-    return graph.replace(body=pruned(graph.body)) if has_empty(graph.body) else graph
+    body = without(graph.body, lambda _: False)
+    same = list(loop_variables(body)) == list(loop_variables(graph.body))
+    return graph if same else graph.replace(body=body)
 
 
 def _without_unnamed(graph: IGraph) -> IGraph:
-    named = {str(piece.pointer.name) for iop, _ in graph.walk() for piece in iop.slices()}
+    named = pointers_of(graph.body)
     kept = [p for p in graph.pointers if p.is_param or str(p.name) in named]
     return graph if len(kept) == len(graph.pointers) else graph.replace(pointers=kept)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
+from ..igraph.rewrite import pointers_of
 
 #: What takes the place of an iOp: another, several nodes, or nothing.
 Change = IOp | Sequence[Any] | None
@@ -29,8 +30,8 @@ def edited(
     if not changes and pointers is None:
         return graph
     body, _ = _rebuilt(graph.body, changes, 0)
-    before = _named(graph.body)
-    after = _named(body)
+    before = pointers_of(graph.body)
+    after = pointers_of(body)
     listed = graph.pointers if pointers is None else list(pointers)
     kept = [p for p in listed if p.is_param or str(p.name) in after or str(p.name) not in before]
     return graph.replace(body=body, pointers=kept)
@@ -57,10 +58,6 @@ def _rebuilt(body: Sequence[Any], changes: Mapping[int, Change], at: int) -> tup
         elif change is not None:
             out.extend(change)
     return out, at
-
-
-def _named(body: Sequence[Any]) -> set[str]:
-    return {str(piece.pointer.name) for iop, _ in walk_body(body) for piece in iop.slices()}
 
 
 def with_slices(iop: IOp, changes: Mapping[str, ISlice]) -> IOp:

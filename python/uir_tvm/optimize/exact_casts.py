@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..igraph.dtypes import dtype_of
-from .tidy_site import rounded
+from .simplify_site import rounded
 
 
 def has_infinity(dtype: str) -> bool:

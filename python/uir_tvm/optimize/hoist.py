@@ -28,53 +28,14 @@ from ..igraph.affine import Affine
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from ..verify.access import Program
-from .definitions import UNBOUNDED, span
 from .edit import edited, fresh_name, with_slices
-from .examples import HARDWARE
 from .figures import fits
-from .flow import Flow, covers
 from .program import flow_of, program_of
+from .reaching_definitions import Flow
+from .slices import UNBOUNDED, covers, span
 
 #: What may be hoisted: iOps that only bring or make operands; what computes stays where its result is used.
 HOISTED = frozenset({"move", "fill", "broadcast", "iota"})
-
-_HEAD = (
-    HARDWARE
-    + """
-igraph example on toy parallel (2, 2) {
-  x = iPointer(dram, fp32, 1024, in)
-  g = iPointer(dram, fp32, 64, in)
-  y = iPointer(dram, fp32, 1024, out)
-  w = iPointer(reg, fp32, 64)
-  t = iPointer(reg, fp32, 64)
-"""
-)
-
-BEFORE = (
-    _HEAD
-    + """
-  for l in 4 {
-    move.dram.reg.fp32 w[0; (2,32); (32,1)], g[0; (2,32); (32,1)]
-    move.dram.reg.fp32 t[0; (2,32); (32,1)], x[256*l + 64*pid; (2,32); (32,1)]
-    binary.mul.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)], w[0; (2,32); (32,1)]
-    move.reg.dram.fp32 y[256*l + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-}
-"""
-)
-
-AFTER = (
-    _HEAD
-    + """
-  move.dram.reg.fp32 w[0; (2,32); (32,1)], g[0; (2,32); (32,1)]
-  for l in 4 {
-    move.dram.reg.fp32 t[0; (2,32); (32,1)], x[256*l + 64*pid; (2,32); (32,1)]
-    binary.mul.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)], w[0; (2,32); (32,1)]
-    move.reg.dram.fp32 y[256*l + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-}
-"""
-)
 
 
 def run(graph: IGraph) -> IGraph:

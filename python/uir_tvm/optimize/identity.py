@@ -19,38 +19,9 @@ that it reads leaves every one of them as it was.
 from __future__ import annotations
 
 from ..igraph.nodes import IGraph, IOp
-from .definitions import place
 from .edit import edited
-from .examples import HARDWARE
 from .program import program_of
-
-BEFORE = (
-    HARDWARE
-    + """
-igraph example on toy parallel (1, 1) {
-  x = iPointer(dram, fp32, 32, in)
-  y = iPointer(dram, fp32, 32, out)
-  a = iPointer(reg, fp32, 32)
-  move.dram.reg.fp32 a[0; (4,8); (8,1)], x[0; (4,8); (8,1)]
-  identity [a[0; (2,16); (16,1)]], [a[0; (4,8); (8,1)]]
-  move.reg.reg.fp32 a[0; (2,16); (16,1)], a[0; (2,16); (16,1)]
-  move.reg.dram.fp32 y[0; (2,16); (16,1)], a[0; (2,16); (16,1)]
-}
-"""
-)
-
-AFTER = (
-    HARDWARE
-    + """
-igraph example on toy parallel (1, 1) {
-  x = iPointer(dram, fp32, 32, in)
-  y = iPointer(dram, fp32, 32, out)
-  a = iPointer(reg, fp32, 32)
-  move.dram.reg.fp32 a[0; (4,8); (8,1)], x[0; (4,8); (8,1)]
-  move.reg.dram.fp32 y[0; (2,16); (16,1)], a[0; (2,16); (16,1)]
-}
-"""
-)
+from .slices import place
 
 
 def run(graph: IGraph) -> IGraph:

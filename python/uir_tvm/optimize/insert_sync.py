@@ -39,52 +39,17 @@ from ..errors import VerifyError
 from ..igraph import make
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from ..igraph.rewrite import without
 from ..igraph.text import print_iop, print_slice
 from ..verify.access import Access, Program
-from ..verify.order import Barrier, Place
+from ..verify.happens_before import Barrier, Place
 from ..verify.races import Conflict, Races, analysis
 from .cover import Choice, cheapest
-from .examples import HARDWARE
+from .edit import edited
 from .program import program_of
 
 #: What one execution of a sync costs against that of others.
 WEIGHTS = {"sram": 1, "dram": 1000}
-
-BEFORE = (
-    HARDWARE
-    + """
-igraph shared on toy parallel (2, 2) {
-  a = iPointer(dram, fp32, 64, in)
-  o = iPointer(dram, fp32, 64, out)
-  s = iPointer(sram, fp32, 16)
-  r = iPointer(reg, fp32, 8)
-  for k in 2 {
-    move.dram.sram.fp32 s[8*(pid % 2); (1,8); (8,1)], a[32*(pid / 2) + 16*k + 8*(pid % 2); (1,8); (8,1)]
-    move.sram.reg.fp32 r[0; (1,8); (8,1)], s[8 - 8*(pid % 2); (1,8); (8,1)]
-    move.reg.dram.fp32 o[32*(pid / 2) + 16*k + 8*(pid % 2); (1,8); (8,1)], r[0; (1,8); (8,1)]
-  }
-}
-"""
-)
-
-AFTER = (
-    HARDWARE
-    + """
-igraph shared on toy parallel (2, 2) {
-  a = iPointer(dram, fp32, 64, in)
-  o = iPointer(dram, fp32, 64, out)
-  s = iPointer(sram, fp32, 16)
-  r = iPointer(reg, fp32, 8)
-  for k in 2 {
-    move.dram.sram.fp32 s[8*(pid % 2); (1,8); (8,1)], a[32*(pid / 2) + 16*k + 8*(pid % 2); (1,8); (8,1)]
-    sync.sram s[0; (1,16); (16,1)], s[0; (1,16); (16,1)]
-    move.sram.reg.fp32 r[0; (1,8); (8,1)], s[8 - 8*(pid % 2); (1,8); (8,1)]
-    move.reg.dram.fp32 o[32*(pid / 2) + 16*k + 8*(pid % 2); (1,8); (8,1)], r[0; (1,8); (8,1)]
-    sync.sram s[0; (1,16); (16,1)], s[0; (1,16); (16,1)]
-  }
-}
-"""
-)
 
 
 @attrs.frozen
@@ -155,18 +120,7 @@ def thinned(graph: IGraph) -> IGraph:
         if serves(rest):
             kept = rest
             needless.add(position)
-    positions = iter(range(len(iops)))
-
-    def without(body: Sequence[Any]) -> list[Any]:
-        out: list[Any] = []
-        for node in body:
-            if isinstance(node, Loop):
-                out.append(Loop(node.var, node.extent, without(node.body), node.attrs))
-            elif next(positions) not in needless:
-                out.append(node)
-        return out
-
-    return graph.replace(body=without(graph.body)) if needless else graph
+    return edited(graph, dict.fromkeys(needless))
 
 
 def _identity(conflict: Conflict) -> tuple[object, ...]:
@@ -188,18 +142,7 @@ def _is_between_units(iop: IOp) -> bool:
 
 
 def _without_syncs(graph: IGraph) -> IGraph:
-    def kept(body: Sequence[Any]) -> list[Any]:
-        out: list[Any] = []
-        for node in body:
-            if isinstance(node, Loop):
-                inner = kept(node.body)
-                if inner:
-                    out.append(Loop(node.var, node.extent, inner, node.attrs))
-            elif not _is_between_units(node):
-                out.append(node)
-        return out
-
-    return graph.replace(body=kept(graph.body)) if _has_syncs(graph) else graph
+    return graph.replace(body=without(graph.body, _is_between_units)) if _has_syncs(graph) else graph
 
 
 def _cost(graph: IGraph) -> int:
@@ -296,7 +239,7 @@ def _cut_by(races: Races, conflicts: Sequence[Conflict], chosen: Sequence[_Gap],
         joined = conflict.relation.joined
         if gap.barrier.size in joined:
             places = [b.place for b in standing if b.size in joined]
-            if races.reopened(conflict, places) is None:
+            if races.reopened(conflict, places).excluded:
                 bits |= 1 << k
     return bits
 

@@ -36,10 +36,10 @@ from ..igraph.affine import affine, var
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, walk_body
-from .definitions import UNBOUNDED, place, valid
+from ..igraph.rewrite import FreshNames
 from .edit import fresh_name
 from .multibuffer import PIPELINE
-from .rewrite import FreshNames
+from .slices import UNBOUNDED, place, valid
 
 #: Dtype of the sums by that of the factors.
 SUMS: Mapping[str, str] = {"fp32": "fp32", "fp16": "fp32", "bf16": "fp32", "int8": "int32"}
@@ -49,66 +49,6 @@ TILE, ROW_BYTES, LONGEST_ROW = 16, 32, 65535
 CARRIES = "carries"
 #: Bytes of zeros that a unit keeps to clear its tiles with.
 ZERO_BYTES = 4096
-
-_HARDWARE = """
-hardware toy {
-  kind = cpu
-  num_groups = 2
-  num_units = 1
-  reg_bytes = 16384
-  sram_bytes = 0
-  vector_bytes = 64
-  figure product_level = "dram"
-}
-igraph example on toy parallel (2, 1) {
-  x = iPointer(dram, fp32, 160, in)
-  w = iPointer(dram, fp32, 128, in)
-  y = iPointer(dram, fp32, 320, out)
-"""
-_LOADS = """
-  move.dram.reg.fp32 a[0; (10,8); (8,1)], x[80*pid; (10,8); (8,1)]
-  move.dram.reg.fp32 b[0; (8,16); (16,1)], w[0; (8,16); (16,1)]
-"""
-_STORE = """
-  move.reg.dram.fp32 y[160*pid; (10,16); (16,1)], c[0; (10,16); (16,1)]
-}
-"""
-_POINTERS = """
-  a = iPointer(reg, fp32, 80)
-  b = iPointer(reg, fp32, 128)
-  c = iPointer(reg, fp32, 160)
-"""
-
-BEFORE = (
-    _HARDWARE
-    + _POINTERS
-    + _LOADS
-    + "  contract.fp32 c[0; (10,16); (16,1)], a[0; (10,8); (8,1)], b[0; (8,16); (16,1)] [accumulate=false]"
-    + _STORE
-)
-
-AFTER = (
-    _HARDWARE
-    + _POINTERS
-    + """
-  a_tile = iPointer(dram, fp32, 512)
-  zero = iPointer(reg, fp32, 256)
-  b_tile = iPointer(dram, fp32, 512)
-  product = iPointer(dram, fp32, 512)
-  fill.fp32 zero[0; (1,256); (256,1)] [0]
-  move.reg.dram.fp32 a_tile[256*pid; (16,16); (16,1)], zero[0; (16,16); (16,1)]
-  move.reg.dram.fp32 b_tile[256*pid; (16,16); (16,1)], zero[0; (16,16); (16,1)]
-"""
-    + _LOADS
-    + """
-  move.reg.dram.fp32 a_tile[256*pid; (10,8); (16,1)], a[0; (10,8); (8,1)]
-  move.reg.dram.fp32 b_tile[256*pid; (8,16); (16,1)], b[0; (8,16); (16,1)]
-  contract.fp32 product[256*pid; (16,16); (16,1)], a_tile[256*pid; (16,16); (16,1)], """
-    + """b_tile[256*pid; (16,16); (16,1)] [accumulate=false]
-  move.dram.reg.fp32 c[0; (10,16); (16,1)], product[256*pid; (10,16); (16,1)]
-"""
-    + _STORE
-)
 
 
 def run(graph: IGraph) -> IGraph:
@@ -299,7 +239,7 @@ class _Walk:
         return ISlice(pointer, var("pid") * (rows * cols), (rows, cols))
 
     def _local(self, hint: str, dtype: str, like: ISlice) -> ISlice:
-        """A new slice in reg of the same shape and box; rows start at blocks, as the pass pitch has them."""
+        """A new slice in reg of the same shape and box; rows start at blocks, as `align_rows` has them."""
         rows, cols = like.shape
         block = int(self.graph.hardware.figures.get("row_align_bytes", 1))
         pitch = _up(cols, max(1, block // bytes_of(dtype))) if rows > 1 and cols > 1 else cols

@@ -13,13 +13,13 @@ After::
     }
     unary.exp u[1], t[1]; move b[7], u[1]                                      # epilogue
 
-The loads of an iteration (`staging` says which moves they are) run ``stages - 1`` iterations ahead of the
+The loads of an iteration (`loads_ahead` says which moves they are) run ``stages - 1`` iterations ahead of the
 iOps that use them, each iteration in flight has a place of its own in every buffer that is loaded or stored,
 and everything else keeps its order.  So a target whose pipes run at the same time loads, computes and stores
 different iterations at once.  A loop of fewer iterations has no more in flight.  Accumulators stay single.
 
 A core that can only wait for all that a pipe was given (figure ``late_stores`` of its device: 1) would wait
-for a store that it has just issued.  There the stores of an iteration (`late`) run one iteration behind::
+for a store that it has just issued.  There its stores (`stores_behind`) run one iteration behind::
 
     move t[0], a[0]; move t[1], a[1]; unary.exp u[0], t[0]
     for k in 6 [stages=2] {
@@ -31,7 +31,7 @@ so that one wait at the end of the loop's body is enough.
 
 Where copies between sram and reg run beside all else (figure ``move_stages`` of the device: 1), operands that
 are loaded by way of sram, and results that are stored so, have stages of their own for them, five in all
-(`staging`, `late`, `steps`)::
+(`loads_ahead`, `stores_behind`, `pipeline_steps`)::
 
     for k in 5 [stages=2] {
       move b[k], v[k]; move s[k + 4], a[k + 4]                # sram to dram, dram to sram
@@ -63,16 +63,17 @@ from ..igraph.affine import Affine, AffineLike, affine, var
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
-from ..verify.liveness import STAGES
+from ..igraph.rewrite import FreshNames, loop_variables, map_slices, pointers_of, substituted, without
+from ..verify.live_ranges import STAGES
 from ..verify.placement import alignment
+from . import insert_sync
 from .edit import fresh_name
-from .examples import HARDWARE
 from .figures import fits
-from .late import Late, late_nodes
+from .loads_ahead import Stages, stages_of
+from .pipeline_steps import Part, Run, runs
 from .program import program_of
-from .rewrite import FreshNames, loop_variables, map_slices, substituted
-from .staging import Stages, stages_of
-from .steps import Part, Run, runs
+from .stores_behind import Late, late_nodes
+from .webs import rename
 
 #: The figure of a device whose stores run behind.
 LATE_STORES = "late_stores"
@@ -80,37 +81,6 @@ LATE_STORES = "late_stores"
 MOVE_STAGES = "move_stages"
 #: The attribute of a loop that asks for it: a number of stages.  `STAGES` takes its place when it is done.
 PIPELINE = "pipeline"
-
-BEFORE = f"""{HARDWARE}
-igraph example on toy parallel (2, 1) {{
-  a = iPointer(dram, fp32, 512, in)
-  b = iPointer(dram, fp32, 512, out)
-  t = iPointer(reg, fp32, 32)
-  u = iPointer(reg, fp32, 32)
-  for k in 8 [pipeline=2] {{
-    move.dram.reg.fp32 t[0; (1,32); (32,1)], a[32*k + 256*pid; (1,32); (32,1)]
-    unary.exp.fp32 u[0; (1,32); (32,1)], t[0; (1,32); (32,1)]
-    move.reg.dram.fp32 b[32*k + 256*pid; (1,32); (32,1)], u[0; (1,32); (32,1)]
-  }}
-}}
-"""
-
-AFTER = f"""{HARDWARE}
-igraph example on toy parallel (2, 1) {{
-  a = iPointer(dram, fp32, 512, in)
-  b = iPointer(dram, fp32, 512, out)
-  t = iPointer(reg, fp32, 64)
-  u = iPointer(reg, fp32, 64)
-  move.dram.reg.fp32 t[0; (1,32); (32,1)], a[256*pid; (1,32); (32,1)]
-  for k in 7 [stages=2] {{
-    move.dram.reg.fp32 t[32*((k + 1) % 2); (1,32); (32,1)], a[32*k + 256*pid + 32; (1,32); (32,1)]
-    unary.exp.fp32 u[32*(k % 2); (1,32); (32,1)], t[32*(k % 2); (1,32); (32,1)]
-    move.reg.dram.fp32 b[32*k + 256*pid; (1,32); (32,1)], u[32*(k % 2); (1,32); (32,1)]
-  }}
-  unary.exp.fp32 u[32; (1,32); (32,1)], t[32; (1,32); (32,1)]
-  move.reg.dram.fp32 b[256*pid + 224; (1,32); (32,1)], u[32; (1,32); (32,1)]
-}}
-"""
 
 
 def run(graph: IGraph) -> IGraph:
@@ -180,13 +150,9 @@ def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -
     body = _with(graph.body, str(loop.var), replaced)
     result = graph.replace(body=body, pointers=_pointers(graph, body, buffers))
     if graph.hardware.sram_bytes > 0:  # where reg is scarce, the copies of the body shall not share it
-        from .webs import rename
-
         result = rename(result)
     shared = any(str(b.old.level) == "sram" for b in buffers.values())
     if units > 1 and (shared or any(spec_of(iop).barrier for iop, _ in walk_body([loop]))):
-        from . import insert_sync
-
         # between steps units had better meet, where they must, since what is of one step overlaps
         result = insert_sync.thinned(result) if waiting is not None else insert_sync.run(result)
     return result
@@ -200,7 +166,7 @@ def _parts(loop: Loop, stages: int, found: Stages, late: Late) -> list[Part]:
 
     near = {*found.ahead, *found.onward} - {*found.far}
     taken = {*found.ahead, *found.onward, *late.once, *late.twice}
-    rest = _without_barriers([n for k, n in enumerate(loop.body) if k not in taken])
+    rest = without([n for k, n in enumerate(loop.body) if k not in taken], lambda iop: spec_of(iop).barrier)
     brought = stages - 1 if found.far else 0
     computed = brought + stages - 1
     stored = computed + 1 if rest else computed
@@ -348,18 +314,6 @@ class _Stager:
         return map_iops(moved, lambda iop: map_slices(iop, piece))
 
 
-def _without_barriers(nodes: Sequence[Any]) -> list[Any]:
-    out: list[Any] = []
-    for node in nodes:
-        if isinstance(node, Loop):
-            inner = _without_barriers(node.body)
-            if inner:
-                out.append(Loop(node.var, node.extent, inner, node.attrs))
-        elif not spec_of(node).barrier:
-            out.append(node)
-    return out
-
-
 def _with(body: Sequence[Any], name: str, nodes: Sequence[Any]) -> list[Any]:
     """The loop tree with the loop of that name replaced."""
     out: list[Any] = []
@@ -375,7 +329,7 @@ def _with(body: Sequence[Any], name: str, nodes: Sequence[Any]) -> list[Any]:
 
 def _pointers(graph: IGraph, body: Sequence[Any], buffers: Mapping[str, _Buffer]) -> list[IPointer]:
     """The graph's pointers with the buffers, each in the place of the pointer that it stands for."""
-    used = {str(s.pointer.name) for iop, _ in walk_body(body) for s in iop.slices()}
+    used = pointers_of(body)
     out: list[IPointer] = []
     for pointer in graph.pointers:
         buffer = buffers.get(str(pointer.name))

@@ -137,7 +137,7 @@ def optimize(
         start = time.perf_counter()
         fault, rule, made = "", "", graph
         try:
-            made = _ran(row, graph, fast_math, check)
+            made = ran(row, graph, fast_math, check)
         except PassError as error:
             if not keep_going:
                 raise
@@ -149,7 +149,8 @@ def optimize(
     return Optimized(graph, tuple(steps))
 
 
-def _ran(row: Pass, graph: IGraph, fast_math: bool, check: Checker | None) -> IGraph:
+def ran(row: Pass, graph: IGraph, fast_math: bool = False, check: Checker | None = None) -> IGraph:
+    """What a pass makes of a graph, checked; its errors name the pass."""
     try:
         made = row.run(graph, fast_math)
         if made is not graph and check is not None:

@@ -2,8 +2,8 @@
 """The table of passes, in the order in which they run.
 
 A pass is a module of this package with ``run(graph) -> IGraph`` that returns the same object where it
-changes nothing, and two texts, ``BEFORE`` and ``AFTER``: what it does to a small graph.  A new pass is a
-file beside this one and one row here.
+changes nothing.  A new pass is a file beside this one, one row here, and a golden pair of the tests: what it
+does to a small graph.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ class Pass:
     Parameters
     ----------
     name : str
-        As users write it.
-    module : str
-        The module of this package that holds it.
+        As users write it, and of the module of this package that holds it.
     reason : str
         What it is for, and why it stands where it does.
     fast_math : bool
@@ -35,13 +33,12 @@ class Pass:
     """
 
     name: str
-    module: str
     reason: str
     fast_math: bool = False
 
     def load(self) -> ModuleType:
         """The module, imported at the first call."""
-        return importlib.import_module(f"{__package__}.{self.module}")
+        return importlib.import_module(f"{__package__}.{self.name}")
 
     def run(self, graph: IGraph, fast_math: bool = False) -> IGraph:
         """What the pass makes of a graph; the same object where it changes nothing."""
@@ -54,107 +51,126 @@ class Pass:
         return (self.load().__doc__ or "").strip().splitlines()[0]
 
 
-#: Every pass in order.
+#: What every extracted graph goes through, in order, before it is shown, compared, learned from or optimised:
+#: for every target, whatever passes are chosen.
+FIRST: tuple[Pass, ...] = (
+    Pass(
+        "dead",
+        "before the others: a copy that nobody reads would ask for syncs, or for what no sync can give",
+    ),
+    Pass(
+        "fold_inits",
+        "while every value has a register of its own",
+    ),
+    Pass(
+        "load_cse",
+        "before syncs are placed: a load that goes needs none",
+    ),
+    Pass(
+        "insert_sync",
+        "before every other pass and target, to which a graph means what it means by its syncs",
+    ),
+)
+
+#: Every pass that a target may run, in order.
 PASSES: tuple[Pass, ...] = (
     Pass(
-        "identity",
         "identity",
         "first, so that no later pass meets two names of one piece of memory",
     ),
     Pass(
-        "tidy",
-        "tidy",
-        "before reuse and dead: what it makes cheaper leaves operands that nobody reads",
+        "simplify",
+        "before load_cse and dead: what it makes cheaper leaves operands that nobody reads",
         fast_math=True,
     ),
     Pass(
-        "reuse",
-        "reuse",
+        "load_cse",
         "equal loads become one before anything asks who reads a register",
     ),
     Pass(
-        "elide",
-        "elide",
+        "store_load_forwarding",
         "before promote: what a register already holds needs no memory to be promoted",
     ),
     Pass(
         "promote",
-        "promote",
         "temporary memory that is left between iOps of one unit or group comes closer to it",
     ),
     Pass(
-        "operands",
-        "operands",
-        "after promote, which brings operands closer; before pad, which wants contractions to read the tiles",
+        "fold_operands",
+        "after promote, which brings operands closer; zero_pad_tiles wants products to read the tiles",
     ),
     Pass(
-        "dead",
         "dead",
         "after the passes that leave iOps without readers, before those that ask for room",
     ),
     Pass(
-        "pad",
-        "pad",
-        "after operands and dead: then contractions alone read staged tiles; before tails, since masks go",
+        "zero_pad_tiles",
+        "after fold_operands and dead: products alone read staged tiles; before peel_tails, since masks go",
     ),
     Pass(
         "turn",
-        "turn",
-        "after pad, since then it is settled what products read; before hoist, whose loads stand elsewhere",
+        "after zero_pad_tiles, which settles what products read; before hoist, whose loads stand elsewhere",
     ),
     Pass(
-        "hoist",
         "hoist",
         "after dead, so that nothing is hoisted that nobody reads",
     ),
     Pass(
-        "tails",
-        "tails",
-        "after hoist, which need not hoist from two copies of a loop; before widen, which masks would narrow",
+        "peel_tails",
+        "after hoist, which need not see two copies of a loop; masks would narrow what coalesce_moves makes",
     ),
     Pass(
-        "pitch",
-        "pitch",
-        "after tails, which makes the last slices; before widen, which would see rows without gaps as one",
+        "align_rows",
+        "after peel_tails, which makes the last slices; coalesce_moves would see rows without gaps as one",
     ),
     Pass(
-        "widen",
-        "widen",
+        "coalesce_moves",
         "when it is settled which moves there are",
     ),
     Pass(
         "matrix_unit",
-        "matrix_unit",
-        "after operands and tails, which settle what products read; before multibuffer, which may load ahead",
+        "after fold_operands and peel_tails settle what products read; before multibuffer, which loads ahead",
     ),
     Pass(
-        "spread",
-        "spread",
-        "after hoist and matrix_unit, so that what is broadcast once stays so; before separate asks for room",
+        "fold_broadcast",
+        "after hoist and matrix_unit: what is broadcast once stays so; split_live_ranges asks for room",
     ),
     Pass(
-        "separate",
-        "separate",
+        "split_live_ranges",
         "before multibuffer, which loads ahead what has memory of its own; after all that may share operands",
     ),
     Pass(
-        "multibuffer",
         "multibuffer",
         "last to change which memory there is: its buffers take what room the others left",
     ),
     Pass(
         "insert_sync",
-        "insert_sync",
         "when every access stands at its place: what the passes made needless goes here",
     ),
     Pass(
-        "allocate",
         "allocate",
         "last: addresses depend on everything before",
     ),
 )
 
-BY_NAME = {row.name: row for row in PASSES}
+BY_NAME = {row.name: row for row in PASSES} | {
+    row.name: row for row in FIRST if row.name not in [other.name for other in PASSES]
+}
+
+
+#: What passes were called -> what they are called.
+RENAMED = {
+    "tidy": "simplify",
+    "reuse": "load_cse",
+    "elide": "store_load_forwarding",
+    "operands": "fold_operands",
+    "pad": "zero_pad_tiles",
+    "tails": "peel_tails",
+    "pitch": "align_rows",
+    "widen": "coalesce_moves",
+    "spread": "fold_broadcast",
+    "separate": "split_live_ranges",
+}
 
 
 def select(names: Sequence[str] | None) -> tuple[Pass, ...]:
@@ -163,11 +179,18 @@ def select(names: Sequence[str] | None) -> tuple[Pass, ...]:
     Raises
     ------
     PassError
-        There is no such pass; the message lists what there is.
+        There is no such pass; the message lists what there is, or says the new name of an old one.
     """
     if names is None:
         return PASSES
     for name in names:
+        if name in RENAMED:
+            raise PassError(
+                f"The pass '{name}' is called '{RENAMED[name]}'.",
+                name=name,
+                need=f"its new name, {RENAMED[name]}",
+                remedy="see `uir passes`",
+            )
         if name not in BY_NAME:
             raise PassError(
                 f"There is no pass '{name}'.",

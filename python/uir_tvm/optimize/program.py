@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from ..igraph.nodes import IGraph
 from ..verify.access import program_of
-from .flow import Flow
+from .reaching_definitions import Flow
 
 
 def flow_of(graph: IGraph) -> Flow:

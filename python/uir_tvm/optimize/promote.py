@@ -9,11 +9,11 @@ After::
 
     move.reg.reg m[0], t;  sync.dram x, x;  move.reg.reg u[0], m[0]
 
-and the copies within reg go too (see ``elide``).  A temporary dram or sram pointer of which every element is
-touched by one unit becomes a reg pointer of that unit's part; a dram pointer whose elements are touched
-within one group each becomes a pointer in sram; where there is room for it.  Exact: `parts` proves that
-owners share no element, so that each finds in its own part what it put there.  In loops whose every
-iteration reads only what it wrote itself, one iteration's part is kept.
+and the copies within reg go too (`store_load_forwarding`).  A temporary dram or sram pointer of which every
+element is touched by one unit becomes a reg pointer of that unit's part; a dram pointer whose elements are
+touched within one group each becomes a pointer in sram; where there is room for it.  Exact: `owner_parts`
+proves that owners share no element, so that each finds in its own part what it put there.  In loops whose
+every iteration reads only what it wrote itself, one iteration's part is kept.
 """
 
 from __future__ import annotations
@@ -26,57 +26,10 @@ from ..verify.access import Access, Program
 from ..verify.placement import sram_bytes
 from . import dead
 from .edit import edited, with_slices
-from .examples import HARDWARE
 from .figures import fits
-from .forward import forward
-from .parts import Part, part_of
+from .held_memory import forward
+from .owner_parts import Part, part_of
 from .program import program_of
-
-_HEAD = (
-    HARDWARE
-    + """
-igraph example on toy parallel (2, 2) {
-  x = iPointer(dram, fp32, 1024, in)
-  y = iPointer(dram, fp32, 1024, out)
-"""
-)
-
-BEFORE = (
-    _HEAD
-    + """
-  m = iPointer(dram, fp32, 1024)
-  t = iPointer(reg, fp32, 64)
-  for i in 4 {
-    move.dram.reg.fp32 t[0; (2,32); (32,1)], x[256*i + 64*pid; (2,32); (32,1)]
-    unary.exp.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)]
-    move.reg.dram.fp32 m[256*i + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-  for j in 4 {
-    move.dram.reg.fp32 t[0; (2,32); (32,1)], m[256*j + 64*pid; (2,32); (32,1)]
-    unary.adds.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)] [1.0]
-    move.reg.dram.fp32 y[256*j + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-}
-"""
-)
-
-AFTER = (
-    _HEAD
-    + """
-  m = iPointer(reg, fp32, 256)
-  t = iPointer(reg, fp32, 64)
-  for i in 4 {
-    move.dram.reg.fp32 t[0; (2,32); (32,1)], x[256*i + 64*pid; (2,32); (32,1)]
-    unary.exp.fp32 t[0; (2,32); (32,1)], t[0; (2,32); (32,1)]
-    move.reg.reg.fp32 m[64*i; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-  for j in 4 {
-    unary.adds.fp32 t[0; (2,32); (32,1)], m[64*j; (2,32); (32,1)] [1.0]
-    move.reg.dram.fp32 y[256*j + 64*pid; (2,32); (32,1)], t[0; (2,32); (32,1)]
-  }
-}
-"""
-)
 
 
 def run(graph: IGraph) -> IGraph:
@@ -164,4 +117,4 @@ def _syncs(program: Program, params: Sequence[IPointer], new: IPointer) -> Mappi
 
 def _is_written(graph: IGraph, name: str) -> bool:
     """Whether it is proved that the pointer is written before it is read, in the order of its own unit."""
-    return not any(fault.what and f"'{name}'" in fault.what for fault in initialised.check(program_of(graph)))
+    return all(fault.pointer != name for fault in initialised.check(program_of(graph)))

@@ -14,49 +14,11 @@ from typing import Any, NoReturn
 from ..errors import CodegenError
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, map_iops, walk_body
+from ..igraph.rewrite import map_slices
 from ..igraph.text import print_iop, print_slice
 from ..verify import replay
 from ..verify.access import Access, Program
 from ..verify.initialised import MAX_COST, covers
-from .rewrite import map_slices
-
-BEFORE = """
-igraph share on host parallel (4, 1) {
-  x = iPointer(dram, fp32, 128, in)
-  y = iPointer(dram, fp32, 4, out)
-  part = iPointer(dram, fp32, 4)
-  t = iPointer(reg, fp32, 32)
-  s = iPointer(reg, fp32, 4)
-  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
-  reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,32); (32,1)]
-  move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
-  sync.dram part[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
-  move.dram.reg.fp32 s[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
-  reduce.max.row.unit.fp32 t[0; (1,1); (1,1)], s[0; (1,4); (4,1)]
-  move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]
-}
-"""
-
-AFTER = """
-igraph share_1of2 on host parallel (4, 1) {
-  x = iPointer(dram, fp32, 128, in)
-  part = iPointer(dram, fp32, 4, inout)
-  t = iPointer(reg, fp32, 32)
-  s = iPointer(reg, fp32, 4)
-  move.dram.reg.fp32 t[0; (1,32); (32,1)], x[32*pid; (1,32); (32,1)]
-  reduce.add.row.unit.fp32 s[0; (1,1); (1,1)], t[0; (1,32); (32,1)]
-  move.reg.dram.fp32 part[pid; (1,1); (1,1)], s[0; (1,1); (1,1)]
-}
-igraph share_2of2 on host parallel (4, 1) {
-  y = iPointer(dram, fp32, 4, out)
-  part = iPointer(dram, fp32, 4, in)
-  t = iPointer(reg, fp32, 32)
-  s = iPointer(reg, fp32, 4)
-  move.dram.reg.fp32 s[0; (1,4); (4,1)], part[0; (1,4); (4,1)]
-  reduce.max.row.unit.fp32 t[0; (1,1); (1,1)], s[0; (1,4); (4,1)]
-  move.reg.dram.fp32 y[pid; (1,1); (1,1)], t[0; (1,1); (1,1)]
-}
-"""
 
 
 def phases(graph: IGraph) -> list[IGraph]:

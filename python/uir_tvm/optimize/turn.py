@@ -22,30 +22,9 @@ from __future__ import annotations
 
 from ..igraph.nodes import IGraph, ISlice
 from ..verify.access import Access
-from .definitions import place
 from .edit import Change, edited, with_slices
-from .examples import HARDWARE
 from .program import program_of
-
-_GRAPH = (
-    HARDWARE
-    + """
-igraph example on toy parallel (1, 1) {
-  x = iPointer(dram, fp32, 64, in)
-  w = iPointer(dram, fp32, 128, in)
-  y = iPointer(dram, fp32, 32, out)
-  a = iPointer(reg, fp32, 64)
-  b = iPointer(reg, fp32, 128)
-  c = iPointer(reg, fp32, 32)
-  move.dram.reg.fp32 a[0; (4,16); (16,1)], x[0; (4,16); (16,1)]
-  move.dram.reg.fp32 b[0; (16,8); STRIDE], w[0; (16,8); (1,16)]
-  contract.fp32 c[0; (4,8); (8,1)], a[0; (4,16); (16,1)], b[0; (16,8); STRIDE] [accumulate=false]
-  move.reg.dram.fp32 y[0; (4,8); (8,1)], c[0; (4,8); (8,1)]
-}
-"""
-)
-BEFORE = _GRAPH.replace("STRIDE", "(8,1)")
-AFTER = _GRAPH.replace("STRIDE", "(1,16)")
+from .slices import place
 
 
 def run(graph: IGraph) -> IGraph:

@@ -1,187 +1,108 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One pointer per value: a reg pointer that is written anew gets a new name.
+"""Webs: the values that a reg pointer holds in turn, each with all that writes it and all that reads it.
 
     unary.exp b, a;  reduce.add s, b;  move b, c   ->   unary.exp b, a;  reduce.add s, b;  move b_1, c
 
-Reuse of memory matters where memory has addresses; registers that a compiler names it would only tie
-together.  Only pointers at constant offsets are split, and only where what is written covers all that is read
-until it is written anew, in every straight run of iOps that uses the pointer.
+Writes that one read may see belong to one web (`reaching_definitions`), and so do an accumulator's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 import attrs
 
-from ..igraph.iops import spec_of
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
-from .definitions import place, valid
+from ..igraph.nodes import IGraph, IOp, IPointer
+from .edit import edited, fresh_name, with_slices
+from .program import flow_of, program_of
+from .reaching_definitions import Flow
 
 
-@attrs.define
-class _Use:
-    """One slice of an iOp, in the order of memory accesses."""
+@attrs.define(eq=False)
+class Web:
+    """One value of a pointer: the iOps that write it, and the operands (position, name) that read it."""
 
-    position: int
-    side: str
-    number: int
-    piece: ISlice
-    body: int
+    pointer: str
+    writes: set[int] = attrs.field(factory=set)
+    reads: set[tuple[int, str]] = attrs.field(factory=set)
+
+    @property
+    def positions(self) -> set[int]:
+        """Where it is written and read."""
+        return self.writes | {position for position, _ in self.reads}
 
 
-def rename(graph: IGraph, boxes: bool = False) -> IGraph:
-    """The graph with a pointer for every value that does not depend on what its pointer held before.
+def rename(graph: IGraph) -> IGraph:
+    """The graph with a pointer for every value in reg; ``graph`` itself where each pointer holds one.
 
-    ``boxes`` also takes a first value of which only a valid box is written, if nothing but that box is read.
+    Reuse of memory matters where memory has addresses; registers that a compiler names it would only tie
+    together.  Values that one pointer holds at once, at several places, stay together.
     """
-    uses: dict[str, list[_Use]] = {}
-    blocked: set[str] = set()
-    iops: list[IOp] = []
-    for iop, body in _in_order(graph.body):
-        if not spec_of(iop).touches:
-            blocked |= {piece.pointer.name for piece in iop.slices()}
-        else:
-            for side, pieces in (("source", iop.sources), ("target", iop.targets)):
-                for number, piece in enumerate(pieces):
-                    use = _Use(len(iops), side, number, piece, body)
-                    uses.setdefault(piece.pointer.name, []).append(use)
-        iops.append(iop)
-    names = {p.name for p in graph.pointers}
-    new_pointers: list[IPointer] = []
-    changed: dict[tuple[int, str, int], ISlice] = {}
+    flow = flow_of(graph)
+    found: list[Web] = []
     for pointer in graph.pointers:
-        if pointer.level != "reg" or pointer.name in blocked or pointer.name not in uses:
-            continue
-        for number, web in enumerate(_webs(uses[pointer.name], iops, boxes)):
-            if number == 0:
-                continue
-            fresh = IPointer(
-                _free(names, pointer.name, number), "reg", pointer.dtype, pointer.size, pointer.role
-            )
-            new_pointers.append(fresh)
-            for use in web:
-                changed[use.position, use.side, use.number] = use.piece.replace(pointer=fresh)
-    if not changed:
-        return graph
-    counter = iter(range(len(iops)))
-    return graph.replace(
-        body=_rebuilt(graph.body, iops, changed, counter),
-        pointers=[*graph.pointers, *new_pointers],
-    )
+        accesses = flow.program.by_pointer[str(pointer.name)]
+        if str(pointer.level) == "reg" and all(a.slice.offset.is_constant for a in accesses):
+            found += _in_turn(webs_of(flow, str(pointer.name)))[1:]
+    return with_pointers(graph, found)
 
 
-def _in_order(body: Sequence[Any], number: Iterator[int] | None = None) -> Iterator[tuple[IOp, int]]:
-    """iOps with the number of the straight run that holds them."""
-    number = number or iter(range(1 << 30))
-    run = next(number)
-    for node in body:
-        if isinstance(node, Loop):
-            yield from _in_order(node.body, number)
-            run = next(number)
+def _in_turn(webs: list[Web]) -> list[Web]:
+    """The webs, those that are alive at once joined; each begins where the one before it has ended."""
+    out: list[Web] = []
+    for web in sorted(webs, key=lambda web: min(web.positions, default=0)):
+        if out and min(web.positions) < max(out[-1].positions):
+            out[-1].writes |= web.writes
+            out[-1].reads |= web.reads
         else:
-            yield node, run
-
-
-def _webs(uses: list[_Use], iops: list[IOp], boxes: bool) -> list[list[_Use]]:
-    """The uses in groups that share no value; one group where that cannot be told."""
-    bodies = list(dict.fromkeys(use.body for use in uses))
-    if len(bodies) > 1:
-        runs = [[use for use in uses if use.body == body] for body in bodies]
-        if not all(_makes_its_own(run, iops) for run in runs):
-            return [uses]
-        return [web for run in runs for web in _webs(run, iops, boxes)]
-    spans = [_span(use.piece) for use in uses]
-    if any(span is None for span in spans):
-        return [uses]
-    webs: list[list[_Use]] = []
-    extents: list[tuple[int, int]] = []
-    for number, (use, span) in enumerate(zip(uses, spans, strict=True)):
-        assert span is not None
-        fresh = use.side == "target" and _overwrites(use, iops[use.position])
-        fresh = fresh or (boxes and number == 0 and _fills_a_box(uses, iops))
-        if fresh:
-            webs.append([use])
-            extents.append(span)
-            continue
-        if not webs:
-            return [uses]  # something is read first: it comes from an earlier iteration
-        # what lies outside the last value belongs to the one before
-        while len(webs) > 1 and not (extents[-1][0] <= span[0] and span[1] <= extents[-1][1]):
-            last, (low, high) = webs.pop(), extents.pop()
-            webs[-1] += last
-            extents[-1] = (min(extents[-1][0], low), max(extents[-1][1], high))
-        webs[-1].append(use)
-    return webs
-
-
-def _makes_its_own(run: list[_Use], iops: list[IOp]) -> bool:
-    """Whether a straight run reads no value from before it: it first writes all that it uses."""
-    spans = [_span(use.piece) for use in run]
-    first = spans[0]
-    if run[0].side != "target" or first is None or not _overwrites(run[0], iops[run[0].position]):
-        return False
-    return all(span is not None and first[0] <= span[0] and span[1] <= first[1] for span in spans)
-
-
-def _span(piece: ISlice) -> tuple[int, int] | None:
-    """Least and greatest element of a slice at a constant offset."""
-    if not piece.offset.is_constant:
-        return None
-    steps = [(piece.rows - 1) * piece.row_stride, (piece.cols - 1) * piece.col_stride]
-    start = piece.offset.constant
-    return start + sum(min(s, 0) for s in steps), start + sum(max(s, 0) for s in steps)
-
-
-def _fills_a_box(uses: list[_Use], iops: list[IOp]) -> bool:
-    """Whether the first use writes a valid box, and all until the next value use that box alone."""
-    first, *others = uses
-    iop = iops[first.position]
-    if first.side != "target" or spec_of(iop).keeps_target(iop):
-        return False
-    for use in others:
-        if use.side == "target" and _overwrites(use, iops[use.position]):
-            return True
-        if (place(use.piece), valid(use.piece)) != (place(first.piece), valid(first.piece)):
-            return False
-    return True
-
-
-def _overwrites(use: _Use, iop: IOp) -> bool:
-    """Whether the target is written whole, element by element, whatever was there."""
-    piece = use.piece
-    if spec_of(iop).keeps_target(iop) or piece.valid != (None,) * 4:
-        return False
-    rows, cols = (piece.rows, piece.row_stride), (piece.cols, piece.col_stride)
-    (n, inner), (m, outer) = sorted((rows, cols), key=lambda side: (side[1], side[0]))
-    if n == 1:
-        return m == 1 or outer == 1
-    return inner == 1 and (m == 1 or outer == n)
-
-
-def _free(names: set[str], name: str, number: int) -> str:
-    fresh = f"{name}_{number}"
-    while fresh in names:
-        fresh += "_"
-    names.add(fresh)
-    return fresh
-
-
-def _rebuilt(
-    body: Sequence[Any],
-    iops: list[IOp],
-    changed: dict[tuple[int, str, int], ISlice],
-    counter: Iterator[int],
-) -> list[Any]:
-    out: list[Any] = []
-    for node in body:
-        if isinstance(node, Loop):
-            out.append(Loop(node.var, node.extent, _rebuilt(node.body, iops, changed, counter), node.attrs))
-            continue
-        position = next(counter)
-        iop = iops[position]
-        targets = [changed.get((position, "target", k), t) for k, t in enumerate(iop.targets)]
-        sources = [changed.get((position, "source", k), s) for k, s in enumerate(iop.sources)]
-        out.append(IOp(iop.op, iop.name, iop.dtype, targets, sources, iop.attrs))
+            out.append(web)
     return out
+
+
+def webs_of(flow: Flow, name: str) -> list[Web]:
+    """The values of a pointer in program order; one where they cannot be told apart."""
+    accesses = flow.program.by_pointer.get(name, ())
+    whole = [Web(name)]
+    named = (s for step in flow.program.steps if not step.spec.touches for s in step.iop.slices())
+    if any(str(piece.pointer.name) == name for piece in named):
+        return whole
+    if any(a.operand != "target" and not str(a.operand).startswith("source") for a in accesses):
+        return whole
+    web_of: dict[int, Web] = {a.position: Web(name, {a.position}) for a in accesses if a.kind == "write"}
+    seen: dict[tuple[int, str], list[int]] = {}
+    for position in web_of:
+        for use in flow.uses.get(position, ()):
+            seen.setdefault((use.access.position, str(use.access.operand)), []).append(position)
+    for access in accesses:
+        if access.kind != "read":
+            continue
+        key = (access.position, str(access.operand))
+        if key not in seen:
+            return whole  # something that no iOp wrote
+        first, *others = [*seen[key], *([access.position] if access.operand == "target" else [])]
+        web = web_of[first]
+        for other in (web_of[origin] for origin in others):
+            if other is not web:
+                web.writes |= other.writes
+                web.reads |= other.reads
+                web_of |= dict.fromkeys(other.writes, web)
+        if access.operand != "target":
+            web.reads.add(key)
+    return list({id(web): web for _, web in sorted(web_of.items())}.values())
+
+
+def with_pointers(graph: IGraph, webs: Iterable[Web]) -> IGraph:
+    """The graph with a new pointer for each of some webs; ``graph`` itself where there are none."""
+    program = program_of(graph)
+    changes: dict[int, IOp] = {}
+    pointers = list(graph.pointers)
+    taken: set[str] = set()
+    for web in webs:
+        old = graph.pointer(web.pointer)
+        new = IPointer(fresh_name(graph, web.pointer, taken), old.level, old.dtype, old.size, "tmp")
+        pointers.append(new)
+        for position, operand in [*((at, "target") for at in web.writes), *web.reads]:
+            iop = changes.get(position, program.steps[position].iop)
+            piece = iop.target if operand == "target" else iop.sources[int(operand.removeprefix("source"))]
+            changes[position] = with_slices(iop, {operand: piece.replace(pointer=new)})
+    return edited(graph, changes, pointers) if changes else graph

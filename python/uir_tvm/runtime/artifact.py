@@ -29,14 +29,13 @@ import tvm_ffi
 from tvm.support.cc import get_cc
 
 from .._native import REQUIRED
-from ..errors import ArtifactError
+from ..errors import ArtifactError, last_line
 from ..hardware import instructions
 from ..target import registry
 from .artifact_errors import (
     another_kind,
     check_library,
     damaged,
-    last_line,
     no_file,
     unloadable,
     unreadable,

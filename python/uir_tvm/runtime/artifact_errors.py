@@ -13,7 +13,7 @@ import zipfile
 
 import attrs
 
-from ..errors import ArtifactError
+from ..errors import ArtifactError, last_line
 
 #: What helps where the file itself is at fault.
 AGAIN = "compile the model again: uir compile MODEL -o FILE"
@@ -202,11 +202,6 @@ def check_library(path: pathlib.Path, library: bytes) -> None:
     size, rows = struct.unpack_from(order + "HH", library, ROWS_AT)
     if library[4] == 2 and sections + size * rows > len(library):
         raise damaged(path, f"its code is cut off after {len(library)} bytes")
-
-
-def last_line(error: BaseException) -> str:
-    """The last line of what an error says, or its class."""
-    return (str(error).strip() or type(error).__name__).splitlines()[-1]
 
 
 def _out_of_memory(path: pathlib.Path, error: Exception) -> ArtifactError:

@@ -15,6 +15,7 @@ import tvm_ffi
 from tvm.runtime.vm import VirtualMachine
 
 from .. import hardware, threads
+from ..device.kind import counts_time
 from ..errors import DeviceError
 from ..igraph.nodes import HardwareModel
 from ..target import registry
@@ -22,8 +23,8 @@ from .modelled import Times, recording
 from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
 
 
-def _steps(steps: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    return tuple(steps)
+def _mappings(given: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
+    return tuple(given)
 
 
 @attrs.frozen
@@ -41,9 +42,11 @@ class KernelInfo:
     #: In how many parts, one after the other, the target runs it (see `uir_tvm.optimize.split`).
     phases: int = 1
     #: What each pass over its iGraph did: ``pass``, ``changed``, ``note`` (figures), ``fault`` (why refused).
-    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_steps)
+    passes: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
     #: Of a kernel in source text: its launches, what the printer decided, what the compiler says (registers).
     code: Mapping[str, Any] = attrs.field(factory=dict)
+    #: Every candidate that was tried: the fields of `uir_tvm.refusal.Attempt`.
+    attempts: tuple[Mapping[str, Any], ...] = attrs.field(default=(), converter=_mappings)
 
 
 @attrs.frozen
@@ -197,11 +200,12 @@ class Executable:
         with recording(timeline, self.hardware, library_computes) as found:
             self(*inputs)
         if not found.times.launches:
+            counting = [name for name, record in registry.TARGETS.items() if counts_time(record.kind)]
             raise DeviceError(
                 f"Nothing modelled the time of `{self.info.name}`.",
-                need="a target whose host model counts time, such as uir-ascend",
+                need="one of " + ", ".join(counting),
                 limit=f"{self.info.target} on {self.info.device}",
-                remedy='compile it with target="uir-ascend" and CompileOptions(device="model")',
+                remedy=f'compile it with target="{counting[0]}" and CompileOptions(device="model")',
             )
         return found.times
 
@@ -246,6 +250,9 @@ class Executable:
                 for k in kernels
                 for step in k.passes
                 if step["fault"]
+            ],
+            "candidates_refused": [
+                {"kernel": k.name, **attempt} for k in kernels for attempt in k.attempts if attempt["refused"]
             ],
             "seconds": dict(self.info.seconds),
         }

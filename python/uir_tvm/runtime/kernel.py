@@ -11,15 +11,15 @@ import tvm
 from tvm import tirx
 
 from .. import hardware
+from ..device.kernel import DeviceKernel
 from ..errors import ShapeError
 from ..igraph import IGraph
 from ..igraph.dtypes import dtype_of, numpy_of
 from ..one_at_a_time import one_at_a_time
 from ..target import registry
-from ..target.device_kernel import DeviceKernel
 from ..target.device_module import device_module
 from ..target.place import AUTO
-from ..target.registry import TargetSpec
+from ..target.record import TargetRecord
 
 
 def signature_of(graph: IGraph, name: str = "kernel") -> tirx.PrimFunc:
@@ -30,14 +30,14 @@ def signature_of(graph: IGraph, name: str = "kernel") -> tirx.PrimFunc:
 
 
 @one_at_a_time
-def build_igraph(graph: IGraph, target: str | TargetSpec, device: str = AUTO) -> Any:
+def build_igraph(graph: IGraph, target: str | TargetRecord, device: str = AUTO) -> Any:
     """The executable of one iGraph; its function is ``kernel`` and takes flat tensors.
 
     Parameters
     ----------
     graph : IGraph
         A verified graph, for hardware of the target's kind.
-    target : str or TargetSpec
+    target : str or TargetRecord
         A row of `uir_tvm.target.registry.TARGETS`, or its name.
     device : str
         Name of one of the target's places; default: the best that this machine has.
@@ -63,7 +63,7 @@ def build_igraph(graph: IGraph, target: str | TargetSpec, device: str = AUTO) ->
 
 
 def run_igraph(
-    graph: IGraph, target: str | TargetSpec, *arrays: np.ndarray, built: Any = None, device: str = AUTO
+    graph: IGraph, target: str | TargetRecord, *arrays: np.ndarray, built: Any = None, device: str = AUTO
 ) -> list[np.ndarray]:
     """Run one iGraph on a target, as `uir_tvm.igraph.interpreter.run` does in NumPy.
 

@@ -34,7 +34,7 @@ TRANSFERS = frozenset({"MTE2", "MTE3", "FIX", "IO"})
 
 
 @attrs.frozen
-class Pipe:
+class PipeTime:
     """What one pipe did in a launch, summed over cores: seconds at work, instructions, bytes moved."""
 
     busy_seconds: float = 0.0
@@ -55,7 +55,7 @@ class Event:
 
 
 @attrs.frozen
-class Launch:
+class LaunchTime:
     """One kernel, or one operator of a library.
 
     Attributes
@@ -68,7 +68,7 @@ class Launch:
         Modelled.
     bound : str
         The pipe, or the memory, that takes longest.
-    pipes : mapping of str to Pipe
+    pipes : mapping of str to PipeTime
     timeline : tuple of Event
         Empty unless it was asked for.
     """
@@ -77,7 +77,7 @@ class Launch:
     kernel: str
     seconds: float
     bound: str
-    pipes: Mapping[str, Pipe]
+    pipes: Mapping[str, PipeTime]
     timeline: tuple[Event, ...] = ()
 
     @property
@@ -97,17 +97,17 @@ class Launch:
         return self.pipes[MEMORY].bytes if MEMORY in self.pipes else 0
 
     @staticmethod
-    def of(row: Mapping[str, Any], hardware: HardwareModel | None = None) -> Launch | None:
+    def of(row: Mapping[str, Any], hardware: HardwareModel | None = None) -> LaunchTime | None:
         """From what the native code notes; None for what nothing is known of: an operator of a library."""
         if "attrs" in row:
             timed = _library_row(row, hardware)
-            return None if timed is None else Launch.of(timed)
-        return Launch(
+            return None if timed is None else LaunchTime.of(timed)
+        return LaunchTime(
             str(row["entry"]).removesuffix("_kernel"),
             str(row["kernel"]),
             float(row["seconds"]),
             str(row.get("bound", "")),
-            {name: Pipe(**_known(Pipe, pipe)) for name, pipe in row.get("pipes", {}).items()},
+            {name: PipeTime(**_known(PipeTime, pipe)) for name, pipe in row.get("pipes", {}).items()},
             tuple(Event(**_known(Event, event)) for event in row.get("timeline", ())),
         )
 
@@ -133,7 +133,7 @@ def _known(kind: type, row: Mapping[str, Any]) -> dict[str, Any]:
 class Times:
     """The launches of a run, in order; all times are modelled, none is measured."""
 
-    launches: tuple[Launch, ...] = ()
+    launches: tuple[LaunchTime, ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -152,7 +152,7 @@ class Times:
 
     def table(self) -> list[dict[str, Any]]:
         """Rows of kernel, calls, modelled microseconds of all of them, their share, and what binds them."""
-        entries: dict[str, list[Launch]] = {}
+        entries: dict[str, list[LaunchTime]] = {}
         for launch in self.launches:
             entries.setdefault(launch.entry, []).append(launch)
         rows = [
@@ -211,7 +211,7 @@ class Times:
         return path
 
 
-def _binding(launches: Sequence[Launch]) -> str:
+def _binding(launches: Sequence[LaunchTime]) -> str:
     """What binds most of the time of some launches."""
     time: dict[str, float] = {}
     for launch in launches:
@@ -261,5 +261,5 @@ def recording(
             yield found
         finally:
             rows = json.loads(str(tvm_ffi.get_global_func("uir.runtime.modelled.end")()))
-            launches = (Launch.of(row, hardware) for row in rows)
+            launches = (LaunchTime.of(row, hardware) for row in rows)
             found.times = Times(tuple(launch for launch in launches if launch is not None))

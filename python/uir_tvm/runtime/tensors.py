@@ -16,6 +16,8 @@ from ..errors import DeviceError, ShapeError
 
 #: Kernels use vector loads on parameters, so TVM asks for this alignment; other memory is copied.
 ALIGNMENT = 64
+#: The devices, as torch and TVM call them, whose memory and streams both use.
+SHARED = "cuda"
 
 
 @attrs.frozen
@@ -119,13 +121,11 @@ def to_tvm(value: Any, device: tvm.runtime.Device | None = None) -> tvm.runtime.
         return value if value.device == device else value.copyto(device)
     if is_torch(value):
         value = value.detach().contiguous()
-        on_gpu = value.device.type == "cuda"
-        if on_gpu and device.type == "cuda" and value.device.index == device.index and _shared(value):
+        if _lies_on(value) != (device.type, device.index) and value.device.type != "cpu":
+            value = value.cpu()
+        if _lies_on(value) == (device.type, device.index) and _shared(value):
             return tvm.runtime.from_dlpack(value)
-        value = value.cpu() if value.device.type != "cpu" else value
-        if device.type == "cpu" and _shared(value):
-            return tvm.runtime.from_dlpack(value)
-        return tvm.runtime.tensor(_torch_to_numpy(value), device)
+        return tvm.runtime.tensor(_torch_to_numpy(value.cpu()), device)
     # not ascontiguousarray, which makes rank 1 of rank 0
     array = np.asarray(value, order="C")
     # DLPack carries NumPy's own numbers; bool and ml_dtypes' narrow floats, some of kind "f", are copied.
@@ -169,7 +169,7 @@ class Likeness:
     def of(inputs: Sequence[Any]) -> Likeness:
         """The likeness of these inputs."""
         tensors = [value for value in inputs if is_torch(value)]
-        return Likeness(bool(tensors), any(value.device.type == "cuda" for value in tensors))
+        return Likeness(bool(tensors), any(value.device.type == SHARED for value in tensors))
 
     def stream(self) -> contextlib.AbstractContextManager[Any]:
         """Run on torch's stream of the GPU, so that what torch does before and after is in order."""
@@ -182,7 +182,7 @@ def from_tvm(value: tvm.runtime.Tensor, like: Likeness) -> Any:
         return value.numpy()
     import torch
 
-    stays = value.device.type == "cpu" or (value.device.type == "cuda" and like.gpu)
+    stays = value.device.type == "cpu" or (value.device.type == SHARED and like.gpu)
     return torch.from_dlpack(value if stays else value.copyto(tvm.cpu()))
 
 

@@ -2,11 +2,12 @@
 """Schedules: the primitives, and the recipe that a PrimFunc gets by itself."""
 
 from .attach import PRIMITIVES, attach
-from .default import apply_default, is_scheduled
+from .begin import is_scheduled
+from .driver import apply_default
 from .group import group_broadcast, group_reduce, group_share
 from .map_to_units import map_to_units
 from .move_to_hierarchy import move_to_hierarchy
-from .pipeline import pipeline
+from .pipeline_loop import pipeline
 
 attach()
 

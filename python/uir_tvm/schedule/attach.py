@@ -8,7 +8,7 @@ from tvm.s_tir import Schedule
 from .group import group_broadcast, group_reduce, group_share
 from .map_to_units import map_to_units
 from .move_to_hierarchy import move_to_hierarchy
-from .pipeline import pipeline
+from .pipeline_loop import pipeline
 
 PRIMITIVES = (map_to_units, move_to_hierarchy, group_reduce, group_broadcast, group_share, pipeline)
 

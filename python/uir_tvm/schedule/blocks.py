@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 from typing import Any
 
@@ -12,6 +14,9 @@ from tvm import tirx
 from tvm.ir import Call, TensorLoad
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import WalkResult, structural_walk
+
+# TVM checks the types of all arguments of an instruction, which takes ten times as long as these do.
+_get, _children = inspect.unwrap(Schedule.get), inspect.unwrap(Schedule.get_child_blocks)
 
 SPATIAL, REDUCTION = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
 
@@ -110,11 +115,16 @@ def _body_facts(stmt: Any) -> tuple[frozenset[str], int]:
 
 def block_info(sch: Schedule, rv: Any) -> BlockInfo:
     """Facts about one block."""
-    stmt = sch.get(rv)
+    return attrs.evolve(_facts(_get(sch, rv)), rv=rv)
+
+
+# Recipes ask for all blocks again after every instruction, and few of them have changed; none does in place.
+@functools.lru_cache(1024)
+def _facts(stmt: Any) -> BlockInfo:
     calls, flops = _body_facts(stmt.body)
     return BlockInfo(
         name=stmt.name_hint,
-        rv=rv,
+        rv=None,
         stmt=stmt,
         extents=tuple(_constant(iv.dom.extent) for iv in stmt.iter_vars),
         kinds=tuple(int(iv.iter_type) for iv in stmt.iter_vars),
@@ -127,7 +137,12 @@ def block_info(sch: Schedule, rv: Any) -> BlockInfo:
 
 def leaf_blocks(sch: Schedule) -> list[BlockInfo]:
     """All blocks under the root, in program order."""
-    return [block_info(sch, rv) for rv in sch.get_child_blocks(root_block(sch))]
+    return [block_info(sch, rv) for rv in _children(sch, root_block(sch))]
+
+
+def reduction_blocks(sch: Schedule) -> list[BlockInfo]:
+    """The blocks that reduce, in program order."""
+    return [b for b in leaf_blocks(sch) if b.is_reduction]
 
 
 def root_block(sch: Schedule) -> Any:
@@ -147,7 +162,7 @@ def prim_func(sch: Schedule) -> tirx.PrimFunc:
 
 def loop_extent(sch: Schedule, loop: Any) -> int:
     """A loop's constant extent (-1 when it is not constant)."""
-    return _constant(sch.get(loop).extent)
+    return _constant(_get(sch, loop).extent)
 
 
 def dtype_bytes(dtype: Any) -> int:

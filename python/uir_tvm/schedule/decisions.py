@@ -89,6 +89,23 @@ MOST_SIZES, APART = 10, (1.4, 1.6, 2.0, 3.0, 4.0)
 OWN = Decisions()
 
 
+class Answered(Decisions):
+    """The recipes' own decisions, but for some forks.
+
+    Parameters
+    ----------
+    answers : mapping of str to sequence of int
+        By the fork's name: the first of these that is possible is the answer.
+    """
+
+    def __init__(self, answers: Mapping[str, Sequence[int]]) -> None:
+        self.answers = answers
+
+    def fork(self, name: str, candidates: Sequence[int], default: int) -> int:
+        """See `Decisions.fork`."""
+        return next((a for a in self.answers.get(name, ()) if a in candidates), default)
+
+
 class Sampled(Decisions):
     """Decisions as instructions of the trace, for one combination of forks.
 

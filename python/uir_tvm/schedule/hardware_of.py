@@ -9,6 +9,7 @@ from tvm.s_tir import Schedule
 from .. import hardware as models
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
+from ..target_facts import kind_of
 
 
 def hardware_for(sch: Schedule | None, hardware: HardwareModel | str | None) -> HardwareModel:
@@ -25,7 +26,7 @@ def model_of_target(target: tvm.target.Target | None) -> HardwareModel:
     keys = [] if target is None else [str(key) for key in target.keys]
     if "uir" not in keys:
         return models.get()
-    kind = next((key for key in keys if key in models.kinds()), "cpu")
+    kind = kind_of(keys) or "cpu"
     name = str(target.attrs.get("model", "")) if target is not None else ""
     return models.get(name if name and name != "unknown" else None, kind)
 

@@ -30,8 +30,7 @@ from tvm.s_tir.analysis import get_sblock_access_region
 from tvm_ffi.structural import structural_equal
 
 from .blocks import REDUCTION, SPATIAL, collect
-from .make_tir import sequence
-from .online import with_body
+from .make_tir import changed, sequence, with_body
 
 
 def _least(dtype: str) -> Any:
@@ -87,17 +86,7 @@ def reduce_apart(func: tirx.PrimFunc) -> tirx.PrimFunc:
         made += [_reduced(stmt, update, sums), _updated(update, sums)]
     if not held:
         return func
-    block = SBlock(
-        root.iter_vars,
-        root.reads,
-        root.writes,
-        root.name_hint,
-        sequence(made),
-        root.init,
-        [*root.alloc_buffers, *held],
-        root.match_buffers,
-        root.annotations,
-    )
+    block = changed(root, body=sequence(made), alloc_buffers=[*root.alloc_buffers, *held])
     return func.with_body(SBlockRealize(realize.iter_values, realize.predicate, block))
 
 

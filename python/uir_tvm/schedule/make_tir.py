@@ -14,6 +14,8 @@ from tvm.s_tir.analysis import get_sblock_access_region
 
 from .blocks import collect
 
+#: Of a block, in the order in which it is made of them.
+FIELDS = "iter_vars reads writes name_hint body init alloc_buffers match_buffers annotations".split()
 #: Of every loop variable: TVM's shapes are int64.
 INDEX = "int64"
 
@@ -87,3 +89,31 @@ def function(like: tirx.PrimFunc, body: Any, allocated: Sequence[Any]) -> tirx.P
     """A function with the parameters and attributes of another, and this body."""
     root = SBlockRealize([], True, SBlock([], [], [], "root", body, None, list(allocated)))
     return tirx.PrimFunc(like.params, root, like.ret_type, like.attrs)
+
+
+def guarded(realize: SBlockRealize, condition: Any) -> SBlockRealize:
+    """The block where a condition holds too."""
+    old = realize.predicate
+    always = isinstance(old, tirx.IntImm) and old.value
+    predicate = condition if always else tirx.And(old, condition)
+    return SBlockRealize(list(realize.iter_values), predicate, realize.block)
+
+
+def changed(stmt: SBlock, **fields: Any) -> SBlock:
+    """The block with some of its fields replaced, by their names."""
+    return SBlock(*(fields.get(name, getattr(stmt, name)) for name in FIELDS))
+
+
+def with_body(stmt: SBlock, body: Any, init: Any = None) -> SBlock:
+    """The block with another body (and start) and the regions that it now reads and writes."""
+    init = stmt.init if init is None else init
+    bare = SBlock(stmt.iter_vars, [], [], stmt.name_hint, body, init, stmt.alloc_buffers)
+    buffers = {buffer: buffer for buffer in _buffers(body)}
+    reads, writes, _ = get_sblock_access_region(bare, buffers)
+    written = {w.source.name for w in writes}
+    reads = [r for r in reads if r.source.name not in written]
+    return changed(stmt, reads=reads, writes=writes, body=body, init=init, match_buffers=[])
+
+
+def _buffers(body: Any) -> list[Any]:
+    return [n.source for n in collect(body, TensorLoad)] + [n.buffer for n in collect(body, tirx.BufferStore)]

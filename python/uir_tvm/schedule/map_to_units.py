@@ -243,6 +243,9 @@ def _refuse_overflow(hw: HardwareModel, info: BlockInfo, r: int, c: int) -> None
         )
         raise ScheduleCapacityError(
             f"Tile ({r}, {c}) of block {info.name!r} exceeds the memory of a unit.",
+            memory="reg",
+            needed=need,
+            available=int(hw.reg_bytes),
             need=f"{need} bytes of reg for one slice",
             limit=f"{hw.reg_bytes} bytes on {hw.name}",
             remedy=f"use at most {advice}",

@@ -12,10 +12,10 @@ from ..errors import ScheduleError
 from .annotations import LOOP, PARALLEL, PIPELINE
 from .blocks import block_info, leaf_blocks, loop_extent
 from .decisions import OWN, Decisions
-from .pipeline import refuse_unpipelined
+from .pipeline_loop import refuse_unpipelined
 
 #: Iterations in flight, to choose from; 1 loads nothing ahead.
-STAGES = (1, 2, 3)
+IN_FLIGHT = (1, 2, 3)
 
 
 def overlap(sch: Schedule, stages: int, decisions: Decisions = OWN) -> None:
@@ -43,7 +43,7 @@ def overlap(sch: Schedule, stages: int, decisions: Decisions = OWN) -> None:
             continue
         try:
             refuse_unpipelined(sch, loop)
-            number = decisions.choose(sch, "stages", STAGES, stages) if number is None else number
+            number = decisions.choose(sch, "stages", IN_FLIGHT, stages) if number is None else number
             sch.pipeline(loop, number)
         except ScheduleError:
             # it carries a value, loads nothing, or has too few iterations

@@ -35,13 +35,11 @@ def inline_producers(sch: Schedule, any_size: bool = False) -> None:
     """Inline injective intermediates where nothing expensive is computed more often than before."""
     refused: set[str] = set()
     while True:
-        outputs = param_names(sch)
+        outputs, blocks = param_names(sch), leaf_blocks(sch)
         candidates = [
-            b
-            for b in leaf_blocks(sch)
-            if b.is_injective and b.name not in refused and not set(b.writes) & outputs
+            b for b in blocks if b.is_injective and b.name not in refused and not b.writes_any(outputs)
         ]
-        block = next((b for b in candidates if _worth_inlining(sch, b, any_size)), None)
+        block = next((b for b in candidates if _worth_inlining(sch, b, blocks, any_size)), None)
         if block is None:
             return
         try:
@@ -68,14 +66,14 @@ def inline_injective(sch: Schedule) -> None:
         sch.compute_inline(found[0].rv)
 
 
-def _worth_inlining(sch: Schedule, block: BlockInfo, any_size: bool) -> bool:
+def _worth_inlining(sch: Schedule, block: BlockInfo, blocks: list[BlockInfo], any_size: bool) -> bool:
     if block.is_copy:
         return True
-    consumers = sch.get_consumers(block.rv)
+    consumers = {sch.get(consumer).name_hint for consumer in sch.get_consumers(block.rv)}
     if not consumers:
         return False
     size = math.prod(block.extents)
-    infos = [b for b in leaf_blocks(sch) if any(b.name == sch.get(c).name_hint for c in consumers)]
+    infos = [b for b in blocks if b.name in consumers]
     same_size = all(math.prod(b.extents) == size for b in infos)
     if not same_size:
         return any_size and len(infos) == 1 and not block.is_expensive and block.flops <= CHEAP_FLOPS

@@ -7,6 +7,8 @@ from tvm import tirx
 from tvm.s_tir import SBlock, SBlockRealize
 from tvm_ffi.structural import WalkResult, structural_walk
 
+from .make_tir import changed
+
 #: How recipes name the root block.
 ROOT = "root"
 
@@ -22,17 +24,7 @@ def rooted(func: tirx.PrimFunc) -> tirx.PrimFunc:
         return func
     block = realize.block
     if _has_blocks(block.body):
-        root = SBlock(
-            block.iter_vars,
-            block.reads,
-            block.writes,
-            ROOT,
-            block.body,
-            block.init,
-            block.alloc_buffers,
-            block.match_buffers,
-            block.annotations,
-        )
+        root = changed(block, name_hint=ROOT)
     else:
         root = SBlock([], [], [], ROOT, realize)
     return func.with_body(SBlockRealize([], True, root))

@@ -15,7 +15,7 @@ from tvm.s_tir import SBlockRealize, Schedule
 from tvm.tirx import BufferStore, IntImm
 from tvm_ffi.structural import structural_equal, structural_map
 
-from ..errors import ScheduleError
+from ..errors import RecipeError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
 from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
@@ -227,7 +227,7 @@ def map_chain(
 
     Raises
     ------
-    ScheduleError
+    RecipeError
         An output block has no such rows.
     """
     roots = output_blocks(sch)
@@ -236,11 +236,10 @@ def map_chain(
     for block in roots:
         count = _row_loops(sch, block, rows)
         if count is None:
-            raise ScheduleError(
+            raise RecipeError(
                 f"Output block {block.name!r} does not have {rows} rows.",
                 need=f"leading loops whose product is {rows}",
                 limit=f"loops {block.spatial}",
-                remedy="another recipe fits this function",
             )
         pid, lid, *_ = map_to_units(
             sch,
@@ -273,10 +272,9 @@ def _refuse_crossing(roots: Sequence[BlockInfo]) -> None:
             for access in _accesses(block, name)
         ]
         if any(not structural_equal(place, places[0]) for place in places[1:]):
-            raise ScheduleError(
+            raise RecipeError(
                 f"Output blocks {one.name!r} and {other.name!r} touch different elements of {name!r}.",
                 need="the same element in every iteration",
-                remedy="another recipe fits this function",
             )
 
 
@@ -314,10 +312,9 @@ def _merge(
     outer = dict(sch.get(nests[0][0]).annotations)
     value = outer[PARALLEL]
     if any(sch.get(pid).annotations[PARALLEL] != value for pid, _ in nests):
-        raise ScheduleError(
+        raise RecipeError(
             "The output blocks were dealt to different numbers of units.",
             need="the same row tiles",
-            remedy="another recipe fits this function",
         )
     for pid, lid in nests:
         for name in list(sch.get(pid).annotations):
@@ -343,7 +340,7 @@ def attach_producers(sch: Schedule, nest: Nest) -> list[BlockInfo]:
 
     Raises
     ------
-    ScheduleError
+    RecipeError
         What a tile reads of a producer is no box that TVM can bound, or is empty.
     """
     root_names = {b.name for b in nest.roots}
@@ -361,16 +358,14 @@ def _attach(sch: Schedule, block: BlockInfo, loop: Any) -> None:
         sch.compute_at(block.rv, loop, preserve_unit_loops=True)
     except InternalError as error:
         # TVM asserts, where it should refuse, that the region read is bounded; a gathered row is not
-        raise ScheduleError(
+        raise RecipeError(
             f"What a tile reads of {block.name!r} has no bounds.",
             need="indices that are affine in the loops",
-            remedy="another recipe fits this function",
         ) from error
     if _never_runs(sch, block):
-        raise ScheduleError(
+        raise RecipeError(
             f"A tile reads nothing of {block.name!r}.",
             need="at least one element in every tile",
-            remedy="another recipe fits this function",
         )
 
 

@@ -6,8 +6,10 @@ from __future__ import annotations
 from ..igraph import HardwareModel
 from ..igraph.text import HARDWARE_FIELDS
 
-#: The preferred working set of a tile, and how many times smaller tiles are where memory on chip lacks room.
-TILE, SHRINKS = "tile_bytes", (2, 4, 8)
+#: The preferred working set of a tile.
+TILE_BYTES = "tile_bytes"
+#: How many times smaller tiles are where there would be no kernel, and where a pass alone lacks room.
+SHRINKS, PREFERRED_SHRINKS = (2, 4, 8, 16, 32, 64), (2, 4, 8)
 #: By how much tiles are to be smaller than a recipe's own, for those that have sizes of their own.
 SHRINK = "tile_shrink"
 
@@ -23,7 +25,7 @@ def with_tiles(hardware: HardwareModel, shrink: int, own_sizes: bool = False) ->
     if shrink == 1:
         return hardware
     figures = dict(hardware.figures)
-    figures[TILE] = int(figures.get(TILE, hardware.reg_bytes // 2)) // shrink
+    figures[TILE_BYTES] = int(figures.get(TILE_BYTES, hardware.reg_bytes // 2)) // shrink
     if own_sizes:
         figures[SHRINK] = shrink_of(hardware) * shrink
     fields = (getattr(hardware, name) for name in HARDWARE_FIELDS)

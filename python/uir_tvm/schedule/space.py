@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a kind of hardware wants of tiles: one row of data per kind, which the recipes read.
+"""What a kind of hardware wants of tiles: one fact of every target, which the recipes read.
 
 A CPU's unit is a core that walks many tiles through its L1; a GPU's unit is a warp that takes one tile
 in registers, and a group is a block that is one of very many.
@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import attrs
 
 from ..igraph import HardwareModel
+from ..target_facts import Facts
 from .smaller import shrink_of, smaller_sides
 
 
@@ -80,76 +81,10 @@ class TileSpace:
     vectors: tuple[float, ...] = ()
 
 
-#: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.
-CPU = TileSpace(
-    serial_work=24_000,
-    groups=None,
-    tiles_per_unit=4,
-    flat_tile=4096,
-    wide_values=False,
-    value_bytes=1,
-    least_columns=256,
-    least_tile=0,
-    row_values=0,
-    sets=(1,),
-    transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
-    vectors=(0.5, 1, 2, 4),
-)
-#: A warp: 32 values a lane at most of what it holds, which leaves room for as many temporaries below the
-#: 128 registers that four warps on each scheduler may have.  A transposed tile has a line on one side and two
-#: sectors at least on the other, and at most 64 elements a lane.
-CUDA = TileSpace(
-    serial_work=0,
-    groups=2**31 - 1,
-    tiles_per_unit=8,
-    flat_tile=2048,
-    wide_values=True,
-    value_bytes=4,
-    least_columns=32,
-    least_tile=256,
-    row_values=1024,
-    sets=(1, 4, 8, 16),
-    transposed={1: (64, 32), 2: (64, 32), 4: (32, 32), 8: (16, 32)},
-    vectors=(0.25, 0.5, 1),
-)
-#: A vector core with a software-managed memory: long tiles, loaded and stored while others are computed with,
-#: the same number on every core, since all start at once.  A transposed tile has transfers of 512 bytes or
-#: more on both sides where its four places leave room.
-ASCEND = TileSpace(
-    serial_work=0,
-    groups=None,
-    tiles_per_unit=4,
-    flat_tile=1 << 20,
-    wide_values=True,
-    value_bytes=4,
-    least_columns=128,
-    least_tile=0,
-    row_values=0,
-    sets=(1,),
-    transposed={1: (128, 128), 2: (128, 128), 4: (64, 128), 8: (64, 64)},
-    stages=2,
-    even=True,
-)
-#: A core with a software-managed memory that loads and stores while it computes, or the four of a cluster for
-#: a row.  A transposed tile has transfers of 128 bytes or more on both sides.
-BANG = TileSpace(
-    serial_work=0,
-    groups=None,
-    tiles_per_unit=4,
-    flat_tile=1 << 20,
-    wide_values=True,
-    value_bytes=4,
-    least_columns=128,
-    least_tile=0,
-    row_values=0,
-    sets=(1, 4),
-    transposed={1: (128, 256), 2: (128, 128), 4: (128, 128), 8: (64, 64)},
-    stages=2,
-    even=True,
-    spread_rows=True,
-    work_bytes=8,
-)
-SPACES: dict[str, TileSpace] = {"cpu": CPU, "cuda": CUDA, "ascend": ASCEND, "bang": BANG}
+#: Kind of hardware -> its tiles (`uir_tvm.target.record`).
+TILE_SPACES: Mapping[str, TileSpace] = Facts("space")
+#: The kind whose tiles another one has that says nothing.
+USUAL = "cpu"
 
 
 def space_of(hw: HardwareModel) -> TileSpace:
@@ -157,7 +92,7 @@ def space_of(hw: HardwareModel) -> TileSpace:
 
     Its tiles are smaller where the model asks for smaller ones (`smaller.with_tiles`).
     """
-    space, shrink = SPACES.get(str(hw.kind), CPU), shrink_of(hw)
+    space, shrink = TILE_SPACES.get(str(hw.kind)) or TILE_SPACES[USUAL], shrink_of(hw)
     if shrink == 1:
         return space
     return attrs.evolve(

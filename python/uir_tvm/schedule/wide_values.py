@@ -28,7 +28,7 @@ from tvm.s_tir import SBlock, Schedule
 from tvm_ffi.structural import structural_map
 
 from .blocks import EXPENSIVE, BlockInfo, collect, leaf_blocks, param_names, prim_func
-from .online import with_body
+from .make_tir import changed, with_body
 from .prepare import separate_outputs
 
 NARROW = ("float16", "bfloat16")
@@ -74,10 +74,7 @@ def widen_values(func: tirx.PrimFunc) -> tirx.PrimFunc:
             return with_body(node, *bodies[node.name_hint])
         if any(b in wide for b in node.alloc_buffers):
             held = [wide.get(b, b) for b in node.alloc_buffers]
-            return SBlock(
-                node.iter_vars, node.reads, node.writes, node.name_hint, node.body, node.init, held,
-                node.match_buffers, node.annotations,
-            )  # fmt: skip
+            return changed(node, alloc_buffers=held)
         return node
 
     return structural_map(prim_func(sch), (SBlock, block))

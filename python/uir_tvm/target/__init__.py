@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Targets: what turns iGraphs into code, and how stock TVM comes to know it."""
+"""Targets: what turns iGraphs into code, and how stock TVM comes to know it.
 
-from .registry import TARGETS, TargetSpec, describe, get, of_target, resolve
-
-__all__ = ["TARGETS", "TargetSpec", "describe", "get", "of_target", "resolve"]
+A target is a folder with a record (`record.TargetRecord`), which says everything that only it has.
+"""

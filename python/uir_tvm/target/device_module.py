@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import tvm_ffi
 
-from ..device import compilers
-from .device_kernel import DeviceKernel
+from ..device.kernel import DeviceKernel
+from ..device.kind import DEVICES
 from .place import MODEL, Place
 
 #: The function of `src/runtime/device_module.cc` that makes the module.
@@ -41,4 +41,4 @@ def device_module(
 
 def saved(kernel: DeviceKernel, place: Place) -> Sequence[str]:
     """The architectures whose code a saved module holds."""
-    return [compilers.MODELS[kernel.kind] if place.name == MODEL else kernel.arch]
+    return [DEVICES[kernel.kind].model if place.name == MODEL else kernel.arch]

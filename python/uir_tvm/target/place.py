@@ -28,6 +28,35 @@ def _present() -> str:
 
 
 @attrs.frozen
+class Away:
+    """How candidates are measured at a place that no network reaches (`uir_tvm.export.batch_runner`).
+
+    Parameters
+    ----------
+    runner : str
+        Module of the runner that measures them there.
+    what : str
+        What must be there, for people.
+    facts : callable
+        What the runner must know of the target.
+    compiled : callable, optional
+        A `DeviceKernel` -> its machine code and how to launch it, where candidates are compiled here.
+    build_seconds : float
+        That building a candidate there may take.
+    """
+
+    runner: str
+    what: str
+    facts: Callable[[], Mapping[str, Any]] = dict
+    compiled: Callable[[Any], tuple[bytes, Mapping[str, Any]]] | None = None
+    build_seconds: float = 120.0
+
+
+#: The machine that measures compiles, by this package.
+SAME_VERSION = Away("batch_jobs", "a machine with this version of uir_tvm")
+
+
+@attrs.frozen
 class Place:
     """One row of a target's table of places.
 
@@ -49,6 +78,13 @@ class Place:
         What a user of the place should know.
     key : str
         Key of the TVM target that tells the place from others of its kind; empty where its kind does.
+    captures : bool
+        Whether launches go to a stream, which can be captured and replayed
+        (`uir_tvm.kernel_graph.cuda_graph`).
+    toolchain : callable
+        What compiles code for the place, with its version: times are true of it. A host model's time does
+        not depend on a compiler.
+    away : Away
     """
 
     name: str
@@ -59,6 +95,9 @@ class Place:
     found: Callable[[], str | None] = lambda: None
     notice: str = ""
     key: str = ""
+    captures: bool = False
+    toolchain: Callable[[], str] = lambda: "host model"
+    away: Away = SAME_VERSION
 
     def say(self) -> None:
         """Say once in a process what is to be said of this place."""

@@ -1,95 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of targets.  A new target is a folder beside this file and one row here."""
+"""The table of targets, and how a user's name or a target of TVM leads to one."""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
 import tvm
-from tvm import tirx
 
-from .. import hardware
+from .. import hardware, target_facts
 from ..errors import TargetError
-from ..igraph import IGraph
-from ..optimize.passes import PASSES
-from ..toolkits import CANN, CNCC
-from .place import AUTO, Place, choose
+from ..hardware.machine_model import GraphCounts, Machine
+from ..igraph import HardwareModel
+from ..optimize.passes import FIRST, PASSES
+from ..options import DEFAULT_TARGET
+from .place import AUTO, Place
+from .record import TargetRecord
 
 #: The key by which a TVM target is recognised as one of ours.
 KEY = "uir"
-
-
-@attrs.frozen
-class TargetSpec:
-    """One target.
-
-    Parameters
-    ----------
-    name : str
-        As users write it.
-    kind : str
-        Kind of hardware model, and the target's second key.
-    package : str
-        The folder under `uir_tvm.target`; defines ``lower(graph, prim_func)``.
-    places : str or tuple of Place
-        Where its code runs, best first; a string names the module that has them as ``PLACES``.
-    without : Mapping[str, str]
-        Passes that do not pay on it (see `uir_tvm.optimize.PASSES`), each with the reason.
-    told : tuple of str
-        Fields of `CompileOptions` that its printer reads: they become attributes of the graph.
-    """
-
-    name: str
-    kind: str
-    package: str
-    _places: str | tuple[Place, ...] = attrs.field(alias="places")
-    without: Mapping[str, str] = attrs.field(factory=dict)
-    told: tuple[str, ...] = ()
-
-    @property
-    def passes(self) -> tuple[str, ...]:
-        """The passes that run for it by default, in order."""
-        return tuple(row.name for row in PASSES if row.name not in self.without)
-
-    def lower(self, graph: IGraph, prim_func: tirx.PrimFunc) -> Any:
-        """What the target makes of an iGraph (on uir-cpu: a TIR function)."""
-        return importlib.import_module(f"{__package__}.{self.package}").lower(graph, prim_func)
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """Where its code runs, best first."""
-        if isinstance(self._places, str):
-            return importlib.import_module(f"{__package__}.{self._places}").PLACES
-        return self._places
-
-    def place(self, device: str = AUTO) -> Place:
-        """The place of a name, or for ``auto`` the best one that this machine has.
-
-        Raises
-        ------
-        TargetError
-            The target has no such place.
-        """
-        return choose(self.places, device, self.name)
-
-    def place_of(self, target: tvm.target.Target) -> Place:
-        """The place that a TVM target of this row stands for."""
-        return next(row for row in self.places if row.stands_for(target))
-
-    def target(self, model: str | None = None, device: str = AUTO) -> tvm.target.Target:
-        """The TVM target for a hardware model (default: of the device found, else the kind's) at a place.
-
-        Raises
-        ------
-        TargetError
-            There is no such model or place.
-        """
-        chosen = self.place(device)
-        hw = hardware.get(model if model is not None else chosen.found(), self.kind)
-        return tvm.target.Target(chosen.target_config(hw))
 
 
 @attrs.frozen
@@ -97,64 +27,28 @@ class Resolved:
     """A target as the user named it."""
 
     name: str
-    spec: TargetSpec
+    spec: TargetRecord
     target: tvm.target.Target
 
 
-def _cpu_config(hw: Any) -> dict[str, Any]:
-    return {
-        "keys": [KEY, "cpu"],
-        "mcpu": str(hw.figures["mcpu"]),
-        "num-cores": int(hw.num_groups),
-        "model": str(hw.name),
-    }
+class _Targets(Mapping[str, TargetRecord]):
+    """The registered targets by name, in the order of lists."""
+
+    def __getitem__(self, name: str) -> TargetRecord:
+        return target_facts.records()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(target_facts.records())
+
+    def __len__(self) -> int:
+        return len(target_facts.records())
 
 
-_CPU_WITHOUT = {
-    "pad": "its products take their bounds as they are",
-    "matrix_unit": "a core multiplies in its own registers",
-    "turn": "its lowering packs operands, in whatever order they lie",
-    "operands": "its products want operands packed in registers, at the dtype of their sums",
-    "hoist": "its lowering reads operands through copies where they are used; a hoisted one needs memory",
-    "pitch": "its vectors load and store from any address",
-    "widen": "it vectorises over rows of its own choice; wider moves cost 10 to 30 % on small kernels",
-    "spread": "its lowering reads broadcast operands in place by itself",
-    "separate": "no loop of it has stages",
-    "multibuffer": "a core has no engine that loads while it computes",
-    "allocate": "LLVM places its buffers",
-}
-
-_CUDA_WITHOUT = {
-    "pitch": "a tile in reg is spread over the registers of lanes: it has no rows of bytes",
-    "turn": "a tile in reg has the layout that its fragments have; loads take elements from anywhere",
-    "matrix_unit": "tensor cores belong to the warp: they read registers and shared memory",
-    "spread": "a broadcast value takes no registers of its own where it is used",
-    "separate": "registers are named by the compiler: values in one pointer do not tie each other",
-    "allocate": "registers have no addresses; the printer lays out shared memory, with swizzles and padding",
-}
-
-_ASCEND_WITHOUT = {
-    "pad": "there is no sram in which units would stage tiles",
-    "turn": "its cube cores turn operands on their way, in hardware",
-}
-
-_BANG_WITHOUT = {
-    "matrix_unit": "a core multiplies what lies in its own memories; the printer stages right operands",
-    "pitch": "vector functions and copies take rows from any address",
-}
-
-TARGETS: Mapping[str, TargetSpec] = {
-    spec.name: spec
-    for spec in (
-        TargetSpec("uir-cpu", "cpu", "cpu", (Place("cpu", "llvm", "cpu", _cpu_config),), _CPU_WITHOUT),
-        TargetSpec("uir-cuda", "cuda", "cuda", "cuda.places", _CUDA_WITHOUT),
-        TargetSpec("uir-ascend", "ascend", "ascend", "ascend.places", _ASCEND_WITHOUT, told=(CANN.option,)),
-        TargetSpec("uir-bang", "bang", "bang", "bang.places", _BANG_WITHOUT, told=(CNCC.option,)),
-    )
-}
+TARGETS: Mapping[str, TargetRecord] = _Targets()
+_MACHINES: target_facts.Facts[Callable[[HardwareModel, GraphCounts], Machine]] = target_facts.Facts("machine")
 
 
-def get(name: str) -> TargetSpec:
+def get(name: str) -> TargetRecord:
     """The target of that name.
 
     Raises
@@ -178,7 +72,7 @@ def resolve(target: str | Mapping[str, Any] | tvm.target.Target, device: str = A
     Parameters
     ----------
     device : str
-        Name of a place (`TargetSpec.places`) for a name; a TVM target says itself where it runs.
+        Name of a place (`TargetRecord.places`) for a name; a TVM target says itself where it runs.
 
     Raises
     ------
@@ -196,14 +90,14 @@ def resolve(target: str | Mapping[str, Any] | tvm.target.Target, device: str = A
     return Resolved(_named(spec, target), spec, target)
 
 
-def _named(spec: TargetSpec, target: tvm.target.Target) -> str:
+def _named(spec: TargetRecord, target: tvm.target.Target) -> str:
     """How a user would name a TVM target of a row: with the hardware model if it is not the default one."""
     model = str(target.attrs.get("model", ""))
     default = str(hardware.get(None, spec.kind).name)
     return spec.name if model in ("", "unknown", default) else f"{spec.name}:{model}"
 
 
-def of_target(target: tvm.target.Target) -> TargetSpec:
+def of_target(target: tvm.target.Target) -> TargetRecord:
     """The row of a TVM target.
 
     Raises
@@ -212,17 +106,27 @@ def of_target(target: tvm.target.Target) -> TargetSpec:
         It is not one of ours.
     """
     keys = [str(key) for key in target.keys]
-    for spec in TARGETS.values():
-        if KEY in keys and spec.kind in keys:
-            return spec
+    if KEY in keys and (kind := target_facts.kind_of(keys)) is not None:
+        return next(spec for spec in TARGETS.values() if spec.kind == kind)
     raise TargetError(
-        f"{target} is no uir target.", need="one of " + ", ".join(TARGETS), remedy='name it: target="uir-cpu"'
+        f"{target} is no uir target.",
+        need="one of " + ", ".join(TARGETS),
+        remedy=f'name it: target="{DEFAULT_TARGET}"',
     )
 
 
 def place_of(target: tvm.target.Target) -> Place:
     """Where what is compiled for one of our targets runs."""
     return of_target(target).place_of(target)
+
+
+def machine_of(hw: HardwareModel, counts: GraphCounts) -> Machine:
+    """What analytic times of a graph on a hardware model are computed from.
+
+    A GPU holds fewer units of many registers. Kinds without a machine are taken for processors.
+    """
+    kind = str(hw.kind)
+    return _MACHINES[kind if kind in _MACHINES else get(DEFAULT_TARGET).kind](hw, counts)
 
 
 def host_of(target: tvm.target.Target) -> tvm.target.Target:
@@ -255,7 +159,7 @@ def describe() -> list[dict[str, str]]:
     return rows
 
 
-def _unknown(spec: TargetSpec) -> str:
+def _unknown(spec: TargetRecord) -> str:
     """Figures of its hardware models that nobody publishes, by the first models that have them."""
     rows: dict[str, list[str]] = {}
     for name in hardware.names(spec.kind):
@@ -267,7 +171,7 @@ def _unknown(spec: TargetSpec) -> str:
     return "; ".join(f"{models}: {', '.join(figures)}" for models, figures in grouped.items())
 
 
-def _state(spec: TargetSpec) -> str:
+def _state(spec: TargetRecord) -> str:
     """Where the target's code runs on this machine, and why not at a better place."""
     chosen = spec.place()
     missing = [f"no {row.name}: {row.absent()}" for row in spec.places if row.absent()]
@@ -275,16 +179,20 @@ def _state(spec: TargetSpec) -> str:
 
 
 def describe_passes() -> list[dict[str, str]]:
-    """Rows of pass, what it does, why it stands where it does, and the targets that leave it out."""
-    return [
+    """Rows of pass, what it does, why it stands where it does, and why it pays on which targets."""
+    first = [
+        {"pass": row.name, "does": row.summary, "order": row.reason, "pays on": "always run first"}
+        for row in FIRST
+    ]
+    return first + [
         {
             "pass": row.name,
             "does": row.summary,
             "order": row.reason,
-            "left out by": "; ".join(
-                f"{spec.name}: {spec.without[row.name]}"
-                for spec in TARGETS.values()
-                if row.name in spec.without
+            "pays on": "; ".join(
+                f"{name}: {record.fact('pass_rows')[row.name]}"
+                for name, record in TARGETS.items()
+                if row.name in record.passes
             ),
         }
         for row in PASSES

@@ -9,10 +9,10 @@ import hashlib
 import re
 from collections.abc import Sequence
 
+from ..device.kernel import DeviceKernel
 from ..errors import CodegenError
 from ..igraph.nodes import IGraph
 from ..optimize import dead
-from .device_kernel import DeviceKernel
 from .printer import print_source
 
 #: Words that name no kernel: those of C++17 (the standard's table of keywords), and `main`.

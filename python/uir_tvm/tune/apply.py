@@ -13,8 +13,9 @@ from tvm import tirx
 from ..cache import Cache
 from ..errors import DatabaseError
 from ..options import CompileOptions
+from ..schedule.tuned import Tuned
 from .database import ScheduleDatabase
-from .shelf import Entry
+from .records import Entry
 
 log = logging.getLogger(__name__)
 
@@ -22,36 +23,11 @@ log = logging.getLogger(__name__)
 COMPARED, MARK = Cache("compared"), ".mark"
 
 
-@attrs.frozen
-class Measured:
-    """A schedule of the database for a kernel.
-
-    Parameters
-    ----------
-    scheduled : PrimFunc
-        The kernel, scheduled.
-    options : CompileOptions
-        Those of the compilation; where this machine never used the schedule, with a comparison of what it
-        computes.
-    mark : bytes
-        The schedule, by which the cache says that it was compared here.
-    """
-
-    scheduled: tirx.PrimFunc
-    options: CompileOptions
-    mark: bytes
-
-    def works(self) -> None:
-        """Note that the schedule was compared, if it was."""
-        if self.options.equivalence != "none" and not _compared(self.mark):
-            COMPARED.remember(self.mark, b"", MARK)
-
-
 def _compared(mark: bytes) -> bool:
     return COMPARED.read(mark, MARK) is not None
 
 
-def measured(func: tirx.PrimFunc, target: tvm.target.Target, given: CompileOptions) -> Measured | None:
+def tuned_schedule(func: tirx.PrimFunc, target: tvm.target.Target, given: CompileOptions) -> Tuned | None:
     """The fastest schedule of a kernel that the database of a compilation has; None where it has none.
 
     Raises
@@ -72,9 +48,11 @@ def measured(func: tirx.PrimFunc, target: tvm.target.Target, given: CompileOptio
     for name in func.attrs.keys() if func.attrs else ():
         made = made.with_attr(name, func.attrs[name])
     mark = _named(entry)
-    if given.equivalence == "none" and not _compared(mark):
+    if _compared(mark):
+        return Tuned(made, given, lambda: None)
+    if given.equivalence == "none":
         given = attrs.evolve(given, equivalence="sampled")
-    return Measured(made, given, mark)
+    return Tuned(made, given, lambda: COMPARED.remember(mark, b"", MARK))
 
 
 def _named(entry: Entry) -> bytes:

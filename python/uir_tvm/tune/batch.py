@@ -20,11 +20,14 @@ from typing import Any
 
 import attrs
 
-from .. import options
+from .. import environment
 from ..errors import ArtifactError, ExportError
-from . import batch_runner
-from .batch_kinds import KINDS, Kind
-from .batch_runner import results as lines
+from ..export import batch_runner
+from ..export.batch_runner import results as lines
+from ..target import registry
+from ..target.place import Place
+from . import batch_jobs
+from .batch_kinds import BUILDERS, Data
 from .job import LOST, Job, Result
 from .key import TOOLCHAIN, Key, expected
 from .reference import reference_of
@@ -34,7 +37,7 @@ log = logging.getLogger(__name__)
 #: Files of a batch: all jobs, what to do, and the folders of what belongs to kernels and to candidates.
 JOBS, README, TASKS, CANDIDATES = "jobs.json", "README.md", "tasks", "candidates"
 #: Files of the program that are not for every kind.
-OWN_MODULES = {"gpu": ("gpu.py", "elements.py"), "project": ("project.py",), "jobs": ("jobs.py",)}
+OWN_MODULES = {"gpu": ("gpu.py", "elements.py"), "project": ("project.py",), "batch_jobs": ()}
 COMMON = ("run.py", "results.py", "measuring.py")
 
 _README = """# Candidates of {target}
@@ -107,12 +110,12 @@ def export_batch(jobs: Sequence[Job], folder: str | os.PathLike[str]) -> Batch:
         What compiles for the place is missing here.
     """
     folder = pathlib.Path(folder)
-    kind = _kind_of(jobs)
+    place = _place_of(jobs)
     _check_free(folder)
     partial = folder.with_name(f".{folder.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
         partial.mkdir(parents=True)
-        _write(partial, jobs, kind)
+        _write(partial, jobs, place)
         if folder.is_dir():
             folder.rmdir()
         partial.rename(folder)
@@ -192,7 +195,7 @@ def load_batch(folder: str | os.PathLike[str]) -> Batch:
     return batch
 
 
-def _kind_of(jobs: Sequence[Job]) -> Kind:
+def _place_of(jobs: Sequence[Job]) -> Place:
     places = sorted({(job.target, job.place) for job in jobs})
     if len(places) != 1:
         raise ExportError(
@@ -201,7 +204,7 @@ def _kind_of(jobs: Sequence[Job]) -> Kind:
             limit=", ".join(f"{target} at {place}" for target, place in places) or "there are none",
             remedy="export those of each by themselves",
         )
-    return KINDS[places[0][1]]
+    return registry.place_of(registry.resolve(*places[0]).target)
 
 
 def _check_free(folder: pathlib.Path) -> None:
@@ -213,19 +216,23 @@ def _check_free(folder: pathlib.Path) -> None:
         )
 
 
-def _write(folder: pathlib.Path, jobs: Sequence[Job], kind: Kind) -> None:
+def _write(folder: pathlib.Path, jobs: Sequence[Job], place: Place) -> None:
     """All files of a batch, the manifest last."""
+    away = place.away
+    build, data = BUILDERS[away.runner]
     key = expected(jobs[0].target, jobs[0].place)
-    if kind.toolchain is not None:
-        key = attrs.evolve(key, versions={**key.versions, TOOLCHAIN: kind.toolchain()})
+    if away.compiled is not None:
+        key = attrs.evolve(key, versions={**key.versions, TOOLCHAIN: place.toolchain()})
     (folder / JOBS).write_text(json.dumps([job.to_json() for job in jobs]))
     source = pathlib.Path(batch_runner.__file__).parent
-    for name in (*COMMON, *OWN_MODULES[kind.name]):
+    for name in (*COMMON, *OWN_MODULES[away.runner]):
         shutil.copyfile(source / name, folder / name)
-    tasks = _Tasks(folder, kind)
-    with ThreadPoolExecutor(options.num_threads()) as pool:
+    if not OWN_MODULES[away.runner]:
+        shutil.copyfile(batch_jobs.__file__, folder / "batch_jobs.py")
+    tasks = _Tasks(folder, data)
+    with ThreadPoolExecutor(environment.num_threads()) as pool:
         made = [
-            pool.submit(kind.build(folder, f"{CANDIDATES}/{number:04d}", tasks.folder_of(job), job))
+            pool.submit(build(folder, f"{CANDIDATES}/{number:04d}", tasks.folder_of(job), job))
             for number, job in enumerate(jobs)
         ]
         rows = [
@@ -233,7 +240,7 @@ def _write(folder: pathlib.Path, jobs: Sequence[Job], kind: Kind) -> None:
             for number, (job, future) in enumerate(zip(jobs, made, strict=True))
         ]
     (folder / README).write_text(
-        _README.format(target=jobs[0].target, count=len(jobs), kernels=len(tasks.rows), what=kind.what)
+        _README.format(target=jobs[0].target, count=len(jobs), kernels=len(tasks.rows), what=away.what)
     )
     files = {
         path.relative_to(folder).as_posix(): lines.file_digest(str(path))
@@ -243,16 +250,16 @@ def _write(folder: pathlib.Path, jobs: Sequence[Job], kind: Kind) -> None:
     manifest = {
         "format": lines.FORMAT,
         "version": lines.VERSION,
-        "kind": kind.name,
+        "kind": away.runner,
         "target": jobs[0].target,
         "place": jobs[0].place,
         "hardware": key.hardware,
         "key": key.to_json(),
-        "build_seconds": kind.build_seconds,
+        "build_seconds": away.build_seconds,
         "tasks": tasks.rows,
         "candidates": rows,
         "files": files,
-        **kind.facts(),
+        **away.facts(),
     }
     manifest["id"] = lines.digest(manifest)
     (folder / lines.MANIFEST).write_text(json.dumps(manifest, indent=1))
@@ -261,8 +268,8 @@ def _write(folder: pathlib.Path, jobs: Sequence[Job], kind: Kind) -> None:
 class _Tasks:
     """The kernels of a batch: inputs and expected results, once for all of their candidates."""
 
-    def __init__(self, folder: pathlib.Path, kind: Kind) -> None:
-        self.folder, self.kind = folder, kind
+    def __init__(self, folder: pathlib.Path, data: Data | None) -> None:
+        self.folder, self.data = folder, data
         self.rows: list[dict[str, Any]] = []
         self._known: dict[tuple[str, int], int] = {}
 
@@ -272,10 +279,10 @@ class _Tasks:
         if what not in self._known:
             number = self._known[what] = len(self.rows)
             self.rows.append({"name": job.kernel, "params": []})
-            if self.kind.data is not None:
+            if self.data is not None:
                 below = self.folder_of(job)
                 (self.folder / below).mkdir(parents=True)
-                self.rows[number]["params"] = self.kind.data(self.folder, below, reference_of(*what), job)
+                self.rows[number]["params"] = self.data(self.folder, below, reference_of(*what), job)
         return self._known[what]
 
     def folder_of(self, job: Job) -> str:

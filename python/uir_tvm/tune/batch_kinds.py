@@ -8,22 +8,17 @@ import shutil
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
 import numpy as np
 
+from ..device.kernel import DeviceKernel
 from ..errors import ToolchainError, UirError
 from ..export.kernel_program import kernel_program
 from ..export.kinds import PROJECTS
 from ..export.write import write_program
-from ..hardware.presets.cuda import DEVICES
 from ..pipeline import KernelRecord
 from ..runtime.tensors import TensorSpec
-from ..target.ascend import toolchain as ascend
-from ..target.bang import toolchain as bang
-from ..target.cuda import toolchain as cuda
-from ..target.device_kernel import DeviceKernel
-from ..target.place import MODEL
-from . import work
+from ..target import registry
+from . import evaluate
 from .agreement import TOLERANCE, least_size
 from .job import REFUSED, Job, Result
 from .reference import Reference, reference_of
@@ -37,36 +32,6 @@ Finish = Callable[[], "Mapping[str, Any] | Result"]
 #: Begins to build a job, below a name in the folder; another name is that of what belongs to its kernel. What
 #: it gives may run beside that of other jobs, as compilers do, which are processes.
 Build = Callable[[pathlib.Path, str, str, Job], Finish]
-
-
-@attrs.frozen
-class Kind:
-    """One kind of batch.
-
-    Parameters
-    ----------
-    name : str
-        The module of `batch_runner` that runs it.
-    what : str
-        Where it runs, for people.
-    build : callable
-    data : callable, optional
-        Where the runner needs inputs and results as files beside the candidates.
-    toolchain : callable, optional
-        Where candidates are compiled here: by what; else the machine that measures says by what.
-    build_seconds : float
-        That building a candidate there may take.
-    facts : callable
-        What else the manifest says.
-    """
-
-    name: str
-    what: str
-    build: Build
-    data: Data | None = None
-    toolchain: Callable[[], str] | None = None
-    build_seconds: float = 60.0
-    facts: Callable[[], dict[str, Any]] = dict
 
 
 def _as_files(folder: pathlib.Path, below: str, reference: Reference, job: Job) -> list[dict[str, Any]]:
@@ -107,40 +72,30 @@ def _write(path: pathlib.Path, array: np.ndarray) -> None:
 
 
 def _cubin(folder: pathlib.Path, name: str, _task: str, job: Job) -> Finish:
-    """A cubin, and how its kernels are launched."""
-    record = work.compiled(job)
+    """Machine code, and how its kernels are launched."""
+    record = evaluate.compiled(job)
     if isinstance(record, Result):
         return lambda: record
-    kernel = record.lowered
-    assert isinstance(kernel, DeviceKernel), record.name
-    return lambda: _compiled(kernel, folder, name)
+    compiled = registry.place_of(evaluate.target_of(job)).away.compiled
+    assert compiled is not None, job.place
+    return lambda: _compiled(compiled, record.lowered, folder / f"{name}.cubin")
 
 
-def _compiled(kernel: DeviceKernel, folder: pathlib.Path, name: str) -> Mapping[str, Any] | Result:
+def _compiled(
+    compiled: Callable[[Any], tuple[bytes, Mapping[str, Any]]], kernel: DeviceKernel, path: pathlib.Path
+) -> Mapping[str, Any] | Result:
     try:
-        cubin = cuda.compile(kernel.source, kernel.arch, name=f"{kernel.name}.cu")
+        code, launches = compiled(kernel)
     except ToolchainError as error:
         return Result(outcome=REFUSED, said=str(error))
-    path = folder / f"{name}.cubin"
     path.parent.mkdir(exist_ok=True)
-    path.write_bytes(cubin.data)
-    # arguments are positions among the parameters, in the function's order, and the workspaces after them
-    order = [row.name for row in kernel.params] + [row.name for row in kernel.workspace]
-    launches = [
-        {**launch.to_json(), "params": [order.index(name) for name in launch.params]}
-        for launch in kernel.launches
-    ]
-    return {
-        "cubin": f"{name}.cubin",
-        "arch": cubin.arch,
-        "launches": launches,
-        "workspace": [row.nbytes for row in kernel.workspace],
-    }
+    path.write_bytes(code)
+    return {"cubin": f"{path.parent.name}/{path.name}", **launches}
 
 
 def _project(folder: pathlib.Path, name: str, task: str, job: Job) -> Finish:
     """A project of the vendor's toolkit, with the kernel's inputs and results to check it with."""
-    record = work.compiled(job)
+    record = evaluate.compiled(job)
     made = record if isinstance(record, Result) else _written(record, folder, name, task, job)
     return lambda: made
 
@@ -192,48 +147,9 @@ def _nothing(_folder: pathlib.Path, _name: str, _task: str, _job: Job) -> Finish
     return dict
 
 
-def _models() -> dict[str, Any]:
-    rows = [{"name": row.name, "arch": row.arch, "sms": row.sms} for row in DEVICES.values()]
-    return {"models": rows}
-
-
-def _npu() -> dict[str, Any]:
-    return {
-        "toolchain": {
-            "names": list(ascend.NAMES),
-            "variables": ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"],
-            "roots": list(ascend.PLACES),
-            "within": list(ascend.WITHIN),
-        }
-    }
-
-
-def _mlu() -> dict[str, Any]:
-    return {
-        "toolchain": {
-            "names": ["cncc"],
-            "variables": ["NEUWARE_HOME"],
-            "roots": list(bang.PLACES),
-            "within": ["bin"],
-        }
-    }
-
-
-_GPU = Kind(
-    "gpu",
-    "a GPU of NVIDIA: Python 3.8 and the driver",
-    _cubin,
-    _as_files,
-    lambda: str(cuda.find()),
-    0.0,
-    _models,
-)
-_HERE = "a machine with this version of uir_tvm"
-#: Place -> what its batches are.
-KINDS: Mapping[str, Kind] = {
-    "gpu": _GPU,
-    "npu": Kind("project", "an Atlas A2: Python 3.8 and the CANN toolkit", _project, None, None, 600.0, _npu),
-    "mlu": Kind("project", "an MLU: Python 3.8 and Neuware", _project, None, None, 600.0, _mlu),
-    "cpu": Kind("jobs", _HERE, _nothing, build_seconds=120.0),
-    MODEL: Kind("jobs", _HERE, _nothing, build_seconds=120.0),
+#: Module of the runner -> how candidates are built for it, and what it needs of their kernels as files.
+BUILDERS: Mapping[str, tuple[Build, Data | None]] = {
+    "gpu": (_cubin, _as_files),
+    "project": (_project, None),
+    "batch_jobs": (_nothing, None),
 }

@@ -27,9 +27,9 @@ from .. import pipeline
 from ..errors import UirError, VerifyError
 from ..extract import extract
 from ..igraph import HardwareModel, IGraph
+from ..optimize import completed
 from ..options import CompileOptions
 from ..schedule.hardware_of import model_of_target
-from ..verify import verify
 from .job import DEFAULTS, Job, Settings, trace_json
 from .spaces import DesignSpace
 from .task import Task
@@ -58,7 +58,7 @@ class Candidate:
     sch : Schedule
         Its trace begins from ``space.begun`` and has no postprocessors in it.
     graph : IGraph
-        As extracted, before the target's passes.
+        As extracted and completed, before the target's passes.
     decisions : mapping of str to int
         What was decided, forks included.
     digest : str
@@ -211,8 +211,7 @@ class Checker:
     def _judge(self, func: tirx.PrimFunc, key: int) -> Verdict:
         digest = f"{key & (1 << 64) - 1:016x}"
         try:
-            graph = extract(func, self.hardware, name=self.task.name)
-            verify(graph)
+            graph = completed(extract(func, self.hardware, name=self.task.name))
         except VerifyError as error:
             return Verdict(digest, None, error.rule, str(error))
         except UirError as error:

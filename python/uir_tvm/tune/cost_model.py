@@ -23,8 +23,8 @@ import xgboost
 
 from .. import __version__
 from ..errors import CostModelError
+from ..explain import analytic
 from ..igraph.nodes import HardwareModel, IGraph
-from . import analytic
 from .features import NAMES, features
 
 #: Fewer measurements of a kind of hardware than this, and the reckoned time stands alone.
@@ -65,7 +65,7 @@ class Group:
     Parameters
     ----------
     origin : str
-        `uir_tvm.tune.shelf.origin_of` the kernel: what makes two groups one task, with the hardware's name.
+        `uir_tvm.tune.records.origin_of` the kernel: what makes two groups one task, with the hardware's name.
     graphs : sequence of IGraph
         As extracted.
     seconds : sequence of float

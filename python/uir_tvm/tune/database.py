@@ -15,7 +15,7 @@ from tvm.s_tir import Schedule
 
 from ..errors import DatabaseError, UirError
 from .key import Key, key_of
-from .shelf import KEY_FILE, Entry, Shelf, origin_of
+from .records import KEY_FILE, Entry, Records, origin_of
 from .shipped import folder_of, refuse_shipped
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,11 @@ class ScheduleDatabase:
         refuse_shipped(self.folder)
         return self
 
-    def shelves(self) -> list[Shelf]:
+    def records(self, key: Key) -> Records:
+        """Those of a key, which may have none yet."""
+        return Records(self.folder / key.folder, key)
+
+    def all_records(self) -> list[Records]:
         """One for each key, by name.
 
         Raises
@@ -82,11 +86,11 @@ class ScheduleDatabase:
         DatabaseError
             A folder is damaged.
         """
-        return [Shelf.open(path.parent) for path in sorted(self.folder.glob(f"*/{KEY_FILE}"))]
+        return [Records.open(path.parent) for path in sorted(self.folder.glob(f"*/{KEY_FILE}"))]
 
     def entries(self) -> list[Entry]:
         """Every record of every key, best first for each kernel."""
-        found = [entry for shelf in self.shelves() for entry in shelf.entries()]
+        found = [entry for records in self.all_records() for entry in records.entries()]
         return sorted(found, key=lambda entry: (entry.key.folder, entry.name, entry.origin, entry.mean))
 
     def add(
@@ -126,8 +130,8 @@ class ScheduleDatabase:
             given = str(list(seconds))
             raise DatabaseError("A schedule without a time.", need="seconds above 0", limit=given)
         key = key_of(target) if key is None else key
-        shelf = Shelf(self.folder / key.folder, key)
-        return shelf.add(func, sch, seconds, func if begun is None else begun)
+        records = Records(self.folder / key.folder, key)
+        return records.add(func, sch, seconds, func if begun is None else begun)
 
     def best(self, func: tirx.PrimFunc, target: str | tvm.target.Target) -> Entry | None:
         """The fastest schedule of a kernel for this machine; None where there is none.
@@ -136,10 +140,10 @@ class ScheduleDatabase:
         """
         key = key_of(target)
         self._say_what_is_stale(key)
-        shelf = Shelf(self.folder / key.folder, key)
-        if not (shelf.folder / KEY_FILE).is_file():
+        records = Records(self.folder / key.folder, key)
+        if not (records.folder / KEY_FILE).is_file():
             return None
-        return _best_by_origin(shelf.folder, _stamp(shelf.folder)).get(origin_of(func))
+        return _best_by_origin(records.folder, _stamp(records.folder)).get(origin_of(func))
 
     def merge(
         self, other: ScheduleDatabase, keep: int | None = None, keys: Iterable[Key] | None = None
@@ -161,30 +165,32 @@ class ScheduleDatabase:
         wanted = None if keys is None else {key.folder for key in keys}
         self.to_write()
         new = 0
-        for shelf in other.shelves():
-            if wanted is None or shelf.key.folder in wanted:
-                own = Shelf(self.folder / shelf.key.folder, shelf.key)
-                new += own.extend(_fastest(shelf.entries(), keep))
+        for records in other.all_records():
+            if wanted is None or records.key.folder in wanted:
+                own = Records(self.folder / records.key.folder, records.key)
+                new += own.extend(_fastest(records.entries(), keep)) + own.add_sites(
+                    [*records.sites().values()]
+                )
         return new
 
     def prune(self, keep: int = 1) -> int:
         """Keep only the fastest of each kernel; returns how many records are gone."""
         self.to_write()
         gone = 0
-        for shelf in self.shelves():
-            entries = shelf.entries()
+        for records in self.all_records():
+            entries = records.entries()
             kept = _fastest(entries, keep)
             gone += len(entries) - len(kept)
-            shelf.keep(kept)
+            records.keep(kept)
         return gone
 
     def _say_what_is_stale(self, key: Key) -> None:
-        for shelf in self.shelves():
-            same = shelf.key.subject == key.subject
-            why = key.differs(shelf.key) if same else ""
-            if why and str(shelf.folder) not in _said:
-                _said.add(str(shelf.folder))
-                log.warning("schedules in %s are not used: %s; tune again", shelf.folder, why)
+        for records in self.all_records():
+            same = records.key.subject == key.subject
+            why = key.differs(records.key) if same else ""
+            if why and str(records.folder) not in _said:
+                _said.add(str(records.folder))
+                log.warning("schedules in %s are not used: %s; tune again", records.folder, why)
 
 
 def stale(key: Key) -> str:
@@ -204,14 +210,14 @@ def _fastest(entries: Iterable[Entry], keep: int | None) -> list[Entry]:
 
 
 def _stamp(folder: pathlib.Path) -> tuple[int, ...]:
-    """Changes when a file of a shelf does."""
+    """Changes when a file of a key's folder does."""
     return tuple(path.stat().st_mtime_ns for path in sorted(folder.iterdir()))
 
 
 @functools.lru_cache(maxsize=16)
 def _best_by_origin(folder: pathlib.Path, stamp: tuple[int, ...]) -> dict[str, Entry]:
-    """The fastest entry of each kernel on a shelf."""
+    """The fastest entry of each kernel on a records."""
     best: dict[str, Entry] = {}
-    for entry in sorted(Shelf.open(folder).entries(), key=lambda e: -e.mean):
+    for entry in sorted(Records.open(folder).entries(), key=lambda e: -e.mean):
         best[entry.origin] = entry
     return best

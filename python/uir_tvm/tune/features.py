@@ -12,10 +12,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from ..igraph.iops import WORK
-from ..igraph.nodes import HardwareModel, IGraph
-from .analytic import PIPES, Estimate, estimate
-from .tally import (
+from ..explain.analytic import PIPES, Estimate, estimate
+from ..explain.sampled_counts import counts_of
+from ..hardware.machine_model import (
     CONTRACT,
     IRREGULAR,
     LOAD,
@@ -25,15 +24,18 @@ from .tally import (
     STORE,
     SYNC,
     VECTOR,
-    Row,
-    Tally,
-    tally_of,
+    GraphCounts,
+    IOpCounts,
+    figure,
 )
+from ..igraph.iops import WORK
+from ..igraph.nodes import HardwareModel, IGraph
+from ..target import registry
 
 #: Categories of iOps whose runs are counted.
 _COUNTED = (LOAD, STORE, ONCHIP, VECTOR, REDUCE, CONTRACT, IRREGULAR, SYNC)
 #: Kinds of target that a model may tell apart; another kind has zeros.
-KINDS = ("ascend", "bang", "cpu", "cuda")
+KINDS = tuple(sorted(spec.kind for spec in registry.TARGETS.values()))
 #: Figures of hardware models, 0 where a model has none.
 _FIGURES = (
     "clock_hz",
@@ -147,16 +149,16 @@ def features(graph: IGraph, hw: HardwareModel | None = None) -> np.ndarray:
         float32, one number for each of `COLUMNS`, all finite.
     """
     hw = graph.hardware if hw is None else hw
-    tally = tally_of(graph)
-    found: dict[str, float] = {"vectors": tally.vectors}
+    counts = counts_of(graph)
+    found: dict[str, float] = {"vectors": counts.vectors}
     for part in (
-        _traffic(tally),
-        _runs(tally),
-        _pieces(tally, hw),
-        _widths(tally, hw),
-        _loops(tally),
-        _units(tally, hw),
-        _memory(tally, hw),
+        _traffic(counts),
+        _runs(counts),
+        _pieces(counts, hw),
+        _widths(counts, hw),
+        _loops(counts),
+        _units(counts, hw),
+        _memory(counts, hw),
         _reckoned(estimate(graph, hw)),
         _hardware(hw),
     ):
@@ -176,28 +178,28 @@ def _mean(pairs: Iterable[tuple[float, float]]) -> float:
     return total / weight if weight else 0.0
 
 
-def _moved(tally: Tally, row: Row, level: str = "dram") -> float:
+def _moved(counts: GraphCounts, row: IOpCounts, level: str = "dram") -> float:
     """Bytes of an average unit."""
-    return row.runs * sum(tally.mean(t.bytes) for t in row.transfers if t.level == level)
+    return row.runs * sum(counts.mean(t.bytes) for t in row.transfers if t.level == level)
 
 
-def _traffic(tally: Tally) -> dict[str, float]:
+def _traffic(counts: GraphCounts) -> dict[str, float]:
     sums = {f"{level}_{way}": 0.0 for level in _LEVELS for way in ("read", "written")}
-    for row in tally.rows:
+    for row in counts.rows:
         for transfer in row.transfers:
             way = "written" if transfer.write else "read"
-            sums[f"{transfer.level}_{way}"] += row.runs * tally.mean(transfer.bytes)
+            sums[f"{transfer.level}_{way}"] += row.runs * counts.mean(transfer.bytes)
         sums["reg_read"] += row.runs * row.local_bytes[0]
         sums["reg_written"] += row.runs * row.local_bytes[1]
     unit = sums["dram_read"] + sums["dram_written"]
-    parameters = sum(tally.parameters.values())
-    out = {name: _log(value * tally.units) for name, value in sums.items()}
+    parameters = sum(counts.parameters.values())
+    out = {name: _log(value * counts.units) for name, value in sums.items()}
     out["dram_unit"], out["dram_parameters"] = _log(unit), _log(parameters)
-    out["dram_again"] = _log(unit * tally.units / parameters) if parameters else 0.0
+    out["dram_again"] = _log(unit * counts.units / parameters) if parameters else 0.0
     operations = dict.fromkeys(WORK, 0.0)
     words = 0.0
-    for row in tally.rows:
-        amount = row.runs * tally.mean(row.elements)
+    for row in counts.rows:
+        amount = row.runs * counts.mean(row.elements)
         if row.kind:
             operations[row.kind] += amount * (2 if row.kind == "contract" else 1)
         if row.category in (VECTOR, REDUCE, IRREGULAR):
@@ -208,27 +210,27 @@ def _traffic(tally: Tally) -> dict[str, float]:
     return out
 
 
-def _runs(tally: Tally) -> dict[str, float]:
+def _runs(counts: GraphCounts) -> dict[str, float]:
     runs, static = dict.fromkeys(_COUNTED, 0.0), dict.fromkeys(_COUNTED, 0.0)
-    for row in tally.rows:
+    for row in counts.rows:
         if row.category != NOTHING:
-            runs[row.category] += row.runs * tally.mean(row.present)
+            runs[row.category] += row.runs * counts.mean(row.present)
             static[row.category] += 1.0
     out = {f"runs_{name}": _log(value) for name, value in runs.items()}
     out.update({f"static_{name}": value for name, value in static.items()})
-    out["group_share"] = _mean((float(row.group > 1), row.runs) for row in tally.rows)
+    out["group_share"] = _mean((float(row.group > 1), row.runs) for row in counts.rows)
     return out
 
 
-def _pieces(tally: Tally, hw: HardwareModel) -> dict[str, float]:
+def _pieces(counts: GraphCounts, hw: HardwareModel) -> dict[str, float]:
     """Of transfers: how much one moves, in how many pieces."""
     out: dict[str, float] = {}
     for category in (LOAD, STORE, ONCHIP):
-        rows = [row for row in tally.rows if row.category == category]
+        rows = [row for row in counts.rows if row.category == category]
         sizes, pieces, least, count = [], [], [], 0.0
         for row in rows:
             for transfer in row.transfers:
-                moved, present = tally.mean(transfer.bytes), tally.mean(row.present)
+                moved, present = counts.mean(transfer.bytes), counts.mean(row.present)
                 if moved <= 0 or transfer.level == "sram" and category != ONCHIP:
                     continue
                 sizes.append((_log(moved / present), row.runs * present))
@@ -239,23 +241,23 @@ def _pieces(tally: Tally, hw: HardwareModel) -> dict[str, float]:
         if category != ONCHIP:
             out[f"{category}_least_piece"] = min(least, default=0.0)
             out[f"{category}_pieces"] = _log(count)
-    line, enough = _figure(hw, "line_bytes"), _figure(hw, "transfer_bytes")
+    line, enough = figure(hw, "line_bytes"), figure(hw, "transfer_bytes")
     whole, short = [], []
-    for row in tally.rows:
+    for row in counts.rows:
         for transfer in row.transfers:
             if transfer.level == "dram":
-                moved, present = tally.mean(transfer.bytes), tally.mean(row.present)
+                moved, present = counts.mean(transfer.bytes), counts.mean(row.present)
                 whole.append((float(line > 0 and transfer.contiguous % line == 0), row.runs * moved))
                 short.append((float(moved < enough * present), row.runs * moved))
     out["line_share"], out["short_share"] = _mean(whole), _mean(short)
     return out
 
 
-def _widths(tally: Tally, hw: HardwareModel) -> dict[str, float]:
+def _widths(counts: GraphCounts, hw: HardwareModel) -> dict[str, float]:
     """Of what computes: sizes of slices."""
-    vector = [row for row in tally.rows if row.category == VECTOR]
-    reductions = [row for row in tally.rows if row.category == REDUCE]
-    contractions = [row for row in tally.rows if row.category == CONTRACT]
+    vector = [row for row in counts.rows if row.category == VECTOR]
+    reductions = [row for row in counts.rows if row.category == REDUCE]
+    contractions = [row for row in counts.rows if row.category == CONTRACT]
     wide = max(int(hw.vector_bytes), 1)
     filled, guarded = [], []
     for row in vector:
@@ -263,55 +265,55 @@ def _widths(tally: Tally, hw: HardwareModel) -> dict[str, float]:
         filled.append((size / (-(-size // wide) * wide), float(row.runs)))
     for row in (*vector, *reductions):
         full = row.shape[0] * row.shape[1]
-        guarded.append((1.0 - min(tally.mean(row.elements) / full, 1.0), float(row.runs * full)))
+        guarded.append((1.0 - min(counts.mean(row.elements) / full, 1.0), float(row.runs * full)))
     return {
-        "vector_elements": _mean((_log(tally.mean(r.elements)), r.runs) for r in vector),
+        "vector_elements": _mean((_log(counts.mean(r.elements)), r.runs) for r in vector),
         "vector_cols": _mean((_log(r.shape[1]), r.runs) for r in vector),
         "vector_rows": _mean((_log(r.shape[0]), r.runs) for r in vector),
         "vector_filled": _mean(filled),
         "reduce_cols": _mean((_log(r.shape[1]), r.runs) for r in reductions),
         "reduce_rows": _mean((_log(r.shape[0]), r.runs) for r in reductions),
-        "contract_elements": _mean((_log(tally.mean(r.elements)), r.runs) for r in contractions),
+        "contract_elements": _mean((_log(counts.mean(r.elements)), r.runs) for r in contractions),
         "guarded": _mean(guarded),
-        "width": _mean((r.width, r.runs * tally.mean(r.elements)) for r in tally.rows),
+        "width": _mean((r.width, r.runs * counts.mean(r.elements)) for r in counts.rows),
     }
 
 
-def _loops(tally: Tally) -> dict[str, float]:
-    flights = [(row, _moved(tally, row)) for row in tally.rows]
+def _loops(counts: GraphCounts) -> dict[str, float]:
+    flights = [(row, _moved(counts, row)) for row in counts.rows]
     return {
-        "loops": float(tally.loops),
-        "depth": float(max((row.depth for row in tally.rows), default=0)),
-        "trips": _log(max((row.runs for row in tally.rows), default=0)),
-        "stages": float(max((row.stages for row in tally.rows), default=1)),
+        "loops": float(counts.loops),
+        "depth": float(max((row.depth for row in counts.rows), default=0)),
+        "trips": _log(max((row.runs for row in counts.rows), default=0)),
+        "stages": float(max((row.stages for row in counts.rows), default=1)),
         "flight_share": _mean((float(row.stages > 1), moved) for row, moved in flights),
         "flight_trips": _mean((_log(row.trips), moved) for row, moved in flights if row.stages > 1),
     }
 
 
-def _units(tally: Tally, hw: HardwareModel) -> dict[str, float]:
+def _units(counts: GraphCounts, hw: HardwareModel) -> dict[str, float]:
     most = max(int(hw.num_groups) * int(hw.num_units), 1)
-    turns = -(-tally.units // most)
-    last = tally.units - (turns - 1) * most
+    turns = -(-counts.units // most)
+    last = counts.units - (turns - 1) * most
     return {
-        "units": _log(tally.units),
-        "groups": _log(tally.groups),
-        "group_units": float(tally.num_units),
-        "busy": min(tally.units / most, 1.0),
+        "units": _log(counts.units),
+        "groups": _log(counts.groups),
+        "group_units": float(counts.num_units),
+        "busy": min(counts.units / most, 1.0),
         "turns": _log(turns),
         "last_turn": last / most,
     }
 
 
-def _memory(tally: Tally, hw: HardwareModel) -> dict[str, float]:
+def _memory(counts: GraphCounts, hw: HardwareModel) -> dict[str, float]:
     out = {}
     for level in ("reg", "sram"):
         limit = int(getattr(hw, f"{level}_bytes"))
-        out[f"{level}_held"] = _log(tally.held[level])
-        out[f"{level}_live"] = _log(tally.live[level])
-        out[f"{level}_share"] = tally.live[level] / limit if limit else 0.0
-    wanted = _figure(hw, "tile_bytes")
-    out["tile_share"] = _log(tally.live["reg"] / wanted) if wanted else 0.0
+        out[f"{level}_held"] = _log(counts.held[level])
+        out[f"{level}_live"] = _log(counts.live[level])
+        out[f"{level}_share"] = counts.live[level] / limit if limit else 0.0
+    wanted = figure(hw, "tile_bytes")
+    out["tile_share"] = _log(counts.live["reg"] / wanted) if wanted else 0.0
     return out
 
 
@@ -328,11 +330,6 @@ def _reckoned(found: Estimate) -> dict[str, float]:
     return out
 
 
-def _figure(hw: HardwareModel, name: str) -> float:
-    value = hw.figures[name] if name in hw.figures else 0
-    return float(value) if isinstance(value, (int, float)) else 0.0
-
-
 def _hardware(hw: HardwareModel) -> dict[str, float]:
     return {
         "hw_groups": _log(int(hw.num_groups)),
@@ -340,6 +337,6 @@ def _hardware(hw: HardwareModel) -> dict[str, float]:
         "hw_reg": _log(int(hw.reg_bytes)),
         "hw_sram": _log(int(hw.sram_bytes)),
         "hw_vector": _log(int(hw.vector_bytes)),
-        **{f"hw_{name}": _log(_figure(hw, name)) for name in _FIGURES},
+        **{f"hw_{name}": _log(figure(hw, name)) for name in _FIGURES},
         **{f"is_{kind}": float(str(hw.kind) == kind) for kind in KINDS},
     }

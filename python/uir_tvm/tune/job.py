@@ -60,7 +60,7 @@ class Settings:
     timeout_seconds : float
         For building, checking and timing a candidate; then its process is ended.
     tolerance : mapping of str to float
-        Where the difference to the reference may be other than `work.TOLERANCE`, by dtype (``float32``).
+        Where the difference to the reference may be other than `evaluate.TOLERANCE`, by dtype (``float32``).
     """
 
     repeats: int = attrs.field(default=5, validator=attrs.validators.ge(1))
@@ -191,7 +191,8 @@ def _with_model(target: registry.Resolved) -> str:
     """A target's name with its hardware model, so that another machine takes the same one."""
     model = str(target.target.attrs.get("model", ""))
     # a CPU's model is what the machine that runs it finds: another one's instructions would not run
-    return f"{target.spec.name}:{model}" if model and target.spec.kind != "cpu" else target.name
+    here = registry.place_of(target.target).device == "cpu"
+    return f"{target.spec.name}:{model}" if model and not here else target.name
 
 
 def _seconds(values: Sequence[float]) -> tuple[float, ...]:

@@ -18,9 +18,9 @@ import attrs
 
 from ..errors import DatabaseError
 from .job import Result
+from .json_lines import add_lines, read_lines
 from .key import Key
-from .lines import add_lines, read_lines
-from .shelf import Shelf
+from .records import Records
 
 #: Where the journal lies in the folder of a key.
 FOLDER, FILE = "tuning", "journal.jsonl"
@@ -111,8 +111,8 @@ class Journal:
     """
 
     def __init__(self, database: str | os.PathLike[str], key: Key) -> None:
-        self.shelf = Shelf(pathlib.Path(database) / key.folder, key)
-        self.path = self.shelf.folder / FOLDER / FILE
+        self.records = Records(pathlib.Path(database) / key.folder, key)
+        self.path = self.records.folder / FOLDER / FILE
 
     def lines(self) -> Iterator[Line]:
         """All lines, in the order in which they were added; one that a crash cut short is left out.
@@ -144,7 +144,7 @@ class Journal:
         DatabaseError
             The file cannot be written.
         """
-        self.shelf.begin()
+        self.records.begin()
         try:
             self.path.parent.mkdir(exist_ok=True)
         except OSError as error:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import importlib.metadata
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
@@ -113,7 +113,8 @@ def key_of(target: str | tvm.target.Target, device: str = "auto") -> Key:
         An unknown target, hardware model or place.
     """
     key = expected(target, device)
-    return attrs.evolve(key, versions={**key.versions, TOOLCHAIN: TOOLCHAINS[key.place]()})
+    toolchain = registry.get(key.target).place(key.place).toolchain()
+    return attrs.evolve(key, versions={**key.versions, TOOLCHAIN: toolchain})
 
 
 def expected(target: str | tvm.target.Target, device: str = "auto") -> Key:
@@ -129,35 +130,3 @@ def expected(target: str | tvm.target.Target, device: str = "auto") -> Key:
     versions = {name: importlib.metadata.version(name) for name in (*REQUIRED, "uir_tvm")}
     place = registry.place_of(found.target).name
     return Key(found.spec.name, str(hardware.name), figures_of(hardware), place, versions)
-
-
-def _llvm() -> str:
-    return f"LLVM {tvm.target.codegen.llvm_version_major()}"
-
-
-def _nvcc() -> str:
-    from ..target.cuda import toolchain
-
-    return str(toolchain.find())
-
-
-def _bisheng() -> str:
-    from ..target.ascend import toolchain
-
-    return str(toolchain.find())
-
-
-def _cncc() -> str:
-    from ..target.bang import toolchain
-
-    return str(toolchain.find())
-
-
-#: Place -> what compiles code for it. The host models' time does not depend on a compiler.
-TOOLCHAINS: Mapping[str, Callable[[], str]] = {
-    "cpu": _llvm,
-    "gpu": _nvcc,
-    "npu": _bisheng,
-    "mlu": _cncc,
-    "model": lambda: "host model",
-}

@@ -13,11 +13,12 @@ from typing import Any, Protocol, Self
 
 import tvm
 
-from .. import options
+from .. import environment
 from ..target import registry
 from ..target.place import MODEL
 from .job import Job, Result
 from .process import WorkerProcess
+from .segments import Segment
 
 #: Called with a job's number and its result, as results come in.
 OnResult = Callable[[int, Result], None]
@@ -71,8 +72,8 @@ class LocalMeasurer:
         self._folder = tempfile.TemporaryDirectory(prefix="uir_tune_")
         self._environment = {
             "UIR_CACHE_DIR": self._folder.name,
-            "UIR_NUM_THREADS": str(threads or options.num_threads()),
-            "TVM_NUM_THREADS": str(threads or options.num_threads()),
+            "UIR_NUM_THREADS": str(threads or environment.num_threads()),
+            "TVM_NUM_THREADS": str(threads or environment.num_threads()),
         }
         self._alive: list[WorkerProcess] = []
         self._closed = False
@@ -81,7 +82,7 @@ class LocalMeasurer:
     def for_target(cls, target: tvm.target.Target, **more: Any) -> Self:
         """Processes for a target: one where times are measured, else one for each CPU."""
         modelled = registry.place_of(target).name == MODEL
-        return cls(options.num_threads() if modelled else 1, **more)
+        return cls(environment.num_threads() if modelled else 1, **more)
 
     def measure(self, jobs: Sequence[Job], on_result: OnResult | None = None) -> list[Result]:
         """See `Measurer.measure`.
@@ -93,8 +94,8 @@ class LocalMeasurer:
         """
         return self._share([[job] for job in jobs], on_result)
 
-    def confirm(self, jobs: Sequence[Job]) -> list[Result]:
-        """See `Measurer.confirm`.
+    def confirm(self, jobs: Sequence[Job] | Sequence[Segment]) -> list[Result]:
+        """See `Measurer.confirm`; parts of models too.
 
         Raises
         ------
@@ -102,7 +103,7 @@ class LocalMeasurer:
             No process can be started.
         """
         found: list[Result] = []
-        self._share([list(jobs)] if jobs else [], None, found)
+        self._share([jobs] if jobs else [], None, found)
         return found
 
     def close(self) -> None:
@@ -120,7 +121,10 @@ class LocalMeasurer:
         self.close()
 
     def _share(
-        self, batches: Sequence[list[Job]], on_result: OnResult | None, together: list[Result] | None = None
+        self,
+        batches: Sequence[Sequence[Job] | Sequence[Segment]],
+        on_result: OnResult | None,
+        together: list[Result] | None = None,
     ) -> list[Result]:
         """Results of batches: of single jobs, or (``together``) of one whose jobs take turns."""
         if self._closed:

@@ -12,14 +12,22 @@ from typing import Any
 import attrs
 import tvm
 
+from .. import environment, kernel_graph, threads
 from ..errors import DeviceError, TuneError
+from ..explain.analytic import distance
+from ..import_model import import_model, model_name
 from ..kernel_graph import KernelGraph
+from ..kernel_graph.choices import Choices, choosing
+from ..target import registry
+from ..target.place import MODEL
 from .cost_model import CostModel
 from .database import ScheduleDatabase
 from .job import DEFAULTS, Job, Settings
 from .key import Key, key_of
-from .knowledge import Knowledge
 from .measure import Measurer
+from .search import TaskSearch
+from .spaces import design_spaces
+from .state import TuningState
 from .task import Extracted, Task, tasks_of
 
 
@@ -31,42 +39,32 @@ def resolved(target: Any, device: str | None) -> tvm.target.Target:
     TargetError
         An unknown target, hardware model or place.
     """
-    from .. import autoload, options
-    from ..target import registry
-
-    autoload.register()
-    return registry.resolve(target, options.device() if device is None else device).target
+    return registry.resolve(target, environment.device() if device is None else device).target
 
 
-def extracted(
-    model: Any,
-    target: Any,
-    *,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    name: str | None = None,
-    device: str | None = None,
-    fuse: bool = True,
-) -> tuple[Extracted, str]:
-    """The tasks of a model, and the model's name.
+def imported(
+    model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None, name: str | None = None
+) -> tuple[KernelGraph | tvm.IRModule, str]:
+    """A model as Relax, or as the graph that it is, and its name.
 
     Raises
     ------
     FrontendError
-        The model cannot be imported.
-    TargetError
-        An unknown target, hardware model or place.
+        It cannot be imported.
     """
-    from .. import kernel_graph
-    from ..api import import_model, model_name
-
-    where = resolved(target, device)
     label = name or model_name(model)
-    if isinstance(model, KernelGraph):
-        return tasks_of(model, where), label
-    mod = import_model(model, shapes)
-    if kernel_graph.calls_kernels(mod):
-        return tasks_of(mod, where), label
-    return tasks_of(kernel_graph.build(mod, where, fuse=fuse), where), label
+    return (model if isinstance(model, KernelGraph) else import_model(model, shapes)), label
+
+
+def extracted(
+    mod: KernelGraph | tvm.IRModule, where: tvm.target.Target, choices: Choices, fuse: bool = True
+) -> Extracted:
+    """The tasks of an imported model, its graph built with some choices."""
+    if isinstance(mod, KernelGraph) or kernel_graph.calls_kernels(mod):
+        return tasks_of(mod, where)
+    threads.before_compiling()  # or packing a weight would bind this process to one processor
+    with choosing(choices):
+        return tasks_of(kernel_graph.build(mod, where, fuse=fuse), where)
 
 
 def chosen(found: Extracted, pattern: str | None) -> Extracted:
@@ -97,9 +95,6 @@ def chosen(found: Extracted, pattern: str | None) -> Extracted:
 
 def is_modelled(tasks: Sequence[Task]) -> bool:
     """Whether times of tasks are a host model's."""
-    from ..target import registry
-    from ..target.place import MODEL
-
     return bool(registry.place_of(tasks[0].target).name == MODEL)
 
 
@@ -142,11 +137,11 @@ def cost_model_of(
     return made, lambda: made.save(path)
 
 
-def knowledge_of(
+def state_for(
     found: Extracted, database: ScheduleDatabase, model: CostModel, seed: int, key: Key | None = None
-) -> Knowledge:
+) -> TuningState:
     """What is known of tasks, with the searches of `search` and the roofline of `analytic`."""
-    return Knowledge(
+    return TuningState(
         found.tasks,
         database,
         lambda task: _search_of(task, model, seed),
@@ -158,16 +153,11 @@ def knowledge_of(
 
 
 def _search_of(task: Task, model: CostModel, seed: int) -> Any:
-    from .search import TaskSearch
-    from .spaces import design_spaces
-
     return TaskSearch(task, design_spaces(task.func, task.target), model, seed)
 
 
 def _bound_of(search: Any) -> float:
     """Seconds of a task's roofline; 0 where they are not known."""
-    from .analytic import distance
-
     if search.default is None:
         return 0.0
     return distance(search.default.graph, 1.0) or 0.0

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import attrs
@@ -15,15 +15,16 @@ import tvm
 import tvm_ffi
 
 from .. import threads
+from ..device.kernel import DeviceKernel
+from ..device.kind import counts_time
 from ..device.run import Ran, run
 from ..errors import DeviceError, UirError
 from ..pipeline import KernelRecord
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
-from ..target.device_kernel import DeviceKernel
 from ..target.device_module import device_module
 from ..target.place import MODEL, Place
-from .surroundings import Surroundings
+from .cold_cache import ColdCache
 
 #: Milliseconds in a second, which TVM's evaluator takes.
 MILLI = 1e3
@@ -119,13 +120,13 @@ class Amid(Timed):
         graph = record.optimized
         #: Which parameters the kernel reads.
         self.read = [p.role != "out" for p in graph.params] if graph else [True] * len(arguments)
-        self.between: Surroundings | None = None
+        self.between: ColdCache | None = None
 
     def sample(self, least: float) -> float:
         """See `Runner.sample`: the median of calls, `CALLS` at most, with other work before each."""
         if self.between is None:
             read = [(t, a) for t, a, r in zip(self.tensors, self.arguments, self.read, strict=True) if r]
-            self.between = Surroundings(self.hardware, [t for t, _ in read], [a for _, a in read])
+            self.between = ColdCache(self.hardware, [t for t, _ in read], [a for _, a in read])
         tvm_ffi.register_global_func(BEFORE, self.between, override=True)
         start = time.perf_counter()
         self.module["main"](*self.tensors)
@@ -179,11 +180,12 @@ class Modelled:
         return str(longest.get("bound", ""))
 
 
-Make = Callable[[KernelRecord, tvm.target.Target, Sequence[np.ndarray]], Runner]
-#: Place -> how kernels run there.
-RUNNERS: Mapping[str, Make] = {"cpu": Amid, "gpu": Timed, "npu": Timed, "mlu": Timed, MODEL: Modelled}
-#: Targets whose host model counts time.
-COUNTING = ("uir-ascend", "uir-bang")
+def runner_of(record: KernelRecord, target: tvm.target.Target, arguments: Sequence[np.ndarray]) -> Runner:
+    """A compiled kernel at the place of a target."""
+    place = registry.place_of(target)
+    if place.name == MODEL:
+        return Modelled(record, target, arguments)
+    return (Amid if place.device == "cpu" else Timed)(record, target, arguments)
 
 
 def require(target: tvm.target.Target) -> None:
@@ -196,7 +198,7 @@ def require(target: tvm.target.Target) -> None:
     """
     spec, place = registry.of_target(target), registry.place_of(target)
     name = f"{spec.name} on {place.name}"
-    if place.name == MODEL and spec.name not in COUNTING:
+    if place.name == MODEL and not counts_time(spec.kind):
         others = [row.name for row in spec.places if row.name != MODEL]
         raise DeviceError(
             f"Nobody times kernels for {name}.",

@@ -16,6 +16,7 @@ from typing import Any
 
 from ..errors import DeviceError
 from .job import CRASHED, TIMEOUT, Job, Result
+from .segments import Segment
 
 #: What a process runs: it needs no torch; what the worker itself calls may import it.
 _PROGRAM = """
@@ -72,7 +73,7 @@ class WorkerProcess:
         self._seconds = START_SECONDS
         self._given = b""
 
-    def give(self, jobs: Sequence[Job], turns: bool) -> None:
+    def give(self, jobs: Sequence[Job] | Sequence[Segment], turns: bool) -> None:
         """Let it measure some jobs, in turns or one after the other, as soon as it is ready."""
         self._given = json.dumps({"jobs": [job.to_json() for job in jobs], "turns": turns}).encode()
         self._seconds = sum(job.settings.timeout_seconds for job in jobs)

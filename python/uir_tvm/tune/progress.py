@@ -13,10 +13,12 @@ from rich.text import Text
 
 from ..time_text import time_text
 from .budget import duration
+from .graph_search import SiteResult
 from .job import WRONG, Result
 from .journal import Confirmation
-from .scheduler import Chosen, TaskState, total_seconds
+from .scheduler import Chosen, total_seconds
 from .session import Session, Watcher
+from .task_record import TaskRecord
 
 #: Renewals of the table in a second.
 RATE = 4
@@ -39,7 +41,7 @@ class Progress(Watcher):
         self.console, self.quiet = console, quiet
         self.session: Session | None = None
         self.doing = "starting"
-        self._now: TaskState | None = None
+        self._now: TaskRecord | None = None
         self._live: Live | None = None
 
     def __enter__(self) -> Progress:
@@ -68,7 +70,7 @@ class Progress(Watcher):
         resumed = (
             f"; {session.known.resumed} trials of earlier runs are taken up" if session.known.resumed else ""
         )
-        count, by = len(session.known.lanes), session.measurer.name
+        count, by = len(session.known.records), session.measurer.name
         self._say(f"{count} kernels to tune, {session.budget}, by {by}{resumed}")
 
     def batch(self, chosen: Chosen, count: int) -> None:
@@ -77,18 +79,18 @@ class Progress(Watcher):
         self._now = chosen.state
         self.doing = f"{chosen.state.task.name}: {count} candidates ({chosen.why})"
 
-    def default(self, state: TaskState, result: Result) -> None:
+    def default(self, state: TaskRecord, result: Result) -> None:
         """See `Watcher.default`."""
         why = f"{result.outcome}: {result.said}".splitlines()[0]
         said = time_text(result.median) if result.ok else why
         self._say(f"[{self._clock()}] {state.task.name}: default {said}")
 
-    def trial(self, state: TaskState, result: Result) -> None:
+    def trial(self, state: TaskRecord, result: Result) -> None:
         """See `Watcher.trial`."""
         if result.outcome == WRONG:
             self._say(f"{state.task.name}: a candidate computes something else, see {result.report}")
 
-    def confirmed(self, state: TaskState, confirmation: Confirmation) -> None:
+    def confirmed(self, state: TaskRecord, confirmation: Confirmation) -> None:
         """See `Watcher.confirmed`."""
         default, best = confirmation.seconds
         if confirmation.default and confirmation.best:
@@ -97,6 +99,10 @@ class Progress(Watcher):
         else:
             said = "the second measurement failed: what was there stays"
         self._say(f"{state.task.name}: {said}")
+
+    def site(self, result: SiteResult) -> None:
+        """See `Watcher.site`."""
+        self._say(str(result))
 
     def _end_batch(self) -> None:
         state = self._now

@@ -24,7 +24,7 @@ from ..igraph.dtypes import DTYPES
 from ..schedule.blocks import collect
 from ..schedule.wide_values import widen_values
 from ..verify.function_side import propagating_nan, sums
-from .shelf import origin_of
+from .records import origin_of
 
 #: Floats are drawn from the first interval; where much of a result is no number then (logarithms, square
 #: roots), and more of it is one with the second, from that.

@@ -3,35 +3,50 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import tvm
 
+from ..kernel_graph import KernelGraph, calls_kernels
+from ..kernel_graph.choices import Choices
+from ..options import DEFAULT_TARGET
 from ..target import registry
+from ..time_text import time_text
 from .budget import Budget
 from .cost_model import CostModel
 from .database import ScheduleDatabase
+from .graph_search import GraphSearch, SiteResult, choices_of, tunable
+from .interrupt import Interruptible
 from .job import DEFAULTS, Settings
-from .key import expected
+from .key import expected, key_of
 from .measure import LocalMeasurer, Measurer
-from .models import chosen, cost_model_of, extracted, key_for, knowledge_of, resolved
+from .models import chosen, cost_model_of, extracted, imported, key_for, resolved, state_for
 from .places import require
 from .session import Session, Watcher
-from .summary import Summary, summarise
+from .summary import Summary, summarise, without_tasks
 
 if TYPE_CHECKING:
     from .batch import Batch
 
+log = logging.getLogger(__name__)
+
 #: What a run takes beside tuning at its end: the summary, workers that end.
 CLOSING = 1.0
+#: Share of the time for the options of the graph.
+GRAPH_SHARE = 0.5
+#: Programs at work beside this one, above the processors' number, with which threads wait for each other.
+BUSY = 1.0
 
 
 def tune(
     model: Any,
-    target: Any = "uir-cpu",
+    target: Any = DEFAULT_TARGET,
     *,
     database: str | os.PathLike[str],
     time_budget: str | float | None = None,
@@ -90,7 +105,7 @@ def tune(
     Raises
     ------
     TuneError
-        Nothing to tune, or a budget that is none.
+        Neither a kernel nor a library's operator to tune, or a budget that is none.
     DatabaseError
         The database cannot be read or written.
     KeyboardInterrupt
@@ -102,33 +117,80 @@ def tune(
         budget = attrs.evolve(budget, seconds=max(budget.seconds - CLOSING, 0.5 * budget.seconds))
     folder = ScheduleDatabase(database).to_write()
     watch = watcher or Watcher()
+    where = resolved(target, device)
     if measurer is None:
-        require(resolved(target, device))  # before a model is read that nobody can measure
+        require(where)  # before a model is read that nobody can measure
     watch.phase("reading the model")
-    found, label = extracted(model, target, shapes=shapes, name=name, device=device, fuse=fuse)
-    found = chosen(found, kernels)
-    learned, save = cost_model_of(cost_model, seed)
-    watch.phase("workers start")
-    where = found.tasks[0].target
+    mod, label = imported(model, shapes, name)
     used: Measurer = measurer if measurer is not None else LocalMeasurer.for_target(where)
-    known = knowledge_of(found, folder, learned, seed, key_for(measurer, found.tasks[0], settings))
-    session = Session(
-        known,
-        used,
-        budget,
-        seed=seed,
-        settings=settings,
-        watcher=watch,
-        started=started,
-        after_batch=save,
-    )
     try:
+        interrupt, sites = Interruptible(), None
+        if isinstance(used, LocalMeasurer) and kernels is None and fuse:
+            with interrupt:
+                sites = _tune_graph(
+                    mod, where, folder, used, settings, seed, budget, watch, started, interrupt
+                )
+        choices = choices_of(folder, key_of(where)) if measurer is None else Choices()
+        found = extracted(mod, where, choices, fuse)
+        if sites is not None and not found.tasks:
+            return without_tasks(
+                label, where, folder, used.name, time.monotonic() - started, sites, interrupt
+            )
+        found = chosen(found, kernels)
+        learned, save = cost_model_of(cost_model, seed)
+        watch.phase("workers start")
+        known = state_for(found, folder, learned, seed, key_for(measurer, found.tasks[0], settings))
+        session = Session(
+            known,
+            used,
+            budget,
+            seed=seed,
+            settings=settings,
+            watcher=watch,
+            started=started,
+            after_batch=save,
+            interrupt=interrupt,
+        )
         session.run()
     finally:
         if used is not measurer:
             used.close()
     save()
-    return summarise(known, label, found, used.name, session.seconds, session.ended, session.interrupt.signal)
+    signal = interrupt.signal
+    return summarise(known, label, found, used.name, session.seconds, session.ended, signal, sites or ())
+
+
+def _tune_graph(
+    mod: Any,
+    where: tvm.target.Target,
+    database: ScheduleDatabase,
+    measurer: LocalMeasurer,
+    settings: Settings,
+    seed: int,
+    budget: Budget,
+    watch: Watcher,
+    started: float,
+    interrupt: Interruptible,
+) -> tuple[SiteResult, ...] | None:
+    """What is found of the sites of a model's graph, in its share of the budget; None where it has none."""
+    if isinstance(mod, KernelGraph) or calls_kernels(mod) or not tunable(where):
+        return None
+    search = GraphSearch(mod, where, database, key_of(where), measurer, settings, seed=seed)
+    end = math.inf if budget.seconds is None else started + GRAPH_SHARE * budget.seconds
+    most = math.inf if budget.trials is None else budget.trials
+
+    def over() -> bool:
+        return bool(interrupt.signal) or time.monotonic() > end or search.comparisons >= most
+
+    load, processors = os.getloadavg()[0], os.cpu_count() or 1
+    if load > processors + BUSY:
+        log.warning("this machine is busy (load %.1f): what is faster now may not be when it is not", load)
+    watch.phase("how products run, and what shares a kernel")
+    search.run(watch.site, over)
+    if search.whole is not None:
+        before, after = search.whole
+        watch.phase(f"the whole model: {time_text(before)} before, {time_text(after)} with these options")
+    return tuple(search.rows.values())
 
 
 def export_candidates(
@@ -154,7 +216,7 @@ def export_candidates(
     folder : str or Path
         To be written; it must not exist, or be empty.
     count : int, optional
-        Candidates; default: `carry.COUNT`.
+        Candidates; default: `offline.COUNT`.
     device : str, optional
         Where they are to run; default: the device of the target, whether this machine has one or not.
 
@@ -165,18 +227,17 @@ def export_candidates(
     ExportError, ToolchainError
         The folder cannot be written; what compiles for the device is missing.
     """
-    from . import carry
+    from . import offline
 
     watch, folder_of_database = watcher or Watcher(), ScheduleDatabase(database).to_write()
     watch.phase("reading the model")
-    place = device or away(target)
-    found, _ = extracted(model, target, shapes=shapes, device=place, fuse=fuse)
-    found = chosen(found, kernels)
+    where = resolved(target, device or away(target))
+    found = chosen(extracted(imported(model, shapes)[0], where, Choices(), fuse), kernels)
     learned, _ = cost_model_of(cost_model, seed)
-    key = carry.key_in(folder_of_database, expected(found.tasks[0].target))
-    known = knowledge_of(found, folder_of_database, learned, seed, key)
-    wanted = carry.COUNT if count is None else count
-    return carry.export(known, folder, wanted, seed=seed, settings=settings, phase=watch.phase)
+    key = offline.key_in(folder_of_database, expected(found.tasks[0].target))
+    known = state_for(found, folder_of_database, learned, seed, key)
+    wanted = offline.COUNT if count is None else count
+    return offline.export(known, folder, wanted, seed=seed, settings=settings, phase=watch.phase)
 
 
 def import_measured(
@@ -203,18 +264,17 @@ def import_measured(
     TuneError
         Nothing of it was measured yet, or it is of another model.
     """
-    from . import carry
+    from . import offline
 
     start, watch = time.monotonic(), watcher or Watcher()
-    batch = carry.load(folder)
+    batch = offline.load(folder)
     watch.phase("reading the model")
-    place = device or away(target)
-    found, label = extracted(model, target, shapes=shapes, name=name, device=place, fuse=fuse)
-    found = chosen(found, kernels)
+    mod, label = imported(model, shapes, name)
+    found = chosen(extracted(mod, resolved(target, device or away(target)), Choices(), fuse), kernels)
     learned, save = cost_model_of(cost_model, seed)
-    known = knowledge_of(found, ScheduleDatabase(database).to_write(), learned, seed, batch.key)
+    known = state_for(found, ScheduleDatabase(database).to_write(), learned, seed, batch.key)
     watch.phase("taking up results")
-    new = carry.take_up(known, batch)
+    new = offline.take_up(known, batch)
     save()
     machine = str(batch.machine.get("name", "another machine"))
     said = f"{new} new results taken up" + (f", {batch.remaining} to come" if batch.remaining else "")

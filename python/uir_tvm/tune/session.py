@@ -2,7 +2,7 @@
 """Tuning of some tasks within a budget: batches go where the model gains most.
 
 Every task gets its default measured and a first batch; then `scheduler.choose` says which one gets the next.
-The end may come at any moment, and the next session on the same database goes on (`knowledge`).
+The end may come at any moment, and the next session on the same database goes on (`state`).
 """
 
 from __future__ import annotations
@@ -16,13 +16,14 @@ from typing import Any
 import attrs
 
 from .budget import Budget
+from .graph_search import SiteResult
 from .interrupt import Interruptible
 from .job import DEFAULTS, LOST, Job, Result, Settings
 from .journal import Confirmation
-from .knowledge import NOISE, Knowledge
-from .lane import Lane
 from .measure import Measurer
-from .scheduler import Batch, Chosen, TaskState, choose
+from .scheduler import Chosen, choose
+from .state import NOISE, TuningState
+from .task_record import Batch, TaskRecord
 
 #: Candidates of a batch, and at least so many for each worker, so that none waits for the slowest.
 BATCH, PER_WORKER = 8, 2
@@ -48,14 +49,17 @@ class Watcher:
     def batch(self, chosen: Chosen, count: int) -> None:
         """A batch begins."""
 
-    def default(self, state: TaskState, result: Result) -> None:
+    def default(self, state: TaskRecord, result: Result) -> None:
         """The compiler's own schedule of a task was measured."""
 
-    def trial(self, state: TaskState, result: Result) -> None:
+    def trial(self, state: TaskRecord, result: Result) -> None:
         """A candidate's result came in."""
 
-    def confirmed(self, state: TaskState, confirmation: Confirmation) -> None:
+    def confirmed(self, state: TaskRecord, confirmation: Confirmation) -> None:
         """A schedule was compared with the default."""
+
+    def site(self, result: SiteResult) -> None:
+        """A site of the graph was measured."""
 
     def phase(self, text: str) -> None:
         """Something else takes time."""
@@ -70,7 +74,7 @@ class Session:
 
     Parameters
     ----------
-    known : Knowledge
+    known : TuningState
         Of the tasks.
     measurer : Measurer
     budget : Budget
@@ -85,6 +89,8 @@ class Session:
         Seconds.
     after_batch : callable
         Called when a batch is done.
+    interrupt : Interruptible, optional
+        One that may have noted a signal already.
 
     Attributes
     ----------
@@ -94,7 +100,7 @@ class Session:
 
     def __init__(
         self,
-        known: Knowledge,
+        known: TuningState,
         measurer: Measurer,
         budget: Budget,
         *,
@@ -104,13 +110,14 @@ class Session:
         started: float | None = None,
         clock: Callable[[], float] = time.monotonic,
         after_batch: Callable[[], None] = lambda: None,
+        interrupt: Interruptible | None = None,
     ) -> None:
         self.known, self.measurer, self.budget = known, measurer, budget
         self.seed, self.settings = seed, settings
         self.watcher, self.clock, self.after_batch = watcher or Watcher(), clock, after_batch
         self.started = clock() if started is None else started
         self.deadline = math.inf if budget.seconds is None else self.started + budget.seconds
-        self.interrupt = Interruptible()
+        self.interrupt = interrupt or Interruptible()
         self.ended = ""
         self._confirm_walls: list[float] = []
 
@@ -162,8 +169,8 @@ class Session:
 
     def _worthwhile(self) -> float:
         """Seconds in which a few more trials could be made and confirmed."""
-        lane = max(self.known.lanes.values(), key=lambda lane: lane.state.seconds)
-        return FEW * self._trial_seconds(lane) + lane.propose_wall + self._confirmation_seconds(lane)
+        record = max(self.known.records.values(), key=lambda record: record.seconds)
+        return FEW * self._trial_seconds(record) + record.propose_wall + self._confirmation_seconds(record)
 
     def _check(self) -> None:
         """End where there is nothing left to spend, or the user wants it."""
@@ -180,25 +187,25 @@ class Session:
 
     def _measure_defaults(self) -> None:
         """The compiler's own schedules, of which nothing is known yet."""
-        lanes = [lane for lane in self.known.lanes.values() if lane.default is None]
-        if not lanes:
+        records = [record for record in self.known.records.values() if record.default_result is None]
+        if not records:
             return
         self.watcher.phase("default schedules")
         settings = self._within(MOST_TIMEOUT)
-        jobs = [Job.of(lane.task, seed=self.seed, settings=settings) for lane in lanes]
+        jobs = [Job.of(record.task, seed=self.seed, settings=settings) for record in records]
         last, come = self.clock(), 0
 
         def came(index: int, result: Result) -> None:
             nonlocal last, come
             wall, last, come = self.clock() - last, self.clock(), come + 1
             if result.outcome != LOST:
-                result = self.known.note_default(lanes[index], jobs[index], result, wall * self._workers)
-            self.watcher.default(lanes[index].state, result)
-            if come < len(lanes):
+                result = self.known.note_default(records[index], jobs[index], result, wall * self._workers)
+            self.watcher.default(records[index], result)
+            if come < len(records):
                 self._check()
 
         self.measurer.measure(jobs, came)
-        if all(lane.default is None for lane in lanes):
+        if all(record.default_result is None for record in records):
             self.ended = "nobody is left to measure"
             raise Over
 
@@ -207,32 +214,30 @@ class Session:
         if chosen is None:
             self.ended = "nothing left to try"
             return
-        lane = self.known.lanes[chosen.state.task.origin]
-        candidates = self._take(lane, self._batch_size())
+        record = self.known.records[chosen.state.task.origin]
+        candidates = self._take(record, self._batch_size())
         if candidates:
             self.watcher.batch(chosen, len(candidates))
-            self._measure(lane, candidates)
+            self._measure(record, candidates)
 
-    def _take(self, lane: Lane, count: int) -> list[Any]:
+    def _take(self, record: TaskRecord, count: int) -> list[Any]:
         """The next candidates of a task; stops it where there are none."""
-        search = self.known.search(lane)
-        lane.state.stopped = lane.state.stopped or lane.state.why_stopped()
-        if lane.state.stopped:
+        search = self.known.search(record)
+        record.stopped = record.stopped or record.why_stopped()
+        if record.stopped:
             return []
-        if len(lane.next) < count:
-            lane.next += search.propose(count - len(lane.next))
-        taken, lane.next = lane.next[:count], lane.next[count:]
+        if len(record.next) < count:
+            record.next += search.propose(count - len(record.next))
+        taken, record.next = record.next[:count], record.next[count:]
         if not taken:
-            lane.state.stopped = (
-                "every schedule was tried" if lane.state.trials else "it has one schedule only"
-            )
+            record.stopped = "every schedule was tried" if record.trials else "it has one schedule only"
         return taken
 
-    def _measure(self, lane: Lane, candidates: Sequence[Any]) -> None:
+    def _measure(self, record: TaskRecord, candidates: Sequence[Any]) -> None:
         """A batch of a task: measured, in the journal, told to the search."""
-        settings = self._patience(lane)
+        settings = self._patience(record)
         jobs = [candidate.job(seed=self.seed, settings=settings) for candidate in candidates]
-        before, begin, last = lane.state.best, self.clock(), self.clock()
+        before, begin, last = record.best, self.clock(), self.clock()
         done: list[Any] = []
         results: list[Result] = []
 
@@ -241,42 +246,42 @@ class Session:
             wall, last = self.clock() - last, self.clock()
             candidate = candidates[index]
             if result.outcome == LOST:
-                lane.next.append(candidate)
+                record.next.append(candidate)
             else:
-                result = self.known.note_trial(lane, candidate, jobs[index], result, wall)
+                result = self.known.note_trial(record, candidate, jobs[index], result, wall)
                 done.append(candidate)
                 results.append(result)
-            self.watcher.trial(lane.state, result)
+            self.watcher.trial(record, result)
             self._check()
 
         try:
             self.measurer.measure(jobs, came)
         finally:
             if done:
-                self.known.tell(lane, done, results)
-                lane.state.batches.append(Batch(len(done), before, lane.state.best, self.clock() - begin))
+                self.known.tell(record, done, results)
+                record.batches.append(Batch(len(done), before, record.best, self.clock() - begin))
         if not done:
             self.ended = "nobody is left to measure"
             return
         self.after_batch()
         # what varies is compared when the task has calmed down; modelled times do not vary
-        if self.known.modelled or lane.state.best >= before * (1 - NOISE):
-            self._confirm(lane)
+        if self.known.modelled or record.best >= before * (1 - NOISE):
+            self._confirm(record)
         self._check()
-        self._look_ahead(lane)
+        self._look_ahead(record)
 
-    def _look_ahead(self, lane: Lane) -> None:
+    def _look_ahead(self, record: TaskRecord) -> None:
         """What comes next for a task, and what the cost model promises of it."""
         begin = self.clock()
-        if begin + lane.propose_wall >= self.deadline - self._reserve():
+        if begin + record.propose_wall >= self.deadline - self._reserve():
             self.ended = TIME_IS_UP
             raise Over
-        if not lane.next:
-            lane.next = list(self.known.search(lane).propose(BATCH))
-        lane.propose_wall = self.clock() - begin
-        if not lane.next:
-            lane.state.stopped = lane.state.stopped or "every schedule was tried"
-        self.known.promise(lane)
+        if not record.next:
+            record.next = list(self.known.search(record).propose(BATCH))
+        record.propose_wall = self.clock() - begin
+        if not record.next:
+            record.stopped = record.stopped or "every schedule was tried"
+        self.known.promise(record)
 
     @property
     def _workers(self) -> int:
@@ -289,16 +294,16 @@ class Session:
             count = min(count, self.budget.trials - self.known.resumed - self.known.trials)
         return count
 
-    def _trial_seconds(self, lane: Lane) -> float:
+    def _trial_seconds(self, record: TaskRecord) -> float:
         """Between a trial of a task and the next: as lately, else as with the default."""
-        if lane.state.batches:
-            last = lane.state.batches[-1]
+        if record.batches:
+            last = record.batches[-1]
             return max(1e-3, last.wall / last.trials)
-        return max(1e-3, lane.default_wall / self._workers)
+        return max(1e-3, record.default_wall / self._workers)
 
-    def _patience(self, lane: Lane) -> Settings:
+    def _patience(self, record: TaskRecord) -> Settings:
         """Time for a candidate, by what the default took."""
-        return self._within(min(max(LEAST_TIMEOUT, PATIENCE * lane.default_wall), MOST_TIMEOUT))
+        return self._within(min(max(LEAST_TIMEOUT, PATIENCE * record.default_wall), MOST_TIMEOUT))
 
     def _within(self, seconds: float) -> Settings:
         """The settings with a time limit that ends with the budget."""
@@ -307,47 +312,46 @@ class Session:
 
     # ---- confirming ----------------------------------------------------------------------------------
 
-    def _confirm(self, lane: Lane) -> None:
+    def _confirm(self, record: TaskRecord) -> None:
         """Compare the fastest candidate with the default, in turns."""
-        candidate = self.known.pending(lane)
+        candidate = self.known.pending(record)
         if candidate is None:
             return
-        begin, settings = self.clock(), self._patience(lane)
+        begin, settings = self.clock(), self._patience(record)
         job = candidate.job(seed=self.seed, settings=settings)
         if self.known.modelled:  # the default takes what it took; the candidate is checked more thoroughly
             (best,) = self.measurer.confirm([job])
-            default: Sequence[float] = (lane.state.default,)
+            default: Sequence[float] = (record.default,)
         else:
-            first, best = self.measurer.confirm([Job.of(lane.task, seed=self.seed, settings=settings), job])
+            first, best = self.measurer.confirm([Job.of(record.task, seed=self.seed, settings=settings), job])
             default = first.seconds
-        confirmation = self.known.compared(lane, candidate, default, best.seconds)
+        confirmation = self.known.compared(record, candidate, default, best.seconds)
         self._confirm_walls.append(self.clock() - begin)
-        self.watcher.confirmed(lane.state, confirmation)
+        self.watcher.confirmed(record, confirmation)
 
     def _confirm_all(self) -> None:
         """What is pending, largest gain for the model first, while there is time; a resume takes the rest."""
         end = self.deadline if not self.interrupt.signal else self.clock() + AFTER_INTERRUPT
         while True:
-            waiting = [lane for lane in self.known.lanes.values() if self.known.pending(lane) is not None]
+            waiting = self.known.waiting()
             if not waiting:
                 return
-            lane = max(waiting, key=_worth)
-            if self.clock() + self._confirmation_seconds(lane) > end + 1.0:
+            record = max(waiting, key=_worth)
+            if self.clock() + self._confirmation_seconds(record) > end + 1.0:
                 return
-            self.watcher.phase(f"confirming {lane.task.name}")
-            self._confirm(lane)
+            self.watcher.phase(f"confirming {record.task.name}")
+            self._confirm(record)
 
     def _reserve(self) -> float:
         """Seconds to keep for confirmations."""
-        waiting = [lane for lane in self.known.lanes.values() if self.known.pending(lane) is not None]
-        return sum(map(self._confirmation_seconds, waiting))
+        return sum(map(self._confirmation_seconds, self.known.waiting()))
 
-    def _confirmation_seconds(self, lane: Lane) -> float:
+    def _confirmation_seconds(self, record: TaskRecord) -> float:
         if self._confirm_walls:
             return statistics.median(self._confirm_walls[-LATELY:])
-        return CONFIRMATION_IN_TRIALS * self._trial_seconds(lane)
+        return CONFIRMATION_IN_TRIALS * self._trial_seconds(record)
 
 
-def _worth(lane: Lane) -> float:
+def _worth(record: TaskRecord) -> float:
     """Seconds of a run of the model that what is pending may save."""
-    return lane.task.weight * (lane.known - lane.best[1]) if lane.best is not None else 0.0
+    return record.task.weight * (record.known - record.fastest[1]) if record.fastest is not None else 0.0

@@ -11,7 +11,6 @@ from __future__ import annotations
 import heapq
 import logging
 from collections.abc import Iterator, Mapping
-from types import ModuleType
 from typing import Any
 
 import attrs
@@ -23,9 +22,11 @@ from tvm_ffi.structural import structural_hash
 
 from ..errors import ScheduleError
 from ..igraph import HardwareModel
+from ..schedule.begin import begin
 from ..schedule.decisions import Sampled
-from ..schedule.default import begin, run_recipe
+from ..schedule.driver import run_recipe
 from ..schedule.hardware_of import model_of_target
+from ..schedule.recipe import Recipe
 
 log = logging.getLogger(__name__)
 
@@ -100,14 +101,14 @@ def design_spaces(
     list of DesignSpace
         Different ones (two recipes that make the same of a function count once).
     """
-    from ..schedules import RECIPES, fallback, phases
+    from ..schedules import RECIPES
 
     hw = target if isinstance(target, HardwareModel) else model_of_target(target)
     begun = begin(func, hw)
     own: dict[int, DesignSpace] = {}
     others: dict[int, DesignSpace] = {}
     for recipe in RECIPES:
-        if own and recipe in (phases, fallback):
+        if own and recipe.stopgap:
             continue
         for number, space in enumerate(_of_recipe(recipe, begun, hw, most_forks)):
             # the trace with its decisions is the space: equal ones differ in the recipe's name alone
@@ -118,9 +119,7 @@ def design_spaces(
     return list({**own, **others}.values())[:most]
 
 
-def _of_recipe(
-    recipe: ModuleType, func: tirx.PrimFunc, hw: HardwareModel, most: int
-) -> Iterator[DesignSpace]:
+def _of_recipe(recipe: Recipe, func: tirx.PrimFunc, hw: HardwareModel, most: int) -> Iterator[DesignSpace]:
     """Combinations of forks, nearest to the recipe's own first: fewest changes, then smallest ones.
 
     A recipe lists what it may answer with the nearest first; how far an answer is is its place there.
@@ -135,7 +134,7 @@ def _of_recipe(
         try:
             sch = run_recipe(recipe, func, hw, sampled)
         except (ScheduleError, TVMScheduleError) as error:
-            log.debug("recipe %s, %s: %s", recipe.HERO, sampled.forks, error)
+            log.debug("recipe %s, %s: %s", recipe.hero, sampled.forks, error)
             sch = None
         # what was answered otherwise stays; forks that are asked before the last of these have had their turn
         free = [name for name in sampled.forks if name not in wanted]
@@ -148,7 +147,7 @@ def _of_recipe(
                     heapq.heappush(waiting, ((changes + 1, distance + place, len(seen)), other))
         if sch is not None:
             begun = func if sampled.begun is None else sampled.begun
-            yield DesignSpace(recipe.HERO, sampled.forks, begun, sch, tuple(sampled.names))
+            yield DesignSpace(recipe.hero, sampled.forks, begun, sch, tuple(sampled.names))
 
 
 def _before(forks: Mapping[str, int], name: str) -> dict[str, int]:

@@ -8,12 +8,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+import tvm
 
+from ..target import registry
 from ..time_text import time_text
 from .budget import duration
-from .knowledge import Knowledge
-from .lane import Lane
+from .database import ScheduleDatabase
+from .graph_search import SiteResult
+from .interrupt import Interruptible
+from .state import TuningState
 from .task import Extracted
+from .task_record import TaskRecord
 
 #: Rows up to which each says why it stopped.
 FEW = 24
@@ -131,6 +136,8 @@ class Summary:
         Kernels that were not tuned, and why.
     library : int
         Launches of the target's library, which are in no total.
+    sites : tuple of SiteResult
+        Of the graph: how products run, and what shares a kernel.
     """
 
     model: str
@@ -147,6 +154,7 @@ class Summary:
     signal: int = 0
     left: Mapping[str, str] = attrs.field(factory=dict)
     library: int = 0
+    sites: tuple[SiteResult, ...] = ()
 
     @property
     def before(self) -> float:
@@ -172,6 +180,7 @@ class Summary:
         """As plain data; times in seconds."""
         data = attrs.asdict(self, recurse=False)
         data["rows"] = [row.to_json() for row in self.rows]
+        data["sites"] = [site.to_json() for site in self.sites]
         data |= {"before": self.before, "after": self.after, "far": [row.kernel for row in self.far]}
         return data
 
@@ -189,6 +198,14 @@ class Summary:
                 f"{time_text(self.before)} before, {time_text(self.after)} after, "
                 f"{self.before / self.after:.2f}x"
             )
+        if self.sites:
+            taken = [site for site in self.sites if site.chosen]
+            saved = sum(site.saved for site in taken)
+            said.append(
+                f"{len(self.sites)} sites of the graph: {len(taken)} take another option than the default's"
+                + (f", which saves {time_text(saved)} of a run" if taken else "")
+            )
+            said += [str(site) for site in (self.sites if len(self.sites) <= FEW else taken)]
         reasons = Counter(row.stopped for row in self.rows if row.stopped)
         if len(self.rows) <= FEW:
             said += [f"{row.kernel}: {row.stopped}" for row in self.rows if row.stopped]
@@ -207,22 +224,54 @@ class Summary:
         return said
 
 
+def without_tasks(
+    label: str,
+    target: tvm.target.Target,
+    database: ScheduleDatabase,
+    measurer: str,
+    seconds: float,
+    sites: tuple[SiteResult, ...],
+    interrupt: Interruptible,
+) -> Summary:
+    """Of a model that has no kernel of ours, whose graph alone was tuned."""
+    return Summary(
+        model=label,
+        target=registry.resolve(target).name,
+        place=registry.place_of(target).name,
+        measurer=measurer,
+        database=str(database.folder),
+        rows=(),
+        modelled=False,
+        seconds=seconds,
+        trials=0,
+        resumed=0,
+        ended="interrupted" if interrupt.signal else "the model has no kernel of ours",
+        signal=interrupt.signal,
+        sites=sites,
+    )
+
+
 def summarise(
-    known: Knowledge, label: str, found: Extracted, measurer: str, seconds: float, ended: str, signal: int = 0
+    known: TuningState,
+    label: str,
+    found: Extracted,
+    measurer: str,
+    seconds: float,
+    ended: str,
+    signal: int = 0,
+    sites: tuple[SiteResult, ...] = (),
 ) -> Summary:
     """What is known of tasks, as a summary; its parameters are those of `Summary`."""
-    from ..target import registry
-
     target = found.tasks[0].target
-    lanes = sorted(known.lanes.values(), key=lambda lane: -_before(lane))
-    total = sum(map(_before, lanes))
+    records = sorted(known.records.values(), key=lambda record: -_before(record))
+    total = sum(map(_before, records))
     return Summary(
         model=label,
         target=registry.resolve(target).name,
         place=registry.place_of(target).name,
         measurer=measurer,
         database=str(known.database.folder),
-        rows=tuple(_row(known, lane, total) for lane in lanes),
+        rows=tuple(_row(known, record, total) for record in records),
         modelled=known.modelled,
         seconds=seconds,
         trials=known.trials,
@@ -231,31 +280,32 @@ def summarise(
         signal=signal,
         left=found.left,
         library=found.library,
+        sites=sites,
     )
 
 
-def _before(lane: Lane) -> float:
-    known = lane.default is not None and lane.default.ok
-    return lane.task.weight * lane.state.default if known else 0.0
+def _before(record: TaskRecord) -> float:
+    known = record.default_result is not None and record.default_result.ok
+    return record.task.weight * record.default if known else 0.0
 
 
-def _row(known: Knowledge, lane: Lane, total: float) -> Row:
-    state, default, best = lane.state, None, None
-    if lane.default is not None and lane.default.ok:
+def _row(known: TuningState, record: TaskRecord, total: float) -> Row:
+    state, default, best = record, None, None
+    if record.default_result is not None and record.default_result.ok:
         default = best = state.default
-    if lane.kept is not None:
-        default, best = lane.kept.seconds
-    waiting = known.pending(lane)
+    if record.kept is not None:
+        default, best = record.kept.seconds
+    waiting = known.pending(record)
     # on the scale of the comparison that the other times are of
     pending = None
     if waiting is not None and default:
-        pending = lane.seconds_of(waiting.digest) * default / state.default
+        pending = record.seconds_of(waiting.digest) * default / state.default
     near = state.bound / best if best and state.bound > 0 else None
     return Row(
-        kernel=lane.task.name,
-        origin=lane.task.origin,
-        launches=lane.task.weight,
-        share_before=_before(lane) / total if total else 0.0,
+        kernel=record.task.name,
+        origin=record.task.origin,
+        launches=record.task.weight,
+        share_before=_before(record) / total if total else 0.0,
         default=default,
         best=best,
         pending=pending,
@@ -263,5 +313,5 @@ def _row(known: Knowledge, lane: Lane, total: float) -> Row:
         trials=state.trials,
         rejected={k: n for k, n in state.outcomes.items() if k != "ok"},
         stopped=state.stopped,
-        reports=tuple(lane.reports),
+        reports=tuple(record.reports),
     )

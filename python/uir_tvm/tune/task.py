@@ -14,9 +14,9 @@ from tvm import tirx
 from .. import kernel_graph
 from ..frontend.kernel import IGRAPH
 from ..kernel_graph import KernelGraph
-from ..schedule.default import is_scheduled
+from ..schedule.begin import is_scheduled
 from ..target import registry
-from .shelf import origin_of
+from .records import origin_of
 
 
 @attrs.frozen(slots=False)
@@ -42,7 +42,7 @@ class Task:
 
     @functools.cached_property
     def origin(self) -> str:
-        """By what the database finds the kernel again (`uir_tvm.tune.shelf.origin_of`)."""
+        """By what the database finds the kernel again (`uir_tvm.tune.records.origin_of`)."""
         return origin_of(self.func)
 
 

@@ -10,10 +10,11 @@ from .. import hardware
 from ..errors import UirError
 from ..extract import extract
 from ..igraph import HardwareModel, IGraph
+from ..optimize import completed
 from ..target import registry
 from .cost_model import CostModel, Group
 from .key import Key, figures_of
-from .shelf import Entry
+from .records import Entry
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,7 @@ def groups_of(entries: Iterable[Entry]) -> list[Group]:
         if hw is None:
             continue
         try:
-            graph = extract(entry.schedule().mod["main"], hw, name=entry.name)
+            graph = completed(extract(entry.schedule().mod["main"], hw, name=entry.name), check=False)
         except UirError as error:
             log.info("nothing is learned from a schedule of %s: %s", entry.name, str(error).splitlines()[0])
             continue

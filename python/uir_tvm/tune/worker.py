@@ -28,11 +28,10 @@ def main() -> None:
     def tell(message: dict[str, Any]) -> None:
         outgoing.send_bytes(json.dumps(message).encode())
 
-    from .. import autoload
+    from .evaluate import run_in_turns, run_job, run_segments
     from .job import Job
-    from .work import run_in_turns, run_job
+    from .segments import Segment
 
-    autoload.register()
     if len(sys.argv) > 4:
         module, _, function = sys.argv[4].partition(":")
         getattr(importlib.import_module(module), function)()
@@ -42,12 +41,15 @@ def main() -> None:
             given = json.loads(incoming.recv_bytes())
         except (EOFError, OSError):
             return
-        batch = [Job.from_json(row) for row in given["jobs"]]
 
         def at(stage: str) -> None:
             tell({"stage": stage})
 
-        results = run_in_turns(batch, at) if given["turns"] else [run_job(job, at) for job in batch]
+        if any("module" in row for row in given["jobs"]):
+            results = run_segments([Segment.from_json(row) for row in given["jobs"]])
+        else:
+            batch = [Job.from_json(row) for row in given["jobs"]]
+            results = run_in_turns(batch, at) if given["turns"] else [run_job(job, at) for job in batch]
         tell({"results": [result.to_json() for result in results]})
 
 

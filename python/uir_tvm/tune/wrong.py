@@ -2,7 +2,7 @@
 """Reports of wrong candidates: schedules whose kernels compute something else than they should.
 
 A wrong candidate is a fault of the compiler. It never enters a database; what is needed to find the fault is
-kept in two files: a text for people, and the job, which `python -m uir_tvm.tune.work` measures again.
+kept in two files: a text for people, and the job, which `python -m uir_tvm.tune.evaluate` measures again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def report_of(
         "What is wrong": "\n".join(faults),
         "Decisions": decided or "none",
         "Inputs": f"seed {job.seed}, floats from [{low:g}, {high:g}): {inputs}",
-        "How to see it again": f"python -m uir_tvm.tune.work {stem(job)}.json",
+        "How to see it again": f"python -m uir_tvm.tune.evaluate {stem(job)}.json",
         "Trace": trace,
         "Kernel": _script(record.products.get("prim_func")),
         "Scheduled": _script(record.products.get("tir")),

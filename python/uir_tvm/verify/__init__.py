@@ -72,13 +72,19 @@ def _faults(graph: IGraph, rules: Sequence[str]) -> Iterator[VerifyError]:
     if unknown:
         raise ValueError(f"no such rule: {', '.join(unknown)} (there are {', '.join(ALL)})")
     program = program_of(graph)
+    kept: set[str] = program.memo.setdefault("rules kept", set())
     for stage in STAGES:
         clean = True
         for name, checks in stage.items():
-            for run in checks if name in rules else ():
-                for fault in run(program):
-                    clean = False
-                    yield fault
+            if name not in rules or name in kept:
+                continue
+            faults = 0
+            for fault in (fault for run in checks for fault in run(program)):
+                faults += 1
+                yield fault
+            if not faults:
+                kept.add(name)
+            clean = clean and not faults
         if not clean:
             return
 

@@ -13,7 +13,7 @@ from ..errors import VerifyError
 from ..igraph.nodes import IGraph
 from ..igraph.text import print_iop
 from .access import Program
-from .liveness import Live
+from .live_ranges import Live
 from .placement import MEMORIES, Memory
 
 ADDRESSES, PEAK = "addresses", "peak"

@@ -13,12 +13,11 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..errors import VerifyError
+from ..igraph import points
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import ISlice
 from .access import Program
-from .bounds import FEW_POINTS
 from .describe import where
-from .expr import Expr, expr
 
 
 def check(program: Program) -> Iterator[VerifyError]:
@@ -34,6 +33,7 @@ def check(program: Program) -> Iterator[VerifyError]:
                 yield VerifyError(
                     f"A move says that the rows of '{piece.pointer.name}' are aligned to {stated} bytes.",
                     rule="alignment",
+                    pointer=str(piece.pointer.name),
                     where=where(step.iop, piece),
                     witness=_witness(piece, step.extents, stated),
                     need="a multiple of it at the first element of every row, for every pid and iteration",
@@ -47,51 +47,26 @@ def check(program: Program) -> Iterator[VerifyError]:
 def proved(piece: ISlice, extents: Mapping[str, int]) -> int:
     """The greatest number of bytes that divides where rows of a slice start, from the pointer's start.
 
-    It is exact, but for offsets with floor or mod terms over more than `FEW_POINTS` values: there it may be
-    a divisor of the greatest.  A slice whose rows all start at the pointer's start has 0, a multiple of all.
+    It is exact, but for offsets with floor or mod terms over more than `points.FEW_POINTS` values: there it
+    may be a divisor of the greatest.  A slice whose rows all start at the pointer's start has 0.
     """
     size = bytes_of(str(piece.pointer.dtype))
     rows = int(piece.row_stride) if piece.rows > 1 else 0
-    return size * math.gcd(_divisor(expr(piece.offset), extents), rows)
-
-
-def _divisor(value: Expr, extents: Mapping[str, int]) -> int:
-    """The greatest common divisor of all values of an expression (0 where it is always 0)."""
-    if all(a.inner is None for a in value.atoms):
-        # x = 0 gives the constant, and one step in one variable adds its coefficient
-        return math.gcd(value.constant, *(a.coeff for a in value.atoms if extents[a.var] > 1))
-    if math.prod(extents[v] for v in value.variables) <= FEW_POINTS:
-        return int(np.gcd.reduce(np.asarray(value.values(_grid(value, extents))), axis=None))
-    parts = []
-    for a in value.atoms:
-        if a.inner is None:
-            parts.append(a.coeff if extents[a.var] > 1 else 0)
-        elif a.kind == "mod":
-            parts.append(a.coeff * math.gcd(a.divisor, _divisor(a.inner, extents)))
-        else:
-            parts.append(a.coeff)
-    return math.gcd(value.constant, *parts)
-
-
-def _grid(value: Expr, extents: Mapping[str, int]) -> dict[str, np.ndarray]:
-    names = sorted(value.variables)
-    axes = np.meshgrid(*(np.arange(extents[v]) for v in names), indexing="ij")
-    return dict(zip(names, axes, strict=True))
+    return size * math.gcd(points.divisor(piece.offset, extents), rows)
 
 
 def _witness(piece: ISlice, extents: Mapping[str, int], stated: int) -> dict[str, int]:
     """pid, loop variables and row of a first element that is not aligned; empty where none is known."""
-    value = expr(piece.offset)
     size = bytes_of(str(piece.pointer.dtype))
-    if stated < 1 or math.prod(extents[v] for v in value.variables) > FEW_POINTS:
+    offsets = points.values(piece.offset, extents) if stated > 0 else None
+    if offsets is None:
         return {}
-    grid = _grid(value, extents)
-    offsets = np.asarray(value.values(grid))
+    names = piece.offset.variables()
     for row in range(min(int(piece.rows), max(stated, 1))):
         wrong = (offsets + row * int(piece.row_stride)) * size % stated != 0
         if wrong.any():
-            at = int(wrong.argmax())
-            found = {v: int(axis.reshape(-1)[at]) for v, axis in grid.items()}
+            at = np.unravel_index(int(wrong.argmax()), wrong.shape)
+            found = dict(zip(names, map(int, at), strict=True))
             return {**{v: found.get(v, 0) for v in extents}, "row": row, "col": 0}
     return {}
 

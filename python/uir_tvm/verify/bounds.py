@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bounds: every element that an iOp touches lies in its pointer.
 
-The address of element (i, j) is checked over the whole domain of pid, loops, i and j.  Interval
-arithmetic on the corners of the box proves nearly all slices.  Where it does not, the corners are
-enumerated if pid and loops have few values, else isl decides, and where isl gives up all are enumerated.
+The address of element (i, j) is checked over the whole domain of pid, loops, i and j, by the ladder of
+`decide`: intervals of the corners of the box, the corners at every point, isl.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+import attrs
 import numpy as np
 
 from ..errors import VerifyError
@@ -19,14 +19,9 @@ from ..igraph.iops import mnemonic
 from ..igraph.nodes import ISlice
 from . import isl
 from .access import Program, Step
+from .decide import CHUNK, MAX_POINTS, Decision, decide
 from .describe import where, witness_of
-from .expr import expr
 from .region import Axis, Region
-
-#: Points up to which enumeration comes before isl, and points above which it is given up.
-FEW_POINTS = 1 << 16
-MAX_POINTS = 20_000_000
-CHUNK = 1 << 18
 
 
 def check(program: Program) -> Iterator[VerifyError]:
@@ -37,11 +32,11 @@ def check(program: Program) -> Iterator[VerifyError]:
             key = (str(piece.pointer.name), region.key)
             if key in proved:
                 continue
-            outside = find_outside(region, int(piece.pointer.size))
-            if outside is None:
+            answer = find_outside(region, int(piece.pointer.size))
+            if answer.excluded:
                 proved.add(key)
             else:
-                yield _outside_error(step, operand, region, outside)
+                yield _outside_error(step, operand, region, answer.found)
 
 
 def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:
@@ -56,23 +51,17 @@ def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:
         yield from step.operands
 
 
+@attrs.frozen
 class Outside:
-    """A point of a region outside ``[0, size)``, or (``proved`` is False) that none is known not to be."""
+    """A point of a region outside ``[0, size)``."""
 
-    def __init__(self, address: int, witness: dict[str, int], proved: bool = True) -> None:
-        self.address, self.witness, self.proved = address, witness, proved
+    address: int
+    witness: dict[str, int]
 
 
-def find_outside(region: Region, size: int) -> Outside | None:
-    """The farthest address of ``region`` outside ``[0, size)``; None when there is none."""
-    if _inside_by_intervals(region, size):
-        return None
-    if region.num_envs(region.used) <= FEW_POINTS:
-        return _outside_by_enumeration(region, size)
-    try:
-        return isl.bounded(lambda: _outside_by_isl(region, size))
-    except isl.Exhausted:
-        return _outside_by_enumeration(region, size)
+def find_outside(region: Region, size: int) -> Decision[Outside]:
+    """The farthest address of ``region`` outside ``[0, size)``."""
+    return decide(_Reach(region, size))
 
 
 def _corners(region: Region, high: bool) -> Iterator[Affine]:
@@ -87,43 +76,55 @@ def _corners(region: Region, high: bool) -> Iterator[Affine]:
         yield region.offset + row + col
 
 
-def _inside_by_intervals(region: Region, size: int) -> bool:
-    below = any(expr(c).interval(region.extents)[1] < size for c in _corners(region, True))
-    return below and any(expr(c).interval(region.extents)[0] >= 0 for c in _corners(region, False))
+@attrs.frozen(eq=False)
+class _Reach:
+    """Is there an element of the region outside ``[0, size)``?"""
 
+    region: Region
+    size: int
 
-def _outside_by_isl(region: Region, size: int) -> Outside | None:
-    variables = region.used
-    found = isl.points(region, variables, f"a < 0 or a >= {size}")
-    if found.is_empty():
-        return None
-    high = isl.maximum(found)
-    address = high if high >= size else isl.minimum(found)
-    point = isl.sample(isl.points(region, variables, f"a = {address}"))
-    assert point is not None
-    return Outside(address, witness_of(region, dict(zip([*variables, "row", "col"], point[1:], strict=True))))
+    @property
+    def num_points(self) -> int:
+        return self.region.num_envs(self.region.used)
 
+    def excluded(self) -> bool:
+        reach = self.region.space.range
+        below = any(reach(c)[1] < self.size for c in _corners(self.region, True))
+        return below and any(reach(c)[0] >= 0 for c in _corners(self.region, False))
 
-def _outside_by_enumeration(region: Region, size: int) -> Outside | None:
-    variables = region.used
-    if region.num_envs(variables) > MAX_POINTS:
-        return Outside(0, {}, proved=False)
-    farthest: Outside | None = None
-    for env in region.grids(variables, CHUNK):
-        r0, r1, c0, c1 = region.box(env)
-        base = region.base.values(env) + 0 * r0
-        for high in (True, False):
-            row = r1 - 1 if (region.rows.stride > 0) == high else r0
-            col = c1 - 1 if (region.cols.stride > 0) == high else c0
-            address = base + row * region.rows.stride + col * region.cols.stride
-            address = np.where((r1 > r0) & (c1 > c0), address, 0)
-            at = int(address.argmax() if high else address.argmin())
-            reached = int(address[at])
-            if 0 <= reached < size or (farthest is not None and not _farther(reached, farthest.address)):
-                continue
-            values = {v: int(env[v][at]) for v in variables} | {"row": int(row[at]), "col": int(col[at])}
-            farthest = Outside(reached, witness_of(region, values))
-    return farthest
+    def by_isl(self) -> Outside | None:
+        region, size, variables = self.region, self.size, self.region.used
+        found = isl.points(region, variables, f"a < 0 or a >= {size}")
+        if found.is_empty():
+            return None
+        high = isl.maximum(found)
+        address = high if high >= size else isl.minimum(found)
+        point = isl.sample(isl.points(region, variables, f"a = {address}"))
+        assert point is not None
+        return Outside(
+            address, witness_of(region, dict(zip([*variables, "row", "col"], point[1:], strict=True)))
+        )
+
+    def by_points(self, few: bool) -> Outside | None:
+        region, farthest = self.region, None
+        for env in region.grids(region.used, CHUNK):
+            r0, r1, c0, c1 = region.box(env)
+            base = region.offset.values(env)
+            for high in (True, False):
+                row = r1 - 1 if (region.rows.stride > 0) == high else r0
+                col = c1 - 1 if (region.cols.stride > 0) == high else c0
+                address = base + row * region.rows.stride + col * region.cols.stride
+                address = np.where((r1 > r0) & (c1 > c0), address, 0)
+                at = int(address.argmax() if high else address.argmin())
+                reached = int(address[at])
+                if 0 <= reached < self.size or (farthest and not _farther(reached, farthest.address)):
+                    continue
+                values = {v: int(env[v][at]) for v in region.used} | {
+                    "row": int(row[at]),
+                    "col": int(col[at]),
+                }
+                farthest = Outside(reached, witness_of(region, values))
+        return farthest
 
 
 def _farther(a: int, b: int) -> bool:
@@ -131,16 +132,17 @@ def _farther(a: int, b: int) -> bool:
     return a > b if a >= 0 or b >= 0 else a < b
 
 
-def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -> VerifyError:
+def _outside_error(step: Step, operand: str, region: Region, outside: Outside | None) -> VerifyError:
     pieces = {name: piece for name, piece, _ in step.operands}
     piece = pieces[operand]
     name, size = piece.pointer.name, int(piece.pointer.size)
     verb = "writes" if operand == "target" else "reads" if operand.startswith("source") else "uses"
     verb = "names" if not step.spec.touches else verb
-    if not outside.proved:
+    if outside is None:
         return VerifyError(
             f"It is not proved that {mnemonic(step.iop)} stays inside '{name}'.",
             rule="bounds",
+            pointer=name,
             where=where(step.iop, piece),
             need=f"a proof over {region.num_envs(region.used)} combinations of pid and loops",
             limit=f"{MAX_POINTS} by enumeration, {isl.MAX_OPERATIONS} operations of isl",
@@ -151,6 +153,7 @@ def _outside_error(step: Step, operand: str, region: Region, outside: Outside) -
     return VerifyError(
         f"{mnemonic(step.iop)} {verb} {'beyond the end' if beyond else 'before the start'} of '{name}'.",
         rule="bounds",
+        pointer=name,
         where=where(step.iop, piece),
         witness=outside.witness,
         need=f"address {outside.address}",

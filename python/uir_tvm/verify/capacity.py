@@ -13,7 +13,7 @@ from ..igraph.nodes import ISlice
 from ..igraph.text import print_iop
 from .access import Program
 from .addresses import given
-from .liveness import Live
+from .live_ranges import Live
 from .placement import MEMORIES, Memory, Peak, alignment
 
 
@@ -59,6 +59,9 @@ def _overflow(
         need += f" ({top.bytes} alive at once, the rest between pointers that no order packs tighter)"
     return VerifyCapacityError(
         f"The {level} of {owner} overflows: {top.bytes} bytes are alive at once.",
+        memory=level,
+        needed=needed,
+        available=limit,
         where=f"{print_iop(step.iop)}, where {len(top.alive)} are alive: {', '.join(map(str, top.alive))}",
         need=need,
         limit=f"{limit} bytes on {program.graph.hardware.name}",

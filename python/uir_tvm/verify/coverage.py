@@ -23,7 +23,7 @@ from ..igraph.nodes import IPointer
 from ..igraph.text import print_iop
 from . import isl
 from .access import Access, Program
-from .bounds import MAX_POINTS
+from .decide import MAX_POINTS, Decision, Question, Rung, TooMany, decide
 from .describe import where
 from .region import PID, Region
 from .tiling import proves, tiling_of
@@ -55,15 +55,7 @@ class Clash:
         return Clash(self.element * block, self.first, self.second)
 
 
-class Unproved:
-    """Too large for every method."""
-
-    def scaled(self, block: int) -> Unproved:
-        """Itself."""
-        return self
-
-
-Finding = Gap | Clash | Unproved
+Finding = Gap | Clash
 
 
 def check(program: Program) -> Iterator[VerifyError]:
@@ -74,22 +66,24 @@ def check(program: Program) -> Iterator[VerifyError]:
         writes = [a for a in program.by_pointer[str(pointer.name)] if a.kind == "write"]
         if not all(a.certain for a in writes):
             continue  # the data decides; see above
-        finding = find(writes, int(pointer.size), complete=pointer.role == "out")
-        program.memo["coverage", str(pointer.name)] = finding
-        if finding is not None:
-            yield _error(pointer, writes, finding)
+        answer = find(writes, int(pointer.size), complete=pointer.role == "out")
+        program.memo["coverage", str(pointer.name)] = answer
+        if not answer.excluded:
+            yield _error(pointer, writes, answer.found)
 
 
-def find(writes: Sequence[Access], size: int, complete: bool) -> Finding | None:
-    """What is wrong with the writes of a pointer of ``size`` elements; None when nothing is."""
+def find(writes: Sequence[Access], size: int, complete: bool) -> Decision[Finding]:
+    """What is wrong with the writes of a pointer of ``size`` elements."""
     distinct = list({a.region.key: a for a in writes}.values())
     if not distinct:
-        return Gap(0) if complete else None
+        return Decision(Gap(0) if complete else None, Rung.INTERVALS)
     if tiled([a.region for a in distinct], size, complete):
-        return None
+        return Decision(None, Rung.INTERVALS)
     block = _block([a.region for a in distinct], size)
-    finding = _exactly([_in_blocks(a.region, block) for a in distinct], size // block, complete)
-    return finding.scaled(block) if finding is not None else None
+    regions = [_in_blocks(a.region, block) for a in distinct]
+    question: Question[Finding] = _Uncovered(regions, size // block, complete)
+    answer = decide(question, FEW_POINTS)
+    return attrs.evolve(answer, found=answer.found and answer.found.scaled(block))
 
 
 def tiled(regions: Sequence[Region], size: int, complete: bool) -> bool:
@@ -100,13 +94,28 @@ def tiled(regions: Sequence[Region], size: int, complete: bool) -> bool:
     return len(known) == len(tilings) and proves(known, size, complete)
 
 
-def _exactly(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
-    if num_points(regions) <= FEW_POINTS:
-        return _by_marking(regions, size, complete)
-    try:
-        return isl.bounded(lambda: _by_isl(regions, size, complete))
-    except isl.Exhausted:
-        return _by_marking(regions, size, complete)
+@attrs.frozen(eq=False)
+class _Uncovered:
+    """Is there an element of two units or, if ``complete``, of none?"""
+
+    regions: Sequence[Region]
+    size: int
+    complete: bool
+
+    @property
+    def num_points(self) -> int:
+        return num_points(self.regions)
+
+    def excluded(self) -> bool:
+        return False  # tilings were tried before blocks hid them
+
+    def by_isl(self) -> Finding | None:
+        return _by_isl(self.regions, self.size, self.complete)
+
+    def by_points(self, few: bool) -> Finding | None:
+        if self.size > MAX_POINTS:
+            raise TooMany
+        return _by_marking(self.regions, self.size, self.complete)
 
 
 def _block(regions: Sequence[Region], size: int) -> int:
@@ -116,7 +125,9 @@ def _block(regions: Sequence[Region], size: int) -> int:
         if r.cols.stride != 1 or r.cols.lower or r.cols.upper:
             return 1
         row_stride = r.rows.stride if r.rows.extent > 1 else 0
-        block = math.gcd(block, r.cols.extent, row_stride, r.base.constant, *(a.coeff for a in r.base.atoms))
+        block = math.gcd(
+            block, r.cols.extent, row_stride, r.offset.constant, *(t.coeff for t in r.offset.terms)
+        )
     return block
 
 
@@ -167,22 +178,15 @@ def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
 
 def marks(region: Region, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Chunks of (address, int32 unit) of a region's points inside ``size`` elements, units ascending."""
-    i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
-    j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
     per_env = region.rows.extent * region.cols.extent
     for env in region.grids(_with_pid(region), max(CHUNK // per_env, 1)):
-        r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(env))
-        base = np.broadcast_to(region.base.values(env), env[PID].shape)[:, None, None]
-        valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
-        place = base + i * region.rows.stride + j * region.cols.stride
+        place, valid = region.places(env)
         valid = valid & (place >= 0) & (place < size)  # what lies outside is the bounds rule's
         unit = np.broadcast_to(env[PID][:, None, None], valid.shape)[valid].astype(np.int32)
         yield place[valid], unit
 
 
 def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
-    if max(num_points(regions), size) > MAX_POINTS:
-        return Unproved()
     owner = np.full(size, -1, dtype=np.int32)
     for region in regions:
         for address, unit in marks(region, size):
@@ -200,12 +204,13 @@ def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding
     return None
 
 
-def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding) -> VerifyError:
+def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding | None) -> VerifyError:
     name, size = str(pointer.name), int(pointer.size)
-    if isinstance(finding, Unproved):
+    if finding is None:
         return VerifyError(
             f"It is not proved that every element of '{name}' is written, and by one unit.",
             rule="coverage",
+            pointer=name,
             where="; ".join(where(a.iop, a.slice) for a in writes[:3]),
             need="an exact answer",
             limit=f"{isl.MAX_OPERATIONS} operations of isl, {MAX_POINTS} points by enumeration",
@@ -216,12 +221,14 @@ def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding) -> Ver
             return VerifyError(
                 f"Nothing writes the output '{name}'.",
                 rule="coverage",
+                pointer=name,
                 where=f"'{name}' of {size} elements",
                 remedy=f"end the graph with a move into '{name}', or give it the role in or tmp",
             )
         return VerifyError(
             f"No unit writes element {finding.element} of the output '{name}'.",
             rule="coverage",
+            pointer=name,
             where="; ".join(where(a.iop, a.slice) for a in writes[:3]),
             witness={"element": finding.element},
             need=f"all {size} elements written",
@@ -232,6 +239,7 @@ def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding) -> Ver
     return VerifyError(
         f"Units {finding.first} and {finding.second} both write element {finding.element} of '{name}'.",
         rule="coverage",
+        pointer=name,
         where="; ".join(where(a.iop, a.slice) for a in both[:2]) or print_iop(writes[0].iop),
         witness={"element": finding.element, "pid": finding.first, "other_pid": finding.second},
         need="one writing unit per element",

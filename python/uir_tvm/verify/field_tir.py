@@ -12,12 +12,11 @@ from tvm import tirx
 from tvm.ir import StringImm
 from tvm_ffi.structural import structural_walk
 
-from ..extract.affine_from_tir import call_name
-from ..extract.calls import CALLS, EXTERNS
 from ..igraph import finite_field as field
 from ..igraph import finite_functions
 from ..igraph.dtypes import from_tvm
 from ..igraph.iops_scalar import BINARY, UNARY
+from ..igraph.tir_calls import EXTERNS, call_name
 from . import field_domain
 from .field_llvm import text
 from .sides import UndecidedError
@@ -176,9 +175,9 @@ class _Translator:
         values = [self.expr(a) for a in args]
         if name in _CALLS:
             return _CALLS[name](str(args[0].ty), *values)
-        if name not in CALLS:
+        if name not in _IOP_NAMES:
             raise UndecidedError(f"{name} has no meaning on residues")
-        return _unknown(_IOP_NAMES.get(name, name), *values)
+        return _unknown(_IOP_NAMES[name], *values)
 
 
 def _unknown(name: str, *values: Any) -> Any:

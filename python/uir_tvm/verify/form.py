@@ -230,10 +230,8 @@ def _magnitude(step: Step) -> Iterator[VerifyError]:
     for operand, piece, region in step.operands:
         spread = (int(piece.rows) - 1) * abs(int(piece.row_stride))
         spread += (int(piece.cols) - 1) * abs(int(piece.col_stride))
-        bounds = [b for ends in (*region.row_bounds, *region.col_bounds) for b in ends]
-        largest = max(
-            region.base.magnitude(step.extents) + spread, *(b.magnitude(step.extents) for b in bounds), 0
-        )
+        space = region.space
+        largest = max(space.magnitude(region.offset) + spread, *map(space.magnitude, region.bounds), 0)
         if largest > NUMBER_LIMIT:
             yield _fault(
                 f"The address or a bound of the {operand} of {step.iop.op} may reach {largest}.",

@@ -12,6 +12,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_map, structural_walk
 
+from ..errors import last_line
 from ..igraph.dtypes import from_tvm
 from .cases import Parameter
 from .field_tir import to_field
@@ -91,8 +92,7 @@ class FunctionSide:
             try:
                 module = tvm.compile(tvm.IRModule({"main": made}), target=target)
             except Exception as error:  # of the many that TVM raises for what it does not lower
-                why = (str(error).strip() or type(error).__name__).splitlines()[-1]
-                raise UndecidedError(f"TVM does not build the function: {why}") from error
+                raise UndecidedError(f"TVM does not build the function: {last_line(error)}") from error
             self._built[method] = module["main"]
         return self._built[method]
 

@@ -9,8 +9,9 @@ from typing import Any
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from . import races
 from .access import Program
-from .liveness import Live
+from .live_ranges import Live
 
 
 def in_place(program: Program, dying: Live, born: Live) -> int | None:
@@ -64,8 +65,6 @@ def _injective(piece: ISlice) -> bool:
 
 def _units_keep_apart(graph: IGraph, dying: Live, born: Live, elements: int) -> bool:
     """Whether the two pointers as one have no race: then no unit overtakes another in that place."""
-    from . import races
-
     shift = max(0, -elements)
     size = max(int(dying.pointer.size) + shift, int(born.pointer.size) + elements + shift)
     one = IPointer(dying.name, "sram", dying.pointer.dtype, size, "tmp")

@@ -80,7 +80,7 @@ def covers(write: Access, read: Access, within: str | None = None) -> bool:
     if within is not None and within not in common:
         return False
     fixed = {PID, *common}
-    same = str(w.offset) == str(r.offset) and all(v in fixed for v in w.base.variables)
+    same = str(w.offset) == str(r.offset) and all(v in fixed for v in w.offset.variables())
     if same and _axis_within(w, r, "rows", fixed) and _axis_within(w, r, "cols", fixed):
         return True
     return _whole_pointer(write)
@@ -104,7 +104,7 @@ def _axis_within(w: Region, r: Region, name: str, fixed: set[str]) -> bool:
 def _whole_pointer(write: Access) -> bool:
     """Whether the write covers its pointer, whatever pid and loops are."""
     r = write.region
-    if not r.whole or r.base.atoms or r.base.constant:
+    if not r.whole or r.offset != 0:
         return False
     rows, cols = (r.rows.extent, r.rows.stride), (r.cols.extent, r.cols.stride)
     inner, outer = sorted((rows, cols), key=lambda a: (a[0] == 1, a[1]))
@@ -146,6 +146,7 @@ def _error(read: Access, what: str, witness: dict[str, int]) -> VerifyError:
     return VerifyError(
         what,
         rule="uninitialised",
+        pointer=str(name),
         where=where(read.iop, read.slice),
         witness=witness,
         need=f"a write of what is read of '{name}' before this iOp, "

@@ -3,80 +3,12 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
 
 import islpy
 
-from ..errors import VerifyError
+from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
 from .region import PID, Axis, Region
-
-T = TypeVar("T")
-
-#: isl's own count of steps after which it gives up.  Steps of projections with many divisions take some
-#: 10 microseconds each (measured on permutations of fused loops), so this is about half a second at worst.
-MAX_OPERATIONS = 50_000
-
-_local = threading.local()
-
-
-class Exhausted(Exception):
-    """isl spent its operations without an answer; the caller falls back to enumeration."""
-
-
-class IslError(VerifyError):
-    """A question that isl does not understand: no answer, and no lack of effort either (rule ``isl``)."""
-
-
-def context() -> islpy.Context:
-    """This thread's context (an isl context serves one thread)."""
-    if not hasattr(_local, "context"):
-        _local.context = islpy.Context()
-    return _local.context
-
-
-def bounded(question: Callable[[], T], max_operations: int = MAX_OPERATIONS) -> T:
-    """The answer of ``question``, or `Exhausted` after ``max_operations``.
-
-    Raises
-    ------
-    Exhausted
-    IslError
-        isl refuses the question for another reason: its text is malformed.
-    """
-    ctx = context()
-    ctx.set_max_operations(max_operations)
-    ctx.reset_operations()
-    try:
-        return question()
-    except islpy.Error as error:
-        # Out of operations, isl's reader reports a syntax error: the message does not tell which it was.
-        if _spent(ctx):
-            raise Exhausted from error
-        raise IslError(
-            f"isl refuses a question of the verifier: {error}", rule="isl", remedy="report it with the graph"
-        ) from error
-    finally:
-        ctx.set_max_operations(0)
-        ctx.reset_operations()
-
-
-def _spent(ctx: islpy.Context) -> bool:
-    """Whether the operations are spent: then isl does not even make a number."""
-    try:
-        islpy.Val.int_from_si(ctx, 1)
-    except islpy.Error:
-        return True
-    return False
-
-
-def proved(question: Callable[[], bool]) -> bool:
-    """Whether the answer is yes within `MAX_OPERATIONS`."""
-    try:
-        return bounded(question)
-    except Exhausted:
-        return False
 
 
 class Names:
@@ -92,13 +24,10 @@ def constraints(region: Region, names: Names, variables: Iterable[str]) -> list[
     out = [f"0 <= {names.of[v]} < {region.extents[v]}" for v in variables]
     if region.every > 1:
         out.append(f"{names.of[PID]} mod {region.every} = 0")
-    for position, axis, bounds in (
-        (names.row, region.rows, region.row_bounds),
-        (names.col, region.cols, region.col_bounds),
-    ):
+    for position, axis in ((names.row, region.rows), (names.col, region.cols)):
         out.append(f"0 <= {position} < {axis.extent}")
-        out += [f"{position} >= {b.isl_text(names.of)}" for b in bounds[0]]
-        out += [f"{position} < {b.isl_text(names.of)}" for b in bounds[1]]
+        out += [f"{position} >= {b.render(names.of, 'isl')}" for b in axis.lower]
+        out += [f"{position} < {b.render(names.of, 'isl')}" for b in axis.upper]
     return out
 
 
@@ -108,7 +37,7 @@ def address(region: Region, names: Names) -> str:
     def part(position: str, axis: Axis) -> str:
         return f"{axis.stride}*{position}"
 
-    base = region.base.isl_text(names.of)
+    base = region.offset.render(names.of, "isl")
     return f"{base} + {part(names.row, region.rows)} + {part(names.col, region.cols)}"
 
 
@@ -189,3 +118,22 @@ def _first(points_: islpy.Set) -> int:
 
 def _value(number: int) -> islpy.Val:
     return islpy.Val.int_from_si(context(), number)
+
+
+__all__ = [
+    "MAX_OPERATIONS",
+    "Exhausted",
+    "IslError",
+    "Names",
+    "address",
+    "bounded",
+    "constraints",
+    "context",
+    "elements",
+    "maximum",
+    "minimum",
+    "points",
+    "proved",
+    "relation",
+    "sample",
+]

@@ -15,9 +15,10 @@ import attrs
 import islpy
 import numpy as np
 
+from ..igraph import points
 from . import isl
-from .bounds import MAX_POINTS
-from .order import Pairing
+from .decide import Decision, TooMany, decide
+from .happens_before import Pairing
 from .region import PID, Region
 
 #: Points of both sides, and pairs of them, up to which the join comes before isl: a few milliseconds.
@@ -26,10 +27,6 @@ FEW_PAIRS = 1 << 18
 #: Pairs after which the join is given up, and pairs looked at in one go.
 MAX_PAIRS = 50_000_000
 CHUNK = 1 << 20
-
-
-class Unproved(Exception):
-    """Neither isl nor the join came to an answer within its limit."""
 
 
 @attrs.frozen
@@ -58,8 +55,8 @@ class Meeting:
     second: dict[str, int]
 
 
-def meet(first: Region, second: Region, pairing: Pairing, units: Units) -> Meeting | None:
-    """Some pair of instances that touches one element; None when there is none.
+def meet(first: Region, second: Region, pairing: Pairing, units: Units) -> Decision[Meeting]:
+    """Some pair of instances that touches one element.
 
     Parameters
     ----------
@@ -70,38 +67,20 @@ def meet(first: Region, second: Region, pairing: Pairing, units: Units) -> Meeti
     units : Units
         Which units do.
 
-    Raises
-    ------
-    Unproved
-        The question is too large for every method.
+    Returns
+    -------
+    Decision[Meeting]
     """
-    if not _overlap(span(first), span(second)):
-        return None
-    question = _Question(first, second, pairing, units)
-    if not question.possible:
-        return None
-    if question.num_points <= FEW_POINTS:
-        try:
-            return question.by_join(FEW_PAIRS)
-        except Unproved:
-            pass
-    try:
-        return isl.bounded(question.by_isl)
-    except isl.Exhausted:
-        return question.by_join(MAX_PAIRS)
+    return decide(_Question(first, second, pairing, units), FEW_POINTS)
 
 
 def span(region: Region) -> tuple[int, int]:
     """The least and the greatest address of a region or beyond."""
-    low, high = region.base.interval(region.extents)
+    low, high = region.space.range(region.offset)
     for axis in (region.rows, region.cols):
         reach = (axis.extent - 1) * axis.stride
         low, high = low + min(reach, 0), high + max(reach, 0)
     return low, high
-
-
-def _overlap(a: tuple[int, int], b: tuple[int, int]) -> bool:
-    return a[0] <= b[1] and b[0] <= a[1]
 
 
 @attrs.frozen(eq=False)
@@ -123,25 +102,11 @@ class _Side:
     def points(self) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray]]:
         """Chunks of (values of the variables, address), a point of the region each."""
         region = self.region
-        sizes = [1 if v in self.fixed else region.extents[v] for v in self.variables]
-        i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
-        j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
         chunk = max(CHUNK // (region.rows.extent * region.cols.extent), 1)
-        total = math.prod(sizes)
-        for start in range(0, total, chunk):
-            index = np.arange(start, min(start + chunk, total), dtype=np.int64)
-            env: dict[str, np.ndarray] = {}
-            for name, size in zip(reversed(self.variables), reversed(sizes), strict=True):
-                env[name] = index % size + self.fixed.get(name, 0)
-                index = index // size
-            r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(env))
-            valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
-            if region.every > 1:
-                valid &= (env[PID] % region.every == 0)[:, None, None]
-            base = np.broadcast_to(region.base.values(env), env[PID].shape)[:, None, None]
-            address = (base + i * region.rows.stride + j * region.cols.stride)[valid]
+        for env in points.chunks(self.variables, region.extents, chunk, self.fixed):
+            address, valid = region.places(env)
             at = np.nonzero(valid)[0]
-            yield {name: values[at] for name, values in env.items()}, address
+            yield {name: values[at] for name, values in env.items()}, address[valid]
 
 
 class _Question:
@@ -153,18 +118,20 @@ class _Question:
         both = set(first.used) & set(second.used) - {PID}
         self.equal = [v for v in pairing.equal if v in both]
         self.carried = pairing.carried
-        self.possible = self.carried is None or first.extents[self.carried] > 1
 
     @property
     def num_points(self) -> int:
         return self.first.num_points + self.second.num_points
 
+    def excluded(self) -> bool:
+        a, b = span(self.first.region), span(self.second.region)
+        once = self.carried is not None and self.first.region.extents[self.carried] < 2
+        return once or a[1] < b[0] or b[1] < a[0]
+
     # -- the join ---------------------------------------------------------------------------------
 
-    def by_join(self, max_pairs: int) -> Meeting | None:
+    def by_points(self, few: bool) -> Meeting | None:
         """Lists the points of both sides and joins them on the address and the loops that are equal."""
-        if self.num_points > MAX_POINTS:
-            raise Unproved
         a, b = self._table(self.first), self._table(self.second)
         b_order = np.argsort(b["key"], kind="stable")
         b = {name: column[b_order] for name, column in b.items()}
@@ -172,8 +139,8 @@ class _Question:
         count = np.searchsorted(b["key"], a["key"], side="right") - low
         kept = np.flatnonzero(count)
         low, count = low[kept], count[kept]
-        if int(count.sum()) > max_pairs:
-            raise Unproved
+        if int(count.sum()) > (FEW_PAIRS if few else MAX_PAIRS):
+            raise TooMany
         ends = np.cumsum(count)
         start = 0
         while start < len(kept):
@@ -194,7 +161,7 @@ class _Question:
         scale = math.prod(side.region.extents[v] for v in self.equal)
         low, high = span(side.region)
         if max(abs(low), abs(high)) * scale >= 1 << 62:
-            raise Unproved
+            raise TooMany
         chunks = []
         for env, address in side.points():
             key = address.copy()
@@ -266,7 +233,7 @@ class _Question:
         y = dict(zip(self.second.variables, point[n : n + m], strict=True))
         row, col = point[n + m : n + m + 2]
         region = self.first.region
-        base = int(region.base.values(x))
+        base = region.offset.evaluate(x)
         return Meeting(base + row * region.rows.stride + col * region.cols.stride, x, y)
 
     def _clauses(self, side: _Side, names: isl.Names) -> list[str]:

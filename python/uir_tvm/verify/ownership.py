@@ -39,7 +39,7 @@ def owned(program: Program, pointer: IPointer) -> bool:
         else:  # the memories of the groups one after the other
             regions = [_placed(r, int(pointer.size), int(graph.num_units)) for r in regions]
     known = ("coverage", str(pointer.name))
-    if len(writes) == len(accesses) and program.memo.get(known, True) is None:
+    if len(writes) == len(accesses) and known in program.memo and program.memo[known].excluded:
         return True
     size = int(pointer.size) * groups
     if coverage.tiled(regions, size, complete=False):

@@ -10,22 +10,7 @@ from __future__ import annotations
 
 import attrs
 
-from .expr import Expr
 from .region import PID, Region
-
-
-def growth(value: Expr, step: int) -> int | None:
-    """By how much an expression grows when pid does by ``step``; None: not by the same everywhere."""
-    total = 0
-    for a in value.atoms:
-        if a.inner is None:
-            total += a.coeff * step if a.var == PID else 0
-            continue
-        inner = growth(a.inner, step)
-        if inner is None or inner % a.divisor:
-            return None
-        total += a.coeff * (inner // a.divisor) if a.kind == "floordiv" else 0
-    return total
 
 
 def in_first_group(regions: list[Region], num_units: int) -> list[Region] | None:
@@ -33,9 +18,8 @@ def in_first_group(regions: list[Region], num_units: int) -> list[Region] | None
     that is the same for all of them."""
     shifts = set()
     for region in regions:
-        shifts.add(growth(region.base, num_units))
-        bounds = (*region.row_bounds[0], *region.row_bounds[1], *region.col_bounds[0], *region.col_bounds[1])
-        if any(growth(b, num_units) != 0 for b in bounds) or num_units % region.every:
+        shifts.add(region.offset.growth(PID, num_units))
+        if any(b.growth(PID, num_units) != 0 for b in region.bounds) or num_units % region.every:
             return None
     if len(shifts) > 1 or None in shifts:
         return None

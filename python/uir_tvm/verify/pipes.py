@@ -36,8 +36,9 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import IGraph, IOp, IPointer
 from .access import Access, Program, Step
 from .addresses import ADDRESSES
-from .meeting import Meeting, Units, Unproved, meet
-from .order import BARRIER_PHASE, Order, Pairing, Place
+from .decide import Decision
+from .happens_before import BARRIER_PHASE, Order, Pairing, Place
+from .meeting import Meeting, Units, meet
 from .region import Region
 
 _KINDS = {("write", "read"): "raw", ("read", "write"): "war", ("write", "write"): "waw"}
@@ -103,7 +104,7 @@ def _all(program: Program, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence
         if step.spec.barrier
     ]
     pipes = [pipe_of(step.iop) for step in program.steps]
-    answers: dict[tuple[object, ...], Meeting | None | Unproved] = {}
+    answers: dict[tuple[object, ...], Decision[Meeting]] = {}
     for pointer, other in _together(program.graph):
         for a in program.by_pointer[str(pointer.name)]:
             for b in program.by_pointer[str(other.name)]:
@@ -149,36 +150,33 @@ def _between(
     syncs: list[Place],
     a: Access,
     b: Access,
-    answers: dict[tuple[object, ...], Meeting | None | Unproved],
+    answers: dict[tuple[object, ...], Decision[Meeting]],
 ) -> Iterator[Dependence]:
     """Those in which ``a`` is the earlier one."""
     other = _seen_from(program.graph, a, b)
 
-    def ask(pairing: Pairing) -> Meeting | None | Unproved:
+    def ask(pairing: Pairing) -> Decision[Meeting]:
         if other is None:
-            return Unproved()
+            return Decision(None, None)
         key = (a.region.key, other.key, pairing)
         if key not in answers:
-            try:
-                answers[key] = meet(a.region, other, pairing, Units(same=True))
-            except Unproved as unproved:
-                answers[key] = unproved
+            answers[key] = meet(a.region, other, pairing, Units(same=True))
         return answers[key]
 
-    if ask(Pairing()) is None:
+    if ask(Pairing()).excluded:
         return
     first, second = program.steps[a.position], program.steps[b.position]
     for pairing in order.pairings(a, b, syncs):
         answer = ask(pairing)
-        if answer is None:
+        if answer.excluded:
             continue
         distance: int | None = None
-        while pairing.carried is not None and isinstance(answer, Meeting):
-            distance = _distance(pairing.carried, answer)
+        while pairing.carried is not None and answer.found is not None:
+            distance = _distance(pairing.carried, answer.found)
             if distance == 1:
                 break
             answer = ask(attrs.evolve(pairing, within=distance - 1))  # whether there is a nearer one
-        if isinstance(answer, Unproved):
+        if not answer.decided:
             distance = None
         yield Dependence(first, second, _KINDS[a.kind, b.kind], b.slice.pointer, pairing.carried, distance)
 

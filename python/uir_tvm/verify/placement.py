@@ -17,7 +17,7 @@ import attrs
 from ..igraph.nodes import HardwareModel
 from .access import Program
 from .in_place import in_place
-from .liveness import Live, lives, loop_spans
+from .live_ranges import Live, lives, loop_spans
 
 #: level -> (field of the hardware model, figure that holds its alignment, who has that memory)
 MEMORIES = {

@@ -8,7 +8,8 @@ whatever the moments are: also across iterations of a loop, and also within one 
 
 A pointer is settled by the first that serves of: it is private, or nobody writes it; no element that is
 written belongs to more than one unit (tilings, or marks); for every pair of accesses, every kind of pair
-of units and every loop that may carry the pair (`order`), the two do not meet in an element (`meeting`).
+of units and every loop that may carry the pair (`happens_before`), the two do not meet in an element
+(`meeting`).
 
 The data decides where a scatter writes: scatters do not race with scatters, as in the rule of coverage.
 A scatter and any other access, or a gather and any write, are taken to touch all they may touch.
@@ -28,8 +29,9 @@ from ..igraph.nodes import IGraph, IOp, IPointer, Loop
 from ..igraph.text import print_iop, print_slice
 from . import coverage
 from .access import Access, Program
-from .meeting import Meeting, Units, Unproved, meet
-from .order import Barrier, Order, Pairing, Place, Relation
+from .decide import Decision, Rung
+from .happens_before import Barrier, Order, Pairing, Place, Relation
+from .meeting import Meeting, Units, meet
 from .ownership import owned
 from .period import in_first_group
 from .region import PID, Region
@@ -51,8 +53,9 @@ class Race:
         The outermost loop in whose iterations the two differ; None where they are of the same one.
     witness : dict
         ``pid`` and the loops of the first, ``pid'`` and the loops of the second (primed), ``element``.
-    proved : bool
-        False where the question was too large: then no witness is known, nor that there is none.
+    rung : Rung or None
+        What decided it; None where the question was too large: then no witness is known, nor that there is
+        none.
     """
 
     pointer: IPointer
@@ -61,7 +64,12 @@ class Race:
     scope: str
     carried: str | None
     witness: dict[str, int]
-    proved: bool = True
+    rung: Rung | None
+
+    @property
+    def proved(self) -> bool:
+        """Whether it is known that they race."""
+        return self.rung is not None
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -204,6 +212,9 @@ def analysis(program: Program) -> Races:
     return found
 
 
+_NEVER: Decision[Meeting] = Decision(None, Rung.INTERVALS)
+
+
 @attrs.frozen(eq=False)
 class Conflict:
     """Instances of two accesses that meet in an element: ``first`` is the earlier or of the same moment.
@@ -212,8 +223,8 @@ class Conflict:
     ----------
     pairing, relation
         Which instances, and of which units.
-    answer : Meeting or Unproved
-        Where they meet.
+    answer : Decision of Meeting
+        Where they meet, if that is known.
     """
 
     pointer: IPointer
@@ -221,7 +232,7 @@ class Conflict:
     second: Access
     pairing: Pairing
     relation: Relation
-    answer: Meeting | Unproved
+    answer: Decision[Meeting]
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -244,7 +255,7 @@ class Races:
         self.program = program
         self._num_units = int(program.graph.num_units)
         self._pairs: dict[str, list[tuple[Access, Access]]] = {}
-        self._answers: dict[tuple[object, ...], Meeting | None | Unproved] = {}
+        self._answers: dict[tuple[object, ...], Decision[Meeting]] = {}
 
     @cached_property
     def order(self) -> Order:
@@ -281,21 +292,22 @@ class Races:
             self._pairs[name] = [] if owned(self.program, pointer) else list(_conflicts(accesses))
         return self._pairs[name]
 
-    def reopened(self, conflict: Conflict, places: Sequence[Place]) -> Meeting | None | Unproved:
+    def reopened(self, conflict: Conflict, places: Sequence[Place]) -> Decision[Meeting]:
         """Whether a conflict stands under other barriers, at ``places``."""
         for pairing in self.order.pairings(conflict.first, conflict.second, places):
             if pairing.carried == conflict.pairing.carried:
                 return self._meeting(conflict.first, conflict.second, pairing, conflict.relation)
-        return None
+        return _NEVER
 
     def race(self, conflict: Conflict) -> Race:
         """A conflict with its witness in full."""
         a, b, pairing = conflict.first, conflict.second, conflict.pairing
         scope = "sram" if self._num_units in conflict.relation.joined else "dram"
-        if isinstance(conflict.answer, Unproved):
-            return Race(conflict.pointer, a, b, scope, pairing.carried, {}, proved=False)
-        x = dict(pairing.first_at) | conflict.answer.first
-        y = dict(pairing.second_at) | conflict.answer.second
+        meeting = conflict.answer.found
+        if meeting is None:
+            return Race(conflict.pointer, a, b, scope, pairing.carried, {}, None)
+        x = dict(pairing.first_at) | meeting.first
+        y = dict(pairing.second_at) | meeting.second
         for v in pairing.equal:
             x[v] = y[v] = x[v] if v in x else y.get(v, 0)
         if (loop := pairing.carried) is not None:
@@ -304,8 +316,8 @@ class Races:
             y[loop] = y.get(loop, x[loop] + 1)
         witness = {PID: x[PID], **{w: x.get(w, 0) for w, _ in self.order.loops[a.position]}}
         witness |= {f"{PID}'": y[PID], **{f"{w}'": y.get(w, 0) for w, _ in self.order.loops[b.position]}}
-        witness["element"] = conflict.answer.element
-        return Race(conflict.pointer, a, b, scope, pairing.carried, witness)
+        witness["element"] = meeting.element
+        return Race(conflict.pointer, a, b, scope, pairing.carried, witness, conflict.answer.rung)
 
     def _of_pair(
         self,
@@ -318,7 +330,7 @@ class Races:
         for a, b, pairing in self._orders(first, second, places):
             if not _own_parts(a, b, pairing, relation):
                 answer = self._meeting(a, b, pairing, relation)
-                if answer is not None:
+                if not answer.excluded:
                     yield Conflict(pointer, a, b, pairing, relation, answer)
 
     def _orders(
@@ -333,11 +345,9 @@ class Races:
             if pairing.carried is not None or not same_moment:
                 yield second, first, pairing
 
-    def _meeting(
-        self, a: Access, b: Access, pairing: Pairing, relation: Relation
-    ) -> Meeting | None | Unproved:
-        if self._ask(a.region, b.region, Pairing(), Units()) is None:
-            return None  # at no time at all
+    def _meeting(self, a: Access, b: Access, pairing: Pairing, relation: Relation) -> Decision[Meeting]:
+        if self._ask(a.region, b.region, Pairing(), Units()).excluded:
+            return _NEVER  # at no time at all
         used = {*a.region.used, *b.region.used}
         relevant = attrs.evolve(
             pairing,
@@ -352,14 +362,11 @@ class Races:
         one, other = sides or (a.region, b.region)
         return self._ask(one, other, relevant, Units(tuple(joined), tuple(apart)))
 
-    def _ask(self, a: Region, b: Region, pairing: Pairing, units: Units) -> Meeting | None | Unproved:
+    def _ask(self, a: Region, b: Region, pairing: Pairing, units: Units) -> Decision[Meeting]:
         """The answer, once for the same elements, instances and units."""
         key = (a.key, b.key, pairing, units)
         if key not in self._answers:
-            try:
-                self._answers[key] = meet(a, b, pairing, units)
-            except Unproved as unproved:
-                self._answers[key] = unproved
+            self._answers[key] = meet(a, b, pairing, units)
         return self._answers[key]
 
 
@@ -380,8 +387,8 @@ def _own_parts(a: Access, b: Access, pairing: Pairing, kind: Relation) -> bool:
 def _told_by_coverage(program: Program, race: Race) -> bool:
     """Whether two units write one element of a result: refused with or without a barrier."""
     both = all(a.kind == "write" and a.certain for a in (race.first, race.second))
-    found = program.memo.get(("coverage", str(race.pointer.name)))
-    return both and isinstance(found, coverage.Clash | coverage.Unproved)
+    answer = program.memo.get(("coverage", str(race.pointer.name)))
+    return both and answer is not None and (not answer.decided or isinstance(answer.found, coverage.Clash))
 
 
 def _verb(access: Access) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
@@ -12,7 +11,8 @@ import numpy as np
 
 from ..igraph.affine import Affine
 from ..igraph.nodes import ISlice
-from .expr import Expr, expr
+from ..igraph.points import chunks, number
+from ..igraph.space import Space
 
 PID = "pid"
 
@@ -64,27 +64,19 @@ class Region:
         return (str(self.offset), axis(self.rows), axis(self.cols), used, self.every, self.extents[PID])
 
     @cached_property
-    def base(self) -> Expr:
-        """The offset as a plain value."""
-        return expr(self.offset)
+    def space(self) -> Space:
+        """What is known of pid and the loops."""
+        return Space(self.extents)
 
-    @cached_property
-    def row_bounds(self) -> tuple[list[Expr], list[Expr]]:
-        """Lower and upper bounds of i besides 0 and the extent."""
-        return [expr(b) for b in self.rows.lower], [expr(b) for b in self.rows.upper]
-
-    @cached_property
-    def col_bounds(self) -> tuple[list[Expr], list[Expr]]:
-        """Lower and upper bounds of j besides 0 and the extent."""
-        return [expr(b) for b in self.cols.lower], [expr(b) for b in self.cols.upper]
+    @property
+    def bounds(self) -> tuple[Affine, ...]:
+        """The lower and upper bounds of both axes."""
+        return (*self.rows.lower, *self.rows.upper, *self.cols.lower, *self.cols.upper)
 
     @cached_property
     def used(self) -> list[str]:
         """The variables that the region depends on, in the order of ``extents``."""
-        seen: set[str] = set(self.base.variables)
-        for bounds in (*self.row_bounds, *self.col_bounds):
-            for bound in bounds:
-                seen |= bound.variables
+        seen = {v for e in (self.offset, *self.bounds) for v in e.variables()}
         if self.every > 1:
             seen.add(PID)
         return [v for v in self.extents if v in seen]
@@ -92,12 +84,11 @@ class Region:
     @property
     def whole(self) -> bool:
         """Whether the box is the whole shape, on every unit."""
-        bounds = (self.rows.lower, self.rows.upper, self.cols.lower, self.cols.upper)
-        return not any(bounds) and self.every == 1
+        return not self.bounds and self.every == 1
 
     def num_envs(self, variables: Sequence[str]) -> int:
         """How many values ``variables`` have together."""
-        return math.prod(self.extents[v] for v in variables)
+        return number(variables, self.extents)
 
     def num_points(self, variables: Sequence[str]) -> int:
         """How many (variables, i, j) there are at most."""
@@ -105,14 +96,7 @@ class Region:
 
     def grids(self, variables: Sequence[str], chunk: int) -> Iterator[dict[str, np.ndarray]]:
         """Every value of ``variables`` (mixed radix, the last fastest), ``chunk`` at a time, leaders only."""
-        sizes = [self.extents[v] for v in variables]
-        total = math.prod(sizes)
-        for start in range(0, total, chunk):
-            index = np.arange(start, min(start + chunk, total), dtype=np.int64)
-            env: dict[str, np.ndarray] = {}
-            for name, size in zip(reversed(variables), reversed(sizes), strict=True):
-                env[name] = index % size
-                index = index // size
+        for env in chunks(variables, self.extents, chunk):
             if self.every > 1 and PID in env:
                 leaders = env[PID] % self.every == 0
                 env = {name: values[leaders] for name, values in env.items()}
@@ -122,15 +106,26 @@ class Region:
         """(row_begin, row_end, col_begin, col_end) at each point of ``env``, clamped into the shape."""
         shape = next(iter(env.values())).shape
 
-        def ends(a: Axis, bounds: tuple[list[Expr], list[Expr]]) -> tuple[np.ndarray, np.ndarray]:
+        def ends(a: Axis) -> tuple[np.ndarray, np.ndarray]:
             low, high = np.zeros(shape, np.int64), np.full(shape, a.extent, np.int64)
-            for bound in bounds[0]:
+            for bound in a.lower:
                 low = np.maximum(low, bound.values(env))
-            for bound in bounds[1]:
+            for bound in a.upper:
                 high = np.minimum(high, bound.values(env))
             return low, high
 
-        return (*ends(self.rows, self.row_bounds), *ends(self.cols, self.col_bounds))
+        return (*ends(self.rows), *ends(self.cols))
+
+    def places(self, env: Mapping[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        """(address, whether it is valid) at each point of ``env``, each of shape (points, rows, cols)."""
+        i = np.arange(self.rows.extent, dtype=np.int64)[None, :, None]
+        j = np.arange(self.cols.extent, dtype=np.int64)[None, None, :]
+        r0, r1, c0, c1 = (ends[:, None, None] for ends in self.box(env))
+        valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
+        if self.every > 1 and PID in env:
+            valid &= (env[PID] % self.every == 0)[:, None, None]
+        base = np.broadcast_to(self.offset.values(env), next(iter(env.values())).shape)[:, None, None]
+        return base + i * self.rows.stride + j * self.cols.stride, valid
 
 
 def region_of(piece: ISlice, extents: Mapping[str, int], every: int = 1) -> Region:

@@ -109,14 +109,7 @@ class _Run:
         """One access at one point of the loops, on all units."""
         region = access.region
         names = {v: np.full(self.pids.shape, x, np.int64) for v, x in env.items()} | {PID: self.pids}
-        r0, r1, c0, c1 = (ends[:, None, None] for ends in region.box(names))
-        i = np.arange(region.rows.extent, dtype=np.int64)[None, :, None]
-        j = np.arange(region.cols.extent, dtype=np.int64)[None, None, :]
-        valid = (i >= r0) & (i < r1) & (j >= c0) & (j < c1)
-        if region.every > 1:
-            valid &= (self.pids % region.every == 0)[:, None, None]
-        base = np.broadcast_to(region.base.values(names), self.pids.shape)[:, None, None]
-        place = base + i * region.rows.stride + j * region.cols.stride
+        place, valid = region.places(names)
         valid = valid & (place >= 0) & (place < self.written.shape[1])  # the rest is the bounds rule's
         address = place[valid]
         owner = np.broadcast_to(self.owner[:, None, None], valid.shape)[valid]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from .expr import Atom, Expr
+from ..igraph.affine import Affine, Term
 from .region import PID, Axis, Region
 
 # A digit of the domain: (variable, lower radix).  ("", 0) is the row, ("", 1) the column.
@@ -43,9 +43,9 @@ class _Digits:
         self.extent: dict[Key, int] = {ROW: region.rows.extent, COL: region.cols.extent}
         self.of: dict[str, list[int]] = {}  # variable -> its radices 1 | k1 | k2 ..., ascending
         cuts: dict[str, set[int]] = {v: {1} for v in region.used}
-        for e in (region.base, *region.row_bounds[1], *region.col_bounds[1]):
-            for atom in e.atoms:
-                _collect(atom, cuts)
+        for e in (region.offset, *region.rows.upper, *region.cols.upper):
+            for term in e.terms:
+                _collect(term, cuts)
         for v, found in cuts.items():
             radices = sorted(found)
             bounds = [*radices, region.extents[v]]
@@ -58,41 +58,41 @@ class _Digits:
                 above = min(radices[k + 1] if k + 1 < len(radices) else region.extents[v], region.extents[v])
                 self.extent[(v, radix)] = max(above // radix, 1)
 
-    def linear(self, e: Expr) -> tuple[int, dict[Key, int]]:
+    def linear(self, e: Affine) -> tuple[int, dict[Key, int]]:
         """The expression as (constant, coefficient of each digit)."""
         out: dict[Key, int] = {}
-        for a in e.atoms:
+        for a in e.terms:
             v, low, high = _window(a)
             for radix in self.of[v]:
                 if low <= radix and (high is None or radix < high):
-                    out[(v, radix)] = out.get((v, radix), 0) + a.coeff * (radix // low)
-        return e.constant, {k: c for k, c in out.items() if c}
+                    out[(v, radix)] = out.get((v, radix), 0) + int(a.coeff) * (radix // low)
+        return int(e.constant), {k: c for k, c in out.items() if c}
 
 
 class _NoTiling(Exception):
     """The region is not of the form that this file knows."""
 
 
-def _window(a: Atom) -> tuple[str, int, int | None]:
+def _window(a: Term) -> tuple[str, int, int | None]:
     """(v, low, high) of ``v``, ``v // low``, ``v % high`` or ``(v // low) % (high / low)``."""
     if a.inner is None:
-        return a.var, 1, None
-    inner = a.inner
-    if inner.constant or len(inner.atoms) != 1 or inner.atoms[0].coeff != 1:
+        return str(a.var), 1, None
+    inner, divisor = a.argument, int(a.divisor)
+    if inner.constant or len(inner.terms) != 1 or inner.terms[0].coeff != 1:
         raise _NoTiling
-    v, low, high = _window(inner.atoms[0])
+    v, low, high = _window(inner.terms[0])
     if a.kind == "mod":
-        new = low * a.divisor
+        new = low * divisor
         return v, low, new if high is None or high % new == 0 else _refuse()
-    return v, low * a.divisor, high if high is None or high % (low * a.divisor) == 0 else _refuse()
+    return v, low * divisor, high if high is None or high % (low * divisor) == 0 else _refuse()
 
 
 def _refuse() -> int:
     raise _NoTiling
 
 
-def _collect(atom: Atom, cuts: dict[str, set[int]]) -> None:
-    v, low, high = _window(atom)
+def _collect(term: Term, cuts: dict[str, set[int]]) -> None:
+    v, low, high = _window(term)
     cuts[v] |= {low} | ({high} if high is not None else set())
 
 
@@ -108,12 +108,12 @@ def tiling_of(region: Region) -> Tiling | None:
 
 def _tiling(region: Region) -> Tiling:
     digits = _Digits(region)
-    base, form = digits.linear(region.base)
+    base, form = digits.linear(region.offset)
     taken: set[Key] = set()  # digits that a tail has used up
     merged: list[tuple[int, int]] = []
     for axis, key, bounds in (
-        (region.rows, ROW, region.row_bounds[1]),
-        (region.cols, COL, region.col_bounds[1]),
+        (region.rows, ROW, region.rows.upper),
+        (region.cols, COL, region.cols.upper),
     ):
         if not bounds:
             merged.append((axis.stride, axis.extent))
@@ -135,7 +135,7 @@ def _tiling(region: Region) -> Tiling:
 
 
 def _tail(
-    digits: _Digits, form: dict[Key, int], axis: Axis, key: Key, bounds: Sequence[Expr], taken: set[Key]
+    digits: _Digits, form: dict[Key, int], axis: Axis, key: Key, bounds: Sequence[Affine], taken: set[Key]
 ) -> tuple[set[Key], int]:
     """The digits that one axis continues up to its bound, and how many positions there are in all."""
     if len(bounds) != 1:

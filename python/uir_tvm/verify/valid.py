@@ -7,7 +7,9 @@ the column ``reads`` of the iOp table); the source's own box must hold all of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+
+import attrs
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine, affine
@@ -15,9 +17,8 @@ from ..igraph.iops import mnemonic
 from ..igraph.text import print_slice
 from . import isl
 from .access import Program, Step
-from .bounds import CHUNK, FEW_POINTS, MAX_POINTS
+from .decide import CHUNK, Decision, Rung, decide
 from .describe import range_text, where, witness_of
-from .expr import Expr, expr
 from .region import Axis, Region
 
 
@@ -40,16 +41,17 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
                 continue
             reader_piece, reader = boxes[origin[0]]
             wanted = range_text(getattr(reader, origin[1]))
-            witness = _fault(step, axis, reader, origin[1])
-            if witness is not None:
+            answer = _fault(step, axis, reader, origin[1])
+            if not answer.excluded:
                 name, reads = piece.pointer.name, f"{mnemonic(step.iop)} reads"
                 yield VerifyError(
                     f"{reads} '{name}' outside its valid {word}."
-                    if witness
+                    if answer.decided
                     else f"It is not proved that {reads} only valid {word} of '{name}'.",
                     rule="bounds",
+                    pointer=str(name),
                     where=where(step.iop, piece),
-                    witness=witness,
+                    witness=answer.found or {},
                     need=f"{word} {wanted}, as in {print_slice(reader_piece)}",
                     limit=f"{word} {range_text(axis)} of {print_slice(piece)}",
                     remedy=f"give '{piece.pointer.name}' the {word} that are read, or bound "
@@ -57,62 +59,69 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
                 )
 
 
-def _fault(step: Step, axis: Axis, reader: Region, reader_axis: str) -> dict[str, int] | None:
-    """A point whose position the reader's box has and ``axis`` has not.
-
-    None when there is none, empty when it is not known whether there is.
-    """
+def _fault(step: Step, axis: Axis, reader: Region, reader_axis: str) -> Decision[dict[str, int]]:
+    """A point whose position the reader's box has and ``axis`` has not."""
     theirs: Axis = getattr(reader, reader_axis)
+    last: Decision[dict[str, int]] = Decision(None, Rung.INTERVALS)
     for bounds, upper in ((axis.upper, True), (axis.lower, False)):
         for bound in bounds:
-            if not _implied(bound, theirs, upper, step):
-                found = _violation(step, expr(bound), upper, reader, reader_axis)
-                if found is not None:
-                    return found
-    return None
+            answer = decide(_Outside(bound, upper, reader, reader_axis, theirs, step))
+            if answer.found is not None:
+                return answer
+            last = answer if last.decided else last
+    return last
 
 
-def _implied(bound: Affine, theirs: Axis, upper: bool, step: Step) -> bool:
-    """Whether intervals show that every position of ``theirs`` respects ``bound``."""
-    if upper:
-        known = (affine(theirs.extent), *theirs.upper)
-        return any(expr(bound - b).interval(step.extents)[0] >= 0 for b in known)
-    known = (affine(0), *theirs.lower)
-    return any(expr(bound - b).interval(step.extents)[1] <= 0 for b in known)
+@attrs.frozen(eq=False)
+class _Outside:
+    """Does the reader's box have a position beyond a bound?"""
 
+    bound: Affine
+    upper: bool
+    reader: Region
+    reader_axis: str
+    theirs: Axis
+    step: Step
 
-def _violation(
-    step: Step, bound: Expr, upper: bool, reader: Region, reader_axis: str
-) -> dict[str, int] | None:
-    variables = [v for v in step.extents if v in reader.used or v in bound.variables]
-    names = isl.Names(reader)
-    position = names.row if reader_axis == "rows" else names.col
-    if reader.num_envs(variables) <= FEW_POINTS:
-        return _by_enumeration(bound, upper, reader, reader_axis, variables)
-    condition = f"{position} {'>=' if upper else '<'} {bound.isl_text(names.of)}"
-    try:
-        point = isl.bounded(lambda: isl.sample(isl.points(reader, variables, condition)))
-    except isl.Exhausted:
-        return _by_enumeration(bound, upper, reader, reader_axis, variables)
-    if point is None:
+    @property
+    def variables(self) -> list[str]:
+        """What the question depends on."""
+        used = {*self.reader.used, *self.bound.variables()}
+        return [v for v in self.step.extents if v in used]
+
+    @property
+    def num_points(self) -> int:
+        return self.reader.num_envs(self.variables)
+
+    def excluded(self) -> bool:
+        space = self.reader.space
+        if self.upper:
+            known = (affine(self.theirs.extent), *self.theirs.upper)
+            return any(space.range(self.bound - b)[0] >= 0 for b in known)
+        known = (affine(0), *self.theirs.lower)
+        return any(space.range(self.bound - b)[1] <= 0 for b in known)
+
+    def by_isl(self) -> dict[str, int] | None:
+        names = isl.Names(self.reader)
+        position = names.row if self.reader_axis == "rows" else names.col
+        condition = f"{position} {'>=' if self.upper else '<'} {self.bound.render(names.of, 'isl')}"
+        point = isl.sample(isl.points(self.reader, self.variables, condition))
+        if point is None:
+            return None
+        names_of = [*self.variables, "row", "col"]
+        return witness_of(self.reader, dict(zip(names_of, point[1:], strict=True)))
+
+    def by_points(self, few: bool) -> dict[str, int] | None:
+        by_rows = self.reader_axis == "rows"
+        for env in self.reader.grids(self.variables, CHUNK):
+            r0, r1, c0, c1 = self.reader.box(env)
+            first, last = (r0, r1 - 1) if by_rows else (c0, c1 - 1)
+            limit = self.bound.values(env)
+            bad = (r1 > r0) & (c1 > c0) & ((last >= limit) if self.upper else (first < limit))
+            if bad.any():
+                at = int(bad.argmax())
+                values = {v: int(env[v][at]) for v in self.variables}
+                end = int(last[at] if self.upper else first[at])
+                place = {"row": int(r0[at]), "col": int(c0[at]), "row" if by_rows else "col": end}
+                return witness_of(self.reader, values | place)
         return None
-    return witness_of(reader, dict(zip([*variables, "row", "col"], point[1:], strict=True)))
-
-
-def _by_enumeration(
-    bound: Expr, upper: bool, reader: Region, reader_axis: str, variables: Sequence[str]
-) -> dict[str, int] | None:
-    if reader.num_envs(variables) > MAX_POINTS:
-        return {}
-    for env in reader.grids(variables, CHUNK):
-        r0, r1, c0, c1 = reader.box(env)
-        first, last = (r0, r1 - 1) if reader_axis == "rows" else (c0, c1 - 1)
-        limit = bound.values(env)
-        bad = (r1 > r0) & (c1 > c0) & ((last >= limit) if upper else (first < limit))
-        if bad.any():
-            at = int(bad.argmax())
-            values = {v: int(env[v][at]) for v in variables}
-            end = int(last[at] if upper else first[at])
-            place = {"row": int(r0[at]), "col": int(c0[at]), "row" if reader_axis == "rows" else "col": end}
-            return witness_of(reader, values | place)
-    return None

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api.cc
- * \brief The table of Ascend C, found by name.
- */
-#include "api.h"
+// The table of Ascend C, found by name.
+#include "codegen/ascend/api.h"
 
 #include <tvm/ffi/reflection/registry.h>
 
-#include "scalar.h"
+#include "codegen/ascend/scalar.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 const ApiTable& Table() {
   // by default for CANN 8, whose names all later releases declare as well
@@ -35,6 +30,4 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       });
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api.h
- * \brief Everything of Ascend C that the printer may print, and the one way to print it.
- *
- * The table (api_table.cc) holds facts that were looked up in the vendor's public headers and documentation for
- * dav-2201 (Ascend 910B).  What has no row there cannot be printed.  Of parameters, tensors are `LT<T>`
- * (LocalTensor) and `GT<T>` (GlobalTensor).
- */
-#ifndef UIR_CODEGEN_ASCEND_API_H_
-#define UIR_CODEGEN_ASCEND_API_H_
+// Everything of Ascend C that the printer may print, and the one way to print it.
+//
+// The table (api_table.cc) holds facts that were looked up in the vendor's public headers and documentation for
+// dav-2201 (Ascend 910B).  What has no row there cannot be printed.  Of parameters, tensors are `LT<T>`
+// (LocalTensor) and `GT<T>` (GlobalTensor).
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../api.h"
+#include "codegen/api.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief Every row. */
 std::vector<Api> ApiRows();
 
 /*! \brief The table over them. */
 const ApiTable& Table();
-
-/*! \brief The row of a name and form; throws an InternalError where there is none. */
-inline const Api& FindApi(const std::string& name, const std::string& form) { return Table().Find(name, form); }
 
 /*! \brief Whether there is a row of a name and form. */
 inline bool HasForm(const std::string& name, const std::string& form) { return Table().Has(name, form); }
@@ -59,8 +50,4 @@ inline std::string Literal(double value, const std::string& type) { return Eleme
 /*! \brief An integer as a literal of an element type. */
 inline std::string IntLiteral(int64_t value, const std::string& type) { return ElementIntLiteral(value, type); }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_API_H_
+}  // namespace uir::codegen::ascend

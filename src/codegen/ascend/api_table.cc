@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api_table.cc
- * \brief What the printer may print of Ascend C: functions, members, structures, enumerations, types and macros.
- *
- * Checked for dav-2201 (Ascend 910B, "Atlas A2") in the vendor's public headers and documentation (repository
- * mirror-cann/asc-devkit: include/ and docs/zh/api/SIMD-API).  `source` names the header and, behind `|`, the page.
- * Versions are those whose headers spell something apart, read at the tags v8.5.0, v9.0.0, v9.0.1 and the branch 9.1.0:
- * 9.0 has other names for a comparison and a conversion, 9.1 for the reductions of repeats and blocks
- * (docs/zh/api/appendix, "changes of interfaces").  Later versions declare the earlier names as well.
- */
+// What the printer may print of Ascend C: functions, members, structures, enumerations, types and macros.
+//
+// Checked for dav-2201 (Ascend 910B, "Atlas A2") in the vendor's public headers and documentation (repository
+// mirror-cann/asc-devkit: include/ and docs/zh/api/SIMD-API).  `source` names the header and, behind `|`, the page.
+// Versions are those whose headers spell something apart, read at the tags v8.5.0, v9.0.0, v9.0.1 and the
+// branch 9.1.0: 9.0 has other names for a comparison and a conversion, 9.1 for the reductions of repeats and blocks
+// (docs/zh/api/appendix, "changes of interfaces").  Later versions declare the earlier names as well.
 #include <string>
 #include <utility>
 
-#include "api.h"
+#include "codegen/ascend/api.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 /*! \brief Rows of the cube core (api_table_cube.cc). */
 std::vector<Api> CubeRows();
 
@@ -301,6 +296,4 @@ std::vector<Api> Rows() {
 
 std::vector<Api> ApiRows() { return Rows(); }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

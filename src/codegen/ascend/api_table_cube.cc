@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api_table_cube.cc
- * \brief The rows of the table for the cube core and for flags between cores.
- */
-#include "api.h"
+// The rows of the table for the cube core and for flags between cores.
+#include "codegen/ascend/api.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 std::vector<Api> CubeRows() {
   const char matrix[] = "basic_api/kernel_operator_mm_intf.h | matrix computation (ISASI)";
@@ -63,6 +58,4 @@ std::vector<Api> CubeRows() {
   };
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

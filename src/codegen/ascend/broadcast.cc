@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file broadcast.cc
- * \brief One column over all columns, one row over all rows.
- */
+// One column over all columns, one row over all rows.
 #include <algorithm>
 
-#include "api.h"
-#include "elementwise.h"
-#include "ops.h"
-#include "relayout.h"
-#include "spans.h"
-#include "spread.h"
-#include "vector.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/elementwise.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/spread.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/vector.h"
+#include "codegen/attributes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Blocks from a repeat to the next that Copy can step over. */
@@ -31,7 +28,7 @@ void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Exte
     return e.Call("Copy", "repeat", {type}, {to, from, std::to_string(mask), repeats, params}) + ";";
   };
   std::vector<std::string> lines;
-  int64_t by_cols = (cols + each - 1) / each * ((rows.most + kMostRepeats - 1) / kMostRepeats);
+  int64_t by_cols = CeilDiv(cols, each) * CeilDiv(rows.most, kMostRepeats);
   if (rows.most > 1 && by_cols <= rows.most && RowBlocks(target) <= kMostCopyStep) {
     for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
       for (int64_t col = 0; col < cols; col += each) {
@@ -79,10 +76,10 @@ void BroadcastCol(Emitter& e, const Tile& target, const Tile& source) {
 }  // namespace
 
 void EmitBroadcast(Emitter& e, const IOp& iop) {
-  if (std::string(iop->attrs.at("scope").cast<ffi::String>()) != "unit") {
+  if (TextAttr(iop->attrs, "scope") != "unit") {
     e.Refuse("A vector core shares nothing with others that it could broadcast to.", "scope unit");
   }
-  bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
+  bool row = IsByRow(iop);
   Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
   bool words = t.bytes == 2 || t.bytes == 4;
   bool aligned = RowsAligned(t) && t.RowsDense() && (row || (s.align >= kBlockBytes && s.RowsDense()));
@@ -100,6 +97,4 @@ void EmitBroadcast(Emitter& e, const IOp& iop) {
   Relayout(e, t, repeated, t.box);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

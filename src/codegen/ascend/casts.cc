@@ -1,29 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file casts.cc
- * \brief Conversions: which steps lead from one dtype to another.
- *
- * The vector core converts between neighbours only (its Cast has no int8 <-> float, no int32 <-> half, no bool).
- * Integers wrap when they are narrowed; floats out of an integer's range give what the hardware makes of them.
- */
-#include "api.h"
-#include "functions.h"
-#include "ops.h"
+// Conversions: which steps lead from one dtype to another.
+//
+// The vector core converts between neighbours only (its Cast has no int8 <-> float, no int32 <-> half, no bool).
+// Integers wrap when they are narrowed; floats out of an integer's range give what the hardware makes of them.
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/functions.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/attributes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
-
-bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
-bool IsByte(const std::string& dtype) { return dtype == "int8" || dtype == "uint8" || dtype == "bool"; }
 
 /*! \brief CAST_ mode of an attribute `round`. */
 std::string ModeOf(const std::string& round, const std::string& otherwise) {
-  if (round.empty()) return otherwise;
-  std::string mode;
-  for (char c : round) mode += static_cast<char>(c - 'a' + 'A');
-  return mode;
+  return round.empty() ? otherwise : UpperCase(round);
 }
 
 /*! \brief The low word of an int32 held to the range of a narrower integer, as int32. */
@@ -100,7 +90,7 @@ Value ToFloat(Program& p, Value x) {
 Value CastValue(Program& p, Value x, const std::string& to, const std::string& round, const std::string& where) {
   const std::string from = p.DtypeOf(x);
   for (const std::string& dtype : {from, to}) {
-    bool known = IsFloat(dtype) || IsByte(dtype) || dtype == "int16" || dtype == "int32" || dtype == "int64";
+    bool known = IsFloat(dtype) || IsByte(dtype) || IsWord(dtype) || dtype == "int64";
     if (!known) {
       CodegenError("The vector core does not convert " + from + " to " + to + ".", where,
                    "fp32, fp16, bf16, int8, uint8, bool, int16, int32 or int64", "", "run this operator on the host");
@@ -113,12 +103,8 @@ Value CastValue(Program& p, Value x, const std::string& to, const std::string& r
 
 void EmitCast(Emitter& e, const IOp& iop) {
   Program p;
-  auto round = iop->attrs.find("round");
-  std::string mode = round == iop->attrs.end() ? "" : std::string((*round).second.cast<ffi::String>());
-  Value result = CastValue(p, p.Input(0, std::string(iop->name)), std::string(iop->dtype), mode, e.where());
+  Value result = CastValue(p, p.Input(0, std::string(iop->name)), std::string(iop->dtype), RoundOf(iop), e.where());
   RunProgram(e, p, result, iop->targets[0], {iop->sources[0]});
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cube.h"
+#include "codegen/ascend/cube.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "api.h"
-#include "handshake.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/handshake.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -108,8 +107,8 @@ std::string Cube::Tensor(const std::string& buffer, const std::string& hint, con
                          int64_t size, int64_t element) {
   used_[buffer] = std::max(used_[buffer], begin + size * element);
   if (used_[buffer] > limits_[buffer]) {
-    e_->LacksRoom("The tiles of a product do not fit the cube core.", Number(used_[buffer]) + " bytes of " + buffer,
-                  Number(limits_[buffer]) + " bytes");
+    e_->LacksRoom("The tiles of a product do not fit the cube core.", {buffer, used_[buffer], limits_[buffer]},
+                  Number(used_[buffer]) + " bytes of " + buffer, Number(limits_[buffer]) + " bytes");
   }
   for (const CubeTensor& known : tensors_) {
     if (known.buffer == buffers_[buffer] && known.type == type && known.begin == begin && known.size == size) {
@@ -153,7 +152,8 @@ Cube::Sizes Cube::SizesOf(const Product& product) {
                "rows and columns that are multiples of " + Number(kFractalRows) + ", a length of " + Number(unit));
   }
   if (sizes.chunk == 0) {
-    e_->LacksRoom(product_text, "two places of " + Number(widest * unit * sizes.bytes) + " bytes for each operand",
+    e_->LacksRoom(product_text, {"L0A", 2 * widest * unit * sizes.bytes, limits_["A2"]},
+                  "two places of " + Number(widest * unit * sizes.bytes) + " bytes for each operand",
                   Number(limits_["A2"]) + " bytes of L0A and of L0B");
   }
   return sizes;
@@ -162,7 +162,7 @@ Cube::Sizes Cube::SizesOf(const Product& product) {
 void Cube::Multiply(const Product& product) {
   Sizes sizes = SizesOf(product);
   Factor left = FactorOf(product.iop->sources[0], true), right = FactorOf(product.iop->sources[1], false);
-  int64_t chunks = (sizes.k + sizes.chunk - 1) / sizes.chunk, rounds = chunks;
+  int64_t chunks = CeilDiv(sizes.k, sizes.chunk), rounds = chunks;
   Affine round = Affine::Constant(0);
   std::string first;
   for (const Loop& loop : product.carrying) {
@@ -317,6 +317,4 @@ void Cube::Load(const Factor& factor, const Sizes& sizes, int64_t length, const 
           Bytes(factor.region(), place.Scale(factor.side * sizes.chunk * sizes.bytes), bytes, true)});
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cube.h
- * \brief The cube core's part of a contraction: global memory -> L1 -> L0A, L0B -> L0C -> global memory.
- *
- * The contracted side is cut into chunks of which two fit L0A and L0B each, so that one is loaded while the other is
- * multiplied.  In L1 an operand lies as rows of fractals, each fractal (16 rows of 32 bytes) row by row: "Zz".
- */
-#ifndef UIR_CODEGEN_ASCEND_CUBE_H_
-#define UIR_CODEGEN_ASCEND_CUBE_H_
+// The cube core's part of a contraction: global memory -> L1 -> L0A, L0B -> L0C -> global memory.
+//
+// The contracted side is cut into chunks of which two fit L0A and L0B each, so that one is loaded while the other is
+// multiplied.  In L1 an operand lies as rows of fractals, each fractal (16 rows of 32 bytes) row by row: "Zz".
+#pragma once
 
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "emitter.h"
-#include "products.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/ascend/products.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief A memory of the cube core as the kernel declares it. */
 struct CubeBuffer {
@@ -73,8 +67,4 @@ class Cube {
   std::vector<CubeTensor> tensors_;
 };
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_CUBE_H_
+}  // namespace uir::codegen::ascend

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cube_part.h"
+#include "codegen/ascend/cube_part.h"
 
-#include "../pipes/plan.h"
-#include "../tiles/count.h"
-#include "api.h"
-#include "cube.h"
-#include "emitter.h"
-#include "kernel.h"
-#include "sync_text.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/cube.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/ascend/kernel.h"
+#include "codegen/ascend/sync_text.h"
+#include "codegen/pipes/plan.h"
+#include "codegen/tiles/count.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -68,6 +66,4 @@ std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, int
   return PrintTree(planned, e.every_scope(), first, out);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,39 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file elementwise.cc
- * \brief unary, binary, compare, select and fill: which steps an element takes in its dtype.
- *
- * fp32 is computed as it is; fp16 too where the vector core's half function rounds once, else through fp32; bf16
- * through fp32 always, rounded after every iOp.  8-bit integers are computed in int16, int16 and int32 as they are,
- * int64 by its words; its quotients are the scalar unit's.
- */
-#include "elementwise.h"
+// unary, binary, compare, select and fill: which steps an element takes in its dtype.
+//
+// fp32 is computed as it is; fp16 too where the vector core's half function rounds once, else through fp32; bf16
+// through fp32 always, rounded after every iOp.  8-bit integers are computed in int16, int16 and int32 as they are,
+// int64 by its words; its quotients are the scalar unit's.
+#include "codegen/ascend/elementwise.h"
 
 #include <cmath>
 #include <map>
 #include <set>
 
-#include "../number.h"
-#include "api.h"
-#include "fill.h"
-#include "functions.h"
-#include "ops.h"
-#include "scalar_unit.h"
-#include "spans.h"
-#include "spread.h"
-#include "store.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/functions.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/scalar_unit.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/spread.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/attributes.h"
+#include "codegen/number.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
-
-/*! \brief Functions that are exact to a rounding in half. */
-const std::set<std::string>& HalfFunctions() {
-  static const std::set<std::string> names = {"adds", "subs", "muls", "maxs", "mins", "abs",        "neg", "relu",
-                                              "copy", "add",  "sub",  "mul",  "max",  "leaky_relu", "min"};
-  return names;
-}
 
 /*! \brief Functions of two floats that are one function of the vector core. */
 const std::map<std::string, std::string>& PlainBinary() {
@@ -41,10 +29,6 @@ const std::map<std::string, std::string>& PlainBinary() {
                                                            {"div", "Div"}, {"max", "Max"}, {"min", "Min"}};
   return names;
 }
-
-bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
-bool IsByte(const std::string& dtype) { return dtype == "int8" || dtype == "uint8" || dtype == "bool"; }
-bool IsWord(const std::string& dtype) { return dtype == "int16" || dtype == "int32"; }
 
 [[noreturn]] void RefuseDtype(const Emitter& e, const IOp& iop) {
   std::string dtype(iop->dtype), reason = "there is no vector function for it";
@@ -54,19 +38,8 @@ bool IsWord(const std::string& dtype) { return dtype == "int16" || dtype == "int
            "", "", "run this operator on the host");
 }
 
-double ParamOf(const IOp& iop) {
-  auto params = iop->attrs.find("params");
-  if (params == iop->attrs.end()) return 0;
-  auto list = (*params).second.cast<ffi::Array<ffi::Any>>();
-  if (list.empty()) return 0;
-  if (auto whole = list[0].as<int64_t>()) return static_cast<double>(*whole);
-  return list[0].cast<double>();
-}
-
-/*!
- * \brief Whether bytes can be worked on in pairs: then every pair holds two elements of the box, and no byte that
- * nobody wrote comes into the word of one that counts.
- */
+//! \brief Whether bytes can be worked on in pairs: then every pair holds two elements of the box, and no byte that
+//! nobody wrote comes into the word of one that counts.
 bool InPairs(Emitter& e, const std::vector<ISlice>& slices) {
   for (const ISlice& slice : slices) {
     Tile tile = AsRow(e.TileOf(slice));
@@ -110,7 +83,7 @@ Value Computed(Program& p, const std::string& name, const std::string& dtype, Va
     double held = RoundFloat(dtype, param);
     if (!(unary ? HasFloatUnary(name) : HasFloatBinary(name))) return {-1};
     bool tests = name == "isnan" || name == "isinf" || name == "isfinite";
-    if (dtype == "fp32" || (dtype == "fp16" && HalfFunctions().count(name))) {
+    if (dtype == "fp32" || (dtype == "fp16" && RoundsOnceInHalf(name))) {
       Value made = FloatOf(p, name, x, y, held);
       return tests ? BoolOf(p, made) : made;
     }
@@ -142,9 +115,7 @@ Value Compared(Program& p, const std::string& name, const std::string& dtype, Va
     x = ToFloat(p, x);
     y = ToFloat(p, y);
   }
-  std::string mode;
-  for (char c : name) mode += static_cast<char>(c - 'a' + 'A');
-  return p.Compare(mode, x, y);
+  return p.Compare(UpperCase(name), x, y);
 }
 
 /*! \brief What a bool chooses between. */
@@ -174,7 +145,7 @@ Value CopyOf(Program& p, Value x, bool pairs) {
 void EmitUnary(Emitter& e, const IOp& iop) {
   Program p;
   std::string dtype(iop->dtype);
-  Value made = Computed(p, std::string(iop->name), dtype, p.Input(0, dtype), {-1}, ParamOf(iop),
+  Value made = Computed(p, std::string(iop->name), dtype, p.Input(0, dtype), {-1}, AsDouble(ParamOf(iop)),
                         InPairs(e, {iop->targets[0], iop->sources[0]}));
   if (made.id < 0) RefuseDtype(e, iop);
   RunProgram(e, p, made, iop->targets[0], {iop->sources[0]});
@@ -188,7 +159,7 @@ void EmitBinary(Emitter& e, const IOp& iop) {
   }
   auto plain = PlainBinary().find(name);
   bool spread = IsSpread(iop->sources[0]) != IsSpread(iop->sources[1]);
-  bool one_call = dtype == "fp32" || (dtype == "fp16" && HalfFunctions().count(name));
+  bool one_call = dtype == "fp32" || (dtype == "fp16" && RoundsOnceInHalf(name));
   if (spread && plain != PlainBinary().end() && one_call && SpreadReaches(e, iop)) {
     EmitSpread(e, plain->second, iop);
     return;
@@ -228,7 +199,7 @@ void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source) {
 
 void EmitFill(Emitter& e, const IOp& iop) {
   const ISlice& target = iop->targets[0];
-  const ffi::Any value = (*iop->attrs.find("value")).second;
+  const ffi::Any value = iop->attrs.at("value");
   if (target->pointer->level != "dram") {
     FillSlice(e, target, value);
     return;
@@ -254,6 +225,4 @@ void FillSlice(Emitter& e, const ISlice& target, const ffi::Any& value) {
   RunProgram(e, p, p.Fill(dtype, e.Literal(dtype, value)), target, {});
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

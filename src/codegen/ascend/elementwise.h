@@ -1,34 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file elementwise.h
- * \brief Elementwise pieces that other emitters print too.
- */
-#ifndef UIR_CODEGEN_ASCEND_ELEMENTWISE_H_
-#define UIR_CODEGEN_ASCEND_ELEMENTWISE_H_
+// Elementwise pieces that other emitters print too.
+#pragma once
 
 #include <tvm/ffi/any.h>
 
-#include "emitter.h"
-#include "vector.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/ascend/vector.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace ffi = tvm::ffi;
 
 /*! \brief target = source, both in the UB, over the target's valid box. */
 void EmitCopy(Emitter& e, const ISlice& target, const ISlice& source);
-/*!
- * \brief The same value in another place, of any dtype.
- * \param pairs Whether bytes may be copied as words of two (see `EmitCopy`).
- */
+//! \brief The same value in another place, of any dtype.
+//! \param pairs Whether bytes may be copied as words of two (see `EmitCopy`).
 Value CopyOf(Program& p, Value x, bool pairs);
 /*! \brief The target's valid box = a number. */
 void FillSlice(Emitter& e, const ISlice& target, const ffi::Any& value);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_ELEMENTWISE_H_
+}  // namespace uir::codegen::ascend

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file emitter.h
- * \brief What the emitter of an iOp works with: tiles, work buffers, instructions of the current paragraph.
- *
- * An elementwise iOp on tiles that lie alike reads, in full:
- *
- *     Tile x = e.TileOf(iop->sources[0]), y = e.TileOf(iop->targets[0]);
- *     e.Do("V", e.Call("Exp", "count", {"float"}, {e.At(y), e.At(x), count}) + ";", {Reads(x), Writes(y)});
- *
- * Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
- * emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
- */
-#ifndef UIR_CODEGEN_ASCEND_EMITTER_H_
-#define UIR_CODEGEN_ASCEND_EMITTER_H_
+// What the emitter of an iOp works with: tiles, work buffers, instructions of the current paragraph.
+//
+// An elementwise iOp on tiles that lie alike reads, in full:
+//
+//     Tile x = e.TileOf(iop->sources[0]), y = e.TileOf(iop->targets[0]);
+//     e.Do("V", e.Call("Exp", "count", {"float"}, {e.At(y), e.At(x), count}) + ";", {Reads(x), Writes(y)});
+//
+// Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
+// emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
+#pragma once
 
 #include <map>
 #include <optional>
@@ -20,19 +16,17 @@
 #include <string>
 #include <vector>
 
-#include "../error.h"
-#include "../pipes/tree.h"
-#include "../printer.h"
-#include "../scope.h"
-#include "../tiles/emitter.h"
-#include "../uses.h"
-#include "api.h"
-#include "scalar.h"
-#include "tile.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/scalar.h"
+#include "codegen/ascend/tile.h"
+#include "codegen/error.h"
+#include "codegen/pipes/tree.h"
+#include "codegen/printer.h"
+#include "codegen/scope.h"
+#include "codegen/tiles/emitter.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 using tiles::Place;
 using tiles::Plan;
@@ -48,11 +42,9 @@ class Emitter : public tiles::Emitter {
   // ---- operands -------------------------------------------------------------------------------------------
   /*! \brief A slice of reg or dram. */
   Tile TileOf(const ISlice& slice);
-  /*!
-   * \brief A work buffer in the UB for the current iOp; what it holds is undefined.
-   * \param row_stride Elements from row to row; 0: the columns rounded up to whole blocks.
-   * \note It is alive until the iOp ends.  CodegenError where the UB has no room for it.
-   */
+  //! \brief A work buffer in the UB for the current iOp; what it holds is undefined.
+  //! \param row_stride Elements from row to row; 0: the columns rounded up to whole blocks.
+  //! \note It is alive until the iOp ends.  CodegenError where the UB has no room for it.
   Tile Work(const std::string& dtype, int64_t rows, int64_t cols, int64_t row_stride = 0);
   /*! \brief The same bytes under another dtype (ReinterpretCast); sizes of columns scale, strides must stay whole. */
   Tile As(const Tile& tile, const std::string& dtype);
@@ -67,9 +59,8 @@ class Emitter : public tiles::Emitter {
 
   // ---- texts ----------------------------------------------------------------------------------------------
   /*! \brief The tensor from an element on: "x", "x[128 * k]".  `more`: further elements, as text. */
-  std::string At(const Tile& tile, const std::string& more = "") const;
-  /*! \brief The tensor from `from` elements after the tile's first, and `more`, on. */
-  std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
+  std::string At(const Tile& tile, const std::string& more = "") const final;
+  using tiles::Emitter::At;
   /*! \brief A constant of the graph (int, bool or float) as a literal of the stored type of a dtype. */
   std::string Literal(const std::string& dtype, const ffi::Any& value) const;
   /*! \brief The text of a call as the graph's version of CANN spells it, without a semicolon (`ApiTable::Call`). */
@@ -98,8 +89,4 @@ class Emitter : public tiles::Emitter {
   int64_t index_most_ = 0, index_asked_ = 0;
 };
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_EMITTER_H_
+}  // namespace uir::codegen::ascend

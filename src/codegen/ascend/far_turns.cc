@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "far_turns.h"
+#include "codegen/ascend/far_turns.h"
 
-#include "../tiles/count.h"
-#include "api.h"
-#include "scalar_unit.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/scalar_unit.h"
+#include "codegen/tiles/count.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 const char* const kRestOfTurns = "RestOfTurns";
 
@@ -104,6 +102,4 @@ std::string RestOfTurns(const ffi::Array<IGraph>& graphs) {
   return "";
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

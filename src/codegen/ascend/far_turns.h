@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file far_turns.h
- * \brief Sine and cosine of large numbers: the scalar unit takes off their turns, where a chunk has any.
- *
- * From 2^22 on a float says too little of its turns for steps in floats.  The scalar unit multiplies its 24 bits by
- * those 128 bits of 1 / (2 pi) that still count (Payne and Hanek's way), and rounds what is left once: an error of half
- * a unit in the last place, for every float.
- */
-#ifndef UIR_CODEGEN_ASCEND_FAR_TURNS_H_
-#define UIR_CODEGEN_ASCEND_FAR_TURNS_H_
+// Sine and cosine of large numbers: the scalar unit takes off their turns, where a chunk has any.
+//
+// From 2^22 on a float says too little of its turns for steps in floats.  The scalar unit multiplies its 24 bits by
+// those 128 bits of 1 / (2 pi) that still count (Payne and Hanek's way), and rounds what is left once: an error of
+// half a unit in the last place, for every float.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "emitter.h"
-#include "vector_run.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/ascend/vector_run.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief Where in a buffer the largest exponent of a chunk lies: behind a block of eight. */
 constexpr int64_t kPeakPlace = 8;
@@ -38,8 +32,4 @@ void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, co
 /*! \brief The text of `kRestOfTurns` with a blank line before it, where a graph asks for it; else nothing. */
 std::string RestOfTurns(const ffi::Array<IGraph>& graphs);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_FAR_TURNS_H_
+}  // namespace uir::codegen::ascend

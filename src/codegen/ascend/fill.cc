@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fill.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/tile_ops.h"
 
-#include "api.h"
-
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -28,7 +26,7 @@ std::optional<Pattern> PatternOf(Emitter& e, const Tile& tile, const ffi::Any& v
   uint64_t bits = BitsOf(type, value);
   Tile whole = tile;
   int64_t block = kBlockBytes / tile.bytes;
-  whole.cols = (tile.cols + block - 1) / block * block;
+  whole.cols = RoundUp(tile.cols, block);
   if (type.bytes == 1) {
     uint64_t twice = (bits & 0xff) * 0x0101;
     return Pattern{e.As(whole, "int16"), IntLiteral(static_cast<int16_t>(twice), "int16_t")};
@@ -48,7 +46,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
   if (pattern) {
     const Tile& words = pattern->tile;
     std::string type = TypeOf(words.dtype).stored;
-    int64_t block = kBlockBytes / words.bytes, cols = (words.cols + block - 1) / block * block;
+    int64_t block = kBlockBytes / words.bytes, cols = RoundUp(words.cols, block);
     auto call = [&](const std::string& more, int64_t count) {
       return e.Call("Duplicate", "count", {type}, {e.At(words, more), pattern->literal, std::to_string(count)}) + ";";
     };
@@ -75,6 +73,4 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
   e.Do(pipe, lines, {BlocksOf(tile, true)});
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions.h
- * \brief The scalar functions of iOps as sequences of vector functions.
- *
- * Floats are computed in fp32 (tiles/functions.h), integers in int16 or int32 (`IntUnary`, `IntBinary`).
- */
-#ifndef UIR_CODEGEN_ASCEND_FUNCTIONS_H_
-#define UIR_CODEGEN_ASCEND_FUNCTIONS_H_
+// The scalar functions of iOps as sequences of vector functions.
+//
+// Floats are computed in fp32 (tiles/functions.h), integers in int16 or int32 (`IntUnary`, `IntBinary`).
+#pragma once
 
 #include <string>
 
-#include "../tiles/functions.h"
-#include "vector.h"
+#include "codegen/ascend/vector.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 using tiles::FloatBinary;
 using tiles::FloatUnary;
 using tiles::HasFloatBinary;
 using tiles::HasFloatUnary;
+using tiles::RoundsOnceInHalf;
 
 /*! \brief A unary function of int16 or int32, wrapping; id -1 where there is none. */
 Value IntUnary(Program& p, const std::string& name, Value x, int64_t param);
@@ -57,8 +52,4 @@ Value CastValue(Program& p, Value x, const std::string& to, const std::string& r
 /*! \brief Floats as fp32. */
 Value ToFloat(Program& p, Value x);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_FUNCTIONS_H_
+}  // namespace uir::codegen::ascend

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_int.cc
- * \brief Functions of int16 and int32, and 8-bit integers as int16.
- */
+// Functions of int16 and int32, and 8-bit integers as int16.
 #include <cstdlib>
 
-#include "api.h"
-#include "functions.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 int WidthOf(const Program& p, Value x) { return static_cast<int>(BytesOf(p.DtypeOf(x)) * 8); }
@@ -174,6 +169,4 @@ Value Narrow8(Program& p, Value x, const std::string& dtype, bool fits) {
   return p.Cast(p.Cast(x, "fp16", "RINT"), dtype == "int8" ? "int8" : "uint8", "RINT");
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

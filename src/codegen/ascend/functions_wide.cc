@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_wide.cc
- * \brief Functions of int64: of two int32 words each, since vector functions know no longer integers.
- *
- * Words are gathered out of the operands and woven together again; in between carries, borrows and signs go from word
- * to word.  All of it is exact, and wraps.
- */
-#include "api.h"
-#include "functions.h"
+// Functions of int64: of two int32 words each, since vector functions know no longer integers.
+//
+// Words are gathered out of the operands and woven together again; in between carries, borrows and signs go from word
+// to word.  All of it is exact, and wraps.
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief An int64 as words; the low one counts as unsigned. */
@@ -194,6 +189,4 @@ Value WideCompare(Program& p, const std::string& name, Value x, Value y, bool* i
   return p.Compare("EQ", turned ? LessMask(p, b, a) : LessMask(p, a, b), zero);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gather_rows.h"
+#include "codegen/ascend/gather_rows.h"
 
 #include <optional>
 
-#include "api.h"
-#include "index_row.h"
-#include "relayout.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/index_row.h"
+#include "codegen/ascend/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
 std::string Int32(int64_t value) { return IntLiteral(value, "int32_t"); }
 
-/*!
- * \brief A table of byte offsets: element k of a row is at `max(k - lead, 0) * step`; of `halves` words each.
- * \param bytes Of a word.
- */
+//! \brief A table of byte offsets: element k of a row is at `max(k - lead, 0) * step`; of `halves` words each.
+//! \param bytes Of a word.
 Tile Offsets(Emitter& e, int64_t count, int64_t lead, int64_t step, int64_t halves, int64_t bytes) {
   Tile table = e.Work("int32", 1, count * halves);
   std::string all = std::to_string(count * halves);
@@ -168,6 +164,4 @@ void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, in
   Gather(e, job, table);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

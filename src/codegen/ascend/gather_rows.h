@@ -1,29 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file gather_rows.h
- * \brief Rows of a tile from elements that lie anywhere in the UB, by the vector unit's Gather.
- */
-#ifndef UIR_CODEGEN_ASCEND_GATHER_ROWS_H_
-#define UIR_CODEGEN_ASCEND_GATHER_ROWS_H_
+// Rows of a tile from elements that lie anywhere in the UB, by the vector unit's Gather.
+#pragma once
 
-#include "emitter.h"
+#include "codegen/ascend/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
-/*!
- * \brief Copies columns [0, box.col_end) of the rows of a box from `from` to `to`.
- * \param to Rows start at blocks, columns follow each other.
- * \param from Any strides.
- * \param lead Elements at the start of every row of `to` that have none in `from`: they get the first one.
- * \note One table of byte offsets serves all rows.  Elements of 8 bytes are gathered as halves, those of one byte are
- * widened to half before and narrowed after.
- */
+//! \brief Copies columns [0, box.col_end) of the rows of a box from `from` to `to`.
+//! \param to Rows start at blocks, columns follow each other.
+//! \param from Any strides.
+//! \param lead Elements at the start of every row of `to` that have none in `from`: they get the first one.
+//! \note One table of byte offsets serves all rows.  Elements of 8 bytes are gathered as halves, those of one byte are
+//! widened to half before and narrowed after.
 void GatherRows(Emitter& e, const Tile& to, const Tile& from, const Box& box, int64_t lead = 0);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_GATHER_ROWS_H_
+}  // namespace uir::codegen::ascend

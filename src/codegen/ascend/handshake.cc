@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "handshake.h"
+#include "codegen/ascend/handshake.h"
 
-#include "api.h"
+#include "codegen/ascend/api.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
-/*!
- * \brief Lines on the scalar pipe; `blocks`: the core issues nothing before they are done.
- *
- * The vector core sets flags on MTE2, behind the loads that it was given: what it has stored is waited for by a flag
- * of its own, which the planner of syncs sets.
- */
+//! \brief Lines on the scalar pipe; `blocks`: the core issues nothing before they are done.
+//!
+//! The vector core sets flags on MTE2, behind the loads that it was given: what it has stored is waited for by a flag
+//! of its own, which the planner of syncs sets.
 void Signal(Emitter& e, const std::vector<std::string>& lines, const std::vector<pipes::Region>& reads, bool blocks) {
   e.Do("S", lines, reads, blocks);
 }
@@ -54,6 +50,4 @@ void CloseProduct(Emitter& e, const Product& product, int position) {
   e.End();
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

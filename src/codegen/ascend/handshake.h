@@ -1,28 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file handshake.h
- * \brief How the vector core and the cube core of a block take turns at a product.
- *
- *     flag      set by                                 waited for by
- *     kReady    vector: the operands are stored        cube, before it reads them
- *     kTaken    cube: the operands are in L1           vector, before it stores others
- *     kFree     vector: the result may be overwritten  cube, before it stores it
- *     kDone     cube: the result is stored             vector, before it reads it
- *
- * A product that no loop carries needs kReady and kDone alone: ready means free as well, done means taken.  kFree is
- * there for products of which the vector core stores no operand, where an earlier result is read.
- */
-#ifndef UIR_CODEGEN_ASCEND_HANDSHAKE_H_
-#define UIR_CODEGEN_ASCEND_HANDSHAKE_H_
+// How the vector core and the cube core of a block take turns at a product.
+//
+//     flag      set by                                 waited for by
+//     kReady    vector: the operands are stored        cube, before it reads them
+//     kTaken    cube: the operands are in L1           vector, before it stores others
+//     kFree     vector: the result may be overwritten  cube, before it stores it
+//     kDone     cube: the result is stored             vector, before it reads it
+//
+// A product that no loop carries needs kReady and kDone alone: ready means free as well, done means taken.  kFree is
+// there for products of which the vector core stores no operand, where an earlier result is read.
+#pragma once
 
 #include <string>
 
-#include "emitter.h"
-#include "products.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/ascend/products.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief Flags between the cores of a block (the hardware has 16, of which SyncAll takes 11 to 14). */
 enum Handshake { kReady = 0, kTaken = 1, kFree = 2, kDone = 3 };
@@ -38,8 +32,4 @@ void HandOver(Emitter& e, const Product& product);
 void OpenProduct(Emitter& e, const Product& product, int position);
 void CloseProduct(Emitter& e, const Product& product, int position);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_HANDSHAKE_H_
+}  // namespace uir::codegen::ascend

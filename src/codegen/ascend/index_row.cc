@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "index_row.h"
+#include "codegen/ascend/index_row.h"
 
 #include <algorithm>
 
-#include "api.h"
-#include "vector_run.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/vector_run.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -65,6 +63,4 @@ void IndexRow(Emitter& e, const Tile& row, int64_t count, const std::string& fir
   }
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file indexed.cc
- * \brief gather and scatter: rows or elements named by an index that lies in the unified buffer.
- *
- * The scalar unit reads the index; whole rows are then copied one by one.  Elements that no copy reaches (columns that
- * lie apart, single elements) go through the scalar unit, one after the other.
- */
+// gather and scatter: rows or elements named by an index that lies in the unified buffer.
+//
+// The scalar unit reads the index; whole rows are then copied one by one.  Elements that no copy reaches (columns that
+// lie apart, single elements) go through the scalar unit, one after the other.
 #include <algorithm>
 
-#include "api.h"
-#include "elementwise.h"
-#include "ops.h"
-#include "relayout.h"
-#include "scalar_unit.h"
-#include "spans.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/elementwise.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/scalar_unit.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/attributes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief `row * stride + col`, with what is 0 left out. */
@@ -197,8 +193,7 @@ Indexed JobOf(Emitter& e, const ISlice& table, const ISlice& tile, const ISlice&
 
 void EmitGather(Emitter& e, const IOp& iop) {
   Indexed job = JobOf(e, iop->sources[0], iop->targets[0], iop->sources[1]);
-  auto given = iop->attrs.find("pad");
-  ffi::Any pad = given == iop->attrs.end() ? ffi::Any(int64_t{0}) : (*given).second;
+  const ffi::Any pad = PadOf(iop).value_or(ffi::Any(int64_t{0}));
   const Bound& begin = job.tile.box.col_begin;
   if (begin.Constant() && RowsCopied(job, begin.range.low)) {
     // what the index does not name stays pad
@@ -230,6 +225,4 @@ void EmitScatter(Emitter& e, const IOp& iop) {
   }
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,31 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file iota.cc
- * \brief Numbers that count up along rows and columns.
- */
-#include "api.h"
-#include "functions.h"
-#include "index_row.h"
-#include "ops.h"
-#include "reduce.h"
-#include "spans.h"
-#include "vector.h"
+// Numbers that count up along rows and columns.
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/functions.h"
+#include "codegen/ascend/index_row.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/reduce.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/vector.h"
+#include "codegen/attributes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
-int64_t StepOf(const IOp& iop, const char* name, int64_t otherwise) {
-  auto at = iop->attrs.find(name);
-  return at == iop->attrs.end() ? otherwise : (*at).second.cast<int64_t>();
-}
-
 std::string BaseText(const Emitter& e, const IOp& iop) {
-  auto at = iop->attrs.find("base");
-  if (at == iop->attrs.end()) return "0";
-  if (auto whole = (*at).second.as<int64_t>()) return IntLiteral(*whole, "int32_t");
-  return "static_cast<int32_t>(" + e.Text((*at).second.cast<Affine>()) + ")";
+  const Affine base = BaseOf(iop);
+  if (base->terms.empty()) return base->constant == 0 ? "0" : IntLiteral(base->constant, "int32_t");
+  return "static_cast<int32_t>(" + e.Text(base) + ")";
 }
 
 }  // namespace
@@ -33,7 +23,7 @@ std::string BaseText(const Emitter& e, const IOp& iop) {
 // counted in int32, which wraps as the narrower integers do, and converted once
 void EmitIota(Emitter& e, const IOp& iop) {
   Tile t = e.TileOf(iop->targets[0]);
-  int64_t row_step = StepOf(iop, "row_step", 0), col_step = StepOf(iop, "col_step", 1);
+  int64_t row_step = AttrOr<int64_t>(iop->attrs, "row_step", 0), col_step = AttrOr<int64_t>(iop->attrs, "col_step", 1);
   if (e.SparesOutside(iop->targets[0])) {
     e.Refuse("Elements outside of the valid box of an iota must keep their values.");
   }
@@ -42,7 +32,7 @@ void EmitIota(Emitter& e, const IOp& iop) {
     std::swap(row_step, col_step);
   }
   if (!RowsAligned(t) || !t.RowsDense()) {
-    e.Refuse("An iota needs rows that start at blocks of the unified buffer.", "the pass pitch");
+    e.Refuse("An iota needs rows that start at blocks of the unified buffer.", "the pass align_rows");
   }
   std::string base = BaseText(e, iop), count = std::to_string(t.cols);
   bool direct = t.dtype == "int32", one = t.rows == 1;
@@ -67,6 +57,4 @@ void EmitIota(Emitter& e, const IOp& iop) {
   if (!direct) Convert(e, t, made, Extent::Of(t.rows), cols);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

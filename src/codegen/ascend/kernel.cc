@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel.h"
+#include "codegen/ascend/kernel.h"
 
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
-#include <sstream>
 
-#include "../pipes/plan.h"
-#include "../printer.h"
-#include "../tiles/count.h"
-#include "api.h"
-#include "cube_part.h"
-#include "emitter.h"
-#include "far_turns.h"
-#include "handshake.h"
-#include "ops.h"
-#include "products.h"
-#include "sync_text.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/cube_part.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/ascend/far_turns.h"
+#include "codegen/ascend/handshake.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/products.h"
+#include "codegen/ascend/sync_text.h"
+#include "codegen/pipes/plan.h"
+#include "codegen/printer.h"
+#include "codegen/tiles/count.h"
+#include "codegen/words.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -31,14 +29,7 @@ namespace {
 constexpr int64_t kIndexBytes = 4;
 
 /*! \brief Words of C++ and of the text around what emitters print. */
-const char* const kReserved =
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const "
-    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern "
-    "false float for friend goto half bfloat16_t if inline int int8_t int16_t int32_t int64_t long main mutable "
-    "namespace new noexcept not not_eq nullptr operator or or_eq pipe private protected public register "
-    "reinterpret_cast return short signed sizeof static static_assert static_cast struct switch template this "
-    "thread_local throw true try typedef typeid typename ub uint8_t uint16_t uint32_t uint64_t union unsigned using "
-    "virtual void volatile wchar_t while xor xor_eq AscendC";
+const char* const kReserved = "and_eq bfloat16_t not_eq or_eq pipe ub xor_eq AscendC";
 
 /*! \brief The iOps in order; gives every one its number. */
 void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emitter* e, int* position) {
@@ -104,7 +95,7 @@ std::unique_ptr<Built> Build(const IGraph& graph, const Products& products) {
 std::string Declaration(const Emitter::Tensor& tensor) {
   std::string type = TypeOf(tensor.dtype).stored;
   // whole blocks, so that the last one may be worked on as a whole
-  int64_t block = kBlockBytes / TypeOf(tensor.dtype).bytes, size = (tensor.size + block - 1) / block * block;
+  int64_t block = kBlockBytes / TypeOf(tensor.dtype).bytes, size = RoundUp(tensor.size, block);
   return TypeName("LocalTensor", {type}) + " " + tensor.name + " = " +
          Call("", "TBuf.GetWithOffset", "member", {type}, {"ub", std::to_string(size), std::to_string(tensor.begin)}) +
          ";";
@@ -116,12 +107,9 @@ const std::map<std::string, std::string> kTaskTypes = {{"aiv", "KERNEL_TYPE_AIV_
 
 /*! \brief GlobalTensors over the parameters, and pid. */
 void Prologue(const Emitter& e, const Kernel& kernel, Printer* out) {
-  const IGraph& graph = e.plan().graph();
   out->Line(Call("", "KERNEL_TASK_TYPE_DEFAULT", "macro", {}, {kTaskTypes.at(kernel.core)}) + ";");
-  for (const IPointer& pointer : graph->pointers) {
-    std::string name(pointer->name);
-    if (std::find(kernel.params.begin(), kernel.params.end(), name) == kernel.params.end()) continue;
-    std::string type = TypeOf(std::string(pointer->dtype)).stored, tensor = e.GlobalOf(name);
+  for (const IPointer& pointer : ParametersOf(e.plan().graph(), e.plan().uses())) {
+    std::string name(pointer->name), type = TypeOf(std::string(pointer->dtype)).stored, tensor = e.GlobalOf(name);
     out->Line(TypeName("GlobalTensor", {type}) + " " + tensor + ";");
     out->Line(Call("", "GlobalTensor.SetGlobalBuffer", "member", {type},
                    {tensor, "(__gm__ " + type + "*)" + e.ParameterOf(name), std::to_string(pointer->size)}) +
@@ -157,8 +145,7 @@ void Notes(const Emitter& e, const std::vector<std::string>& syncs, Kernel* kern
 }  // namespace
 
 std::set<std::string> Reserved() {
-  std::istringstream words(kReserved);
-  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  std::set<std::string> reserved = WordsOf(kReserved);
   // the text is in the vendor's namespace: a local name must not hide what it calls
   reserved.merge(Table().Words());
   reserved.insert(kRestOfTurns);
@@ -173,11 +160,7 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first) 
   std::unique_ptr<Built> built = Build(graph, products);
   Plan& plan = built->plan;
   Emitter& e = built->e;
-  std::set<std::string> used;
-  for (const Use& use : plan.uses()) used.insert(use.pointer());
-  for (const IPointer& pointer : graph->pointers) {
-    if (pointer->level == "dram" && used.count(std::string(pointer->name))) kernel.params.emplace_back(pointer->name);
-  }
+  for (const IPointer& pointer : ParametersOf(graph, plan.uses())) kernel.params.emplace_back(pointer->name);
   pipes::Plan planned = pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(graph->name));
 
   Printer out;
@@ -203,6 +186,4 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first) 
   return kernel;
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file kernel.h
- * \brief One kernel as text: signature, tensors, loop tree.
- */
-#ifndef UIR_CODEGEN_ASCEND_KERNEL_H_
-#define UIR_CODEGEN_ASCEND_KERNEL_H_
+// One kernel as text: signature, tensors, loop tree.
+#pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief A printed kernel and what a launch of it needs. */
 struct Kernel {
@@ -33,14 +27,8 @@ struct Kernel {
 /*! \brief Words that no identifier of the text may be. */
 std::set<std::string> Reserved();
 
-/*!
- * \brief Prints a graph of one phase.
- * \param first Number in the file of the text's first line, for notes.
- */
+//! \brief Prints a graph of one phase.
+//! \param first Number in the file of the text's first line, for notes.
 Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_KERNEL_H_
+}  // namespace uir::codegen::ascend

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "load.h"
-
 #include <algorithm>
 
-#include "api.h"
-#include "fill.h"
-#include "relayout.h"
-#include "transfer.h"
-#include "transpose.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/transfer.h"
+#include "codegen/ascend/transpose.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -46,7 +42,8 @@ class Loader {
   /*! \brief `from` steps by one element along its rows. */
   void ByColumns(const Tile& to, const Tile& from, const Box& box) {
     // as many columns of `to` at a time as the UB has room for
-    int64_t row_bytes = RoundUp(to.rows * to.bytes), most = std::max<int64_t>(e_.FreeBytes() / 2 / row_bytes, 1);
+    int64_t row_bytes = RoundUp(to.rows * to.bytes, kBlockBytes),
+            most = std::max<int64_t>(e_.FreeBytes() / 2 / row_bytes, 1);
     int64_t some = std::min(to.cols, most < kSquare ? most : most / kSquare * kSquare);
     Tile work = e_.Work(to.dtype, some, to.rows);
     for (int64_t first = 0; first < to.cols; first += some) {
@@ -99,8 +96,6 @@ class Loader {
   }
 
  private:
-  static int64_t RoundUp(int64_t bytes) { return (bytes + kBlockBytes - 1) / kBlockBytes * kBlockBytes; }
-
   std::string PadText(const Tile& to, const Box& box) {
     bool whole_rows = box.AllCols(to.cols) && to.cols * to.bytes % kBlockBytes == 0;
     if (whole_rows) return "";
@@ -183,6 +178,4 @@ void Load(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad, co
   }
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

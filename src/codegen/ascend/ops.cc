@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ops.cc
- * \brief The table of the classes of iOps that the Ascend C printer knows.
- */
-#include "ops.h"
+// The table of the classes of iOps that the Ascend C printer knows.
+#include "codegen/ascend/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -33,14 +28,6 @@ const OpRow kOps[] = {
 
 }  // namespace
 
-const OpRow& OpRowOf(const IOp& iop, const std::string& where) {
-  for (const OpRow& row : kOps) {
-    if (iop->op == row.op) return row;
-  }
-  CodegenError("The Ascend C printer has no emitter for '" + std::string(iop->op) + "'.", where, "", "",
-               "run this operator on the host");
-}
+const OpRow& OpRowOf(const IOp& iop, const std::string& where) { return FindRow(kOps, iop, "Ascend C", where); }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

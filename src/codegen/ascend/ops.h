@@ -1,24 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ops.h
- * \brief The emitters of all classes of iOps; the table over them is in ops.cc.
- */
-#ifndef UIR_CODEGEN_ASCEND_OPS_H_
-#define UIR_CODEGEN_ASCEND_OPS_H_
+// The emitters of all classes of iOps; the table over them is in ops.cc.
+#pragma once
 
-#include "emitter.h"
+#include "codegen/ascend/emitter.h"
+#include "codegen/op_row.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
-using EmitFn = void (*)(Emitter& e, const IOp& iop);
-
-/*! \brief What prints a class of iOps. */
-struct OpRow {
-  const char* op;
-  EmitFn emit;
-};
+using OpRow = OpRowOn<Emitter>;
 
 /*! \brief The row of an op; refuses one without. */
 const OpRow& OpRowOf(const IOp& iop, const std::string& where);
@@ -47,8 +36,4 @@ void EmitCast(Emitter& e, const IOp& iop);
 void EmitIdentity(Emitter& e, const IOp& iop);
 void EmitSync(Emitter& e, const IOp& iop);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_OPS_H_
+}  // namespace uir::codegen::ascend

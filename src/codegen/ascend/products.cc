@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "products.h"
+#include "codegen/ascend/products.h"
 
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
 
-#include "../error.h"
+#include "codegen/attributes.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -35,9 +34,7 @@ void Check(const IGraph& graph, const IOp& iop) {
 
 /*! \brief Whether a loop says that the product's result was cleared before it, and is added up in it. */
 bool Carries(const Loop& loop, const IOp& product) {
-  auto carries = loop->attrs.find("carries");
-  if (carries == loop->attrs.end()) return false;
-  std::string names = " " + std::string((*carries).second.cast<ffi::String>()) + " ";
+  const std::string names = " " + AttrOr(loop->attrs, "carries", std::string()) + " ";
   return names.find(" " + std::string(product->targets[0]->pointer->name) + " ") != std::string::npos;
 }
 
@@ -100,16 +97,12 @@ void Products::Walk(const ffi::Array<ffi::ObjectRef>& body, const IGraph& graph,
     Check(graph, iop);
     Product product{iop, {}, false};
     for (const ISlice& factor : iop->sources) product.staged |= factor->pointer->role != "in";
-    auto accumulate = iop->attrs.find("accumulate");
-    bool accumulates = accumulate != iop->attrs.end() && (*accumulate).second.cast<bool>();
-    if (accumulates) {
+    if (Accumulates(iop)) {
       for (auto loop = loops->rbegin(); loop != loops->rend(); ++loop) {
         if (Names(iop->targets[0]->offset, (*loop)->var)) break;
         product.carrying.insert(product.carrying.begin(), *loop);
         if (Carries(*loop, iop)) break;  // the next loop around clears the result, and begins again
       }
-    }
-    if (accumulates) {
       CheckCleared(graph, product);
       carried_.insert(std::string(iop->targets[0]->pointer->name));
     }
@@ -142,6 +135,4 @@ bool Products::Silent(const IOp& iop) const {
   return false;
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file products.h
- * \brief The contractions of a graph, which the cube core computes, and the loops over which it keeps their sums.
- *
- * The pass `matrix_unit` has brought them into the only form there is here: operands and result in global memory, in
- * whole tiles.  A contraction that accumulates adds over the loops around it whose variables its result does not
- * depend on; the pass has cleared the result before the outermost of them.
- */
-#ifndef UIR_CODEGEN_ASCEND_PRODUCTS_H_
-#define UIR_CODEGEN_ASCEND_PRODUCTS_H_
+// The contractions of a graph, which the cube core computes, and the loops over which it keeps their sums.
+//
+// The pass `matrix_unit` has brought them into the only form there is here: operands and result in global memory, in
+// whole tiles.  A contraction that accumulates adds over the loops around it whose variables its result does not
+// depend on; the pass has cleared the result before the outermost of them.
+#pragma once
 
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "../uses.h"
+#include "codegen/uses.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief One contraction. */
 struct Product {
@@ -29,10 +23,8 @@ struct Product {
   std::vector<Loop> carrying;
   /*! \brief Whether the vector core of the block writes an operand. */
   bool staged = false;
-  /*!
-   * \brief Whether the cube core must be told that it may store the result: the vector core reads an earlier one, and
-   * gives no operands, with which it would say so.
-   */
+  //! \brief Whether the cube core must be told that it may store the result: the vector core reads an earlier one, and
+  //! gives no operands, with which it would say so.
   bool guarded = false;
 };
 
@@ -47,10 +39,8 @@ class Products {
   const Product* At(int position) const;
   /*! \brief Those whose outermost carrying loop this is. */
   std::vector<const Product*> CarriedBy(const Loop& loop) const;
-  /*!
-   * \brief Whether the vector core does nothing for an iOp: a product that a loop carries and whose operands it does
-   * not store; a move that clears a result, which the cube core does itself.
-   */
+  //! \brief Whether the vector core does nothing for an iOp: a product that a loop carries and whose operands it does
+  //! not store; a move that clears a result, which the cube core does itself.
   bool Silent(const IOp& iop) const;
 
  private:
@@ -63,8 +53,4 @@ class Products {
   std::set<std::string> carried_, zeros_;
 };
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_PRODUCTS_H_
+}  // namespace uir::codegen::ascend

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.cc
- * \brief Reductions: their functions and dtypes, and over columns.
- *
- * Order of a sum over rows (columns of the tile): halves are added onto each other until one row is left, so that the
- * depth is the logarithm of the length, as in a pairwise sum.
- */
-#include "reduce.h"
+// Reductions: their functions and dtypes, and over columns.
+//
+// Order of a sum over rows (columns of the tile): halves are added onto each other until one row is left, so that the
+// depth is the logarithm of the length, as in a pairwise sum.
+#include "codegen/ascend/reduce.h"
 
 #include <limits>
 #include <map>
 #include <utility>
 
-#include "../number.h"
-#include "api.h"
-#include "elementwise.h"
-#include "functions.h"
-#include "ops.h"
-#include "relayout.h"
-#include "scalar_unit.h"
-#include "spans.h"
-#include "vector.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/elementwise.h"
+#include "codegen/ascend/functions.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/scalar_unit.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/vector.h"
+#include "codegen/attributes.h"
+#include "codegen/number.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 struct Row {
@@ -122,7 +119,7 @@ Tile FromRow(Tile tile, const std::string& row) {
 void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s) {
   if (!RowsAligned(s) || !s.RowsDense() || !t.RowsDense() || t.align < kBlockBytes) {
     e.Refuse("A reduction over columns needs rows that start at blocks of the unified buffer.",
-             "offsets and row pitches that are multiples of 32 bytes", "", "the pass pitch");
+             "offsets and row pitches that are multiples of 32 bytes", "", "the pass align_rows");
   }
   int64_t cols = s.cols;
   bool converts = folding.dtype != folding.stored;
@@ -138,8 +135,7 @@ void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
     return;
   }
   // the rows in the dtype of the computation, next to each other where they are folded
-  int64_t pitch =
-      (cols * BytesOf(folding.dtype) + kBlockBytes - 1) / kBlockBytes * kBlockBytes / BytesOf(folding.dtype);
+  int64_t pitch = RoundUp(cols * BytesOf(folding.dtype), kBlockBytes) / BytesOf(folding.dtype);
   Tile wide = s.Part(first, 0, s.rows - first, cols);
   if (whole && converts) {
     Tile made = e.Work(folding.dtype, count, cols, pitch);
@@ -221,7 +217,7 @@ bool InPlace(const Tile& target, const Tile& source) {
 }  // namespace
 
 void EmitReduce(Emitter& e, const IOp& iop) {
-  if (std::string(iop->attrs.at("scope").cast<ffi::String>()) != "unit") {
+  if (TextAttr(iop->attrs, "scope") != "unit") {
     e.Refuse("A vector core shares nothing with others that it could reduce with.", "scope unit");
   }
   if (std::string(iop->dtype) == "int64") {
@@ -229,7 +225,7 @@ void EmitReduce(Emitter& e, const IOp& iop) {
     return;
   }
   Folding folding = FoldingOf(e, iop);
-  bool row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
+  bool row = IsByRow(iop);
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
   Tile tile = e.TileOf(source), result = e.TileOf(target);
   if (row && tile.rows > 1 && tile.cols == 1 && tile.row_stride == 1 && tile.box.AllCols(1)) {
@@ -261,6 +257,4 @@ void EmitReduce(Emitter& e, const IOp& iop) {
   Relayout(e, place, line, place.box);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

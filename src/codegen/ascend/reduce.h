@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.h
- * \brief What reductions over rows and over columns share.
- */
-#ifndef UIR_CODEGEN_ASCEND_REDUCE_H_
-#define UIR_CODEGEN_ASCEND_REDUCE_H_
+// What reductions over rows and over columns share.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "vector_run.h"
+#include "codegen/ascend/vector_run.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief A reduction in the dtype that it is computed in. */
 struct Folding {
@@ -54,8 +48,4 @@ Tile Offsets(Emitter& e, int64_t count, int64_t step);
 void GatherStrided(Emitter& e, const Tile& target, const Tile& source, const Tile& offsets, int64_t base,
                    const Extent& count);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_REDUCE_H_
+}  // namespace uir::codegen::ascend

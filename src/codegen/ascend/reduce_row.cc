@@ -1,27 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce_row.cc
- * \brief Reductions over the columns of a tile, one result per row.
- *
- * Order of a sum: rows longer than a repeat shrink eightfold by BlockReduce (a tree over 8 neighbours) where they lie
- * densely, else halves are added onto each other; WholeReduce (a tree over up to 64) ends it.  Integers and products,
- * which these functions lack, are folded down to one block; its lanes are gathered and combined pairwise.
- */
+// Reductions over the columns of a tile, one result per row.
+//
+// Order of a sum: rows longer than a repeat shrink eightfold by BlockReduce (a tree over 8 neighbours) where they lie
+// densely, else halves are added onto each other; WholeReduce (a tree over up to 64) ends it.  Integers and products,
+// which these functions lack, are folded down to one block; its lanes are gathered and combined pairwise.
 #include <algorithm>
 
-#include "api.h"
-#include "functions.h"
-#include "index_row.h"
-#include "reduce.h"
-#include "spans.h"
-#include "vector.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/functions.h"
+#include "codegen/ascend/index_row.h"
+#include "codegen/ascend/reduce.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/vector.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /*! \brief Elements of the repeats of one call: at most 255 of them. */
 constexpr int64_t kMostRepeats = 255;
@@ -34,11 +28,9 @@ class RowReduction {
     lanes_ = (folding.across.empty() ? kBlockBytes : kRepeatBytes) / bytes_;
   }
 
-  /*!
-   * \param source Of the dtype of the computation; rows start at blocks.
-   * \param cols How many columns count, from the first on.
-   * \param result (rows, 1), at any row stride.
-   */
+  //! \param source Of the dtype of the computation; rows start at blocks.
+  //! \param cols How many columns count, from the first on.
+  //! \param result (rows, 1), at any row stride.
   void Run(Tile source, const Extent& cols, const Tile& result) {
     current_ = source;
     width_ = cols;
@@ -218,7 +210,7 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
   if (!RowsAligned(s) || !s.RowsDense()) {
     e.Refuse("A reduction over rows needs rows that start at blocks of the unified buffer.",
              "an offset and a row pitch that are multiples of 32 bytes",
-             std::to_string(s.row_stride * s.bytes) + " bytes from row to row", "the pass pitch");
+             std::to_string(s.row_stride * s.bytes) + " bytes from row to row", "the pass align_rows");
   }
   bool converts = folding.dtype != folding.stored;
   const Bound &row_begin = s.box.row_begin, &begin = s.box.col_begin;
@@ -253,7 +245,8 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
              std::to_string(t.row_stride));
   }
   if (unaligned && !(direct && !folding.across.empty())) {
-    e.LacksRoom("The unified buffer has no room for the work of a reduction.", std::to_string(16 * per_row) + " bytes",
+    e.LacksRoom("The unified buffer has no room for the work of a reduction.",
+                {"unified buffer", 16 * per_row, WorkBytes(e)}, std::to_string(16 * per_row) + " bytes",
                 std::to_string(WorkBytes(e)) + " bytes");
   }
   Tile from = FromRow(s, row_begin.text), to = FromRow(t, row_begin.text);
@@ -287,6 +280,4 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
   }
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "relayout.h"
-
 #include <algorithm>
 #include <optional>
 
-#include "api.h"
-#include "gather_rows.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/gather_rows.h"
+#include "codegen/ascend/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -159,6 +156,4 @@ void Relayout(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   }
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar.cc
- * \brief The element types of a vector core.
- */
-#include "scalar.h"
+// The element types of a vector core.
+#include "codegen/ascend/scalar.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 const ScalarType& TypeOf(const std::string& dtype, const std::string& where) {
   return codegen::TypeOf(dtype, "The vector core", where);
@@ -15,6 +10,4 @@ const ScalarType& TypeOf(const std::string& dtype, const std::string& where) {
 
 int64_t BytesOf(const std::string& dtype) { return TypeOf(dtype).bytes; }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

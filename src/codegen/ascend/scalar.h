@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar.h
- * \brief The element types as Ascend C stores them.
- */
-#ifndef UIR_CODEGEN_ASCEND_SCALAR_H_
-#define UIR_CODEGEN_ASCEND_SCALAR_H_
+// The element types as Ascend C stores them.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "../stored.h"
+#include "codegen/stored.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief The row of a dtype name; a CodegenError for one that the vector core cannot hold (`where`: for the error). */
 const ScalarType& TypeOf(const std::string& dtype, const std::string& where = "");
@@ -21,8 +15,4 @@ const ScalarType& TypeOf(const std::string& dtype, const std::string& where = ""
 /*! \brief Bytes of an element. */
 int64_t BytesOf(const std::string& dtype);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_SCALAR_H_
+}  // namespace uir::codegen::ascend

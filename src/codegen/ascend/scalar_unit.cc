@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scalar_unit.h"
+#include "codegen/ascend/scalar_unit.h"
 
 #include <tvm/ffi/any.h>
 
 #include <map>
 
-#include "api.h"
-#include "vector_run.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/vector_run.h"
+#include "codegen/attributes.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Of `a` and `b`, where b is neither 0 nor -1; and by -1, which the quotient of the least number overflows. */
@@ -89,7 +88,7 @@ void EmitScalarQuotient(Emitter& e, const IOp& iop) {
 void EmitScalarReduce(Emitter& e, const IOp& iop) {
   Tile t = e.TileOf(iop->targets[0]), s = e.TileOf(iop->sources[0]);
   std::string name(iop->name);
-  bool by_row = std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row";
+  bool by_row = IsByRow(iop);
   std::string line = e.Fresh("r"), each = e.Fresh("c"), sum = e.Fresh("sum");
   // results along `line`, summed along `each`
   auto offset = [&](const Tile& tile, const std::string& k) {
@@ -110,6 +109,4 @@ void EmitScalarReduce(Emitter& e, const IOp& iop) {
        {Reads(s), Writes(t)});
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar_unit.h
- * \brief Elements one by one through the scalar unit: how they are named, and what no vector function computes.
- */
-#ifndef UIR_CODEGEN_ASCEND_SCALAR_UNIT_H_
-#define UIR_CODEGEN_ASCEND_SCALAR_UNIT_H_
+// Elements one by one through the scalar unit: how they are named, and what no vector function computes.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "emitter.h"
+#include "codegen/ascend/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief `for (int32_t var = begin; var < end; ++var) {`. */
 std::string ForText(const std::string& var, const Bound& begin, const Bound& end);
@@ -29,8 +23,4 @@ void EmitScalarQuotient(Emitter& e, const IOp& iop);
 /*! \brief A reduction of int64, over rows or columns. */
 void EmitScalarReduce(Emitter& e, const IOp& iop);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_SCALAR_UNIT_H_
+}  // namespace uir::codegen::ascend

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file spans.cc
- * \brief Rows and columns of elementwise iOps.
- */
-#include "spans.h"
+// Rows and columns of elementwise iOps.
+#include "codegen/ascend/spans.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 Extent Difference(const Bound& end, const Bound& begin) {
@@ -126,12 +121,10 @@ Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
     if (!RowsAligned(tile)) {
       e.Refuse("Rows of " + tile.tensor + " do not start at blocks of the unified buffer.",
                "a row pitch that is a multiple of 32 bytes", std::to_string(tile.row_stride * tile.bytes) + " bytes",
-               "the pass pitch");
+               "the pass align_rows");
     }
   }
   return span;
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

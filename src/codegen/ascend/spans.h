@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file spans.h
- * \brief Which elements of an iOp's operands a vector function works on, and whether they follow each other.
- */
-#ifndef UIR_CODEGEN_ASCEND_SPANS_H_
-#define UIR_CODEGEN_ASCEND_SPANS_H_
+// Which elements of an iOp's operands a vector function works on, and whether they follow each other.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "../tiles/gaps.h"
-#include "vector_run.h"
+#include "codegen/ascend/vector_run.h"
+#include "codegen/tiles/gaps.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 using tiles::AsRow;
 using tiles::GapsFree;
@@ -29,26 +23,21 @@ struct Span {
   std::vector<Tile> windows;
 };
 
-/*!
- * \brief The span of an elementwise iOp: `slices` are the target and sources of its shape.
- *
- * It covers the target's valid box, and more where nobody minds: gaps between rows that no slice uses, and elements
- * outside of the box whose values nobody reads (`Emitter::SparesOutside`).
- * `exact`: the box and nothing else.
- * Elements outside of the box that someone reads need a box that `BeginsAtBlocks`.
- * \note CodegenError where rows do not start at blocks of 32 bytes.
- */
+//! \brief The span of an elementwise iOp: `slices` are the target and sources of its shape.
+//!
+//! It covers the target's valid box, and more where nobody minds: gaps between rows that no slice uses, and elements
+//! outside of the box whose values nobody reads (`Emitter::SparesOutside`).
+//! `exact`: the box and nothing else.
+//! Elements outside of the box that someone reads need a box that `BeginsAtBlocks`.
+//! \note CodegenError where rows do not start at blocks of 32 bytes.
 Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact = false);
 
-/*!
- * \brief Whether rows of some tile, the target's first, do not start at blocks, though they cannot be worked on as one.
- * \param slice The target.
- */
+//! \brief Whether rows of some tile, the target's first, do not start at blocks, though they cannot be worked on as
+//! one.
+//! \param slice The target.
 bool RowsBeginLate(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, bool exact);
-/*!
- * \brief Whether the target's valid box begins at blocks of all tiles (the target first), and where is known when the
- * kernel is printed.
- */
+//! \brief Whether the target's valid box begins at blocks of all tiles (the target first), and where is known when the
+//! kernel is printed.
 bool BeginsAtBlocks(const std::vector<Tile>& tiles);
 
 /*! \brief A named count of `count - done`, held to [0, most]. */
@@ -56,8 +45,4 @@ Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t 
 /*! \brief The count, held to what is not negative. */
 Extent NotNegative(const Extent& count);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_SPANS_H_
+}  // namespace uir::codegen::ascend

@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "spread.h"
+#include "codegen/ascend/spread.h"
 
 #include <algorithm>
 #include <utility>
 
-#include "api.h"
-#include "relayout.h"
-#include "spans.h"
-#include "vector.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/vector.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Elements that a repeat of Brcb reads, one block each. */
 constexpr int64_t kBrcbElements = 8;
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /*! \brief The target, the operand with a value for every element, and the blocks with one for every row. */
 struct Operands {
@@ -54,7 +51,7 @@ std::string Repeated(Emitter& e, const std::string& api, const Operands& o, cons
 /*! \brief By columns where rows are many (a repeat for each row), else row by row. */
 void OverRows(Emitter& e, const std::string& api, const Operands& o, const Extent& rows) {
   int64_t each = kRepeatBytes / o.target.bytes, cols = o.target.cols, per = kBlockBytes / o.target.bytes;
-  int64_t by_cols = (cols + each - 1) / each * ((rows.most + kMostRepeats - 1) / kMostRepeats);
+  int64_t by_cols = CeilDiv(cols, each) * CeilDiv(rows.most, kMostRepeats);
   bool reached = std::max(RowBlocks(o.target), RowBlocks(o.whole)) <= kMostRepeats;
   std::vector<std::string> lines;
   if (rows.most > 1 && by_cols <= rows.most && reached) {
@@ -164,6 +161,4 @@ void EmitSpread(Emitter& e, const std::string& api, const IOp& iop) {
   });
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

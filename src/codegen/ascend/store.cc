@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "store.h"
-
 #include <algorithm>
 
-#include "relayout.h"
-#include "transfer.h"
-#include "transpose.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/transfer.h"
+#include "codegen/ascend/transpose.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -67,6 +63,4 @@ void Store(Emitter& e, Tile to, Tile from) {
   }
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sync_text.h"
+#include "codegen/ascend/sync_text.h"
 
 #include <map>
 
-#include "api.h"
+#include "codegen/ascend/api.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -37,6 +35,4 @@ std::vector<std::string> PrintTree(const pipes::Plan& plan, const Scope& scope, 
   return notes;
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile.h"
+#include "codegen/ascend/tile.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+#include "base/rounding.h"
+
+namespace uir::codegen::ascend {
 
 pipes::Region BlocksOf(const Tile& tile, bool write) {
   pipes::Region region = tile.Region(write);
   // of a run that starts at a block the rest of its last block; else that of the first as well
   int64_t phase = tile.align >= kBlockBytes ? 0 : kBlockBytes - tile.align;
   if (phase > 0) region.begin = region.begin - Affine::Constant(phase);
-  region.bytes = (region.bytes + phase + kBlockBytes - 1) / kBlockBytes * kBlockBytes;
+  region.bytes = RoundUp(region.bytes + phase, kBlockBytes);
   return region;
 }
 
@@ -26,6 +26,4 @@ std::vector<std::string> WhereSome(const std::vector<std::string>& lines, const 
   return guarded;
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

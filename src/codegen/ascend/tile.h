@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file tile.h
- * \brief Tiles in the unified buffer (UB) and in global memory (GM), and the blocks that they reach into.
- */
-#ifndef UIR_CODEGEN_ASCEND_TILE_H_
-#define UIR_CODEGEN_ASCEND_TILE_H_
+// Tiles in the unified buffer (UB) and in global memory (GM), and the blocks that they reach into.
+#pragma once
 
-#include "../tiles/box.h"
-#include "../tiles/tile.h"
+#include "codegen/tiles/box.h"
+#include "codegen/tiles/tile.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 using tiles::AtLeastZero;
 using tiles::Both;
@@ -21,6 +15,8 @@ using tiles::EndInRow;
 using tiles::OutsideText;
 using tiles::Reads;
 using tiles::SameBox;
+using tiles::SameBytes;
+using tiles::ShareBytes;
 using tiles::Smaller;
 using tiles::Tile;
 using tiles::Turned;
@@ -37,18 +33,12 @@ inline bool RowsAligned(const Tile& tile) {
 }
 /*! \brief Distance of the rows in blocks, where they are aligned. */
 inline int64_t RowBlocks(const Tile& tile) { return tile.row_stride * tile.bytes / kBlockBytes; }
-/*!
- * \brief Statements that copy counts of which only the run knows that they are not 0, under a condition; as they are
- * where it is proved.
- *
- * A copy of nothing is no instruction: its fields begin at 1, and its operands may start behind their tensors.
- */
+//! \brief Statements that copy counts of which only the run knows that they are not 0, under a condition; as they are
+//! where it is proved.
+//!
+//! A copy of nothing is no instruction: its fields begin at 1, and its operands may start behind their tensors.
 std::vector<std::string> WhereSome(const std::vector<std::string>& lines, const std::vector<Bound>& counts);
 /*! \brief The blocks that the rows reach into: what a copy by blocks touches. */
 pipes::Region BlocksOf(const Tile& tile, bool write);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_TILE_H_
+}  // namespace uir::codegen::ascend

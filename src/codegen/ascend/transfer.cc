@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transfer.h"
+#include "codegen/ascend/transfer.h"
 
 #include <algorithm>
 
-#include "api.h"
+#include "codegen/ascend/api.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 namespace {
 
@@ -159,6 +157,4 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
   e.Do(load ? "MTE2" : "MTE3", lines, {there.Region(!load), load ? BlocksOf(here, true) : here.Region(false)});
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transpose.h"
+#include "codegen/ascend/transpose.h"
 
 #include <algorithm>
 #include <string>
 #include <vector>
 
-#include "api.h"
-#include "ops.h"
-#include "relayout.h"
-#include "vector_run.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/ops.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/vector_run.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Blocks of either side of a repeat of TransDataTo5HD. */
@@ -80,6 +78,4 @@ void EmitTranspose(Emitter& e, const IOp& iop) {
   Turn(e, to, turned, to.box, !e.SparesOutside(iop->targets[0]));
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

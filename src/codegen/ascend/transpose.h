@@ -1,32 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file transpose.h
- * \brief Transpositions within the UB by squares of blocks.
- */
-#ifndef UIR_CODEGEN_ASCEND_TRANSPOSE_H_
-#define UIR_CODEGEN_ASCEND_TRANSPOSE_H_
+// Transpositions within the UB by squares of blocks.
+#pragma once
 
-#include "emitter.h"
+#include "codegen/ascend/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief Columns of a target that are made at once. */
 constexpr int64_t kSquare = 16;
 
-/*!
- * \brief Copies a box of a tile that lies the other way round.
- *
- * In squares of blocks (TransDataTo5HD) where elements have two or four bytes, rows of both tiles start at blocks, and
- * the target has whole squares; else element by element.
- * \param turned The source as the target sees it: its rows follow each other, its columns lie apart.
- * \param free Whether what lies outside of the box may be written too.
- */
+//! \brief Copies a box of a tile that lies the other way round.
+//!
+//! In squares of blocks (TransDataTo5HD) where elements have two or four bytes, rows of both tiles start at blocks, and
+//! the target has whole squares; else element by element.
+//! \param turned The source as the target sees it: its rows follow each other, its columns lie apart.
+//! \param free Whether what lies outside of the box may be written too.
 void Turn(Emitter& e, const Tile& to, const Tile& turned, const Box& box, bool free);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_TRANSPOSE_H_
+}  // namespace uir::codegen::ascend

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector_call.cc
- * \brief One vector function over consecutive elements, or over rows that lie apart.
- */
+// One vector function over consecutive elements, or over rows that lie apart.
 #include <algorithm>
 #include <cstdlib>
 
-#include "api.h"
-#include "vector_run.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/vector_run.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Most repeats of one call, and most blocks from a row to the next. */
@@ -101,7 +97,7 @@ void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Exte
   for (const Tile& tile : call.tensors) widest = std::max(widest, tile.bytes);
   int64_t step = kRepeatBytes / widest;
   std::vector<std::string> lines;
-  int64_t pieces = ((cols.most + step - 1) / step) * ((rows.most + kMostRepeats - 1) / kMostRepeats);
+  int64_t pieces = CeilDiv(cols.most, step) * CeilDiv(rows.most, kMostRepeats);
   if (HasForm(call.api, "repeat") && RowsReachable(call.tensors) && pieces <= rows.most) {
     for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
       for (int64_t col = 0; col < cols.most; col += step) {
@@ -135,6 +131,4 @@ OwnLoop::OwnLoop(Emitter& e, const std::string& hint, int64_t extent) : e_(e) {
 
 void OwnLoop::Close() { e_.Leave(loop_); }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

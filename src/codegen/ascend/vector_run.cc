@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector_run.cc
- * \brief Printing an elementwise program over tiles: how they lie, chunks, one call after the other.
- */
-#include "vector_run.h"
+// Printing an elementwise program over tiles: how they lie, chunks, one call after the other.
+#include "codegen/ascend/vector_run.h"
 
 #include <algorithm>
 
-#include "api.h"
-#include "far_turns.h"
-#include "fill.h"
-#include "index_row.h"
-#include "relayout.h"
-#include "spans.h"
-#include "vector.h"
-#include "vector_steps.h"
+#include "base/rounding.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/far_turns.h"
+#include "codegen/ascend/index_row.h"
+#include "codegen/ascend/spans.h"
+#include "codegen/ascend/tile_ops.h"
+#include "codegen/ascend/vector.h"
+#include "codegen/ascend/vector_steps.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
@@ -27,8 +22,6 @@ constexpr int64_t kMostWork = 64 * 1024;
 constexpr int64_t kChunkUnit = 256;
 /*! \brief Rows as long as this are worked on one by one: a repeat per row would not be full. */
 constexpr int64_t kLongRow = 512;
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /*! \brief Prints a ready program over windows of the operands. */
 class Runner {
@@ -53,10 +46,8 @@ class Runner {
     }
   }
 
-  /*!
-   * \brief All steps but the constants; the target is the first window, then the sources.
-   * \param pitch Elements from row to row in work buffers; 0: consecutive elements, one row.
-   */
+  //! \brief All steps but the constants; the target is the first window, then the sources.
+  //! \param pitch Elements from row to row in work buffers; 0: consecutive elements, one row.
   void Steps(const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
     for (size_t k = 0; k < ready_.steps().size(); ++k) {
       if (!Computes(ready_.steps()[k]) || ready_.IsPrepared(static_cast<int>(k))) continue;
@@ -92,9 +83,9 @@ class Runner {
     if (step.pack == 1) return out;
     int64_t pack = step.pack, value = 0;
     out.text = NumberOf(out.text, &value)
-                   ? std::to_string((value + pack - 1) / pack)
+                   ? std::to_string(CeilDiv(value, pack))
                    : "(" + out.text + " + " + std::to_string(pack - 1) + ") / " + std::to_string(pack);
-    return {out.text, (out.most + pack - 1) / pack, (out.least + pack - 1) / pack};
+    return {out.text, CeilDiv(out.most, pack), CeilDiv(out.least, pack)};
   }
 
   void Print(int id, const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
@@ -167,10 +158,8 @@ class Runner {
     CallCount(e_, call, count, form);
   }
 
-  /*!
-   * \brief The largest of the numbers, at `kPeakPlace` of the result's buffer: what no element of the chunk has stays
-   * zero, then halves are put onto each other.
-   */
+  //! \brief The largest of the numbers, at `kPeakPlace` of the result's buffer: what no element of the chunk has stays
+  //! zero, then halves are put onto each other.
   void PrintPeak(int id, const std::vector<Tile>& tensors, const Extent& rows, const Extent& cols, int64_t pitch) {
     Tile all = work_[buffers_.of[id]];
     all.cols = all.row_stride = capacity_;
@@ -246,8 +235,8 @@ void RunFlat(Emitter& e, const Program& program, Value result, const std::vector
   }
   int64_t all = RoundUp(count.most, kChunkUnit);
   int64_t fits = std::max(kChunkUnit, WorkBytes(e) * 8 / buffers.Bits() / kChunkUnit * kChunkUnit);
-  int64_t chunks = (all + fits - 1) / fits;
-  int64_t chunk = RoundUp((count.most + chunks - 1) / chunks, kChunkUnit);
+  int64_t chunks = CeilDiv(all, fits);
+  int64_t chunk = RoundUp(CeilDiv(count.most, chunks), kChunkUnit);
   runner.Reserve(chunk);
   runner.Constants(std::min(chunk, RoundUp(count.most, 128)));
   if (count.most <= chunk) {
@@ -283,7 +272,7 @@ void RunRows(Emitter& e, const Program& program, Value result, const std::vector
     return;
   }
   int64_t fits = std::max<int64_t>(1, WorkBytes(e) * 8 / buffers.Bits() / kChunkUnit * kChunkUnit / pitch);
-  int64_t chunks = (rows.most + fits - 1) / fits, chunk = (rows.most + chunks - 1) / chunks;
+  int64_t chunks = CeilDiv(rows.most, fits), chunk = CeilDiv(rows.most, chunks);
   runner.Reserve(RoundUp(chunk * pitch, kChunkUnit));
   runner.Constants(chunk * pitch);
   auto parts = [&](const Affine& from, int64_t count) {
@@ -355,10 +344,8 @@ bool MayLeaveTensor(const Emitter& e, const Tile& tile) {
   return at.low < 0 || at.high + tile.Span() > tile.size;
 }
 
-/*!
- * \brief Whole tiles, over copies at blocks of the operands that do not lie so; of a result that must not be written
- * whole the valid box goes back to where it belongs.  Where all elements are looked at, those outside of it are zero.
- */
+//! \brief Whole tiles, over copies at blocks of the operands that do not lie so; of a result that must not be written
+//! whole the valid box goes back to where it belongs.  Where all elements are looked at, those outside of it are zero.
 void RunBeside(Emitter& e, const Program& program, Value result, const std::vector<ISlice>& slices) {
   std::vector<Tile> tiles = TilesOf(e, slices), windows = tiles;
   const Tile& target = tiles[0];
@@ -405,6 +392,4 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
   RunOnWindows(e, program, result, span.windows, span.rows, span.cols);
 }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

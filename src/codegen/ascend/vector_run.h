@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector_run.h
- * \brief How one vector function is printed over a window of rows and columns.
- */
-#ifndef UIR_CODEGEN_ASCEND_VECTOR_RUN_H_
-#define UIR_CODEGEN_ASCEND_VECTOR_RUN_H_
+// How one vector function is printed over a window of rows and columns.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "emitter.h"
+#include "codegen/ascend/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 /*! \brief A number of rows or elements: text, and what it is at most. */
 struct Extent {
@@ -26,12 +20,10 @@ struct Extent {
   bool Constant() const { return most == least; }
 };
 
-/*!
- * \brief One vector function with its tensors (the target first) and what follows them.
- *
- * `types` are the element types of its row in the table; tensors may be of different dtypes (Cast), and `units[k]` is
- * the number of stored elements of tensor k per counted element.
- */
+//! \brief One vector function with its tensors (the target first) and what follows them.
+//!
+//! `types` are the element types of its row in the table; tensors may be of different dtypes (Cast), and `units[k]` is
+//! the number of stored elements of tensor k per counted element.
 struct VectorCall {
   std::string api;
   std::vector<std::string> types;
@@ -43,11 +35,9 @@ struct VectorCall {
 /*! \brief Prints a call over `count` consecutive elements from the start of every tensor: one instruction. */
 void CallCount(Emitter& e, const VectorCall& call, const Extent& count, const std::string& form = "count");
 
-/*!
- * \brief Prints a call over rows x cols elements of tensors whose rows lie apart: repeats over the rows where the
- * strides allow, else a loop over the rows in count form.  One instruction.
- * \note Rows start at 32-byte blocks.
- */
+//! \brief Prints a call over rows x cols elements of tensors whose rows lie apart: repeats over the rows where the
+//! strides allow, else a loop over the rows in count form.  One instruction.
+//! \note Rows start at 32-byte blocks.
 void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Extent& cols);
 
 /*! \brief Whether tensors' rows can be reached by the strides of repeats. */
@@ -76,8 +66,4 @@ class OwnLoop {
   Loop loop_;
 };
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_VECTOR_RUN_H_
+}  // namespace uir::codegen::ascend

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector_steps.cc
- * \brief Dead steps, copies where a step needs consecutive operands, and who shares a buffer with whom.
- */
-#include "vector_steps.h"
+// Dead steps, copies where a step needs consecutive operands, and who shares a buffer with whom.
+#include "codegen/ascend/vector_steps.h"
 
 #include <tvm/ffi/error.h>
 
@@ -11,12 +8,10 @@
 #include <map>
 #include <utility>
 
-#include "api.h"
-#include "scalar.h"
+#include "codegen/ascend/api.h"
+#include "codegen/ascend/scalar.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 namespace {
 
 /*! \brief Whether a step can only be printed over consecutive elements. */
@@ -191,6 +186,4 @@ int Ready::ViewOf(int id, const Step& like) {
 
 Buffers PlaceSteps(const Ready& ready) { return Placer(ready).Take(); }
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::ascend

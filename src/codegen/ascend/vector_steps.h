@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector_steps.h
- * \brief The steps of an elementwise program made ready to be printed, and the buffers of what they make.
- */
-#ifndef UIR_CODEGEN_ASCEND_VECTOR_STEPS_H_
-#define UIR_CODEGEN_ASCEND_VECTOR_STEPS_H_
+// The steps of an elementwise program made ready to be printed, and the buffers of what they make.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../tiles/program.h"
+#include "codegen/tiles/program.h"
 
-namespace uir {
-namespace codegen {
-namespace ascend {
+namespace uir::codegen::ascend {
 
 using tiles::Program;
 using tiles::Step;
@@ -67,8 +61,4 @@ struct Buffers {
 /*! \brief Gives steps their buffers, in the order in which they are computed. */
 Buffers PlaceSteps(const Ready& ready);
 
-}  // namespace ascend
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_ASCEND_VECTOR_STEPS_H_
+}  // namespace uir::codegen::ascend

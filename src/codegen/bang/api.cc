@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api.cc
- * \brief The table of BANG C, found by name.
- */
-#include "api.h"
+// The table of BANG C, found by name.
+#include "codegen/bang/api.h"
 
 #include <tvm/ffi/reflection/registry.h>
 
-#include "api_table.h"
+#include "codegen/bang/api_table.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 std::string Wait(const std::string& name, const Platform& platform) {
   if (Table().Has(name, "plain", platform)) return Table().Call("", name, "plain", {}, {}, platform) + ";";
@@ -35,6 +30,4 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       });
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

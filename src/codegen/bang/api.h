@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api.h
- * \brief Everything of BANG C that the printer may print, and the one way to print it.
- *
- * The table (api_table.cc) holds facts that were looked up in the vendor's public header and in its public kernels,
- * with the architectures that have each function.  What has no row there cannot be printed.
- */
-#ifndef UIR_CODEGEN_BANG_API_H_
-#define UIR_CODEGEN_BANG_API_H_
+// Everything of BANG C that the printer may print, and the one way to print it.
+//
+// The table (api_table.cc) holds facts that were looked up in the vendor's public header and in its public kernels,
+// with the architectures that have each function.  What has no row there cannot be printed.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "../api.h"
+#include "codegen/api.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 /*! \brief The table over all rows; architectures are "372", "592", toolkits the major versions of cncc, "3" and "4". */
 const ApiTable& Table();
@@ -34,8 +28,4 @@ inline std::string Literal(double value, const std::string& type) { return Eleme
 /*! \brief An integer as a literal of an element type. */
 inline std::string IntLiteral(int64_t value, const std::string& type) { return ElementIntLiteral(value, type); }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_API_H_
+}  // namespace uir::codegen::bang

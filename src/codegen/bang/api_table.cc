@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api_table.cc
- * \brief What the printer may print of BANG C: kernels, copies, synchronisation, products.
- *
- * Checked in the vendor's public device header (zhourunyu/llvm-mlu, clang/lib/Headers, BANG 300: cncc 3, architectures
- * up to 3xx) and, behind `|`, in its public kernels and their documents (Cambricon/mlu-ops, for CNToolkit 4.1 and
- * later: cncc 4, architectures 592 and later).
- */
-#include "api_table.h"
+// What the printer may print of BANG C: kernels, copies, synchronisation, products.
+//
+// Checked in the vendor's public device header (zhourunyu/llvm-mlu, clang/lib/Headers, BANG 300: cncc 3, architectures
+// up to 3xx) and, behind `|`, in its public kernels and their documents (Cambricon/mlu-ops, for CNToolkit 4.1 and
+// later: cncc 4, architectures 592 and later).
+#include "codegen/bang/api_table.h"
 
-#include "../printer.h"
+#include "codegen/printer.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 // where
@@ -125,6 +120,4 @@ std::vector<Api> ApiRows() {
   return rows;
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file api_table_vector.cc
- * \brief Vector functions of BANG C.
- *
- * All operands lie in NRAM; counts are elements.  From architecture 3xx on, neither addresses nor counts need be
- * aligned.
- */
+// Vector functions of BANG C.
+//
+// All operands lie in NRAM; counts are elements.  From architecture 3xx on, neither addresses nor counts need be
+// aligned.
 #include <string>
 
-#include "api_table.h"
+#include "codegen/bang/api_table.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 const char kFloats[] = "float; half";
@@ -159,6 +154,4 @@ std::vector<Api> CastRows() {
   return rows;
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

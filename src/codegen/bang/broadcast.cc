@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file broadcast.cc
- * \brief Broadcasts: rows are filled by their element, or copied with a stride of 0.
- */
-#include "broadcast.h"
+// Broadcasts: rows are filled by their element, or copied with a stride of 0.
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/group.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/scalar_loop.h"
+#include "codegen/bang/tile_ops.h"
 
-#include "api.h"
-#include "copy.h"
-#include "group.h"
-#include "ops.h"
-#include "run.h"
-#include "scalar_loop.h"
-
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -66,10 +60,7 @@ void BroadcastTile(Emitter& e, const Tile& to, const Tile& from, const std::stri
 
 void EmitBroadcast(Emitter& e, const IOp& iop) {
   if (IsGroupForm(iop)) return EmitGroupBroadcast(e, iop);
-  BroadcastTile(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[0]),
-                std::string(iop->attrs.at("axis").cast<ffi::String>()));
+  BroadcastTile(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[0]), TextAttr(iop->attrs, "axis"));
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

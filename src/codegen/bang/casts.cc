@@ -1,29 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file casts.cc
- * \brief Conversions: which steps lead from one dtype to another.
- */
-#include "api.h"
-#include "copy.h"
-#include "elementwise.h"
-#include "functions_int.h"
-#include "ops.h"
-#include "run.h"
-#include "scalar_loop.h"
+// Conversions: which steps lead from one dtype to another.
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/elementwise.h"
+#include "codegen/bang/functions_int.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/scalar_loop.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
-bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
-
 std::string ModeOf(const std::string& round, const std::string& otherwise) {
-  if (round.empty()) return otherwise;
-  std::string mode;
-  for (char c : round) mode += static_cast<char>(c - 'a' + 'A');
-  return mode;
+  return round.empty() ? otherwise : UpperCase(round);
 }
 
 /*! \brief Element by element: between integers, and of floats to and from 64 bits. */
@@ -36,11 +27,6 @@ void CastWhole(Emitter& e, const Tile& to, const Tile& from) {
 }
 
 }  // namespace
-
-std::string RoundOf(const IOp& iop) {
-  auto attr = iop->attrs.find("round");
-  return attr == iop->attrs.end() ? "" : std::string((*attr).second.cast<ffi::String>());
-}
 
 Value FromFloat(Program& p, Value x, const std::string& to, const std::string& round) {
   if (to == "bool") return p.Stored(p.Compare("NE", p.Float(x), 0.0), to);
@@ -64,10 +50,7 @@ void EmitCast(Emitter& e, const IOp& iop) {
     Copy(e, tile, e.TileOf(source), tile.box);
     return;
   }
-  auto vector = [](const std::string& dtype) {
-    return IsFloat(dtype) || dtype == "int32" || dtype == "int16" || dtype == "int8" || dtype == "uint8" ||
-           dtype == "bool";
-  };
+  auto vector = [](const std::string& dtype) { return IsFloat(dtype) || IsByte(dtype) || IsWord(dtype); };
   Program p(e.platform());
   if ((IsFloat(from) && vector(to)) || (IsFloat(to) && vector(from))) {
     Value x = p.Input(0, from);
@@ -98,6 +81,4 @@ void EmitCast(Emitter& e, const IOp& iop) {
   CastWhole(e, t, s);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

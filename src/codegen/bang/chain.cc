@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain.h"
+#include "codegen/bang/chain.h"
 
 #include <algorithm>
 #include <map>
@@ -7,19 +7,18 @@
 #include <string>
 #include <utility>
 
-#include "elementwise.h"
-#include "group.h"
-#include "run.h"
+#include "codegen/attributes.h"
+#include "codegen/bang/elementwise.h"
+#include "codegen/bang/group.h"
+#include "codegen/bang/run.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 /*! \brief Whether an iOp repeats a column of floats along rows. */
 bool Repeats(const IOp& iop) {
-  return iop->op == "broadcast" && !IsGroupForm(iop) && iop->dtype == "fp32" &&
-         std::string(iop->attrs.at("axis").cast<ffi::String>()) == "row" && iop->sources[0]->pointer->level == "reg";
+  return iop->op == "broadcast" && !IsGroupForm(iop) && iop->dtype == "fp32" && IsByRow(iop) &&
+         iop->sources[0]->pointer->level == "reg";
 }
 
 bool InRegisters(const IOp& iop) {
@@ -225,6 +224,4 @@ void EmitChain(Emitter& e, const std::vector<IOp>& chain) {
   RunOnTiles(e, p, made, tiles, tiles[0].box, e.SparesOutside(target));
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,33 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file chain.h
- * \brief Elementwise iOps that stand one after another, printed as one program.
- *
- * What one of them leaves for the next alone is never stored: it stays in a work buffer of a chunk, functions draw the
- * next operation into themselves, and a column that is repeated along rows is a number for each row.
- */
-#ifndef UIR_CODEGEN_BANG_CHAIN_H_
-#define UIR_CODEGEN_BANG_CHAIN_H_
+// Elementwise iOps that stand one after another, printed as one program.
+//
+// What one of them leaves for the next alone is never stored: it stays in a work buffer of a chunk, functions draw the
+// next operation into themselves, and a column that is repeated along rows is a number for each row.
+#pragma once
 
 #include <vector>
 
-#include "emitter.h"
+#include "codegen/bang/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
-/*!
- * \brief The longest chain that begins at an item of a body; empty where there is none of two iOps.
- * \param position Of that item (`Use::position`).
- */
+//! \brief The longest chain that begins at an item of a body; empty where there is none of two iOps.
+//! \param position Of that item (`Use::position`).
 std::vector<IOp> ChainAt(const Emitter& e, const ffi::Array<ffi::ObjectRef>& body, size_t at, int position);
 
 /*! \brief Prints a chain; the emitter stands at its last iOp. */
 void EmitChain(Emitter& e, const std::vector<IOp>& chain);
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_CHAIN_H_
+}  // namespace uir::codegen::bang

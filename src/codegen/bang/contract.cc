@@ -1,34 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file contract.cc
- * \brief Products: floats by the matrix unit, in fp32; other dtypes by scalar code.
- *
- * The unit also multiplies half, but no public text shows how half weights lie in WRAM: they are widened, which is
- * exact.
- */
+// Products: floats by the matrix unit, in fp32; other dtypes by scalar code.
+//
+// The unit also multiplies half, but no public text shows how half weights lie in WRAM: they are widened, which is
+// exact.
 #include <algorithm>
 #include <utility>
 
-#include "api.h"
-#include "copy.h"
-#include "elementwise.h"
-#include "fill.h"
-#include "functions_int.h"
-#include "ops.h"
-#include "run.h"
-#include "transpose.h"
+#include "base/rounding.h"
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/elementwise.h"
+#include "codegen/bang/functions_int.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
 /*! \brief What the matrix unit takes: columns of the result, and bytes of the contracted side. */
 constexpr int64_t kColumns = 64;
 constexpr int64_t kInnerBytes = 128;
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 /*! \brief Bytes that are left to what stores the result, and to the rounding of buffers. */
 constexpr int64_t kSlackBytes = 8192;
@@ -46,7 +39,7 @@ struct Product {
   bool lies = false;  // whether whole rows of the left operand are taken as they lie
   bool sums = false;  // whether partial sums need a buffer: the result is narrower than they are
 
-  int64_t Steps(const Pieces& p) const { return (inner + p.inner - 1) / p.inner; }
+  int64_t Steps(const Pieces& p) const { return CeilDiv(inner, p.inner); }
   /*! \brief Whether left operands are copied to a buffer. */
   bool Copies(const Pieces& p) const { return !lies || Steps(p) > 1; }
   /*! \brief Bytes of the buffers in NRAM. */
@@ -58,8 +51,8 @@ struct Product {
   int64_t Weights(const Pieces& p) const { return p.inner * p.cols * bytes; }
   /*! \brief Elements copied, padded, turned and added: right operands once, left ones for each piece of columns. */
   double Cost(const Pieces& p) const {
-    double columns = static_cast<double>((cols + p.cols - 1) / p.cols), all = static_cast<double>(rows);
-    double calls = columns * static_cast<double>(Steps(p)) * static_cast<double>((rows + p.rows - 1) / p.rows);
+    double columns = static_cast<double>(CeilDiv(cols, p.cols)), all = static_cast<double>(rows);
+    double calls = columns * static_cast<double>(Steps(p)) * static_cast<double>(CeilDiv(rows, p.rows));
     return columns * all * static_cast<double>(inner) +
            static_cast<double>(Steps(p)) * all * static_cast<double>(cols) + 4096 * calls;
   }
@@ -91,6 +84,7 @@ Pieces Cut(const Emitter& e, const Product& product) {
   }
   if (best.rows == 0) {
     e.LacksRoom("NRAM has no room for the smallest pieces of a product.",
+                {"NRAM", product.Need(least), std::max<int64_t>(nram, 0)},
                 std::to_string(product.Need(least)) + " bytes",
                 std::to_string(std::max<int64_t>(nram, 0)) + " bytes beside what is alive there");
   }
@@ -298,11 +292,7 @@ void MultiplyWhole(Emitter& e, const Tile& t, const Tile& a, const Tile& b, bool
 
 void EmitContract(Emitter& e, const IOp& iop) {
   Tile t = e.TileOf(iop->targets[0]), a = e.TileOf(iop->sources[0]), b = e.TileOf(iop->sources[1]);
-  auto attr = iop->attrs.find("accumulate");
-  bool accumulate = attr != iop->attrs.end() && (*attr).second.cast<bool>();
-  (IsWhole(t.dtype) ? MultiplyWhole : Multiply)(e, t, a, b, accumulate);
+  (IsWhole(t.dtype) ? MultiplyWhole : Multiply)(e, t, a, b, Accumulates(iop));
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

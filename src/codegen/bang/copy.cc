@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "copy.h"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
 
-#include "api.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -177,6 +174,4 @@ void Copy(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   e.Do(moves ? "COMPUTE" : off_chip(to) || off_chip(from) ? "IO" : "MOVE", lines, regions);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,36 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file elementwise.cc
- * \brief unary, binary, compare, select: which steps an element takes in its dtype.
- */
-#include "elementwise.h"
+// unary, binary, compare, select: which steps an element takes in its dtype.
+#include "codegen/bang/elementwise.h"
 
 #include <map>
 #include <set>
 
-#include "../number.h"
-#include "../tiles/functions.h"
-#include "api.h"
-#include "copy.h"
-#include "functions_int.h"
-#include "ops.h"
-#include "run.h"
-#include "scalar_loop.h"
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/functions_int.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/scalar_loop.h"
+#include "codegen/bang/tile_ops.h"
+#include "codegen/number.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
-
-bool IsFloat(const std::string& dtype) { return dtype == "fp32" || dtype == "fp16" || dtype == "bf16"; }
-
-/*! \brief Functions that are exact to a rounding in half. */
-bool OfHalf(const std::string& name) {
-  static const std::set<std::string> names = {"adds", "subs", "muls", "maxs", "mins",       "abs", "neg",
-                                              "relu", "add",  "sub",  "mul",  "leaky_relu", "max", "min"};
-  return names.count(name) > 0;
-}
 
 /*! \brief Functions that IEEE 754 rounds once: a program may not join two of them to one. */
 bool IsArithmetic(const std::string& name) {
@@ -43,29 +30,11 @@ bool IsArithmetic(const std::string& name) {
   e.Refuse("A core of an MLU cannot compute " + what + " of " + dtype + ".", "", "", "run this operator on the host");
 }
 
-/*! \brief A constant parameter of a unary function. */
-ffi::Any ParamOf(const IOp& iop) {
-  auto params = iop->attrs.find("params");
-  if (params == iop->attrs.end()) return ffi::Any(int64_t{0});
-  auto list = (*params).second.cast<ffi::Array<ffi::Any>>();
-  return list.empty() ? ffi::Any(int64_t{0}) : list[0];
-}
-
-double AsDouble(const ffi::Any& value) {
-  if (auto whole = value.as<int64_t>()) return static_cast<double>(*whole);
-  return value.cast<double>();
-}
-
-int64_t AsInt(const ffi::Any& value) {
-  if (auto whole = value.as<int64_t>()) return *whole;
-  return static_cast<int64_t>(value.cast<double>());
-}
-
 /*! \brief One function of floats; y.id -1 for unary ones.  id -1 where there is none. */
 Value FloatOf(Program& p, const std::string& name, const std::string& dtype, Value x, Value y, double param) {
   bool unary = y.id < 0;
   if (!(unary ? tiles::HasFloatUnary(name) : tiles::HasFloatBinary(name))) return {-1};
-  bool direct = dtype == "fp32" || (dtype == "fp16" && OfHalf(name));
+  bool direct = dtype == "fp32" || (dtype == "fp16" && tiles::RoundsOnceInHalf(name));
   Value a = direct ? x : p.Float(x), b = direct || unary ? y : p.Float(y);
   double held = RoundFloat(dtype, param);
   Value made = unary ? UnaryOf(p, name, a, held) : BinaryOf(p, name, a, b);
@@ -185,14 +154,13 @@ void EmitCompare(Emitter& e, const IOp& iop) {
   const std::string dtype(iop->dtype), name(iop->name);
   if (IsFloat(dtype)) {
     Program p(e.platform());
-    std::string mode;
-    for (char c : name) mode += static_cast<char>(c - 'a' + 'A');
     auto seen = [&](int operand) {
       Value x = p.Input(operand, dtype);
       return dtype == "bf16" ? p.Float(x) : x;
     };
     Value a = seen(0), b = seen(1);
-    RunProgram(e, p, p.Stored(p.Compare(mode, a, b), "bool"), iop->targets[0], {iop->sources[0], iop->sources[1]});
+    RunProgram(e, p, p.Stored(p.Compare(UpperCase(name), a, b), "bool"), iop->targets[0],
+               {iop->sources[0], iop->sources[1]});
     return;
   }
   static const std::map<std::string, std::string> signs = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"},
@@ -220,6 +188,4 @@ void EmitSelect(Emitter& e, const IOp& iop) {
   });
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file elementwise.h
- * \brief Elementwise pieces that other emitters print too.
- */
-#ifndef UIR_CODEGEN_BANG_ELEMENTWISE_H_
-#define UIR_CODEGEN_BANG_ELEMENTWISE_H_
+// Elementwise pieces that other emitters print too.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "emitter.h"
-#include "program.h"
+#include "codegen/bang/emitter.h"
+#include "codegen/bang/program.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 /*! \brief An empty program for what is printed. */
 Program ProgramFor(const Emitter& e);
@@ -24,8 +18,6 @@ bool HasValue(const IOp& iop);
 Value ValueOf(Program& p, const IOp& iop, const std::vector<Value>& sources);
 
 // casts.cc
-/*! \brief How a cast rounds; empty: by its dtypes. */
-std::string RoundOf(const IOp& iop);
 /*! \brief A float as another float, a narrow integer or bool. */
 Value FromFloat(Program& p, Value x, const std::string& to, const std::string& round);
 
@@ -34,8 +26,4 @@ void BinaryTile(Emitter& e, const std::string& name, const Tile& to, const Tile&
 /*! \brief to = from, converted, over a box of both; what lies outside of it stays if `spares`. */
 void ConvertTile(Emitter& e, const Tile& to, const Tile& from, const Box& box, bool spares);
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_ELEMENTWISE_H_
+}  // namespace uir::codegen::bang

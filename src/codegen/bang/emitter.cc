@@ -1,26 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emitter.h"
+#include "codegen/bang/emitter.h"
 
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
 #include <cstdlib>
 
-#include "../pipes/vocabulary.h"
-#include "api.h"
+#include "base/rounding.h"
+#include "codegen/bang/api.h"
+#include "codegen/pipes/vocabulary.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
-
-namespace {
-
-/*! \brief Alignment beyond this one helps nothing. */
-constexpr int64_t kMostAlign = 512;
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
-
-}  // namespace
+namespace uir::codegen::bang {
 
 const tiles::CoreMemory kCoreMemory = {
     "NRAM", "core", kBlockBytes,
@@ -29,8 +19,7 @@ const tiles::CoreMemory kCoreMemory = {
 Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
   const IGraph& graph = plan->graph();
   platform_ = Table().PlatformOf(graph);
-  std::set<std::string> used;
-  for (const Use& use : plan->uses()) used.insert(use.pointer());
+  const std::set<std::string> used = PointersOf(plan->uses());
   for (const IPointer& pointer : graph->pointers) {
     std::string name(pointer->name), text;
     if (!used.count(name)) continue;
@@ -47,26 +36,14 @@ Emitter::Emitter(Plan* plan, Names* names) : tiles::Emitter(plan, names) {
 }
 
 Tile Emitter::TileOf(const ISlice& slice) {
-  Tile tile;
-  std::string pointer(slice->pointer->name);
-  tile.dtype = std::string(slice->pointer->dtype);
-  tile.bytes = TypeOf(tile.dtype, where()).bytes;
-  tile.size = slice->pointer->size;
-  tile.offset = slice->offset;
-  tile.rows = slice->rows;
-  tile.cols = slice->cols;
-  tile.row_stride = slice->row_stride;
-  tile.col_stride = slice->col_stride;
+  const std::string pointer(slice->pointer->name);
   if (slice->pointer->level == "dram") {
+    Tile tile = TileIn(slice, pointer, 0);
     tile.tensor = parameters_.at(pointer);
-    tile.memory = pointer;
-  } else {
-    tile.tensor = locals_.at(pointer);
-    tile.memory = slice->pointer->level == "sram" ? kSram : kNram;
-    tile.base = plan_->PlaceOf(pointer).begin;
+    return tile;
   }
-  tile.align = scope_.PowerOfTwo(tile.offset.Scale(tile.bytes) + Affine::Constant(tile.base), kMostAlign);
-  tile.box = BoxOf(slice);
+  Tile tile = TileIn(slice, slice->pointer->level == "sram" ? kSram : kNram, plan_->PlaceOf(pointer).begin);
+  tile.tensor = locals_.at(pointer);
   return tile;
 }
 
@@ -82,90 +59,42 @@ const Pointer& Emitter::Declare(const Pointer& pointer) {
 }
 
 Tile Emitter::Work(const std::string& dtype, int64_t rows, int64_t cols, int64_t row_stride) {
-  Tile tile;
-  const ScalarType& type = TypeOf(dtype, where());
-  tile.memory = kNram;
-  tile.dtype = dtype;
-  tile.bytes = type.bytes;
-  tile.rows = rows;
-  tile.cols = cols;
-  tile.row_stride = row_stride > 0 ? row_stride : cols;
-  tile.size = (rows - 1) * tile.row_stride + std::max(cols, tile.row_stride);
-  tile.base = plan_->Reserve(position_, tile.size * tile.bytes, where());
-  tile.align = scope_.PowerOfTwo(Affine::Constant(tile.base), kMostAlign);
-  tile.box = Box::Of(rows, cols);
-  tile.tensor = Declare({"work", type.stored, kNram, tile.base, tile.size * tile.bytes}).name;
+  const int64_t stride = row_stride > 0 ? row_stride : cols;
+  Tile tile = Buffer(kNram, dtype, rows, cols, stride, (rows - 1) * stride + std::max(cols, stride));
+  PlaceAt(&tile, plan_->Reserve(position_, tile.size * tile.bytes, where()));
+  tile.tensor = Declare({"work", TypeOf(dtype).stored, kNram, tile.base, tile.size * tile.bytes}).name;
   return tile;
 }
 
 Tile Emitter::Weights(const std::string& dtype, int64_t rows, int64_t cols) {
-  Tile tile;
-  const ScalarType& type = TypeOf(dtype, where());
   if (position_ != weights_position_) weights_ = 0;
   weights_position_ = position_;
-  tile.memory = kWram;
-  tile.dtype = dtype;
-  tile.bytes = type.bytes;
-  tile.rows = rows;
-  tile.cols = cols;
-  tile.row_stride = cols;
-  tile.size = rows * cols;
+  Tile tile = Buffer(kWram, dtype, rows, cols, cols, rows * cols);
   // an address of WRAM stands for the same place in each of its ranges
-  tile.base = weights_ / kWramRanges;
-  tile.align = scope_.PowerOfTwo(Affine::Constant(tile.base), kMostAlign);
-  tile.box = Box::Of(rows, cols);
+  PlaceAt(&tile, weights_ / kWramRanges);
   weights_ = RoundUp(weights_ + tile.size * tile.bytes, 8 * kWramRanges);
   weights_total_ = std::max(weights_total_, weights_);
   int64_t limit = Figure("wram_bytes");
   if (weights_ > limit) {
-    LacksRoom("WRAM has no room for an operand.", std::to_string(weights_) + " bytes",
+    LacksRoom("WRAM has no room for an operand.", {"WRAM", weights_, limit}, std::to_string(weights_) + " bytes",
               std::to_string(limit) + " bytes");
   }
-  tile.tensor = Declare({"weights", type.stored, kWram, tile.base, tile.size * tile.bytes}).name;
+  tile.tensor = Declare({"weights", TypeOf(dtype).stored, kWram, tile.base, tile.size * tile.bytes}).name;
   return tile;
 }
 
 Tile Emitter::As(const Tile& tile, const std::string& dtype, const std::string& type) {
-  const ScalarType& row = TypeOf(dtype, where());
-  std::string spelled = type.empty() ? row.stored : type;
   if (dtype == tile.dtype && type.empty()) return tile;
-  Tile other = tile;
-  auto scaled = [&](int64_t elements, bool counts) {
-    int64_t size = elements * tile.bytes;
-    TVM_FFI_CHECK(!counts || size % row.bytes == 0, InternalError)
-        << "a tile of " << tile.dtype << " is no tile of " << dtype;
-    return size / row.bytes;
-  };
-  TVM_FFI_CHECK(tile.RowsDense() || row.bytes == tile.bytes, InternalError) << "elements lie apart";
-  other.dtype = dtype;
-  other.bytes = row.bytes;
-  other.cols = scaled(tile.cols, true);
-  other.row_stride = scaled(tile.row_stride, tile.rows > 1);
-  other.size = tile.size * tile.bytes / row.bytes;
-  if (row.bytes > tile.bytes) {
-    other.offset = tile.offset.FloorDiv(row.bytes / tile.bytes);
-    TVM_FFI_CHECK(tile.align >= row.bytes, InternalError) << "a tile of " << dtype << " may start within an element";
-  } else {
-    other.offset = tile.offset.Scale(tile.bytes / row.bytes);
-  }
-  other.box = Box::Of(other.rows, other.cols);
-  std::string hint = tile.tensor + "_" + (type.empty() ? dtype : type);
+  Tile other = Seen(tile, dtype);
+  const std::string spelled = type.empty() ? TypeOf(dtype, where()).stored : type;
+  const std::string hint = tile.tensor + "_" + (type.empty() ? dtype : type);
   other.tensor = Declare({hint, spelled, tile.memory, tile.base, tile.size * tile.bytes}).name;
   return other;
 }
 
 std::string Emitter::At(const Tile& tile, const std::string& more) const {
-  std::string offset = scope_.Text(tile.offset);
-  if (offset == "0") offset.clear();
-  if (!more.empty() && more != "0") offset += (offset.empty() ? "" : " + ") + more;
+  const std::string offset = OffsetText(tile, more);
   return offset.empty() ? tile.tensor : tile.tensor + " + " + offset;
-}
-
-std::string Emitter::At(const Tile& tile, const Bound& from, const std::string& more) const {
-  if (!from.Constant()) return At(tile, more.empty() ? from.text : from.text + " + " + more);
-  Tile there = tile;
-  there.offset = tile.offset + Affine::Constant(from.range.low);
-  return At(there, more);
 }
 
 std::string Emitter::Element(const Tile& tile, const std::string& row, const std::string& col) const {
@@ -246,9 +175,7 @@ bool Emitter::Stands(const Written& written) const {
 }
 
 pipes::Instruction Meeting(const std::string& comment) {
-  pipes::Instruction instruction{"COMPUTE", {"__sync_cluster();"}, {}, comment};
-  instruction.meets = true;
-  return instruction;
+  return {"COMPUTE", {"__sync_cluster();"}, {}, comment, false, true, {}};
 }
 
 void Emitter::MeetCluster() {
@@ -265,6 +192,4 @@ int64_t Emitter::Figure(const std::string& name) const {
   return static_cast<int64_t>((*found).second.cast<double>());
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

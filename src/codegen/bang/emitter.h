@@ -1,37 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file emitter.h
- * \brief What the emitter of an iOp works with: tiles, work buffers, instructions of the current paragraph.
- *
- * An elementwise iOp on dense tiles reads, in full:
- *
- *     Tile x = e.TileOf(iop->sources[0]), y = e.TileOf(iop->targets[0]);
- *     e.Do("COMPUTE", Call(e, "__bang_sqrt", ..., {e.At(y), e.At(x), "1024"}) + ";", {Reads(x), Writes(y)});
- *
- * Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
- * emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
- * Pipes: "IO" (a copy with GDRAM on one side), "MOVE" (from one of NRAM, WRAM and SRAM to another), "COMPUTE"
- * (`__bang_*`), and "S" for scalar code over NRAM, which waits for the vector functions that it reads from and is done
- * before anything later is issued.
- */
-#ifndef UIR_CODEGEN_BANG_EMITTER_H_
-#define UIR_CODEGEN_BANG_EMITTER_H_
+// What the emitter of an iOp works with: tiles, work buffers, instructions of the current paragraph.
+//
+// An elementwise iOp on dense tiles reads, in full:
+//
+//     Tile x = e.TileOf(iop->sources[0]), y = e.TileOf(iop->targets[0]);
+//     e.Do("COMPUTE", Call(e, "__bang_sqrt", ..., {e.At(y), e.At(x), "1024"}) + ";", {Reads(x), Writes(y)});
+//
+// Each `Do` is one instruction to the planner of syncs, which orders it against others by the bytes it touches:
+// emitters print no syncs.  An instruction may have several lines (a loop over rows), if no line depends on another.
+// Pipes: "IO" (a copy with GDRAM on one side), "MOVE" (from one of NRAM, WRAM and SRAM to another), "COMPUTE"
+// (`__bang_*`), and "S" for scalar code over NRAM, which waits for the vector functions that it reads from and is done
+// before anything later is issued.
+#pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "../api.h"
-#include "../tiles/box.h"
-#include "../tiles/emitter.h"
-#include "../tiles/gaps.h"
-#include "../uses.h"
-#include "interval.h"
-#include "scalar.h"
+#include "codegen/api.h"
+#include "codegen/bang/interval.h"
+#include "codegen/bang/scalar.h"
+#include "codegen/tiles/box.h"
+#include "codegen/tiles/emitter.h"
+#include "codegen/tiles/gaps.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 using tiles::AsRow;
 using tiles::AtLeastZero;
@@ -84,26 +78,21 @@ class Emitter : public tiles::Emitter {
   // ---- operands -------------------------------------------------------------------------------------------
   /*! \brief A slice of reg (NRAM), sram or dram. */
   Tile TileOf(const ISlice& slice);
-  /*!
-   * \brief A work buffer in NRAM for the current iOp; what it holds is undefined.
-   * \param row_stride Elements from row to row; 0: the columns.
-   * \note It starts at a multiple of 128 bytes and is alive until the iOp ends.  CodegenError where NRAM has no room.
-   */
+  //! \brief A work buffer in NRAM for the current iOp; what it holds is undefined.
+  //! \param row_stride Elements from row to row; 0: the columns.
+  //! \note It starts at a multiple of 128 bytes and is alive until the iOp ends.  CodegenError where NRAM has no room.
   Tile Work(const std::string& dtype, int64_t rows, int64_t cols, int64_t row_stride = 0);
   /*! \brief A work buffer in WRAM for the current iOp, dense; CodegenError where WRAM has no room. */
   Tile Weights(const std::string& dtype, int64_t rows, int64_t cols);
-  /*!
-   * \brief The same bytes under another dtype; sizes of columns scale, strides must stay whole.
-   * The text gets a pointer of its own; `type`: how it spells the element type where that is not the dtype's
-   * ("char" for int8_t in functions on bytes).
-   */
+  //! \brief The same bytes under another dtype; sizes of columns scale, strides must stay whole.
+  //! The text gets a pointer of its own; `type`: how it spells the element type where that is not the dtype's
+  //! ("char" for int8_t in functions on bytes).
   Tile As(const Tile& tile, const std::string& dtype, const std::string& type = "");
 
   // ---- texts ----------------------------------------------------------------------------------------------
   /*! \brief The address of an element: "x", "x + 128 * k".  `more`: further elements, as text. */
-  std::string At(const Tile& tile, const std::string& more = "") const;
-  /*! \brief The address `from` elements after the tile's first, and `more`, on. */
-  std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
+  std::string At(const Tile& tile, const std::string& more = "") const final;
+  using tiles::Emitter::At;
   /*! \brief Element (row, col), texts that bind at least like a product: "x[i * 64 + j]", for scalar code. */
   std::string Element(const Tile& tile, const std::string& row, const std::string& col) const;
   /*! \brief A constant of the graph (int, bool or float) as a literal of the stored type of a dtype. */
@@ -135,10 +124,8 @@ class Emitter : public tiles::Emitter {
   // ---- values ---------------------------------------------------------------------------------------------
   /*! \brief Notes what the current iOp writes. */
   void NoteInterval(const ISlice& target, const Interval& interval);
-  /*!
-   * \brief What the current iOp reads, if it is what has been noted last, and all of what an iOp with this target
-   * computes with.
-   */
+  //! \brief What the current iOp reads, if it is what has been noted last, and all of what an iOp with this target
+  //! computes with.
   Interval IntervalOf(const ISlice& source, const ISlice& target) const;
 
   // ---- the device -----------------------------------------------------------------------------------------
@@ -180,8 +167,4 @@ class Emitter : public tiles::Emitter {
   std::string condition_;
 };
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_EMITTER_H_
+}  // namespace uir::codegen::bang

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fill.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/tile_ops.h"
 
-#include "api.h"
-#include "copy.h"
-#include "ops.h"
-
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::string& condition) {
   if (tile.dtype == "bf16") {
@@ -59,7 +55,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
 }
 
 void EmitFill(Emitter& e, const IOp& iop) {
-  const ffi::Any value = (*iop->attrs.find("value")).second;
+  const ffi::Any value = iop->attrs.at("value");
   Tile to = e.TileOf(iop->targets[0]);
   if (to.memory == kNram) {
     FillTile(e, to, value);
@@ -71,6 +67,4 @@ void EmitFill(Emitter& e, const IOp& iop) {
   Copy(e, to, work, to.box);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

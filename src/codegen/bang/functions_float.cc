@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_float.cc
- * \brief Functions of fp32 that this device has forms of its own for.
- */
+// Functions of fp32 that this device has forms of its own for.
 #include <map>
 #include <vector>
 
-#include "../tiles/functions.h"
-#include "program.h"
+#include "codegen/bang/program.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 constexpr double kInverseLn2 = 1.44269504088896341;
@@ -127,6 +122,4 @@ Value BinaryOf(Program& p, const std::string& name, Value x, Value y) {
   return tiles::FloatBinary(p, name, x, y);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

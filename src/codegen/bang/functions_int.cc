@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_int.cc
- * \brief Integers wrap, division by zero gives zero, shifts beyond the width shift everything out.
- */
-#include "functions_int.h"
+// Integers wrap, division by zero gives zero, shifts beyond the width shift everything out.
+#include "codegen/bang/functions_int.h"
 
-#include "api.h"
+#include "codegen/bang/api.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -127,6 +122,4 @@ std::vector<std::string> IntBinary(const std::string& dtype, const std::string& 
   return {};
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_int.h
- * \brief Functions of integers and bools as scalar code.
- */
-#ifndef UIR_CODEGEN_BANG_FUNCTIONS_INT_H_
-#define UIR_CODEGEN_BANG_FUNCTIONS_INT_H_
+// Functions of integers and bools as scalar code.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "emitter.h"
+#include "codegen/bang/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 /*! \brief Statements that give `to` a unary function of `x`; none where there is no such function. */
 std::vector<std::string> IntUnary(const std::string& dtype, const std::string& name, const std::string& to,
@@ -24,8 +18,4 @@ std::vector<std::string> IntBinary(const std::string& dtype, const std::string& 
 /*! \brief Whether a dtype is an integer or bool of up to 64 bits. */
 bool IsWhole(const std::string& dtype);
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_FUNCTIONS_INT_H_
+}  // namespace uir::codegen::bang

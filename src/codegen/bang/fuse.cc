@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fuse.cc
- * \brief Two operations of fp32 as one `__bang_fusion`, and operations with numbers that fold into one.
- *
- * A fused function takes the time of one operation.  Whether it rounds between its two depends on the architecture, so
- * nothing may be fused that needs either: additions of a number to a sum with a number stay apart, since they are how
- * programs round to whole numbers.
- *
- * Numbers fold where a function's own formula has one of them.  Two operations of the model are two roundings, and may
- * overflow between: they stay two.
- */
+// Two operations of fp32 as one `__bang_fusion`, and operations with numbers that fold into one.
+//
+// A fused function takes the time of one operation.  Whether it rounds between its two depends on the architecture, so
+// nothing may be fused that needs either: additions of a number to a sum with a number stay apart, since they are how
+// programs round to whole numbers.
+//
+// Numbers fold where a function's own formula has one of them.  Two operations of the model are two roundings, and may
+// overflow between: they stay two.
 #include <cmath>
 #include <cstdlib>
 #include <string>
 #include <vector>
 
-#include "api.h"
-#include "program.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/program.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 /*! \brief Larger addends are there to round. */
@@ -259,6 +254,4 @@ Value Program::Fuse(Value result, const std::set<int>& apart) {
   return {Fuser(&steps_, result.id, apart, given_).Run()};
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "group.h"
+#include "codegen/bang/group.h"
 
 #include <tvm/ffi/any.h>
 
-#include "broadcast.h"
-#include "copy.h"
-#include "elementwise.h"
-#include "reduce.h"
+#include "base/attrs.h"
+#include "codegen/bang/elementwise.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
-
-std::string TextOf(const IOp& iop, const char* name) { return std::string(iop->attrs.at(name).cast<ffi::String>()); }
 
 /*! \brief The set that a group form joins, and its buffer in SRAM. */
 struct Set {
@@ -50,17 +45,14 @@ struct Set {
 
 }  // namespace
 
-bool IsGroupForm(const IOp& iop) {
-  auto scope = iop->attrs.find("scope");
-  return scope != iop->attrs.end() && iop->op != "sync" && TextOf(iop, "scope") == "group";
-}
+bool IsGroupForm(const IOp& iop) { return iop->op != "sync" && AttrOr(iop->attrs, "scope", std::string()) == "group"; }
 
 void EmitGroupReduce(Emitter& e, const IOp& iop) {
   Set set(&e, iop);
   Tile to = e.TileOf(iop->targets[0]), from = e.TileOf(iop->sources[0]);
   int64_t elements = to.rows * to.cols;
   Tile part = e.Work(to.dtype, to.rows, to.cols);
-  ReduceTile(e, part, from, std::string(iop->name), TextOf(iop, "axis"));
+  ReduceTile(e, part, from, std::string(iop->name), TextAttr(iop->attrs, "axis"));
   Copy(e, set.Place(set.own.Scale(elements), to.rows, to.cols), part, part.box);
   e.MeetCluster();
   auto only = e.When(set.first);
@@ -95,9 +87,7 @@ void EmitGroupBroadcast(Emitter& e, const IOp& iop) {
   if (to.rows == from.rows && to.cols == from.cols) return Copy(e, to, place, to.box);
   Tile work = e.Work(to.dtype, from.rows, from.cols);
   Copy(e, work, place, place.box);
-  BroadcastTile(e, to, work, TextOf(iop, "axis"));
+  BroadcastTile(e, to, work, TextAttr(iop->attrs, "axis"));
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

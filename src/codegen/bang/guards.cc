@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "guards.h"
+#include "codegen/bang/guards.h"
 
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "memory_core.h"
+#include "codegen/bang/memory_core.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -124,6 +122,4 @@ void PrintGuarded(const std::vector<pipes::Node>& body, const tiles::SyncLine& s
   GuardedPrinter(sync_line, out).Print(body);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

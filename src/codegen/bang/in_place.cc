@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "in_place.h"
+#include "codegen/bang/in_place.h"
 
 #include <algorithm>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "program.h"
+#include "codegen/bang/program.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 InPlace InPlaceOf(const tiles::Step& step) {
   static const std::set<std::string> first = {"band", "bor", "bxor", "fusion"};
@@ -41,6 +39,4 @@ Value Program::Settle(Value result, const std::set<int>& shared) {
   return breaks ? Copy(result) : result;
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file indexed.cc
- * \brief gather and scatter: a copy for each row, or each element, whose number scalar code reads.
- */
-#include "api.h"
-#include "copy.h"
-#include "fill.h"
-#include "ops.h"
-#include "run.h"
+// gather and scatter: a copy for each row, or each element, whose number scalar code reads.
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -78,8 +73,7 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
 }  // namespace
 
 void EmitGather(Emitter& e, const IOp& iop) {
-  auto attr = iop->attrs.find("pad");
-  ffi::Any pad = attr == iop->attrs.end() ? ffi::Any(int64_t{0}) : (*attr).second;
+  const ffi::Any pad = PadOf(iop).value_or(ffi::Any(int64_t{0}));
   Indexed(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[1]), e.TileOf(iop->sources[0]), false, &pad);
 }
 
@@ -87,6 +81,4 @@ void EmitScatter(Emitter& e, const IOp& iop) {
   Indexed(e, e.TileOf(iop->sources[0]), e.TileOf(iop->sources[1]), e.TileOf(iop->targets[0]), true, nullptr);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

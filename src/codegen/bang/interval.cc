@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file interval.cc
- * \brief Intervals of the steps of a program, of what is known of its operands.
- */
-#include "interval.h"
+// Intervals of the steps of a program, of what is known of its operands.
+#include "codegen/bang/interval.h"
 
 #include <algorithm>
 #include <cmath>
@@ -13,11 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "program.h"
+#include "codegen/bang/program.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -145,6 +140,4 @@ class Reader {
 
 Interval Program::IntervalOf(Value x) const { return Reader(steps_, intervals_).Of(x.id); }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file interval.h
- * \brief What is known of numbers.
- */
-#ifndef UIR_CODEGEN_BANG_INTERVAL_H_
-#define UIR_CODEGEN_BANG_INTERVAL_H_
+// What is known of numbers.
+#pragma once
 
 #include <algorithm>
 #include <limits>
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 /*! \brief All numbers from `low` to `high`, and NaN. */
 struct Interval {
@@ -22,8 +16,4 @@ struct Interval {
   Interval With(const Interval& other) const { return {std::min(low, other.low), std::max(high, other.high)}; }
 };
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_INTERVAL_H_
+}  // namespace uir::codegen::bang

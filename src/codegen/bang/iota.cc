@@ -1,34 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file iota.cc
- * \brief Counting: whole numbers by scalar code, converted once.
- */
-#include "api.h"
-#include "elementwise.h"
-#include "functions_int.h"
-#include "ops.h"
-#include "run.h"
-#include "scalar_loop.h"
+// Counting: whole numbers by scalar code, converted once.
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/elementwise.h"
+#include "codegen/bang/functions_int.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/scalar_loop.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
-
-namespace {
-
-int64_t StepOf(const IOp& iop, const char* name, int64_t otherwise) {
-  auto at = iop->attrs.find(name);
-  return at == iop->attrs.end() ? otherwise : (*at).second.cast<int64_t>();
-}
-
-std::string BaseText(const Emitter& e, const IOp& iop) {
-  auto at = iop->attrs.find("base");
-  if (at == iop->attrs.end()) return "0";
-  if (auto whole = (*at).second.as<int64_t>()) return std::to_string(*whole);
-  return e.Text((*at).second.cast<Affine>());
-}
-
-}  // namespace
+namespace uir::codegen::bang {
 
 // of the first row; each further one is the one before and a number where floats hold it exactly
 void EmitIota(Emitter& e, const IOp& iop) {
@@ -37,12 +17,12 @@ void EmitIota(Emitter& e, const IOp& iop) {
   Tile made = narrow ? e.Work("fp32", t.rows, t.cols) : t;
   made.box = t.box;
   std::string type = ElementType(made.dtype), row = e.Fresh("i"), col = e.Fresh("j");
-  std::string value = "(int64_t)(" + BaseText(e, iop) + ")";
+  std::string value = "(int64_t)(" + e.Text(BaseOf(iop)) + ")";
   auto add = [&value](const std::string& number, int64_t step) {
     if (step != 0) value += " + " + number + " * " + ElementIntLiteral(step, "int64_t");
   };
-  add(row, StepOf(iop, "row_step", 0));
-  add(col, StepOf(iop, "col_step", 1));
+  add(row, AttrOr<int64_t>(iop->attrs, "row_step", 0));
+  add(col, AttrOr<int64_t>(iop->attrs, "col_step", 1));
   std::vector<std::string> lines = {e.Element(made, row, col) + " = (" + type + ")(" + value + ");"};
   lines = Looped(col, made.box.col_begin.text, made.box.col_end.text, lines);
   e.Note("scalar code, some tens of cycles for an element");
@@ -50,6 +30,4 @@ void EmitIota(Emitter& e, const IOp& iop) {
   if (narrow) ConvertTile(e, t, made, t.box, true);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel.h"
+#include "codegen/bang/kernel.h"
 
 #include <algorithm>
-#include <iterator>
-#include <sstream>
 
-#include "../pipes/plan.h"
-#include "../printer.h"
-#include "../tiles/print_tree.h"
-#include "../words.h"
-#include "api.h"
-#include "chain.h"
-#include "emitter.h"
-#include "guards.h"
-#include "memory_core.h"
-#include "ops.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/chain.h"
+#include "codegen/bang/emitter.h"
+#include "codegen/bang/guards.h"
+#include "codegen/bang/memory_core.h"
+#include "codegen/bang/ops.h"
+#include "codegen/pipes/plan.h"
+#include "codegen/printer.h"
+#include "codegen/tiles/print_tree.h"
+#include "codegen/words.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -37,15 +33,8 @@ void RefuseShared(const Emitter& e, const IOp& iop) {
 
 /*! \brief Words of C++ and of the text around what emitters print. */
 const char* const kReserved =
-    "alignas alignof and and_eq asm auto bitand bitor bool break case catch char char16_t char32_t class compl const "
-    "const_cast constexpr continue decltype default delete do double dynamic_cast else enum explicit export extern "
-    "false float for friend goto half bfloat16_t if inline int int8_t int16_t int32_t int64_t long main mutable "
-    "namespace new noexcept not not_eq nullptr operator or or_eq private protected public register reinterpret_cast "
-    "return short signed sizeof static static_assert static_cast struct switch template this thread_local throw true "
-    "try typedef typeid typename uint8_t uint16_t uint32_t uint64_t union unsigned using virtual void volatile wchar_t "
-    "while xor xor_eq nram wram sram queue dim taskId taskIdX taskIdY taskIdZ taskDim taskDimX taskDimY taskDimZ "
-    "coreId "
-    "coreDim clusterId clusterDim INFINITY NAN GDRAM LDRAM NRAM WRAM SRAM";
+    "and_eq bfloat16_t not_eq or_eq xor_eq nram wram sram queue dim taskId taskIdX taskIdY taskIdZ taskDim "
+    "taskDimX taskDimY taskDimZ coreId coreDim clusterId clusterDim INFINITY NAN GDRAM LDRAM NRAM WRAM SRAM";
 
 /*! \brief The iOps in order, each by its emitter. */
 class Walker {
@@ -161,8 +150,7 @@ void CheckUnits(const IGraph& graph) {
 }  // namespace
 
 std::set<std::string> Reserved() {
-  std::istringstream words(kReserved);
-  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  std::set<std::string> reserved = WordsOf(kReserved);
   reserved.merge(Table().Words());
   return reserved;
 }
@@ -191,14 +179,12 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   if (walker.memory_core()) body = WithMeetings(body, where);
   pipes::Plan planned = pipes::PlanSyncs(body, pipes::VocabularyOf("bang"), where);
   planned.body = JoinDrains(std::move(planned.body));
-  std::set<std::string> used, written;
+  std::set<std::string> written;
   for (const Use& use : plan.uses()) {
-    used.insert(use.pointer());
     if (use.write) written.insert(use.pointer());
   }
-  for (const IPointer& pointer : graph->pointers) {
+  for (const IPointer& pointer : ParametersOf(graph, plan.uses())) {
     std::string own(pointer->name);
-    if (pointer->level != "dram" || !used.count(own)) continue;
     kernel.params.push_back(own);
     kernel.passed.push_back(e.ParameterOf(own));
     std::string type = TypeOf(std::string(pointer->dtype)).stored;
@@ -248,6 +234,4 @@ std::string PrintLauncher(const Kernel& kernel) {
   return out.Text();
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file kernel.h
- * \brief One kernel as text: signature, pointers, loop tree.
- */
-#ifndef UIR_CODEGEN_BANG_KERNEL_H_
-#define UIR_CODEGEN_BANG_KERNEL_H_
+// One kernel as text: signature, pointers, loop tree.
+#pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 /*! \brief A printed kernel and what its file and a launch of it need. */
 struct Kernel {
@@ -41,17 +35,11 @@ struct Kernel {
 /*! \brief Words that no identifier of the text may be. */
 std::set<std::string> Reserved();
 
-/*!
- * \brief Prints a graph of one phase.
- * \note CodegenError for groups that are no core and no cluster, and for sram in groups of one core.
- */
+//! \brief Prints a graph of one phase.
+//! \note CodegenError for groups that are no core and no cluster, and for sram in groups of one core.
 Kernel PrintKernel(const IGraph& graph, const std::string& name);
 
 /*! \brief The function of the host that launches a kernel. */
 std::string PrintLauncher(const Kernel& kernel);
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_KERNEL_H_
+}  // namespace uir::codegen::bang

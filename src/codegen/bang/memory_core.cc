@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory_core.h"
+#include "codegen/bang/memory_core.h"
 
 #include <optional>
 
-#include "../pipes/plan.h"
-#include "api.h"
-#include "copy.h"
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/tile_ops.h"
+#include "codegen/pipes/plan.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -20,7 +19,7 @@ bool OfUnit(const Affine& expr, int64_t units) {
       if (term->var == "pid") return true;
       continue;
     }
-    Affine inner = term->inner.value().as_or_throw<Affine>();
+    Affine inner = InnerOf(term);
     bool cluster = term->kind == "floordiv" && term->divisor % units == 0 && inner->constant % units == 0 &&
                    inner->terms.size() == 1 && !inner->terms[0]->inner && inner->terms[0]->var == "pid" &&
                    inner->terms[0]->coeff == 1;
@@ -43,7 +42,7 @@ std::optional<int64_t> PerUnit(const Affine& offset, int64_t units) {
       if (term->var == "pid") step += term->coeff;
       continue;
     }
-    Affine inner = term->inner.value().as_or_throw<Affine>();
+    Affine inner = InnerOf(term);
     bool own = inner->constant == 0 && inner->terms.size() == 1 && !inner->terms[0]->inner &&
                inner->terms[0]->var == "pid" && inner->terms[0]->coeff == 1;
     if (own && term->kind == "mod" && term->divisor == units) {
@@ -115,9 +114,8 @@ std::vector<pipes::Node> Merged(const std::vector<pipes::Node>& planned, const s
 
 bool IsMemoryCoreMove(const IOp& iop) {
   if (iop->op != "move") return false;
-  auto pad = iop->attrs.find("pad");
   // the memory core fills nothing
-  if (pad != iop->attrs.end() && (*pad).second != nullptr && !BoxText(iop->sources[0]).empty()) return false;
+  if (PadOf(iop) && !BoxText(iop->sources[0]).empty()) return false;
   auto to = iop->targets[0]->pointer->level, from = iop->sources[0]->pointer->level;
   return (to == "sram" && from == "dram") || (to == "dram" && from == "sram");
 }
@@ -154,6 +152,4 @@ std::vector<pipes::Node> WithMeetings(const std::vector<pipes::Node>& body, cons
   return Merged(pipes::PlanSyncs(TwoCores(body), Meetings(), where).body, body);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

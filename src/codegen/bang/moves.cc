@@ -1,46 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file moves.cc
- * \brief move: between any two memories, with pads and valid boxes.
- */
+// move: between any two memories, with pads and valid boxes.
 #include <algorithm>
 #include <optional>
 
-#include "copy.h"
-#include "fill.h"
-#include "memory_core.h"
-#include "ops.h"
-#include "transpose.h"
+#include "codegen/attributes.h"
+#include "codegen/bang/memory_core.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
-
-/*! \brief Whether the pointers of two tiles share bytes. */
-bool Share(const Tile& a, const Tile& b) {
-  return a.memory == b.memory && a.base < b.base + b.size * b.bytes && b.base < a.base + a.size * a.bytes;
-}
-
-/*! \brief Whether element (i, j) of both has the same address. */
-bool SameBytes(const Tile& a, const Tile& b) {
-  bool rows = a.rows == 1 || a.row_stride == b.row_stride, cols = a.cols == 1 || a.col_stride == b.col_stride;
-  Affine distance = a.offset.Scale(a.bytes) - b.offset.Scale(b.bytes) + Affine::Constant(a.base - b.base);
-  return a.memory == b.memory && a.bytes == b.bytes && distance->terms.empty() && distance->constant == 0 && rows &&
-         cols;
-}
 
 /*! \brief Whether a tile lies the other way round: its columns step by more than one element, its rows by one. */
 bool LiesTurned(const Tile& tile) {
   return tile.rows > 1 && tile.cols > 1 && tile.row_stride == 1 && tile.col_stride > 1;
 }
 
-/*!
- * \brief A copy between NRAM and another memory in which that one's side lies the other way round: its rows are copied
- * whole, and turned in NRAM.
- * \return Whether it was done.
- */
+//! \brief A copy between NRAM and another memory in which that one's side lies the other way round: its rows are copied
+//! whole, and turned in NRAM.
+//! \return Whether it was done.
 bool CopyTurned(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
   bool load = to.memory == kNram;
   const Tile& far = load ? from : to;
@@ -85,17 +64,8 @@ void Through(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad)
   int64_t row_bytes = std::max<int64_t>(to.cols * to.bytes, 1);
   int64_t some = std::min(to.rows, std::max<int64_t>(e.FreeBytes() / row_bytes, 1));
   Tile work = e.Work(to.dtype, some, to.cols);
-  for (int64_t first = 0; first < to.rows; first += some) {
-    int64_t rows = std::min(some, to.rows - first);
-    auto part = [&](const Tile& tile) {
-      Tile piece = tile.Part(first, 0, rows, to.cols);
-      Box moved = tile.box;
-      moved.row_begin = tile.box.row_begin - Bound::Of(first);
-      moved.row_end = tile.box.row_end - Bound::Of(first);
-      piece.box = rows == to.rows ? tile.box : Both(e, moved, Box::Of(rows, to.cols));
-      return piece;
-    };
-    Tile piece = work.Part(0, 0, rows, to.cols), source = part(from), target = part(to);
+  tiles::InParts(e, to, from, some, [&](const Tile& target, const Tile& source) {
+    Tile piece = work.Part(0, 0, target.rows, to.cols);
     Box box = Both(e, target.box, source.box);
     piece.box = pad ? target.box : box;
     if (pad) {
@@ -104,7 +74,7 @@ void Through(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad)
       Copy(e, piece, source, box);
     }
     Copy(e, target, piece, piece.box);
-  }
+  });
 }
 
 }  // namespace
@@ -112,23 +82,19 @@ void Through(Emitter& e, Tile to, Tile from, const std::optional<ffi::Any>& pad)
 void EmitMove(Emitter& e, const IOp& iop) {
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
   if (IsMemoryCoreMove(iop)) return EmitMemoryCoreMove(e, iop);
-  std::optional<ffi::Any> pad;
-  auto given = iop->attrs.find("pad");
-  if (given != iop->attrs.end() && (*given).second != nullptr) pad = (*given).second;
+  const std::optional<ffi::Any> pad = PadOf(iop);
   Tile to = e.TileOf(target), from = e.TileOf(source);
   Box box = tiles::SameBox(to.box, from.box) ? to.box : Both(e, to.box, from.box);
   // what the target holds outside of the source's box, and the target's, becomes pad
   bool padded = pad && !from.box.Whole(from.rows, from.cols) && !tiles::SameBox(to.box, from.box);
   bool in_nram = to.memory == kNram, from_nram = from.memory == kNram;
   // the source may have lent its bytes to the target
-  if (!padded && SameBytes(to, from)) return;
+  if (!padded && tiles::SameBytes(to, from)) return;
   if (!padded && in_nram != from_nram && CopyTurned(e, to, from, box)) return;
-  if (!padded && (in_nram || from_nram) && !Share(to, from)) return Copy(e, to, from, box);
-  if (padded && in_nram && !Share(to, from)) return Padded(e, to, from, box, *pad);
+  if (!padded && (in_nram || from_nram) && !tiles::ShareBytes(to, from)) return Copy(e, to, from, box);
+  if (padded && in_nram && !tiles::ShareBytes(to, from)) return Padded(e, to, from, box, *pad);
   if (!padded && !in_nram && !from_nram && to.memory != kSram && from.memory != kSram) return Copy(e, to, from, box);
   Through(e, to, from, padded ? pad : std::nullopt);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ops.cc
- * \brief The table of the classes of iOps that the BANG C printer knows.
- */
-#include "ops.h"
+// The table of the classes of iOps that the BANG C printer knows.
+#include "codegen/bang/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -34,14 +29,6 @@ const OpRow kOps[] = {
 
 }  // namespace
 
-const OpRow& OpRowOf(const IOp& iop, const std::string& where) {
-  for (const OpRow& row : kOps) {
-    if (iop->op == row.op) return row;
-  }
-  CodegenError("The BANG C printer has no emitter for '" + std::string(iop->op) + "'.", where, "", "",
-               "run this operator on the host");
-}
+const OpRow& OpRowOf(const IOp& iop, const std::string& where) { return FindRow(kOps, iop, "BANG C", where); }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file placed.cc
- * \brief Slots of a work buffer by when their values are last read.
- */
-#include "placed.h"
+// Slots of a work buffer by when their values are last read.
+#include "codegen/bang/placed.h"
 
 #include <algorithm>
 #include <iterator>
 #include <string>
 #include <utility>
 
-#include "in_place.h"
+#include "codegen/bang/in_place.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 /*! \brief Whether a function has a form that repeats its second operand. */
@@ -47,13 +42,6 @@ Placed::Placed(const tiles::Program& program, Value result, bool cycles)
   for (int k = 0; k < count; ++k) {
     if (used_[k] && Computes(steps_[k]) && !IsConstant(k) && !steps_[k].column) PlaceStep(k);
   }
-}
-
-bool Placed::HasColumns() const {
-  for (size_t k = 0; k < steps_.size(); ++k) {
-    if (used_[k] && steps_[k].column) return true;
-  }
-  return false;
 }
 
 int Placed::Root(int id) const {
@@ -124,6 +112,4 @@ int Placed::Own() {
   return taken;
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

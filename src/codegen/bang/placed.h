@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file placed.h
- * \brief Where in work buffers the steps of an elementwise program leave what they make.
- */
-#ifndef UIR_CODEGEN_BANG_PLACED_H_
-#define UIR_CODEGEN_BANG_PLACED_H_
+// Where in work buffers the steps of an elementwise program leave what they make.
+#pragma once
 
 #include <optional>
 #include <set>
 #include <vector>
 
-#include "program.h"
+#include "codegen/bang/program.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 /*! \brief Elements of a constant that functions repeat. */
 constexpr int64_t kSegment = 64;
@@ -22,11 +16,9 @@ constexpr int64_t kSegment = 64;
 /*! \brief Whether a step is an instruction: no operand, and no other view of one. */
 bool Computes(const Step& step);
 
-/*!
- * \brief A program's steps that are needed, and the slot of each: a part of the work buffer, -1 for the target.
- *
- * A slot is free again after the last step that reads it, for the step itself where the function works in place.
- */
+//! \brief A program's steps that are needed, and the slot of each: a part of the work buffer, -1 for the target.
+//!
+//! A slot is free again after the last step that reads it, for the step itself where the function works in place.
 class Placed {
  public:
   /*! \param cycles Whether all counts are multiples of `kSegment`: constants may be that short and repeat. */
@@ -41,8 +33,6 @@ class Placed {
   int segments() const { return segments_; }
   /*! \brief Columns that are computed. */
   int columns() const { return columns_; }
-  /*! \brief Whether an operand in use is a column. */
-  bool HasColumns() const;
   /*! \brief The operand that the result is itself. */
   std::optional<int> Operand() const {
     const Step& step = steps_[result_];
@@ -69,8 +59,4 @@ class Placed {
   int segments_ = 0, slots_ = 0, columns_ = 0;
 };
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_PLACED_H_
+}  // namespace uir::codegen::bang

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file program.cc
- * \brief What vector functions of BANG C must compose: rounding, selection by masks, division, e^x.
- */
-#include "program.h"
+// What vector functions of BANG C must compose: rounding, selection by masks, division, e^x.
+#include "codegen/bang/program.h"
 
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <vector>
 
-#include "../tiles/functions.h"
-#include "api.h"
+#include "codegen/bang/api.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 constexpr double kLn2 = 0.69314718055994530942;
@@ -302,6 +297,4 @@ void Program::SplitFloat(Value x, Value* e, Value* m) {
   *m = View(WithNumber("bor_scalar", fraction, "0x3f800000"), "fp32");
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file program.h
- * \brief Elementwise programs of BANG C: what its vector functions are called, and what they must compose.
- *
- * Steps are named without `__bang_`.  A truth is a fp32 number, 1 or 0.  Vectors hold fp32 and fp16; bits are those of
- * int32 and int16; other dtypes are converted.
- */
-#ifndef UIR_CODEGEN_BANG_PROGRAM_H_
-#define UIR_CODEGEN_BANG_PROGRAM_H_
+// Elementwise programs of BANG C: what its vector functions are called, and what they must compose.
+//
+// Steps are named without `__bang_`.  A truth is a fp32 number, 1 or 0.  Vectors hold fp32 and fp16; bits are those of
+// int32 and int16; other dtypes are converted.
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -15,13 +11,11 @@
 #include <string>
 #include <utility>
 
-#include "../api.h"
-#include "../tiles/program.h"
-#include "interval.h"
+#include "codegen/api.h"
+#include "codegen/bang/interval.h"
+#include "codegen/tiles/program.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 using tiles::Step;
 using tiles::Value;
@@ -56,19 +50,15 @@ class Program : public tiles::Program {
   /*! \brief The number that a value is multiplied by, and what it is a multiple of in its place; 1 for others. */
   double Unscaled(Value* x) const;
 
-  /*!
-   * \brief Operations of fp32 that only the next one uses become one function with it (fuse.cc).
-   * \param result What is wanted of the program.
-   * \param apart Operands that the last step may not have as second or third of a fused function.
-   * \return The result, which may have become another step.
-   */
+  //! \brief Operations of fp32 that only the next one uses become one function with it (fuse.cc).
+  //! \param result What is wanted of the program.
+  //! \param apart Operands that the last step may not have as second or third of a fused function.
+  //! \return The result, which may have become another step.
   Value Fuse(Value result, const std::set<int>& apart);
 
-  /*!
-   * \brief The result so that the last function may write it to the target, by the vendor's rules of what may lie
-   * there.
-   * \param shared Operands that may lie where the target does.
-   */
+  //! \brief The result so that the last function may write it to the target, by the vendor's rules of what may lie
+  //! there.
+  //! \param shared Operands that may lie where the target does.
   Value Settle(Value result, const std::set<int>& shared);
   /*! \brief Notes what an operand holds, or a formula gives, and says what a value is then; integers are not followed.
    */
@@ -109,23 +99,15 @@ class Program : public tiles::Program {
   std::map<std::pair<int, int64_t>, Value> masks_;
 };
 
-/*!
- * \brief e^x by a power of two that has few bits, and a short series for the rest: error within 3 ULP.
- * In narrow programs 2^(x log2 e): relative error up to (1.25 |x| + 2) 2^-24.
- */
+//! \brief e^x by a power of two that has few bits, and a short series for the rest: error within 3 ULP.
+//! In narrow programs 2^(x log2 e): relative error up to (1.25 |x| + 2) 2^-24.
 Value Exp(Program& p, Value x);
-/*!
- * \brief The error function as 2 / (1 + 2^(-x q(x^2))) - 1, absolute error below 3e-7 (narrow: 4e-6): for what adds a
- * constant to it, where errors relative to small results do not matter.
- */
+//! \brief The error function as 2 / (1 + 2^(-x q(x^2))) - 1, absolute error below 3e-7 (narrow: 4e-6): for what adds a
+//! constant to it, where errors relative to small results do not matter.
 Value CentredErf(Program& p, Value x);
 
 /*! \brief A unary or binary function of fp32: this device's own forms, else those of tiles/functions.h. */
 Value UnaryOf(Program& p, const std::string& name, Value x, double param);
 Value BinaryOf(Program& p, const std::string& name, Value x, Value y);
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_BANG_PROGRAM_H_
+}  // namespace uir::codegen::bang

@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.cc
- * \brief Reductions: floats by folding rows, after a transposition where columns are folded; integers by scalar code.
- */
-#include "reduce.h"
-
+// Reductions: floats by folding rows, after a transposition where columns are folded; integers by scalar code.
 #include <algorithm>
 #include <limits>
 
-#include "../number.h"
-#include "api.h"
-#include "copy.h"
-#include "elementwise.h"
-#include "fill.h"
-#include "functions_int.h"
-#include "group.h"
-#include "ops.h"
-#include "run.h"
-#include "scalar_loop.h"
+#include "codegen/attributes.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/elementwise.h"
+#include "codegen/bang/functions_int.h"
+#include "codegen/bang/group.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/scalar_loop.h"
+#include "codegen/bang/tile_ops.h"
+#include "codegen/number.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -42,12 +35,10 @@ double IdentityOf(const std::string& op) {
 /*! \brief Whether a tile of fp32 is one run of elements, all of them valid. */
 bool IsRun(const Tile& tile) { return tile.dtype == "fp32" && tile.Dense() && tile.box.Whole(tile.rows, tile.cols); }
 
-/*!
- * \brief Rows of a dense tile of fp32 onto each other, at least two, until one holds all.
- * \param from The rows; `work` itself, or what must stay.
- * \param work Where sums are on their way.
- * \param to Where the last one goes: a run, or the first row of `work`.
- */
+//! \brief Rows of a dense tile of fp32 onto each other, at least two, until one holds all.
+//! \param from The rows; `work` itself, or what must stay.
+//! \param work Where sums are on their way.
+//! \param to Where the last one goes: a run, or the first row of `work`.
 void FoldRows(Emitter& e, const std::string& op, const Tile& from, const Tile& work, const Tile& to, int64_t rows,
               int64_t cols) {
   struct Step {
@@ -298,9 +289,7 @@ void ReduceTile(Emitter& e, const Tile& to, const Tile& from, const std::string&
 void EmitReduce(Emitter& e, const IOp& iop) {
   if (IsGroupForm(iop)) return EmitGroupReduce(e, iop);
   ReduceTile(e, e.TileOf(iop->targets[0]), e.TileOf(iop->sources[0]), std::string(iop->name),
-             std::string(iop->attrs.at("axis").cast<ffi::String>()));
+             TextAttr(iop->attrs, "axis"));
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

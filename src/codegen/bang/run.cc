@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file run.cc
- * \brief Printing elementwise programs: how tiles lie, chunks, the text of a step.
- */
-#include "run.h"
+// Printing elementwise programs: how tiles lie, chunks, the text of a step.
+#include "codegen/bang/run.h"
 
 #include <algorithm>
 #include <optional>
 #include <set>
 
-#include "api.h"
-#include "copy.h"
-#include "placed.h"
+#include "base/rounding.h"
+#include "codegen/bang/api.h"
+#include "codegen/bang/placed.h"
+#include "codegen/bang/tile_ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 namespace {
 
 /*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
@@ -26,8 +22,6 @@ constexpr int64_t kChunkUnit = 128;
 constexpr int64_t kSlotBytes = 4;
 /*! \brief Rows of a tile that columns go with. */
 constexpr int64_t kMostRows = 4096;
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 std::string Sum(const std::string& a, const std::string& b) {
   if (a.empty() || a == "0") return b;
@@ -227,11 +221,9 @@ namespace {
 
 /*! \brief Whether two tiles may share bytes of a memory; identical ones do not count if `same`. */
 bool MayShare(const Tile& a, const Tile& b, bool same) {
-  if (a.memory != b.memory) return false;
   bool alike = a.base == b.base && a.bytes == b.bytes && a.row_stride == b.row_stride && a.rows == b.rows &&
                a.cols == b.cols && (a.offset - b.offset)->terms.empty() && (a.offset - b.offset)->constant == 0;
-  if (same && alike) return false;
-  return a.base < b.base + b.size * b.bytes && b.base < a.base + a.size * a.bytes;
+  return !(same && alike) && tiles::ShareBytes(a, b);
 }
 
 /*! \brief A program as it is placed, and the elements of a chunk. */
@@ -419,6 +411,4 @@ void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& 
   RunOnTiles(e, program, result, tiles, tiles[0].box, e.SparesOutside(target));
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar.cc
- * \brief The element types of a core, and literals of them.
- */
-#include "scalar.h"
+// The element types of a core, and literals of them.
+#include "codegen/bang/scalar.h"
 
 #include <cmath>
 #include <cstring>
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 namespace {
 
@@ -48,6 +43,4 @@ std::string LiteralOf(const ScalarType& type, const ffi::Any& value) {
   return WholeLiteral(type.kind == Kind::kBool ? Kind::kUint : type.kind, type.bytes, type.stored, bits);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar_loop.cc
- * \brief Loops over elements, printed.
- */
-#include "scalar_loop.h"
+// Loops over elements, printed.
+#include "codegen/bang/scalar_loop.h"
 
-#include "run.h"
+#include "codegen/bang/run.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 void ScalarLoop(Emitter& e, const std::vector<Tile>& tiles, const Box& box, const ElementBody& body) {
   std::string row = e.Fresh("i"), col = e.Fresh("j");
@@ -31,6 +26,4 @@ void ScalarLoop(Emitter& e, const std::vector<Tile>& tiles, const Box& box, cons
   e.Do("S", lines, regions);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

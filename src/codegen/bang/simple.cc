@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file simple.cc
- * \brief identity, which prints nothing, and sync.
- */
+// identity, which prints nothing, and sync.
 #include <tvm/ffi/any.h>
 
-#include "ops.h"
+#include "base/attrs.h"
+#include "codegen/bang/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 void EmitIdentity(Emitter& e, const IOp& iop) {
   // both sides are the same bytes of one pointer
 }
 
 void EmitSync(Emitter& e, const IOp& iop) {
-  std::string scope(iop->attrs.at("scope").cast<ffi::String>());
+  const std::string scope = TextAttr(iop->attrs, "scope");
   if (scope == "dram") {
     e.Refuse("All clusters must meet within one kernel.", "one kernel for each phase", "",
              "cut the graph at sync.dram");
@@ -25,6 +21,4 @@ void EmitSync(Emitter& e, const IOp& iop) {
   if (scope == "sram" && e.plan().graph()->num_units > 1) e.MeetCluster();
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file transpose.cc
- * \brief Transpositions of dense tiles by the vector function, of others by copies of elements.
- */
-#include "transpose.h"
+// Transpositions of dense tiles by the vector function, of others by copies of elements.
+#include "codegen/bang/api.h"
+#include "codegen/bang/ops.h"
+#include "codegen/bang/run.h"
+#include "codegen/bang/tile_ops.h"
 
-#include "api.h"
-#include "copy.h"
-#include "ops.h"
-#include "run.h"
-
-namespace uir {
-namespace codegen {
-namespace bang {
+namespace uir::codegen::bang {
 
 void TransposeTile(Emitter& e, const Tile& to, const Tile& from) {
   bool whole = to.box.Whole(to.rows, to.cols) && to.Dense() && from.Dense();
@@ -38,6 +31,4 @@ void EmitTranspose(Emitter& e, const IOp& iop) {
   TransposeTile(e, to, from);
 }
 
-}  // namespace bang
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::bang

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "asked_layouts.h"
+#include "codegen/cuda/asked_layouts.h"
 
 #include <tvm/ffi/any.h>
 
 #include <vector>
 
-#include "../error.h"
+#include "base/attrs.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -21,9 +20,8 @@ bool PowerOfTwo(int64_t value, int64_t limit) { return value >= 1 && value <= li
 
 std::map<std::string, Layout> AskedLayouts(const IGraph& graph) {
   std::map<std::string, Layout> out;
-  auto it = graph->attrs.find("layouts");
-  if (it == graph->attrs.end()) return out;
-  for (const auto& [pointer, figures] : (*it).second.cast<ffi::Map<ffi::String, ffi::Array<int64_t>>>()) {
+  using Figures = ffi::Map<ffi::String, ffi::Array<int64_t>>;
+  for (const auto& [pointer, figures] : AttrOr(graph->attrs, "layouts", Figures())) {
     std::vector<int64_t> f(figures.begin(), figures.end());
     bool right = f.size() == 4 || f.size() == 5;
     right = right && f[0] * f[1] == kLanes && PowerOfTwo(f[0], kLanes) && PowerOfTwo(f[2], kWidestVec) &&
@@ -38,6 +36,4 @@ std::map<std::string, Layout> AskedLayouts(const IGraph& graph) {
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

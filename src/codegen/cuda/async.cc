@@ -1,27 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "async.h"
+#include "codegen/cuda/async.h"
 
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
 #include <cstddef>
 
-#include "emitter.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
 bool IsSharedMemory(const Home& home) { return home.kind == Home::Kind::kSram || home.kind == Home::Kind::kScratch; }
-
-bool IsZeroPadded(const IOp& move) {
-  auto pad = move->attrs.find("pad");
-  if (pad == move->attrs.end() || (*pad).second == nullptr) return false;
-  if (auto whole = (*pad).second.as<int64_t>()) return *whole == 0;
-  return (*pad).second.cast<double>() == 0.0;
-}
 
 Path Joined(const Path& path, int index) {
   Path out = path;
@@ -47,8 +39,7 @@ int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move) {
   if (!along && (bounded || source->row_stride != 1 || target->row_stride != 1)) return 0;
   const int bytes = TypeOf(std::string(source->pointer->dtype)).bytes;
   const int64_t length = (along ? source->cols : source->rows) * bytes;
-  auto align = move->attrs.find("align");
-  const int64_t stated = align == move->attrs.end() ? 1 : (*align).second.cast<int64_t>();
+  const int64_t stated = StatedAlign(move);
   for (int piece : {16, 8, 4}) {
     bool fits = length % piece == 0;
     for (const ISlice& slice : {source, target}) {
@@ -163,7 +154,7 @@ class StagedLoop {
 
   bool IsSync(const ffi::ObjectRef& node) const {
     const auto* iop = node.as<IOpNode>();
-    return iop != nullptr && iop->op == "sync" && std::string(iop->attrs.at("scope").cast<ffi::String>()) != "reg";
+    return iop != nullptr && iop->op == "sync" && TextAttr(iop->attrs, "scope") != "reg";
   }
 
   /*! \brief The pointers that only copies write, beside and in the loop. */
@@ -328,9 +319,8 @@ void AsyncPlan::Body(const ffi::Array<ffi::ObjectRef>& body, const Path& path) {
     const auto* loop = body[i].as<LoopNode>();
     if (loop == nullptr) continue;
     Body(loop->body, Joined(path, i));
-    auto stages = loop->attrs.find("stages");
-    if (stages == loop->attrs.end()) continue;
-    StagedLoop(this, body, path, i, (*stages).second.cast<int64_t>()).Plan();
+    const auto stages = AttrOr<int64_t>(loop->attrs, "stages", 0);
+    if (stages > 0) StagedLoop(this, body, path, i, stages).Plan();
   }
 }
 
@@ -392,6 +382,4 @@ void EmitCopy(Emitter& e, const IOp& move) {
   e.out.Close();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file async.h
- * \brief Loads of multi-buffered loops that run while the warp computes: which copies, groups and waits there are.
- *
- * The pass `multibuffer` leaves a prologue, a loop whose attribute `stages` is S, and an epilogue.  The loads of one
- * iteration are one group of copies: the prologue commits S - 1 groups, each iteration one more.  What an iteration
- * reads must have arrived for all units that share it: a wait that leaves as many groups in flight as may be, then
- * the barrier that the graph has there anyway.  The copies of a loop are bulk copies where all of them can be (bulk.h),
- * else each lane's own (cp.async).
- */
-#ifndef UIR_CODEGEN_CUDA_ASYNC_H_
-#define UIR_CODEGEN_CUDA_ASYNC_H_
+// Loads of multi-buffered loops that run while the warp computes: which copies, groups and waits there are.
+//
+// The pass `multibuffer` leaves a prologue, a loop whose attribute `stages` is S, and an epilogue.  The loads of one
+// iteration are one group of copies: the prologue commits S - 1 groups, each iteration one more.  What an iteration
+// reads must have arrived for all units that share it: a wait that leaves as many groups in flight as may be, then
+// the barrier that the graph has there anyway.  The copies of a loop are bulk copies where all of them can be
+// (bulk.h), else each lane's own (cp.async).
+#pragma once
 
 #include <map>
 #include <optional>
@@ -18,13 +14,11 @@
 #include <string>
 #include <vector>
 
-#include "../uses.h"
-#include "bulk.h"
-#include "plan.h"
+#include "codegen/cuda/bulk.h"
+#include "codegen/cuda/plan.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 class Emitter;
 
@@ -74,10 +68,8 @@ class AsyncPlan {
   std::vector<std::string> notes_;
 };
 
-/*!
- * \brief Bytes that one lane copies at once in a move from dram to shared memory, or 0 where it cannot be a copy:
- * rows that are contiguous on both sides, whole on the target's, with 0 for what the source lacks.
- */
+//! \brief Bytes that one lane copies at once in a move from dram to shared memory, or 0 where it cannot be a copy:
+//! rows that are contiguous on both sides, whole on the target's, with 0 for what the source lacks.
 int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move);
 
 /*! \brief Prints the copies of a move, each lane its own pieces. */
@@ -87,8 +79,4 @@ void EmitCopy(Emitter& e, const IOp& move);
 void EmitBefore(Emitter& e, const AsyncPlan& plan, const AsyncStep& step);
 void EmitAfter(Emitter& e, const AsyncPlan& plan, const AsyncStep& step);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_ASYNC_H_
+}  // namespace uir::codegen::cuda

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "banks.h"
+#include "codegen/cuda/banks.h"
 
 #include <algorithm>
 #include <array>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -58,6 +56,4 @@ std::vector<TileAccess> AccessesOf(const Fragment& f, int64_t elements, bool alo
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

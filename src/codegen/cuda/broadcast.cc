@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file broadcast.cc
- * \brief broadcast: a column (row) of registers is in every lane that needs it; a set's goes through its buffer.
- */
+// broadcast: a column (row) of registers is in every lane that needs it; a set's goes through its buffer.
 #include <tvm/ffi/any.h>
 
-#include "group.h"
-#include "loops.h"
-#include "ops.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/group.h"
+#include "codegen/cuda/loops.h"
+#include "codegen/cuda/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -58,7 +54,7 @@ Regs Received(Emitter& e, const IOp& iop, const Layout& layout, const Group& gro
 
 void EmitBroadcast(Emitter& e, const IOp& iop) {
   Layout layout = e.plan.WorkLayout(iop);
-  bool by_row = iop->attrs.at("axis").cast<ffi::String>() == "row";
+  bool by_row = IsByRow(iop);
   std::optional<Group> group = Group::Of(&e, iop);
   Regs x;
   if (group) {
@@ -76,6 +72,4 @@ void EmitBroadcast(Emitter& e, const IOp& iop) {
   e.Commit(iop->targets[0], y);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bulk.h"
+#include "codegen/cuda/bulk.h"
 
 #include <algorithm>
 #include <cstdint>
 
-#include "async.h"
-#include "emitter.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/async.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
-
-std::string Text(int64_t value) { return std::to_string(value); }
 
 /*! \brief The runs of a move that are contiguous on both sides. */
 struct Runs {
@@ -42,8 +39,7 @@ Runs RunsOf(const IOp& move) {
 bool IsAligned(const Plan& plan, const IOp& move) {
   constexpr int64_t kPiece = 16;
   const Runs runs = RunsOf(move);
-  auto align = move->attrs.find("align");
-  const int64_t stated = align == move->attrs.end() ? 1 : (*align).second.cast<int64_t>();
+  const int64_t stated = StatedAlign(move);
   bool aligned = runs.bytes % kPiece == 0;
   for (const ISlice& slice : {move->sources[0], move->targets[0]}) {
     const int64_t pitch =
@@ -158,6 +154,4 @@ void EmitRingCommit(Emitter& e, const RingStep& step, const Ring& ring) {
   if (step.commit) e.out.Line("++" + ring.begun + ";");
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

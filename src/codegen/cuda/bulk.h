@@ -1,25 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file bulk.h
- * \brief Loads of multi-buffered loops by bulk copies: whole runs of memory, counted by barrier objects.
- *
- * A loop of S stages has a ring of S barrier objects; the n-th group of copies belongs to number n % S, in its phase
- * n / S.  Every warp that loads a part of the group says how many bytes it fetches, and copies them; whoever reads
- * waits for the phase.  Where warps have tiles of their own, each of them has a ring of its own.
- */
-#ifndef UIR_CODEGEN_CUDA_BULK_H_
-#define UIR_CODEGEN_CUDA_BULK_H_
+// Loads of multi-buffered loops by bulk copies: whole runs of memory, counted by barrier objects.
+//
+// A loop of S stages has a ring of S barrier objects; the n-th group of copies belongs to number n % S, in its phase
+// n / S.  Every warp that loads a part of the group says how many bytes it fetches, and copies them; whoever reads
+// waits for the phase.  Where warps have tiles of their own, each of them has a ring of its own.
+#pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "../uses.h"
-#include "plan.h"
+#include "codegen/cuda/plan.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 class Emitter;
 
@@ -63,8 +57,4 @@ void EmitRingWait(Emitter& e, const RingStep& step, const Ring& ring);
 void EmitRingBegin(Emitter& e, const RingStep& step, const Ring& ring);
 void EmitRingCommit(Emitter& e, const RingStep& step, const Ring& ring);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_BULK_H_
+}  // namespace uir::codegen::cuda

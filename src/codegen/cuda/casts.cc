@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file casts.cc
- * \brief Conversions between dtypes, with their roundings, as CUDA C++ expressions.
- */
-#include "functions.h"
-#include "scalar.h"
+// Conversions between dtypes, with their roundings, as CUDA C++ expressions.
+#include "codegen/cuda/functions.h"
+#include "codegen/cuda/scalar.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 namespace {
 
 /*! \brief The suffix of the conversion instructions by the name of a rounding; "round" (halves away) has none. */
@@ -103,6 +98,4 @@ Expression CastExpression(const std::string& from_name, const std::string& to_na
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

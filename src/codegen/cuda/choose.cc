@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "choose.h"
+#include "codegen/cuda/choose.h"
 
 #include <algorithm>
 #include <set>
 
-#include "scalar.h"
+#include "codegen/cuda/scalar.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -142,6 +140,4 @@ Layout ChooseLayout(const std::vector<Access>& accesses, const std::vector<Work>
   return best;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

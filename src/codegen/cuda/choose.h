@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file choose.h
- * \brief Which layout is cheapest for a class of values: every layout is tried against a simple model of a warp.
- *
- * The model counts issue slots: one for an instruction, a quarter for a 32-byte sector that a memory instruction
- * touches (four sectors go through the first-level cache in a cycle), one for a 128-byte line, so that whole lines are
- * preferred: requests of a part of a line halve what the second-level cache delivers.
- * Only the order of layouts matters, not the figure.
- */
-#ifndef UIR_CODEGEN_CUDA_CHOOSE_H_
-#define UIR_CODEGEN_CUDA_CHOOSE_H_
+// Which layout is cheapest for a class of values: every layout is tried against a simple model of a warp.
+//
+// The model counts issue slots: one for an instruction, a quarter for a 32-byte sector that a memory instruction
+// touches (four sectors go through the first-level cache in a cycle), one for a 128-byte line, so that whole lines are
+// preferred: requests of a part of a line halve what the second-level cache delivers.
+// Only the order of layouts matters, not the figure.
+#pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "../scope.h"
-#include "layout.h"
+#include "codegen/cuda/layout.h"
+#include "codegen/scope.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief The widest access of a lane. */
 constexpr int kWidestBytes = 16;
@@ -40,10 +34,8 @@ struct Access {
   double times = 1;
 };
 
-/*!
- * \brief A slice in memory as an access.
- * \param stated Bytes that every row's start is said to be a multiple of (a move's `align`), or 1.
- */
+//! \brief A slice in memory as an access.
+//! \param stated Bytes that every row's start is said to be a multiple of (a move's `align`), or 1.
 Access AccessOf(const ISlice& slice, const Scope& scope, int64_t stated = 1);
 
 /*! \brief Work of one iOp on a fragment; of a reduction, over which axis its lanes meet. */
@@ -68,8 +60,4 @@ double CostOf(const Access& access, const Layout& layout);
 /*! \brief The cheapest layout of a class. */
 Layout ChooseLayout(const std::vector<Access>& accesses, const std::vector<Work>& works);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_CHOOSE_H_
+}  // namespace uir::codegen::cuda

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file contract.cc
- * \brief The table of matrix instructions, and what a product asks of the plan.
- */
-#include "contract.h"
+// The table of matrix instructions, and what a product asks of the plan.
+#include "codegen/cuda/contract.h"
 
 #include <algorithm>
 
-#include "fragments.h"
-#include "ops.h"
-#include "staged.h"
+#include "base/rounding.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/fragments.h"
+#include "codegen/cuda/ops.h"
+#include "codegen/cuda/staged.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -29,14 +26,6 @@ constexpr MmaRow kMma[] = {
     {"fp64", "fp64", "mma_m8n8k4_f64", 8, 8, 2, false},
 };
 
-/*! \brief The graph's attribute that allows sums of rounded factors. */
-constexpr const char* kFastMath = "fast_math";
-
-bool MayRound(const IGraph& graph) {
-  auto found = graph->attrs.find(kFastMath);
-  return found != graph->attrs.end() && (*found).second.cast<bool>();
-}
-
 int64_t PowerOfTwoAtLeast(int64_t n) {
   int64_t out = 1;
   while (out < n) out *= 2;
@@ -50,7 +39,7 @@ Layout FmaLayout(const IOp& iop) {
   const int bytes = TypeOf(std::string(t->pointer->dtype)).bytes;
   Layout out;
   out.vec_c = static_cast<int>(std::min<int64_t>(16 / std::max(bytes, 4), PowerOfTwoAtLeast(t->cols)));
-  out.lanes_c = static_cast<int>(std::min<int64_t>(8, PowerOfTwoAtLeast((t->cols + out.vec_c - 1) / out.vec_c)));
+  out.lanes_c = static_cast<int>(std::min<int64_t>(8, PowerOfTwoAtLeast(CeilDiv(t->cols, out.vec_c))));
   if (t->rows < kLanes / out.lanes_c) {
     out.lanes_c = static_cast<int>(kLanes / PowerOfTwoAtLeast(t->rows));
   }
@@ -134,6 +123,4 @@ void CloseUnrolled(Emitter& e, int64_t extent) {
   if (extent != 1) e.out.Close();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file contract.h
- * \brief The contract iOp: which instruction a product runs on, and the two ways to print it.
- *
- * On tensor cores (contract_mma.cc) the sums lie as mma.sync has them: lanes (8, 4), vec (1, 2), one 8 x 8 block
- * after the other.  Everything else, and exact fp32, is fused multiply-adds on a tile of registers in each lane
- * (contract_fma.cc), whose operands lie in memory.
- */
-#ifndef UIR_CODEGEN_CUDA_CONTRACT_H_
-#define UIR_CODEGEN_CUDA_CONTRACT_H_
+// The contract iOp: which instruction a product runs on, and the two ways to print it.
+//
+// On tensor cores (contract_mma.cc) the sums lie as mma.sync has them: lanes (8, 4), vec (1, 2), one 8 x 8 block
+// after the other.  Everything else, and exact fp32, is fused multiply-adds on a tile of registers in each lane
+// (contract_fma.cc), whose operands lie in memory.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "banks.h"
-#include "emitter.h"
+#include "codegen/cuda/banks.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief A matrix instruction. */
 struct MmaRow {
@@ -45,10 +39,8 @@ const MmaRow* MmaOf(const std::string& target, const std::string& factor, const 
 /*! \brief As `MmaOf`, for an iOp of a graph; vectors (one row or one column) are no work for it. */
 const MmaRow* MmaOf(const IOp& iop, const IGraph& graph, const Arch& arch);
 
-/*!
- * \brief Whether an operand of bytes lies across memory, so that its blocks along the side that it shares with the
- * result have every second row (column) of 16: see fragments.h.
- */
+//! \brief Whether an operand of bytes lies across memory, so that its blocks along the side that it shares with the
+//! result have every second row (column) of 16: see fragments.h.
 bool ComesInPairs(const IOp& iop, int source);
 
 /*! \brief How the sums, and operands in registers, lie. */
@@ -66,10 +58,8 @@ std::vector<TileAccess> FmaReads(const Plan& plan, const IOp& iop, int source);
 void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row);
 void EmitFma(Emitter& e, const IOp& iop);
 
-/*!
- * \brief The box in which an operand in memory may be read: its own, and where that does not bound a side that it
- * shares with the result, the result's, unless all of the operand's tile was filled.
- */
+//! \brief The box in which an operand in memory may be read: its own, and where that does not bound a side that it
+//! shares with the result, the result's, unless all of the operand's tile was filled.
 Box ReadableBox(Emitter& e, const IOp& iop, int source);
 
 /*! \brief The text in parentheses, unless it is one word: emitters multiply what they are given. */
@@ -81,8 +71,4 @@ std::string OpenUnrolled(Emitter& e, const std::string& hint, int64_t extent);
 /*! \brief Closes what `OpenUnrolled` opened. */
 void CloseUnrolled(Emitter& e, int64_t extent);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_CONTRACT_H_
+}  // namespace uir::codegen::cuda

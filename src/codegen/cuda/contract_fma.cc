@@ -1,34 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file contract_fma.cc
- * \brief Products by fused multiply-adds: exact fp32, and what no matrix instruction takes.
- *
- * Each lane has a tile of the sums in registers.  A step along the contracted side loads what the lane's rows need
- * of a and its columns of b, 16 bytes at a time where that is proved: of a along the contracted side, of b along its
- * rows or, where it is transposed, along the contracted side as well.  Such a deep access serves several steps; the
- * factor of which a lane needs more is then streamed: a piece of it is read, used and forgotten, while the other one
- * is held.  Lanes that need the same elements read the same address, which costs one access.  An operand that lies in
- * registers goes through the warp's scratch first.
- */
+// Products by fused multiply-adds: exact fp32, and what no matrix instruction takes.
+//
+// Each lane has a tile of the sums in registers.  A step along the contracted side loads what the lane's rows need
+// of a and its columns of b, 16 bytes at a time where that is proved: of a along the contracted side, of b along its
+// rows or, where it is transposed, along the contracted side as well.  Such a deep access serves several steps; the
+// factor of which a lane needs more is then streamed: a piece of it is read, used and forgotten, while the other one
+// is held.  Lanes that need the same elements read the same address, which costs one access.  An operand that lies in
+// registers goes through the warp's scratch first.
 #include <algorithm>
 #include <string>
 #include <utility>
 
-#include "contract.h"
-#include "fma_steps.h"
+#include "base/rounding.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/contract.h"
+#include "codegen/cuda/fma_steps.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
-/*!
- * \brief Multiply-adds that stand one after the other, without a jump between them.
- *
- * They hide the way of a load from shared memory.  Of longer runs the compiler loads what all of them need before the
- * first, into more registers than there are: of 512, with 64 sums, it spills.
- */
+//! \brief Multiply-adds that stand one after the other, without a jump between them.
+//!
+//! They hide the way of a load from shared memory.  Of longer runs the compiler loads what all of them need before the
+//! first, into more registers than there are: of 512, with 64 sums, it spills.
 constexpr int64_t kUnrolled = 256;
 
 /*! \brief An operand that every lane can read. */
@@ -47,7 +42,7 @@ struct Readable {
 class FmaPrinter {
  public:
   FmaPrinter(Emitter& e, const IOp& iop) : e_(e), iop_(iop), target_(iop->targets[0]) {
-    accumulate_ = iop->attrs.count("accumulate") != 0 && iop->attrs["accumulate"].cast<bool>();
+    accumulate_ = Accumulates(iop);
     type_ = &TypeOf(std::string(target_->pointer->dtype));
     layout_ = FmaSums(e.plan, iop);
     depth_ = iop->sources[0]->cols;
@@ -110,7 +105,7 @@ class FmaPrinter {
     }
     // a row of whole 16-byte pieces, and one more so that neighbouring rows lie in other banks
     const int64_t piece = std::max<int64_t>(1, 16 / r->type->bytes);
-    r->pitch = (slice->cols + piece - 1) / piece * piece + piece;
+    r->pitch = RoundUp(slice->cols, piece) + piece;
     r->copy = e_.names.Fresh("operand");
   }
 
@@ -367,6 +362,4 @@ class FmaPrinter {
 
 void EmitFma(Emitter& e, const IOp& iop) { FmaPrinter(e, iop).Print(); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

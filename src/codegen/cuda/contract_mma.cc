@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file contract_mma.cc
- * \brief Products on tensor cores: mma.sync on the fragments that fragments.cc fills.
- */
+// Products on tensor cores: mma.sync on the fragments that fragments.cc fills.
 #include <algorithm>
 #include <string>
 
-#include "contract.h"
-#include "fragments.h"
-#include "sums.h"
+#include "base/rounding.h"
+#include "codegen/cuda/contract.h"
+#include "codegen/cuda/fragments.h"
+#include "codegen/cuda/sums.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -22,9 +18,9 @@ class MmaPrinter {
       : e_(e), row_(row), fragments_(e, iop, row), sums_(e, iop, row) {
     type_ = &TypeOf(std::string(iop->sources[0]->pointer->dtype));
     wide_ = type_->bytes == 8;
-    blocks_m_ = Blocks(fragments_.a().major, 8);
-    blocks_n_ = Blocks(fragments_.b().major, kMmaColumns);
-    steps_ = Blocks(fragments_.a().depth, row.k);
+    blocks_m_ = CeilDiv(fragments_.a().major, 8);
+    blocks_n_ = CeilDiv(fragments_.b().major, kMmaColumns);
+    steps_ = CeilDiv(fragments_.a().depth, row.k);
   }
 
   void Print() {
@@ -45,7 +41,6 @@ class MmaPrinter {
   }
 
  private:
-  static int64_t Blocks(int64_t extent, int64_t block) { return (extent + block - 1) / block; }
   int per_tile() const { return row_.m / 8; }
   /*! \brief Registers from a column of the sums of one instruction to its neighbour: of pairs it has every second. */
   int column_step() const { return fragments_.b().paired ? 2 : 1; }
@@ -130,6 +125,4 @@ class MmaPrinter {
 
 void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row) { MmaPrinter(e, iop, row).Print(); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,32 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file convert.cc
- * \brief From one layout of registers to another: by copies, by shuffles, or through the warp's scratch.
- *
- * All figures of a layout are powers of two, so a coordinate is a string of bits of which some number the lane and
- * the others the register.  The number of an element's register is the sum of what the *receiving* register's bits
- * give and what the receiving lane's bits give.  Where the latter are zero, one shuffle brings a whole register;
- * where they take d values, d shuffles of different registers do and every lane keeps one.  From three on, scratch is
- * cheaper: each value is stored and loaded once.
- */
-#include "convert.h"
+// From one layout of registers to another: by copies, by shuffles, or through the warp's scratch.
+//
+// All figures of a layout are powers of two, so a coordinate is a string of bits of which some number the lane and
+// the others the register.  The number of an element's register is the sum of what the *receiving* register's bits
+// give and what the receiving lane's bits give.  Where the latter are zero, one shuffle brings a whole register;
+// where they take d values, d shuffles of different registers do and every lane keeps one.  From three on, scratch is
+// cheaper: each value is stored and loaded once.
+#include "codegen/cuda/convert.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <limits>
 #include <set>
 
-#include "banks.h"
-#include "choose.h"
-#include "loops.h"
+#include "codegen/cuda/banks.h"
+#include "codegen/cuda/choose.h"
+#include "codegen/cuda/loops.h"
+#include "codegen/words.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
-
-std::string Text(int64_t value) { return std::to_string(value); }
 
 /*! \brief `(text / divisor) % modulus * factor` without what does nothing. */
 std::string Field(const std::string& text, int64_t divisor, int64_t modulus, int64_t factor) {
@@ -333,6 +327,4 @@ void Emitter::Convert(const Regs& to, const Regs& from) {
   }
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

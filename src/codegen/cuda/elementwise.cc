@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file elementwise.cc
- * \brief unary, binary, compare, select, cast and iota: one expression for every register of a lane.
- *
- * Registers whose element lies outside the valid box are computed like the others: nobody reads them.
- */
+// unary, binary, compare, select, cast and iota: one expression for every register of a lane.
+//
+// Registers whose element lies outside the valid box are computed like the others: nobody reads them.
 #include <tvm/ffi/any.h>
 
-#include "functions.h"
-#include "ops.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/functions.h"
+#include "codegen/cuda/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -43,19 +39,11 @@ Expression Rounded(Expression made, const ScalarType& from) {
   return made;
 }
 
-/*! \brief An integer attribute, or what holds where it is absent. */
-int64_t IntAttr(const IOp& iop, const char* name, int64_t absent) {
-  auto it = iop->attrs.find(name);
-  return it == iop->attrs.end() || (*it).second == nullptr ? absent : (*it).second.cast<int64_t>();
-}
-
 }  // namespace
 
 void EmitUnary(Emitter& e, const IOp& iop) {
   const ScalarType& type = TypeOf(std::string(iop->dtype));
-  ffi::Array<ffi::Any> params;
-  auto it = iop->attrs.find("params");
-  if (it != iop->attrs.end()) params = (*it).second.cast<ffi::Array<ffi::Any>>();
+  const auto params = AttrOr(iop->attrs, "params", ffi::Array<ffi::Any>());
   std::string name(iop->name);
   Elementwise(e, iop, [&](const std::vector<std::string>& v) {
     // a copy is not rounded, so it need not be widened either
@@ -85,22 +73,15 @@ void EmitSelect(Emitter& e, const IOp& iop) {
 }
 
 void EmitCast(Emitter& e, const IOp& iop) {
-  std::string round;
-  auto it = iop->attrs.find("round");
-  if (it != iop->attrs.end() && (*it).second != nullptr) round = std::string((*it).second.cast<ffi::String>());
+  const std::string round = RoundOf(iop);
   Elementwise(e, iop, [&](const std::vector<std::string>& v) {
     return CastExpression(std::string(iop->name), std::string(iop->dtype), round, v[0]);
   });
 }
 
 void EmitIota(Emitter& e, const IOp& iop) {
-  Affine base = Affine::Constant(0);
-  auto it = iop->attrs.find("base");
-  if (it != iop->attrs.end() && (*it).second != nullptr) {
-    auto whole = (*it).second.as<int64_t>();
-    base = whole ? Affine::Constant(*whole) : (*it).second.cast<Affine>();
-  }
-  int64_t row_step = IntAttr(iop, "row_step", 0), col_step = IntAttr(iop, "col_step", 1);
+  const Affine base = BaseOf(iop);
+  int64_t row_step = AttrOr<int64_t>(iop->attrs, "row_step", 0), col_step = AttrOr<int64_t>(iop->attrs, "col_step", 1);
   Regs target = e.Target(iop->targets[0], e.plan.WorkLayout(iop));
   const Fragment& f = target.fragment;
   if (f.replicated_r()) row_step = 0;
@@ -118,6 +99,4 @@ void EmitIota(Emitter& e, const IOp& iop) {
   e.Commit(iop->targets[0], target);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

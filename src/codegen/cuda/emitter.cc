@@ -1,28 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+#include "base/rounding.h"
 
-namespace {
+namespace uir::codegen::cuda {
 
-std::string Text(int64_t value) { return std::to_string(value); }
-
-}  // namespace
-
-Emitter::Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs,
-                 Carried carried)
-    : plan(plan),
-      out(out),
-      names(names),
-      needs(needs),
-      scope(plan.scope()),
-      uses_(uses),
-      hazards_(scope, std::move(carried)) {
+Emitter::Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs)
+    : plan(plan), out(out), names(names), needs(needs), scope(plan.scope()), uses_(uses) {
   std::map<std::string, int> writers, readers;
   for (const Use& use : uses) {
     ++(use.write ? writers : readers)[use.pointer()];
@@ -137,7 +124,7 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) {
 }
 
 int64_t Emitter::AllocateShared(int64_t bytes, int64_t align) {
-  int64_t at = (plan.sram_bytes() + extra_shared_bytes_ + align - 1) / align * align;
+  int64_t at = RoundUp(plan.sram_bytes() + extra_shared_bytes_, align);
   extra_shared_bytes_ = at + bytes - plan.sram_bytes();
   return at;
 }
@@ -158,6 +145,4 @@ void Emitter::Refuse(const std::string& what, const std::string& need, const std
   CodegenError(what, where, need, limit, remedy);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

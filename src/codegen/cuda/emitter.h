@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file emitter.h
- * \brief What the emitter of an iOp works with: register arrays, loops over them, addresses, boxes, barriers.
- *
- * An elementwise iOp reads, in full:
- *
- *     Layout layout = e.plan.WorkLayout(iop);
- *     Regs x = e.Source(iop->sources[0], layout);       // as it is, or converted, or loaded
- *     Regs y = e.Target(iop->targets[0], layout);
- *     e.Each(y, {&x}, [&](const Cell& at) { e.Assign(y, at, "expf(" + x[at] + ")"); });
- *     e.Commit(iop->targets[0], y);                     // stores it where the target is not in registers
- */
-#ifndef UIR_CODEGEN_CUDA_EMITTER_H_
-#define UIR_CODEGEN_CUDA_EMITTER_H_
+// What the emitter of an iOp works with: register arrays, loops over them, addresses, boxes, barriers.
+//
+// An elementwise iOp reads, in full:
+//
+//     Layout layout = e.plan.WorkLayout(iop);
+//     Regs x = e.Source(iop->sources[0], layout);       // as it is, or converted, or loaded
+//     Regs y = e.Target(iop->targets[0], layout);
+//     e.Each(y, {&x}, [&](const Cell& at) { e.Assign(y, at, "expf(" + x[at] + ")"); });
+//     e.Commit(iop->targets[0], y);                     // stores it where the target is not in registers
+#pragma once
 
 #include <functional>
 #include <map>
@@ -21,18 +17,17 @@
 #include <string>
 #include <vector>
 
-#include "../error.h"
-#include "../printer.h"
-#include "../uses.h"
-#include "choose.h"
-#include "hazards.h"
-#include "plan.h"
-#include "prelude.h"
-#include "scalar.h"
+#include "codegen/cuda/choose.h"
+#include "codegen/cuda/hazards.h"
+#include "codegen/cuda/plan.h"
+#include "codegen/cuda/prelude.h"
+#include "codegen/cuda/scalar.h"
+#include "codegen/error.h"
+#include "codegen/printer.h"
+#include "codegen/uses.h"
+#include "codegen/words.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief One register of every lane inside of `Emitter::Each`: texts of the loop variables, constants where single. */
 struct Cell {
@@ -100,8 +95,7 @@ struct Transfer {
 /*! \brief Prints one kernel; the emitters of iOps get it. */
 class Emitter {
  public:
-  /*! \param carried What iterations of loops are expected to leave unordered, see hazards.h. */
-  Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs, Carried carried);
+  Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs);
 
   const Plan& plan;
   Printer& out;
@@ -119,11 +113,9 @@ class Emitter {
   void Commit(const ISlice& slice, const Regs& regs);
   /*! \brief A fresh array, declared here. */
   Regs Temporary(const std::string& hint, const std::string& dtype, const Fragment& fragment);
-  /*!
-   * \brief Loads from memory, inside of the box only; `outside` is the literal (stored type) for the rest; where it
-   * is empty the rest keeps what it holds.
-   * By the widest accesses that are proved; through another layout where that one suits memory much better.
-   */
+  //! \brief Loads from memory, inside of the box only; `outside` is the literal (stored type) for the rest; where it
+  //! is empty the rest keeps what it holds.
+  //! By the widest accesses that are proved; through another layout where that one suits memory much better.
   void Load(const Regs& regs, const ISlice& slice, const std::string& outside, const Transfer& how = {});
   /*! \brief Stores to memory, inside of the box only; of copies one lane stores. */
   void Store(const ISlice& slice, const Regs& regs, const Transfer& how = {});
@@ -133,12 +125,10 @@ class Emitter {
   void Convert(const Regs& to, const Regs& from);
 
   // ---- loops over registers -------------------------------------------------------------------------------
-  /*!
-   * \brief Unrolled loops over the registers of `whole`, and the body for every one.
-   * One flat loop where every operand is whole and laid out alike and no coordinate is asked for, else one loop
-   * for each of block_r, block_c, r, c.  A part where the fragment is not exact or `whole.spare` bounds it is not
-   * masked by itself: see `Inside`.
-   */
+  //! \brief Unrolled loops over the registers of `whole`, and the body for every one.
+  //! One flat loop where every operand is whole and laid out alike and no coordinate is asked for, else one loop
+  //! for each of block_r, block_c, r, c.  A part where the fragment is not exact or `whole.spare` bounds it is not
+  //! masked by itself: see `Inside`.
   void Each(const Regs& whole, const std::vector<const Regs*>& operands, const std::function<void(const Cell&)>& body,
             Coordinates coordinates = {});
   /*! \brief `target[at] = value;`, under the condition of its `spare` box where it has one. */
@@ -166,10 +156,8 @@ class Emitter {
   std::string Swizzled(const ISlice& slice, const std::string& index);
   /*! \brief Shared memory of the block beyond the graph's own; returns its first byte. */
   int64_t AllocateShared(int64_t bytes, int64_t align);
-  /*!
-   * \brief Scratch of the warp for use within one iOp; the text of its first byte's place in `smem`.
-   * Lanes read what others wrote there, and other iOps use it too: say so by `WritesTemporary` and `ReadsTemporary`.
-   */
+  //! \brief Scratch of the warp for use within one iOp; the text of its first byte's place in `smem`.
+  //! Lanes read what others wrote there, and other iOps use it too: say so by `WritesTemporary` and `ReadsTemporary`.
   std::string TemporaryScratch(int64_t bytes);
 
   // ---- barriers -------------------------------------------------------------------------------------------
@@ -178,10 +166,8 @@ class Emitter {
   void BlockBarrier();
   /*! \brief Prints `__syncwarp();`. */
   void WarpBarrier();
-  /*!
-   * \brief Says that lanes read or write a memory pointer here; prints `__syncwarp();` where lanes may meet.
-   * \param lanes Which lane has which element, where that is known: a lane does not wait for itself.
-   */
+  //! \brief Says that lanes read or write a memory pointer here; `Settle` decides whether lanes meet before.
+  //! \param lanes Which lane has which element, where that is known: a lane does not wait for itself.
   void Reads(const ISlice& slice, std::optional<Fragment> lanes = {});
   void Writes(const ISlice& slice, std::optional<Fragment> lanes = {});
   /*! \brief The same of so many bytes of `TemporaryScratch`. */
@@ -213,11 +199,12 @@ class Emitter {
   /*! \brief Opens a block in which names of bounds live; `loop` as is, for what meets on its way back. */
   void Enter(const Loop& loop);
   void Leave(const Loop& loop);
+  /*! \brief After the body: decides where the lanes of a warp meet (hazards.h), in the body and before it. */
+  void Settle();
 
   /*! \brief All slices of the graph. */
   const std::vector<Use>& uses() const { return uses_; }
   const std::vector<std::string>& prologue() const { return prologue_; }
-  const Hazards& hazards() const { return hazards_; }
   int64_t extra_shared_bytes() const { return extra_shared_bytes_; }
   int64_t temporary_scratch_bytes() const { return temporary_scratch_bytes_; }
 
@@ -239,7 +226,9 @@ class Emitter {
   int64_t extra_shared_bytes_ = 0;
   int64_t temporary_scratch_bytes_ = 0;
   std::set<std::string> tracked_;
-  Hazards hazards_;
+  Meetings meetings_;
+  /*! \brief Where lanes take what was set up before the body, as places of `meetings_`. */
+  std::vector<int> starts_;
 };
 
 using EmitFn = void (*)(Emitter& e, const IOp& iop);
@@ -260,8 +249,4 @@ struct OpRow {
 /*! \brief The row of an op; refuses one without. */
 const OpRow& OpRowOf(const IOp& iop);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_EMITTER_H_
+}  // namespace uir::codegen::cuda

@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file exchange.cc
- * \brief transpose: memory is read or written with rows and columns exchanged; registers are renamed and converted.
- */
-#include "ops.h"
-#include "piece.h"
+// transpose: memory is read or written with rows and columns exchanged; registers are renamed and converted.
+#include "codegen/cuda/ops.h"
+#include "codegen/cuda/piece.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -58,6 +53,4 @@ void EmitTranspose(Emitter& e, const IOp& iop) {
   e.Commit(target, y);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

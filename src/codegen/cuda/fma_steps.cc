@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fma_steps.cc
- * \brief Steps of a product by fused multiply-adds; see fma_steps.h.
- */
-#include "fma_steps.h"
+// Steps of a product by fused multiply-adds; see fma_steps.h.
+#include "codegen/cuda/fma_steps.h"
 
 #include <algorithm>
 #include <string>
 
-#include "contract.h"
+#include "codegen/cuda/contract.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
-/*!
- * \brief Registers of a lane for both factors, where its sums are few; else they have half as many as the sums.
- *
- * A lane of a 64 x 32 tile has 64 sums.  With 32 more, 128 registers hold addresses and what is on its way as well,
- * and two blocks of 256 lanes share a processor.
- */
+//! \brief Registers of a lane for both factors, where its sums are few; else they have half as many as the sums.
+//!
+//! A lane of a 64 x 32 tile has 64 sums.  With 32 more, 128 registers hold addresses and what is on its way as well,
+//! and two blocks of 256 lanes share a processor.
 constexpr int64_t kFactorRegisters = 32;
 
 /*! \brief The steps of `length` that hold the fewest elements. */
@@ -103,6 +96,4 @@ std::vector<TileAccess> FmaReads(const Plan& plan, const IOp& iop, int source) {
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

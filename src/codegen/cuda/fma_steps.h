@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fma_steps.h
- * \brief How the factors of a product by fused multiply-adds come along the contracted side, in how many registers.
- *
- * A factor whose neighbours in memory follow each other along the contracted side is read by deep accesses, each of
- * which serves as many steps as it has elements.  Both factors of such steps may take more registers than a lane
- * has left beside its sums: with 16 rows and 4 columns in a lane and 4 elements deep, 64 + 16.  So one is streamed: a
- * piece of it is read, multiplied by all that is held of the other one, and forgotten (4 + 16).
- */
-#ifndef UIR_CODEGEN_CUDA_FMA_STEPS_H_
-#define UIR_CODEGEN_CUDA_FMA_STEPS_H_
+// How the factors of a product by fused multiply-adds come along the contracted side, in how many registers.
+//
+// A factor whose neighbours in memory follow each other along the contracted side is read by deep accesses, each of
+// which serves as many steps as it has elements.  Both factors of such steps may take more registers than a lane
+// has left beside its sums: with 16 rows and 4 columns in a lane and 4 elements deep, 64 + 16.  So one is streamed: a
+// piece of it is read, multiplied by all that is held of the other one, and forgotten (4 + 16).
+#pragma once
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief Elements of one access to a factor, and whether they follow each other along the contracted side. */
 struct Reach {
@@ -49,19 +43,13 @@ struct Steps {
   int64_t held = 0;
 };
 
-/*!
- * \brief The longest steps that leave registers for the rest of the kernel.
- * \param a, b The widest accesses to the factors; deep ones get shorter, down to a word of 4 bytes.
- * \param bytes Of a factor's element in memory.
- * \param wide Of one in registers, where it is summed.
- */
+//! \brief The longest steps that leave registers for the rest of the kernel.
+//! \param a, b The widest accesses to the factors; deep ones get shorter, down to a word of 4 bytes.
+//! \param bytes Of a factor's element in memory.
+//! \param wide Of one in registers, where it is summed.
 Steps StepsOf(Reach a, Reach b, const Fragment& sums, int bytes, int wide);
 
 /*! \brief The layout of the sums: they stay where they are, the factors are read from memory whatever their layout. */
 Layout FmaSums(const Plan& plan, const IOp& iop);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_FMA_STEPS_H_
+}  // namespace uir::codegen::cuda

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fragments.h"
+#include "codegen/cuda/fragments.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -34,12 +32,10 @@ Fetch FetchOf(const Plan& plan, const Factor& f, const MmaRow& row) {
   return along && run <= kLaneBytes && pitch % run == 0 && align >= run ? Fetch::kRuns : Fetch::kElements;
 }
 
-/*!
- * \brief The row of 16 along the contracted side that row r of a matrix of pairs has.
- *
- * Lane l gets rows 2 * (l % 4) and the next of both matrices, which are rows 4 * (l % 4) to + 3 of the 16; and eight
- * rows of one matrix differ by 8, so that they lie apart in a tile like those of any other matrix.
- */
+//! \brief The row of 16 along the contracted side that row r of a matrix of pairs has.
+//!
+//! Lane l gets rows 2 * (l % 4) and the next of both matrices, which are rows 4 * (l % 4) to + 3 of the 16; and eight
+//! rows of one matrix differ by 8, so that they lie apart in a tile like those of any other matrix.
 int64_t PairRow(int matrix, int r) { return 4 * (r / 2) + r % 2 + 2 * ((r / 4 + matrix) % 2); }
 
 std::string PairRowText() { return "4 * (lane % 8 / 2) + lane % 2 + 2 * ((lane / 4 + lane / 8) % 2)"; }
@@ -243,10 +239,8 @@ std::string FragmentPrinter::Run(const Factor& f, const std::string& major, cons
   return run;
 }
 
-/*!
- * \brief The value of one fragment register: the elements of a block of 8 along the major side that a lane holds.
- * `along` counts blocks along the contracted side where an instruction takes several, else elements of the block.
- */
+//! \brief The value of one fragment register: the elements of a block of 8 along the major side that a lane holds.
+//! `along` counts blocks along the contracted side where an instruction takes several, else elements of the block.
 std::string FragmentPrinter::Register(const Factor& f, const std::string& block, const std::string& major,
                                       const std::string& k, int along) {
   const int count = wide_ || row_.rounds ? 1 : row_.vec;
@@ -345,6 +339,4 @@ std::vector<TileAccess> FragmentReads(const Plan& plan, const IOp& iop, int sour
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

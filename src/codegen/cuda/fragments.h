@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fragments.h
- * \brief How the operands of a matrix instruction get into fragments, and which accesses of memory that takes.
- *
- * Of both operands a lane holds runs of `vec` elements along the contracted side: in blocks of 8 rows of a (columns
- * of b) and 4 * vec elements, lane l has the elements of row l / 4 from vec * (l % 4) on.  An instruction of 16 rows
- * takes two blocks of a above one another, and where it contracts two blocks side by side, those too.
- *
- * Bytes that lie across memory (neighbours are of different rows of a, columns of b) come in pairs: ldmatrix turns
- * squares of 16 bits, so a lane gets the bytes of two neighbours.  Then of 16 rows (columns) one block has the even
- * ones and the other the odd ones, in the sums too.
- */
-#ifndef UIR_CODEGEN_CUDA_FRAGMENTS_H_
-#define UIR_CODEGEN_CUDA_FRAGMENTS_H_
+// How the operands of a matrix instruction get into fragments, and which accesses of memory that takes.
+//
+// Of both operands a lane holds runs of `vec` elements along the contracted side: in blocks of 8 rows of a (columns
+// of b) and 4 * vec elements, lane l has the elements of row l / 4 from vec * (l % 4) on.  An instruction of 16 rows
+// takes two blocks of a above one another, and where it contracts two blocks side by side, those too.
+//
+// Bytes that lie across memory (neighbours are of different rows of a, columns of b) come in pairs: ldmatrix turns
+// squares of 16 bits, so a lane gets the bytes of two neighbours.  Then of 16 rows (columns) one block has the even
+// ones and the other the odd ones, in the sums too.
+#pragma once
 
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "banks.h"
-#include "contract.h"
+#include "codegen/cuda/banks.h"
+#include "codegen/cuda/contract.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief How an operand gets into fragments. */
 enum class Fetch {
@@ -65,10 +59,8 @@ class FragmentPrinter {
   std::string Element() const { return wide_ ? "double" : "uint32_t"; }
   int Registers(bool is_a) const { return wide_ ? 2 : is_a ? 4 : 2; }
 
-  /*!
-   * \brief Fills the registers of tile `i` of a at step `k` (texts).
-   * \param half Whether only the upper 8 of its 16 rows exist.
-   */
+  //! \brief Fills the registers of tile `i` of a at step `k` (texts).
+  //! \param half Whether only the upper 8 of its 16 rows exist.
   void FetchA(const std::string& array, const std::string& i, const std::string& k, bool half);
   /*! \brief Fills `array` from column block `j` of b on: one block or two. */
   void FetchB(const std::string& array, const std::string& j, const std::string& k, int count);
@@ -109,8 +101,4 @@ std::vector<TileAccess> FragmentReads(const Plan& plan, const IOp& iop, int sour
 /*! \brief `4 * i + 2`, without what is nothing; constants are texts too. */
 std::string Plus(std::initializer_list<std::pair<int64_t, std::string>> terms);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_FRAGMENTS_H_
+}  // namespace uir::codegen::cuda

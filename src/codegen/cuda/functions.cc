@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions.cc
- * \brief The tables of named scalar functions in CUDA C++.
- */
-#include "functions.h"
+// The tables of named scalar functions in CUDA C++.
+#include "codegen/cuda/functions.h"
 
 #include <cmath>
 #include <set>
 
-#include "../error.h"
-#include "helpers.h"
-#include "scalar.h"
+#include "codegen/cuda/helpers.h"
+#include "codegen/cuda/scalar.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 namespace {
 
 namespace ffi = tvm::ffi;
 
-/*!
- * \brief One function; in its text $a, $b are the operands, $p the parameter, $f the suffix of C's functions,
- * $0 $1 $inf numbers.  The first row whose kinds hold the dtype counts.
- */
+//! \brief One function; in its text $a, $b are the operands, $p the parameter, $f the suffix of C's functions,
+//! $0 $1 $inf numbers.  The first row whose kinds hold the dtype counts.
 struct Function {
   const char* name;
   /*! \brief Kinds of dtype: f(loat), i(nt), u(nsigned), b(ool). */
@@ -62,10 +55,8 @@ constexpr Function kUnary[] = {
     {"isnan", "f", "$a != $a"},      {"isinf", "f", "fabs$f($a) == $inf"},  {"isfinite", "f", "fabs$f($a) < $inf"},
 };
 
-/*!
- * \brief Powers with these constant exponents need no general power.  The interpreter's (NumPy's) power to 0.5 is
- * the root, so that of -inf is NaN; to -0.5 it is C's, 0.
- */
+//! \brief Powers with these constant exponents need no general power.  The interpreter's (NumPy's) power to 0.5 is
+//! the root, so that of -inf is NaN; to -0.5 it is C's, 0.
 struct Power {
   double exponent;
   const char* text;
@@ -256,6 +247,4 @@ std::string Uncarry(const std::string& dtype, const std::string& value) {
                                                 : "static_cast<" + std::string(type.stored) + ">(" + value + ")";
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

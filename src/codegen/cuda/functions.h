@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions.h
- * \brief The named scalar functions of unary, binary, compare, cast and reduce iOps as CUDA C++ expressions.
- *
- * Operands are expressions of the *compute* type of a dtype (see scalar.h) that may be evaluated several times; so
- * is the result (bool of comparisons and predicates).  The meaning is that of `uir_tvm.igraph.iops_scalar`: max and
- * min keep NaN, integers wrap, an integer over zero gives zero, shifts by the width or more give zero (or the sign).
- */
-#ifndef UIR_CODEGEN_CUDA_FUNCTIONS_H_
-#define UIR_CODEGEN_CUDA_FUNCTIONS_H_
+// The named scalar functions of unary, binary, compare, cast and reduce iOps as CUDA C++ expressions.
+//
+// Operands are expressions of the *compute* type of a dtype (see scalar.h) that may be evaluated several times; so
+// is the result (bool of comparisons and predicates).  The meaning is that of `uir_tvm.igraph.iops_scalar`: max and
+// min keep NaN, integers wrap, an integer over zero gives zero, shifts by the width or more give zero (or the sign).
+#pragma once
 
 #include <tvm/ffi/any.h>
 #include <tvm/ffi/container/array.h>
@@ -18,9 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief An expression, and the device functions (keys of helpers.h) that it calls. */
 struct Expression {
@@ -42,12 +36,10 @@ Expression BinaryExpression(const std::string& name, const std::string& dtype, c
 Expression CompareExpression(const std::string& name, const std::string& dtype, const std::string& a,
                              const std::string& b);
 
-/*!
- * \brief A stored value of `from` as a stored value of `to`.
- *
- * `round` is "rint", "floor", "ceil", "trunc", "round" or empty (rint; of float to integer trunc).  Integers out of
- * range saturate and NaN gives 0.
- */
+//! \brief A stored value of `from` as a stored value of `to`.
+//!
+//! `round` is "rint", "floor", "ceil", "trunc", "round" or empty (rint; of float to integer trunc).  Integers out of
+//! range saturate and NaN gives 0.
 Expression CastExpression(const std::string& from, const std::string& to, const std::string& round,
                           const std::string& x);
 
@@ -65,8 +57,4 @@ std::string Uncarry(const std::string& dtype, const std::string& value);
 /*! \brief C's functions that expressions call, which no variable of a kernel may hide. */
 std::set<std::string> FunctionNames();
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_FUNCTIONS_H_
+}  // namespace uir::codegen::cuda

@@ -1,21 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_api.cc
- * \brief The scalar functions by themselves, as packed functions: for tests, and for people who ask what is printed.
- */
+// The scalar functions by themselves, as packed functions: for tests, and for people who ask what is printed.
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/reflection/registry.h>
 
 #include <set>
 
-#include "../error.h"
-#include "functions.h"
-#include "helpers.h"
-#include "scalar.h"
+#include "codegen/cuda/functions.h"
+#include "codegen/cuda/helpers.h"
+#include "codegen/cuda/scalar.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 namespace {
 
 namespace ffi = tvm::ffi;
@@ -65,6 +60,4 @@ TVM_FFI_STATIC_INIT_BLOCK() {
 }
 
 }  // namespace
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "group.h"
+#include "codegen/cuda/group.h"
 
 #include <tvm/ffi/any.h>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+#include "base/attrs.h"
+
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -22,7 +22,7 @@ bool Contiguous(const ISlice& slice) {
 }  // namespace
 
 std::optional<Group> Group::Of(Emitter* e, const IOp& iop) {
-  if (iop->attrs.at("scope").cast<ffi::String>() != "group") return std::nullopt;
+  if (TextAttr(iop->attrs, "scope") != "group") return std::nullopt;
   Group group;
   group.e_ = e;
   group.size_ = iop->attrs.at("group_size").cast<int64_t>();
@@ -59,6 +59,4 @@ void Group::Barrier() {
   e_->Met();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

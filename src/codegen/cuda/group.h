@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file group.h
- * \brief What the group forms of reduce and broadcast share: the sets of warps, their barrier, their buffer.
- */
-#ifndef UIR_CODEGEN_CUDA_GROUP_H_
-#define UIR_CODEGEN_CUDA_GROUP_H_
+// What the group forms of reduce and broadcast share: the sets of warps, their barrier, their buffer.
+#pragma once
 
 #include <optional>
 #include <string>
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief The set of warps of one block that a group form joins, and the shared buffer between them. */
 class Group {
@@ -36,8 +30,4 @@ class Group {
   std::string base_;
 };
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_GROUP_H_
+}  // namespace uir::codegen::cuda

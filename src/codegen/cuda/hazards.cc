@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "hazards.h"
+#include "codegen/cuda/hazards.h"
 
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
 #include <set>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+#include "igraph/numbered.h"
+
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -33,23 +34,11 @@ bool IsOneToOne(const Touch& t) {
   return std::count(elements.begin(), elements.end(), true) == t.rows * t.cols;
 }
 
-/*!
- * \brief After how many values of a variable an expression repeats itself; 0 where it does not: it stands in
- * remainders only.
- */
+/*! \brief After how many values of a variable an expression repeats itself; 0 where it does not. */
 int64_t PeriodOf(const Affine& expr, const std::string& variable) {
-  int64_t period = 1;
-  for (const Term& term : expr->terms) {
-    const auto names = Affine(0, {term}).Variables();
-    if (std::none_of(names.begin(), names.end(), [&](const ffi::String& name) { return name == variable; })) continue;
-    if (term->kind != "mod") return 0;
-    const Affine inner = term->inner.value().as_or_throw<Affine>();
-    const bool plain =
-        std::all_of(inner->terms.begin(), inner->terms.end(), [](const Term& part) { return part->kind == "var"; });
-    if (!plain) return 0;
-    period = std::lcm(period, term->divisor);
-  }
-  return period;
+  const NumberedAffine numbered(expr, [&](const std::string& name) { return name == variable ? 0 : 1; });
+  const std::optional<Period> found = numbered.PeriodIn(0, INT64_MAX);
+  return found && found->shift == 0 ? found->period : 0;
 }
 
 /*! \brief The same accesses by the same lanes, each of which names its elements alone. */
@@ -82,6 +71,12 @@ Touch::Touch(const ISlice& slice, bool write, std::optional<Fragment> lanes)
       col_stride(slice->cols == 1 ? 0 : slice->col_stride),
       lanes(lanes) {}
 
+namespace {
+
+/*! \brief For every loop the accesses that its iterations leave to the next. */
+using Carried = std::map<const LoopNode*, std::vector<Touch>>;
+
+/*! \brief Whether every access of `some` is in `all`. */
 bool IsWithin(const Carried& some, const Carried& all) {
   return std::all_of(some.begin(), some.end(), [&](const auto& one) {
     auto other = all.find(one.first);
@@ -91,6 +86,7 @@ bool IsWithin(const Carried& some, const Carried& all) {
   });
 }
 
+/*! \brief What is in either. */
 Carried Joined(const Carried& a, const Carried& b) {
   Carried out = a;
   for (const auto& [loop, touches] : b) {
@@ -100,6 +96,75 @@ Carried Joined(const Carried& a, const Carried& b) {
     }
   }
   return out;
+}
+
+}  // namespace
+
+/*! \brief The unordered accesses at every place of a body, where its loops carry what is expected. */
+class Hazards {
+ public:
+  Hazards(const Meetings& meetings, const Scope& scope, Carried carried)
+      : scope_(scope), carried_(std::move(carried)), meets_(meetings.events_.size(), false) {
+    for (size_t k = 0; k < meetings.events_.size(); ++k) meets_[k] = Step(meetings.events_[k]);
+  }
+
+  /*! \brief By event: whether lanes must meet there. */
+  const std::vector<bool>& meets() const { return meets_; }
+  /*! \brief Of every loop: all accesses in it, and those that are unordered at the end of its body. */
+  const Carried& touched() const { return touched_; }
+  const Carried& left() const { return left_; }
+
+ private:
+  using Event = Meetings::Event;
+
+  bool Step(const Event& event);
+  bool Meets(const Touch& touch) const;
+  bool Overlap(const Touch& now, const Touch& before) const;
+  void Note(Touch touch);
+  void CloseSome();
+  void Enter(const LoopNode* loop);
+  void Leave(const LoopNode* loop);
+
+  Scope scope_;
+  Carried carried_, touched_, left_;
+  std::vector<bool> meets_;
+  std::vector<Touch> pending_, all_;
+  /*! \brief What was unordered where only some warps went on. */
+  std::vector<std::vector<Touch>> before_;
+  std::vector<const LoopNode*> open_;
+  int count_ = 0;
+};
+
+bool Hazards::Step(const Event& event) {
+  switch (event.kind) {
+    case Event::Kind::kTouch: {
+      const bool meets = Meets(event.touch);
+      if (meets) pending_.clear();
+      Note(event.touch);
+      return meets;
+    }
+    case Event::Kind::kNote:
+      Note(event.touch);
+      return false;
+    case Event::Kind::kAsk:
+      return Meets(event.touch);
+    case Event::Kind::kMet:
+      pending_.clear();
+      return false;
+    case Event::Kind::kOpenSome:
+      before_.push_back(pending_);
+      return false;
+    case Event::Kind::kCloseSome:
+      CloseSome();
+      return false;
+    case Event::Kind::kEnter:
+      Enter(event.loop);
+      return false;
+    case Event::Kind::kLeave:
+      Leave(event.loop);
+      return false;
+  }
+  return false;
 }
 
 bool Hazards::Overlap(const Touch& now, const Touch& before) const {
@@ -163,47 +228,62 @@ void Hazards::Note(Touch touch) {
   pending_.push_back(std::move(touch));
 }
 
-void Hazards::Add(const std::vector<Touch>& touches) {
+void Hazards::CloseSome() {
   const std::set<int> known = Ids(pending_);
-  for (const Touch& touch : touches) {
+  for (const Touch& touch : before_.back()) {
     if (!known.count(touch.id)) pending_.push_back(touch);
   }
+  before_.pop_back();
 }
 
-void Hazards::Enter(const Loop& loop) {
-  open_.push_back(loop.get());
-  auto carried = carried_.find(loop.get());
+void Hazards::Enter(const LoopNode* loop) {
+  open_.push_back(loop);
+  scope_.Bind(std::string(loop->var), std::string(loop->var), {0, std::max<int64_t>(loop->extent - 1, 0)});
+  auto carried = carried_.find(loop);
   if (carried == carried_.end() || loop->extent < 2) return;
   for (Touch touch : carried->second) {
     const std::string distance = std::string(loop->var) + " before";
     touch.offset = Substitute(touch.offset, {{loop->var, Affine::Var(loop->var) - Affine::Var(distance)}});
     touch.free[distance] = {1, loop->extent - 1};
-    touch.carried = loop.get();
+    touch.carried = loop;
     pending_.push_back(touch);
   }
 }
 
-void Hazards::Leave(const Loop& loop) {
-  const LoopNode* node = loop.get();
+void Hazards::Leave(const LoopNode* loop) {
   open_.pop_back();
   // what came from an iteration before is among what this one left, which from now on is of any iteration
-  pending_.erase(std::remove_if(pending_.begin(), pending_.end(), [&](const Touch& t) { return t.carried == node; }),
+  pending_.erase(std::remove_if(pending_.begin(), pending_.end(), [&](const Touch& t) { return t.carried == loop; }),
                  pending_.end());
   const std::string any = std::string(loop->var) + " after";
   auto leave = [&](std::vector<Touch>* touches, std::vector<Touch>* known) {
     for (Touch& touch : *touches) {
-      const bool inside = std::find(touch.loops.begin(), touch.loops.end(), node) != touch.loops.end();
+      const bool inside = std::find(touch.loops.begin(), touch.loops.end(), loop) != touch.loops.end();
       if (!inside || touch.carried != nullptr) continue;
       known->push_back(touch);
       touch.offset = Substitute(touch.offset, {{loop->var, Affine::Var(any)}});
       touch.free[any] = {0, std::max<int64_t>(loop->extent - 1, 0)};
     }
   };
-  leave(&pending_, &left_[node]);
-  leave(&all_, &touched_[node]);
+  leave(&pending_, &left_[loop]);
+  leave(&all_, &touched_[loop]);
   if (open_.empty()) all_.clear();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+std::vector<bool> Meetings::Plan(const Scope& scope) const {
+  constexpr int kTries = 4;
+  const Hazards first(*this, scope, {});
+  if (IsWithin(first.touched(), {})) return first.meets();
+  // all accesses of a loop may be unordered where an iteration begins; what its iterations leave then is less, and so
+  // on
+  const Hazards sure(*this, scope, first.touched());
+  Carried expected = sure.left();
+  for (int n = 0; n < kTries; ++n) {
+    const Hazards run(*this, scope, expected);
+    if (IsWithin(run.left(), expected)) return run.meets();
+    expected = Joined(expected, run.left());
+  }
+  return sure.meets();
+}
+
+}  // namespace uir::codegen::cuda

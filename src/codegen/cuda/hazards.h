@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file hazards.h
- * \brief Where the lanes of a warp must meet: which accesses to memory are unordered, and whether they overlap.
- *
- * Two accesses of a warp that no barrier separates need one where one of them writes, they may name the same element
- * and the lanes that do so differ.  Offsets are compared as what they are, functions of pid and of loops: stages of a
- * buffer (`k % 2` and `(k + 1) % 2`), rows of successive iterations, pieces of one scratch are apart.
- *
- * A loop's first access meets what its last iteration left unordered, which is known only once the body has been
- * printed: so a kernel is printed again with what it was found to leave, until that is no more than was expected.
- */
-#ifndef UIR_CODEGEN_CUDA_HAZARDS_H_
-#define UIR_CODEGEN_CUDA_HAZARDS_H_
+// Where the lanes of a warp must meet: which accesses to memory are unordered, and whether they overlap.
+//
+// Two accesses of a warp that no barrier separates need one where one of them writes, they may name the same element
+// and the lanes that do so differ.  Offsets are compared as what they are, functions of pid and of loops: stages of a
+// buffer (`k % 2` and `(k + 1) % 2`), rows of successive iterations, pieces of one scratch are apart.
+//
+// Emitters say what they access and leave a place for a barrier before it; once the whole body is known, `Meetings`
+// decides which of these places get one.  A loop's first access meets what its last iteration left unordered, which
+// depends on the barriers of that iteration: so the accesses are run through again with what they were found to leave,
+// until that is no more than was expected.
+#pragma once
 
 #include <map>
 #include <optional>
@@ -19,13 +17,11 @@
 #include <utility>
 #include <vector>
 
-#include "../scope.h"
-#include "../uses.h"
-#include "layout.h"
+#include "codegen/cuda/layout.h"
+#include "codegen/scope.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief An access of a warp to elements of one pointer. */
 struct Touch {
@@ -47,48 +43,40 @@ struct Touch {
   Touch(const ISlice& slice, bool write, std::optional<Fragment> lanes);
 };
 
-/*! \brief For every loop the accesses that its iterations leave to the next. */
-using Carried = std::map<const LoopNode*, std::vector<Touch>>;
-
-/*! \brief Whether every access of `some` is in `all`. */
-bool IsWithin(const Carried& some, const Carried& all);
-/*! \brief What is in either. */
-Carried Joined(const Carried& a, const Carried& b);
-
-/*! \brief The unordered accesses while a kernel is printed. */
-class Hazards {
+/*! \brief What a kernel's body does to memory, in order, and where its lanes meet for that. */
+class Meetings {
  public:
-  Hazards(const Scope& scope, Carried carried) : scope_(scope), carried_(std::move(carried)) {}
-
-  /*! \brief Whether an access needs a barrier before it. */
-  bool Meets(const Touch& touch) const;
-  void Note(Touch touch);
+  /*! \brief An access; returns the number of the place before it where lanes may have to meet. */
+  int Touches(Touch touch) { return Say({Event::Kind::kTouch, std::move(touch)}); }
+  /*! \brief An access that asks for no meeting by itself. */
+  void Notes(Touch touch) { Say({Event::Kind::kNote, std::move(touch)}); }
+  /*! \brief A question that is no access; returns its number, which is among the places. */
+  int Asks(Touch touch) { return Say({Event::Kind::kAsk, std::move(touch)}); }
   /*! \brief All lanes have met. */
-  void Clear() { pending_.clear(); }
+  void Met() { Say({Event::Kind::kMet}); }
+  /*! \brief What stands between is executed by some warps only. */
+  void OpenSome() { Say({Event::Kind::kOpenSome}); }
+  void CloseSome() { Say({Event::Kind::kCloseSome}); }
+  void Enter(const Loop& loop) { Say({Event::Kind::kEnter, {}, loop.get()}); }
+  void Leave(const Loop& loop) { Say({Event::Kind::kLeave, {}, loop.get()}); }
 
-  /*! \brief What is unordered now; `Add` has it again, for what only some warps execute. */
-  const std::vector<Touch>& pending() const { return pending_; }
-  void Add(const std::vector<Touch>& touches);
-
-  void Enter(const Loop& loop);
-  void Leave(const Loop& loop);
-
-  /*! \brief Of every loop that was left: all accesses in it, and those that are unordered at the end of its body. */
-  const Carried& touched() const { return touched_; }
-  const Carried& left() const { return left_; }
+  /*! \brief By place: whether lanes must meet there.  `scope`: pid and what else is known outside of the loops. */
+  std::vector<bool> Plan(const Scope& scope) const;
 
  private:
-  bool Overlap(const Touch& now, const Touch& before) const;
+  friend class Hazards;
+  struct Event {
+    enum class Kind { kTouch, kNote, kAsk, kMet, kOpenSome, kCloseSome, kEnter, kLeave };
+    Kind kind = Kind::kMet;
+    Touch touch = {};
+    const LoopNode* loop = nullptr;
+  };
+  int Say(Event event) {
+    events_.push_back(std::move(event));
+    return static_cast<int>(events_.size()) - 1;
+  }
 
-  const Scope& scope_;
-  Carried carried_, touched_, left_;
-  std::vector<Touch> pending_, all_;
-  std::vector<const LoopNode*> open_;
-  int count_ = 0;
+  std::vector<Event> events_;
 };
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_HAZARDS_H_
+}  // namespace uir::codegen::cuda

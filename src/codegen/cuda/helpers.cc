@@ -1,30 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file helpers.cc
- * \brief The table of device functions that expressions call.
- */
-#include "helpers.h"
+// The table of device functions that expressions call.
+#include "codegen/cuda/helpers.h"
 
 #include <functional>
 
-#include "../error.h"
-#include "scalar.h"
+#include "codegen/cuda/scalar.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 namespace {
 
-/*!
- * \brief One device function; in its text $T is the dtype's compute type, $U the unsigned type in which it wraps,
- * $B its bits, $f the suffix of C's functions on it, $S its name, $C its stored type.
- */
+//! \brief One device function; in its text $T is the dtype's compute type, $U the unsigned type in which it wraps,
+//! $B its bits, $f the suffix of C's functions on it, $S its name, $C its stored type.
 struct Helper {
   const char* name;
-  /*!
-   * \brief What dtypes it is written for: i, u, b as `Kind` has them, f(p32 and fp64), D(ouble), F(loat), H(alf:
-   * fp16 and bf16), E(ight bits: fp8); empty where it has no variants.
-   */
+  //! \brief What dtypes it is written for: i, u, b as `Kind` has them, f(p32 and fp64), D(ouble), F(loat), H(alf:
+  //! fp16 and bf16), E(ight bits: fp8); empty where it has no variants.
   const char* kinds;
   /*! \brief Helpers that it calls, separated by spaces; ":$" stands for the same dtype. */
   const char* calls;
@@ -401,6 +392,4 @@ std::set<std::string> HelperHeaders(const std::set<std::string>& keys) {
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file helpers.h
- * \brief Small device functions that expressions call; the printer puts those that are needed before the kernels.
- *
- * A key is "NAME" or "NAME:DTYPE" (an overload for that dtype's compute type).
- */
-#ifndef UIR_CODEGEN_CUDA_HELPERS_H_
-#define UIR_CODEGEN_CUDA_HELPERS_H_
+// Small device functions that expressions call; the printer puts those that are needed before the kernels.
+//
+// A key is "NAME" or "NAME:DTYPE" (an overload for that dtype's compute type).
+#pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief The definitions of all keys and of what these call, each once, callees first. */
 std::string HelperText(const std::set<std::string>& keys);
@@ -25,8 +19,4 @@ std::set<std::string> HelperNames();
 /*! \brief The headers that the definitions include, such as "cuda_fp8.h". */
 std::set<std::string> HelperHeaders(const std::set<std::string>& keys);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_HELPERS_H_
+}  // namespace uir::codegen::cuda

@@ -1,26 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file indexed.cc
- * \brief gather and scatter: rows or elements of a table in memory by indices in registers.
- *
- * An index outside of the table's valid rows touches no memory.  Of equal places a scatter's last element (in the
- * order of rows, then columns) holds: among the lanes of one store the last one is found by a match, and stores of
- * different registers are kept apart by barriers of the warp.
- */
+// gather and scatter: rows or elements of a table in memory by indices in registers.
+//
+// An index outside of the table's valid rows touches no memory.  Of equal places a scatter's last element (in the
+// order of rows, then columns) holds: among the lanes of one store the last one is found by a match, and stores of
+// different registers are kept apart by barriers of the warp.
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
 
-#include "loops.h"
-#include "ops.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/loops.h"
+#include "codegen/cuda/ops.h"
+#include "codegen/words.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
-
-std::string Text(int64_t value) { return std::to_string(value); }
 
 std::string And(const std::vector<std::string>& conditions) {
   std::vector<std::string> some;
@@ -92,10 +87,9 @@ bool ByRow(const ISlice& index, int64_t rows, int64_t cols, int64_t table_cols) 
 
 std::string PadOf(Emitter& e, const IOp& iop) {
   const ScalarType& type = TypeOf(std::string(iop->dtype));
-  auto it = iop->attrs.find("pad");
-  if (it == iop->attrs.end() || (*it).second == nullptr) return StoredLiteral(type, int64_t{0});
-  if (auto whole = (*it).second.as<int64_t>()) return StoredLiteral(type, *whole);
-  return StoredLiteral(type, (*it).second.cast<double>());
+  const ffi::Any pad = codegen::PadOf(iop).value_or(ffi::Any(int64_t{0}));
+  if (auto whole = pad.as<int64_t>()) return StoredLiteral(type, *whole);
+  return StoredLiteral(type, pad.cast<double>());
 }
 
 void GatherRows(Emitter& e, const IOp& iop, const Regs& y, const Regs& keys, const std::string& pad) {
@@ -267,6 +261,4 @@ void EmitGather(Emitter& e, const IOp& iop) {
 
 void EmitScatter(Emitter& e, const IOp& iop) { Scatter(&e, iop).Print(); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

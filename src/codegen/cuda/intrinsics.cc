@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file intrinsics.cc
- * \brief The table of PTX wrappers.  Instructions, operands and least architectures are those of the PTX ISA.
- */
-#include "intrinsics.h"
+// The table of PTX wrappers.  Instructions, operands and least architectures are those of the PTX ISA.
+#include "codegen/cuda/intrinsics.h"
 
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
@@ -14,12 +11,10 @@
 
 #include <algorithm>
 
-#include "../error.h"
-#include "warpgroup_intrinsics.h"
+#include "codegen/cuda/warpgroup_intrinsics.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace ffi = tvm::ffi;
 
@@ -69,10 +64,8 @@ Intrinsic LdMatrix(int count, bool transposed) {
                       "\n               : \"r\"(shared_address(row))\n               : \"memory\");\n")};
 }
 
-/*!
- * \brief mma.sync of 16 rows and 8 columns in 32-bit registers: low (rows 0 to 7) and high (rows 8 to 15) += a.b.
- * Lane l has the elements of row l / 4 (and 8 more) and columns 2 * (l % 4), 2 * (l % 4) + 1, STEP registers apart.
- */
+//! \brief mma.sync of 16 rows and 8 columns in 32-bit registers: low (rows 0 to 7) and high (rows 8 to 15) += a.b.
+//! Lane l has the elements of row l / 4 (and 8 more) and columns 2 * (l % 4), 2 * (l % 4) + 1, STEP registers apart.
 Intrinsic Mma(const std::string& name, int arch, const std::string& instruction, const std::string& sum) {
   const std::string c = sum == "float" ? "\"+f\"" : "\"+r\"";
   return {
@@ -284,6 +277,4 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       });
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

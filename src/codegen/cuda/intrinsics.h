@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file intrinsics.h
- * \brief The PTX instructions that CUDA C++ has no function for: one wrapper each, printed where it is used.
- *
- * The names are fixed: the emitted text defines them for nvcc, the host model's headers define them for g++.
- */
-#ifndef UIR_CODEGEN_CUDA_INTRINSICS_H_
-#define UIR_CODEGEN_CUDA_INTRINSICS_H_
+// The PTX instructions that CUDA C++ has no function for: one wrapper each, printed where it is used.
+//
+// The names are fixed: the emitted text defines them for nvcc, the host model's headers define them for g++.
+#pragma once
 
 #include <set>
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief What a kernel is compiled for: 90 and specific of "sm_90a". */
 struct Arch {
@@ -62,8 +56,4 @@ bool HasIntrinsic(const std::string& name, const Arch& arch);
 /*! \brief The definitions of these wrappers and of those that they call. */
 std::string IntrinsicsText(const std::set<std::string>& names);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_INTRINSICS_H_
+}  // namespace uir::codegen::cuda

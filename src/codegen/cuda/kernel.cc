@@ -1,41 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel.h"
+#include "codegen/cuda/kernel.h"
 
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
-#include <iterator>
-#include <memory>
-#include <sstream>
 #include <utility>
 
-#include "../error.h"
-#include "../words.h"
-#include "async.h"
-#include "functions.h"
-#include "helpers.h"
-#include "ops.h"
-#include "reshape.h"
+#include "base/attrs.h"
+#include "base/rounding.h"
+#include "codegen/cuda/async.h"
+#include "codegen/cuda/functions.h"
+#include "codegen/cuda/helpers.h"
+#include "codegen/cuda/ops.h"
+#include "codegen/cuda/reshape.h"
+#include "codegen/error.h"
+#include "codegen/words.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
 /*! \brief Words of C++, functions of its library, names of the prelude's and of the loops that emitters print. */
 const char* const kReserved =
-    "abs alignas alignof and asm auto bitand bitor blockDim blockIdx bool break case catch cb char char16_t "
-    "char32_t class col compl const const_cast constexpr continue decltype default delete do double "
-    "dynamic_cast else enum exp explicit export extern false far first float for found friend from gamma "
-    "goto gridDim half if index inline int int16_t int32_t int64_t int8_t isfinite isinf isnan j0 j1 jn k "
-    "key lane last linux load_vec load_vec_stream log long m main max min mutable n namespace near new "
-    "noexcept not nullptr operator or other1 part pid private protected public r rb reg register "
-    "reinterpret_cast return rivals row same_bits scratch_at shared_at short signbit signed sizeof smem "
-    "source static static_assert static_cast store_vec store_vec_stream struct sum switch template "
-    "temporary_at this threadIdx thread_local throw tile to true try typedef typeid typename uint16_t "
-    "uint32_t uint64_t uint8_t union unit unix unsigned using v vc vec virtual void volatile vr wchar_t "
-    "while word xor y0 y1 yn ";
+    "abs blockDim blockIdx cb col exp far first found from gamma gridDim index isfinite isinf isnan j0 j1 jn k "
+    "key lane last linux load_vec load_vec_stream log m max min n near other1 part pid r rb reg rivals row "
+    "same_bits scratch_at shared_at signbit smem source store_vec store_vec_stream sum temporary_at threadIdx "
+    "tile to unit unix v vc vec vr word y0 y1 yn";
 
 /*! \brief The body, printed in order; knows where register arrays are declared. */
 class Walk {
@@ -101,9 +91,8 @@ class Walk {
   void One(const Loop& loop, const std::vector<int>& path) {
     std::string name(loop->var), text = e_.names.Fresh(name);
     e_.out.Blank();
-    auto unroll = loop->attrs.find("unroll");
-    if (unroll != loop->attrs.end()) {
-      if (auto factor = (*unroll).second.as<int64_t>()) e_.out.Line("#pragma unroll " + std::to_string(*factor));
+    if (auto factor = AttrOf(loop->attrs, "unroll").as<int64_t>()) {
+      e_.out.Line("#pragma unroll " + std::to_string(*factor));
     }
     e_.out.Open("for (int " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text + ")");
     e_.scope.Bind(name, text, {0, std::max<int64_t>(loop->extent - 1, 0)});
@@ -132,49 +121,12 @@ class Walk {
   std::map<std::vector<int>, std::vector<std::string>> declarations_;
 };
 
-/*! \brief A kernel's body with what printed it. */
-struct Body {
-  Names names{Reserved()};
-  Printer out{1};
-  Emitter e;
-  Walk walk;
-
-  Body(const IGraph& graph, const Plan& plan, const std::vector<Use>& uses, Needs* needs, Carried carried)
-      : e(plan, uses, out, names, *needs, std::move(carried)), walk(&e, uses) {
-    walk.Body(graph->body, {});
-  }
-};
-
-/*!
- * \brief Prints the body with just the barriers that it needs.
- *
- * The first time shows which accesses the loops have; all of them may be unordered where an iteration begins.  What the
- * iterations of that body leave is less, and so on; a body stands when its iterations leave no more than it expects.
- */
-std::unique_ptr<Body> PrintBody(const IGraph& graph, const Plan& plan, const std::vector<Use>& uses, Needs* needs) {
-  constexpr int kTries = 4;
-  auto print = [&](const Carried& carried) { return std::make_unique<Body>(graph, plan, uses, needs, carried); };
-  std::unique_ptr<Body> body = print({});
-  if (IsWithin(body->e.hazards().touched(), {})) return body;
-  std::unique_ptr<Body> sure = print(body->e.hazards().touched());
-  Carried expected = sure->e.hazards().left();
-  for (int n = 0; n < kTries; ++n) {
-    body = print(expected);
-    const Carried& left = body->e.hazards().left();
-    if (IsWithin(left, expected)) return body;
-    expected = Joined(expected, left);
-  }
-  return sure;
-}
-
 std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& e, Needs* needs) {
   std::vector<std::string> params;
   std::map<std::string, bool> written;
   for (const Use& use : e.uses()) written[use.pointer()] = written[use.pointer()] || use.write;
-  for (const IPointer& pointer : graph->pointers) {
-    std::string name(pointer->name);
-    if (std::find(kernel.params.begin(), kernel.params.end(), name) == kernel.params.end()) continue;
-    std::string dtype(pointer->dtype);
+  for (const IPointer& pointer : ParametersOf(graph, e.uses())) {
+    std::string name(pointer->name), dtype(pointer->dtype);
     needs->Dtype(dtype);
     // what may be bound to the same memory as another parameter must not be said to be apart
     bool apart = pointer->role == "in" || pointer->role == "out";
@@ -205,6 +157,7 @@ void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
   if (kernel.shared_bytes <= limit) return;
   CapacityError(
       "A kernel needs more shared memory than a block may have.", std::string(graph->name),
+      {"shared memory", kernel.shared_bytes, limit},
       std::to_string(kernel.shared_bytes) + " bytes: " + std::to_string(plan.sram_bytes()) +
           " of sram pointers, the rest for reg pointers that cannot be in registers, exchanges and barrier objects",
       std::to_string(limit) + " bytes on " + std::string(graph->hardware->name),
@@ -214,8 +167,7 @@ void CheckShared(const Kernel& kernel, const IGraph& graph, const Plan& plan) {
 }  // namespace
 
 std::set<std::string> Reserved() {
-  std::istringstream words(kReserved);
-  std::set<std::string> reserved{std::istream_iterator<std::string>(words), std::istream_iterator<std::string>()};
+  std::set<std::string> reserved = WordsOf(kReserved);
   reserved.merge(HelperNames());
   reserved.merge(FunctionNames());
   return reserved;
@@ -227,24 +179,21 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   kernel.name = name;
   kernel.grid = graph->num_groups;
   kernel.block = graph->num_units * kLanes;
-  auto cooperative = graph->attrs.find("cooperative");
-  kernel.cooperative = cooperative != graph->attrs.end() && (*cooperative).second.cast<bool>();
+  kernel.cooperative = AttrOr(graph->attrs, "cooperative", false);
   Plan plan(graph);
   std::vector<Use> uses = UsesOf(graph);
-  std::set<std::string> used;
-  for (const Use& use : uses) used.insert(use.pointer());
-  for (const IPointer& pointer : graph->pointers) {
-    if (pointer->level == "dram" && used.count(std::string(pointer->name))) {
-      kernel.params.emplace_back(pointer->name);
-    }
-  }
-  const std::unique_ptr<Body> printed = PrintBody(graph, plan, uses, needs);
-  Emitter& e = printed->e;
-  const Printer& body = printed->out;
+  const std::set<std::string> used = PointersOf(uses);
+  for (const IPointer& pointer : ParametersOf(graph, uses)) kernel.params.emplace_back(pointer->name);
+  Names names{Reserved()};
+  Printer body{1};
+  Emitter e(plan, uses, body, names, *needs);
+  Walk walk(&e, uses);
+  walk.Body(graph->body, {});
+  e.Settle();
 
   int64_t sram = plan.sram_bytes() + e.extra_shared_bytes();
-  int64_t scratch = (plan.scratch_bytes() + e.temporary_scratch_bytes() + 127) / 128 * 128;
-  sram = scratch == 0 ? sram : (sram + 127) / 128 * 128;
+  int64_t scratch = RoundUp(plan.scratch_bytes() + e.temporary_scratch_bytes(), 128);
+  sram = scratch == 0 ? sram : RoundUp(sram, 128);
   kernel.shared_bytes = sram + scratch * graph->num_units;
   CheckShared(kernel, graph, plan);
 
@@ -269,7 +218,7 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   out.Append(body);
   out.Close();
   kernel.text = out.Text();
-  kernel.notes = printed->walk.notes();
+  kernel.notes = walk.notes();
   for (const Use& use : uses) {
     const WgmmaChoice* choice = use.write && use.operand == 0 ? plan.WgmmaOf(use.iop) : nullptr;
     if (choice == nullptr) continue;
@@ -291,6 +240,4 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   return kernel;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

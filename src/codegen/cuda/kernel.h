@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file kernel.h
- * \brief One kernel as text: signature, prologue, loop tree.
- */
-#ifndef UIR_CODEGEN_CUDA_KERNEL_H_
-#define UIR_CODEGEN_CUDA_KERNEL_H_
+// One kernel as text: signature, prologue, loop tree.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief A printed kernel and what a launch of it needs. */
 struct Kernel {
@@ -35,8 +29,4 @@ std::set<std::string> Reserved();
 /*! \brief Prints a graph of one phase. */
 Kernel PrintKernel(const IGraph& graph, const std::string& name, Needs* needs);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_KERNEL_H_
+}  // namespace uir::codegen::cuda

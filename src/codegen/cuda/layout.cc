@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "layout.h"
+#include "codegen/cuda/layout.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+#include "base/rounding.h"
+
+namespace uir::codegen::cuda {
 
 namespace {
 
-int64_t Blocks(int64_t length, int step) { return length == 1 ? 1 : (length + step - 1) / step; }
+int64_t Blocks(int64_t length, int step) { return length == 1 ? 1 : CeilDiv(length, step); }
 
 }  // namespace
 
@@ -64,6 +64,4 @@ bool SameHolding(const Fragment& a, const Fragment& b) {
   return scalar || (rows && cols && x.lanes_col_major == y.lanes_col_major);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

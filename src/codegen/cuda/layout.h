@@ -1,29 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file layout.h
- * \brief Which lane of a warp holds which element of a slice, and in which register.
- *
- * Element (i, j) of an (R, C) slice lies in the lane at position (i / vec_r % lanes_r, j / vec_c % lanes_c) of
- * a grid of lanes_r x lanes_c = 32 lanes.  A lane holds blocks of vec_r x vec_c neighbouring elements, one block
- * for every lanes_r*vec_r rows and lanes_c*vec_c columns of the slice:
- *
- *     i = (block_r * lanes_r + lane_r) * vec_r + r        j = (block_c * lanes_c + lane_c) * vec_c + c
- *     register = ((block_r * blocks_c + block_c) * vec_r + r) * vec_c + c
- *
- * A side of length 1 is *replicated*: all lanes along it hold the same element, so that a row's sum is at hand in
- * every lane that holds a part of the row.  Where a longer side is no multiple of its block, the last lanes hold
- * registers without an element; they may contain anything.
- */
-#ifndef UIR_CODEGEN_CUDA_LAYOUT_H_
-#define UIR_CODEGEN_CUDA_LAYOUT_H_
+// Which lane of a warp holds which element of a slice, and in which register.
+//
+// Element (i, j) of an (R, C) slice lies in the lane at position (i / vec_r % lanes_r, j / vec_c % lanes_c) of
+// a grid of lanes_r x lanes_c = 32 lanes.  A lane holds blocks of vec_r x vec_c neighbouring elements, one block
+// for every lanes_r*vec_r rows and lanes_c*vec_c columns of the slice:
+//
+//     i = (block_r * lanes_r + lane_r) * vec_r + r        j = (block_c * lanes_c + lane_c) * vec_c + c
+//     register = ((block_r * blocks_c + block_c) * vec_r + r) * vec_c + c
+//
+// A side of length 1 is *replicated*: all lanes along it hold the same element, so that a row's sum is at hand in
+// every lane that holds a part of the row.  Where a longer side is no multiple of its block, the last lanes hold
+// registers without an element; they may contain anything.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 constexpr int kLanes = 32;
 
@@ -74,15 +68,9 @@ struct Fragment {
   std::vector<std::pair<int, int64_t>> Owners(int64_t i, int64_t j) const;
 };
 
-/*!
- * \brief Whether two arrays hold the same elements in the same registers, so that one may be used as the other.
- *
- * It is weaker than equality of layouts: of (R, 1) only the rows' part matters, of (1, 1) nothing.
- */
+//! \brief Whether two arrays hold the same elements in the same registers, so that one may be used as the other.
+//!
+//! It is weaker than equality of layouts: of (R, 1) only the rows' part matters, of (1, 1) nothing.
 bool SameHolding(const Fragment& a, const Fragment& b);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_LAYOUT_H_
+}  // namespace uir::codegen::cuda

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loops.h"
+#include "codegen/cuda/loops.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -68,6 +66,4 @@ Cell CellOf(const Place& row, const Place& col) {
   return at;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

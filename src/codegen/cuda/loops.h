@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file loops.h
- * \brief Unrolled loops over the registers of one side of a fragment, for emitters that need both sides apart.
- */
-#ifndef UIR_CODEGEN_CUDA_LOOPS_H_
-#define UIR_CODEGEN_CUDA_LOOPS_H_
+// Unrolled loops over the registers of one side of a fragment, for emitters that need both sides apart.
+#pragma once
 
 #include <string>
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief A row or a column of registers: the block's number and the place within the block. */
 struct Place {
@@ -44,8 +38,4 @@ class Loops {
 /*! \brief A cell from its two places. */
 Cell CellOf(const Place& row, const Place& col);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_LOOPS_H_
+}  // namespace uir::codegen::cuda

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file memory.cc
- * \brief Boxes, addresses, loads and stores of register arrays, and where the lanes of a warp must meet.
- */
+// Boxes, addresses, loads and stores of register arrays, and where the lanes of a warp must meet.
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
 /*! \brief Issue slots of one register on its way through scratch to another layout; as in choose.cc. */
 constexpr double kConversion = 2.5;
 constexpr int64_t kUnbounded = 16;
-
-std::string Text(int64_t value) { return std::to_string(value); }
 
 /*! \brief ` + name * factor`, with nothing where it is 0 and 64 bits where the greatest value needs them. */
 std::string Term(const std::string& name, int64_t factor, int64_t greatest) {
@@ -293,6 +286,8 @@ namespace {
 /*! \brief The name under which the scratch of iOps is told apart from pointers. */
 constexpr const char* kTemporary = "temporary scratch";
 
+constexpr const char* kWarpBarrier = "__syncwarp();";
+
 /*! \brief The same for what is set up before the body. */
 constexpr const char* kStart = "start of the kernel";
 
@@ -314,7 +309,7 @@ Touch TouchOf(const char* what, int64_t bytes, bool write) {
 
 }  // namespace
 
-void Emitter::Met() { hazards_.Clear(); }
+void Emitter::Met() { meetings_.Met(); }
 
 void Emitter::BlockBarrier() {
   if (plan.has_atoms()) {
@@ -327,14 +322,11 @@ void Emitter::BlockBarrier() {
 }
 
 void Emitter::WarpBarrier() {
-  out.Line("__syncwarp();");
+  out.Line(kWarpBarrier);
   Met();
 }
 
-void Emitter::Touches(Touch touch) {
-  if (hazards_.Meets(touch)) WarpBarrier();
-  hazards_.Note(std::move(touch));
-}
+void Emitter::Touches(Touch touch) { out.Maybe(meetings_.Touches(std::move(touch)), kWarpBarrier); }
 
 void Emitter::Reads(const ISlice& slice, std::optional<Fragment> lanes) {
   if (tracked_.count(std::string(slice->pointer->name))) Touches(TouchOf(slice, false, lanes, scope));
@@ -348,28 +340,34 @@ void Emitter::ReadsTemporary(int64_t bytes) { Touches(TouchOf(kTemporary, bytes,
 
 void Emitter::WritesTemporary(int64_t bytes) { Touches(TouchOf(kTemporary, bytes, true)); }
 
-void Emitter::Starts() { hazards_.Note(TouchOf(kStart, 1, true)); }
+void Emitter::Starts() { meetings_.Notes(TouchOf(kStart, 1, true)); }
 
 void Emitter::SeesStart() {
-  if (hazards_.Meets(TouchOf(kStart, 1, false))) Prologue("__syncwarp();");
+  starts_.push_back(meetings_.Asks(TouchOf(kStart, 1, false)));
+  Prologue(kWarpBarrier);
 }
 
 void Emitter::OnlySome(const std::function<void()>& body) {
-  const std::vector<Touch> before = hazards_.pending();
+  meetings_.OpenSome();
   body();
-  hazards_.Add(before);
+  meetings_.CloseSome();
 }
 
 void Emitter::Enter(const Loop& loop) {
   bounds_.emplace_back();
-  hazards_.Enter(loop);
+  meetings_.Enter(loop);
 }
 
 void Emitter::Leave(const Loop& loop) {
-  hazards_.Leave(loop);
+  meetings_.Leave(loop);
   bounds_.pop_back();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+void Emitter::Settle() {
+  const std::vector<bool> meets = meetings_.Plan(plan.scope());
+  out.Settle(meets);
+  const bool seen = std::any_of(starts_.begin(), starts_.end(), [&](int place) { return meets[place]; });
+  if (!seen) prologue_.erase(std::remove(prologue_.begin(), prologue_.end(), kWarpBarrier), prologue_.end());
+}
+
+}  // namespace uir::codegen::cuda

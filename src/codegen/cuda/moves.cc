@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file moves.cc
- * \brief move: between memory and registers, within either, and with padding.
- */
+// move: between memory and registers, within either, and with padding.
 #include <tvm/ffi/any.h>
 
-#include "ops.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -29,21 +25,18 @@ double TimesOver(const Emitter& e, const ISlice& slice, const IOp& iop) {
 /*! \brief Streams what is said to be streamed, and what is moved once and is too large to find in the cache later. */
 bool Streams(const Emitter& e, const ISlice& slice, const IOp& iop) {
   if (slice->pointer->level != "dram") return false;
-  auto hint = iop->attrs.find("hint");
-  if (hint != iop->attrs.end() && (*hint).second.cast<ffi::String>() == "stream") return true;
-  const auto& figures = e.plan.graph()->hardware->figures;
-  auto l2 = figures.find("l2_bytes");
-  if (l2 == figures.end()) return false;
+  if (AttrOr(iop->attrs, "hint", std::string()) == "stream") return true;
+  const ffi::Any l2 = AttrOf(e.plan.graph()->hardware->figures, "l2_bytes");
+  if (l2 == nullptr) return false;
   double bytes = static_cast<double>(slice->pointer->size) * TypeOf(std::string(slice->pointer->dtype)).bytes;
   // a tail may make the tiles reach a little over the end
   constexpr double kOnce = 1.25;
-  return bytes > static_cast<double>((*l2).second.cast<int64_t>()) && TimesOver(e, slice, iop) <= kOnce;
+  return bytes > static_cast<double>(l2.cast<int64_t>()) && TimesOver(e, slice, iop) <= kOnce;
 }
 
 Transfer HowOf(const Emitter& e, const ISlice& slice, const IOp& iop) {
   Transfer how;
-  auto align = iop->attrs.find("align");
-  if (align != iop->attrs.end()) how.align = (*align).second.cast<int64_t>();
+  how.align = StatedAlign(iop);
   how.stream = Streams(e, slice, iop);
   return how;
 }
@@ -54,9 +47,8 @@ void EmitMove(Emitter& e, const IOp& iop) {
   const ISlice target = iop->targets[0], source = iop->sources[0];
   const Home &to = e.plan.HomeOf(target), &from = e.plan.HomeOf(source);
   Layout layout = e.plan.WorkLayout(iop);
-  auto attr = iop->attrs.find("pad");
-  bool pad = attr != iop->attrs.end() && (*attr).second != nullptr;
-  std::string outside = e.Literal(std::string(iop->dtype), pad ? (*attr).second : ffi::Any(int64_t{0}));
+  const std::optional<ffi::Any> pad = PadOf(iop);
+  std::string outside = e.Literal(std::string(iop->dtype), pad.value_or(ffi::Any(int64_t{0})));
   Transfer reading = HowOf(e, source, iop);
   reading.within = target;
   bool by_value = from.registers();
@@ -88,6 +80,4 @@ void EmitMove(Emitter& e, const IOp& iop) {
   e.Commit(target, y);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ops.cc
- * \brief The table of the classes of iOps that the CUDA printer knows.
- */
-#include "ops.h"
+// The table of the classes of iOps that the CUDA printer knows.
+#include "codegen/cuda/ops.h"
 
-#include "../error.h"
-#include "contract.h"
+#include "codegen/cuda/contract.h"
+#include "codegen/op_row.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -39,14 +34,6 @@ const OpRow kOps[] = {
 
 }  // namespace
 
-const OpRow& OpRowOf(const IOp& iop) {
-  for (const OpRow& row : kOps) {
-    if (iop->op == row.op) return row;
-  }
-  CodegenError("The CUDA printer has no emitter for '" + std::string(iop->op) + "'.", Describe(iop), "", "",
-               "run this operator on uir-cpu");
-}
+const OpRow& OpRowOf(const IOp& iop) { return FindRow(kOps, iop, "CUDA", Describe(iop)); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

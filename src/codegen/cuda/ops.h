@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ops.h
- * \brief The emitters of all classes of iOps; the table over them is in ops.cc.
- */
-#ifndef UIR_CODEGEN_CUDA_OPS_H_
-#define UIR_CODEGEN_CUDA_OPS_H_
+// The emitters of all classes of iOps; the table over them is in ops.cc.
+#pragma once
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 // moves.cc
 void EmitMove(Emitter& e, const IOp& iop);
@@ -35,8 +29,4 @@ void EmitTranspose(Emitter& e, const IOp& iop);
 void EmitGather(Emitter& e, const IOp& iop);
 void EmitScatter(Emitter& e, const IOp& iop);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_OPS_H_
+}  // namespace uir::codegen::cuda

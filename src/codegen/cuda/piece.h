@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file piece.h
- * \brief Which piece of a pointer a slice is.
- */
-#ifndef UIR_CODEGEN_CUDA_PIECE_H_
-#define UIR_CODEGEN_CUDA_PIECE_H_
+// Which piece of a pointer a slice is.
+#pragma once
 
 #include <cstdint>
 #include <tuple>
 #include <utility>
 
-#include "../../igraph/nodes.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief Where the elements of a slice at a constant offset lie; strides of sides of length 1 are 0. */
 struct Piece {
@@ -54,8 +48,4 @@ inline ISlice Turned(const ISlice& slice) {
   return ISlice(node);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_PIECE_H_
+}  // namespace uir::codegen::cuda

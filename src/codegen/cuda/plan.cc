@@ -1,29 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan.h"
+#include "codegen/cuda/plan.h"
 
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
 
-#include "planner.h"
+#include "base/attrs.h"
+#include "codegen/cuda/planner.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
 Arch ArchOf(const HardwareModel& hardware) {
-  auto arch = hardware->figures.find("arch");
-  if (arch == hardware->figures.end()) return Arch();
-  return Arch::Parse(std::string((*arch).second.cast<ffi::String>()));
+  const std::string arch = AttrOr(hardware->figures, "arch", std::string());
+  return arch.empty() ? Arch() : Arch::Parse(arch);
 }
 
 /*! \brief Bytes of a lane's widest access to dram. */
 int64_t WidestOf(const IGraph& graph) {
-  auto vector = graph->attrs.find("vector_bytes");
-  if (vector == graph->attrs.end()) return kWidestBytes;
-  return std::clamp<int64_t>((*vector).second.cast<int64_t>() / kLanes, 1, kWidestBytes);
+  const auto vector = AttrOr<int64_t>(graph->attrs, "vector_bytes", kWidestBytes * kLanes);
+  return std::clamp<int64_t>(vector / kLanes, 1, kWidestBytes);
 }
 
 }  // namespace
@@ -80,6 +77,4 @@ bool Plan::SparesOutside(const ISlice& target) const {
   return !whole && it != spares_.end() && it->second;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

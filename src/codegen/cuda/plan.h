@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file plan.h
- * \brief Where every pointer of a kernel lives, and how registers are laid out; decided once, before printing.
- *
- * A reg pointer lives in registers where all of its slices are the same piece of it (or whole blocks of that piece
- * at constant places); its layout is that of its class, the pointers that iOps join by working on them element by
- * element.  Any other reg pointer lives in *scratch*: a linear region of shared memory that belongs to one warp.
- */
-#ifndef UIR_CODEGEN_CUDA_PLAN_H_
-#define UIR_CODEGEN_CUDA_PLAN_H_
+// Where every pointer of a kernel lives, and how registers are laid out; decided once, before printing.
+//
+// A reg pointer lives in registers where all of its slices are the same piece of it (or whole blocks of that piece
+// at constant places); its layout is that of its class, the pointers that iOps join by working on them element by
+// element.  Any other reg pointer lives in *scratch*: a linear region of shared memory that belongs to one warp.
+#pragma once
 
 #include <map>
 #include <memory>
@@ -16,18 +12,16 @@
 #include <string>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "../scope.h"
-#include "choose.h"
-#include "intrinsics.h"
-#include "layout.h"
-#include "piece.h"
-#include "swizzle.h"
-#include "wgmma.h"
+#include "codegen/cuda/choose.h"
+#include "codegen/cuda/intrinsics.h"
+#include "codegen/cuda/layout.h"
+#include "codegen/cuda/piece.h"
+#include "codegen/cuda/swizzle.h"
+#include "codegen/cuda/wgmma.h"
+#include "codegen/scope.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief Where a pointer lives. */
 struct Home {
@@ -86,10 +80,8 @@ class Plan {
   const Home& HomeOf(const ISlice& slice) const { return HomeOf(std::string(slice->pointer->name)); }
   /*! \brief The layout in which an iOp works: that of its largest operand in registers, else the best for memory. */
   Layout WorkLayout(const IOp& iop) const;
-  /*!
-   * \brief Whether a write to registers must spare what lies outside the target's valid box, because another
-   * write may have put values there that are still read.
-   */
+  //! \brief Whether a write to registers must spare what lies outside the target's valid box, because another
+  //! write may have put values there that are still read.
   bool SparesOutside(const ISlice& target) const;
 
   /*! \brief How four warps make a product together, or why not; nullptr where the architecture has no such products. */
@@ -115,8 +107,4 @@ class Plan {
   int64_t scratch_bytes_ = 0;
 };
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_PLAN_H_
+}  // namespace uir::codegen::cuda

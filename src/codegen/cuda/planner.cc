@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "planner.h"
+#include "codegen/cuda/planner.h"
 
 #include <algorithm>
 #include <set>
 
-#include "../error.h"
-#include "asked_layouts.h"
-#include "emitter.h"
-#include "piece.h"
-#include "scalar.h"
+#include "base/rounding.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/asked_layouts.h"
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/piece.h"
+#include "codegen/cuda/scalar.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
 /*! \brief Where homes begin; atoms change places by the address, so theirs begin with a whole one. */
 constexpr int64_t kSharedAlign = 128, kAtomAlign = 1024;
-
-int64_t RoundUp(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 int64_t BytesOf(const IPointer& pointer) { return pointer->size * TypeOf(std::string(pointer->dtype)).bytes; }
 
@@ -34,20 +32,13 @@ const ISlice* OperandOf(const IOp& iop, int operand, std::vector<ISlice>* hold) 
 
 Work::Meets MeetsOf(const IOp& iop) {
   if (iop->op != "reduce") return Work::Meets::kNo;
-  auto axis = iop->attrs.find("axis");
-  bool row = axis != iop->attrs.end() && (*axis).second.cast<ffi::String>() == "row";
-  return row ? Work::Meets::kRow : Work::Meets::kCol;
-}
-
-int64_t StatedAlign(const IOp& iop) {
-  auto align = iop->attrs.find("align");
-  return align == iop->attrs.end() ? 1 : (*align).second.cast<int64_t>();
+  return IsByRow(iop) ? Work::Meets::kRow : Work::Meets::kCol;
 }
 
 }  // namespace
 
 Planner::Planner(Plan* plan) : plan_(plan), uses_(UsesOf(plan->graph_)), asked_(AskedLayouts(plan->graph_)) {
-  for (const Use& use : uses_) by_pointer_[use.pointer()].push_back(&use);
+  by_pointer_ = ByPointer(uses_);
 }
 
 void Planner::ChooseHomes() {
@@ -172,19 +163,7 @@ void Planner::ChooseLayouts() {
 }
 
 void Planner::FindSpared() {
-  for (const auto& [name, uses] : by_pointer_) {
-    std::set<std::string> written, read;
-    bool in_loop = false;
-    for (const Use* use : uses) {
-      if (use->write) written.insert(BoxText(use->slice));
-      if (!use->write || use->reads_too) read.insert(BoxText(use->slice));
-      in_loop = in_loop || !use->loops.empty();
-    }
-    // one box for all writes: what lies outside was never written; over loops the box may change with the
-    // iteration, so there the reads must keep to it as well
-    bool one_box = written.size() <= 1 && (!in_loop || read.empty() || read == written);
-    plan_->spares_[name] = !one_box && !StretchesAreApart(uses);
-  }
+  for (const auto& [name, uses] : by_pointer_) plan_->spares_[name] = HoldsBesideBoxes(uses);
 }
 
 void Planner::Place() {
@@ -204,6 +183,4 @@ void Planner::Place() {
   plan_->scratch_bytes_ = scratch;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file planner.h
- * \brief The steps that make a Plan: homes, classes of pointers with one layout, places in shared memory.
- */
-#ifndef UIR_CODEGEN_CUDA_PLANNER_H_
-#define UIR_CODEGEN_CUDA_PLANNER_H_
+// The steps that make a Plan: homes, classes of pointers with one layout, places in shared memory.
+#pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-#include "../uses.h"
-#include "choose.h"
-#include "plan.h"
+#include "codegen/cuda/choose.h"
+#include "codegen/cuda/plan.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief Fills a plan; each method is one step, in this order. */
 class Planner {
@@ -56,8 +50,4 @@ class Planner {
   std::map<std::string, Layout> asked_;
 };
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_PLANNER_H_
+}  // namespace uir::codegen::cuda

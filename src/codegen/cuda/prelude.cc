@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "prelude.h"
+#include "codegen/cuda/prelude.h"
 
 #include <tvm/ffi/error.h>
 
 #include <vector>
 
-#include "helpers.h"
-#include "intrinsics.h"
-#include "scalar.h"
+#include "codegen/cuda/helpers.h"
+#include "codegen/cuda/intrinsics.h"
+#include "codegen/cuda/scalar.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -153,6 +151,4 @@ std::string Needs::Text() const {
   return text + plain + (helpers.empty() ? "" : "\n") + helpers;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file prelude.h
- * \brief What stands before the kernels of an emitted text: includes and the helpers that the kernels call.
- *
- * Only what is needed is printed, each item once, after the items that it calls.
- */
-#ifndef UIR_CODEGEN_CUDA_PRELUDE_H_
-#define UIR_CODEGEN_CUDA_PRELUDE_H_
+// What stands before the kernels of an emitted text: includes and the helpers that the kernels call.
+//
+// Only what is needed is printed, each item once, after the items that it calls.
+#pragma once
 
 #include <set>
 #include <string>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief What one source text needs of the prelude. */
 class Needs {
@@ -35,8 +29,4 @@ class Needs {
   std::set<std::string> core_, intrinsics_, helpers_, includes_;
 };
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_PRELUDE_H_
+}  // namespace uir::codegen::cuda

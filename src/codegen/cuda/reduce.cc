@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.cc
- * \brief reduce: first the registers of a lane, then the lanes that share a row (column), then the warps of a set.
- *
- * A lane joins what it holds in a few independent partial results; the lanes join theirs by a butterfly of shuffles,
- * after which each of them holds the result.  In a group form every warp writes its result to the buffer, the set
- * meets, and its first warp joins them.  What lies outside the source's valid box counts as the operation's identity.
- */
+// reduce: first the registers of a lane, then the lanes that share a row (column), then the warps of a set.
+//
+// A lane joins what it holds in a few independent partial results; the lanes join theirs by a butterfly of shuffles,
+// after which each of them holds the result.  In a group form every warp writes its result to the buffer, the set
+// meets, and its first warp joins them.  What lies outside the source's valid box counts as the operation's identity.
 #include <tvm/ffi/any.h>
 
 #include <algorithm>
 
-#include "functions.h"
-#include "group.h"
-#include "loops.h"
-#include "ops.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/functions.h"
+#include "codegen/cuda/group.h"
+#include "codegen/cuda/loops.h"
+#include "codegen/cuda/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -35,7 +31,7 @@ class Reduce {
  public:
   Reduce(Emitter* e, const IOp& iop)
       : e_(*e), iop_(iop), name_(iop->name), dtype_(iop->dtype), carried_(TypeOf(TypeOf(dtype_).carried)) {
-    by_row_ = iop->attrs.at("axis").cast<ffi::String>() == "row";
+    by_row_ = IsByRow(iop);
     identity_ = IdentityLiteral(name_, dtype_);
     for (const std::string& key : ConversionHelpers(TypeOf(dtype_))) e_.needs.Helper(key);
   }
@@ -235,6 +231,4 @@ class Reduce {
 
 void EmitReduce(Emitter& e, const IOp& iop) { Reduce(&e, iop).Print(); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file registers.cc
- * \brief Register arrays and the unrolled loops over them.
- */
+// Register arrays and the unrolled loops over them.
 #include <algorithm>
 
-#include "emitter.h"
+#include "codegen/cuda/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -160,6 +155,4 @@ std::string Emitter::OneOfCopies(const Fragment& fragment) {
   return cols ? LaneCol(l) + " == 0" : "";
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "reshape.h"
+#include "codegen/cuda/reshape.h"
 
 #include <algorithm>
 #include <map>
@@ -7,12 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "../uses.h"
-#include "piece.h"
+#include "codegen/cuda/piece.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -172,6 +170,4 @@ class Reshape {
 
 IGraph ReshapeMoves(const IGraph& graph) { return Reshape(graph).Run(); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar.cc
- * \brief The table of element types, and numbers as C++ literals.
- */
-#include "scalar.h"
+// The table of element types, and numbers as C++ literals.
+#include "codegen/cuda/scalar.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,11 +8,9 @@
 #include <cstdlib>
 #include <limits>
 
-#include "../error.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 namespace {
 
 // clang-format off
@@ -105,6 +100,4 @@ std::string StoredLiteral(const ScalarType& type, double value) { return Narrow(
 
 std::string StoredLiteral(const ScalarType& type, int64_t value) { return Narrow(type, ComputeLiteral(type, value)); }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

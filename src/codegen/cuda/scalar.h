@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file scalar.h
- * \brief The element types in CUDA C++: how each is stored, computed with, shuffled and written as a literal.
- *
- * Narrow floats (fp16, bf16, fp8) are computed in float and rounded after every iOp; small integers are reduced and
- * shuffled in 32 bits, where they wrap to the same value.
- */
-#ifndef UIR_CODEGEN_CUDA_SCALAR_H_
-#define UIR_CODEGEN_CUDA_SCALAR_H_
+// The element types in CUDA C++: how each is stored, computed with, shuffled and written as a literal.
+//
+// Narrow floats (fp16, bf16, fp8) are computed in float and rounded after every iOp; small integers are reduced and
+// shuffled in 32 bits, where they wrap to the same value.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../number.h"
+#include "codegen/number.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief One element type of the iGraph. */
 struct ScalarType {
@@ -70,8 +64,4 @@ std::vector<std::string> ConversionHelpers(const ScalarType& type);
 /*! \brief The value of a number once it is held as `type` (saturating where `type` is an integer). */
 double RoundTo(const ScalarType& type, double value);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_SCALAR_H_
+}  // namespace uir::codegen::cuda

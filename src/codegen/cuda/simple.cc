@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file simple.cc
- * \brief fill, identity and sync.
- */
+// fill, identity and sync.
 #include <tvm/ffi/any.h>
 
-#include "ops.h"
+#include "base/attrs.h"
+#include "codegen/cuda/ops.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 void EmitFill(Emitter& e, const IOp& iop) {
   std::string literal = e.Literal(std::string(iop->dtype), iop->attrs.at("value"));
@@ -23,11 +19,10 @@ void EmitIdentity(Emitter& e, const IOp& iop) {
 }
 
 void EmitSync(Emitter& e, const IOp& iop) {
-  std::string scope(iop->attrs.at("scope").cast<ffi::String>());
+  const std::string scope = TextAttr(iop->attrs, "scope");
   const IGraph& graph = e.plan.graph();
   if (scope == "dram") {
-    auto cooperative = graph->attrs.find("cooperative");
-    if (cooperative == graph->attrs.end() || !(*cooperative).second.cast<bool>()) {
+    if (!AttrOr(graph->attrs, "cooperative", false)) {
       e.Refuse("All units of the grid must meet within one kernel.",
                "one kernel for each phase, or a cooperative launch", "",
                "cut the graph at sync.dram, or set its attribute cooperative");
@@ -42,6 +37,4 @@ void EmitSync(Emitter& e, const IOp& iop) {
   e.Met();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "staged.h"
+#include "codegen/cuda/staged.h"
 
 #include <algorithm>
 #include <vector>
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -70,6 +68,4 @@ bool IsFilled(const std::vector<Use>& uses, const Scope& scope, const ISlice& sl
   return KeepsToLines(slice, scope) && LastOf(slice, step, scope) <= filled;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sums.h"
+#include "codegen/cuda/sums.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+#include "codegen/attributes.h"
+
+namespace uir::codegen::cuda {
 
 ProductSums::ProductSums(Emitter& e, const IOp& iop, const MmaRow& row)
     : e_(e), iop_(iop), row_(row), layout_(SumsLayout(iop)) {
   const ISlice& target = iop_->targets[0];
-  const bool accumulate = iop->attrs.count("accumulate") != 0 && iop->attrs["accumulate"].cast<bool>();
+  const bool accumulate = Accumulates(iop);
   const Home& home = e_.plan.HomeOf(target);
   const Fragment fragment(layout_, target->rows, target->cols);
   e_.needs.Dtype(std::string(target->pointer->dtype));
@@ -48,6 +48,4 @@ void ProductSums::Finish() {
   e_.Commit(target, out);
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

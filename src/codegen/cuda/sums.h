@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file sums.h
- * \brief The sums of a product on tensor cores: registers to add to, and what becomes of them.
- */
-#ifndef UIR_CODEGEN_CUDA_SUMS_H_
-#define UIR_CODEGEN_CUDA_SUMS_H_
+// The sums of a product on tensor cores: registers to add to, and what becomes of them.
+#pragma once
 
-#include "contract.h"
+#include "codegen/cuda/contract.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
-/*!
- * \brief The target's own registers where they lie as instructions write them, else an array beside it.
- *
- * They begin with what the target holds where the product accumulates, with zeros else.
- */
+//! \brief The target's own registers where they lie as instructions write them, else an array beside it.
+//!
+//! They begin with what the target holds where the product accumulates, with zeros else.
 class ProductSums {
  public:
   /*! \brief Prints what the sums begin with. */
@@ -37,8 +29,4 @@ class ProductSums {
   Regs sums_;
 };
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_SUMS_H_
+}  // namespace uir::codegen::cuda

@@ -1,25 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file swizzle.cc
- * \brief Which tiles in shared memory are swizzled, and how: as costs the instructions on them the fewest passes.
- *
- * What products read and moves write is laid out on the tile access by access, as the emitters print it, and the
- * passes of shared memory are counted for every swizzle of the family.  None is tried first and wins where it is as
- * good: a tile that is not swizzled may be filled by bulk copies.
- */
-#include "swizzle.h"
+// Which tiles in shared memory are swizzled, and how: as costs the instructions on them the fewest passes.
+//
+// What products read and moves write is laid out on the tile access by access, as the emitters print it, and the
+// passes of shared memory are counted for every swizzle of the family.  None is tried first and wins where it is as
+// good: a tile that is not swizzled may be filled by bulk copies.
+#include "codegen/cuda/swizzle.h"
 
 #include <algorithm>
 #include <set>
 
-#include "async.h"
-#include "banks.h"
-#include "contract.h"
-#include "planner.h"
+#include "codegen/cuda/async.h"
+#include "codegen/cuda/banks.h"
+#include "codegen/cuda/contract.h"
+#include "codegen/cuda/planner.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -141,6 +136,4 @@ void Planner::ChooseSwizzles() {
   }
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warpgroup_intrinsics.h"
+#include "codegen/cuda/warpgroup_intrinsics.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -66,11 +64,9 @@ Intrinsic Product(const WgmmaRow& row, int columns, bool tiles) {
               ";\\n}\"\n               : " + outputs + "\n               : " + inputs + ");\n}\n"};
 }
 
-/*!
- * \brief What surrounds products. Their sums are operands of the fence and of the wait, the factors in registers of the
- * fence, by empty statements right before and after these: a compiler knows nothing of what happens to registers
- * between the two, and would else be free to move across what sets or reads them (CUTLASS: `warpgroup_fence_operand`).
- */
+//! \brief What surrounds products. Their sums are operands of the fence and of the wait, the factors in registers of
+//! the fence, by empty statements right before and after these: a compiler knows nothing of what happens to registers
+//! between the two, and would else be free to move across what sets or reads them (CUTLASS: `warpgroup_fence_operand`).
 std::vector<Intrinsic> Steps() {
   const std::string function = "__device__ __forceinline__ void ";
   std::string hold = "// What sets or reads these registers stays on its side of this.\n";
@@ -141,6 +137,4 @@ std::vector<Intrinsic> WarpgroupIntrinsics() {
   return out;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

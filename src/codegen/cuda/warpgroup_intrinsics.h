@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file warpgroup_intrinsics.h
- * \brief PTX wrappers of products that four warps make together (wgmma).
- *
- * The warps of a warpgroup have 16 rows each of the product's 64, in the layout of mma.m16n8: `low` are the sums of
- * rows 0 to 7 of those 16, `high` of rows 8 to 15, two of every 8 columns in a lane.  The first factor is in registers
- * as mma.m16n8 has it, or (`_tiles`) in shared memory as the second always is; `wgmma_tile` describes it.
- */
-#ifndef UIR_CODEGEN_CUDA_WARPGROUP_INTRINSICS_H_
-#define UIR_CODEGEN_CUDA_WARPGROUP_INTRINSICS_H_
+// PTX wrappers of products that four warps make together (wgmma).
+//
+// The warps of a warpgroup have 16 rows each of the product's 64, in the layout of mma.m16n8: `low` are the sums of
+// rows 0 to 7 of those 16, `high` of rows 8 to 15, two of every 8 columns in a lane.  The first factor is in registers
+// as mma.m16n8 has it, or (`_tiles`) in shared memory as the second always is; `wgmma_tile` describes it.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "intrinsics.h"
+#include "codegen/cuda/intrinsics.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 /*! \brief Columns of one instruction: the widths that products are put together from, widest first. */
 constexpr int kWgmmaColumns[] = {256, 192, 128, 96, 64, 32, 16, 8};
@@ -47,8 +41,4 @@ std::string WgmmaName(const WgmmaRow& row, int columns, bool tiles);
 /*! \brief All wrappers, fences and waits included. */
 std::vector<Intrinsic> WarpgroupIntrinsics();
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_WARPGROUP_INTRINSICS_H_
+}  // namespace uir::codegen::cuda

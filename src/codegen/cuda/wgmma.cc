@@ -1,28 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file wgmma.cc
- * \brief Prints products of four warps: fences, one instruction for each step, 64 rows and piece of the columns, a
- * wait.
- */
-#include "wgmma.h"
+// Prints products of four warps: fences, one instruction for each step, 64 rows and piece of the columns, a
+// wait.
+#include "codegen/cuda/wgmma.h"
 
 #include <algorithm>
 #include <optional>
 
-#include "contract.h"
-#include "emitter.h"
-#include "fragments.h"
-#include "sums.h"
+#include "codegen/cuda/contract.h"
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/fragments.h"
+#include "codegen/cuda/sums.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
 constexpr int64_t kAtomRows = 8, kAtomLine = 128;
-
-std::string Text(int64_t value) { return std::to_string(value); }
 
 /*! \brief `4 * k + 8`; a constant where k is one. */
 std::string Step(int64_t each, const std::string& k, int64_t more) {
@@ -105,6 +98,4 @@ void EmitWgmma(Emitter& e, const IOp& iop, const MmaRow& mma, const WgmmaChoice&
   sums.Finish();
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

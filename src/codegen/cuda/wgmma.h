@@ -1,42 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file wgmma.h
- * \brief Products that four neighbouring warps make together (sm_90a): when they can, when that pays, how b must lie.
- *
- * Warps 4n to 4n + 3 of a block run one and the same iOp, as no loop of a graph depends on the unit.  Where they
- * share b, their products of 16 rows each are one product of 64 rows: wgmma, which reads b once for all four of them,
- * out of shared memory.  There a tile is made of *atoms*, 8 lines of up to 128 bytes whose 16-byte chunks change places
- * with the number of the line (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout").  A tile with
- * lines of 32, 64 or 128 bytes consists of such atoms when it is swizzled; one with longer lines has them side by side
- * for every 8 of its lines, one after the other in memory.
- *
- * Which of the two ways is printed is data (`wgmma_cost.cc`), unless the graph's attribute `wgmma` says it: true
- * wherever it is possible, false nowhere.
- */
-#ifndef UIR_CODEGEN_CUDA_WGMMA_H_
-#define UIR_CODEGEN_CUDA_WGMMA_H_
+// Products that four neighbouring warps make together (sm_90a): when they can, when that pays, how b must lie.
+//
+// Warps 4n to 4n + 3 of a block run one and the same iOp, as no loop of a graph depends on the unit.  Where they
+// share b, their products of 16 rows each are one product of 64 rows: wgmma, which reads b once for all four of them,
+// out of shared memory.  There a tile is made of *atoms*, 8 lines of up to 128 bytes whose 16-byte chunks change
+// places with the number of the line (PTX ISA, "Asynchronous Warpgroup Level Matrix Shared Memory Layout").  A tile
+// with lines of 32, 64 or 128 bytes consists of such atoms when it is swizzled; one with longer lines has them side by
+// side for every 8 of its lines, one after the other in memory.
+//
+// Which of the two ways is printed is data (`wgmma_cost.cc`), unless the graph's attribute `wgmma` says it: true
+// wherever it is possible, false nowhere.
+#pragma once
 
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "../../igraph/nodes.h"
-#include "warpgroup_intrinsics.h"
+#include "codegen/cuda/warpgroup_intrinsics.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 class Emitter;
 struct MmaRow;
 
 /*! \brief Warps that make one product, and rows of a that each of them has. */
 constexpr int kWarpgroup = 4, kWarpRows = 16;
-/*!
- * \brief Columns of a that a tf32 instruction contracts.  mma.sync may take them in any order, as long as both factors
- * do; wgmma reads b from memory in theirs, so a's fragments are loaded by ldmatrix, which keeps it.
- */
+//! \brief Columns of a that a tf32 instruction contracts.  mma.sync may take them in any order, as long as both factors
+//! do; wgmma reads b from memory in theirs, so a's fragments are loaded by ldmatrix, which keeps it.
 constexpr int kTf32Depth = 8;
 
 /*! \brief A factor in shared memory as wgmma reads it. */
@@ -63,10 +55,8 @@ struct WgmmaChoice {
   std::string reason;
 };
 
-/*!
- * \brief An offset as four neighbouring warps see it: that of the first, and how much each further warp adds; nothing
- * where it is not shown to be a multiple of the warp's number.
- */
+//! \brief An offset as four neighbouring warps see it: that of the first, and how much each further warp adds; nothing
+//! where it is not shown to be a multiple of the warp's number.
 std::optional<std::pair<Affine, int64_t>> OfFourWarps(const Affine& offset);
 
 /*! \brief Figures of one product of a warp, for `WgmmaPays`. */
@@ -85,8 +75,4 @@ bool WgmmaPays(const ProductFigures& figures, std::string* reason);
 /*! \brief Prints the product. */
 void EmitWgmma(Emitter& e, const IOp& iop, const MmaRow& mma, const WgmmaChoice& choice);
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_CUDA_WGMMA_H_
+}  // namespace uir::codegen::cuda

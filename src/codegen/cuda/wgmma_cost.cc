@@ -1,24 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file wgmma_cost.cc
- * \brief When a product of four warps pays: cycles of the tensor cores and of shared memory, whichever are more.
- *
- * Tensor cores of an H100 (SXM) make 989.4e12 operations a second with 16-bit factors (NVIDIA H100 data sheet, dense),
- * at 1.83 GHz on 132 processors: 4096 a cycle and processor, 2048 multiply-adds; half of that with 4 bytes, twice with
- * one.  mma.sync is taken to reach 0.63 of it on this architecture, which was not measured here (Luo et al.,
- * "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking", arXiv:2402.13499).  Shared
- * memory gives 128 bytes a cycle (CUDA C++ Programming Guide, "Shared Memory": 32 banks of 4 bytes).  Four warps with
- * mma.sync read b four times; wgmma reads it once for each 64 rows, and waits at its end for a product whose latency
- * nothing hides.
- */
+// When a product of four warps pays: cycles of the tensor cores and of shared memory, whichever are more.
+//
+// Tensor cores of an H100 (SXM) make 989.4e12 operations a second with 16-bit factors (NVIDIA H100 data sheet, dense),
+// at 1.83 GHz on 132 processors: 4096 a cycle and processor, 2048 multiply-adds; half of that with 4 bytes, twice with
+// one.  mma.sync is taken to reach 0.63 of it on this architecture, which was not measured here (Luo et al.,
+// "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via Microbenchmarking", arXiv:2402.13499).  Shared
+// memory gives 128 bytes a cycle (CUDA C++ Programming Guide, "Shared Memory": 32 banks of 4 bytes).  Four warps with
+// mma.sync read b four times; wgmma reads it once for each 64 rows, and waits at its end for a product whose latency
+// nothing hides.
 #include <algorithm>
 #include <cmath>
 
-#include "wgmma.h"
+#include "codegen/cuda/wgmma.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -54,6 +49,4 @@ bool WgmmaPays(const ProductFigures& f, std::string* reason) {
   return together < alone;
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file wgmma_plan.cc
- * \brief Which products of a kernel four warps make together, and which tiles in shared memory are made of atoms.
- */
+// Which products of a kernel four warps make together, and which tiles in shared memory are made of atoms.
 #include <algorithm>
 #include <iterator>
 #include <set>
 
-#include "contract.h"
-#include "planner.h"
-#include "staged.h"
-#include "wgmma.h"
+#include "codegen/attributes.h"
+#include "codegen/cuda/contract.h"
+#include "codegen/cuda/planner.h"
+#include "codegen/cuda/staged.h"
+#include "codegen/cuda/wgmma.h"
 
-namespace uir {
-namespace codegen {
-namespace cuda {
+namespace uir::codegen::cuda {
 
 namespace {
 
@@ -24,14 +20,8 @@ constexpr int64_t kDepthBytes = 32;
 
 /*! \brief The graph's attribute: unset (what pays), true (what can be), false (nothing). */
 std::optional<bool> Asked(const IGraph& graph) {
-  auto found = graph->attrs.find("wgmma");
-  if (found == graph->attrs.end()) return std::nullopt;
-  return (*found).second.cast<bool>();
-}
-
-bool MayRound(const IGraph& graph) {
-  auto found = graph->attrs.find("fast_math");
-  return found != graph->attrs.end() && (*found).second.cast<bool>();
+  const ffi::Any asked = AttrOf(graph->attrs, "wgmma");
+  return asked == nullptr ? std::nullopt : std::optional<bool>(asked.cast<bool>());
 }
 
 bool SpeaksOfPid(const Affine& expr) {
@@ -50,7 +40,7 @@ bool SameForFour(const Affine& expr) {
     Affine alone(0, {term});
     if (!SpeaksOfPid(alone)) return true;
     if (term->kind == "var") return false;
-    Affine inner = term->inner.value().as_or_throw<Affine>();
+    Affine inner = InnerOf(term);
     if (term->kind == "floordiv" && IsPid(inner) && term->divisor % kWarpgroup == 0) return true;
     return SameForFour(inner);
   });
@@ -83,8 +73,7 @@ std::optional<std::pair<Affine, int64_t>> OfFourWarps(const Affine& offset) {
     }
     if (term->kind == "var") {
       first = first + pid.FloorDiv(kWarpgroup).Scale(kWarpgroup * term->coeff);
-    } else if (term->kind == "mod" && IsPid(term->inner.value().as_or_throw<Affine>()) &&
-               term->divisor % kWarpgroup == 0) {
+    } else if (term->kind == "mod" && IsPid(InnerOf(term)) && term->divisor % kWarpgroup == 0) {
       Affine group = pid.FloorDiv(kWarpgroup).Mod(term->divisor / kWarpgroup);
       first = first + group.Scale(kWarpgroup * term->coeff);
     } else {
@@ -206,12 +195,8 @@ class WgmmaCandidate {
   /*! \brief Whether all of a tile may be read: it was filled whole, with zeros for what its source lacks. */
   bool IsZeroBeyond(const ISlice& slice) const {
     return IsFilled(uses_, plan_.scope(), slice) && std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
-             auto pad = use.iop->attrs.find("pad");
-             if (!use.write || use.slice->pointer->name != slice->pointer->name || pad == use.iop->attrs.end()) {
-               return true;
-             }
-             if (auto whole = (*pad).second.as<int64_t>()) return *whole == 0;
-             return (*pad).second != nullptr && (*pad).second.cast<double>() == 0.0;
+             bool other = !use.write || use.slice->pointer->name != slice->pointer->name;
+             return other || !use.iop->attrs.count("pad") || IsZeroPadded(use.iop);
            });
   }
 
@@ -266,6 +251,4 @@ void Planner::UseAtoms(const ISlice& slice, const WgmmaTile& tile) {
   }
 }
 
-}  // namespace cuda
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::cuda

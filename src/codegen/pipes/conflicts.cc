@@ -4,9 +4,10 @@
 #include <algorithm>
 #include <set>
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+#include "base/rounding.h"
+#include "igraph/space.h"
+
+namespace uir::codegen::pipes {
 
 namespace {
 
@@ -22,20 +23,23 @@ bool Relevant(const Bytes& a, const Bytes& b) { return a.memory == b.memory && (
 
 Conflicts::Conflicts(const Program& program, std::vector<int64_t> extents)
     : program_(program), extents_(std::move(extents)) {
-  std::vector<std::pair<int64_t, int64_t>> ranges;
-  for (const LoopOf& loop : program_.loops) ranges.emplace_back(0, std::max<int64_t>(loop.extent - 1, 0));
-  int bound = static_cast<int>(ranges.size());
-  ranges.resize(ranges.size() + program_.frees.size());
+  int bound = static_cast<int>(program_.loops.size());
   for (const Op& op : program_.ops) {
-    std::vector<std::pair<int64_t, int64_t>> spans;
-    for (const Bytes& bytes : op.regions) {
+    Space space;
+    for (int loop : op.loops) {
+      space.Bind(program_.loops[loop].var, {{0, std::max<int64_t>(program_.loops[loop].extent - 1, 0)}, 1});
+    }
+    std::vector<Range> spans;
+    for (size_t i = 0; i < op.regions.size(); ++i) {
+      const Bytes& bytes = op.regions[i];
       std::set<int> used;
       bytes.begin.Variables(&used);
-      std::pair<int64_t, int64_t> span(-kEverywhere, kEverywhere);
+      Range span{-kEverywhere, kEverywhere};
       if (!bytes.whole && (used.empty() || *used.rbegin() < bound)) {
-        span = bytes.begin.RangeOver(ranges);
-        span.second += bytes.bytes;
-        for (auto [count, stride] : bytes.dims) (stride < 0 ? span.first : span.second) += (count - 1) * stride;
+        span = space.RangeOf(op.instruction->regions[i].begin) + Range{0, bytes.bytes};
+        for (auto [count, stride] : bytes.dims) {
+          span = span + Range{0, count - 1} * stride;
+        }
       }
       spans.push_back(span);
     }
@@ -54,7 +58,7 @@ int64_t Conflicts::Residue(int loop, int64_t iteration) const { return iteration
 
 int64_t Conflicts::Times(int loop, int64_t residue) const {
   int64_t period = PeriodOf(loop);
-  return period == kNever ? 1 : (program_.loops[loop].extent - residue + period - 1) / period;
+  return period == kNever ? 1 : CeilDiv(program_.loops[loop].extent - residue, period);
 }
 
 bool Conflicts::Possible(int first, int second) const {
@@ -63,8 +67,7 @@ bool Conflicts::Possible(int first, int second) const {
   for (size_t i = 0; i < mine.size(); ++i) {
     for (size_t j = 0; j < theirs.size(); ++j) {
       if (!Relevant(mine[i], theirs[j])) continue;
-      if (spans_[first][i].first < spans_[second][j].second && spans_[second][j].first < spans_[first][i].second)
-        return true;
+      if (spans_[first][i].low < spans_[second][j].high && spans_[second][j].low < spans_[first][i].high) return true;
     }
   }
   return false;
@@ -204,6 +207,4 @@ bool Conflicts::MeetAt(const Bytes& a, const Bytes& b, const std::vector<int64_t
   return false;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file conflicts.h
- * \brief Whether two instances of instructions touch one byte and one of them writes.
- *
- * Instances are told by their iterations in the shortened run (program.h).  The outermost loop around both in which
- * they differ carries the conflict; loops outside of it have the same iteration.  What counts of an iteration is its
- * residue by the loop's period: the address is a + shift * t with t the number of whole periods, so that over all real
- * iterations with this residue t is one more strided index:
- *
- *   loops outside of the carrying one   t is the same for both: an index with stride shift2 - shift1
- *   the carrying loop, equal shifts     t cancels, the distance counts; distances that the run does not show are
- *                                       asked for as well, and if there is a conflict, any distance counts as one
- *   the carrying loop, other shifts     one index for each
- *   loops inside, loops around one      one index for each
- *
- * The last two take iterations together that do not meet: a superset, exact for UB addresses, whose shifts are zero in
- * all loops or whose loops are short (a loop that is run whole has one t).
- */
-#ifndef UIR_CODEGEN_PIPES_CONFLICTS_H_
-#define UIR_CODEGEN_PIPES_CONFLICTS_H_
+// Whether two instances of instructions touch one byte and one of them writes.
+//
+// Instances are told by their iterations in the shortened run (program.h).  The outermost loop around both in which
+// they differ carries the conflict; loops outside of it have the same iteration.  What counts of an iteration is its
+// residue by the loop's period: the address is a + shift * t with t the number of whole periods, so that over all real
+// iterations with this residue t is one more strided index:
+//
+//   loops outside of the carrying one   t is the same for both: an index with stride shift2 - shift1
+//   the carrying loop, equal shifts     t cancels, the distance counts; distances that the run does not show are
+//                                       asked for as well, and if there is a conflict, any distance counts as one
+//   the carrying loop, other shifts     one index for each
+//   loops inside, loops around one      one index for each
+//
+// The last two take iterations together that do not meet: a superset, exact for UB addresses, whose shifts are zero in
+// all loops or whose loops are short (a loop that is run whole has one t).
+#pragma once
 
 #include <map>
 #include <string>
@@ -26,10 +22,9 @@
 #include <vector>
 
 #include "codegen/pipes/program.h"
+#include "igraph/range.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 /*! \brief An instance of an instruction: its number in Program::ops and its iterations, outermost loop first. */
 struct Instance {
@@ -62,12 +57,8 @@ class Conflicts {
   const Program& program_;
   std::vector<int64_t> extents_;
   /*! \brief First byte and the one behind the last of each region of each op, over all iterations. */
-  std::vector<std::vector<std::pair<int64_t, int64_t>>> spans_;
+  std::vector<std::vector<Range>> spans_;
   std::map<std::vector<int64_t>, bool> known_;
 };
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_CONFLICTS_H_
+}  // namespace uir::codegen::pipes

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ids.cc
- * \brief Ids of flags: each its own while they last, then shared by flags that are never up together.
- */
+// Ids of flags: each its own while they last, then shared by flags that are never up together.
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -12,9 +9,7 @@
 #include "codegen/error.h"
 #include "codegen/pipes/place.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 void Placer::AllocateIds() {
   // Each round leaves fewer flags, or lets two share an id; drains, which need none, come last.
@@ -157,6 +152,4 @@ bool Placer::Follow(const std::vector<int>& flags) {
   return false;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

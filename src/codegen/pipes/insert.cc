@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/pipes/insert.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 namespace {
 
@@ -109,6 +107,4 @@ std::vector<Node> Insert(const std::vector<Node>& nodes, const Program& program,
   return Inserter(program, syncs, comments).Body(nodes, 0);
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

@@ -1,33 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file packed.cc
- * \brief The planner on plain data: `uir.codegen.pipes.plan`.
- */
+// The planner on plain data: `uir.codegen.pipes.plan`.
 #include <tvm/ffi/any.h>
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/reflection/registry.h>
 
+#include "base/attrs.h"
 #include "codegen/pipes/plan.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 namespace {
 
 using Record = ffi::Map<ffi::String, ffi::Any>;
 using List = ffi::Array<ffi::Any>;
 
-std::string Text(const Record& record, const char* key) {
-  auto at = record.find(key);
-  return at == record.end() ? "" : std::string((*at).second.cast<ffi::String>());
-}
-
 Region ReadRegion(const Record& record) {
   Region region;
-  region.memory = Text(record, "memory");
+  region.memory = AttrOr(record, "memory", std::string());
   region.begin = record.at("begin").cast<Affine>();
   region.bytes = record.at("bytes").cast<int64_t>();
   region.write = record.at("write").cast<bool>();
@@ -42,28 +33,23 @@ std::vector<Node> ReadBody(const List& list) {
   std::vector<Node> nodes;
   for (const ffi::Any& any : list) {
     Record record = any.cast<Record>();
-    std::string kind = Text(record, "kind");
+    std::string kind = AttrOr(record, "kind", std::string());
     if (kind == "loop") {
-      nodes.push_back(Node::Loop(Text(record, "var"), Text(record, "text"), record.at("extent").cast<int64_t>(),
-                                 ReadBody(record.at("body").cast<List>())));
+      nodes.push_back(Node::Loop(AttrOr(record, "var", std::string()), AttrOr(record, "text", std::string()),
+                                 record.at("extent").cast<int64_t>(), ReadBody(record.at("body").cast<List>())));
     } else if (kind == "group") {
-      nodes.push_back(Node::Group(Text(record, "text"), ReadBody(record.at("body").cast<List>())));
+      nodes.push_back(Node::Group(AttrOr(record, "text", std::string()), ReadBody(record.at("body").cast<List>())));
     } else if (kind == "instruction") {
       Instruction instruction;
-      instruction.pipe = Text(record, "pipe");
-      instruction.comment = Text(record, "comment");
-      auto blocks = record.find("blocks");
-      instruction.blocks = blocks != record.end() && (*blocks).second.cast<bool>();
+      instruction.pipe = AttrOr(record, "pipe", std::string());
+      instruction.comment = AttrOr(record, "comment", std::string());
+      instruction.blocks = AttrOr(record, "blocks", false);
       for (const ffi::Any& region : record.at("regions").cast<List>()) {
         instruction.regions.push_back(ReadRegion(region.cast<Record>()));
       }
-      auto meets = record.find("meets");
-      instruction.meets = meets != record.end() && (*meets).second.cast<bool>();
-      auto awaits = record.find("awaits");
-      if (awaits != record.end()) {
-        for (const ffi::Any& pipe : (*awaits).second.cast<List>()) {
-          instruction.awaits.insert(std::string(pipe.cast<ffi::String>()));
-        }
+      instruction.meets = AttrOr(record, "meets", false);
+      for (const ffi::Any& pipe : AttrOr(record, "awaits", List())) {
+        instruction.awaits.insert(std::string(pipe.cast<ffi::String>()));
       }
       nodes.push_back(Node::Of(std::move(instruction)));
     } else {
@@ -106,16 +92,15 @@ Record Write(const Node& node, int* instructions) {
   }
 }
 
-/*!
- * \brief Plan a kernel given as plain data.
- * \param body Nodes: {"kind": "loop", "var", "extent", "body"}, {"kind": "group", "text", "body"} or {"kind":
- * "instruction", "pipe", "comment", "regions": [{"memory", "begin" (Affine), "dims": [[count, stride]], "bytes",
- * "write"}]}.
- * \param vocabulary Name of the device's syncs.
- * \return {"body": the same nodes, an instruction as {"kind", "index" (in program order)}, and syncs as {"kind": "set",
- *         "wait" or "barrier", "from", "to", "id" (Affine), "number", "comment"}; "report": [{"number", "what",
- * "serves"}]}.
- */
+//! \brief Plan a kernel given as plain data.
+//! \param body Nodes: {"kind": "loop", "var", "extent", "body"}, {"kind": "group", "text", "body"} or {"kind":
+//! "instruction", "pipe", "comment", "regions": [{"memory", "begin" (Affine), "dims": [[count, stride]], "bytes",
+//! "write"}]}.
+//! \param vocabulary Name of the device's syncs.
+//! \return {"body": the same nodes, an instruction as {"kind", "index" (in program order)}, and syncs as {"kind":
+//! "set",
+//!         "wait" or "barrier", "from", "to", "id" (Affine), "number", "comment"}; "report": [{"number", "what",
+//! "serves"}]}.
 Record PlanPlain(const List& body, const ffi::String& vocabulary) {
   Plan plan = PlanSyncs(ReadBody(body), VocabularyOf(std::string(vocabulary)), "a kernel given as data");
   int instructions = 0;
@@ -135,6 +120,4 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   refl::GlobalDef().def("uir.codegen.pipes.plan", &PlanPlain);
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

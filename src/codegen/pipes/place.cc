@@ -8,9 +8,7 @@
 
 #include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 namespace {
 
@@ -218,6 +216,4 @@ void Placer::LimitSets() {
   }
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

@@ -1,42 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file place.h
- * \brief Which syncs a kernel needs and where: enough for every race, then none too many.
- */
-#ifndef UIR_CODEGEN_PIPES_PLACE_H_
-#define UIR_CODEGEN_PIPES_PLACE_H_
+// Which syncs a kernel needs and where: enough for every race, then none too many.
+#pragma once
 
 #include <string>
 #include <vector>
 
 #include "codegen/pipes/run.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 /*! \brief Places syncs in a kernel; the steps are in plan.cc. */
 class Placer {
  public:
   Placer(const Program& program, const Vocabulary& vocabulary, const std::string& where);
 
-  /*!
-   * \brief Syncs after which no race remains.
-   *
-   * The first instance in issue order that races gets a sync with the latest instance that it must wait for: the set of
-   * a flag right behind that one, the wait for it (or the barrier) right before the other, both in the innermost body
-   * around both, carried by the loop in which they differ.  Right before the other is the latest place, so that one
-   * barrier serves as many pairs as possible.
-   */
+  //! \brief Syncs after which no race remains.
+  //!
+  //! The first instance in issue order that races gets a sync with the latest instance that it must wait for: the set
+  //! of a flag right behind that one, the wait for it (or the barrier) right before the other, both in the innermost
+  //! body around both, carried by the loop in which they differ.  Right before the other is the latest place, so that
+  //! one barrier serves as many pairs as possible.
   void CoverRaces();
   /*! \brief Drop what is not needed, first in the innermost bodies; with `ids`, what a flag's ids need is kept too. */
   void Prune(bool ids);
-  /*!
-   * \brief Set carried flags before, and wait for the rest behind, the outermost loop that allows it; `ids` as for
-   * Prune.
-   *
-   * Otherwise the pipes wait for each other at the end of the inner loop, in each iteration of the outer one.
-   */
+  //! \brief Set carried flags before, and wait for the rest behind, the outermost loop that allows it; `ids` as for
+  //! Prune.
+  //!
+  //! Otherwise the pipes wait for each other at the end of the inner loop, in each iteration of the outer one.
   void Hoist(bool ids);
   /*! \brief Flags back to the setter for those flags whose sets could get ahead of their waits without a limit. */
   void LimitSets();
@@ -73,8 +63,4 @@ class Placer {
   std::vector<Placed> syncs_;
 };
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_PLACE_H_
+}  // namespace uir::codegen::pipes

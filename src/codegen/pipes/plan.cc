@@ -8,9 +8,7 @@
 #include "codegen/pipes/insert.h"
 #include "codegen/pipes/place.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 namespace {
 
@@ -96,6 +94,4 @@ Plan PlanSyncs(const std::vector<Node>& body, const Vocabulary& vocabulary, cons
   return plan;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

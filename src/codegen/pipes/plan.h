@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file plan.h
- * \brief The syncs that a kernel's pipes need: no race remains, and none could be left out.
- */
-#ifndef UIR_CODEGEN_PIPES_PLAN_H_
-#define UIR_CODEGEN_PIPES_PLAN_H_
+// The syncs that a kernel's pipes need: no race remains, and none could be left out.
+#pragma once
 
 #include <string>
 #include <vector>
@@ -12,9 +8,7 @@
 #include "codegen/pipes/tree.h"
 #include "codegen/pipes/vocabulary.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 /*! \brief One flag or barrier of a plan and what it is there for. */
 struct SyncReport {
@@ -31,17 +25,11 @@ struct Plan {
   std::vector<SyncReport> report;
 };
 
-/*!
- * \brief Add the syncs that the kernel needs.
- * \param body The kernel in program order, without Sync nodes.
- * \param vocabulary The syncs of the device.
- * \param where The graph's name, for errors.
- * \note Throws CodegenError where the device's flags do not suffice.
- */
+//! \brief Add the syncs that the kernel needs.
+//! \param body The kernel in program order, without Sync nodes.
+//! \param vocabulary The syncs of the device.
+//! \param where The graph's name, for errors.
+//! \note Throws CodegenError where the device's flags do not suffice.
 Plan PlanSyncs(const std::vector<Node>& body, const Vocabulary& vocabulary, const std::string& where);
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_PLAN_H_
+}  // namespace uir::codegen::pipes

@@ -8,9 +8,7 @@
 
 #include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 namespace {
 
@@ -84,7 +82,7 @@ void Program::Compile() {
     for (const Region& region : op.instruction->regions) {
       Bytes bytes;
       bytes.memory = region.memory;
-      bytes.begin = Quasi(region.begin, number_of);
+      bytes.begin = NumberedAffine(region.begin, number_of);
       bytes.dims.assign(region.dims.begin(), region.dims.end());
       bytes.bytes = region.bytes;
       bytes.write = region.write;
@@ -153,6 +151,4 @@ int64_t Program::Instances(const std::vector<int64_t>& extents) const {
   return total;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

@@ -1,49 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file program.h
- * \brief The planner's view of a kernel: bodies, loops, instructions, and a shortened run of them.
- *
- * Long loops are shortened; what follows says why nothing is lost.
- *
- * Instructions are ordered by the issue order: whatever orders two instances is a chain of pipe order, flags and
- * barriers, each step of which goes forward in issue order.  So what orders instance i before instance j lies between
- * them, and within one loop it depends on the number of iterations between them only, not on which they are.
- *
- * Which bytes an instruction touches has a period in each loop: after `period` iterations (the least common multiple
- * of what the divisors of `%` and `/` give) its address has moved by a constant.  Where this is zero, what i
- * conflicts with j at some distance, it does at a distance of at most `period`; where it is the same for both and not
- * zero, conflicts have a distance of their own (conflicts.h looks for those beyond the shortened run, and what moves
- * differently is taken as everything that it reaches).  An instance must wait for the latest conflicting one of each
- * pipe only, since a pipe starts what it gets in order.  So a loop of n >= 2 * period + 2 iterations shows every
- * such pair that the real one has: those within the loop (any residue, any distance up to the period), those with
- * instances before it (its first iterations) and those behind it (its last ones, whose residues are kept because n
- * is congruent to the extent).
- *
- * A chain that runs through a whole loop holds for any longer one: somewhere in the loop it is on a pipe, not in a
- * flag, unless one flag spans the loop, and flags span at most `period` + 1 iterations; there the additional
- * iterations can be put in.  So no race in the shortened run means none in the real one.  In the other direction a
- * longer loop could hold a longer chain, of at most one flag per pipe; the run is so long that these fit unless the
- * kernel is very large, and then at worst a sync is kept that another chain would have made needless.
- */
-#ifndef UIR_CODEGEN_PIPES_PROGRAM_H_
-#define UIR_CODEGEN_PIPES_PROGRAM_H_
+// The planner's view of a kernel: bodies, loops, instructions, and a shortened run of them.
+//
+// Long loops are shortened; what follows says why nothing is lost.
+//
+// Instructions are ordered by the issue order: whatever orders two instances is a chain of pipe order, flags and
+// barriers, each step of which goes forward in issue order.  So what orders instance i before instance j lies between
+// them, and within one loop it depends on the number of iterations between them only, not on which they are.
+//
+// Which bytes an instruction touches has a period in each loop: after `period` iterations (the least common multiple
+// of what the divisors of `%` and `/` give) its address has moved by a constant.  Where this is zero, what i
+// conflicts with j at some distance, it does at a distance of at most `period`; where it is the same for both and not
+// zero, conflicts have a distance of their own (conflicts.h looks for those beyond the shortened run, and what moves
+// differently is taken as everything that it reaches).  An instance must wait for the latest conflicting one of each
+// pipe only, since a pipe starts what it gets in order.  So a loop of n >= 2 * period + 2 iterations shows every
+// such pair that the real one has: those within the loop (any residue, any distance up to the period), those with
+// instances before it (its first iterations) and those behind it (its last ones, whose residues are kept because n
+// is congruent to the extent).
+//
+// A chain that runs through a whole loop holds for any longer one: somewhere in the loop it is on a pipe, not in a
+// flag, unless one flag spans the loop, and flags span at most `period` + 1 iterations; there the additional
+// iterations can be put in.  So no race in the shortened run means none in the real one.  In the other direction a
+// longer loop could hold a longer chain, of at most one flag per pipe; the run is so long that these fit unless the
+// kernel is very large, and then at worst a sync is kept that another chain would have made needless.
+#pragma once
 
 #include <string>
 #include <vector>
 
-#include "codegen/pipes/quasi.h"
 #include "codegen/pipes/strided.h"
 #include "codegen/pipes/tree.h"
 #include "codegen/pipes/vocabulary.h"
+#include "igraph/numbered.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 /*! \brief A Region with its address compiled. */
 struct Bytes {
   std::string memory;
-  Quasi begin;
+  NumberedAffine begin;
   std::vector<Dim> dims;
   int64_t bytes = 0;
   bool write = false;
@@ -121,8 +115,4 @@ class Program {
   std::string where_;
 };
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_PROGRAM_H_
+}  // namespace uir::codegen::pipes

@@ -7,9 +7,7 @@
 #include <array>
 #include <functional>
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 Run::Run(const Program& program, std::vector<int64_t> extents) : program(program), extents(std::move(extents)) {
   std::vector<int64_t> iterations;
@@ -307,6 +305,4 @@ std::set<std::pair<int, int>> Together(const Run& run, const Vocabulary& vocabul
   return together;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

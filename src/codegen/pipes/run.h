@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file run.h
- * \brief A shortened run of a kernel, and what its pipes know of each other with given syncs.
- *
- * Each pipe counts its instructions; known[p][q] is how many of q are certainly done before the next instruction of p
- * starts.  A flag carries what its setter knows, and all that the setter was given before, to the waiter.  A barrier
- * makes a pipe know its own count.  What the issuing pipe waits for, all pipes know from then on.  The same is kept
- * for waits: a flag may only be set again when the setter knows that the last wait for it is over.
- */
-#ifndef UIR_CODEGEN_PIPES_RUN_H_
-#define UIR_CODEGEN_PIPES_RUN_H_
+// A shortened run of a kernel, and what its pipes know of each other with given syncs.
+//
+// Each pipe counts its instructions; known[p][q] is how many of q are certainly done before the next instruction of p
+// starts.  A flag carries what its setter knows, and all that the setter was given before, to the waiter.  A barrier
+// makes a pipe know its own count.  What the issuing pipe waits for, all pipes know from then on.  The same is kept
+// for waits: a flag may only be set again when the setter knows that the last wait for it is over.
+#pragma once
 
 #include <set>
 #include <utility>
@@ -19,9 +15,7 @@
 #include "codegen/pipes/program.h"
 #include "codegen/pipes/syncs.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 /*! \brief Instances in issue order with the gaps between them, and whom each must wait for. */
 class Run {
@@ -62,28 +56,20 @@ struct Outcome {
   std::vector<int64_t> ids;
 };
 
-/*!
- * \brief Runs the kernel with its syncs.
- * \param actions `Arrange` of the syncs.
- * \param without A sync that is left out; -1 for none.
- * \param stop_at_first Give up at the first instance that races.
- */
+//! \brief Runs the kernel with its syncs.
+//! \param actions `Arrange` of the syncs.
+//! \param without A sync that is left out; -1 for none.
+//! \param stop_at_first Give up at the first instance that races.
 Outcome Check(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs, const Actions& actions,
               int without, bool stop_at_first);
 
 /*! \brief The races of a run in which each that is found is taken as ordered from then on. */
 std::vector<Race> Missing(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs);
 
-/*!
- * \brief Pairs of flags (the lesser number first) that must not share an id.
- *
- * One of the two is set where the waits for the other are not known to be over.
- */
+//! \brief Pairs of flags (the lesser number first) that must not share an id.
+//!
+//! One of the two is set where the waits for the other are not known to be over.
 std::set<std::pair<int, int>> Together(const Run& run, const Vocabulary& vocabulary, const std::vector<Placed>& syncs,
                                        const std::vector<int>& flags);
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_RUN_H_
+}  // namespace uir::codegen::pipes

@@ -4,16 +4,14 @@
 #include <algorithm>
 #include <numeric>
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+#include "igraph/checked.h"
+
+namespace uir::codegen::pipes {
 
 namespace {
 
 /*! \brief Steps after which the search gives up and says true, which is safe. */
 constexpr int kMostSteps = 20000;
-
-int64_t FloorDiv(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 class Search {
  public:
@@ -30,12 +28,12 @@ class Search {
     high = std::min(high, reach_[d]);
     if (low > high) return false;
     if (d == dims_.size() || low == 0 || high == reach_[d]) return true;
-    if (FloorDiv(high, common_[d]) * common_[d] < low) return false;
+    if (FloorDivInt(high, common_[d]) * common_[d] < low) return false;
     if (++steps_ > kMostSteps) return true;
     auto [count, stride] = dims_[d];
     // i * stride <= high, and what is left can still reach low
     int64_t last = std::min(count - 1, high / stride);
-    int64_t first = std::max<int64_t>(0, -FloorDiv(reach_[d + 1] - low, stride));
+    int64_t first = std::max<int64_t>(0, -FloorDivInt(reach_[d + 1] - low, stride));
     for (int64_t i = first; i <= last; ++i) {
       if (Hits(d + 1, low - i * stride, high - i * stride)) return true;
     }
@@ -65,6 +63,4 @@ bool Reaches(int64_t start, std::vector<Dim> dims, int64_t low, int64_t high) {
   return Search(std::move(kept)).Hits(0, low + 1 - start, high - 1 - start);
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

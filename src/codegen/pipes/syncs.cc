@@ -3,9 +3,7 @@
 
 #include <algorithm>
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 Actions Arrange(const Program& program, const std::vector<Placed>& syncs) {
   Actions actions(program.bodies.size());
@@ -36,6 +34,4 @@ Actions Arrange(const Program& program, const std::vector<Placed>& syncs) {
   return actions;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

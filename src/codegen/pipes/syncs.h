@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file syncs.h
- * \brief Syncs as the planner places them, and the order of what stands between two items of a body.
- */
-#ifndef UIR_CODEGEN_PIPES_SYNCS_H_
-#define UIR_CODEGEN_PIPES_SYNCS_H_
+// Syncs as the planner places them, and the order of what stands between two items of a body.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -12,18 +8,14 @@
 
 #include "codegen/pipes/program.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
-/*!
- * \brief A flag with all its sets and waits, or a barrier, at fixed places of the tree.
- *
- * Gap g of a body is before its item g (and behind item g - 1).  A flag of distance 0 is set and waited for once
- * in each iteration of its body.  One of distance d > 0 is carried by the loop of its body: each iteration waits for
- * what the d-th earlier one has set.  So that every wait has its set for any number of iterations, the flag is
- * set d times before the `home` loop (the loop itself or one around it), and waited for d times behind it.
- */
+//! \brief A flag with all its sets and waits, or a barrier, at fixed places of the tree.
+//!
+//! Gap g of a body is before its item g (and behind item g - 1).  A flag of distance 0 is set and waited for once
+//! in each iteration of its body.  One of distance d > 0 is carried by the loop of its body: each iteration waits for
+//! what the d-th earlier one has set.  So that every wait has its set for any number of iterations, the flag is
+//! set d times before the `home` loop (the loop itself or one around it), and waited for d times behind it.
 struct Placed {
   enum class Kind { kFlag, kBarrier, kDrain, kDrainAll };
   Kind kind = Kind::kFlag;
@@ -56,8 +48,4 @@ using Actions = std::vector<std::vector<std::vector<Action>>>;
 /*! \brief Where everything stands. */
 Actions Arrange(const Program& program, const std::vector<Placed>& syncs);
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_SYNCS_H_
+}  // namespace uir::codegen::pipes

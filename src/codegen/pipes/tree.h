@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file tree.h
- * \brief A kernel of a core with asynchronous pipes, before and after its syncs are planned.
- *
- * A printer builds the tree of one kernel: plain lines, paragraphs, counted loops and instructions, each of
- * which runs on one pipe and touches known bytes.  The planner (plan.h) gives the same tree back with Sync
- * nodes where the device's vocabulary (vocabulary.h) needs them; the printer then writes it out.
- */
-#ifndef UIR_CODEGEN_PIPES_TREE_H_
-#define UIR_CODEGEN_PIPES_TREE_H_
+// A kernel of a core with asynchronous pipes, before and after its syncs are planned.
+//
+// A printer builds the tree of one kernel: plain lines, paragraphs, counted loops and instructions, each of
+// which runs on one pipe and touches known bytes.  The planner (plan.h) gives the same tree back with Sync
+// nodes where the device's vocabulary (vocabulary.h) needs them; the printer then writes it out.
+#pragma once
 
 #include <cstdint>
 #include <set>
@@ -18,16 +14,12 @@
 
 #include "igraph/affine.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
-/*!
- * \brief Bytes that an instruction touches.
- *
- * `bytes` consecutive bytes at every point `begin + sum(i_d * stride_d)`, i_d in [0, count_d).  A superset of what is
- * really touched is safe: it costs at most a sync.
- */
+//! \brief Bytes that an instruction touches.
+//!
+//! `bytes` consecutive bytes at every point `begin + sum(i_d * stride_d)`, i_d in [0, count_d).  A superset of what is
+//! really touched is safe: it costs at most a sync.
 struct Region {
   /*! \brief "ub", "l1", "l0a", ..., or the name of a dram pointer; different names never share bytes. */
   std::string memory;
@@ -40,11 +32,9 @@ struct Region {
   bool write = false;
 };
 
-/*!
- * \brief What one pipe is given as a whole: a vendor call, or several of the same pipe that need no sync between.
- *
- * Its lines may hold `if` and `for` of their own; syncs stand outside of them, whatever they decide.
- */
+//! \brief What one pipe is given as a whole: a vendor call, or several of the same pipe that need no sync between.
+//!
+//! Its lines may hold `if` and `for` of their own; syncs stand outside of them, whatever they decide.
 struct Instruction {
   /*! \brief A pipe of the vocabulary: "MTE2", "V", "MTE3", "S", "M", "MTE1", "FIX", ... */
   std::string pipe;
@@ -52,10 +42,8 @@ struct Instruction {
   std::vector<Region> regions;
   /*! \brief Short name in reports and in the comments of syncs, e.g. "load x" or "exp t1". */
   std::string comment;
-  /*!
-   * \brief The core issues nothing before it is done: it comes before whatever is issued later, on any pipe.  What the
-   * issuing pipe itself wrote before does not: that takes a flag.
-   */
+  //! \brief The core issues nothing before it is done: it comes before whatever is issued later, on any pipe.  What the
+  //! issuing pipe itself wrote before does not: that takes a flag.
   bool blocks = false;
   /*! \brief It waits for all that was issued before, on any pipe, and all that is issued later comes after it. */
   bool meets = false;
@@ -138,8 +126,4 @@ struct Node {
   }
 };
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_TREE_H_
+}  // namespace uir::codegen::pipes

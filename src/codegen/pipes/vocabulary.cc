@@ -5,18 +5,14 @@
 
 #include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 namespace {
 
-/*!
- * \brief Ascend 910B (dav-2201), vector and cube cores.
- *
- * Pairs: `enum class HardEvent` of SetFlag/WaitFlag(ISASI); ids there: 0 to 7, of which 6 and 7 are the vendor's own.
- * Barriers: PipeBarrier(ISASI), where PIPE_S is serial by itself and must not be given.
- */
+//! \brief Ascend 910B (dav-2201), vector and cube cores.
+//!
+//! Pairs: `enum class HardEvent` of SetFlag/WaitFlag(ISASI); ids there: 0 to 7, of which 6 and 7 are the vendor's own.
+//! Barriers: PipeBarrier(ISASI), where PIPE_S is serial by itself and must not be given.
 Vocabulary Ascend() {
   Vocabulary v;
   v.name = "ascend";
@@ -35,15 +31,13 @@ Vocabulary Ascend() {
   return v;
 }
 
-/*!
- * \brief Cambricon MLU, one core.
- *
- * BANG C has no flags: the core waits for a pipe (`__sync_io`, `__sync_move`, `__sync_compute`) or for all (`__sync`).
- * Each pipe runs what it got one after the other.  S is scalar code of the core, which issues all else: what it reads
- * of vector functions' results it waits for (public kernels read the result of `__bang_argmax` without a sync).  MPU is
- * the memory core of the cluster, which copies between SRAM and GDRAM: an instruction that waits for all pipes
- * (`__sync_cluster`) orders it, nothing else.
- */
+//! \brief Cambricon MLU, one core.
+//!
+//! BANG C has no flags: the core waits for a pipe (`__sync_io`, `__sync_move`, `__sync_compute`) or for all (`__sync`).
+//! Each pipe runs what it got one after the other.  S is scalar code of the core, which issues all else: what it reads
+//! of vector functions' results it waits for (public kernels read the result of `__bang_argmax` without a sync).  MPU
+//! is the memory core of the cluster, which copies between SRAM and GDRAM: an instruction that waits for all pipes
+//! (`__sync_cluster`) orders it, nothing else.
 Vocabulary Bang() {
   Vocabulary v;
   v.name = "bang";
@@ -74,6 +68,4 @@ const Vocabulary& VocabularyOf(const std::string& name) {
   return found->second;
 }
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::pipes

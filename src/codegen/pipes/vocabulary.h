@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vocabulary.h
- * \brief Which pipes a device has and which syncs it offers between them, as data.
- */
-#ifndef UIR_CODEGEN_PIPES_VOCABULARY_H_
-#define UIR_CODEGEN_PIPES_VOCABULARY_H_
+// Which pipes a device has and which syncs it offers between them, as data.
+#pragma once
 
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-namespace uir {
-namespace codegen {
-namespace pipes {
+namespace uir::codegen::pipes {
 
 /*! \brief The syncs of one device. */
 struct Vocabulary {
@@ -32,24 +26,16 @@ struct Vocabulary {
   bool drain_all = false;
   /*! \brief Pipes whose instructions take effect one after the other without a barrier. */
   std::set<std::string> serial;
-  /*!
-   * \brief (from, to): the device itself holds an instruction of `to` until those of `from` that touch its bytes are
-   * done.  That says nothing of others of `from`.
-   */
+  //! \brief (from, to): the device itself holds an instruction of `to` until those of `from` that touch its bytes are
+  //! done.  That says nothing of others of `from`.
   std::set<std::pair<std::string, std::string>> coherent;
   /*! \brief The pipe that issues all others, or empty: what it waits for holds whatever is issued later. */
   std::string issuer;
 };
 
-/*!
- * \brief The vocabulary of a device.
- * \param name "ascend" (vector and cube cores of dav-2201), "bang" (a core of an MLU).
- * \note Throws CodegenError for a name that the table lacks.
- */
+//! \brief The vocabulary of a device.
+//! \param name "ascend" (vector and cube cores of dav-2201), "bang" (a core of an MLU).
+//! \note Throws CodegenError for a name that the table lacks.
 const Vocabulary& VocabularyOf(const std::string& name);
 
-}  // namespace pipes
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_PIPES_VOCABULARY_H_
+}  // namespace uir::codegen::pipes

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file bound.h
- * \brief Integers that are known when the kernel is printed, or only when it runs: bounds, counts, strides.
- */
-#ifndef UIR_CODEGEN_TILES_BOUND_H_
-#define UIR_CODEGEN_TILES_BOUND_H_
+// Integers that are known when the kernel is printed, or only when it runs: bounds, counts, strides.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "../scope.h"
+#include "base/rounding.h"
+#include "codegen/scope.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief A constant, or a C++ expression of type int32_t with what it may be. */
 struct Bound {
@@ -29,6 +24,8 @@ struct Bound {
   std::string Text(Precedence at_least) const;
 };
 
+using uir::CeilDiv;
+
 Bound operator+(const Bound& a, const Bound& b);
 Bound operator-(const Bound& a, const Bound& b);
 Bound operator*(const Bound& a, int64_t factor);
@@ -39,8 +36,4 @@ Bound Mod(const Bound& a, int64_t unit);
 /*! \brief a / unit rounded up; a >= 0. */
 Bound CeilDiv(const Bound& a, int64_t unit);
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_BOUND_H_
+}  // namespace uir::codegen::tiles

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "box.h"
+#include "codegen/tiles/box.h"
 
 #include <algorithm>
 #include <vector>
 
-#include "../printer.h"
-#include "emitter.h"
+#include "codegen/printer.h"
+#include "codegen/tiles/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 namespace {
 
@@ -69,6 +67,34 @@ bool SameBox(const Box& a, const Box& b) {
 
 Box Turned(const Box& box) { return {box.col_begin, box.col_end, box.row_begin, box.row_end}; }
 
+bool ShareBytes(const Tile& a, const Tile& b) {
+  return a.memory == b.memory && a.base < b.base + b.size * b.bytes && b.base < a.base + a.size * a.bytes;
+}
+
+bool SameBytes(const Tile& a, const Tile& b) {
+  bool rows = a.rows == 1 || a.row_stride == b.row_stride, cols = a.cols == 1 || a.col_stride == b.col_stride;
+  Affine distance = a.offset.Scale(a.bytes) - b.offset.Scale(b.bytes) + Affine::Constant(a.base - b.base);
+  return a.memory == b.memory && a.bytes == b.bytes && distance->terms.empty() && distance->constant == 0 && rows &&
+         cols;
+}
+
+void InParts(Emitter& e, const Tile& to, const Tile& from, int64_t some,
+             const std::function<void(const Tile& to, const Tile& from)>& move) {
+  for (int64_t first = 0; first < to.rows; first += some) {
+    const int64_t rows = std::min(some, to.rows - first);
+    auto part = [&](const Tile& tile) {
+      Tile piece = tile.Part(first, 0, rows, to.cols);
+      Box moved = tile.box;
+      moved.row_begin = tile.box.row_begin - Bound::Of(first);
+      moved.row_end = tile.box.row_end - Bound::Of(first);
+      piece.box = rows == to.rows ? tile.box : Both(e, moved, Box::Of(rows, to.cols));
+      return piece;
+    };
+    const Tile source = part(from);
+    move(part(to), source);
+  }
+}
+
 std::string OutsideText(const Tile& tile, const Box& box) {
   std::vector<std::string> parts;
   auto may = [&](const Bound& bound, const std::string& relation, int64_t edge, bool always) {
@@ -83,6 +109,4 @@ std::string OutsideText(const Tile& tile, const Box& box) {
   return always ? "" : Join(parts, " || ");
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

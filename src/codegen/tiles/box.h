@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file box.h
- * \brief Valid boxes of tiles: what two have in common, what lies outside; names for what only the run can compare.
- */
-#ifndef UIR_CODEGEN_TILES_BOX_H_
-#define UIR_CODEGEN_TILES_BOX_H_
+// Valid boxes of tiles: what two have in common, what lies outside; names for what only the run can compare.
+#pragma once
 
+#include <functional>
 #include <string>
 
-#include "tile.h"
+#include "codegen/tiles/tile.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 class Emitter;
 
@@ -31,11 +26,15 @@ bool SameBox(const Box& a, const Box& b);
 Box Turned(const Box& box);
 /*! \brief Where the columns of a box end in one row: where they begin, in a row that is not in the box. */
 Bound EndInRow(const Box& box, int64_t row);
+/*! \brief Whether the tensors of two tiles share bytes. */
+bool ShareBytes(const Tile& a, const Tile& b);
+/*! \brief Whether element (i, j) of both has the same address. */
+bool SameBytes(const Tile& a, const Tile& b);
+//! \brief Two tiles of one shape in parts of at most `some` rows, each with its own box.
+//! \param move Is given the target's part and the source's.
+void InParts(Emitter& e, const Tile& to, const Tile& from, int64_t some,
+             const std::function<void(const Tile& to, const Tile& from)>& move);
 /*! \brief C++ text of the condition that something of a tile lies outside of a box; empty where that is so. */
 std::string OutsideText(const Tile& tile, const Box& box);
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_BOX_H_
+}  // namespace uir::codegen::tiles

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file count.h
- * \brief Counting the iOps of a body.
- */
-#ifndef UIR_CODEGEN_TILES_COUNT_H_
-#define UIR_CODEGEN_TILES_COUNT_H_
+// Counting the iOps of a body.
+#pragma once
 
 #include <tvm/ffi/any.h>
 
-#include "../../igraph/nodes.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief How many iOps in a body, those of inner loops included, something holds of. */
 template <typename Holds>
@@ -28,8 +22,4 @@ int CountIOps(const ffi::Array<ffi::ObjectRef>& body, const Holds& holds) {
   return count;
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_COUNT_H_
+}  // namespace uir::codegen::tiles

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "emitter.h"
+#include "codegen/tiles/emitter.h"
 
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 namespace {
+
+/*! \brief Alignment beyond this one helps nothing. */
+constexpr int64_t kMostAlign = 512;
 
 std::string ClampText(const std::string& text, Range range, int64_t length) {
   std::string limit = std::to_string(length);
@@ -64,12 +65,83 @@ Box Emitter::BoxOf(const ISlice& slice) {
           BoundOf(slice->col_end, slice->cols, true, slice->col_begin ? "col_end" : "cols")};
 }
 
+Tile Emitter::TileIn(const ISlice& slice, const std::string& memory, int64_t base) {
+  Tile tile;
+  tile.dtype = std::string(slice->pointer->dtype);
+  tile.memory = memory;
+  tile.base = base;
+  tile.bytes = BytesOf(tile.dtype);
+  tile.size = slice->pointer->size;
+  tile.offset = slice->offset;
+  tile.rows = slice->rows;
+  tile.cols = slice->cols;
+  tile.row_stride = slice->row_stride;
+  tile.col_stride = slice->col_stride;
+  tile.align = scope_.PowerOfTwo(tile.offset.Scale(tile.bytes) + Affine::Constant(base), kMostAlign);
+  tile.box = BoxOf(slice);
+  return tile;
+}
+
+Tile Emitter::Buffer(const std::string& memory, const std::string& dtype, int64_t rows, int64_t cols,
+                     int64_t row_stride, int64_t size) const {
+  Tile tile;
+  tile.dtype = dtype;
+  tile.memory = memory;
+  tile.bytes = BytesOf(dtype);
+  tile.rows = rows;
+  tile.cols = cols;
+  tile.row_stride = row_stride;
+  tile.size = size;
+  tile.box = Box::Of(rows, cols);
+  return tile;
+}
+
+void Emitter::PlaceAt(Tile* tile, int64_t base) const {
+  tile->base = base;
+  tile->align = scope_.PowerOfTwo(Affine::Constant(base), kMostAlign);
+}
+
+Tile Emitter::Seen(const Tile& tile, const std::string& dtype) const {
+  Tile other = tile;
+  other.dtype = dtype;
+  other.bytes = BytesOf(dtype);
+  auto scaled = [&](int64_t elements, bool counts) {
+    int64_t size = elements * tile.bytes;
+    TVM_FFI_CHECK(!counts || size % other.bytes == 0, InternalError)
+        << "a tile of " << tile.dtype << " is no tile of " << dtype;
+    return size / other.bytes;
+  };
+  TVM_FFI_CHECK(tile.RowsDense() || other.bytes == tile.bytes, InternalError) << "elements lie apart";
+  other.cols = scaled(tile.cols, true);
+  other.row_stride = scaled(tile.row_stride, tile.rows > 1);
+  other.size = tile.size * tile.bytes / other.bytes;
+  if (other.bytes > tile.bytes) {
+    other.offset = tile.offset.FloorDiv(other.bytes / tile.bytes);
+    TVM_FFI_CHECK(tile.align >= other.bytes, InternalError) << "a tile of " << dtype << " may start within an element";
+  } else {
+    other.offset = tile.offset.Scale(tile.bytes / other.bytes);
+  }
+  other.box = Box::Of(other.rows, other.cols);
+  return other;
+}
+
+std::string Emitter::OffsetText(const Tile& tile, const std::string& more) const {
+  std::string offset = scope_.Text(tile.offset);
+  if (offset == "0") offset.clear();
+  if (!more.empty() && more != "0") offset += (offset.empty() ? "" : " + ") + more;
+  return offset;
+}
+
+std::string Emitter::At(const Tile& tile, const Bound& from, const std::string& more) const {
+  if (!from.Constant()) return At(tile, more.empty() ? from.text : from.text + " + " + more);
+  Tile there = tile;
+  there.offset = tile.offset + Affine::Constant(from.range.low);
+  return At(there, more);
+}
+
 void Emitter::Do(const std::string& pipe, const std::vector<std::string>& lines,
                  const std::vector<pipes::Region>& regions, bool blocks, const std::set<std::string>& awaits) {
-  pipes::Instruction instruction{pipe, lines, regions, brief_};
-  instruction.blocks = blocks;
-  instruction.awaits = awaits;
-  Add(std::move(instruction));
+  Add({pipe, lines, regions, brief_, blocks, false, awaits});
 }
 
 void Emitter::Add(pipes::Instruction instruction) { bodies_.back().push_back(pipes::Node::Of(std::move(instruction))); }
@@ -129,6 +201,4 @@ void Emitter::Leave(const Loop& loop) {
   scope_.Unbind(std::string(loop->var));
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

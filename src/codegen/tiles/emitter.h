@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file emitter.h
- * \brief What the emitters of iOps of every device with tiles have in common: the tree of a kernel as it grows, names,
- * bounds, refusals.
- */
-#ifndef UIR_CODEGEN_TILES_EMITTER_H_
-#define UIR_CODEGEN_TILES_EMITTER_H_
+// What the emitters of iOps of every device with tiles have in common: the tree of a kernel as it grows, names,
+// bounds, refusals.
+#pragma once
 
 #include <functional>
 #include <map>
@@ -14,21 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include "../error.h"
-#include "../pipes/tree.h"
-#include "../printer.h"
-#include "../scope.h"
-#include "plan.h"
-#include "tile.h"
+#include "codegen/error.h"
+#include "codegen/pipes/tree.h"
+#include "codegen/printer.h"
+#include "codegen/scope.h"
+#include "codegen/tiles/plan.h"
+#include "codegen/tiles/tile.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief Builds the tree of one kernel; a device's emitter adds its tensors to it. */
 class Emitter {
  public:
   Emitter(Plan* plan, Names* names);
+
+  virtual ~Emitter() = default;
 
   // ---- operands -------------------------------------------------------------------------------------------
   /*! \brief Whether what lies outside of the target's valid box holds values that someone reads later. */
@@ -56,16 +52,18 @@ class Emitter {
   std::string Text(const Affine& expr) const { return scope_.Text(expr); }
   /*! \brief A local name that is not taken. */
   std::string Fresh(const std::string& hint) { return names_->Fresh(hint); }
+  /*! \brief The tile from its first element on, in the device's words.  `more`: further elements, as text. */
+  virtual std::string At(const Tile& tile, const std::string& more = "") const = 0;
+  /*! \brief The tile from `from` elements after its first, and `more`, on. */
+  std::string At(const Tile& tile, const Bound& from, const std::string& more = "") const;
 
   // ---- instructions of the current paragraph ---------------------------------------------------------------
-  /*!
-   * \brief One instruction.
-   * \param pipe A pipe of the device's vocabulary (pipes/vocabulary.h).
-   * \param lines Its text; several lines must not depend on each other.
-   * \param regions All that it reads and writes (`Reads(tile)`, `Writes(tile)`).
-   * \param blocks Whether the core issues nothing before it is done.
-   * \param awaits Pipes that it waits for by itself (pipes::Instruction).
-   */
+  //! \brief One instruction.
+  //! \param pipe A pipe of the device's vocabulary (pipes/vocabulary.h).
+  //! \param lines Its text; several lines must not depend on each other.
+  //! \param regions All that it reads and writes (`Reads(tile)`, `Writes(tile)`).
+  //! \param blocks Whether the core issues nothing before it is done.
+  //! \param awaits Pipes that it waits for by itself (pipes::Instruction).
   void Do(const std::string& pipe, const std::vector<std::string>& lines, const std::vector<pipes::Region>& regions,
           bool blocks = false, const std::set<std::string>& awaits = {});
   void Do(const std::string& pipe, const std::string& line, const std::vector<pipes::Region>& regions) {
@@ -75,10 +73,8 @@ class Emitter {
   void Add(pipes::Instruction instruction);
   /*! \brief A declaration or a comment: a line that touches no memory. */
   void Plain(const std::string& line);
-  /*!
-   * \brief The plain lines that `emit` adds, for a block of their own: they use no name of a bound from around it.
-   * \note It may print no instructions.
-   */
+  //! \brief The plain lines that `emit` adds, for a block of their own: they use no name of a bound from around it.
+  //! \note It may print no instructions.
   std::vector<std::string> Apart(const std::function<void()>& emit);
   /*! \brief A line for people in the report of the kernel, e.g. the cost of a move. */
   void Note(const std::string& text) { notes_.push_back(where_iop_ + ": " + text); }
@@ -91,8 +87,9 @@ class Emitter {
     CodegenError(what, where(), need, limit, remedy);
   }
   /*! \brief Refuses for want of room on chip, which smaller tiles mend. */
-  [[noreturn]] void LacksRoom(const std::string& what, const std::string& need, const std::string& limit) const {
-    CapacityError(what, where(), need, limit);
+  [[noreturn]] void LacksRoom(const std::string& what, const Lack& lack, const std::string& need,
+                              const std::string& limit) const {
+    CapacityError(what, where(), lack, need, limit);
   }
 
   const Plan& plan() const { return *plan_; }
@@ -116,6 +113,18 @@ class Emitter {
  protected:
   Bound BoundOf(const ffi::Optional<Affine>& bound, int64_t length, bool end, const std::string& hint);
   Box BoxOf(const ISlice& slice);
+  /*! \brief A slice of a tensor that begins at a byte of a memory; nothing is said of the tensor's own text. */
+  Tile TileIn(const ISlice& slice, const std::string& memory, int64_t base);
+  /*! \brief A buffer of `size` elements whose place is yet to be found: rows `row_stride` elements apart. */
+  Tile Buffer(const std::string& memory, const std::string& dtype, int64_t rows, int64_t cols, int64_t row_stride,
+              int64_t size) const;
+  /*! \brief Puts a buffer at a byte of its memory. */
+  void PlaceAt(Tile* tile, int64_t base) const;
+  /*! \brief The same bytes under another dtype but for the text; sizes of columns scale, strides must stay whole. */
+  Tile Seen(const Tile& tile, const std::string& dtype) const;
+  int64_t BytesOf(const std::string& dtype) const { return plan_->memory().bytes_of(dtype, where()); }
+  /*! \brief Text of the elements from a tensor's first to a tile's first, and `more`; empty for none. */
+  std::string OffsetText(const Tile& tile, const std::string& more) const;
 
   Plan* plan_;
   Names* names_;
@@ -132,8 +141,4 @@ class Emitter {
   std::vector<std::string> notes_;
 };
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_EMITTER_H_
+}  // namespace uir::codegen::tiles

@@ -1,25 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions.h
- * \brief The scalar functions of floats as sequences of vector functions, computed in fp32.
- *
- * What a device has no function for is composed of what it has: accuracy is stated at each, where the device's own
- * functions are within 1 ULP.
- */
-#ifndef UIR_CODEGEN_TILES_FUNCTIONS_H_
-#define UIR_CODEGEN_TILES_FUNCTIONS_H_
+// The scalar functions of floats as sequences of vector functions, computed in fp32.
+//
+// What a device has no function for is composed of what it has: accuracy is stated at each, where the device's own
+// functions are within 1 ULP.
+#pragma once
 
 #include <string>
 
-#include "program.h"
+#include "codegen/tiles/program.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief Whether a function of floats is known: name of a unary or binary iOp. */
 bool HasFloatUnary(const std::string& name);
 bool HasFloatBinary(const std::string& name);
+
+/*! \brief Whether a function of floats is exact to a rounding in half, so that halves need not be widened for it. */
+bool RoundsOnceInHalf(const std::string& name);
 
 /*! \brief A unary function of fp32; predicates (isnan, ...) give bits.  `param`: of adds, pows, leaky_relu, ... */
 Value FloatUnary(Program& p, const std::string& name, Value x, double param);
@@ -42,11 +39,9 @@ Value TanhNearZero(Program& p, Value x, Value far);
 Value Erf(Program& p, Value x);
 /*! \brief floordiv, mod, truncdiv, truncmod of floats; remainders are exact for quotients up to 2^22, else NaN. */
 Value FloatDivision(Program& p, const std::string& name, Value x, Value y);
-/*!
- * \brief Scales a, which is not negative, and b by one power of two to where halves of a's factors neither overflow nor
- * underflow.
- * \return What a remainder is multiplied by again.
- */
+//! \brief Scales a, which is not negative, and b by one power of two to where halves of a's factors neither overflow
+//! nor underflow.
+//! \return What a remainder is multiplied by again.
 Value ScaleToMiddle(Program& p, Value* a, Value* b);
 /*! \brief |x| with the sign of y. */
 Value CopySign(Program& p, Value magnitude, Value sign);
@@ -56,8 +51,4 @@ struct Two {
 };
 Two ExactProduct(Program& p, Value x, Value y);
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_FUNCTIONS_H_
+}  // namespace uir::codegen::tiles

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_float.cc
- * \brief The table of functions of fp32.
- */
+// The table of functions of fp32.
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <vector>
 
-#include "functions.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -195,12 +191,16 @@ Value TanhNearZero(Program& p, Value x, Value far) {
       far);
 }
 
+bool RoundsOnceInHalf(const std::string& name) {
+  static const std::set<std::string> names = {"copy", "adds", "subs", "muls", "maxs", "mins", "abs",       "neg",
+                                              "relu", "add",  "sub",  "mul",  "max",  "min",  "leaky_relu"};
+  return names.count(name) > 0;
+}
+
 bool HasFloatUnary(const std::string& name) { return Unary().count(name) > 0; }
 bool HasFloatBinary(const std::string& name) { return Binary().count(name) > 0; }
 
 Value FloatUnary(Program& p, const std::string& name, Value x, double param) { return Unary().at(name)(p, x, param); }
 Value FloatBinary(Program& p, const std::string& name, Value x, Value y) { return Binary().at(name)(p, x, y); }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

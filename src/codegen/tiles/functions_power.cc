@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_power.cc
- * \brief Logarithms and powers of fp32, some of them in two floats.
- */
+// Logarithms and powers of fp32, some of them in two floats.
 #include <cmath>
 #include <limits>
 
-#include "functions.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -126,6 +121,4 @@ Value Power(Program& p, Value x, Value y) {
   return p.Select(p.Compare("EQ", y, 0.0), p.Fill(1), made);
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_special.cc
- * \brief The error function, and division of floats with a remainder.
- */
+// The error function, and division of floats with a remainder.
 #include <tvm/ffi/error.h>
 
 #include <limits>
 #include <utility>
 #include <vector>
 
-#include "functions.h"
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 namespace {
 
@@ -82,6 +77,4 @@ Value FloatDivision(Program& p, const std::string& name, Value x, Value y) {
   return p.Select(p.Compare("EQ", rest, 0.0), CopySign(p, rest, y), moved);
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions_trig.cc
- * \brief Trigonometric functions of fp32 and their inverses.
- *
- * Polynomials were fitted to the functions at Chebyshev nodes, reweighted towards the least greatest error.
- */
-#include "functions.h"
+// Trigonometric functions of fp32 and their inverses.
+//
+// Polynomials were fitted to the functions at Chebyshev nodes, reweighted towards the least greatest error.
+#include "codegen/tiles/functions.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 namespace {
 
 constexpr double kPi = 3.14159265358979323846;
 // pi in four floats, the first three of 12 bits: their multiples by numbers of 12 bits are exact
 constexpr double kPiParts[] = {3.140625, 9.67502593994140625e-4, 1.5099067240953445e-7, 5.1266883080e-12};
-/*!
- * \brief (-1)^k sin(x - (k + part) pi), |x - (k + part) pi| at most pi / 2: k is whole, part 0 or -1/2.
- * \param peak The largest exponent; id -1: |x| is below 2^22 or infinite.  From there on x / pi is not rounded to the
- * nearest whole number any more, and a device takes turns off by another way (`Program::FarRest`).
- */
+//! \brief (-1)^k sin(x - (k + part) pi), |x - (k + part) pi| at most pi / 2: k is whole, part 0 or -1/2.
+//! \param peak The largest exponent; id -1: |x| is below 2^22 or infinite.  From there on x / pi is not rounded to the
+//! nearest whole number any more, and a device takes turns off by another way (`Program::FarRest`).
 Value SinOfRest(Program& p, Value x, Value k, double part, Value peak) {
   // turns in two numbers of 12 bits
   Value high = p.Muls(p.Whole(p.Muls(k, 1.0 / 2048), "RINT"), 2048), low = p.Sub(k, high);
@@ -124,6 +117,4 @@ Value Atan2(Program& p, Value y, Value x) {
   return CopySign(p, angle, y);
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

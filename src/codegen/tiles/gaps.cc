@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "gaps.h"
+#include "codegen/tiles/gaps.h"
 
 #include <utility>
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 namespace {
 
 /*! \brief Whether every value of an expression is `unit * n + rest` for the same rest. */
 bool Congruent(const Affine& expr, int64_t unit, int64_t* rest) {
-  for (const Term& term : expr->terms) {
-    if (term->coeff % unit != 0) return false;
-  }
-  *rest = ((expr->constant % unit) + unit) % unit;
-  return true;
+  Congruence found = ClassOf(expr);
+  *rest = FloorModInt(found.remainder, unit);
+  return found.modulus % unit == 0;
 }
 
 }  // namespace
@@ -47,6 +43,4 @@ bool GapsFree(const Emitter& e, const ISlice& slice) {
   return true;
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

@@ -1,16 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file gaps.h
- * \brief Tiles as one row: columns, and rows whose gaps nobody uses.
- */
-#ifndef UIR_CODEGEN_TILES_GAPS_H_
-#define UIR_CODEGEN_TILES_GAPS_H_
+// Tiles as one row: columns, and rows whose gaps nobody uses.
+#pragma once
 
-#include "emitter.h"
+#include "codegen/tiles/emitter.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief A column whose elements follow each other, as a row; others as they are. */
 Tile AsRow(Tile tile);
@@ -18,8 +12,4 @@ Tile AsRow(Tile tile);
 /*! \brief Whether no slice of the pointer uses the elements between the rows of this one. */
 bool GapsFree(const Emitter& e, const ISlice& slice);
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_GAPS_H_
+}  // namespace uir::codegen::tiles

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "plan.h"
+#include "codegen/tiles/plan.h"
 
 #include <tvm/ffi/any.h>
 #include <tvm/ffi/error.h>
@@ -10,15 +10,13 @@
 #include <set>
 #include <string>
 
-#include "../error.h"
+#include "base/attrs.h"
+#include "base/rounding.h"
+#include "codegen/error.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 namespace {
-
-int64_t RoundUp(int64_t value, int64_t unit) { return (value + unit - 1) / unit * unit; }
 
 std::string KiloText(int64_t bytes) { return std::to_string(bytes) + " bytes"; }
 
@@ -37,12 +35,11 @@ bool IsLoad(const Use& use) {
 bool RunsAhead(const Use& use) {
   if (use.loops.empty()) return false;
   const Loop& loop = use.loops.back();
-  auto stages = loop->attrs.find("stages");
-  if (stages == loop->attrs.end()) return false;
-  int64_t count = (*stages).second.cast<int64_t>();
+  const auto count = AttrOr<int64_t>(loop->attrs, "stages", 0);
+  if (count == 0) return false;
   for (const Term& term : use.slice->offset->terms) {
     if (term->kind != "mod" || term->divisor != count || !term->inner) continue;
-    Affine inner = term->inner.value().as_or_throw<Affine>();
+    Affine inner = InnerOf(term);
     if (inner->constant % count != count - 1 || inner->terms.size() != 1) continue;
     const Term& variable = inner->terms[0];
     if (variable->kind == "var" && variable->var == loop->var && variable->coeff == 1) return true;
@@ -50,33 +47,25 @@ bool RunsAhead(const Use& use) {
   return false;
 }
 
-std::map<std::string, std::vector<const Use*>> ByPointer(const std::vector<Use>& uses) {
-  std::map<std::string, std::vector<const Use*>> by_pointer;
-  for (const Use& use : uses) by_pointer[use.pointer()].push_back(&use);
-  return by_pointer;
-}
-
 }  // namespace
 
 Plan::Plan(const IGraph& graph, const CoreMemory& memory)
     : graph_(graph), memory_(memory), uses_(UsesOf(graph)), limit_(graph->hardware->reg_bytes) {
   std::string name(graph->name);
-  std::set<std::string> used;
-  for (const Use& use : uses_) used.insert(use.pointer());
-  ffi::Map<ffi::String, ffi::Any> addresses;
-  auto given = graph->attrs.find("addresses");
-  if (given != graph->attrs.end()) addresses = (*given).second.cast<ffi::Map<ffi::String, ffi::Any>>();
+  const std::set<std::string> used = PointersOf(uses_);
+  const Attrs addresses = AttrOr(graph->attrs, "addresses", Attrs());
   for (const IPointer& pointer : graph->pointers) {
     if (pointer->level != "dram" && used.count(std::string(pointer->name))) Take(pointer, addresses);
   }
   total_ = peak_;
-  auto fits = [&](const std::string& what, int64_t need, int64_t limit) {
+  auto fits = [&](const std::string& memory, const std::string& owner, int64_t need, int64_t limit) {
     if (need > limit) {
-      CapacityError("The " + what + " overflows.", name, KiloText(need), KiloText(limit));
+      CapacityError("The " + memory + " of a " + owner + " overflows.", name, {memory, need, limit}, KiloText(need),
+                    KiloText(limit));
     }
   };
-  fits(std::string(memory_.name) + " of a core", peak_, limit_);
-  fits("sram of a group", shared_total_, graph->hardware->sram_bytes);
+  fits(std::string(memory_.name), "core", peak_, limit_);
+  fits("sram", "group", shared_total_, graph->hardware->sram_bytes);
   FindLives();
   FindSpared();
   FindAhead();
@@ -155,24 +144,12 @@ void Plan::FindLives() {
 }
 
 void Plan::FindSpared() {
-  for (const auto& [name, uses] : ByPointer(uses_)) {
-    std::set<std::string> written, read;
-    bool in_loop = false;
-    for (const Use* use : uses) {
-      if (use->write) written.insert(BoxText(use->slice));
-      if (!use->write || use->reads_too) read.insert(BoxText(use->slice));
-      in_loop = in_loop || !use->loops.empty();
-    }
-    // one box for all writes: what lies outside was never written; over loops the box may change with the
-    // iteration, so there the reads must keep to it as well
-    bool one_box = written.size() <= 1 && (!in_loop || read.empty() || read == written);
-    spares_[name] = !one_box && !StretchesAreApart(uses);
-  }
+  for (const auto& [name, uses] : ByPointer(uses_)) spares_[name] = HoldsBesideBoxes(uses);
 }
 
 /*
  * A loop of several stages loads into places that hold nothing from one iteration to the next, and a load that runs
- * ahead is the first of its iteration to touch its place (`optimize.staging` proves both; such a pointer is used
+ * ahead is the first of its iteration to touch its place (`optimize.loads_ahead` proves both; such a pointer is used
  * nowhere else). Its places before the loop are filled by the same loads.
  */
 void Plan::FindAhead() {
@@ -276,8 +253,9 @@ bool Plan::RowEndsAreFree(const ISlice& slice) const {
 int64_t Plan::Keep(int64_t bytes, const std::string& where) {
   int64_t begin = peak_, need = RoundUp(bytes, memory_.block);
   if (begin + need > limit_) {
-    CodegenError("The " + std::string(memory_.name) + " has no room for what a kernel makes once.", where,
-                 KiloText(need) + " behind " + KiloText(begin), KiloText(limit_), "smaller tiles");
+    CapacityError("The " + std::string(memory_.name) + " has no room for what a kernel makes once.", where,
+                  {std::string(memory_.name), begin + need, limit_}, KiloText(need) + " behind " + KiloText(begin),
+                  KiloText(limit_));
   }
   kept_.emplace_back(begin, begin + need);
   peak_ = begin + need;
@@ -305,6 +283,7 @@ int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
     }
     for (const Place& place : own) alive += ", work " + KiloText(place.bytes);
     CapacityError("The " + std::string(memory_.name) + " has no room for a work buffer.", where,
+                  {std::string(memory_.name), at + need, limit_},
                   KiloText(need) + " beside what is alive there" + (alive.empty() ? "" : ": " + alive.substr(2)),
                   KiloText(limit_) + " on " + std::string(graph_->hardware->name));
   }
@@ -313,6 +292,4 @@ int64_t Plan::Reserve(int position, int64_t bytes, const std::string& where) {
   return at;
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file plan.h
- * \brief Where everything lies in the memory of a core: the graph's reg pointers, and work buffers beside them.
- */
-#ifndef UIR_CODEGEN_TILES_PLAN_H_
-#define UIR_CODEGEN_TILES_PLAN_H_
+// Where everything lies in the memory of a core: the graph's reg pointers, and work buffers beside them.
+#pragma once
 
 #include <map>
 #include <set>
@@ -12,11 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "../uses.h"
+#include "codegen/uses.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief The memory that reg pointers lie in. */
 struct CoreMemory {
@@ -47,11 +41,9 @@ struct Place {
 /*! \brief The plan of a graph; work buffers are added while it is printed. */
 class Plan {
  public:
-  /*!
-   * \brief Takes the addresses that the pass `allocate` gave.
-   * \note CodegenError for a graph without addresses, with sram that the cores do not share, or with more than the
-   * hardware's `reg_bytes` or `sram_bytes`.
-   */
+  //! \brief Takes the addresses that the pass `allocate` gave.
+  //! \note CodegenError for a graph without addresses, with sram that the cores do not share, or with more than the
+  //! hardware's `reg_bytes` or `sram_bytes`.
   Plan(const IGraph& graph, const CoreMemory& memory);
 
   const IGraph& graph() const { return graph_; }
@@ -63,16 +55,12 @@ class Plan {
   /*! \brief The place of a reg or sram pointer. */
   const Place& PlaceOf(const std::string& pointer) const;
 
-  /*!
-   * \brief Room for a work buffer at one position: behind all pointers if there is room, else where no pointer is
-   * alive at that position.  Buffers of one position are apart; those of different positions may share bytes.
-   * \return Byte in the memory.
-   */
+  //! \brief Room for a work buffer at one position: behind all pointers if there is room, else where no pointer is
+  //! alive at that position.  Buffers of one position are apart; those of different positions may share bytes.
+  //! \return Byte in the memory.
   int64_t Reserve(int position, int64_t bytes, const std::string& where);
-  /*!
-   * \brief Room behind all pointers that holds the same from the first position to the last: nothing else gets it.
-   * \note Before any `Reserve`.  CodegenError where there is no room.
-   */
+  //! \brief Room behind all pointers that holds the same from the first position to the last: nothing else gets it.
+  //! \note Before any `Reserve`.  CodegenError where there is no room.
   int64_t Keep(int64_t bytes, const std::string& where);
   /*! \brief How many work buffers a position has. */
   size_t Reserved(int position) const;
@@ -95,10 +83,8 @@ class Plan {
 
   /*! \brief Whether what lies outside of a target's valid box holds values that someone reads later. */
   bool SparesOutside(const ISlice& target) const;
-  /*!
-   * \brief Whether nobody's values lie between the end of any row of a reg slice and the end of the row's last
-   * block, proved: then a copy by blocks may spoil it.
-   */
+  //! \brief Whether nobody's values lie between the end of any row of a reg slice and the end of the row's last
+  //! block, proved: then a copy by blocks may spoil it.
   bool RowEndsAreFree(const ISlice& slice) const;
 
  private:
@@ -130,8 +116,4 @@ class Plan {
   int64_t limit_ = 0;
 };
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_PLAN_H_
+}  // namespace uir::codegen::tiles

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "print_tree.h"
+#include "codegen/tiles/print_tree.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 void PrintTree(const std::vector<pipes::Node>& body, const SyncLine& sync_line, Printer* out) {
   using Kind = pipes::Node::Kind;
@@ -33,6 +31,4 @@ void PrintTree(const std::vector<pipes::Node>& body, const SyncLine& sync_line, 
   }
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

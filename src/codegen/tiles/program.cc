@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file program.cc
- * \brief Building elementwise programs.
- */
-#include "program.h"
+// Building elementwise programs.
+#include "codegen/tiles/program.h"
 
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
 #include <utility>
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 bool Program::IsConstant(const Step& step) const {
   if (step.form == Step::Form::kFill) return true;
   return !step.args.empty() &&
@@ -85,48 +80,35 @@ Value Program::Gather(Value words, Value offsets, int64_t base) {
   return Append(step);
 }
 
-Value Program::Apply(const std::string& api, Value x) {
+Step Program::On(Value x, Step::Form form, const std::string& api) const {
   Step step;
+  step.form = form;
   step.api = api;
   step.dtype = DtypeOf(x);
   step.args = {x.id};
   step.per = steps_[x.id].per;
   step.pack = steps_[x.id].pack;
-  return Append(step);
+  return step;
 }
 
+Value Program::Apply(const std::string& api, Value x) { return Append(On(x, Step::Form::kPlain, api)); }
+
 Value Program::Apply(const std::string& api, Value x, Value y) {
-  Step step;
-  step.api = api;
-  step.dtype = DtypeOf(x);
-  step.args = {x.id, y.id};
-  step.per = steps_[x.id].per;
-  step.pack = steps_[x.id].pack;
+  Step step = On(x, Step::Form::kPlain, api);
+  step.args.push_back(y.id);
   TVM_FFI_CHECK(DtypeOf(y) == step.dtype && steps_[y.id].per == step.per, InternalError)
       << api << " of " << step.dtype << " and " << DtypeOf(y);
   return Append(step);
 }
 
 Value Program::Scalar(const std::string& api, Value x, double number) {
-  Step step;
-  step.form = Step::Form::kScalar;
-  step.api = api;
-  step.dtype = DtypeOf(x);
-  step.args = {x.id};
-  step.per = steps_[x.id].per;
-  step.pack = steps_[x.id].pack;
+  Step step = On(x, Step::Form::kScalar, api);
   step.literal = ElementLiteral(number, ElementTypeOf(step.dtype));
   return Append(step);
 }
 
 Value Program::ScalarInt(const std::string& api, Value x, int64_t number) {
-  Step step;
-  step.form = Step::Form::kScalar;
-  step.api = api;
-  step.dtype = DtypeOf(x);
-  step.args = {x.id};
-  step.per = steps_[x.id].per;
-  step.pack = steps_[x.id].pack;
+  Step step = On(x, Step::Form::kScalar, api);
   step.literal = ElementIntLiteral(number, ElementTypeOf(step.dtype));
   return Append(step);
 }
@@ -246,6 +228,4 @@ Value Program::Polynomial(Value x, const std::vector<double>& c) {
   return Adds(sum, c[0]);
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

@@ -1,24 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file program.h
- * \brief Elementwise programs: what an iOp does to one element, as a list of vector functions.
- *
- * An iOp that is elementwise is a program over its operands: `exp` of fp32 is one step, `sigmoid` of fp16 casts up,
- * computes in float and casts down.  A device's printer prints it over whole tiles; where its vector functions differ
- * from those named here, it derives a class of its own that composes them.
- */
-#ifndef UIR_CODEGEN_TILES_PROGRAM_H_
-#define UIR_CODEGEN_TILES_PROGRAM_H_
+// Elementwise programs: what an iOp does to one element, as a list of vector functions.
+//
+// An iOp that is elementwise is a program over its operands: `exp` of fp32 is one step, `sigmoid` of fp16 casts up,
+// computes in float and casts down.  A device's printer prints it over whole tiles; where its vector functions differ
+// from those named here, it derives a class of its own that composes them.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "../api.h"
+#include "codegen/api.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief The result of a step: an index into the program. */
 struct Value {
@@ -122,11 +116,9 @@ class Program {
   virtual Value TimesPowerOfTwo(Value x, Value n);
   /*! \brief x = m 2^(e - 127) of a positive normal x, m in [1, 2), e a float. */
   virtual void SplitFloat(Value x, Value* e, Value* m);
-  /*!
-   * \brief `rest`, which is right where |x| < 2^22, with the elements of larger ones put right: x less whole half turns
-   * (for "cos": x + pi / 2), with the sign of an odd number of them.
-   * \param peak The largest exponent (`Peak`), by which a device sees whether there is such an x.
-   */
+  //! \brief `rest`, which is right where |x| < 2^22, with the elements of larger ones put right: x less whole half
+  //! turns (for "cos": x + pi / 2), with the sign of an odd number of them.
+  //! \param peak The largest exponent (`Peak`), by which a device sees whether there is such an x.
   Value FarRest(const std::string& mode, Value x, Value rest, Value peak);
   /*! \brief The largest biased exponent of all elements. */
   Value Peak(Value x);
@@ -140,14 +132,12 @@ class Program {
 
  protected:
   Value Append(Step step);
+  /*! \brief A step that gives what its operand is: dtype, elements. */
+  Step On(Value x, Step::Form form, const std::string& api) const;
   Value Filled(const std::string& api, const std::string& dtype, const std::string& literal, int per);
   bool IsConstant(const Step& step) const;
 
   std::vector<Step> steps_;
 };
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_PROGRAM_H_
+}  // namespace uir::codegen::tiles

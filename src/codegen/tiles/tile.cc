@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tile.h"
+#include "codegen/tiles/tile.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 namespace {
 
@@ -75,6 +73,4 @@ pipes::Region Tile::Region(bool write) const {
   return region;
 }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
+}  // namespace uir::codegen::tiles

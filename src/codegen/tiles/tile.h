@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file tile.h
- * \brief A slice in memory of a core or in global memory, as the emitters of iOps see it.
- */
-#ifndef UIR_CODEGEN_TILES_TILE_H_
-#define UIR_CODEGEN_TILES_TILE_H_
+// A slice in memory of a core or in global memory, as the emitters of iOps see it.
+#pragma once
 
 #include <optional>
 #include <string>
 
-#include "../../igraph/nodes.h"
-#include "../pipes/tree.h"
-#include "../scope.h"
-#include "bound.h"
+#include "codegen/pipes/tree.h"
+#include "codegen/scope.h"
+#include "codegen/tiles/bound.h"
+#include "igraph/nodes.h"
 
-namespace uir {
-namespace codegen {
-namespace tiles {
+namespace uir::codegen::tiles {
 
 /*! \brief The valid box of a slice: rows [row_begin, row_end), columns [col_begin, col_end). */
 struct Box {
@@ -76,8 +70,4 @@ struct Tile {
 inline pipes::Region Reads(const Tile& tile) { return tile.Region(false); }
 inline pipes::Region Writes(const Tile& tile) { return tile.Region(true); }
 
-}  // namespace tiles
-}  // namespace codegen
-}  // namespace uir
-
-#endif  // UIR_CODEGEN_TILES_TILE_H_
+}  // namespace uir::codegen::tiles

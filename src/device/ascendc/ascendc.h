@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ascendc.h
- * \brief C interface of the host model of Ascend 910B cores (libuir_device.so).
- *
- * The model runs kernels of a shared object that `uir_tvm.device.ascend.compile` built from Ascend C text.
- * Global memory is that of the engine, as on the model of CUDA devices (device/simt/simt.h serves it). Launches run
- * one at a time; the function may be called from any thread.
- */
-#ifndef UIR_DEVICE_ASCENDC_ASCENDC_H_
-#define UIR_DEVICE_ASCENDC_ASCENDC_H_
+// C interface of the host model of Ascend 910B cores (libuir_device.so).
+//
+// The model runs kernels of a shared object that `uir_tvm.device.ascend.compile` built from Ascend C text.
+// Global memory is that of the engine, as on the model of CUDA devices (engine_api.h). Launches run
+// one at a time; the function may be called from any thread.
+#pragma once
 
-#include "../simt/simt.h"
+#include "device/engine/engine_api.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,16 +22,12 @@ typedef struct {
   const UirSimtArg* args;
   int32_t num_args;
   int32_t blocks;
-  /*!
-   * \brief "aiv": a block is a vector core; "aic": a cube core; "mix_1_1" and "mix_1_2" (or "mix"): a cube core with
-   * one or two vector cores.
-   */
+  //! \brief "aiv": a block is a vector core; "aic": a cube core; "mix_1_1" and "mix_1_2" (or "mix"): a cube core with
+  //! one or two vector cores.
   const char* core;
-  /*!
-   * \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
-   * `uir_tvm.hardware.ascend_costs.as_data` describes costs; may be NULL, then sizes are those of the 910B2 and no time
-   * is counted.
-   */
+  //! \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
+  //! `uir_tvm.hardware.ascend_costs.as_data` describes costs; may be NULL, then sizes are those of the 910B2 and no
+  //! time is counted.
   const char* device;
   /*! \brief Most findings that are reported; 0 takes 16. */
   int32_t max_findings;
@@ -45,25 +37,21 @@ typedef struct {
   int32_t timeline;
 } UirAscendcLaunch;
 
-/*!
- * \brief Run one launch.
- * \param result receives a JSON text to be freed with `uir_simt_free_text`:
- *   {"ok": bool, "error": str (the launch could not run: "" otherwise), "kernel": str, "seconds": float,
- *    "findings": [{"kind": str, "what": str, "kernel": str, "line": int, "space": str, "block": int, "core": str,
- *                  "pipe": str, "other_line": int, "other_block": int, "other_core": str, "other_pipe": str,
- *                  "count": int}, ...],
- *    "counters": {name: int},
- *    "modelled": {"seconds": float, "bound": str, "pipes": {name: {"busy_seconds": float, "instructions": int,
- *                 "bytes": int}}, "timeline": [{"core": int, "pipe": str, "name": str, "line": int,
- *                                             "start": float, "end": float}]}}
- *   `ok` is true where nothing was found. Numbers are -1 and texts empty where they do not apply. Modelled times are of
- *   the device, in seconds; "seconds" is what the model took on this machine.
- * \return 0: ran without a finding; 1: ran, with findings; 2: could not run.
- */
+//! \brief Run one launch.
+//! \param result receives a JSON text to be freed with `uir_simt_free_text`:
+//!   {"ok": bool, "error": str (the launch could not run: "" otherwise), "kernel": str, "seconds": float,
+//!    "findings": [{"kind": str, "what": str, "kernel": str, "line": int, "space": str, "block": int, "core": str,
+//!                  "pipe": str, "other_line": int, "other_block": int, "other_core": str, "other_pipe": str,
+//!                  "count": int}, ...],
+//!    "counters": {name: int},
+//!    "modelled": {"seconds": float, "bound": str, "pipes": {name: {"busy_seconds": float, "instructions": int,
+//!                 "bytes": int}}, "timeline": [{"core": int, "pipe": str, "name": str, "line": int,
+//!                                             "start": float, "end": float}]}}
+//!   `ok` is true where nothing was found. Numbers are -1 and texts empty where they do not apply. Modelled times are
+//!   of the device, in seconds; "seconds" is what the model took on this machine.
+//! \return 0: ran without a finding; 1: ran, with findings; 2: could not run.
 UIR_SIMT_API int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result);
 
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ASCENDC_H_

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file buffers.cc
- * \brief Buffers and queues of a core, and where the kernel runs.
- */
+// Buffers and queues of a core, and where the kernel runs.
 #include <cstring>
 #include <string>
 
-#include "instruction.h"
-#include "machine.h"
+#include "device/ascendc/instruction.h"
+#include "device/ascendc/machine.h"
 
 using namespace uir::ascendc;
 

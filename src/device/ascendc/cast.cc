@@ -1,24 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cast.cc
- * \brief Conversions with rounding modes.
- *
- * Which there are: the table of `Cast` in the Ascend C API documentation for Atlas A2. What is out of range of an
- * integer type becomes its nearest value, NaN becomes 0; int32 to int16 and int64 to int32 do so too. Floating point
- * out of range becomes infinity.
- */
+// Conversions with rounding modes.
+//
+// Which there are: the table of `Cast` in the Ascend C API documentation for Atlas A2. What is out of range of an
+// integer type becomes its nearest value, NaN becomes 0; int32 to int16 and int64 to int32 do so too. Floating point
+// out of range becomes infinity.
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
 #include <tuple>
 
-#include "../engine/rounding.h"
-#include "engine.h"
-#include "loops.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/loops.h"
+#include "device/engine/rounding.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -236,5 +232,4 @@ Loop CastOf(uint32_t from, uint32_t to, int mode) {
   return found == Casts().end() ? nullptr : found->second;
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

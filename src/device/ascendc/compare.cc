@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file compare.cc
- * \brief Comparisons, whose results are bits, and selections by such bits.
- *
- * Bits are known one by one: of a byte of a mask some may belong to elements that nobody wrote.
- */
+// Comparisons, whose results are bits, and selections by such bits.
+//
+// Bits are known one by one: of a byte of a mask some may belong to elements that nobody wrote.
 #include <cstring>
 #include <string>
 
-#include "engine.h"
-#include "lanes.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/lanes.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -39,32 +35,16 @@ bool Holds(int mode, T a, T b) {
 
 /*! \brief An element as a number that compares as it does. */
 double Number(const uint8_t* at, uint32_t type) {
-  if (type == kUirFloat) {
-    float value;
-    std::memcpy(&value, at, 4);
-    return value;
-  }
-  if (type == kUirInt32) {
-    int32_t value;
-    std::memcpy(&value, at, 4);
-    return value;
-  }
-  uint16_t bits;
-  float value;
-  std::memcpy(&bits, at, 2);
-  FloatOfHalf(&value, &bits, 1);
+  if (type != kUirInt32) return LoadFloat(at, type);
+  int32_t value;
+  std::memcpy(&value, at, 4);
   return value;
 }
 
 /*! \brief A scalar operand as the tensors' type holds it. */
 double Rounded(const UirScalar& scalar, uint32_t type) {
   if (type == kUirInt32) return static_cast<double>(scalar.integer);
-  auto value = static_cast<float>(scalar.real);
-  if (type == kUirFloat) return value;
-  uint16_t bits;
-  HalfOfFloat(&bits, &value, 1);
-  FloatOfHalf(&value, &bits, 1);
-  return value;
+  return RoundedTo(type, static_cast<float>(scalar.real));
 }
 
 void SetBit(uint8_t* bytes, int64_t bit, bool value) {
@@ -180,8 +160,7 @@ void RunSelect(const UirVector& vector, const UirTensor& select, int line) {
   instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file copy.cc
- * \brief Copies of rows between global memory and a core, and within a core.
- */
+// Copies of rows between global memory and a core, and within a core.
 #include <cstring>
 #include <string>
 
-#include "engine.h"
-#include "instruction.h"
+#include "base/rounding.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/instruction.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -57,9 +54,7 @@ void CheckLimits(const UirCopy& copy, Instruction* instruction) {
 }
 
 /*! \brief The bytes that a row takes in the core: the pads, and the rest of its last block. */
-int64_t PaddedRow(const UirCopy& copy) {
-  return (copy.left + copy.row_bytes + copy.right + kBlock - 1) / kBlock * kBlock;
-}
+int64_t PaddedRow(const UirCopy& copy) { return RoundUp(copy.left + copy.row_bytes + copy.right, kBlock); }
 
 void AddRows(Operand* operand, const UirCopy& copy, int64_t pitch, int64_t bytes) {
   for (int64_t row = 0; row < copy.rows; ++row) operand->ranges.Add(row * pitch, bytes);
@@ -159,7 +154,6 @@ void RunCopy(const UirCopy& copy, int line) {
   instruction.End(cost.slope * elements, cost.start, copy.rows * copy.row_bytes);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" void uir_ascendc_copy(const UirCopy* copy, int line) { uir::ascendc::RunCopy(*copy, line); }

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cross.cc
- * \brief Order between cores: SyncAll, and flags that cores of a block or of the launch set for each other.
- */
+// Order between cores: SyncAll, and flags that cores of a block or of the launch set for each other.
 #include <string>
 #include <vector>
 
-#include "machine.h"
+#include "device/ascendc/machine.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -93,8 +89,7 @@ void Wait(int id, uint32_t pipe, int line) {
 }
 
 }  // namespace
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 using namespace uir::ascendc;
 

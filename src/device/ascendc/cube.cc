@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cube.cc
- * \brief Products of the cube core, and their way to global memory.
- *
- * A lies in L0A as rows of fractals of 16 rows x 32 bytes (Zz), B in L0B as rows of fractals of 32 bytes x 16 columns,
- * each of which stands column by column (Zn), C in L0C as columns of fractals of 16 x 16 (Nz). A product of one row
- * reads A as a plain vector. Products are added up along k, in float or int32.
- */
+// Products of the cube core, and their way to global memory.
+//
+// A lies in L0A as rows of fractals of 16 rows x 32 bytes (Zz), B in L0B as rows of fractals of 32 bytes x 16 columns,
+// each of which stands column by column (Zn), C in L0C as columns of fractals of 16 x 16 (Nz). A product of one row
+// reads A as a plain vector. Products are added up along k, in float or int32.
 #include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "engine.h"
-#include "instruction.h"
+#include "base/rounding.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/instruction.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
 constexpr int64_t kFractal = 512;
 constexpr int64_t kSide = 16;
-
-int64_t Blocks(int64_t n, int64_t of) { return (n + of - 1) / of; }
 
 /*! \brief The shape of a product in fractals. */
 struct Shape {
@@ -52,25 +47,16 @@ Shape ShapeOf(const UirMmad& mmad) {
   s.k = mmad.k;
   s.size = static_cast<int64_t>(TypeBytes(mmad.a.type));
   s.per_block = 32 / s.size;
-  s.row_blocks = Blocks(s.m, kSide);
-  s.column_blocks = Blocks(s.n, kSide);
-  s.k_blocks = Blocks(s.k, s.per_block);
-  if (mmad.align_k && s.size == 4) s.k_blocks = Blocks(s.k, 16) * 2;
+  s.row_blocks = CeilDiv(s.m, kSide);
+  s.column_blocks = CeilDiv(s.n, kSide);
+  s.k_blocks = CeilDiv(s.k, s.per_block);
+  if (mmad.align_k && s.size == 4) s.k_blocks = CeilDiv(s.k, 16) * 2;
   s.vector = s.m == 1;
   return s;
 }
 
 float Load(const uint8_t* at, uint32_t type) {
-  float value;
-  if (type == kUirFloat) {
-    std::memcpy(&value, at, 4);
-    return value;
-  }
-  if (type == kUirInt8) return static_cast<int8_t>(*at);
-  uint16_t bits;
-  std::memcpy(&bits, at, 2);
-  (type == kUirHalf ? FloatOfHalf : FloatOfBfloat16)(&value, &bits, 1);
-  return value;
+  return type == kUirInt8 ? static_cast<int8_t>(*at) : LoadFloat(at, type);
 }
 
 /*! \brief C of the kernel's type: float, or int32 for products of int8. */
@@ -166,7 +152,7 @@ void RunMmad(const UirMmad& mmad, int line) {
   Operand* before = !mmad.from_zero && !bias ? &instruction.Reads(mmad.c, "result before") : nullptr;
   Operand& c = instruction.Writes(mmad.c, "result");
   a.ranges.Add(0, s.vector ? s.k * s.size : s.row_blocks * s.k_blocks * kFractal);
-  b.ranges.Add(0, Blocks(s.k, s.per_block) * s.column_blocks * kFractal);
+  b.ranges.Add(0, CeilDiv(s.k, s.per_block) * s.column_blocks * kFractal);
   int64_t bytes = s.row_blocks * s.column_blocks * kSide * kSide * 4;
   c.ranges.Add(0, bytes);
   if (before) before->ranges.Add(0, bytes);
@@ -266,8 +252,7 @@ void RunFixpipe(const UirFixpipe& fix, int line) {
   instruction.EndTransfer(dst, fix.m * fix.matrices, true);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device.h"
+#include "device/ascendc/device.h"
 
-#include "../engine/json.h"
+#include "device/engine/json.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 using engine::JsonValue;
 
@@ -92,5 +91,4 @@ const char* MemoryName(uint32_t memory) {
 const char* TypeName(uint32_t type) { return type < kUirTypes ? kTypeNames[type] : "?"; }
 uint64_t TypeBytes(uint32_t type) { return type < kUirTypes ? kTypeBytes[type] : 1; }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file device.h
- * \brief Sizes and costs of the modelled device, from the JSON of a launch.
- */
-#ifndef UIR_DEVICE_ASCENDC_DEVICE_H_
-#define UIR_DEVICE_ASCENDC_DEVICE_H_
+// Sizes and costs of the modelled device, from the JSON of a launch.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -12,10 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "include/uir_ascendc/abi.h"
+#include "device/ascendc/include/uir_ascendc/abi.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 /*! \brief Cycles of a vector function on n elements: slope * n + start. */
 struct Cost {
@@ -69,7 +64,4 @@ const char* TypeName(uint32_t type);
 /*! \brief Bytes of an element; of int4, 1 for two. */
 uint64_t TypeBytes(uint32_t type);
 
-}  // namespace ascendc
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ASCENDC_DEVICE_H_
+}  // namespace uir::ascendc

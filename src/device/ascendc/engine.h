@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file engine.h
- * \brief What this model takes from the engine of all models, by its short names.
- */
-#ifndef UIR_DEVICE_ASCENDC_ENGINE_H_
-#define UIR_DEVICE_ASCENDC_ENGINE_H_
+// What this model takes from the engine of all models, by its short names.
+#pragma once
 
-#include "../engine/bandwidth.h"
-#include "../engine/known.h"
-#include "../engine/numbers.h"
-#include "../engine/ranges.h"
-#include "../engine/result.h"
+#include <cstring>
 
-namespace uir {
-namespace ascendc {
+#include "device/ascendc/include/uir_ascendc/abi.h"
+#include "device/engine/bandwidth.h"
+#include "device/engine/known.h"
+#include "device/engine/numbers.h"
+#include "device/engine/ranges.h"
+#include "device/engine/result.h"
+
+namespace uir::ascendc {
 
 using engine::AllKnown;
 using engine::Bandwidth;
@@ -27,7 +25,24 @@ using engine::Range;
 using engine::Ranges;
 using engine::SetKnown;
 
-}  // namespace ascendc
-}  // namespace uir
+/*! \brief An element of float, half or bfloat16_t in memory. */
+inline float LoadFloat(const uint8_t* at, uint32_t type) {
+  float value;
+  uint16_t bits;
+  if (type == kUirFloat) {
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+  std::memcpy(&bits, at, sizeof bits);
+  return engine::FloatOf(bits, type == kUirHalf);
+}
+inline void StoreFloat(uint8_t* at, uint32_t type, float value) {
+  const uint16_t bits = type == kUirFloat ? 0 : engine::BitsOf(value, type == kUirHalf);
+  type == kUirFloat ? std::memcpy(at, &value, sizeof value) : std::memcpy(at, &bits, sizeof bits);
+}
+/*! \brief A number as an element of the type holds it. */
+inline float RoundedTo(uint32_t type, float value) {
+  return type == kUirFloat ? value : engine::FloatOf(engine::BitsOf(value, type == kUirHalf), type == kUirHalf);
+}
 
-#endif  // UIR_DEVICE_ASCENDC_ENGINE_H_
+}  // namespace uir::ascendc

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fractals.cc
- * \brief Copies of the cube core: matrices to fractals in L1, and fractals to the operands L0A and L0B.
- *
- * A fractal has 512 bytes: 16 rows of 32 bytes. A matrix of fractals in L1 is a row of columns of them (NZ).
- */
+// Copies of the cube core: matrices to fractals in L1, and fractals to the operands L0A and L0B.
+//
+// A fractal has 512 bytes: 16 rows of 32 bytes. A matrix of fractals in L1 is a row of columns of them (NZ).
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "engine.h"
-#include "instruction.h"
+#include "base/rounding.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/instruction.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -75,7 +72,7 @@ void RunNd2Nz(const UirNd2Nz& copy, int line) {
   NeedRange("dstNzNStride", copy.dst_row, 1, 16384, &instruction);
   instruction.Need(copy.dst.memory == kUirL1, "path", "fractals are laid out on the way to L1 alone");
   if (instruction.faulty()) return;
-  int64_t per_block = kBlock / size, blocks = (copy.columns + per_block - 1) / per_block;
+  int64_t per_block = kBlock / size, blocks = CeilDiv(copy.columns, per_block);
   Operand& src = instruction.Reads(copy.src, "source");
   Operand& dst = instruction.Writes(copy.dst, "target");
   auto from = [&](int64_t matrix, int64_t row) { return (matrix * copy.src_matrix + row * copy.src_row) * size; };
@@ -159,8 +156,7 @@ void RunLoad(const UirLoad& load, int line) {
   instruction.End(cost.bytes_per_cycle > 0 ? bytes / cost.bytes_per_cycle : 0, cost.start, load.repeat * unit);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions.cc
- * \brief Functions that the vendor's library makes of several instructions: as one instruction that uses a tensor.
- *
- * The device's functions work in steps as large as their tensor allows; the least is one repeat for each of the values
- * that they keep (documentation of the functions' temporary space).
- */
+// Functions that the vendor's library makes of several instructions: as one instruction that uses a tensor.
+//
+// The device's functions work in steps as large as their tensor allows; the least is one repeat for each of the values
+// that they keep (documentation of the functions' temporary space).
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <string>
 
-#include "engine.h"
-#include "lanes.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/lanes.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -66,20 +62,8 @@ void RunFunction(const UirVector& vector, int line) {
   if (kept.apart) NeedApart(dst, src, &instruction);
   if (instruction.faulty() || !instruction.Begin(kBlockBytes)) return;
   for (int64_t i = 0; i < vector.lanes.count; ++i) {
-    float value;
     bool known = AllKnown(src.known + i * size, size);
-    if (type == kUirFloat) {
-      std::memcpy(&value, src.data + i * 4, 4);
-      value = kept.compute(value);
-      std::memcpy(dst.data + i * 4, &value, 4);
-    } else {
-      uint16_t bits;
-      std::memcpy(&bits, src.data + i * 2, 2);
-      FloatOfHalf(&value, &bits, 1);
-      value = kept.compute(value);
-      HalfOfFloat(&bits, &value, 1);
-      std::memcpy(dst.data + i * 2, &bits, 2);
-    }
+    StoreFloat(dst.data + i * size, type, kept.compute(LoadFloat(src.data + i * size, type)));
     SetKnown(dst.known + i * size, size, known);
   }
   SetKnown(work.known, static_cast<int64_t>(vector.work.bytes), false);
@@ -123,8 +107,7 @@ void RunBroadcast(const UirBroadcast& broadcast, int line) {
   instruction.End(cost.slope * static_cast<double>(rows * columns), cost.start);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "instruction.h"
+#include "device/ascendc/instruction.h"
 
 #include <algorithm>
 
-#include "../engine/global_range.h"
+#include "device/engine/global_range.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 using engine::Epoch;
 using engine::Finding;
@@ -21,10 +20,8 @@ std::string Hex(uint64_t value) {
   return text;
 }
 
-/*!
- * \brief Bytes that the memory moves for a range: the sectors of it that the second-level cache does not hold yet, and
- * holds afterwards.
- */
+//! \brief Bytes that the memory moves for a range: the sectors of it that the second-level cache does not hold yet, and
+//! holds afterwards.
 int64_t Missed(GlobalShadow* shadow, size_t begin, size_t bytes) {
   size_t end = (begin + bytes - 1) / kSector + 1, missed = 0;
   uint64_t size = machine.device.l2_bytes;
@@ -232,5 +229,4 @@ void Instruction::EndTransfer(const Operand& global, int64_t rows, bool write) {
   if (machine.timeline) machine.moments.push_back({core.pipes.core(), pipe_, name_, line_, start, end + cost.start});
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "lanes.h"
+#include "device/ascendc/lanes.h"
 
 #include <algorithm>
 #include <string>
 
-namespace uir {
-namespace ascendc {
+#include "base/rounding.h"
+
+namespace uir::ascendc {
 
 namespace {
 
@@ -79,7 +80,7 @@ Lanes LanesOf(const UirLanes& given, const Side* sides, int count, Instruction* 
   if (given.form == kUirCount) {
     if (given.count < 0) instruction->Fault("limit", "count is " + std::to_string(given.count));
     if (given.count <= 0) return lanes;
-    lanes.repeats = (given.count + lanes.per_repeat - 1) / lanes.per_repeat;
+    lanes.repeats = CeilDiv(given.count, lanes.per_repeat);
     lanes.counted = given.count;
     lanes.runs.push_back({0, 0, given.count, {}});
     return lanes;
@@ -89,7 +90,7 @@ Lanes LanesOf(const UirLanes& given, const Side* sides, int count, Instruction* 
   Mask mask = counts ? Mask{{~uint64_t{0}, ~uint64_t{0}}} : MaskOf(given, lanes.per_repeat, instruction);
   if (instruction->faulty()) return lanes;
   int64_t left = counts ? static_cast<int64_t>(machine.core->mask[0]) : INT64_MAX;
-  lanes.repeats = counts ? (left + lanes.per_repeat - 1) / lanes.per_repeat : given.repeat;
+  lanes.repeats = counts ? CeilDiv(left, lanes.per_repeat) : given.repeat;
   lanes.counted = lanes.repeats * lanes.per_repeat;
   int64_t step = kBlockBytes / widest;  // within so many lanes all sides are dense
   for (int64_t repeat = 0; repeat < lanes.repeats; ++repeat) {
@@ -112,5 +113,4 @@ Lanes LanesOf(const UirLanes& given, const Side* sides, int count, Instruction* 
   return lanes;
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file lanes.h
- * \brief Which elements a vector instruction works on, as runs of neighbouring ones.
- */
-#ifndef UIR_DEVICE_ASCENDC_LANES_H_
-#define UIR_DEVICE_ASCENDC_LANES_H_
+// Which elements a vector instruction works on, as runs of neighbouring ones.
+#pragma once
 
 #include <cstdint>
 #include <vector>
 
-#include "instruction.h"
+#include "device/ascendc/instruction.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 constexpr int64_t kBlockBytes = 32;
 constexpr int64_t kRepeatBytes = 256;
@@ -61,7 +56,4 @@ void CheckRepeat(int64_t repeat, Instruction* instruction);
 /*! \brief Check that a stride fits into the bits that the device has for it. */
 void CheckStride(const UirStride& stride, int64_t most_block, int64_t most_repeat, Instruction* instruction);
 
-}  // namespace ascendc
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ASCENDC_LANES_H_
+}  // namespace uir::ascendc

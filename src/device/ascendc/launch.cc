@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch.cc
- * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
- */
+// Run one launch: load the library, bring arguments into the engine's memory, run, report.
 #include <cstring>
 
-#include "../engine/launch_lock.h"
-#include "ascendc.h"
-#include "machine.h"
+#include "device/ascendc/ascendc.h"
+#include "device/ascendc/machine.h"
+#include "device/engine/launch_lock.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -54,8 +50,7 @@ void Reset(const UirAscendcLaunch& launch) {
 }
 
 }  // namespace
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" int uir_ascendc_launch(const UirAscendcLaunch* launch, char** result) {
   using namespace uir::ascendc;

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file layout.cc
- * \brief Vector functions that move elements.
- */
+// Vector functions that move elements.
 #include <cstring>
 #include <string>
 
-#include "engine.h"
-#include "lanes.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/lanes.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -193,8 +189,7 @@ void RunTransData(const UirTransData& trans, int line) {
   Finish(&instruction, "TransDataTo5HD", type, trans.repeat * 16 * columns);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "loops.h"
+#include "device/ascendc/loops.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,10 +7,9 @@
 #include <map>
 #include <utility>
 
-#include "engine.h"
+#include "device/ascendc/engine.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -289,10 +288,4 @@ Function FunctionOf(const std::string& name, uint32_t type) {
   return found == Table().end() ? Function() : found->second;
 }
 
-bool IsFunction(const std::string& name) {
-  auto found = Table().lower_bound({name, 0});
-  return found != Table().end() && found->first.first == name;
-}
-
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

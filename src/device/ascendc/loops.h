@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file loops.h
- * \brief What the vector functions compute, for arrays of each type that they take.
- */
-#ifndef UIR_DEVICE_ASCENDC_LOOPS_H_
-#define UIR_DEVICE_ASCENDC_LOOPS_H_
+// What the vector functions compute, for arrays of each type that they take.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "include/uir_ascendc/abi.h"
+#include "device/ascendc/include/uir_ascendc/abi.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 /*! \brief dst[i] = f(a[i], b[i], scalar) of n elements; operands may be the same array. */
 using Loop = void (*)(uint8_t* dst, const uint8_t* a, const uint8_t* b, const UirScalar& scalar, int64_t n);
@@ -26,13 +21,8 @@ struct Function {
 
 /*! \brief The function of a name and type; `loop` is null where the device has none. */
 Function FunctionOf(const std::string& name, uint32_t type);
-/*! \brief Whether there is a function of that name for any type. */
-bool IsFunction(const std::string& name);
 
 /*! \brief A conversion with a rounding mode (the order of RoundMode), or null where the device has none. */
 Loop CastOf(uint32_t from, uint32_t to, int mode);
 
-}  // namespace ascendc
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ASCENDC_LOOPS_H_
+}  // namespace uir::ascendc

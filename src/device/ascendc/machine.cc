@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine.h"
+#include "device/ascendc/machine.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 Machine machine;
 
@@ -193,5 +192,4 @@ void RunCores() {
   if (!ended && !machine.aborted) ReportStuck();
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file machine.h
- * \brief The state of one launch: cores with their memories, pipes, flags and queues; findings; counts.
- *
- * Each core is a fiber, which runs until it ends or waits for another core. Instructions take effect when they are
- * issued; whether that order is the program's or luck is judged by the clocks of the pipes (engine/pipes.h). Launches
- * run one at a time, so this state is one global object.
- */
-#ifndef UIR_DEVICE_ASCENDC_MACHINE_H_
-#define UIR_DEVICE_ASCENDC_MACHINE_H_
+// The state of one launch: cores with their memories, pipes, flags and queues; findings; counts.
+//
+// Each core is a fiber, which runs until it ends or waits for another core. Instructions take effect when they are
+// issued; whether that order is the program's or luck is judged by the clocks of the pipes (engine/pipes.h). Launches
+// run one at a time, so this state is one global object.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -21,18 +17,17 @@
 #include <utility>
 #include <vector>
 
-#include "../engine/fiber.h"
-#include "../engine/findings.h"
-#include "../engine/launch_state.h"
-#include "../engine/memory.h"
-#include "../engine/pipe_race.h"
-#include "../engine/pipes.h"
-#include "device.h"
-#include "engine.h"
-#include "include/uir_ascendc/abi.h"
+#include "device/ascendc/device.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/include/uir_ascendc/abi.h"
+#include "device/engine/fiber.h"
+#include "device/engine/findings.h"
+#include "device/engine/launch_state.h"
+#include "device/engine/memory.h"
+#include "device/engine/pipe_race.h"
+#include "device/engine/pipes.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 /*! \brief A memory of a core. `known` has the bits of every byte that hold a value that somebody wrote. */
 struct LocalMemory {
@@ -162,7 +157,4 @@ bool CanGoOn(const Core& core);
 /*! \brief Modelled time and use of the pipes, as JSON (report.cc). */
 std::string ModelledJson();
 
-}  // namespace ascendc
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ASCENDC_MACHINE_H_
+}  // namespace uir::ascendc

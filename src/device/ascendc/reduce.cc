@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.cc
- * \brief Reductions.
- *
- * Within a repeat, and within a block, neighbours are combined first, as a binary tree whose leaves are the lanes;
- * lanes without their bit in the mask stand aside. `ReduceSum` of a number of elements adds the sums of its repeats one
- * after the other, that of repeats as a tree again (documentation of ReduceDataBlock, ReduceRepeat and ReduceSum for
- * Atlas A2).
- */
+// Reductions.
+//
+// Within a repeat, and within a block, neighbours are combined first, as a binary tree whose leaves are the lanes;
+// lanes without their bit in the mask stand aside. `ReduceSum` of a number of elements adds the sums of its repeats
+// one after the other, that of repeats as a tree again (documentation of ReduceDataBlock, ReduceRepeat and ReduceSum
+// for Atlas A2).
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <string>
 #include <vector>
 
-#include "engine.h"
-#include "lanes.h"
+#include "base/rounding.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/lanes.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -53,7 +50,8 @@ class Reducer {
   Part Combine(const Part& a, const Part& b) const {
     if (!a.there) return b;
     if (!b.there) return a;
-    if (kind_ == Kind::kSum) return {Round(a.value + b.value), a.lane, true};
+    // sums of half are half
+    if (kind_ == Kind::kSum) return {RoundedTo(type_, a.value + b.value), a.lane, true};
     // The first of equals; a NaN stays.
     bool take = kind_ == Kind::kMax ? b.value > a.value : b.value < a.value;
     if (std::isnan(b.value) && !std::isnan(a.value)) take = true;
@@ -73,37 +71,10 @@ class Reducer {
     return count ? parts[0] : Part();
   }
 
-  float Load(const uint8_t* at) const {
-    if (type_ == kUirFloat) {
-      float value;
-      std::memcpy(&value, at, 4);
-      return value;
-    }
-    uint16_t bits;
-    float value;
-    std::memcpy(&bits, at, 2);
-    FloatOfHalf(&value, &bits, 1);
-    return value;
-  }
-  void Store(uint8_t* at, float value) const {
-    if (type_ == kUirFloat) {
-      std::memcpy(at, &value, 4);
-      return;
-    }
-    uint16_t bits;
-    HalfOfFloat(&bits, &value, 1);
-    std::memcpy(at, &bits, 2);
-  }
+  float Load(const uint8_t* at) const { return LoadFloat(at, type_); }
+  void Store(uint8_t* at, float value) const { StoreFloat(at, type_, value); }
 
  private:
-  /*! \brief Sums of half are half. */
-  float Round(float value) const {
-    if (type_ == kUirFloat) return value;
-    uint16_t bits;
-    HalfOfFloat(&bits, &value, 1);
-    FloatOfHalf(&value, &bits, 1);
-    return value;
-  }
   Kind kind_;
   uint32_t type_;
 };
@@ -164,13 +135,12 @@ int64_t WorkElements(const Shape& shape, const UirReduce& reduce, int64_t repeat
   bool counted = reduce.lanes.form == kUirCount;
   if (shape.kind == Kind::kSum && counted) return 0;
   int64_t block = kBlockBytes / size, repeat = kRepeatBytes / size;
-  auto up = [](int64_t n, int64_t to) { return (n + to - 1) / to * to; };
   if (counted) repeats = std::max<int64_t>(reduce.lanes.count / repeat, 1);
-  if (shape.kind == Kind::kSum) return up(repeats, block);
-  int64_t first = up(repeats * 2, block);
+  if (shape.kind == Kind::kSum) return RoundUp(repeats, block);
+  int64_t first = RoundUp(repeats * 2, block);
   if (!reduce.index) return first;
-  int64_t second = (repeats * 2 + repeat - 1) / repeat * 2, total = first + up(second, block);
-  if (second > 2) total += up((second + repeat - 1) / repeat * 2, block);
+  int64_t second = CeilDiv(repeats * 2, repeat) * 2, total = first + RoundUp(second, block);
+  if (second > 2) total += RoundUp(CeilDiv(second, repeat) * 2, block);
   return total;
 }
 
@@ -272,7 +242,6 @@ void RunReduce(const UirReduce& reduce, int line) {
   instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" void uir_ascendc_reduce(const UirReduce* reduce, int line) { uir::ascendc::RunReduce(*reduce, line); }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file report.cc
- * \brief What a launch would have taken on the device, by the model of its pipes.
- */
+// What a launch would have taken on the device, by the model of its pipes.
 #include <algorithm>
 
-#include "machine.h"
+#include "device/ascendc/machine.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 std::string ModelledJson() {
   const Device& device = machine.device;
@@ -27,5 +23,4 @@ std::string ModelledJson() {
   return engine::ModelledJson(spent);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file sync.cc
- * \brief Flags between the pipes of a core, barriers of a pipe, and event ids.
- */
+// Flags between the pipes of a core, barriers of a pipe, and event ids.
 #include <string>
 
-#include "machine.h"
+#include "device/ascendc/machine.h"
 
 using namespace uir::ascendc;
 using uir::engine::Epoch;
@@ -73,8 +70,7 @@ void Wait(int from, int to, int id, bool orders, int line) {
 
 }  // namespace
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 void SetFlag(int from, int to, int id, int line) {
   Flag* flag = FlagOf(from, to, id, from, line);
@@ -128,8 +124,7 @@ void ReleaseOwnEvent(int from, int to, int id, int line) {
   uir_ascendc_release_event(from, to, id, line);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector.cc
- * \brief Vector functions element by element.
- */
+// Vector functions element by element.
 #include <algorithm>
 #include <cstring>
 #include <set>
 #include <string>
 
-#include "engine.h"
-#include "lanes.h"
-#include "loops.h"
+#include "device/ascendc/engine.h"
+#include "device/ascendc/lanes.h"
+#include "device/ascendc/loops.h"
 
-namespace uir {
-namespace ascendc {
+namespace uir::ascendc {
 
 namespace {
 
@@ -145,8 +141,7 @@ void RunVector(const UirVector& vector, int line) {
   instruction.End(cost.slope * static_cast<double>(lanes.counted), cost.start);
 }
 
-}  // namespace ascendc
-}  // namespace uir
+}  // namespace uir::ascendc
 
 extern "C" {
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file access.cc
- * \brief Loads and stores of scalar code, and what the device tells it of the launch.
- *
- * The scalar unit waits for the vector unit by itself where both touch the same bytes (kernels of the vendor read a
- * vector function's result without any wait): for the last function that does, and with it for those before. It issues
- * all instructions, so that its own accesses come before what is issued later. Copies it must wait for.
- */
+// Loads and stores of scalar code, and what the device tells it of the launch.
+//
+// The scalar unit waits for the vector unit by itself where both touch the same bytes (kernels of the vendor read a
+// vector function's result without any wait): for the last function that does, and with it for those before. It issues
+// all instructions, so that its own accesses come before what is issued later. Copies it must wait for.
 #include <string>
 
-#include "../engine/global_range.h"
-#include "instruction.h"
+#include "device/bang/instruction.h"
+#include "device/engine/global_range.h"
 
 using namespace uir::bang;
 using uir::engine::Epoch;
@@ -169,16 +166,8 @@ int64_t uir_bang_register(int which) {
   }
 }
 
-float uir_bang_float_of(uint16_t bits, int type) {
-  float value;
-  (type == kBangHalf ? uir::engine::FloatOfHalf : uir::engine::FloatOfBfloat16)(&value, &bits, 1);
-  return value;
-}
+float uir_bang_float_of(uint16_t bits, int type) { return uir::engine::FloatOf(bits, type == kBangHalf); }
 
-uint16_t uir_bang_bits_of(float value, int type) {
-  uint16_t bits;
-  (type == kBangHalf ? uir::engine::HalfOfFloat : uir::engine::Bfloat16OfFloat)(&bits, &value, 1);
-  return bits;
-}
+uint16_t uir_bang_bits_of(float value, int type) { return uir::engine::BitsOf(value, type == kBangHalf); }
 
 }  // extern "C"

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file approximate.cc
- * \brief The `__bang_active_` functions, which are approximate and have limits.
- *
- * Ranges, results beyond them and average relative errors are those of the vendor's header. The model gives the exact
- * value with half of the stated error, upwards or downwards by the operand's bits, so that a text that takes them for
- * exact is found by its results. Beyond the stated range the result is NaN, as nothing is promised there.
- */
+// The `__bang_active_` functions, which are approximate and have limits.
+//
+// Ranges, results beyond them and average relative errors are those of the vendor's header. The model gives the exact
+// value with half of the stated error, upwards or downwards by the operand's bits, so that a text that takes them for
+// exact is found by its results. Beyond the stated range the result is NaN, as nothing is promised there.
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "call.h"
-#include "lanes.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -109,5 +105,4 @@ Handler ApproximateOf(const std::string& name) {
   return known ? RunApproximate : nullptr;
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file bang.h
- * \brief C interface of the host model of Cambricon MLU cores (libuir_device.so).
- *
- * The model runs kernels of a shared object that `uir_tvm.device.bang.compile` built from BANG C text.
- * Global memory is that of the engine, as on the model of CUDA devices (device/simt/simt.h serves it). Launches run
- * one at a time; the function may be called from any thread.
- */
-#ifndef UIR_DEVICE_BANG_BANG_H_
-#define UIR_DEVICE_BANG_BANG_H_
+// C interface of the host model of Cambricon MLU cores (libuir_device.so).
+//
+// The model runs kernels of a shared object that `uir_tvm.device.bang.compile` built from BANG C text.
+// Global memory is that of the engine, as on the model of CUDA devices (engine_api.h). Launches run
+// one at a time; the function may be called from any thread.
+#pragma once
 
-#include "../simt/simt.h"
+#include "device/engine/engine_api.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,17 +23,13 @@ typedef struct {
   int32_t num_args;
   /*! \brief Groups of the launch: tasks of a Block launch, clusters of a Union1 launch. */
   int32_t groups;
-  /*!
-   * \brief Cores of a group. 1: a Block launch of dim {groups, 1, 1}. 4: a Union1 launch of dim {4, groups, 1}.
-   * 0: `kernel` is a function of the host whose first parameter is the queue, others being those given here; the
-   * launches that it makes are run.
-   */
+  //! \brief Cores of a group. 1: a Block launch of dim {groups, 1, 1}. 4: a Union1 launch of dim {4, groups, 1}.
+  //! 0: `kernel` is a function of the host whose first parameter is the queue, others being those given here; the
+  //! launches that it makes are run.
   int32_t units;
-  /*!
-   * \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
-   * `uir_tvm.hardware.bang_costs.as_data` describes costs; may be NULL, then sizes are those of the MLU370 and no time
-   * is counted.
-   */
+  //! \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
+  //! `uir_tvm.hardware.bang_costs.as_data` describes costs; may be NULL, then sizes are those of the MLU370 and no time
+  //! is counted.
   const char* device;
   /*! \brief Most findings that are reported; 0 takes 16. */
   int32_t max_findings;
@@ -47,17 +39,13 @@ typedef struct {
   int32_t timeline;
 } UirBangLaunch;
 
-/*!
- * \brief Run one launch.
- * \param result receives a JSON text to be freed with `uir_simt_free_text`, of the form that `uir_ascendc_launch`
- * answers. `block` of a finding is the task of a Block launch and the cluster of a Union launch; `core` is "ipu0" to
- * "ipu3" or "mpu".
- * \return 0: ran without a finding; 1: ran, with findings; 2: could not run.
- */
+//! \brief Run one launch.
+//! \param result receives a JSON text to be freed with `uir_simt_free_text`, of the form that `uir_ascendc_launch`
+//! answers. `block` of a finding is the task of a Block launch and the cluster of a Union launch; `core` is "ipu0" to
+//! "ipu3" or "mpu".
+//! \return 0: ran without a finding; 1: ran, with findings; 2: could not run.
 UIR_SIMT_API int uir_bang_launch(const UirBangLaunch* launch, char** result);
 
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_BANG_BANG_H_

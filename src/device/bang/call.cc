@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "call.h"
+#include "device/bang/call.h"
 
 #include <map>
 #include <set>
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -122,8 +121,7 @@ void Given::End(int64_t bytes) const {
   instruction.End(cycles + (device.timed ? device.start : 0), 0, bytes);
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang
 
 extern "C" {
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file call.h
- * \brief The functions of the vector unit: one entry for each name, and what they share.
- */
-#ifndef UIR_DEVICE_BANG_CALL_H_
-#define UIR_DEVICE_BANG_CALL_H_
+// The functions of the vector unit: one entry for each name, and what they share.
+#pragma once
 
 #include <string>
 
-#include "instruction.h"
+#include "device/bang/instruction.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 /*! \brief A call as its function sees it. */
 struct Given {
@@ -47,7 +42,4 @@ Handler ReduceOf(const std::string& name);
 Handler SelectOf(const std::string& name);
 Handler ApproximateOf(const std::string& name);
 
-}  // namespace bang
-}  // namespace uir
-
-#endif  // UIR_DEVICE_BANG_CALL_H_
+}  // namespace uir::bang

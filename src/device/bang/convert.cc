@@ -1,25 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file convert.cc
- * \brief Conversions between types, by rounding mode.
- *
- * `rn` rounds to nearest with halves to even, `rd` to nearest with halves away from zero, `tz` towards zero, `dn` down,
- * `up` up, `oz` away from zero. What is out of range of an integer type becomes its nearest value and NaN becomes 0,
- * which the documents do not say. Integers count in units of 2^fix_position.
- *
- * A target may be its source's bytes where the vendor's header says so (narrower types and floats as integers), or a
- * public kernel does so (`int322float`, kernels/sparse_conv/get_indice_pairs of mlu-ops).
- */
+// Conversions between types, by rounding mode.
+//
+// `rn` rounds to nearest with halves to even, `rd` to nearest with halves away from zero, `tz` towards zero, `dn`
+// down, `up` up, `oz` away from zero. What is out of range of an integer type becomes its nearest value and NaN
+// becomes 0, which the documents do not say. Integers count in units of 2^fix_position.
+//
+// A target may be its source's bytes where the vendor's header says so (narrower types and floats as integers), or a
+// public kernel does so (`int322float`, kernels/sparse_conv/get_indice_pairs of mlu-ops).
 #include <cmath>
 #include <limits>
 #include <map>
 
-#include "../engine/rounding.h"
-#include "call.h"
-#include "lanes.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
+#include "device/engine/rounding.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -148,5 +144,4 @@ void RunConversion(const Given& given) {
 
 Handler ConversionHandlerOf(const std::string& name) { return ConversionOf(name).conversion ? RunConversion : nullptr; }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

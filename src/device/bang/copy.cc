@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file copy.cc
- * \brief Copies between memories: which there are, what they take, and what they do.
- *
- * Ways, alignments and ranges are those of the tables at `__memcpy` in the vendor's header, for tp_322 and later.
- */
+// Copies between memories: which there are, what they take, and what they do.
+//
+// Ways, alignments and ranges are those of the tables at `__memcpy` in the vendor's header, for tp_322 and later.
 #include <cstring>
 #include <string>
 
-#include "instruction.h"
-#include "wram.h"
+#include "device/bang/instruction.h"
+#include "device/bang/wram.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 using engine::Pipes;
 
@@ -210,8 +206,7 @@ void RunCopy(const UirBangCopy& given, int line) {
   if (!copy.asynchronous) pipes.Acquire(Pipes::kScalar, pipes.Publish(instruction.pipe()));
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang
 
 extern "C" void uir_bang_copy(const UirBangCopy* copy, int line) {
   if (uir::bang::machine.core) uir::bang::RunCopy(*copy, line);

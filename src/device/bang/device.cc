@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "device.h"
+#include "device/bang/device.h"
 
 #include <cmath>
 #include <cstdlib>
 
-#include "../engine/json.h"
+#include "device/engine/json.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 using engine::JsonValue;
 
@@ -15,7 +14,6 @@ namespace {
 
 constexpr const char* kPipeNames[] = {"S", "IO", "MOVE", "COMPUTE"};
 constexpr const char* kMemoryNames[] = {"GDRAM", "NRAM", "WRAM", "SRAM", "LDRAM", "none"};
-constexpr const char* kTypeNames[] = {"half", "bfloat16_t", "float", "int8", "uint8", "int16", "uint16", "int", "uint"};
 constexpr int64_t kTypeBytes[] = {2, 2, 4, 1, 1, 2, 2, 4, 4};
 
 void ReadFigures(const JsonValue& figures, Device* device) {
@@ -83,8 +81,6 @@ const char* PipeName(uint32_t pipe) { return pipe < kBangPipes ? kPipeNames[pipe
 const char* MemoryName(uint32_t memory) {
   return kMemoryNames[memory < kBangMemories ? memory : uint32_t{kBangMemories}];
 }
-const char* TypeName(uint32_t type) { return type < kBangTypes ? kTypeNames[type] : "?"; }
 int64_t TypeBytes(uint32_t type) { return type < kBangTypes ? kTypeBytes[type] : 1; }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

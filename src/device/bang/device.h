@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file device.h
- * \brief Sizes and costs of the modelled device, from the JSON of a launch.
- */
-#ifndef UIR_DEVICE_BANG_DEVICE_H_
-#define UIR_DEVICE_BANG_DEVICE_H_
+// Sizes and costs of the modelled device, from the JSON of a launch.
+#pragma once
 
 #include <array>
 #include <cstdint>
 #include <map>
 #include <string>
 
-#include "include/uir_bang/abi.h"
+#include "device/bang/include/uir_bang/abi.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 /*! \brief What a queue costs beside its instructions' own time, in cycles. */
 struct PipeCost {
@@ -61,10 +56,6 @@ std::string ReadDevice(const char* json, Device* device);
 /*! \brief Names as findings and figures write them. */
 const char* PipeName(uint32_t pipe);
 const char* MemoryName(uint32_t memory);
-const char* TypeName(uint32_t type);
 int64_t TypeBytes(uint32_t type);
 
-}  // namespace bang
-}  // namespace uir
-
-#endif  // UIR_DEVICE_BANG_DEVICE_H_
+}  // namespace uir::bang

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file elementwise.cc
- * \brief Functions of one, two or three elements: on vectors, with a scalar, or with a vector that repeats.
- *
- * A function computes in double (sums, products and quotients of floats in float, which gives the same) and rounds
- * once. NaN: `nan_maximum` and `nan_minimum` keep one; `maxequal`, `maximum` and their like give the other operand.
- */
+// Functions of one, two or three elements: on vectors, with a scalar, or with a vector that repeats.
+//
+// A function computes in double (sums, products and quotients of floats in float, which gives the same) and rounds
+// once. NaN: `nan_maximum` and `nan_minimum` keep one; `maxequal`, `maximum` and their like give the other operand.
 #include <algorithm>
 #include <cmath>
 #include <map>
 
-#include "call.h"
-#include "lanes.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -292,5 +288,4 @@ Handler ElementwiseOf(const std::string& name) {
   return FunctionOf(name) ? RunElementwise : nullptr;
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

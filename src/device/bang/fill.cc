@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fill.cc
- * \brief Writing one value to many elements.
- */
+// Writing one value to many elements.
 #include <algorithm>
 
-#include "call.h"
-#include "lanes.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -54,5 +50,4 @@ void RunFill(const Given& given) {
 
 Handler FillOf(const std::string& name) { return name == "write_value" || name == "write_zero" ? RunFill : nullptr; }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

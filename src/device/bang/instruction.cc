@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "instruction.h"
+#include "device/bang/instruction.h"
 
 #include <algorithm>
 
-#include "../engine/global_range.h"
+#include "device/engine/global_range.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 using engine::Epoch;
 using engine::Finding;
@@ -216,5 +215,4 @@ void Instruction::EndTransfer(const Operand& global, int64_t rows) {
   Occupy(start, own, end, end + cost.start, bytes);
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

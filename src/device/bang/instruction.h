@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file instruction.h
- * \brief What all instructions share: operands with the bytes that they touch, checks, order, time.
- *
- * An instruction says what it reads and writes, and `Begin` judges it: where its operands lie and what they are not
- * ordered with. It answers whether the instruction may take effect. `End` counts its time.
- */
-#ifndef UIR_DEVICE_BANG_INSTRUCTION_H_
-#define UIR_DEVICE_BANG_INSTRUCTION_H_
+// What all instructions share: operands with the bytes that they touch, checks, order, time.
+//
+// An instruction says what it reads and writes, and `Begin` judges it: where its operands lie and what they are not
+// ordered with. It answers whether the instruction may take effect. `End` counts its time.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "machine.h"
+#include "device/bang/machine.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 /*! \brief Memory that an instruction reads or writes. */
 struct Operand {
@@ -86,7 +81,4 @@ class Instruction {
   std::vector<Operand> operands_;
 };
 
-}  // namespace bang
-}  // namespace uir
-
-#endif  // UIR_DEVICE_BANG_INSTRUCTION_H_
+}  // namespace uir::bang

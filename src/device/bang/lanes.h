@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file lanes.h
- * \brief Elements of operands as arrays of numbers that functions compute with.
- */
-#ifndef UIR_DEVICE_BANG_LANES_H_
-#define UIR_DEVICE_BANG_LANES_H_
+// Elements of operands as arrays of numbers that functions compute with.
+#pragma once
 
 #include <cstdint>
 #include <cstring>
 
-#include "../engine/numbers.h"
-#include "include/uir_bang/abi.h"
+#include "device/bang/include/uir_bang/abi.h"
+#include "device/engine/numbers.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 /*! \brief Elements that are taken at once. */
 constexpr int64_t kChunk = 512;
@@ -86,7 +81,4 @@ inline void StoreInteger(int64_t bytes, uint8_t* to, int64_t value) {
   std::memcpy(to, &value, static_cast<size_t>(bytes));
 }
 
-}  // namespace bang
-}  // namespace uir
-
-#endif  // UIR_DEVICE_BANG_LANES_H_
+}  // namespace uir::bang

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch.cc
- * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
- */
+// Run one launch: load the library, bring arguments into the engine's memory, run, report.
 #include <cstring>
 
-#include "../engine/launch_lock.h"
-#include "bang.h"
-#include "machine.h"
+#include "device/bang/bang.h"
+#include "device/bang/machine.h"
+#include "device/engine/launch_lock.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -106,8 +102,7 @@ std::string Run(const UirBangLaunch& launch) {
 }
 
 }  // namespace
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang
 
 extern "C" {
 

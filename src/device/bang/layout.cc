@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file layout.cc
- * \brief Functions that give elements other places: copies, transposes, and the layout of right operands.
- */
+// Functions that give elements other places: copies, transposes, and the layout of right operands.
 #include <cstring>
 
-#include "call.h"
+#include "device/bang/call.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -73,5 +69,4 @@ Handler LayoutOf(const std::string& name) {
   return name == "reshape_filter" ? RunReshapeFilter : nullptr;
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine.h"
+#include "device/bang/machine.h"
 
 #include <algorithm>
 #include <cstring>
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 Machine machine;
 
@@ -248,5 +247,4 @@ std::string ModelledJson() {
   return engine::ModelledJson(spent);
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

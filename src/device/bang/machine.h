@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file machine.h
- * \brief The state of one launch: clusters and cores with their memories and queues; findings; counts.
- *
- * Each core is a fiber, which runs until it ends or waits for others of its cluster. Instructions take effect when they
- * are issued; whether that order is the program's or luck is judged by the clocks of the queues (engine/pipes.h).
- * Launches run one at a time, so this state is one global object.
- *
- * The memories of a core or cluster are sections of the kernel's library: whoever runs has its bytes there, those of
- * the others of its cluster are kept aside. Clusters run one after the other.
- */
-#ifndef UIR_DEVICE_BANG_MACHINE_H_
-#define UIR_DEVICE_BANG_MACHINE_H_
+// The state of one launch: clusters and cores with their memories and queues; findings; counts.
+//
+// Each core is a fiber, which runs until it ends or waits for others of its cluster. Instructions take effect when
+// they are issued; whether that order is the program's or luck is judged by the clocks of the queues (engine/pipes.h).
+// Launches run one at a time, so this state is one global object.
+//
+// The memories of a core or cluster are sections of the kernel's library: whoever runs has its bytes there, those of
+// the others of its cluster are kept aside. Clusters run one after the other.
+#pragma once
 
 #include <array>
 #include <cstdint>
@@ -22,24 +18,23 @@
 #include <utility>
 #include <vector>
 
-#include "../engine/bandwidth.h"
-#include "../engine/fiber.h"
-#include "../engine/findings.h"
-#include "../engine/known.h"
-#include "../engine/launch_state.h"
-#include "../engine/lines.h"
-#include "../engine/memory.h"
-#include "../engine/numbers.h"
-#include "../engine/pipe_race.h"
-#include "../engine/pipes.h"
-#include "../engine/ranges.h"
-#include "../engine/result.h"
-#include "../engine/sections.h"
-#include "device.h"
-#include "include/uir_bang/abi.h"
+#include "device/bang/device.h"
+#include "device/bang/include/uir_bang/abi.h"
+#include "device/engine/bandwidth.h"
+#include "device/engine/fiber.h"
+#include "device/engine/findings.h"
+#include "device/engine/known.h"
+#include "device/engine/launch_state.h"
+#include "device/engine/lines.h"
+#include "device/engine/memory.h"
+#include "device/engine/numbers.h"
+#include "device/engine/pipe_race.h"
+#include "device/engine/pipes.h"
+#include "device/engine/ranges.h"
+#include "device/engine/result.h"
+#include "device/engine/sections.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 using engine::AllKnown;
 using engine::Range;
@@ -142,7 +137,4 @@ void WaitForOthers();
 /*! \brief Modelled time and use of the queues, as JSON. */
 std::string ModelledJson();
 
-}  // namespace bang
-}  // namespace uir
-
-#endif  // UIR_DEVICE_BANG_MACHINE_H_
+}  // namespace uir::bang

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file matmul.cc
- * \brief Products of the matrix unit: rows in NRAM by rows of the other operand in WRAM.
- *
- * The operand in WRAM is what `__bang_reshape_filter` made of [N][K]: row j lies in range j % 64 (wram.h). Sums are
- * kept in double and rounded once, which says nothing about how exact the device's are.
- */
+// Products of the matrix unit: rows in NRAM by rows of the other operand in WRAM.
+//
+// The operand in WRAM is what `__bang_reshape_filter` made of [N][K]: row j lies in range j % 64 (wram.h). Sums are
+// kept in double and rounded once, which says nothing about how exact the device's are.
 #include <vector>
 
-#include "call.h"
-#include "lanes.h"
-#include "wram.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
+#include "device/bang/wram.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -76,5 +72,4 @@ void RunMatmul(const Given& given) {
 
 Handler MatmulOf(const std::string& name) { return name == "matmul" ? RunMatmul : nullptr; }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.cc
- * \brief Functions that make one number of several: pools, sums, the largest with its place.
- *
- * Sums are kept in double and rounded once: the device's order is not documented. Comparisons pass over NaN.
- */
+// Functions that make one number of several: pools, sums, the largest with its place.
+//
+// Sums are kept in double and rounded once: the device's order is not documented. Comparisons pass over NaN.
 #include <cmath>
 #include <limits>
 #include <map>
 #include <vector>
 
-#include "call.h"
-#include "lanes.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -155,5 +151,4 @@ Handler ReduceOf(const std::string& name) {
   return arg ? RunArg : nullptr;
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file select.cc
- * \brief Choosing elements by masks: elements that are not zero, or bits.
- */
+// Choosing elements by masks: elements that are not zero, or bits.
 #include <cstring>
 #include <string>
 
-#include "call.h"
-#include "lanes.h"
+#include "device/bang/call.h"
+#include "device/bang/lanes.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -130,5 +126,4 @@ Handler SelectOf(const std::string& name) {
   return compare ? RunBitCompare : nullptr;
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file sync.cc
- * \brief Waits for the queues of a core, and meetings of cores.
- *
- * A wait holds what is issued after it. A meeting waits for all queues of its cores first: kernels of the vendor copy
- * asynchronously, meet, and use the data on another core.
- */
+// Waits for the queues of a core, and meetings of cores.
+//
+// A wait holds what is issued after it. A meeting waits for all queues of its cores first: kernels of the vendor copy
+// asynchronously, meet, and use the data on another core.
 #include <string>
 
-#include "machine.h"
+#include "device/bang/machine.h"
 
 using namespace uir::bang;
 using uir::engine::Pipes;

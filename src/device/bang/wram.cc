@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wram.h"
+#include "device/bang/wram.h"
 
 #include <string>
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 namespace {
 
@@ -52,5 +51,4 @@ void AddRanges(Operand* operand, int64_t bytes, Instruction* instruction) {
   NeedRoom(operand->data, bytes / kWramRanges, instruction);
 }
 
-}  // namespace bang
-}  // namespace uir
+}  // namespace uir::bang

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file wram.h
- * \brief WRAM as it is: 64 ranges, one for each row of the matrix unit.
- *
- * What a text declares of it has a 64th in each range. An address is a place in the first range, and stands for the
- * same place in all: a copy without strides gives each range a 64th of its bytes, in order, so that the next buffer
- * begins a 64th of the bytes further on (mlu-ops, kernels/fft: offsets are divided by LT_NUM, 64).  With strides a
- * segment goes to one range, which lie a 64th of the device's WRAM apart (kernels/ms_deform_attn: WRAM_LT_STRIDE).
- */
-#ifndef UIR_DEVICE_BANG_WRAM_H_
-#define UIR_DEVICE_BANG_WRAM_H_
+// WRAM as it is: 64 ranges, one for each row of the matrix unit.
+//
+// What a text declares of it has a 64th in each range. An address is a place in the first range, and stands for the
+// same place in all: a copy without strides gives each range a 64th of its bytes, in order, so that the next buffer
+// begins a 64th of the bytes further on (mlu-ops, kernels/fft: offsets are divided by LT_NUM, 64).  With strides a
+// segment goes to one range, which lie a 64th of the device's WRAM apart (kernels/ms_deform_attn: WRAM_LT_STRIDE).
+#pragma once
 
-#include "instruction.h"
+#include "device/bang/instruction.h"
 
-namespace uir {
-namespace bang {
+namespace uir::bang {
 
 constexpr int64_t kWramRanges = 64;
 
@@ -27,7 +22,4 @@ UirBangCopy InRanges(UirBangCopy copy, Instruction* instruction);
 /*! \brief The bytes of an operand of `bytes` from an address on: a 64th in each range. */
 void AddRanges(Operand* operand, int64_t bytes, Instruction* instruction);
 
-}  // namespace bang
-}  // namespace uir
-
-#endif  // UIR_DEVICE_BANG_WRAM_H_
+}  // namespace uir::bang

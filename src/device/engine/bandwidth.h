@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file bandwidth.h
- * \brief A core's share of the bandwidth of global memory, which its loads and stores divide between them.
- */
-#ifndef UIR_DEVICE_ENGINE_BANDWIDTH_H_
-#define UIR_DEVICE_ENGINE_BANDWIDTH_H_
+// A core's share of the bandwidth of global memory, which its loads and stores divide between them.
+#pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
-/*!
- * \brief When the share is in use.
- *
- * Transfers are known in program order, not in order of time: a load for the next tile may begin before a store of
- * this one that was issued first. Each therefore takes the free time from its own beginning on, in pieces.
- */
+//! \brief When the share is in use.
+//!
+//! Transfers are known in program order, not in order of time: a load for the next tile may begin before a store of
+//! this one that was issued first. Each therefore takes the free time from its own beginning on, in pieces.
 class Bandwidth {
  public:
   /*! \brief Use `cycles` of the share from `start` on; when the last of them ends. */
@@ -56,7 +49,4 @@ class Bandwidth {
   std::vector<Use> used_;
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_BANDWIDTH_H_
+}  // namespace uir::engine

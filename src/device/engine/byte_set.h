@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file byte_set.h
- * \brief A set of byte offsets, kept as one bit each.
- */
-#ifndef UIR_DEVICE_ENGINE_BYTE_SET_H_
-#define UIR_DEVICE_ENGINE_BYTE_SET_H_
+// A set of byte offsets, kept as one bit each.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +8,7 @@
 #include <cstring>
 #include <memory>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Which of `bytes` bytes have a property (written, in flight). Empty at first. */
 class ByteSet {
@@ -107,7 +102,4 @@ class ByteSet {
   std::unique_ptr<uint64_t[], Free> bits_;
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_BYTE_SET_H_
+}  // namespace uir::engine

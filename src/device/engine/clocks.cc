@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "clocks.h"
+#include "device/engine/clocks.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 Clocks::Clocks(uint32_t threads) : threads_(threads) {
   Shared<Record> nothing(new Record());
@@ -88,5 +87,4 @@ void Clocks::Acquire(uint32_t thread, const Record& published) {
   threads_[thread].near = Shared<Near>();
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file clocks.h
- * \brief Vector clocks of the threads of one block: what each knows to have happened before its present.
- *
- * Threads that met share one record. A record of all threads (`Record`) is made when threads of several clusters
- * meet; between such meetings a cluster (a warp) adds only a record of its own threads (`Near`).
- */
-#ifndef UIR_DEVICE_ENGINE_CLOCKS_H_
-#define UIR_DEVICE_ENGINE_CLOCKS_H_
+// Vector clocks of the threads of one block: what each knows to have happened before its present.
+//
+// Threads that met share one record. A record of all threads (`Record`) is made when threads of several clusters
+// meet; between such meetings a cluster (a warp) adds only a record of its own threads (`Near`).
+#pragma once
 
 #include <cstdint>
 #include <utility>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief A pointer to a counted object; not for use by several system threads. */
 template <typename T>
@@ -103,7 +98,4 @@ class Clocks {
   std::vector<Thread> threads_;
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_CLOCKS_H_
+}  // namespace uir::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "fiber.h"
+#include "device/engine/fiber.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,8 +8,7 @@
 #include <ucontext.h>
 #endif
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 #if defined(__x86_64__)
 
@@ -138,5 +137,4 @@ void FiberStacks::Unmap() {
   count_ = 0;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file fiber.h
- * \brief Threads of a modelled device: stacks of their own, switched by hand.
- */
-#ifndef UIR_DEVICE_ENGINE_FIBER_H_
-#define UIR_DEVICE_ENGINE_FIBER_H_
+// Threads of a modelled device: stacks of their own, switched by hand.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief The state of a fiber that does not run. */
 struct FiberContext {
@@ -51,7 +46,4 @@ class FiberStacks {
   size_t count_{0};
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_FIBER_H_
+}  // namespace uir::engine

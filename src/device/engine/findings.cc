@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "findings.h"
+#include "device/engine/findings.h"
 
 #include <cstdio>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -54,5 +53,4 @@ std::string JsonList(const std::vector<std::string>& values) {
   return "[" + body + "]";
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file findings.h
- * \brief What a run of a modelled device found wrong, and what it counted; both as JSON.
- */
-#ifndef UIR_DEVICE_ENGINE_FINDINGS_H_
-#define UIR_DEVICE_ENGINE_FINDINGS_H_
+// What a run of a modelled device found wrong, and what it counted; both as JSON.
+#pragma once
 
 #include <cstdint>
 #include <map>
@@ -12,8 +8,7 @@
 #include <tuple>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief One fault of the executed text. Numbers are -1 where they do not apply. */
 struct Finding {
@@ -78,7 +73,4 @@ class JsonObject {
 /*! \brief A JSON list of values that are JSON already. */
 std::string JsonList(const std::vector<std::string>& values);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_FINDINGS_H_
+}  // namespace uir::engine

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "global_range.h"
+#include "device/engine/global_range.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 std::string WhyOutside(const std::vector<ParameterRange>& parameters, uint64_t address, int64_t begin, int64_t end,
                        const std::string& role, Allocation** allocation) {
@@ -38,5 +37,4 @@ uint64_t NoteAccess(PipeShadow* shadow, const Pipes& pipes, uint64_t epoch, uint
   return race;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

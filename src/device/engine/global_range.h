@@ -1,29 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file global_range.h
- * \brief Whether an operand in global memory lies in a parameter, and accesses of its bytes.
- */
-#ifndef UIR_DEVICE_ENGINE_GLOBAL_RANGE_H_
-#define UIR_DEVICE_ENGINE_GLOBAL_RANGE_H_
+// Whether an operand in global memory lies in a parameter, and accesses of its bytes.
+#pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "kernel_call.h"
-#include "memory.h"
-#include "pipe_race.h"
-#include "ranges.h"
+#include "device/engine/kernel_call.h"
+#include "device/engine/memory.h"
+#include "device/engine/pipe_race.h"
+#include "device/engine/ranges.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
-/*!
- * \brief What is wrong with an operand that covers [begin, end) from `address` on; empty: nothing.
- * \param parameters what the kernel's pointers may reach; empty: any live allocation.
- * \param role what findings call the operand.
- * \param allocation receives the allocation that holds it.
- */
+//! \brief What is wrong with an operand that covers [begin, end) from `address` on; empty: nothing.
+//! \param parameters what the kernel's pointers may reach; empty: any live allocation.
+//! \param role what findings call the operand.
+//! \param allocation receives the allocation that holds it.
 std::string WhyOutside(const std::vector<ParameterRange>& parameters, uint64_t address, int64_t begin, int64_t end,
                        const std::string& role, Allocation** allocation);
 
@@ -31,7 +24,4 @@ std::string WhyOutside(const std::vector<ParameterRange>& parameters, uint64_t a
 uint64_t NoteAccess(PipeShadow* shadow, const Pipes& pipes, uint64_t epoch, uint64_t base, const Ranges& ranges,
                     bool write);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_GLOBAL_RANGE_H_
+}  // namespace uir::engine

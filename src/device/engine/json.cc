@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "json.h"
+#include "device/engine/json.h"
 
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 const JsonValue& JsonValue::At(const std::string& name) const {
   static const JsonValue* nothing = new JsonValue();
@@ -129,5 +128,4 @@ class Reader {
 
 bool ParseJson(const std::string& text, JsonValue* value) { return Reader(text).Whole(value); }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

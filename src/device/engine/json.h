@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file json.h
- * \brief Read a JSON text: the figures of a modelled device.
- */
-#ifndef UIR_DEVICE_ENGINE_JSON_H_
-#define UIR_DEVICE_ENGINE_JSON_H_
+// Read a JSON text: the figures of a modelled device.
+#pragma once
 
 #include <map>
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief A value. Truth values are the numbers 1 and 0. */
 struct JsonValue {
@@ -31,7 +26,4 @@ struct JsonValue {
 /*! \brief Read a text; false where it is no JSON. */
 bool ParseJson(const std::string& text, JsonValue* value);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_JSON_H_
+}  // namespace uir::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernel_call.h"
+#include "device/engine/kernel_call.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -11,10 +11,9 @@
 #include <map>
 #include <utility>
 
-#include "memory.h"
+#include "device/engine/memory.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -137,5 +136,4 @@ void CallKernel(void* kernel, const uint64_t* a, size_t count) {
                               a[14], a[15], rest);
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file kernel_call.h
- * \brief Find a kernel in a shared object, bring its arguments into the engine's memory, and call it.
- */
-#ifndef UIR_DEVICE_ENGINE_KERNEL_CALL_H_
-#define UIR_DEVICE_ENGINE_KERNEL_CALL_H_
+// Find a kernel in a shared object, bring its arguments into the engine's memory, and call it.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief A loaded library: kept until `UnloadModule`, as kernels are launched again and again. */
 struct Module {
@@ -72,7 +67,4 @@ class Arguments {
 /*! \brief Call a kernel whose parameters are all passed as 8-byte integers; surplus arguments do no harm. */
 void CallKernel(void* kernel, const uint64_t* arguments, size_t count);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_KERNEL_CALL_H_
+}  // namespace uir::engine

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file known.h
- * \brief The known bits of a core's memory: all ones in each byte that holds a value that somebody wrote.
- */
-#ifndef UIR_DEVICE_ENGINE_KNOWN_H_
-#define UIR_DEVICE_ENGINE_KNOWN_H_
+// The known bits of a core's memory: all ones in each byte that holds a value that somebody wrote.
+#pragma once
 
 #include <cstdint>
 #include <cstring>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Whether all of the bytes are known. */
 inline bool AllKnown(const uint8_t* known, int64_t bytes) {
@@ -23,7 +18,4 @@ inline void SetKnown(uint8_t* known, int64_t bytes, bool value = true) {
   std::memset(known, value ? 0xFF : 0, static_cast<size_t>(bytes));
 }
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_KNOWN_H_
+}  // namespace uir::engine

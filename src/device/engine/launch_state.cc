@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launch_state.h"
+#include "device/engine/launch_state.h"
 
 #include <dlfcn.h>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -57,5 +56,4 @@ std::string LaunchState::Answer(const std::string& error, Clock::time_point begi
   return ResultJson(error, kernel_name, seconds, list, counters, modelled);
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch_state.h
- * \brief What the launch of any device with pipes has: a kernel with its arguments, findings, counts, a time limit.
- */
-#ifndef UIR_DEVICE_ENGINE_LAUNCH_STATE_H_
-#define UIR_DEVICE_ENGINE_LAUNCH_STATE_H_
+// What the launch of any device with pipes has: a kernel with its arguments, findings, counts, a time limit.
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -14,13 +10,12 @@
 #include <utility>
 #include <vector>
 
-#include "fiber.h"
-#include "findings.h"
-#include "kernel_call.h"
-#include "result.h"
+#include "device/engine/fiber.h"
+#include "device/engine/findings.h"
+#include "device/engine/kernel_call.h"
+#include "device/engine/result.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief The state of one launch that does not depend on the device. */
 struct LaunchState {
@@ -58,7 +53,4 @@ struct LaunchState {
   uint32_t until_check_{0};
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_LAUNCH_STATE_H_
+}  // namespace uir::engine

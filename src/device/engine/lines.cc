@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file lines.cc
- * \brief From an address of compiled code to the line of the text, by binutils' addr2line. Without it lines are -1.
- */
-#include "lines.h"
+// From an address of compiled code to the line of the text, by binutils' addr2line. Without it lines are -1.
+#include "device/engine/lines.h"
 
 #include <fcntl.h>
 #include <spawn.h>
@@ -18,8 +15,7 @@
 
 extern char** environ;
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -99,5 +95,4 @@ Line LineOf(uint64_t site) {
   return line;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

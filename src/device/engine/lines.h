@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file lines.h
- * \brief From an address of compiled code to the line of the text that it was compiled from.
- */
-#ifndef UIR_DEVICE_ENGINE_LINES_H_
-#define UIR_DEVICE_ENGINE_LINES_H_
+// From an address of compiled code to the line of the text that it was compiled from.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Line of an address in the text: of the kernel itself, and of the innermost function. */
 struct Line {
@@ -22,7 +17,4 @@ Line LineOf(uint64_t site);
 /*! \brief Addresses are of this library from here on, whose text lies in a file that ends so (".cu"). */
 void SetLineSource(const std::string& library, uintptr_t base, const std::string& suffix);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_LINES_H_
+}  // namespace uir::engine

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "memory.h"
+#include "device/engine/memory.h"
 
 #include <sys/mman.h>
 
 #include <cstring>
 #include <utility>
 
-namespace uir {
-namespace engine {
+#include "base/rounding.h"
+
+namespace uir::engine {
 
 namespace {
 
@@ -44,7 +45,7 @@ Memory::Memory() {
 void* Memory::Alloc(size_t bytes, size_t alignment, std::string label) {
   std::lock_guard<std::mutex> lock(mutex_);
   if (alignment > kPage || bytes >= size_) return nullptr;
-  size_t used = (bytes + kPage - 1) / kPage;
+  size_t used = CeilDiv(bytes, kPage);
   size_t pages = used + 1;  // the red zone
   size_t offset = next_;
   if (next_ + pages * kPage <= size_) {
@@ -77,7 +78,7 @@ bool Memory::Release(void* address) {
   Allocation* allocation = Find(address);
   if (!allocation || !allocation->live || allocation->data != address) return false;
   size_t offset = reinterpret_cast<uintptr_t>(address) - base_;
-  size_t used = (allocation->bytes + kPage - 1) / kPage;
+  size_t used = CeilDiv(allocation->bytes, kPage);
   size_t pages = 0;
   while (offset + pages * kPage < next_ && owner_[(offset >> kPageBits) + pages] == allocation) ++pages;
   if (used) {
@@ -121,5 +122,4 @@ bool Memory::Copy(void* to, const void* from, size_t bytes) {
   return true;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

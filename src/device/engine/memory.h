@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file memory.h
- * \brief Global memory of a modelled device: allocations with red zones that know which bytes were written.
- */
-#ifndef UIR_DEVICE_ENGINE_MEMORY_H_
-#define UIR_DEVICE_ENGINE_MEMORY_H_
+// Global memory of a modelled device: allocations with red zones that know which bytes were written.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -14,11 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "byte_set.h"
-#include "race.h"
+#include "device/engine/byte_set.h"
+#include "device/engine/race.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief One allocation. A released one is kept until its addresses are given again, for reports. */
 struct Allocation {
@@ -36,13 +31,11 @@ struct Allocation {
   }
 };
 
-/*!
- * \brief The memory of one device.
- *
- * Addresses come from one reserved range of the process. Every allocation begins on a page of 64 KiB and is
- * followed by at least one page that cannot be accessed, so that an address a little outside of an allocation
- * lies in no other; `Find` is one table look-up.
- */
+//! \brief The memory of one device.
+//!
+//! Addresses come from one reserved range of the process. Every allocation begins on a page of 64 KiB and is
+//! followed by at least one page that cannot be accessed, so that an address a little outside of an allocation
+//! lies in no other; `Find` is one table look-up.
 class Memory {
  public:
   static Memory& Global();
@@ -86,7 +79,4 @@ class Memory {
   mutable std::mutex mutex_;
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_MEMORY_H_
+}  // namespace uir::engine

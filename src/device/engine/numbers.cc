@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "numbers.h"
+#include "device/engine/numbers.h"
 
 #include <cstring>
 
@@ -7,10 +7,9 @@
 #include <immintrin.h>
 #endif
 
-#include "../simt/include/uir_simt/narrow.h"
+#include "device/simt/include/uir_simt/narrow.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -71,5 +70,4 @@ void Bfloat16OfFloat(uint16_t* out, const float* in, int64_t n) {
   }
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,15 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file numbers.h
- * \brief Arrays of devices' narrow number types as arrays of float, and back.
- */
-#ifndef UIR_DEVICE_ENGINE_NUMBERS_H_
-#define UIR_DEVICE_ENGINE_NUMBERS_H_
+// Arrays of devices' narrow number types as arrays of float, and back.
+#pragma once
 
 #include <cstdint>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 void FloatOfHalf(float* out, const uint16_t* in, int64_t n);
 void FloatOfBfloat16(float* out, const uint16_t* in, int64_t n);
@@ -17,7 +12,16 @@ void FloatOfBfloat16(float* out, const uint16_t* in, int64_t n);
 void HalfOfFloat(uint16_t* out, const float* in, int64_t n);
 void Bfloat16OfFloat(uint16_t* out, const float* in, int64_t n);
 
-}  // namespace engine
-}  // namespace uir
+/*! \brief A single number of two bytes, half or bfloat16_t. */
+inline float FloatOf(uint16_t bits, bool half) {
+  float value;
+  (half ? FloatOfHalf : FloatOfBfloat16)(&value, &bits, 1);
+  return value;
+}
+inline uint16_t BitsOf(float value, bool half) {
+  uint16_t bits;
+  (half ? HalfOfFloat : Bfloat16OfFloat)(&bits, &value, 1);
+  return bits;
+}
 
-#endif  // UIR_DEVICE_ENGINE_NUMBERS_H_
+}  // namespace uir::engine

@@ -1,16 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipe_race.h"
+#include "device/engine/pipe_race.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace engine {
-
-void PipeShadow::Clear() {
-  cells_.reset();
-  sets_.clear();
-  shift_ = kWidestShift;
-}
+namespace uir::engine {
 
 void PipeShadow::Prepare(size_t offset, size_t count) {
   if (!cells_) cells_.reset(static_cast<Cell*>(std::calloc((bytes_ >> shift_) + 1, sizeof(Cell))));
@@ -117,5 +110,4 @@ uint32_t PipeShadow::Last(uint64_t actor, size_t offset, size_t count, bool read
   return last;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file pipe_race.h
- * \brief Races in one memory between instructions of pipes: for each piece of it the last write and the reads since.
- */
-#ifndef UIR_DEVICE_ENGINE_PIPE_RACE_H_
-#define UIR_DEVICE_ENGINE_PIPE_RACE_H_
+// Races in one memory between instructions of pipes: for each piece of it the last write and the reads since.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +8,9 @@
 #include <memory>
 #include <vector>
 
-#include "pipes.h"
+#include "device/engine/pipes.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Last accesses of one memory. */
 class PipeShadow {
@@ -26,19 +21,12 @@ class PipeShadow {
   PipeShadow() = default;
   explicit PipeShadow(size_t bytes) : bytes_(bytes) {}
 
-  /*! \brief Forget all accesses. */
-  void Clear();
-
-  /*!
-   * \brief Note an access of [offset, offset + count) by the instruction `epoch` of a pipe.
-   * \return The epoch of an instruction that it is not ordered with; 0: there is none.
-   */
+  //! \brief Note an access of [offset, offset + count) by the instruction `epoch` of a pipe.
+  //! \return The epoch of an instruction that it is not ordered with; 0: there is none.
   uint64_t Read(const Pipes& pipes, uint64_t epoch, size_t offset, size_t count);
   uint64_t Write(const Pipes& pipes, uint64_t epoch, size_t offset, size_t count);
-  /*!
-   * \brief Number of the last instruction of an actor (an epoch's core and pipe) that wrote any of the bytes, or that
-   * read them since where `reads` says so; 0: there is none.
-   */
+  //! \brief Number of the last instruction of an actor (an epoch's core and pipe) that wrote any of the bytes, or that
+  //! read them since where `reads` says so; 0: there is none.
   uint32_t Last(uint64_t actor, size_t offset, size_t count, bool reads) const;
 
  private:
@@ -62,7 +50,4 @@ class PipeShadow {
   std::vector<std::vector<uint64_t>> sets_;
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_PIPE_RACE_H_
+}  // namespace uir::engine

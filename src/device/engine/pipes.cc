@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipes.h"
+#include "device/engine/pipes.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 void Pipes::Join(Known* into, const Known& from) {
   for (uint32_t i = 0; i < kMost; ++i) into->near[i] = std::max(into->near[i], from.near[i]);
@@ -71,5 +70,4 @@ double Pipes::End() const {
   return end;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file pipes.h
- * \brief The pipes of one core: what each knows to have happened, and until when each is busy.
- *
- * A core issues instructions in program order; each goes to one pipe. A pipe begins them in order, but one may begin
- * before the last has ended, and pipes wait for each other only where the program says so. What orders two accesses is
- * therefore a vector clock of each pipe: how many instructions of every pipe have ended when the next one begins.
- * The first pipe is the scalar one, which issues all others: it runs in order, and what it waits for comes before
- * whatever is issued afterwards. Its own loads and stores reach other pipes by a flag only.
- */
-#ifndef UIR_DEVICE_ENGINE_PIPES_H_
-#define UIR_DEVICE_ENGINE_PIPES_H_
+// The pipes of one core: what each knows to have happened, and until when each is busy.
+//
+// A core issues instructions in program order; each goes to one pipe. A pipe begins them in order, but one may begin
+// before the last has ended, and pipes wait for each other only where the program says so. What orders two accesses is
+// therefore a vector clock of each pipe: how many instructions of every pipe have ended when the next one begins.
+// The first pipe is the scalar one, which issues all others: it runs in order, and what it waits for comes before
+// whatever is issued afterwards. Its own loads and stores reach other pipes by a flag only.
+#pragma once
 
 #include <algorithm>
 #include <array>
@@ -18,10 +14,9 @@
 #include <utility>
 #include <vector>
 
-#include "clocks.h"
+#include "device/engine/clocks.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief An instruction: its core, pipe, number there and line, in 63 bits; 0 is none. */
 struct Epoch {
@@ -116,7 +111,4 @@ class Pipes {
   std::array<Known, kMost> pipes_{};
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_PIPES_H_
+}  // namespace uir::engine

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "race.h"
+#include "device/engine/race.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 void RaceShadow::Resize(size_t bytes, int shift) {
   bytes_ = bytes;
@@ -204,5 +203,4 @@ Race RaceShadow::Write(const Accessor& by, size_t offset, size_t count, bool ato
   return race;
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file race.h
- * \brief Data races in one memory: for each piece of it, the last write and the reads since.
- *
- * Two accesses race when they touch the same piece, one of them writes, not both are atomic, and neither
- * happened before the other. Threads of one block are ordered by `Clocks`; threads of different blocks only by
- * what raises the generation (a new launch, a barrier of the grid).
- */
-#ifndef UIR_DEVICE_ENGINE_RACE_H_
-#define UIR_DEVICE_ENGINE_RACE_H_
+// Data races in one memory: for each piece of it, the last write and the reads since.
+//
+// Two accesses race when they touch the same piece, one of them writes, not both are atomic, and neither
+// happened before the other. Threads of one block are ordered by `Clocks`; threads of different blocks only by
+// what raises the generation (a new launch, a barrier of the grid).
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -16,10 +12,9 @@
 #include <memory>
 #include <vector>
 
-#include "clocks.h"
+#include "device/engine/clocks.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Who accesses memory. */
 struct Accessor {
@@ -108,7 +103,4 @@ class RaceShadow {
   uint32_t unused_{0};  // list of free entries of readers_; 0 ends it
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_RACE_H_
+}  // namespace uir::engine

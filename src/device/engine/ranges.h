@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file ranges.h
- * \brief The bytes that an operand of an instruction covers.
- */
-#ifndef UIR_DEVICE_ENGINE_RANGES_H_
-#define UIR_DEVICE_ENGINE_RANGES_H_
+// The bytes that an operand of an instruction covers.
+#pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Bytes from an operand's beginning on. */
 struct Range {
@@ -55,7 +50,4 @@ class Ranges {
   std::vector<Range> list_;
 };
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_RANGES_H_
+}  // namespace uir::engine

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "result.h"
+#include "device/engine/result.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -100,5 +99,4 @@ std::string ResultJson(const std::string& error, const std::string& kernel, doub
   return result.Done();
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file result.h
- * \brief What a launch on a device with pipes found, counted and would have taken there, as JSON.
- */
-#ifndef UIR_DEVICE_ENGINE_RESULT_H_
-#define UIR_DEVICE_ENGINE_RESULT_H_
+// What a launch on a device with pipes found, counted and would have taken there, as JSON.
+#pragma once
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "findings.h"
+#include "device/engine/findings.h"
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief What a pipe of a core did. */
 struct PipeUse {
@@ -69,7 +64,4 @@ std::string ResultJson(const std::string& error, const std::string& kernel, doub
                        const std::vector<std::string>& findings, const std::map<std::string, int64_t>& counters,
                        const std::string& modelled);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_RESULT_H_
+}  // namespace uir::engine

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file rounding.h
- * \brief Rounding of numbers to integers and to narrow formats, in all modes that devices have.
- */
-#ifndef UIR_DEVICE_ENGINE_ROUNDING_H_
-#define UIR_DEVICE_ENGINE_ROUNDING_H_
+// Rounding of numbers to integers and to narrow formats, in all modes that devices have.
+#pragma once
 
 #include <cmath>
 #include <cstdint>
 
-#include "../simt/include/uir_simt/narrow.h"
+#include "device/simt/include/uir_simt/narrow.h"
 
-namespace uir {
-namespace engine {
-namespace rounding {
+namespace uir::engine::rounding {
 
 /*! \brief Ways to round: to nearest even (twice), down, up, to nearest with halves away from zero, towards zero, to
  * odd, away from zero. */
@@ -69,8 +63,4 @@ uint16_t NarrowTo(double value, const uir_simt::narrow_format& format) {
   }
 }
 
-}  // namespace rounding
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_ROUNDING_H_
+}  // namespace uir::engine::rounding

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sections.h"
+#include "device/engine/sections.h"
 
 #include <elf.h>
 
 #include <fstream>
 #include <vector>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 namespace {
 
@@ -37,5 +36,4 @@ Section FindSection(const std::string& path, uintptr_t base, const std::string& 
   return {};
 }
 
-}  // namespace engine
-}  // namespace uir
+}  // namespace uir::engine

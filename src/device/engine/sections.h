@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file sections.h
- * \brief Where a section of a loaded library lies.
- */
-#ifndef UIR_DEVICE_ENGINE_SECTIONS_H_
-#define UIR_DEVICE_ENGINE_SECTIONS_H_
+// Where a section of a loaded library lies.
+#pragma once
 
 #include <cstdint>
 #include <string>
 
-namespace uir {
-namespace engine {
+namespace uir::engine {
 
 /*! \brief Bytes of a section; none where the library has no such section. */
 struct Section {
@@ -25,7 +20,4 @@ struct Section {
 /*! \brief The section of that name in a library's file that is loaded at `base`. */
 Section FindSection(const std::string& path, uintptr_t base, const std::string& name);
 
-}  // namespace engine
-}  // namespace uir
-
-#endif  // UIR_DEVICE_ENGINE_SECTIONS_H_
+}  // namespace uir::engine

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#include "device/simt/simt.h"
+#include "device/engine/engine_api.h"
 
 namespace uir_host {
 namespace {

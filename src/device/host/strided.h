@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file strided.h
- * \brief Operands of the stand-ins of operator libraries: views of device memory, their elements as float.
- */
-#ifndef UIR_DEVICE_HOST_STRIDED_H_
-#define UIR_DEVICE_HOST_STRIDED_H_
+// Operands of the stand-ins of operator libraries: views of device memory, their elements as float.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -29,10 +25,8 @@ struct Strided {
 /*! \brief Elements of a shape. */
 int64_t Count(const std::vector<int64_t>& shape);
 
-/*!
- * \brief The elements in row-major order as float.
- * \return false where something reads bytes that nothing wrote; `message` says where.
- */
+//! \brief The elements in row-major order as float.
+//! \return false where something reads bytes that nothing wrote; `message` says where.
 bool Read(const Strided& tensor, std::vector<float>* values, std::string* message);
 
 /*! \brief Rounds to the tensor's type, to nearest even, and writes its elements. */
@@ -50,5 +44,3 @@ std::vector<float> Products(const std::vector<float>& left, const std::vector<in
                             const std::vector<int64_t>& out);
 
 }  // namespace uir_host
-
-#endif  // UIR_DEVICE_HOST_STRIDED_H_

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file work.h
- * \brief What the stand-ins of vendors' runtimes know alike: streams with their queued work, events, memory, messages.
- *
- * Work on a stream is run when the stream is synchronized, not before: a program that forgets to wait reads memory that
- * nothing wrote, and is told so. Every handle is known by its address, so that a wrong one is an error, not a crash.
- */
-#ifndef UIR_DEVICE_HOST_WORK_H_
-#define UIR_DEVICE_HOST_WORK_H_
+// What the stand-ins of vendors' runtimes know alike: streams with their queued work, events, memory, messages.
+//
+// Work on a stream is run when the stream is synchronized, not before: a program that forgets to wait reads memory
+// that nothing wrote, and is told so. Every handle is known by its address, so that a wrong one is an error, not a
+// crash.
+#pragma once
 
 #include <cstddef>
 #include <deque>
@@ -63,5 +60,3 @@ struct Work {
 double ModelledSeconds(const char* answer);
 
 }  // namespace uir_host
-
-#endif  // UIR_DEVICE_HOST_WORK_H_

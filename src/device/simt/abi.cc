@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file abi.cc
- * \brief Calls of kernels into the model: places, exchange, barriers, ranges.
- */
-#include "include/uir_simt/abi.h"
+// Calls of kernels into the model: places, exchange, barriers, ranges.
+#include "device/simt/include/uir_simt/abi.h"
 
 #include <string>
 
-#include "machine.h"
+#include "device/simt/machine.h"
 
 using namespace uir::simt;  // this file is the C face of that namespace
 

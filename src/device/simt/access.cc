@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file access.cc
- * \brief What is checked of every load and store: bounds, alignment, written bytes, races.
- */
+// What is checked of every load and store: bounds, alignment, written bytes, races.
 #include <cstdio>
 #include <cstring>
 #include <string>
 
-#include "include/uir_simt/abi.h"
-#include "machine.h"
+#include "device/simt/include/uir_simt/abi.h"
+#include "device/simt/machine.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 using engine::Allocation;
 using engine::Finding;
@@ -224,5 +220,4 @@ void CheckAccess(const void* address, uint32_t bytes, bool write, bool atomic, u
   }
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt

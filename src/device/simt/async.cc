@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file async.cc
- * \brief Asynchronous copies: they happen as late as they may, when somebody waits for them.
- *
- * Until then their bytes are in flight, and whoever touches them is told. Rules are those of the PTX ISA:
- * "cp.async", "cp.async.wait_group", "mbarrier", "cp.async.bulk".
- */
+// Asynchronous copies: they happen as late as they may, when somebody waits for them.
+//
+// Until then their bytes are in flight, and whoever touches them is told. Rules are those of the PTX ISA:
+// "cp.async", "cp.async.wait_group", "mbarrier", "cp.async.bulk".
 #include <cstring>
 #include <string>
 
-#include "include/uir_simt/abi.h"
-#include "machine.h"
+#include "device/simt/include/uir_simt/abi.h"
+#include "device/simt/machine.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 namespace {
 
@@ -135,8 +131,7 @@ bool MeetAtMbarriers(Block* block) {
   return met;
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt
 
 using namespace uir::simt;  // the C functions below are this file's second half
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file counters.h
- * \brief What a launch counts.
- */
-#ifndef UIR_DEVICE_SIMT_COUNTERS_H_
-#define UIR_DEVICE_SIMT_COUNTERS_H_
+// What a launch counts.
+#pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 // Name in the code, name in the result. Accesses of a warp are counted once for all lanes that take part in one;
 // the others are counted by lane, but for the instructions of a whole warp and of a block.
@@ -70,7 +65,4 @@ inline const char* CounterName(size_t counter) {
   return names[counter];
 }
 
-}  // namespace simt
-}  // namespace uir
-
-#endif  // UIR_DEVICE_SIMT_COUNTERS_H_
+}  // namespace uir::simt

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file hooks.cc
- * \brief What the compiler calls before each load and store of a kernel built with -fsanitize=thread.
- *
- * The names are those of the thread sanitizer's run-time interface, whose library is not linked: these take its place.
- */
-#include "include/uir_simt/abi.h"
-#include "machine.h"
+// What the compiler calls before each load and store of a kernel built with -fsanitize=thread.
+//
+// The names are those of the thread sanitizer's run-time interface, whose library is not linked: these take its place.
+#include "device/simt/include/uir_simt/abi.h"
+#include "device/simt/machine.h"
 
 using uir::simt::CheckAccess;
 using uir::simt::machine;

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch.cc
- * \brief Run one launch: load the library, bring arguments into the engine's memory, run, report.
- */
+// Run one launch: load the library, bring arguments into the engine's memory, run, report.
 #include <dlfcn.h>
 
 #include <cstring>
 
-#include "../engine/launch_lock.h"
-#include "../engine/result.h"
-#include "machine.h"
-#include "simt.h"
+#include "device/engine/launch_lock.h"
+#include "device/engine/result.h"
+#include "device/simt/machine.h"
+#include "device/simt/simt.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 using engine::Finding;
 using engine::Line;
@@ -86,8 +82,7 @@ std::string Prepare(const UirSimtLaunch& launch, engine::Arguments* arguments) {
 }
 
 }  // namespace
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt
 
 extern "C" int uir_simt_launch(const UirSimtLaunch* launch, char** result) {
   using namespace uir::simt;

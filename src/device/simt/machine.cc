@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "machine.h"
+#include "device/simt/machine.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "include/uir_simt/abi.h"
+#include "base/rounding.h"
+#include "device/simt/include/uir_simt/abi.h"
 
 extern "C" {
 alignas(4096) unsigned char uir_simt_pool[uir::simt::kPoolBytes];
 }
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 Machine machine;
 
@@ -134,7 +134,7 @@ bool RunWarp(Block* block, uint32_t warp) {
 /*! \brief Run a block until it ends, or all of it waits for the grid. */
 void RunBlock(Block* block) {
   machine.block = block;
-  uint32_t warps = (machine.threads + kWarp - 1) / kWarp;
+  uint32_t warps = CeilDiv(machine.threads, kWarp);
   while (block->live && !machine.aborted) {
     bool progress = false;
     for (uint32_t warp = 0; warp < warps && !machine.aborted; ++warp) progress |= RunWarp(block, warp);
@@ -273,5 +273,4 @@ void RunGrid() {
   machine.unwritten.End();
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt

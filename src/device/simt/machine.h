@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file machine.h
- * \brief The state of one launch: lanes, warps, blocks, the shared pool, findings.
- *
- * Every lane is a fiber. Lanes run one after the other until each waits for others; then those that are complete
- * meet (meeting.cc) and go on. Launches run one at a time, so this state is one global object.
- */
-#ifndef UIR_DEVICE_SIMT_MACHINE_H_
-#define UIR_DEVICE_SIMT_MACHINE_H_
+// The state of one launch: lanes, warps, blocks, the shared pool, findings.
+//
+// Every lane is a fiber. Lanes run one after the other until each waits for others; then those that are complete
+// meet (meeting.cc) and go on. Launches run one at a time, so this state is one global object.
+#pragma once
 
 #include <chrono>
 #include <cstdint>
@@ -17,19 +13,18 @@
 #include <utility>
 #include <vector>
 
-#include "../engine/clocks.h"
-#include "../engine/fiber.h"
-#include "../engine/findings.h"
-#include "../engine/kernel_call.h"
-#include "../engine/lines.h"
-#include "../engine/memory.h"
-#include "counters.h"
-#include "unwritten.h"
-#include "warp_trace.h"
-#include "warpgroup.h"
+#include "device/engine/clocks.h"
+#include "device/engine/fiber.h"
+#include "device/engine/findings.h"
+#include "device/engine/kernel_call.h"
+#include "device/engine/lines.h"
+#include "device/engine/memory.h"
+#include "device/simt/counters.h"
+#include "device/simt/unwritten.h"
+#include "device/simt/warp_trace.h"
+#include "device/simt/warpgroup.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 constexpr uint32_t kWarp = 32;
 constexpr uint32_t kMaxThreads = 1024;
@@ -200,10 +195,8 @@ void ReportStuck(Block* block);
 /*! \brief Check an access of the running lane, and note it (access.cc).  */
 void CheckAccess(const void* address, uint32_t bytes, bool write, bool atomic, uint64_t site);
 
-/*!
- * \brief The same of bytes that an engine reads for a lane (a product of four warps, a bulk copy's barrier object):
- * bounds, races and what was written; no access of the lane is noted.
- */
+//! \brief The same of bytes that an engine reads for a lane (a product of four warps, a bulk copy's barrier object):
+//! bounds, races and what was written; no access of the lane is noted.
 void CheckEngineRead(size_t offset, uint32_t bytes, uint64_t site);
 
 /*! \brief Finish asynchronous copies; those of lanes (`generic`) write as plain stores do (async.cc). */
@@ -222,7 +215,4 @@ bool MeetInWarpgroup(Block* block);
 /*! \brief Check an access of the running lane to its own registers against products in flight. */
 void CheckRegisters(uintptr_t at, uint32_t bytes, bool write, uint64_t site);
 
-}  // namespace simt
-}  // namespace uir
-
-#endif  // UIR_DEVICE_SIMT_MACHINE_H_
+}  // namespace uir::simt

@@ -1,23 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file meeting.cc
- * \brief Where lanes meet: exchange between the lanes of a warp, and barriers.
- *
- * The rules are those of the CUDA C++ Programming Guide ("Warp Shuffle Functions", "Warp Vote Functions",
- * "Synchronization Functions"): a lane that calls must be named in its mask; all lanes named that have not ended must
- * call the same function with the same mask; a shuffle orders no memory; a barrier of the block is reached by all
- * threads of the block, at the same place.
- */
+// Where lanes meet: exchange between the lanes of a warp, and barriers.
+//
+// The rules are those of the CUDA C++ Programming Guide ("Warp Shuffle Functions", "Warp Vote Functions",
+// "Synchronization Functions"): a lane that calls must be named in its mask; all lanes named that have not ended must
+// call the same function with the same mask; a shuffle orders no memory; a barrier of the block is reached by all
+// threads of the block, at the same place.
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "include/uir_simt/abi.h"
-#include "include/uir_simt/unwritten.h"
-#include "machine.h"
+#include "device/simt/include/uir_simt/abi.h"
+#include "device/simt/include/uir_simt/unwritten.h"
+#include "device/simt/machine.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 using engine::Finding;
 
@@ -315,5 +311,4 @@ void ReportStuck(Block* block) {
   Report(finding);
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt

@@ -1,22 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file tensor_core.cc
- * \brief mma and ldmatrix over the registers of a warp.
- *
- * Which lane holds which element is what the PTX ISA says ("Matrix fragments for mma.m16n8k16 with floating point
- * type", "... mma.m16n8k8", "... mma.m16n8k32", "... mma.m8n8k4 with .f64", "ldmatrix"): with g = lane / 4 and
- * t = lane % 4, registers hold runs of elements of rows g and g + 8 of A, of column g of B, and of rows g, g + 8 and
- * columns 2t, 2t + 1 of the accumulator. Products are exact; a sum is made in double and rounded once to the
- * accumulator's type for each instruction, which is at least as exact as the device.
- */
+// mma and ldmatrix over the registers of a warp.
+//
+// Which lane holds which element is what the PTX ISA says ("Matrix fragments for mma.m16n8k16 with floating point
+// type", "... mma.m16n8k8", "... mma.m16n8k32", "... mma.m8n8k4 with .f64", "ldmatrix"): with g = lane / 4 and
+// t = lane % 4, registers hold runs of elements of rows g and g + 8 of A, of column g of B, and of rows g, g + 8 and
+// columns 2t, 2t + 1 of the accumulator. Products are exact; a sum is made in double and rounded once to the
+// accumulator's type for each instruction, which is at least as exact as the device.
 #include <cstring>
 
-#include "include/uir_simt/abi.h"
-#include "include/uir_simt/narrow.h"
-#include "machine.h"
+#include "device/simt/include/uir_simt/abi.h"
+#include "device/simt/include/uir_simt/narrow.h"
+#include "device/simt/machine.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 namespace {
 
@@ -132,5 +128,4 @@ void LoadMatrices(int matrices, bool transposed, Block* block, uint32_t warp) {
   }
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt

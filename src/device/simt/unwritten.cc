@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "unwritten.h"
+#include "device/simt/unwritten.h"
 
 #include <cstring>
 
-#include "../engine/memory.h"
-#include "include/uir_simt/unwritten.h"
+#include "device/engine/memory.h"
+#include "device/simt/include/uir_simt/unwritten.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 void Unwritten::Begin(const std::vector<uint64_t>& arguments) {
   End();
@@ -53,5 +52,4 @@ void Unwritten::End() {
   before_.clear();
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt

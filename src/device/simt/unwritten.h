@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file unwritten.h
- * \brief Whether values of registers that nothing wrote reach memory.
- *
- * Registers begin with values that are known again. Data may look like them; so a launch that stored such a value is
- * run again from the same memory, with registers that begin with other values: what then looks unwritten at the same
- * place is no data.
- */
-#ifndef UIR_DEVICE_SIMT_UNWRITTEN_H_
-#define UIR_DEVICE_SIMT_UNWRITTEN_H_
+// Whether values of registers that nothing wrote reach memory.
+//
+// Registers begin with values that are known again. Data may look like them; so a launch that stored such a value is
+// run again from the same memory, with registers that begin with other values: what then looks unwritten at the same
+// place is no data.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -16,8 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 /*! \brief The search for such values in one launch. */
 class Unwritten {
@@ -47,7 +42,4 @@ class Unwritten {
   std::vector<std::pair<uint8_t*, std::vector<uint8_t>>> before_;
 };
 
-}  // namespace simt
-}  // namespace uir
-
-#endif  // UIR_DEVICE_SIMT_UNWRITTEN_H_
+}  // namespace uir::simt

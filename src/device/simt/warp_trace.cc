@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "warp_trace.h"
+#include "device/simt/warp_trace.h"
 
 #include <algorithm>
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 namespace {
 
@@ -144,5 +143,4 @@ Sectors CountSectors(uint32_t lanes, const uint64_t* address, uint32_t bytes) {
   return result;
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt

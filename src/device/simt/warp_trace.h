@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file warp_trace.h
- * \brief Accesses of the lanes of one warp, put together by instruction: bank conflicts and sectors.
- *
- * Lanes run one after the other, so the n-th access of each lane at one instruction since the warp last met is
- * taken as one access of the warp.
- */
-#ifndef UIR_DEVICE_SIMT_WARP_TRACE_H_
-#define UIR_DEVICE_SIMT_WARP_TRACE_H_
+// Accesses of the lanes of one warp, put together by instruction: bank conflicts and sectors.
+//
+// Lanes run one after the other, so the n-th access of each lane at one instruction since the warp last met is
+// taken as one access of the warp.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-#include "counters.h"
+#include "device/simt/counters.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 /*! \brief Accesses of the running warp since it last met. */
 class WarpTrace {
@@ -67,7 +62,4 @@ struct Sectors {
 };
 Sectors CountSectors(uint32_t lanes, const uint64_t* address, uint32_t bytes);
 
-}  // namespace simt
-}  // namespace uir
-
-#endif  // UIR_DEVICE_SIMT_WARP_TRACE_H_
+}  // namespace uir::simt

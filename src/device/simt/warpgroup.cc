@@ -1,27 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file warpgroup.cc
- * \brief Products of four warps (wgmma): they begin when all four ask for them, and end when somebody waits.
- *
- * The rules are those of the PTX ISA: "Asynchronous Warpgroup Level Matrix Instructions", with the descriptor of a
- * tile ("Matrix Descriptor Format"), its canonical layouts, which are also written down in CUTLASS
- * (cute/atom/mma_traits_sm90_gmma.hpp), "wgmma.fence" and "Async Proxy". Sums become visible at the wait, as late as
- * may be; until then nobody may touch them, change registers that the product reads, or write to its tiles. Bytes of a
- * tile that were written as plain stores do need a fence_async of the thread that wrote them.
- */
-#include "warpgroup.h"
+// Products of four warps (wgmma): they begin when all four ask for them, and end when somebody waits.
+//
+// The rules are those of the PTX ISA: "Asynchronous Warpgroup Level Matrix Instructions", with the descriptor of a
+// tile ("Matrix Descriptor Format"), its canonical layouts, which are also written down in CUTLASS
+// (cute/atom/mma_traits_sm90_gmma.hpp), "wgmma.fence" and "Async Proxy". Sums become visible at the wait, as late as
+// may be; until then nobody may touch them, change registers that the product reads, or write to its tiles. Bytes of a
+// tile that were written as plain stores do need a fence_async of the thread that wrote them.
+#include "device/simt/warpgroup.h"
 
 #include <algorithm>
 #include <cstring>
 #include <string>
 
-#include "include/uir_simt/abi.h"
-#include "include/uir_simt/narrow.h"
-#include "include/uir_simt/unwritten.h"
-#include "machine.h"
+#include "device/simt/include/uir_simt/abi.h"
+#include "device/simt/include/uir_simt/narrow.h"
+#include "device/simt/include/uir_simt/unwritten.h"
+#include "device/simt/machine.h"
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 namespace {
 
@@ -303,8 +299,7 @@ void CheckRegisters(uintptr_t at, uint32_t bytes, bool write, uint64_t site) {
   }
 }
 
-}  // namespace simt
-}  // namespace uir
+}  // namespace uir::simt
 
 using namespace uir::simt;  // the C functions below are this file's second half
 

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file warpgroup.h
- * \brief What is known of products of four warps (wgmma) while they run: of a lane's registers, of shared memory.
- */
-#ifndef UIR_DEVICE_SIMT_WARPGROUP_H_
-#define UIR_DEVICE_SIMT_WARPGROUP_H_
+// What is known of products of four warps (wgmma) while they run: of a lane's registers, of shared memory.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
-namespace uir {
-namespace simt {
+namespace uir::simt {
 
 /*! \brief Registers of a lane that a product writes, and what they will hold. */
 struct Sums {
@@ -54,7 +49,4 @@ struct ChunkState {
   uint32_t readers{0};  // warps whose products still read them
 };
 
-}  // namespace simt
-}  // namespace uir
-
-#endif  // UIR_DEVICE_SIMT_WARPGROUP_H_
+}  // namespace uir::simt

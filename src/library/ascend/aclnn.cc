@@ -16,10 +16,8 @@ namespace {
 
 void* CurrentStream(DLDevice device) { return TVMFFIEnvGetStream(device.device_type, device.device_id); }
 
-/*!
- * At least `bytes` of the thread's memory on a stream, where operators run one after the other and share it. It grows,
- * and is kept to the end of the process: the runtime may be gone by the time that static objects are.
- */
+//! At least `bytes` of the thread's memory on a stream, where operators run one after the other and share it. It grows,
+//! and is kept to the end of the process: the runtime may be gone by the time that static objects are.
 void* Workspace(DLDevice device, void* stream, uint64_t bytes) {
   if (bytes == 0) return nullptr;
   struct Buffer {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file aclnn.h
- * \brief Library operators on an Ascend device: calls of aclnn on TVM's stream.
- */
-#ifndef UIR_LIBRARY_ASCEND_ACLNN_H_
-#define UIR_LIBRARY_ASCEND_ACLNN_H_
+// Library operators on an Ascend device: calls of aclnn on TVM's stream.
+#pragma once
 
 #include "library/arguments.h"
 
@@ -17,5 +13,3 @@ void RunMatmul(const MatmulAttrs& attrs, const Arguments& in);
 void RunConv2d(const Conv2dAttrs& attrs, const Arguments& in);
 
 }  // namespace uir::library::ascend
-
-#endif  // UIR_LIBRARY_ASCEND_ACLNN_H_

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file aclnn_api.h
- * \brief The functions of aclnn that library operators use, loaded when they are first used.
- *
- * Declared here rather than included, so that the library builds and loads where there is no toolkit. Where each was
- * checked: python/uir_tvm/export/ascend_api.json.
- */
-#ifndef UIR_LIBRARY_ASCEND_ACLNN_API_H_
-#define UIR_LIBRARY_ASCEND_ACLNN_API_H_
+// The functions of aclnn that library operators use, loaded when they are first used.
+//
+// Declared here rather than included, so that the library builds and loads where there is no toolkit. Where each was
+// checked: python/uir_tvm/export/ascend_api.json.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -52,15 +48,11 @@ struct Api {
   Run Matmul = nullptr, Addmm = nullptr, Baddbmm = nullptr, Convolution = nullptr;
 };
 
-/*!
- * \brief The library.
- * \throws LibraryError There is none, or one without a function.
- */
+//! \brief The library.
+//! \throws LibraryError There is none, or one without a function.
 const Api& Get();
 
 /*! \brief Throws LibraryError, with the runtime's words, unless a call succeeded. */
 void Check(Status status, const char* call);
 
 }  // namespace uir::library::ascend::aclnn
-
-#endif  // UIR_LIBRARY_ASCEND_ACLNN_API_H_

@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file products.h
- * \brief A product of the kernel graph as calls of aclnn: which function, on which views.
- *
- *   no term to add                     aclnnMatmul, with up to three batch dimensions that broadcast
- *   a bias or a residual, one matrix   aclnnAddmm
- *   a bias or a residual, a batch      aclnnBaddbmm, once for each outer index where batches do not join
- *
- * The documents that the functions were checked in: python/uir_tvm/export/ascend_api.json.
- */
-#ifndef UIR_LIBRARY_ASCEND_PRODUCTS_H_
-#define UIR_LIBRARY_ASCEND_PRODUCTS_H_
+// A product of the kernel graph as calls of aclnn: which function, on which views.
+//
+//   no term to add                     aclnnMatmul, with up to three batch dimensions that broadcast
+//   a bias or a residual, one matrix   aclnnAddmm
+//   a bias or a residual, a batch      aclnnBaddbmm, once for each outer index where batches do not join
+//
+// The documents that the functions were checked in: python/uir_tvm/export/ascend_api.json.
+#pragma once
 
 #include <vector>
 
@@ -26,16 +22,12 @@ struct Product {
   std::vector<Operand> operands;
 };
 
-/*!
- * \brief The calls that compute a product.
- * \throws ValueError A factor, an activation, a packed weight, or more than one term to add: the table of the target's
- *  library (`uir_tvm.library.registry.ASCEND`) has none of these.
- */
+//! \brief The calls that compute a product.
+//! \throws ValueError A factor, an activation, a packed weight, or more than one term to add: the table of the target's
+//!  library (`uir_tvm.library.registry.ASCEND`) has none of these.
 std::vector<Product> Products(const MatmulAttrs& attrs);
 
 /*! \brief Throws ValueError for an epilogue that a convolution does not have: anything but a bias. */
 void CheckConvolution(const Conv2dAttrs& attrs);
 
 }  // namespace uir::library::ascend
-
-#endif  // UIR_LIBRARY_ASCEND_PRODUCTS_H_

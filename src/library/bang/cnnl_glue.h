@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cnnl_glue.h
- * \brief What the runtime asks of CNNL: functions of a shared object that is compiled against the toolkit's headers.
- *
- * CNNL's structures and numbers are its headers' own, so that calls cannot be made without them. The functions' text is
- * python/uir_tvm/library/cnnl (glue.cpp), which declares the same.
- */
-#ifndef UIR_LIBRARY_BANG_CNNL_GLUE_H_
-#define UIR_LIBRARY_BANG_CNNL_GLUE_H_
+// What the runtime asks of CNNL: functions of a shared object that is compiled against the toolkit's headers.
+//
+// CNNL's structures and numbers are its headers' own, so that calls cannot be made without them. The functions' text
+// is python/uir_tvm/library/cnnl (glue.cpp), which declares the same.
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
@@ -23,23 +19,17 @@ struct GlueView {
   int64_t offset;
 };
 
-/*!
- * \brief Queues out = alpha a @ b.
- * \param half Whether elements are half; else float.
- * \param message Receives what went wrong.
- * \return 0 where it is queued.
- */
+//! \brief Queues out = alpha a @ b.
+//! \param half Whether elements are half; else float.
+//! \param message Receives what went wrong.
+//! \return 0 where it is queued.
 using GlueProduct = int (*)(void* queue, int half, float alpha, const GlueView* a, const GlueView* b,
                             const GlueView* out, char* message, size_t most);
 
-/*!
- * \brief Queues a convolution of contiguous tensors in NCHW.
- * \param shapes n, c, h, w of input, weight and output, one after the other.
- * \param window Stride, padding, dilation of rows and columns each; groups.
- */
+//! \brief Queues a convolution of contiguous tensors in NCHW.
+//! \param shapes n, c, h, w of input, weight and output, one after the other.
+//! \param window Stride, padding, dilation of rows and columns each; groups.
 using GlueConvolution = int (*)(void* queue, int half, void* x, void* weight, void* out, const int64_t* shapes,
                                 const int64_t* window, char* message, size_t most);
 
 }  // namespace uir::library::bang
-
-#endif  // UIR_LIBRARY_BANG_CNNL_GLUE_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packed functions uir.library.bang.*: CNNL computes on a device, the CPU's library on the host model of one.
 
-#include <dlfcn.h>
 #include <tvm/ffi/container/array.h>
 #include <tvm/ffi/container/map.h>
 #include <tvm/ffi/extra/c_env_api.h>
@@ -10,6 +9,7 @@
 
 #include <string>
 
+#include "base/vendor_library.h"
 #include "library/bang/cnnl_glue.h"
 #include "library/device_operators.h"
 #include "library/product_views.h"
@@ -21,31 +21,24 @@ namespace {
 /*! The global function that compiles the glue, where it was not, and gives its path. */
 constexpr const char* kGlue = "uir.library.cnnl.glue";
 
-[[noreturn]] void Throw(const std::string& what, const std::string& need, const std::string& remedy) {
-  throw ffi::Error("LibraryError", what + "\n  need:   " + need + "\n  remedy: " + remedy, "");
-}
-
 struct Glue {
-  GlueProduct product;
-  GlueConvolution convolution;
+  GlueProduct product = nullptr;
+  GlueConvolution convolution = nullptr;
 };
 
 Glue LoadGlue() {
   const auto make = ffi::Function::GetGlobal(kGlue);
   if (!make) {
-    Throw("CNNL cannot be called: nothing here compiles against its headers.", "the Python package uir_tvm",
-          "import uir_tvm before the model is loaded");
+    ThrowLibraryError("CNNL cannot be called: nothing here compiles against its headers.", "the Python package uir_tvm",
+                      "import uir_tvm before the model is loaded");
   }
-  const std::string path = std::string((*make)().cast<ffi::String>());
-  // never closed: queued work may still be on its way
-  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!library) {
-    const char* error = dlerror();
-    Throw("CNNL cannot be loaded: " + std::string(error ? error : path), "libcnnl.so of the Neuware toolkit",
-          "add the toolkit's lib64 to LD_LIBRARY_PATH before Python starts");
-  }
-  return {reinterpret_cast<GlueProduct>(dlsym(library, "uir_cnnl_product")),
-          reinterpret_cast<GlueConvolution>(dlsym(library, "uir_cnnl_convolution"))};
+  VendorLibrary library({"CNNL",
+                         {std::string((*make)().cast<ffi::String>())},
+                         "add the toolkit's lib64 to LD_LIBRARY_PATH before Python starts",
+                         "delete the file: another release of this package made it"});
+  Glue glue;
+  library.Require({{"uir_cnnl_product", &glue.product}, {"uir_cnnl_convolution", &glue.convolution}});
+  return glue;
 }
 
 const Glue& TheGlue() {
@@ -98,8 +91,8 @@ void* QueueOf(const DLTensor* tensor) {
 
 void CheckCall(int status, const char* message, const char* op) {
   if (status == 0) return;
-  Throw(std::string(op) + ": " + message, "a problem that this release of CNNL supports on this device",
-        "compute it in a kernel of its own, or install another release");
+  ThrowLibraryError(std::string(op) + ": " + message, "a problem that this release of CNNL supports on this device",
+                    "compute it in a kernel of its own, or install another release");
 }
 
 void RunMatmul(const MatmulAttrs& attrs, const Arguments& in) {

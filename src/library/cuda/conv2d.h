@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_CUDA_CONV2D_H_
-#define UIR_LIBRARY_CUDA_CONV2D_H_
+#pragma once
 
 #include <string>
 
@@ -39,5 +38,3 @@ class DnnConv2d {
 };
 
 }  // namespace uir::library::cuda
-
-#endif  // UIR_LIBRARY_CUDA_CONV2D_H_

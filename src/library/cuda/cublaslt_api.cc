@@ -8,16 +8,18 @@
 namespace uir::library::cuda::lt {
 
 VendorLibrary& Shared() {
-  static auto* library = new VendorLibrary("cuBLASLt", {"libcublasLt.so.13", "libcublasLt.so.12"}, "nvidia-cublas");
+  static auto* library = new VendorLibrary({"cuBLASLt",
+                                            {"libcublasLt.so.13", "libcublasLt.so.12"},
+                                            "pip install nvidia-cublas, or put its folder into LD_LIBRARY_PATH",
+                                            "pip install --upgrade nvidia-cublas"});
   return *library;
 }
 
 const Api& Get() {
-  static auto* api = new BoundApi<Api>(&Shared(), [](VendorLibrary* library, Api* api) {
-#define UIR_CUBLASLT_BIND(name, ...) \
-  api->name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(library->Symbol("cublasLt" #name));
-    UIR_CUBLASLT_FUNCTIONS(UIR_CUBLASLT_BIND)
-#undef UIR_CUBLASLT_BIND
+  static auto* api = new BoundApi<Api>(&Shared(), [](Api* api) -> std::vector<LibrarySymbol> {
+#define UIR_ROW(name, ...) {"cublasLt" #name, &api->name},
+    return {UIR_CUBLASLT_FUNCTIONS(UIR_ROW)};
+#undef UIR_ROW
   });
   return api->Get();
 }

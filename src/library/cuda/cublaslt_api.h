@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The part of cuBLASLt's C interface that is used, bound when it is first needed.
 // Prototypes, enumerators and structures: cublasLt.h and cublas_api.h of CUDA 12 and 13 (the same in both).
-#ifndef UIR_LIBRARY_CUDA_CUBLASLT_API_H_
-#define UIR_LIBRARY_CUDA_CUBLASLT_API_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
-#include "library/cuda/vendor_library.h"
+#include "base/vendor_library.h"
 
 namespace uir::library::cuda::lt {
 
@@ -62,7 +62,7 @@ enum PreferenceAttribute : int { kMaxWorkspaceBytes = 1, kMinAlignmentA = 5 /* t
                 Layout, void*, Layout, const Algo*, void*, size_t, void*))
 
 struct Api {
-#define UIR_CUBLASLT_MEMBER(name, ...) FunctionPointer<__VA_ARGS__> name = nullptr;
+#define UIR_CUBLASLT_MEMBER(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   UIR_CUBLASLT_FUNCTIONS(UIR_CUBLASLT_MEMBER)
 #undef UIR_CUBLASLT_MEMBER
 
@@ -79,5 +79,3 @@ const Api& Get();
 Handle HandleOf(int device_id);
 
 }  // namespace uir::library::cuda::lt
-
-#endif  // UIR_LIBRARY_CUDA_CUBLASLT_API_H_

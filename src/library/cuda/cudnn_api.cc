@@ -7,16 +7,18 @@
 namespace uir::library::cuda::dnn {
 
 VendorLibrary& Shared() {
-  static auto* library = new VendorLibrary("cuDNN", {"libcudnn.so.9", "libcudnn.so.8"}, "nvidia-cudnn-cu13");
+  static auto* library = new VendorLibrary({"cuDNN",
+                                            {"libcudnn.so.9", "libcudnn.so.8"},
+                                            "pip install nvidia-cudnn-cu13, or put its folder into LD_LIBRARY_PATH",
+                                            "pip install --upgrade nvidia-cudnn-cu13"});
   return *library;
 }
 
 const Api& Get() {
-  static auto* api = new BoundApi<Api>(&Shared(), [](VendorLibrary* library, Api* api) {
-#define UIR_CUDNN_BIND(name, ...) \
-  api->name = reinterpret_cast<FunctionPointer<__VA_ARGS__>>(library->Symbol("cudnn" #name));
-    UIR_CUDNN_FUNCTIONS(UIR_CUDNN_BIND)
-#undef UIR_CUDNN_BIND
+  static auto* api = new BoundApi<Api>(&Shared(), [](Api* api) -> std::vector<LibrarySymbol> {
+#define UIR_ROW(name, ...) {"cudnn" #name, &api->name},
+    return {UIR_CUDNN_FUNCTIONS(UIR_ROW)};
+#undef UIR_ROW
   });
   return api->Get();
 }

@@ -3,14 +3,14 @@
 // Prototypes and enumerators: cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h of cuDNN 9 (deprecated there in favour of the
 // graph interface, and kept; cuDNN 8 has the same). Convolutions come from cuDNN rather than from an unfolded input and
 // a matrix product, because the unfolded input of a 3x3 window is nine times the input in memory traffic.
-#ifndef UIR_LIBRARY_CUDA_CUDNN_API_H_
-#define UIR_LIBRARY_CUDA_CUDNN_API_H_
+#pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 
-#include "library/cuda/vendor_library.h"
+#include "base/vendor_library.h"
 
 namespace uir::library::cuda::dnn {
 
@@ -73,7 +73,7 @@ enum Algo : int { kImplicitPrecompGemm = 1 };
   F(ActivationForward, int(Handle, Activation, const void*, Tensor, const void*, const void*, Tensor, void*))
 
 struct Api {
-#define UIR_CUDNN_MEMBER(name, ...) FunctionPointer<__VA_ARGS__> name = nullptr;
+#define UIR_CUDNN_MEMBER(name, ...) std::add_pointer_t<__VA_ARGS__> name = nullptr;
   UIR_CUDNN_FUNCTIONS(UIR_CUDNN_MEMBER)
 #undef UIR_CUDNN_MEMBER
 
@@ -90,5 +90,3 @@ const Api& Get();
 Handle HandleOf(int device_id);
 
 }  // namespace uir::library::cuda::dnn
-
-#endif  // UIR_LIBRARY_CUDA_CUDNN_API_H_

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#ifndef UIR_LIBRARY_CUDA_MATMUL_H_
-#define UIR_LIBRARY_CUDA_MATMUL_H_
+#pragma once
 
 #include <array>
 #include <memory>
@@ -15,10 +14,8 @@
 
 namespace uir::library::cuda {
 
-/*!
- * A product as cuBLASLt's column-major problem D = A * B (+ C). A row-major result is computed transposed:
- * out^T = b^T * a^T, so that A is b, B is a, and the bias of the n columns is that of D's rows. `swapped` says so.
- */
+//! A product as cuBLASLt's column-major problem D = A * B (+ C). A row-major result is computed transposed:
+//! out^T = b^T * a^T, so that A is b, B is a, and the bias of the n columns is that of D's rows. `swapped` says so.
 struct LtProblem {
   struct Operand {
     bool transposed = false;
@@ -41,10 +38,8 @@ LtProblem MakeLtProblem(const MatmulAttrs& attrs);
 /*! Descriptors, algorithm and workspace of one product: made once, run often, from any thread. */
 class LtMatmul {
  public:
-  /*!
-   * `alignment`: of all pointers that it will get, in bytes; `bias`: one that it may get, as the library reads its
-   * alignment. Throws LibraryError where the library has no algorithm.
-   */
+  //! `alignment`: of all pointers that it will get, in bytes; `bias`: one that it may get, as the library reads its
+  //! alignment. Throws LibraryError where the library has no algorithm.
   LtMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int device_id, int64_t alignment, const void* bias,
            bool tf32);
   ~LtMatmul();
@@ -72,5 +67,3 @@ class LtMatmul {
 };
 
 }  // namespace uir::library::cuda
-
-#endif  // UIR_LIBRARY_CUDA_MATMUL_H_

@@ -59,14 +59,9 @@ void MatmulOnGpu(const ffi::PackedArgs& args) {
   const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCUDA);
   const MatmulTypes types{DTypeOf(in.first->dtype, kOp, "1"), DTypeOf(in.second->dtype, kOp, "2"),
                           DTypeOf(in.out->dtype, kOp, "out")};
-  const int64_t out_elements = Extent(attrs.out, attrs.batch, attrs.m, attrs.n);
-  CheckElements(in.first, Extent(attrs.a, attrs.batch, attrs.m, attrs.k), false, kOp, "1");
+  CheckAround(in, attrs, kOp);
   CheckElements(in.second, Extent(attrs.b, attrs.batch, attrs.k, attrs.n), false, kOp, "2");
-  CheckElements(in.out, out_elements, false, kOp, "out");
-  if (in.bias) CheckElements(in.bias, attrs.n, true, kOp, "bias");
-  if (in.residual) CheckElements(in.residual, out_elements, false, kOp, "residual");
-  const MatmulData data{Data(in.first), Data(in.second), in.bias ? Data(in.bias) : nullptr,
-                        in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))};
+  const auto data = PointersOf<MatmulData>(in, Data(in.second));
   const DLDevice device = in.out->device;
   UseDevice(device);
   const int64_t alignment =
@@ -93,20 +88,14 @@ void Conv2dOnGpu(const ffi::PackedArgs& args) {
   const Arguments in = ReadArguments(args, attrs.epilogue, kOp, kDLCUDA);
   const Conv2dTypes types{DTypeOf(in.first->dtype, kOp, "1"), DTypeOf(in.second->dtype, kOp, "2"),
                           DTypeOf(in.out->dtype, kOp, "out")};
-  const int64_t out_elements = attrs.n * attrs.o * attrs.oh * attrs.ow;
-  CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, kOp, "1");
+  CheckAround(in, attrs, kOp);
   CheckElements(in.second, attrs.o * attrs.i * attrs.kh * attrs.kw, true, kOp, "2");
-  CheckElements(in.out, out_elements, true, kOp, "out");
-  if (in.bias) CheckElements(in.bias, attrs.o, true, kOp, "bias");
-  if (in.residual) CheckElements(in.residual, out_elements, true, kOp, "residual");
   const DLDevice device = in.out->device;
   UseDevice(device);
   static auto* cache = new PlanCache<DnnConv2d>();
   const std::string key = Key(text, {types.x, types.w, types.out}, device.device_id, 0, dnn::Shared().generation());
   cache->Get(key, [&] { return std::make_shared<DnnConv2d>(attrs, types, device.device_id, tf32.load()); })
-      ->Run({Data(in.first), Data(in.second), in.bias ? Data(in.bias) : nullptr,
-             in.residual ? Data(in.residual) : nullptr, const_cast<char*>(Data(in.out))},
-            device);
+      ->Run(PointersOf<Conv2dData>(in, Data(in.second)), device);
 }
 
 template <void (*OnGpu)(const ffi::PackedArgs&)>

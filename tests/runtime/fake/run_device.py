@@ -133,9 +133,7 @@ def main() -> None:
     common = json.load(sys.stdin)
     described = dict(tvm_ffi.get_global_func(common["describe"])())
     memory, code = Memory(runtime), pathlib.Path(kernels).read_bytes()
-    outcomes = {
-        name: run(case, common, runtime, memory, code) for name, case in common["cases"].items()
-    }
+    outcomes = {name: run(case, common, runtime, memory, code) for name, case in common["cases"].items()}
     streams = workspaces(common, runtime, memory, code)
     described = {str(key): str(value) for key, value in described.items()}
     chosen = str(tvm_ffi.get_global_func("uir.runtime.ext_dev.chosen")())

@@ -11,7 +11,7 @@ import pytest
 import tvm
 from uir_tvm.errors import CodegenError
 from uir_tvm.target.ascend import apis
-from uir_tvm.toolkits import CANN
+from uir_tvm.target.ascend.toolkit import CANN
 
 from .kernels import PASSES, check, parse
 

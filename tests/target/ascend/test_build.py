@@ -12,7 +12,7 @@ from tvm.relax import op
 from uir_tvm import hardware
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.runtime import modelled
-from uir_tvm.schedule.demo import from_relax
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
 
 BANDWIDTH = hardware.get(None, "ascend").figures["dram_bytes_per_second"]
@@ -74,15 +74,15 @@ def test_a_streaming_kernel_is_bound_by_memory() -> None:
 
 def test_a_kernel_that_lacks_room_is_compiled_with_smaller_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles four times too large: what is alive of them, twice, would take more than a core has."""
-    from uir_tvm.schedule.smaller import TILE
+    from uir_tvm.schedule.smaller import TILE_BYTES
 
     hw = hardware.get(None, "ascend")
-    large = {**dict(hw.figures), TILE: 4 * hw.figures[TILE]}
+    large = {**dict(hw.figures), TILE_BYTES: 4 * hw.figures[TILE_BYTES]}
     greedy = type(hw)(
         hw.name, hw.kind, hw.num_groups, hw.num_units, hw.reg_bytes, hw.sram_bytes, hw.vector_bytes, large
     )
     monkeypatch.setattr("uir_tvm.schedule.hardware_of.model_of_target", lambda target: greedy)
     func = from_relax(lambda x, y: op.add(x, y), [(4096, 4096)] * 2, lambda x, y: x + y).func
     record = compile_kernel(func, registry.get("uir-ascend").target(None, "model"), "add")
-    assert not record.fallback and not record.crowded and record.shrink > 1
+    assert not record.fallback and not record.lacked_room and record.candidate.shrink > 1
     assert not record.products["optimize"].faults

@@ -9,7 +9,7 @@ import pytest
 import uir_tvm
 from tvm.relax import op
 from uir_tvm.options import CompileOptions
-from uir_tvm.target.ascend import lower
+from uir_tvm.target.ascend.lower import lower
 
 from ...kernel_graph.programs import module
 from .kernels import parse

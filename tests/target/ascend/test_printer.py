@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 from uir_tvm.errors import CodegenError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
 from uir_tvm.optimize import optimize
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.ascend.lower import lower
 from uir_tvm.target.printer import print_source
+
+from tests.extracted import extracted
 
 from ...corpus import recipes
 from .kernels import DEVICE, PASSES, check, parse, printed
@@ -33,7 +34,7 @@ GOLDENS = {
 
 
 def graph_of(case: str) -> IGraph:
-    return extract(apply_default(recipes.example(case).func, DEVICE), DEVICE, name=_plain(case))
+    return extracted(apply_default(recipes.example(case).func, DEVICE), DEVICE, name=_plain(case))
 
 
 def _plain(text: str) -> str:

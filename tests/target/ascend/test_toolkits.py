@@ -14,7 +14,7 @@ from tvm.script import tirx as T
 from uir_tvm.errors import UirError
 from uir_tvm.options import CompileOptions
 from uir_tvm.target.ascend import apis
-from uir_tvm.toolkits import CANN
+from uir_tvm.target.ascend.toolkit import CANN
 
 #: Name until a version, name from it on, that version.
 RENAMED = (

@@ -11,11 +11,12 @@ import tvm
 from tvm.relax import op
 from uir_tvm import hardware
 from uir_tvm.errors import CodegenError
-from uir_tvm.extract import extract
 from uir_tvm.runtime import modelled
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedule.demo import from_relax
-from uir_tvm.target.bang import lower
+from uir_tvm.schedules.demo import from_relax
+from uir_tvm.target.bang.lower import lower
+
+from tests.extracted import extracted
 
 HARDWARE = hardware.get(None, "bang")
 BANDWIDTH = HARDWARE.figures["dram_bytes_per_second"]
@@ -75,7 +76,7 @@ def test_a_streaming_kernel_is_bound_by_memory() -> None:
 def test_every_core_has_a_part_of_a_large_kernel() -> None:
     """Block launches count cores: as many groups of one unit as the device has cores."""
     example = from_relax(lambda x: op.multiply(x, x), [(1 << 20,)], lambda x: x * x)
-    kernel = lower(extract(apply_default(example.func, HARDWARE), HARDWARE))
+    kernel = lower(extracted(apply_default(example.func, HARDWARE), HARDWARE))
     (launch,) = kernel.launches
     assert (launch.grid, launch.block, launch.core) == (16, 1, "block")
 
@@ -83,7 +84,7 @@ def test_every_core_has_a_part_of_a_large_kernel() -> None:
 @pytest.mark.parametrize("groups, units", [(17, 1), (8, 2), (5, 4)])
 def test_launches_that_the_device_has_not_are_refused(groups: int, units: int) -> None:
     example = from_relax(lambda x: op.multiply(x, x), [(1 << 12,)], lambda x: x * x)
-    graph = extract(apply_default(example.func, HARDWARE), HARDWARE)
+    graph = extracted(apply_default(example.func, HARDWARE), HARDWARE)
     with pytest.raises(CodegenError, match=rf"\({groups}, {units}\) units") as caught:
         lower(graph.replace(num_groups=groups, num_units=units))
     assert "a core each, or of 4, a cluster each" in caught.value.need

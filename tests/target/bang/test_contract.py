@@ -149,6 +149,9 @@ def test_a_product_without_room_says_how_much_it_needs() -> None:
         lower(product.graph(device(product.operand_bytes + 9 * KIB, 512 * KIB)))
     assert "bytes" in error.value.need and "beside what is alive" in error.value.limit
     assert "smaller tiles" in error.value.remedy
+    refused = error.value
+    assert refused.memory == "NRAM" and f"{refused.needed} bytes" == refused.need
+    assert f"{refused.available} bytes" in refused.limit and refused.needed > refused.available
 
 
 def test_what_a_skipped_copy_would_have_waited_for_is_waited_for() -> None:

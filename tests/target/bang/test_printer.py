@@ -12,11 +12,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from uir_tvm.errors import CodegenError, UirError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.target.bang.lower import lower
+
+from tests.extracted import extracted
 
 from ...corpus import recipes
 from .golden_graphs import GRAPHS
@@ -90,7 +91,7 @@ BY_HAND = {
 
 
 def graph_of(case: str) -> IGraph:
-    return extract(apply_default(recipes.example(case).func, DEVICE), DEVICE, name=_plain(case))
+    return extracted(apply_default(recipes.example(case).func, DEVICE), DEVICE, name=_plain(case))
 
 
 def _plain(text: str) -> str:

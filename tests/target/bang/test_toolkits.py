@@ -10,7 +10,7 @@ from tvm import tirx
 from tvm.script import tirx as T
 from uir_tvm.errors import UirError
 from uir_tvm.options import CompileOptions
-from uir_tvm.toolkits import CNCC
+from uir_tvm.target.bang.toolkit import CNCC
 
 
 @T.prim_func(s_tir=True)

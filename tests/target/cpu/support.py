@@ -14,7 +14,7 @@ from uir_tvm.igraph import HardwareModel, IGraph, IPointer, Loop
 from uir_tvm.igraph.dtypes import dtype_of, numpy_of
 from uir_tvm.igraph.interpreter import run
 from uir_tvm.igraph.parser import parse_igraph
-from uir_tvm.target.cpu import lower
+from uir_tvm.target.cpu.lower import lower
 
 HOST = get("host")
 

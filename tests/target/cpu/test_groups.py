@@ -6,20 +6,20 @@ from __future__ import annotations
 from uir_tvm.igraph import IGraph
 from uir_tvm.optimize.webs import rename
 from uir_tvm.target.cpu.actions import action_of
-from uir_tvm.target.cpu.groups import Nest, plan
+from uir_tvm.target.cpu.groups import RowNest, plan
 from uir_tvm.target.cpu.views import read_through
 
 from .support import parsed
 from .test_lower import softmax
 
 
-def nests_of(graph: IGraph) -> list[Nest]:
+def nests_of(graph: IGraph) -> list[RowNest]:
     """The plan of a graph without loops."""
     iops = [iop for iop, _ in read_through(rename(graph)).walk()]
     return plan([a for a in map(action_of, iops) if a is not None])
 
 
-def shapes(nests: list[Nest]) -> list[list[str]]:
+def shapes(nests: list[RowNest]) -> list[list[str]]:
     """The iOps of every group of every nest."""
     return [["+".join(a.iop.name or a.iop.op for a in g.actions) for g in nest.groups] for nest in nests]
 

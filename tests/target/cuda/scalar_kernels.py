@@ -11,11 +11,11 @@ import attrs
 import numpy as np
 import tvm_ffi
 import uir_tvm  # noqa: F401  (registers the printer)
-from uir_tvm.device import simt
-from uir_tvm.device.simt import launch
 from uir_tvm.igraph.domain import VALUES
 from uir_tvm.igraph.dtypes import DTYPES, numpy_of
 from uir_tvm.igraph.iops_scalar import BINARY, COMPARE, UNARY, evaluate
+from uir_tvm.target.cuda import host_model as simt
+from uir_tvm.target.cuda.host_model import launch
 
 _function = tvm_ffi.get_global_func("uir.codegen.cuda.scalar_function")
 _cast = tvm_ffi.get_global_func("uir.codegen.cuda.scalar_cast")

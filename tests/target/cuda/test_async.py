@@ -8,6 +8,7 @@ import re
 import numpy as np
 import pytest
 from uir_tvm import hardware
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.device.run import run
 from uir_tvm.errors import DeviceModelError
 from uir_tvm.igraph import IGraph, interpreter, parse_igraph
@@ -15,7 +16,6 @@ from uir_tvm.igraph.text import print_hardware
 from uir_tvm.optimize import optimize
 from uir_tvm.target.cuda import toolchain
 from uir_tvm.target.cuda.lower import lower
-from uir_tvm.target.device_kernel import DeviceKernel
 
 from .products import Product
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
+from uir_tvm.device.kernel import Launch, Parameter, Workspace
 from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.parser import parse_igraph
 from uir_tvm.igraph.text import print_hardware
-from uir_tvm.target.cuda import lower
-from uir_tvm.target.device_kernel import Launch, Parameter, Workspace
+from uir_tvm.target.cuda.lower import lower
 from uir_tvm.target.source import identifier
 
 COPY = """

@@ -249,7 +249,7 @@ def test_pip_packages_that_are_not_all_there(
         (root / file).parent.mkdir(parents=True, exist_ok=True)
         (root / file).touch()
     found = find_toolchain._probe_nvcc(nvcc)
-    assert isinstance(found, find_toolchain.Tool) and found.version == "13.0.88"
+    assert isinstance(found, find_toolchain.CudaTool) and found.version == "13.0.88"
     assert found.include == (root / "include" / "cccl",)
 
 
@@ -258,4 +258,4 @@ def test_the_environment_comes_first(
 ) -> None:
     nvcc = _program(tmp_path / "bin" / "nvcc", "echo 'Cuda compilation tools, release 12.9, V12.9.1'")
     monkeypatch.setenv("CUDA_HOME", str(tmp_path))
-    assert toolchain.find("nvcc") == toolchain.Tool("nvcc", nvcc, "12.9.1")
+    assert toolchain.find("nvcc") == toolchain.CudaTool("nvcc", nvcc, "12.9.1")

@@ -10,15 +10,17 @@ import attrs
 import numpy as np
 import pytest
 from uir_tvm import hardware
+from uir_tvm.device.kernel import DeviceKernel
 from uir_tvm.device.run import run
 from uir_tvm.errors import DeviceModelError
-from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.optimize import optimize
-from uir_tvm.schedule import apply_default, shared_product
+from uir_tvm.schedule import apply_default
+from uir_tvm.schedules.contraction import shared_product
 from uir_tvm.target.cuda import toolchain
 from uir_tvm.target.cuda.lower import lower
-from uir_tvm.target.device_kernel import DeviceKernel
+
+from tests.extracted import extracted
 
 from .products import Product
 
@@ -32,8 +34,8 @@ def tile(monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def choose(rows: int, cols: int) -> None:
         only = shared_product.ProductTile(rows, cols, rows // 16, 1)
-        space = attrs.evolve(shared_product.SPACES["cuda"], tiles=(only,), joint={})
-        monkeypatch.setattr(shared_product, "SPACES", {"cuda": space})
+        space = attrs.evolve(shared_product.PRODUCT_SPACES["cuda"], tiles=(only,), joint={})
+        monkeypatch.setattr(shared_product, "PRODUCT_SPACES", {"cuda": space})
 
     return choose
 
@@ -135,9 +137,9 @@ def test_warps_that_do_not_share_columns() -> None:
     """Two by two warps have different parts of b."""
     product = Product(64, 64, 64, "float16")
     only = shared_product.ProductTile(64, 64, 2, 2)
-    space = attrs.evolve(shared_product.SPACES["cuda"], tiles=(only,), joint={})
+    space = attrs.evolve(shared_product.PRODUCT_SPACES["cuda"], tiles=(only,), joint={})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shared_product, "SPACES", {"cuda": space})
+        patch.setattr(shared_product, "PRODUCT_SPACES", {"cuda": space})
         said = notes(lower(graph_of(product)))
     assert said and all("is not the same for four warps" in line for line in said)
 
@@ -152,7 +154,7 @@ def test_the_recipe_asks_for_it() -> None:
     """On sm_90a 16-bit products get tiles for it by default."""
     hw = hardware.get("h200", "cuda")
     product = Product(1024, 1024, 64, "float16")
-    made = optimize(extract(apply_default(product.func(), hw), hw, name="product")).graph
+    made = optimize(extracted(apply_default(product.func(), hw), hw, name="product", check=False)).graph
     assert "wgmma_m64n64k16_f16" in str(lower(made))
 
 

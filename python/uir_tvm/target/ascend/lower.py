@@ -5,19 +5,19 @@ from __future__ import annotations
 
 from tvm import tirx
 
+from ...device.kernel import DeviceKernel
 from ...errors import CodegenError
 from ...igraph.iops import spec_of
 from ...igraph.nodes import IGraph
 from ...optimize import select
 from ...optimize.split import phases
 from ...verify.addresses import ADDRESSES
-from ..device_kernel import DeviceKernel
 from ..source import check_kind, print_kernels
 
-#: The printer, in src/codegen/ascend.cc.
+#: The printer, in src/codegen/ascend/print.cc.
 PRINTER = "uir.codegen.ascend"
 #: The passes without which nothing can be printed.
-NEEDED = ("matrix_unit", "pitch", "allocate")
+NEEDED = ("matrix_unit", "align_rows", "allocate")
 
 
 def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel:

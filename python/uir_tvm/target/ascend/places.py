@@ -13,9 +13,9 @@ from typing import Any
 
 import tvm_ffi
 
-from ...hardware.presets.ascend import DEVICES
 from ...igraph.nodes import HardwareModel
-from ..place import Place
+from ..place import Away, Place
+from .presets import DEVICES
 
 #: Key of TVM targets that stand for the device itself.
 KEY = "npu"
@@ -57,9 +57,30 @@ def _model(hw: HardwareModel) -> dict[str, Any]:
     return {"keys": ["uir", "ascend"], "model": str(hw.name)}
 
 
+def _toolchain() -> str:
+    from . import toolchain
+
+    return str(toolchain.find())
+
+
+def _where() -> dict[str, Any]:
+    """Where the vendor's compiler is looked for."""
+    from . import toolchain
+
+    return {
+        "toolchain": {
+            "names": list(toolchain.NAMES),
+            "variables": ["ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME"],
+            "roots": list(toolchain.PLACES),
+            "within": list(toolchain.WITHIN),
+        }
+    }
+
+
+_AWAY = Away("project", "an Atlas A2: Python 3.8 and the CANN toolkit", _where, build_seconds=600.0)
 #: Best first.
 PLACES = (
-    Place("npu", "ext_dev", "ext_dev", _npu, absent, preset, key=KEY),
+    Place("npu", "ext_dev", "ext_dev", _npu, absent, preset, key=KEY, toolchain=_toolchain, away=_AWAY),
     Place(
         "model",
         "ext_dev",

@@ -12,7 +12,7 @@ import os
 import pathlib
 import re
 
-from ... import options
+from ... import environment
 from ...errors import ToolchainError
 from ..vendor_compiler import Tool, VendorCompiler
 from .launchers import with_launchers
@@ -29,6 +29,8 @@ WITHIN = (
 )
 #: Where the toolkit's installer puts it.
 PLACES = ("/usr/local/Ascend/cann", "/usr/local/Ascend/ascend-toolkit/latest", "/usr/local/Ascend/latest")
+#: Variables of the environment that name a toolkit, first choice first.
+VARIABLES = ("ASCEND_HOME_PATH", "ASCEND_TOOLKIT_HOME")
 #: Flags beside the architecture's: those of the guide ("Basic use of compilation of AI Core operators",
 #: shared libraries); the text's own flags order the pipes, so that automatic synchronisation stays off.
 FLAGS = ("-x", "asc", "-std=c++17", "-O3", "-shared", "-fPIC")
@@ -39,7 +41,7 @@ _COMPILER = VendorCompiler(
     language="Ascend C",
     folder="ascend",
     names=NAMES,
-    roots=lambda: (*options.ascend_homes(), *map(pathlib.Path, PLACES)),
+    roots=lambda: (*environment.folders(*VARIABLES), *map(pathlib.Path, PLACES)),
     within=WITHIN,
     searched=lambda: f"ASCEND_HOME_PATH, PATH, {', '.join(PLACES)}",
     need="bisheng of the CANN toolkit; no NPU is needed to compile",

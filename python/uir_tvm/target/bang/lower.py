@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from tvm import tirx
 
+from ...device.kernel import DeviceKernel
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
 from ...optimize import select
 from ...optimize.split import phases
 from ...verify.addresses import ADDRESSES
-from ..device_kernel import DeviceKernel
 from ..source import check_kind, print_kernels
 
-#: The printer, in src/codegen/bang.cc.
+#: The printer, in src/codegen/bang/print.cc.
 PRINTER = "uir.codegen.bang"
 #: Version of cncc -> the first architecture that its public header does not have.
 FIRST_UNKNOWN = {"3": 400}

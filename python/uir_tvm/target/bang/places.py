@@ -13,9 +13,9 @@ from typing import Any
 
 import tvm_ffi
 
-from ...hardware.presets.bang import DEVICES
 from ...igraph.nodes import HardwareModel
-from ..place import Place
+from ..place import Away, Place
+from .presets import DEVICES
 
 #: Key of TVM targets that stand for the device itself.
 KEY = "mlu"
@@ -57,9 +57,30 @@ def _model(hw: HardwareModel) -> dict[str, Any]:
     return {"keys": ["uir", "bang"], "model": str(hw.name)}
 
 
+def _toolchain() -> str:
+    from . import toolchain
+
+    return str(toolchain.find())
+
+
+def _where() -> dict[str, Any]:
+    """Where the vendor's compiler is looked for."""
+    from . import toolchain
+
+    return {
+        "toolchain": {
+            "names": ["cncc"],
+            "variables": ["NEUWARE_HOME"],
+            "roots": list(toolchain.PLACES),
+            "within": ["bin"],
+        }
+    }
+
+
+_AWAY = Away("project", "an MLU: Python 3.8 and Neuware", _where, build_seconds=600.0)
 #: Best first.
 PLACES = (
-    Place("mlu", "ext_dev", "ext_dev", _mlu, absent, preset, key=KEY),
+    Place("mlu", "ext_dev", "ext_dev", _mlu, absent, preset, key=KEY, toolchain=_toolchain, away=_AWAY),
     Place(
         "model",
         "ext_dev",

@@ -12,7 +12,7 @@ import os
 import pathlib
 import re
 
-from ... import options
+from ... import environment
 from ...errors import ToolchainError
 from ..vendor_compiler import Tool, VendorCompiler
 
@@ -27,7 +27,7 @@ _COMPILER = VendorCompiler(
     language="BANG C",
     folder="bang",
     names=("cncc",),
-    roots=lambda: (*options.neuware_homes(), *map(pathlib.Path, PLACES)),
+    roots=lambda: (*environment.folders("NEUWARE_HOME"), *map(pathlib.Path, PLACES)),
     within=("bin",),
     searched=lambda: f"NEUWARE_HOME, PATH, {', '.join(PLACES)}",
     need="cncc of Cambricon's CNToolkit; no MLU is needed to compile",

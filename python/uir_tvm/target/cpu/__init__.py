@@ -9,6 +9,22 @@ stream    stores that bypass the caches
 
 from __future__ import annotations
 
-from .lower import lower
+from ..record import TargetRecord, register_target
 
-__all__ = ["lower"]
+TARGET = register_target(
+    TargetRecord(
+        "uir-cpu",
+        "cpu",
+        __name__,
+        rank=0,
+        hardware=".presets",
+        passes=".passes:PASSES",
+        lower=".lower:lower",
+        places=".places:PLACES",
+        devices=("cpu",),
+        space=".spaces:TILES",
+        attention_space=".spaces:ATTENTION",
+        library=".library:TABLE",
+        machine=".machine:machine",
+    )
+)

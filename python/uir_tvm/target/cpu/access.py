@@ -16,7 +16,7 @@ Box = tuple[Affine | None, Affine | None, Affine | None, Affine | None]
 WHOLE: Box = (None, None, None, None)
 
 
-class Relation(IntEnum):
+class Overlap(IntEnum):
     """How accesses of two iOps over domains with the same rows meet, from harmless to ordering everything."""
 
     #: No element in common.
@@ -30,7 +30,7 @@ class Relation(IntEnum):
 
 
 @attrs.frozen
-class Access:
+class StridedAccess:
     """Element (r, c) of the domain lies at ``offset + r*row + c*col``; stride 0 repeats an element."""
 
     pointer: IPointer
@@ -38,16 +38,16 @@ class Access:
     row: int
     col: int
 
-    def swapped(self) -> Access:
+    def swapped(self) -> StridedAccess:
         """The same with rows and columns of the domain exchanged."""
-        return Access(self.pointer, self.offset, self.col, self.row)
+        return StridedAccess(self.pointer, self.offset, self.col, self.row)
 
 
-def access_of(piece: ISlice, axis: str | None = None) -> Access:
+def access_of(piece: ISlice, axis: str | None = None) -> StridedAccess:
     """The access of a slice; ``axis`` = row or col repeats its only column or row over the domain."""
     row = piece.row_stride if axis != "col" and piece.rows > 1 else 0
     col = piece.col_stride if axis != "row" and piece.cols > 1 else 0
-    return Access(piece.pointer, piece.offset, row, col)
+    return StridedAccess(piece.pointer, piece.offset, row, col)
 
 
 def swap_box(box: Box) -> Box:
@@ -64,7 +64,7 @@ def _apart(a: tuple[int, int], b: tuple[int, int]) -> bool:
     return a[1] < b[0] or b[1] < a[0]
 
 
-def injective(access: Access, rows: int, cols: int) -> bool:
+def injective(access: StridedAccess, rows: int, cols: int) -> bool:
     """Whether different coordinates touch different elements."""
     if rows == 1 or cols == 1:
         return (rows == 1 or access.row != 0) and (cols == 1 or access.col != 0)
@@ -83,22 +83,22 @@ class Domain:
     cols: int
 
 
-def relation(a: Access, a_domain: Domain, b: Access, b_domain: Domain) -> Relation:
+def relation(a: StridedAccess, a_domain: Domain, b: StridedAccess, b_domain: Domain) -> Overlap:
     """How two accesses relate; only over domains with the same rows can rows of them correspond."""
     if a.pointer.name != b.pointer.name:
-        return Relation.DISJOINT
+        return Overlap.DISJOINT
     difference = b.offset - a.offset
     if not difference.is_constant:
-        return Relation.OTHER
+        return Overlap.OTHER
     shift = difference.constant
     a_cols, b_cols = a_domain.cols, b_domain.cols
     a_col, b_col = _span(a.col, a_cols), _span(b.col, b_cols)
     b_col = (b_col[0] + shift, b_col[1] + shift)
     a_row, b_row = _span(a.row, a_domain.rows), _span(b.row, b_domain.rows)
     if _apart((a_col[0] + a_row[0], a_col[1] + a_row[1]), (b_col[0] + b_row[0], b_col[1] + b_row[1])):
-        return Relation.DISJOINT
+        return Overlap.DISJOINT
     if a_domain.rows != b_domain.rows:
-        return Relation.OTHER
+        return Overlap.OTHER
     rows = a_domain.rows
     same_cols = a_cols == b_cols and (a.col == b.col or a_cols == 1)
     exact = shift == 0 and same_cols and (a.row == b.row or rows == 1) and injective(a, rows, a_cols)
@@ -106,16 +106,16 @@ def relation(a: Access, a_domain: Domain, b: Access, b_domain: Domain) -> Relati
         reach = max(a_col[1], b_col[1]) - min(a_col[0], b_col[0])
         if rows == 1 or reach < abs(a.row):
             if _apart(a_col, b_col) or _interleaved(a.col, a_cols, b.col, b_cols, shift):
-                return Relation.DISJOINT
-            return Relation.SAME if exact else Relation.ROW
+                return Overlap.DISJOINT
+            return Overlap.SAME if exact else Overlap.ROW
     if exact:
-        return Relation.SAME
+        return Overlap.SAME
     if shift == 0 and a.row == b.row != 0 and _one_column(a, a_cols) and _one_column(b, b_cols):
-        return Relation.ROW
-    return Relation.OTHER
+        return Overlap.ROW
+    return Overlap.OTHER
 
 
-def _one_column(access: Access, cols: int) -> bool:
+def _one_column(access: StridedAccess, cols: int) -> bool:
     return cols == 1 or access.col == 0
 
 

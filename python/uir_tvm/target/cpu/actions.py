@@ -20,13 +20,13 @@ import attrs
 from ...errors import CodegenError
 from ...igraph.iops import REDUCE, mnemonic
 from ...igraph.nodes import IOp, ISlice
-from .access import WHOLE, Access, Box, access_of, swap_box
+from .access import WHOLE, Box, StridedAccess, access_of, swap_box
 
 MAP, REDUCE_ROW, COLLECT, SCATTER, OPAQUE = "map", "reduce", "collect", "scatter", "opaque"
 
 
 @attrs.frozen(eq=False)
-class Read:
+class OperandRead:
     """One operand.
 
     Parameters
@@ -39,13 +39,15 @@ class Read:
         That value.
     """
 
-    access: Access
+    access: StridedAccess
     guard: Box | None = None
     outside: Any = 0
 
-    def swapped(self) -> Read:
+    def swapped(self) -> OperandRead:
         """The same with rows and columns exchanged."""
-        return Read(self.access.swapped(), None if self.guard is None else swap_box(self.guard), self.outside)
+        return OperandRead(
+            self.access.swapped(), None if self.guard is None else swap_box(self.guard), self.outside
+        )
 
 
 @attrs.define(eq=False)
@@ -57,8 +59,8 @@ class Action:
     rows: int
     cols: int
     box: Box
-    write: Access
-    reads: list[Read]
+    write: StridedAccess
+    reads: list[OperandRead]
     #: slices of which any element may be read (tables, operands of opaque actions)
     tables: list[ISlice] = attrs.field(factory=list)
     #: which side of the domain an index (R, 1) runs along, if there is one
@@ -107,14 +109,16 @@ def action_of(iop: IOp) -> Action | None:
 
 def _elementwise(iop: IOp) -> Action:
     t = iop.target
-    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [Read(access_of(s)) for s in iop.sources])
+    return Action(
+        iop, MAP, t.rows, t.cols, t.valid, access_of(t), [OperandRead(access_of(s)) for s in iop.sources]
+    )
 
 
 def _move(iop: IOp) -> Action:
     action = _elementwise(iop)
     source = iop.sources[0]
     if "pad" in iop.attrs and source.valid not in (WHOLE, iop.target.valid):
-        action.reads = [Read(access_of(source), source.valid, iop.attrs["pad"])]
+        action.reads = [OperandRead(access_of(source), source.valid, iop.attrs["pad"])]
     return action
 
 
@@ -137,12 +141,14 @@ def _single(iop: IOp) -> None:
 def _broadcast(iop: IOp) -> Action:
     _single(iop)
     t, s = iop.target, iop.sources[0]
-    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [Read(access_of(s, iop.attrs["axis"]))])
+    return Action(
+        iop, MAP, t.rows, t.cols, t.valid, access_of(t), [OperandRead(access_of(s, iop.attrs["axis"]))]
+    )
 
 
 def _transpose(iop: IOp) -> Action:
     action = _elementwise(iop)
-    action.reads = [Read(access_of(iop.sources[0]).swapped())]
+    action.reads = [OperandRead(access_of(iop.sources[0]).swapped())]
     return action
 
 
@@ -153,13 +159,13 @@ def _reduce(iop: IOp) -> Action:
     # along the reduced axis the source's valid range, along the other the target's
     box: Box = (*t.valid[:2], *s.valid[2:]) if by_row else (*s.valid[:2], *t.valid[2:])
     guard = None if s.valid in (box, WHOLE) else s.valid
-    read = Read(access_of(s), guard, REDUCE[iop.name].identity(iop.dtype))
+    read = OperandRead(access_of(s), guard, REDUCE[iop.name].identity(iop.dtype))
     kind = REDUCE_ROW if by_row else COLLECT
     if (s.cols if by_row else s.rows) == 1:
         # one element: a copy, or the identity where that element does not exist
         limits = s.valid[2:] if by_row else s.valid[:2]
         guard = None if s.valid in (WHOLE, t.valid) and limits == (None, None) else s.valid
-        read = Read(read.access, guard, read.outside)
+        read = OperandRead(read.access, guard, read.outside)
         kind, box = MAP, t.valid
     return Action(iop, kind, s.rows, s.cols, box, access_of(t), [read])
 
@@ -172,14 +178,14 @@ def _gather(iop: IOp) -> Action:
     t, (s, i) = iop.target, iop.sources
     by_row = _by_row(i, t.rows, t.cols, s.cols)
     index = access_of(i, "row" if by_row else None)
-    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [Read(index)], [s], by_row)
+    return Action(iop, MAP, t.rows, t.cols, t.valid, access_of(t), [OperandRead(index)], [s], by_row)
 
 
 def _scatter(iop: IOp) -> Action:
     t, (s, i) = iop.target, iop.sources
     by_row = _by_row(i, s.rows, s.cols, t.cols)
     index = access_of(i, "row" if by_row else None)
-    reads = [Read(access_of(s)), Read(index)]
+    reads = [OperandRead(access_of(s)), OperandRead(index)]
     return Action(iop, SCATTER, s.rows, s.cols, s.valid, access_of(t), reads, [], by_row)
 
 

@@ -9,6 +9,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.affine import Affine
+from ...igraph.space import Space
 
 INDEX = "int64"
 
@@ -57,6 +58,7 @@ class Scope:
 
     def __init__(self, variables: Mapping[str, Expr], extents: Mapping[str, int]) -> None:
         self.variables, self.extents = dict(variables), dict(extents)
+        self._space = Space({name: max(extent, 1) for name, extent in extents.items()})
 
     def inside(self, name: str, variable: Expr, extent: int) -> Scope:
         """The scope of a loop's body."""
@@ -85,21 +87,5 @@ class Scope:
         return least(bound, index(limit)) if high > limit else bound
 
     def range(self, value: Affine) -> tuple[int, int]:
-        """Least and greatest value over the scope (interval arithmetic: it may be wider than the truth)."""
-        low = high = value.constant
-        for term in value.terms:
-            if not isinstance(term.inner, Affine):
-                a, b = 0, max(self.extents[term.var] - 1, 0)
-            else:
-                a, b = self.range(term.inner)
-                if term.kind == "floordiv":
-                    a, b = a // term.divisor, b // term.divisor
-                elif a // term.divisor == b // term.divisor:
-                    a, b = a % term.divisor, b % term.divisor
-                else:
-                    a, b = 0, term.divisor - 1
-            ends = (a * term.coeff, b * term.coeff)
-            low, high = low + min(ends), high + max(ends)
-        return low, high
-
-
+        """Least and greatest value over the scope (see `Space.range`)."""
+        return self._space.range(value)

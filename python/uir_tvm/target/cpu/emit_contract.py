@@ -20,7 +20,7 @@ from .actions import Action
 from .address import as_int, greatest, index, plus, times
 from .code import Code
 from .elements import constant, convert, element, splat
-from .emit_value import Kernel
+from .emit_value import KernelContext
 from .memory import scratch
 
 #: Rows and vectors of the register block: 8 accumulators, 2 vectors of b and one of a fit in 16 registers.
@@ -30,7 +30,7 @@ ROWS, VECTORS = 4, 2
 class ContractEmitter:
     """Emits one contract iOp."""
 
-    def __init__(self, kernel: Kernel, action: Action, vector_bytes: int) -> None:
+    def __init__(self, kernel: KernelContext, action: Action, vector_bytes: int) -> None:
         self.kernel, self.action = kernel, action
         self.target, (self.a, self.b) = action.iop.target, action.iop.sources
         self.compute = element(action.iop.dtype).compute

@@ -9,7 +9,7 @@ import attrs
 from tvm import tirx
 from tvm.ir import Expr
 
-from .access import Access, Box
+from .access import Box, StridedAccess
 from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
 from .address import as_int, greatest, index, plus
 from .code import Code
@@ -17,7 +17,7 @@ from .elements import element, splat
 from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged
 from .emit_value import Point, parameter, value_at
-from .groups import Group, Nest
+from .groups import ColumnGroup, RowNest
 from .values import Origin, is_row_value
 from .vector_math import binding
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 @attrs.define(eq=False)
-class Row:
+class NestRow:
     """One row of a nest while its groups are emitted."""
 
-    nest: Nest
+    nest: RowNest
     number: Expr
     #: values that there is one of per row, by id of the action that made it
     values: dict[int, Expr] = attrs.field(factory=dict)
@@ -51,8 +51,8 @@ class GroupEmitter:
     def __init__(
         self,
         nest: NestEmitter,
-        group: Group,
-        row: Row,
+        group: ColumnGroup,
+        row: NestRow,
         reductions: list[RowReduction],
         collected: dict[int, Collected],
     ) -> None:
@@ -60,8 +60,8 @@ class GroupEmitter:
         self.reductions = {id(reduction.action): reduction for reduction in reductions}
         self.collected = collected
         self.kernel, self.values = nest.kernel, nest.values
-        self.hoisted: dict[Access, Expr] = {}
-        self.staged: dict[Access, Staged] = {}
+        self.hoisted: dict[StridedAccess, Expr] = {}
+        self.staged: dict[StridedAccess, Staged] = {}
 
     def hoist(self, code: Code) -> None:
         """Load what is the same in every column before the loop, where nothing in the group may write it."""
@@ -75,7 +75,7 @@ class GroupEmitter:
                 if once and static and read.access.pointer.name not in written:
                     self.hoisted.setdefault(read.access, code.bind(self._load_scalar(read.access)))
 
-    def _load_scalar(self, access: Access) -> Expr:
+    def _load_scalar(self, access: StridedAccess) -> Expr:
         memory = self.kernel.memory
         return memory.load(access, memory.address(self.kernel.scope, access, self.row.number, index(0)), 1)
 

@@ -8,17 +8,17 @@ from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
-from .access import Access, Box
+from .access import Box, StridedAccess
 from .actions import COLLECT, REDUCE_ROW, Action
 from .address import as_int, greatest, index, least
 from .code import Code
-from .emit_group import GroupEmitter, Range, Row
+from .emit_group import GroupEmitter, NestRow, Range
 from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged, emit_blocks, staged_accesses
-from .emit_value import Kernel, Point, scalar_only
-from .groups import Group, Nest
+from .emit_value import KernelContext, Point, scalar_only
+from .groups import ColumnGroup, RowNest
 from .stream import Streams, aligned
-from .values import Origin, Values
+from .values import OperandValues, Origin
 
 #: Independent accumulators of a reduction along rows: enough to hide the latency of an addition.
 ACCUMULATORS = 4
@@ -39,10 +39,12 @@ class NestEmitter:
         Which stores bypass the caches.
     """
 
-    def __init__(self, kernel: Kernel, values: Values, vector_bytes: int, streams: Streams) -> None:
+    def __init__(
+        self, kernel: KernelContext, values: OperandValues, vector_bytes: int, streams: Streams
+    ) -> None:
         self.kernel, self.values, self.vector_bytes, self.streams = kernel, values, vector_bytes, streams
 
-    def emit(self, code: Code, nest: Nest) -> None:
+    def emit(self, code: Code, nest: RowNest) -> None:
         """Append the nest's loops."""
         stores = self.streams.of_nest(nest, [self.lanes(group) for group in nest.groups])
         blocked = staged_accesses(nest, self.values, self.lanes(nest.groups[0]))
@@ -63,11 +65,11 @@ class NestEmitter:
 
         code.branch(condition, streamed, lambda other: self._loops(other, nest))
 
-    def _first_column(self, nest: Nest, access: Access) -> Expr:
+    def _first_column(self, nest: RowNest, access: StridedAccess) -> Expr:
         action = next(a for a in nest.actions if a.write is access)
         return self._range(nest.groups[nest.group_of(action)]).clean_begin
 
-    def _loops(self, code: Code, nest: Nest) -> None:
+    def _loops(self, code: Code, nest: RowNest) -> None:
         collected = {
             id(a): Collected(self.kernel, a, self._lanes_of([a])) for a in nest.actions if a.kind == COLLECT
         }
@@ -76,23 +78,23 @@ class NestEmitter:
             each.start(code)
 
         def body(inner: Code, row: Expr) -> None:
-            self._row(inner, Row(nest, row), collected)
+            self._row(inner, NestRow(nest, row), collected)
 
         code.loop(begin, self.count(begin, end), 1, body, "r")
         for each in collected.values():
             each.finish(code)
 
-    def columns(self, code: Code, nest: Nest, row: Expr, begin: Expr, end: Expr) -> None:
+    def columns(self, code: Code, nest: RowNest, row: Expr, begin: Expr, end: Expr) -> None:
         """Columns [begin, end) of a row of a nest with one elementwise group."""
-        emitter = GroupEmitter(self, nest.groups[0], Row(nest, row), [], {})
+        emitter = GroupEmitter(self, nest.groups[0], NestRow(nest, row), [], {})
         emitter.hoist(code)
         emitter.columns(code, Range(begin, end, begin, end))
 
     def vector(
-        self, code: Code, nest: Nest, row: Expr, col: Expr, lanes: int, staged: dict[Access, Staged]
+        self, code: Code, nest: RowNest, row: Expr, col: Expr, lanes: int, staged: dict[StridedAccess, Staged]
     ) -> None:
         """One vector of such a nest, some of whose operands lie in blocks."""
-        emitter = GroupEmitter(self, nest.groups[0], Row(nest, row), [], {})
+        emitter = GroupEmitter(self, nest.groups[0], NestRow(nest, row), [], {})
         emitter.staged = staged
         emitter.point(code, Point(row, col, lanes), None)
 
@@ -111,7 +113,7 @@ class NestEmitter:
             return index(max(b - a, 0))
         return greatest(end - begin, index(0))
 
-    def _guards(self, group: Group) -> list[Box]:
+    def _guards(self, group: ColumnGroup) -> list[Box]:
         found: list[Box] = []
         for action in group.actions:
             self._collect_guards(action, False, found)
@@ -127,7 +129,7 @@ class NestEmitter:
             if repeated and source.maker is not None:
                 self._collect_guards(source.maker, True, found)
 
-    def _range(self, group: Group) -> Range:
+    def _range(self, group: ColumnGroup) -> Range:
         begin, end = self.bounds(group.actions[0].box[2:], group.cols)
         clean_begin, clean_end = begin, end
         guards = self._guards(group)
@@ -139,7 +141,7 @@ class NestEmitter:
             clean_end = greatest(clean_begin, clean_end)
         return Range(begin, end, clean_begin, clean_end)
 
-    def _row_exists(self, group: Group, row: Expr, rows: int) -> Expr | None:
+    def _row_exists(self, group: ColumnGroup, row: Expr, rows: int) -> Expr | None:
         """Whether the operands exist in this row; None where they always do."""
         conditions = []
         for guard in self._guards(group):
@@ -155,7 +157,7 @@ class NestEmitter:
 
     # --- rows and groups ---------------------------------------------------------------------------
 
-    def _row(self, code: Code, row: Row, collected: dict[int, Collected]) -> None:
+    def _row(self, code: Code, row: NestRow, collected: dict[int, Collected]) -> None:
         for group in row.nest.groups:
             reductions = [self._reduction(code, a, group) for a in group.actions if a.kind == REDUCE_ROW]
             emitter = GroupEmitter(self, group, row, reductions, collected)
@@ -171,12 +173,12 @@ class NestEmitter:
             for reduction in reductions:
                 self._finish(code, row, reduction)
 
-    def _reduction(self, code: Code, action: Action, group: Group) -> RowReduction:
+    def _reduction(self, code: Code, action: Action, group: ColumnGroup) -> RowReduction:
         lanes = self.lanes(group)
         vectors = group.cols // lanes
         return RowReduction(code, action, lanes, max(1, min(ACCUMULATORS, vectors)))
 
-    def _finish(self, code: Code, row: Row, reduction: RowReduction) -> None:
+    def _finish(self, code: Code, row: NestRow, reduction: RowReduction) -> None:
         action = reduction.action
         value = code.bind(reduction.result(code))
         row.values[id(action)] = value
@@ -185,7 +187,7 @@ class NestEmitter:
             address = memory.address(self.kernel.scope, action.write, row.number, index(0))
             code.add(memory.store(action.write, address, value))
 
-    def lanes(self, group: Group) -> int:
+    def lanes(self, group: ColumnGroup) -> int:
         """Elements that the group handles at once: a vector register of its widest type."""
         return self._lanes_of(group.actions)
 

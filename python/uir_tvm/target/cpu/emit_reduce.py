@@ -13,7 +13,7 @@ from .actions import Action
 from .address import as_int, greatest, index, plus
 from .code import Code
 from .elements import boundable, element, lanes_of, like
-from .emit_value import Kernel, parameter
+from .emit_value import KernelContext, parameter
 from .memory import scratch
 from .scalar_ops import COMBINE
 
@@ -95,7 +95,7 @@ class Collected:
     The scratch row is for targets that hold less than the accumulation is done in.
     """
 
-    def __init__(self, kernel: Kernel, action: Action, lanes: int) -> None:
+    def __init__(self, kernel: KernelContext, action: Action, lanes: int) -> None:
         self.kernel, self.action, self.lanes = kernel, action, lanes
         self.combine = COMBINE[action.iop.name]
         row = element(action.iop.dtype)

@@ -16,14 +16,14 @@ from tvm.ir import Expr
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
 from . import transpose
-from .access import Access
+from .access import StridedAccess
 from .actions import MAP, Action
 from .address import index, plus
 from .code import Code
 from .elements import element
-from .groups import Group, Nest
+from .groups import ColumnGroup, RowNest
 from .memory import scratch
-from .values import Origin, Values
+from .values import OperandValues, Origin
 
 if TYPE_CHECKING:
     from .emit_nest import NestEmitter
@@ -37,11 +37,11 @@ class Staged:
     row: Expr
 
 
-def staged_accesses(nest: Nest, values: Values, lanes: int) -> list[Access]:
+def staged_accesses(nest: RowNest, values: OperandValues, lanes: int) -> list[StridedAccess]:
     """The operands of a nest that blocks should be transposed of; none where the nest has no such form."""
     if len(nest.groups) != 1 or min(nest.rows, nest.groups[0].cols) < lanes:
         return []
-    found: list[Access] = []
+    found: list[StridedAccess] = []
     written = {action.write.pointer.name for action in nest.actions}
     for action in nest.actions:
         if action.kind != MAP or action.box != (None,) * 4 or any(read.guard for read in action.reads):
@@ -57,11 +57,13 @@ def staged_accesses(nest: Nest, values: Values, lanes: int) -> list[Access]:
     return list(dict.fromkeys(found))
 
 
-def emit_blocks(emitter: NestEmitter, code: Code, nest: Nest, accesses: list[Access], lanes: int) -> None:
+def emit_blocks(
+    emitter: NestEmitter, code: Code, nest: RowNest, accesses: list[StridedAccess], lanes: int
+) -> None:
     """The loops over blocks, then over the columns and rows that fill no block."""
     group = nest.groups[0]
     direct = _copied_to(nest, emitter.values, accesses)
-    blocks: dict[Access, tirx.Buffer] = {}
+    blocks: dict[StridedAccess, tirx.Buffer] = {}
     if direct is None:
         for access in accesses:
             storage = element(access.pointer.dtype).storage
@@ -97,12 +99,12 @@ def emit_blocks(emitter: NestEmitter, code: Code, nest: Nest, accesses: list[Acc
 def _lines(
     emitter: NestEmitter,
     code: Code,
-    nest: Nest,
-    group: Group,
+    nest: RowNest,
+    group: ColumnGroup,
     row: Expr,
     col: Expr,
     lanes: int,
-    blocks: dict[Access, tirx.Buffer],
+    blocks: dict[StridedAccess, tirx.Buffer],
 ) -> None:
     def line(inner: Code, i: Expr) -> None:
         staged = {access: Staged(buffer, i) for access, buffer in blocks.items()}
@@ -114,17 +116,17 @@ def _lines(
 def _transpose(
     emitter: NestEmitter,
     code: Code,
-    access: Access,
+    access: StridedAccess,
     row: Expr,
     col: Expr,
     lanes: int,
-    target: tirx.Buffer | Access,
+    target: tirx.Buffer | StridedAccess,
 ) -> None:
     scope, memory = emitter.kernel.scope, emitter.kernel.memory
     bits = 8 * bytes_of(access.pointer.dtype)
     emitter.kernel.text.need(transpose.name_of(bits, lanes), transpose.definition(bits, lanes))
     at = memory.address(scope, access, row, col)
-    if isinstance(target, Access):
+    if isinstance(target, StridedAccess):
         to, buffer, stride = (
             memory.address(scope, target, row, col),
             memory.buffer(target.pointer),
@@ -136,7 +138,7 @@ def _transpose(
     code.add(transpose.transpose(bits, source, at, access.col, buffer, to, stride, lanes))
 
 
-def _copied_to(nest: Nest, values: Values, accesses: list[Access]) -> Access | None:
+def _copied_to(nest: RowNest, values: OperandValues, accesses: list[StridedAccess]) -> StridedAccess | None:
     """Where the one operand goes, if the nest only copies it to one place with contiguous columns."""
     stored: list[Action] = [action for action in nest.actions if values.stored(action)]
     copies = all(spec_of(action.iop).rearranges for action in nest.actions)

@@ -18,7 +18,7 @@ from .actions import Action
 from .address import INDEX, Scope, as_int, index, plus, times
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
-from .memory import Memory
+from .memory import Buffers
 from .vector_math.ops import let
 
 
@@ -33,11 +33,11 @@ class Point:
 
 
 @attrs.frozen
-class Kernel:
+class KernelContext:
     """What emission needs to know of the kernel around it."""
 
     scope: Scope
-    memory: Memory
+    memory: Buffers
     text: LlvmText
 
 
@@ -49,41 +49,41 @@ def parameter(value: float, dtype: str, lanes: int) -> Expr:
     return constant(number, element(dtype).compute, lanes)
 
 
-def _copy(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _copy(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     return args[0]
 
 
-def _unary(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _unary(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     iop = action.iop
     params = [parameter(p, iop.dtype, point.lanes) for p in iop.attrs.get("params", ())]
     return scalar_ops.UNARY[iop.name](*args, *params)
 
 
-def _binary(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _binary(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     return scalar_ops.BINARY[action.iop.name](*args)
 
 
-def _compare(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _compare(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     return scalar_ops.COMPARE[action.iop.name](*args)
 
 
-def _select(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _select(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     mask, a, b = args
     if action.iop.dtype == "bool":
         return tirx.Or(tirx.And(mask, a), tirx.And(tirx.Not(mask), b))
     return tirx.Select(mask, a, b)
 
 
-def _fill(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _fill(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     return parameter(action.iop.attrs["value"], action.iop.dtype, point.lanes)
 
 
-def _cast(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _cast(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     iop = action.iop
     return scalar_ops.cast(args[0], iop.name, iop.dtype, iop.attrs.get("round"))
 
 
-def _iota(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _iota(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     iop = action.iop
     row_step, col_step = int(iop.attrs.get("row_step", 0)), int(iop.attrs.get("col_step", 1))
     base = affine(iop.attrs.get("base", 0))
@@ -107,7 +107,7 @@ def _iota(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) ->
     )
 
 
-def _gather(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def _gather(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     """An index outside the table reads its first row instead, and the result is replaced."""
     iop, table = action.iop, action.tables[0]
     scope, memory = kernel.scope, kernel.memory
@@ -137,7 +137,7 @@ def _gather(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) 
     return tirx.if_then_else(inside, load(at), pad)
 
 
-Emit = Callable[[Kernel, Action, Sequence[Expr], Point], Expr]
+Emit = Callable[[KernelContext, Action, Sequence[Expr], Point], Expr]
 
 #: iOp -> its value at a point; contract and scatter are nests of their own, sync and identity are nothing.
 EMIT: dict[str, Emit] = {
@@ -166,7 +166,7 @@ def result_dtype(iop: IOp) -> str:
     return iop.target.pointer.dtype
 
 
-def value_at(kernel: Kernel, action: Action, args: Sequence[Expr], point: Point) -> Expr:
+def value_at(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Point) -> Expr:
     """The value of an action at a point, rounded to its dtype."""
     value = EMIT[action.iop.op](kernel, action, args, point)
     return value if action.iop.op in _EXACT else element(result_dtype(action.iop)).round(value)

@@ -20,12 +20,12 @@ from typing import Any
 import attrs
 
 from ...igraph.iops import spec_of
-from .access import Access, Domain, Relation, injective, relation
+from .access import Domain, Overlap, StridedAccess, injective, relation
 from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action
 
 
 @attrs.define(eq=False)
-class Group:
+class ColumnGroup:
     """Actions that share a loop over columns, in program order."""
 
     key: tuple[Any, ...]
@@ -38,12 +38,12 @@ class Group:
 
 
 @attrs.define(eq=False)
-class Nest:
+class RowNest:
     """Actions that share a loop over rows; ``groups`` partitions ``actions``."""
 
     key: tuple[Any, ...]
     actions: list[Action] = attrs.field(factory=list)
-    groups: list[Group] = attrs.field(factory=list)
+    groups: list[ColumnGroup] = attrs.field(factory=list)
 
     @property
     def rows(self) -> int:
@@ -60,39 +60,39 @@ def write_domain(action: Action) -> Domain:
     return Domain(action.rows, 1 if action.kind == REDUCE_ROW else action.cols)
 
 
-def writes(action: Action) -> Iterable[tuple[Access, Domain]]:
+def writes(action: Action) -> Iterable[tuple[StridedAccess, Domain]]:
     """What it writes, and over which coordinates."""
     yield action.write, write_domain(action)
 
 
-def reads(action: Action) -> Iterable[tuple[Access, Domain]]:
+def reads(action: Action) -> Iterable[tuple[StridedAccess, Domain]]:
     """What it reads at its coordinates (tables are apart)."""
     for read in action.reads:
         yield read.access, Domain(action.rows, action.cols)
 
 
-def conflict(first: Action, then: Action) -> Relation:
+def conflict(first: Action, then: Action) -> Overlap:
     """The worst relation of two accesses of which one is a write: what keeps ``then`` behind ``first``."""
     names = {piece.pointer.name for piece in (*first.tables, *then.tables)}
     written = {first.write.pointer.name, then.write.pointer.name}
     if names & written and _tables_meet(first, then):
-        return Relation.OTHER
-    worst = Relation.DISJOINT
+        return Overlap.OTHER
+    worst = Overlap.DISJOINT
     pairs = [(w, x) for w in writes(first) for x in (*reads(then), *writes(then))]
     pairs += [(x, w) for x in reads(first) for w in writes(then)]
     for (a, a_domain), (b, b_domain) in pairs:
         if a.pointer.name != b.pointer.name:
             continue
         if SCATTER in (first.kind, then.kind) or OPAQUE in (first.kind, then.kind):
-            return Relation.OTHER
+            return Overlap.OTHER
         found = relation(a, a_domain, b, b_domain)
-        if found != Relation.DISJOINT and COLLECT in _kinds_writing(first, a, then, b):
-            return Relation.OTHER
+        if found != Overlap.DISJOINT and COLLECT in _kinds_writing(first, a, then, b):
+            return Overlap.OTHER
         worst = max(worst, found)
     return worst
 
 
-def _kinds_writing(first: Action, a: Access, then: Action, b: Access) -> set[str]:
+def _kinds_writing(first: Action, a: StridedAccess, then: Action, b: StridedAccess) -> set[str]:
     return {x.kind for x, access in ((first, a), (then, b)) if x.write is access}
 
 
@@ -109,16 +109,16 @@ def overwrites_itself(action: Action) -> bool:
         return True
     for access, domain in reads(action):
         found = relation(action.write, write_domain(action), access, domain)
-        if found > (Relation.ROW if action.kind == REDUCE_ROW else Relation.SAME):
+        if found > (Overlap.ROW if action.kind == REDUCE_ROW else Overlap.SAME):
             return True
-        if found != Relation.DISJOINT and action.kind in (COLLECT, SCATTER):
+        if found != Overlap.DISJOINT and action.kind in (COLLECT, SCATTER):
             return True
     return False
 
 
-def plan(actions: Sequence[Action]) -> list[Nest]:
+def plan(actions: Sequence[Action]) -> list[RowNest]:
     """The nests of a straight run of actions, in an order that keeps its meaning."""
-    nests: list[Nest] = []
+    nests: list[RowNest] = []
     for nest in _nests(actions):
         better = _reoriented(nest)
         _form_groups(better)
@@ -126,8 +126,8 @@ def plan(actions: Sequence[Action]) -> list[Nest]:
     return nests
 
 
-def _nests(actions: Sequence[Action]) -> list[Nest]:
-    nests: list[Nest] = []
+def _nests(actions: Sequence[Action]) -> list[RowNest]:
+    nests: list[RowNest] = []
     for action in actions:
         chosen, at = action, _place(nests, action)
         if _is_vector(action):
@@ -137,7 +137,7 @@ def _nests(actions: Sequence[Action]) -> list[Nest]:
             if other is not None and (at is None or other >= at):
                 chosen, at = turned, other
         if at is None:
-            nests.append(Nest(_nest_key(chosen), [chosen]))
+            nests.append(RowNest(_nest_key(chosen), [chosen]))
         else:
             nests[at].actions.append(chosen)
     return nests
@@ -148,13 +148,13 @@ def _is_vector(action: Action) -> bool:
     return one and action.kind == MAP and not action.tables
 
 
-def _place(nests: Sequence[Nest], action: Action) -> int | None:
+def _place(nests: Sequence[RowNest], action: Action) -> int | None:
     """The latest nest that an action may join; None where it needs one of its own."""
     first = 0
     for k, nest in enumerate(nests):
-        worst = max((conflict(other, action) for other in nest.actions), default=Relation.DISJOINT)
-        if worst != Relation.DISJOINT:
-            shared = nest.key == _nest_key(action) and worst <= Relation.ROW
+        worst = max((conflict(other, action) for other in nest.actions), default=Overlap.DISJOINT)
+        if worst != Overlap.DISJOINT:
+            shared = nest.key == _nest_key(action) and worst <= Overlap.ROW
             first = k if shared else k + 1
     fitting = [k for k in range(first, len(nests)) if nests[k].key == _nest_key(action)]
     return fitting[-1] if fitting else None
@@ -166,7 +166,7 @@ def _nest_key(action: Action) -> tuple[Any, ...]:
     return (action.kind == SCATTER and id(action), *action.row_key)
 
 
-def _form_groups(nest: Nest) -> None:
+def _form_groups(nest: RowNest) -> None:
     nest.groups = []
     place: dict[int, int] = {}
     for action in nest.actions:
@@ -175,18 +175,18 @@ def _form_groups(nest: Nest) -> None:
             if other is action:
                 break
             worst = conflict(other, action)
-            if worst == Relation.DISJOINT:
+            if worst == Overlap.DISJOINT:
                 continue
             at = place[id(other)]
             whole = other.kind != MAP and other.write.pointer.name in _touched(action)
-            same = worst == Relation.SAME and not whole and nest.groups[at].key == action.col_key
+            same = worst == Overlap.SAME and not whole and nest.groups[at].key == action.col_key
             first = max(first, at if same else at + 1)
         fitting = [k for k in range(first, len(nest.groups)) if nest.groups[k].key == action.col_key]
         if fitting:
             at = fitting[-1]
         else:
             at = len(nest.groups)
-            nest.groups.append(Group(action.col_key))
+            nest.groups.append(ColumnGroup(action.col_key))
         nest.groups[at].actions.append(action)
         place[id(action)] = at
 
@@ -198,7 +198,7 @@ def _touched(action: Action) -> set[str]:
 # --- orientation -----------------------------------------------------------------------------------
 
 
-def _reoriented(nest: Nest) -> Nest:
+def _reoriented(nest: RowNest) -> RowNest:
     """The nest over one long row where its tile is contiguous, or with the contiguous side as columns."""
     if any(action.kind in (OPAQUE, SCATTER) or action.tables for action in nest.actions):
         return nest
@@ -213,11 +213,11 @@ def _reoriented(nest: Nest) -> Nest:
     return built[0] if len(built) == 1 else nest
 
 
-def _weighted(action: Action) -> list[tuple[Access, int]]:
+def _weighted(action: Action) -> list[tuple[StridedAccess, int]]:
     return [(action.write, 2), *((read.access, 1) for read in action.reads)]
 
 
-def _vote(access: Access, action: Action) -> int:
+def _vote(access: StridedAccess, action: Action) -> int:
     """Positive for columns that are contiguous or alone, negative for such rows."""
     if action.rows == 1:
         return 0
@@ -226,7 +226,7 @@ def _vote(access: Access, action: Action) -> int:
     return int(access.col == 1) - int(access.row == 1)
 
 
-def _flattened(nest: Nest) -> Nest | None:
+def _flattened(nest: RowNest) -> RowNest | None:
     if nest.rows == 1 or nest.actions[0].cols == 1 or len({action.col_key for action in nest.actions}) > 1:
         return None
     cols = nest.actions[0].cols
@@ -240,12 +240,12 @@ def _flattened(nest: Nest) -> Nest | None:
         return None
     if not all(injective(action.write, nest.rows, cols) for action in nest.actions):
         return None
-    return Nest(nest.key, [_flat(action) for action in nest.actions])
+    return RowNest(nest.key, [_flat(action) for action in nest.actions])
 
 
 def _flat(action: Action) -> Action:
-    def line(access: Access) -> Access:
-        return Access(access.pointer, access.offset, 0, access.col)
+    def line(access: StridedAccess) -> StridedAccess:
+        return StridedAccess(access.pointer, access.offset, 0, access.col)
 
     begin, end = (None if b is None else b * action.cols for b in action.box[:2])
     return Action(

@@ -20,12 +20,12 @@ from .address import INDEX, Scope, index
 from .code import KIND, Code
 from .emit_contract import ContractEmitter
 from .emit_nest import NestEmitter
-from .emit_value import Kernel
-from .groups import Nest, overwrites_itself, plan
+from .emit_value import KernelContext
+from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
-from .memory import Memory, single_rows
+from .memory import Buffers, single_rows
 from .stream import Streams, fence
-from .values import Values
+from .values import OperandValues
 from .views import read_through
 
 
@@ -34,7 +34,7 @@ class _Repeat:
     """A loop of the loop tree with its planned body."""
 
     loop: Loop
-    body: list[Nest | _Repeat]
+    body: list[RowNest | _Repeat]
 
 
 @attrs.frozen(eq=False)
@@ -42,16 +42,16 @@ class _Part:
     """What lies between two barriers of all units, planned."""
 
     graph: IGraph
-    planned: list[Nest | _Repeat]
-    nests: list[Nest]
-    values: Values
+    planned: list[RowNest | _Repeat]
+    nests: list[RowNest]
+    values: OperandValues
 
     @staticmethod
     def of(phase: IGraph) -> _Part:
         graph = _without_overlap(read_through(rename(phase)))
         planned = _planned(graph.body)
         nests = list(_all_nests(planned))
-        return _Part(graph, planned, nests, Values(nests))
+        return _Part(graph, planned, nests, OperandValues(nests))
 
     @property
     def memories(self) -> list[IPointer]:
@@ -90,7 +90,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
     parts = [_Part.of(phase) for phase in phases(graph)]
     parameters = [_unaligned(p) for p in prim_func.params]
     text = LlvmText()
-    memory = Memory()
+    memory = Buffers()
     code = Code()
     buffers = [p for p in parameters if tirx.buffer.is_buffer_var(p)]
     if len(buffers) != len(graph.params):
@@ -106,12 +106,12 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, Kernel(Scope({}, {}), memory, text), Streams(part.graph, text))
+        _units(code, part, KernelContext(Scope({}, {}), memory, text), Streams(part.graph, text))
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
 
-def _units(code: Code, part: _Part, kernel: Kernel, streams: Streams) -> None:
+def _units(code: Code, part: _Part, kernel: KernelContext, streams: Streams) -> None:
     """The parallel loop over pid, or its body alone where there is one unit."""
     graph = part.graph
     pid = tirx.Var("pid", INDEX)
@@ -133,9 +133,9 @@ def _units(code: Code, part: _Part, kernel: Kernel, streams: Streams) -> None:
 
 def _emit(
     code: Code,
-    planned: Sequence[Nest | _Repeat],
-    kernel: Kernel,
-    values: Values,
+    planned: Sequence[RowNest | _Repeat],
+    kernel: KernelContext,
+    values: OperandValues,
     vector_bytes: int,
     streams: Streams,
 ) -> None:
@@ -153,9 +153,9 @@ def _emit(
             NestEmitter(kernel, values, vector_bytes, streams).emit(code, node)
 
 
-def _planned(body: Sequence[Any]) -> list[Nest | _Repeat]:
+def _planned(body: Sequence[Any]) -> list[RowNest | _Repeat]:
     """The loop tree with every straight run of iOps planned as nests."""
-    out: list[Nest | _Repeat] = []
+    out: list[RowNest | _Repeat] = []
     run: list[IOp] = []
 
     def close() -> None:
@@ -173,7 +173,7 @@ def _planned(body: Sequence[Any]) -> list[Nest | _Repeat]:
     return out
 
 
-def _all_nests(planned: Sequence[Nest | _Repeat]) -> Iterator[Nest]:
+def _all_nests(planned: Sequence[RowNest | _Repeat]) -> Iterator[RowNest]:
     for node in planned:
         if isinstance(node, _Repeat):
             yield from _all_nests(node.body)
@@ -181,7 +181,7 @@ def _all_nests(planned: Sequence[Nest | _Repeat]) -> Iterator[Nest]:
             yield node
 
 
-def _exists(pointer: IPointer, nests: list[Nest], values: Values) -> bool:
+def _exists(pointer: IPointer, nests: list[RowNest], values: OperandValues) -> bool:
     """Whether a pointer needs memory: something is stored there."""
     return any(
         action.write.pointer.name == pointer.name and values.stored(action)

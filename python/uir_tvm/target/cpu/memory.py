@@ -16,12 +16,12 @@ from tvm.ir import Expr
 from ...igraph.affine import Affine, affine
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IPointer
-from .access import Access
+from .access import StridedAccess
 from .actions import Action
 from .address import Scope, index, plus, times
 from .code import Code
 from .elements import convert, element, lanes_of, splat
-from .groups import Nest, reads, write_domain
+from .groups import RowNest, reads, write_domain
 
 #: Alignment of the memory that we allocate: a cache line, and the widest vector.
 ALIGNMENT = 64
@@ -35,7 +35,7 @@ class Held:
     row_base: Affine | None = None
 
 
-class Memory:
+class Buffers:
     """The buffers of a kernel by pointer name."""
 
     def __init__(self) -> None:
@@ -65,7 +65,7 @@ class Memory:
         """The flat buffer of a pointer."""
         return self._held[pointer.name].buffer
 
-    def address(self, scope: Scope, access: Access, row: Expr, col: Expr) -> Expr:
+    def address(self, scope: Scope, access: StridedAccess, row: Expr, col: Expr) -> Expr:
         """The index of element (row, col) of an access in its flat buffer."""
         base = self._held[access.pointer.name].row_base
         if base is not None:
@@ -73,11 +73,11 @@ class Memory:
         start = plus(scope.expr(access.offset), times(row, access.row))
         return plus(start, times(col, access.col))
 
-    def stride(self, access: Access) -> int:
+    def stride(self, access: StridedAccess) -> int:
         """Elements from one row of an access to the next in its buffer."""
         return access.row if self._held[access.pointer.name].row_base is None else 0
 
-    def load(self, access: Access, address: Expr, lanes: int) -> Expr:
+    def load(self, access: StridedAccess, address: Expr, lanes: int) -> Expr:
         """``lanes`` elements along the columns from an address, in the compute type."""
         buffer = self.buffer(access.pointer)
         row = element(access.pointer.dtype)
@@ -85,7 +85,7 @@ class Memory:
             return splat(row.load(tirx.BufferLoad(buffer, [address])), lanes)
         return row.load(tirx.BufferLoad(buffer, [tirx.Ramp(address, index(access.col), lanes)]))
 
-    def store(self, access: Access, address: Expr, value: Expr) -> tirx.Stmt:
+    def store(self, access: StridedAccess, address: Expr, value: Expr) -> tirx.Stmt:
         """Store a value (already rounded) at an address."""
         lanes = lanes_of(value)
         at = address if lanes == 1 else tirx.Ramp(address, index(access.col), lanes)
@@ -101,9 +101,9 @@ def scratch(code: Code, name: str, dtype: str, size: int) -> tirx.Buffer:
     return buffer
 
 
-def single_rows(nests: Sequence[Nest], pointers: Mapping[str, IPointer]) -> dict[str, tuple[Affine, int]]:
+def single_rows(nests: Sequence[RowNest], pointers: Mapping[str, IPointer]) -> dict[str, tuple[Affine, int]]:
     """The reg pointers of which one row suffices: name -> (first offset, elements of a row)."""
-    users: dict[str, list[Nest]] = {}
+    users: dict[str, list[RowNest]] = {}
     for nest in nests:
         for name in {p for action in nest.actions for p in _touches(action)}:
             users.setdefault(name, []).append(nest)
@@ -121,7 +121,7 @@ def _touches(action: Action) -> set[str]:
     return names | {action.write.pointer.name} | {piece.pointer.name for piece in action.tables}
 
 
-def _row_of(name: str, nest: Nest) -> tuple[Affine, int] | None:
+def _row_of(name: str, nest: RowNest) -> tuple[Affine, int] | None:
     spans: list[tuple[int, int, int]] = []
     base: Affine | None = None
     for action in nest.actions:

@@ -16,14 +16,14 @@ from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of, dtype_of
 from ...igraph.nodes import IGraph
-from .access import Access
+from .access import StridedAccess
 from .actions import MAP, Action
 from .address import Scope, index
 from .code import Code
 from .elements import element, lanes_of
-from .groups import Nest
+from .groups import RowNest
 from .llvm_text import LlvmText
-from .memory import Memory
+from .memory import Buffers
 
 _LLVM_TYPES = {
     "float64": "double",
@@ -87,7 +87,7 @@ class Streams:
         rows_aligned = rows == 1 or write.row % lanes == 0
         return (hinted or large) and fits and rows_aligned and action.cols >= lanes
 
-    def of_nest(self, nest: Nest, lanes: Iterable[int]) -> list[tuple[Access, int]]:
+    def of_nest(self, nest: RowNest, lanes: Iterable[int]) -> list[tuple[StridedAccess, int]]:
         """(access, bytes of a vector) of the stores of a nest that should bypass the caches."""
         return [
             (action.write, bytes_of(action.write.pointer.dtype) * n)
@@ -117,7 +117,11 @@ class Streams:
 
 
 def aligned(
-    memory: Memory, scope: Scope, stores: Iterable[tuple[Access, int]], row: Expr, cols: Iterable[Expr]
+    memory: Buffers,
+    scope: Scope,
+    stores: Iterable[tuple[StridedAccess, int]],
+    row: Expr,
+    cols: Iterable[Expr],
 ) -> Expr:
     """Whether every store's first vector (at ``row`` and its first column) is aligned to its size."""
     condition: Expr | None = None

@@ -13,9 +13,9 @@ from enum import Enum
 
 import attrs
 
-from .access import Access, Domain, Relation, relation
-from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, Read
-from .groups import Nest, write_domain
+from .access import Domain, Overlap, StridedAccess, relation
+from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, OperandRead
+from .groups import RowNest, write_domain
 
 #: iOps that cost about as much as a load and a store of their result would.
 CHEAP = frozenset({"move", "broadcast", "transpose", "cast", "fill", "iota", "select", "compare"})
@@ -37,14 +37,14 @@ class Origin(Enum):
 
 
 @attrs.frozen(eq=False)
-class Source:
+class MadeBy:
     """The origin of one operand and the action that made it."""
 
     origin: Origin
     maker: Action | None = None
 
 
-class Values:
+class OperandValues:
     """The operands of the actions of a whole graph, and the pointers that are read from memory.
 
     Attributes
@@ -55,8 +55,8 @@ class Values:
         Names of pointers that something reads from memory.
     """
 
-    def __init__(self, nests: Iterable[Nest]) -> None:
-        self.sources: dict[int, list[Source]] = {}
+    def __init__(self, nests: Iterable[RowNest]) -> None:
+        self.sources: dict[int, list[MadeBy]] = {}
         self.loaded: set[str] = set()
         for nest in nests:
             places = {id(action): k for k, group in enumerate(nest.groups) for action in group.actions}
@@ -75,21 +75,21 @@ class Values:
         return opaque or pointer.level == "dram" or pointer.name in self.loaded
 
     def _source(
-        self, nest: Nest, position: int, places: dict[int, int], action: Action, read: Read
-    ) -> Source:
+        self, nest: RowNest, position: int, places: dict[int, int], action: Action, read: OperandRead
+    ) -> MadeBy:
         pointer = read.access.pointer.name
         for maker in reversed(nest.actions[:position]):
             if maker.write.pointer.name != pointer:
                 continue
             found = _meets(maker, action, read.access)
-            if found == Relation.DISJOINT:
+            if found == Overlap.DISJOINT:
                 continue
             source = self._from_maker(nest.actions, places, maker, action, read, found)
             if source is not None:
                 return source
             break
         self.loaded.add(pointer)
-        return Source(Origin.MEMORY)
+        return MadeBy(Origin.MEMORY)
 
     def _from_maker(
         self,
@@ -97,18 +97,18 @@ class Values:
         places: dict[int, int],
         maker: Action,
         action: Action,
-        read: Read,
-        found: Relation,
-    ) -> Source | None:
+        read: OperandRead,
+        found: Overlap,
+    ) -> MadeBy | None:
         before = places[id(maker)] < places[id(action)]
-        if found == Relation.SAME and not before and maker.kind == MAP:
-            return Source(Origin.REGISTER, maker)
+        if found == Overlap.SAME and not before and maker.kind == MAP:
+            return MadeBy(Origin.REGISTER, maker)
         if before and is_row_value(maker) and _one_per_row(maker.write, read.access, action):
-            return Source(Origin.ROW, maker)
-        if found == Relation.SAME and before and maker.col_key == action.col_key:
+            return MadeBy(Origin.ROW, maker)
+        if found == Overlap.SAME and before and maker.col_key == action.col_key:
             cost = self._cost(maker, actions)
             if cost is not None and cost <= RECOMPUTE_LIMIT:
-                return Source(Origin.AGAIN, maker)
+                return MadeBy(Origin.AGAIN, maker)
         return None
 
     def _cost(self, maker: Action, actions: Sequence[Action]) -> int | None:
@@ -135,19 +135,19 @@ class Values:
                     return None
                 total += part
             elif source.origin == Origin.MEMORY:
-                if any(_meets(writer, maker, read.access) != Relation.DISJOINT for writer in since):
+                if any(_meets(writer, maker, read.access) != Overlap.DISJOINT for writer in since):
                     return None
                 total += 1
         return total
 
 
-def _meets(writer: Action, reader: Action, access: Access) -> Relation:
+def _meets(writer: Action, reader: Action, access: StridedAccess) -> Overlap:
     if writer.write.pointer.name != access.pointer.name:
-        return Relation.DISJOINT
+        return Overlap.DISJOINT
     return relation(writer.write, write_domain(writer), access, Domain(reader.rows, reader.cols))
 
 
-def _one_per_row(write: Access, read: Access, reader: Action) -> bool:
+def _one_per_row(write: StridedAccess, read: StridedAccess, reader: Action) -> bool:
     """Whether row r of ``read`` is the one element that row r of ``write`` is."""
     same_rows = reader.rows == 1 or write.row == read.row
     return write.offset == read.offset and same_rows and (read.col == 0 or reader.cols == 1)

@@ -164,8 +164,7 @@ def read_warnings(log: str) -> tuple[str, ...]:
     return tuple(
         line.strip()
         for line in log.splitlines()
-        if _MENDED.search(line)
-        or (_WARNING.search(line) and not line.startswith(("Remark:", "ptxas info")))
+        if _MENDED.search(line) or (_WARNING.search(line) and not line.startswith(("Remark:", "ptxas info")))
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 import attrs
 
-from ... import options
+from ... import environment
 from ...errors import ToolchainError
 
 #: What pip installs for nvcc to work where there is no toolkit (about 105 MB to download, 280 MB on disk).
@@ -24,7 +24,7 @@ OLDEST = (12, 4)
 
 
 @attrs.frozen
-class Tool:
+class CudaTool:
     """A compiler.
 
     Parameters
@@ -48,7 +48,7 @@ class Tool:
         return f"{self.kind} {self.version}"
 
 
-def find(kind: str | None = None) -> Tool:
+def find(kind: str | None = None) -> CudaTool:
     """The first usable compiler; nvcc is preferred, its messages are those that users know.
 
     Parameters
@@ -73,7 +73,7 @@ def find(kind: str | None = None) -> Tool:
     )
 
 
-def available() -> Tool | None:
+def available() -> CudaTool | None:
     """`find`, or None where there is no compiler."""
     found, _ = _look()
     return found[0] if found else None
@@ -85,9 +85,9 @@ def forget() -> None:
 
 
 @functools.cache
-def _look() -> tuple[tuple[Tool, ...], tuple[str, ...]]:
+def _look() -> tuple[tuple[CudaTool, ...], tuple[str, ...]]:
     """Usable compilers, best first; and why others are not."""
-    found: list[Tool] = []
+    found: list[CudaTool] = []
     refused: list[str] = []
     for candidates, probe in ((_nvcc_paths(), _probe_nvcc), (_nvrtc_paths(), _probe_nvrtc)):
         seen = set()
@@ -96,7 +96,7 @@ def _look() -> tuple[tuple[Tool, ...], tuple[str, ...]]:
                 continue
             seen.add(path)
             result = probe(path)
-            if isinstance(result, Tool):
+            if isinstance(result, CudaTool):
                 found.append(result)
             else:
                 refused.append(f"{path}: {result}")
@@ -111,13 +111,13 @@ def _wheel_roots() -> Iterator[pathlib.Path]:
 
 
 def _toolkit_roots() -> Iterator[pathlib.Path]:
-    yield from options.cuda_homes()
+    yield from environment.folders("CUDA_HOME", "CUDA_PATH")
     yield pathlib.Path("/usr/local/cuda")
     yield from sorted(pathlib.Path("/usr/local").glob("cuda-*"), reverse=True)
 
 
 def _nvcc_paths() -> Iterator[pathlib.Path]:
-    for root in options.cuda_homes():
+    for root in environment.folders("CUDA_HOME", "CUDA_PATH"):
         yield root / "bin" / "nvcc"
     if on_path := shutil.which("nvcc"):
         yield pathlib.Path(on_path)
@@ -140,7 +140,7 @@ def _too_old(version: str) -> str:
     return "" if numbers >= OLDEST else f"version {version} is older than {OLDEST[0]}.{OLDEST[1]}"
 
 
-def _probe_nvcc(path: pathlib.Path) -> Tool | str:
+def _probe_nvcc(path: pathlib.Path) -> CudaTool | str:
     """The tool, or why it is none: pip's nvcc package does not bring all that it needs."""
     if not path.is_file():
         return "no such file"
@@ -170,14 +170,14 @@ def _probe_nvcc(path: pathlib.Path) -> Tool | str:
         if missing:
             return f"incomplete: pip install {' '.join(missing)}"
         include = (root / "include" / "cccl",)
-    return Tool("nvcc", path, match[1], include)
+    return CudaTool("nvcc", path, match[1], include)
 
 
 def _host_compiler() -> str | None:
     return shutil.which("g++") or shutil.which("c++") or shutil.which("gcc")
 
 
-def _probe_nvrtc(path: pathlib.Path) -> Tool | str:
+def _probe_nvrtc(path: pathlib.Path) -> CudaTool | str:
     from .nvrtc import Library
 
     try:
@@ -189,7 +189,7 @@ def _probe_nvrtc(path: pathlib.Path) -> Tool | str:
     include = _headers(path)
     if not include:
         return "its headers are missing: pip install nvidia-cuda-runtime nvidia-cuda-cccl"
-    return Tool("nvrtc", path, version, include)
+    return CudaTool("nvrtc", path, version, include)
 
 
 def _headers(library: pathlib.Path) -> tuple[pathlib.Path, ...]:

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
+from ...device.kernel import DeviceKernel
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
 from ...optimize.split import is_barrier, phases
 from ...optimize.webs import rename
-from ..device_kernel import DeviceKernel
 from ..source import check_kind, print_kernels
 
-#: The printer, in src/codegen/cuda.cc.
+#: The printer, in src/codegen/cuda/print.cc.
 PRINTER = "uir.codegen.cuda"
 #: Attribute of a graph that asks for one launch whose blocks wait for each other.
 COOPERATIVE = "cooperative"

@@ -8,14 +8,18 @@ the host model it is of kind ``ext_dev``, whose memory is the model's (src/runti
 from __future__ import annotations
 
 import functools
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm_ffi
 
-from ...hardware.presets.cuda import DEVICES
 from ...igraph.nodes import HardwareModel
-from ..place import Place
+from ..place import Away, Place
+from .presets import DEVICES
+
+if TYPE_CHECKING:
+    from ...device.kernel import DeviceKernel
 
 
 @attrs.frozen
@@ -63,9 +67,37 @@ def _model(hw: HardwareModel) -> dict[str, Any]:
     return {"keys": ["uir", "cuda"], "model": str(hw.name)}
 
 
+def _toolchain() -> str:
+    from . import toolchain
+
+    return str(toolchain.find())
+
+
+def _cubin(kernel: DeviceKernel) -> tuple[bytes, Mapping[str, Any]]:
+    """A kernel's cubin, and how its functions are launched."""
+    from . import toolchain
+
+    cubin = toolchain.compile(kernel.source, kernel.arch, name=f"{kernel.name}.cu")
+    # arguments are positions among the parameters, in the function's order, and the workspaces after them
+    order = [row.name for row in kernel.params] + [row.name for row in kernel.workspace]
+    launches = [
+        {**launch.to_json(), "params": [order.index(name) for name in launch.params]}
+        for launch in kernel.launches
+    ]
+    workspace = [row.nbytes for row in kernel.workspace]
+    return cubin.data, {"arch": cubin.arch, "launches": launches, "workspace": workspace}
+
+
+def _models() -> dict[str, Any]:
+    """Which hardware model a GPU is."""
+    rows = [{"name": row.name, "arch": row.arch, "sms": row.sms} for row in DEVICES.values()]
+    return {"models": rows}
+
+
+_AWAY = Away("gpu", "a GPU of NVIDIA: Python 3.8 and the driver", _models, _cubin, 0.0)
 #: Best first.
 PLACES = (
-    Place("gpu", "cuda", "cuda", _gpu, absent, preset),
+    Place("gpu", "cuda", "cuda", _gpu, absent, preset, captures=True, toolchain=_toolchain, away=_AWAY),
     Place(
         "model",
         "ext_dev",

@@ -15,19 +15,19 @@ import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from ... import options
+from ... import environment
 from ...cache import Cache, out_of_room, scratch
 from ...dump_files import file_name
 from ...errors import ToolchainError
 from .cubin import Cubin, KernelFigures, read_figures, read_warnings, refuse_serialised
-from .find_toolchain import Tool, available, find, forget
+from .find_toolchain import CudaTool, available, find, forget
 from .nvrtc import Library, NvrtcError
 
 __all__ = [
     "ARCHITECTURES",
     "Cubin",
+    "CudaTool",
     "KernelFigures",
-    "Tool",
     "ToolchainError",
     "available",
     "compile",
@@ -54,7 +54,7 @@ def compile(
     source: str,
     arch: str,
     *,
-    tool: Tool | str | None = None,
+    tool: CudaTool | str | None = None,
     flags: Sequence[str] = (),
     name: str = "kernel.cu",
 ) -> Cubin:
@@ -66,7 +66,7 @@ def compile(
         CUDA C++.
     arch : str
         Such as ``sm_80`` or ``sm_90a``.
-    tool : Tool or str, optional
+    tool : CudaTool or str, optional
         A compiler, or its kind (``nvcc``, ``nvrtc``); default: the first that `find` meets.
     flags : sequence of str
         Further flags, as the tool takes them.
@@ -89,7 +89,7 @@ def compile(
             f"{arch!r} is no architecture.", need="sm_ and a number, such as sm_80 or sm_90a", where="arch"
         )
     name = file_name(name)
-    found = tool if isinstance(tool, Tool) else find(tool)
+    found = tool if isinstance(tool, CudaTool) else find(tool)
     cache = Cache("cubin")
     key = "\0".join([str(CACHE_VERSION), str(found), arch, *flags, name, source]).encode()
     if (kept := cache.read(key, ".cubin")) is not None:
@@ -103,11 +103,11 @@ def compile(
 
 def compile_all(source: str, archs: Sequence[str] = ARCHITECTURES, **how: object) -> tuple[Cubin, ...]:
     """`compile` for several architectures at the same time, in their order."""
-    with ThreadPoolExecutor(max(1, min(len(archs), options.num_threads()))) as pool:
+    with ThreadPoolExecutor(max(1, min(len(archs), environment.num_threads()))) as pool:
         return tuple(pool.map(lambda arch: compile(source, arch, **how), archs))  # type: ignore[arg-type]
 
 
-def _refused(found: Tool, arch: str, name: str, log: str) -> ToolchainError:
+def _refused(found: CudaTool, arch: str, name: str, log: str) -> ToolchainError:
     if (full := out_of_room(log)) is not None:
         return full
     unknown = "nsupported gpu architecture" in log or "invalid value for --gpu-architecture" in log
@@ -119,7 +119,7 @@ def _refused(found: Tool, arch: str, name: str, log: str) -> ToolchainError:
     )
 
 
-def _nvcc(found: Tool, source: str, arch: str, flags: Sequence[str], name: str) -> tuple[bytes, str]:
+def _nvcc(found: CudaTool, source: str, arch: str, flags: Sequence[str], name: str) -> tuple[bytes, str]:
     with scratch("uir-nvcc-") as place:
         (place / name).write_text(source)
         command = [os.fspath(found.path), *_FLAGS["nvcc"], f"-arch={arch}", *flags]
@@ -139,7 +139,7 @@ def _nvcc(found: Tool, source: str, arch: str, flags: Sequence[str], name: str) 
         return (place / "kernel.cubin").read_bytes(), log
 
 
-def _nvrtc(found: Tool, source: str, arch: str, flags: Sequence[str], name: str) -> tuple[bytes, str]:
+def _nvrtc(found: CudaTool, source: str, arch: str, flags: Sequence[str], name: str) -> tuple[bytes, str]:
     given = [f"--gpu-architecture={arch}", *_FLAGS["nvrtc"], *flags]
     given += [f"--include-path={folder}" for folder in found.include]
     try:

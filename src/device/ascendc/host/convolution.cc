@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // aclnnConvolution of two dimensions: sums in float, one rounding to the result's type.
 #include "aclnnop/aclnn_convolution.h"
-#include "executor.h"
+#include "device/ascendc/host/executor.h"
 
 using namespace uir_acl;
 

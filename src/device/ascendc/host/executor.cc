@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "executor.h"
+#include "device/ascendc/host/executor.h"
 
 #include <vector>
 
-#include "device/simt/simt.h"
-#include "state.h"
+#include "device/ascendc/host/state.h"
+#include "device/engine/engine_api.h"
 
 namespace uir_acl {
 

@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file executor.h
- * \brief The two phases of an operator of aclnn: what the first prepares, the second queues, once.
- */
-#ifndef UIR_DEVICE_ASCENDC_HOST_EXECUTOR_H_
-#define UIR_DEVICE_ASCENDC_HOST_EXECUTOR_H_
+// The two phases of an operator of aclnn: what the first prepares, the second queues, once.
+#pragma once
 
 #include <functional>
 #include <initializer_list>
 #include <string>
 
 #include "acl/acl.h"
-#include "meta.h"
+#include "device/ascendc/host/meta.h"
 
 //! What an operator does on the device; returns a message where it cannot.
 struct aclOpExecutor {
@@ -43,5 +39,3 @@ using uir_host::BroadcastIndex;
 uint64_t Copies(std::initializer_list<const aclTensor*> tensors);
 
 }  // namespace uir_acl
-
-#endif  // UIR_DEVICE_ASCENDC_HOST_EXECUTOR_H_

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "device/ascendc/ascendc.h"
-#include "state.h"
+#include "device/ascendc/host/state.h"
 
 using namespace uir_acl;
 

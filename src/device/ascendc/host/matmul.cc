@@ -3,7 +3,7 @@
 #include "aclnnop/aclnn_addmm.h"
 #include "aclnnop/aclnn_baddbmm.h"
 #include "aclnnop/aclnn_matmul.h"
-#include "executor.h"
+#include "device/ascendc/host/executor.h"
 
 using namespace uir_acl;
 

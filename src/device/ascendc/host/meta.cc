@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "meta.h"
+#include "device/ascendc/host/meta.h"
 
-#include "state.h"
+#include "device/ascendc/host/state.h"
 
 namespace uir_acl {
 int64_t SizeOf(aclDataType type) {

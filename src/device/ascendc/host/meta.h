@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file meta.h
- * \brief Operands of aclnn: views of device memory, numbers, lists of numbers; elements as float.
- */
-#ifndef UIR_DEVICE_ASCENDC_HOST_META_H_
-#define UIR_DEVICE_ASCENDC_HOST_META_H_
+// Operands of aclnn: views of device memory, numbers, lists of numbers; elements as float.
+#pragma once
 
 #include <cstdint>
 #include <string>
@@ -40,15 +36,11 @@ using uir_host::Count;
 /*! \brief Whether elements lie one after the other. */
 bool Contiguous(const aclTensor& tensor);
 
-/*!
- * \brief The elements in row-major order as float.
- * \return false where something reads bytes that nothing wrote; `message` says where.
- */
+//! \brief The elements in row-major order as float.
+//! \return false where something reads bytes that nothing wrote; `message` says where.
 bool Read(const aclTensor& tensor, std::vector<float>* values, std::string* message);
 
 /*! \brief Rounds to the tensor's type, to nearest even, and writes its elements. */
 void Write(const aclTensor& tensor, const std::vector<float>& values);
 
 }  // namespace uir_acl
-
-#endif  // UIR_DEVICE_ASCENDC_HOST_META_H_

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The runtime's functions: acl/acl.h and acl/acl_rt.h.
 #include "acl/acl.h"
-#include "device/simt/simt.h"
-#include "state.h"
+#include "device/ascendc/host/state.h"
+#include "device/engine/engine_api.h"
 
 namespace uir_acl {
 

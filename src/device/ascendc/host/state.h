@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file state.h
- * \brief What the stand-in of the Ascend runtime knows: its work, and its errors.
- */
-#ifndef UIR_DEVICE_ASCENDC_HOST_STATE_H_
-#define UIR_DEVICE_ASCENDC_HOST_STATE_H_
+// What the stand-in of the Ascend runtime knows: its work, and its errors.
+#pragma once
 
 #include <cstddef>
 #include <string>
@@ -52,5 +48,3 @@ bool OnDevice(const void* data, size_t bytes);
 Stream* StreamOf(void* handle, const char* call);
 
 }  // namespace uir_acl
-
-#endif  // UIR_DEVICE_ASCENDC_HOST_STATE_H_

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file kernel_operator.h
- * \brief Stands for the header of this name of the Ascend C toolkit: the part of it that the printer emits, for g++.
- *
- * Names, parameters and their order are the toolkit's; each function ends with a defaulted parameter that tells the
- * line of the call. What they do is in the model's library (abi.h).
- */
-#ifndef UIR_ASCENDC_KERNEL_OPERATOR_H_
-#define UIR_ASCENDC_KERNEL_OPERATOR_H_
+// Stands for the header of this name of the Ascend C toolkit: the part of it that the printer emits, for g++.
+//
+// Names, parameters and their order are the toolkit's; each function ends with a defaulted parameter that tells the
+// line of the call. What they do is in the model's library (abi.h).
+#pragma once
 
 #include "uir_ascendc/compare.h"
 #include "uir_ascendc/copy.h"
@@ -21,5 +17,3 @@
 #include "uir_ascendc/tensor.h"
 #include "uir_ascendc/types.h"
 #include "uir_ascendc/vector.h"
-
-#endif  // UIR_ASCENDC_KERNEL_OPERATOR_H_

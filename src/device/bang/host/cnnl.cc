@@ -5,9 +5,9 @@
 #include <map>
 #include <vector>
 
+#include "device/bang/host/state.h"
+#include "device/engine/engine_api.h"
 #include "device/host/strided.h"
-#include "device/simt/simt.h"
-#include "state.h"
 
 using namespace uir_cnrt;
 using uir_host::Count;

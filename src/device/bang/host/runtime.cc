@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "device/bang/bang.h"
-#include "device/simt/simt.h"
-#include "state.h"
+#include "device/bang/host/state.h"
+#include "device/engine/engine_api.h"
 #include "uir_cnrt/launch.h"
 
 namespace uir_cnrt {

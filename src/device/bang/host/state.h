@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file state.h
- * \brief What the stand-in of Cambricon's runtime knows: its work, and what it says of an error.
- */
-#ifndef UIR_DEVICE_BANG_HOST_STATE_H_
-#define UIR_DEVICE_BANG_HOST_STATE_H_
+// What the stand-in of Cambricon's runtime knows: its work, and what it says of an error.
+#pragma once
 
 #include <string>
 
@@ -30,5 +26,3 @@ cnrtRet_t Fail(cnrtRet_t code, const std::string& message);
 Stream* QueueOf(cnrtQueue_t handle, const char* call);
 
 }  // namespace uir_cnrt
-
-#endif  // UIR_DEVICE_BANG_HOST_STATE_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the toolkit's header of this name: the grid and the block as groups.
-#ifndef UIR_SIMT_COOPERATIVE_GROUPS_H_
-#define UIR_SIMT_COOPERATIVE_GROUPS_H_
+#pragma once
 
 #include "uir_simt/prelude.h"
 
@@ -29,5 +28,3 @@ UIR_SIMT_INLINE grid_group this_grid() { return {}; }
 UIR_SIMT_INLINE thread_block this_thread_block() { return {}; }
 
 }  // namespace cooperative_groups
-
-#endif  // UIR_SIMT_COOPERATIVE_GROUPS_H_

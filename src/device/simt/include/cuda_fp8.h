@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the toolkit's header of this name: 8-bit floats, by conversion to and from wider types.
-#ifndef UIR_SIMT_CUDA_FP8_H_
-#define UIR_SIMT_CUDA_FP8_H_
+#pragma once
 
 #include "cuda_bf16.h"
 #include "cuda_fp16.h"
@@ -42,5 +41,3 @@ inline __half_raw __nv_cvt_fp8_to_halfraw(__nv_fp8_storage_t x, __nv_fp8_interpr
 UIR_SIMT_FP8(__nv_fp8_e4m3, __NV_E4M3)
 UIR_SIMT_FP8(__nv_fp8_e5m2, __NV_E5M2)
 #undef UIR_SIMT_FP8
-
-#endif  // UIR_SIMT_CUDA_FP8_H_

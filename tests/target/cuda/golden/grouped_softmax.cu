@@ -106,9 +106,7 @@ extern "C" __global__ void __launch_bounds__(128)
     // unary.exp.fp32 t_2(2,16), t_1(2,16)
     t_2[0] = expf(t_1[0]);
 
-    reg<float, 1> m_1_1;
-
-    // reduce.add.row.group.fp32 m_1(2,1), t_2(2,16)  [group_size=4]
+    // reduce.add.row.group.fp32 m(2,1), t_2(2,16)  [group_size=4]
     auto slots_2 = up;
     {
       const int row = lane_div16;
@@ -131,24 +129,24 @@ extern "C" __global__ void __launch_bounds__(128)
         part[m % 2] = part[m % 2] + slots_2[m * 2 + row];
       }
       part[0] = part[0] + part[1];
-      m_1_1[0] = part[0];
+      m_1[0] = part[0];
     }
 
     reg<float, 1> w_1;
 
-    // broadcast.row.group.fp32 w_1(2,16), m_1(2,1)  [group_size=4]
+    // broadcast.row.group.fp32 w_1(2,16), m(2,1)  [group_size=4]
     auto slots_3 = down;
     if (unit == 0) {
       const int row = lane_div16;
-      if (lane_mod16 == 0) slots_3[row] = m_1_1[0];
+      if (lane_mod16 == 0) slots_3[row] = m_1[0];
     }
     __syncthreads();
-    reg<float, 1> m_1_of_set;
+    reg<float, 1> m_of_set_1;
     {
       const int row = lane_div16;
-      m_1_of_set[0] = slots_3[row];
+      m_of_set_1[0] = slots_3[row];
     }
-    w_1[0] = m_1_of_set[0];
+    w_1[0] = m_of_set_1[0];
 
     reg<float, 1> t_3;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
-#ifndef UIR_DEVICE_ASCENDC_ACL_ACL_H_
-#define UIR_DEVICE_ASCENDC_ACL_ACL_H_
+#pragma once
 
 #include "acl_rt.h"
 
@@ -16,5 +15,3 @@ ACL_FUNC_VISIBILITY const char* aclGetRecentErrMsg();
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ACL_ACL_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the types and values that exported projects use, with its numbers.
-#ifndef UIR_DEVICE_ASCENDC_ACL_ACL_BASE_H_
-#define UIR_DEVICE_ASCENDC_ACL_ACL_BASE_H_
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -29,5 +28,3 @@ typedef enum {
   ACL_FORMAT_NCHW = 0,
   ACL_FORMAT_ND = 2,
 } aclFormat;
-
-#endif  // UIR_DEVICE_ASCENDC_ACL_ACL_BASE_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
-#ifndef UIR_DEVICE_ASCENDC_ACL_ACL_RT_H_
-#define UIR_DEVICE_ASCENDC_ACL_ACL_RT_H_
+#pragma once
 
 #include "acl_base.h"
 
@@ -41,5 +40,3 @@ ACL_FUNC_VISIBILITY aclError aclrtMemcpy(void* dst, size_t destMax, const void* 
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ACL_ACL_RT_H_

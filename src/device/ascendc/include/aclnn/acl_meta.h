@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
-#ifndef UIR_DEVICE_ASCENDC_ACLNN_ACL_META_H_
-#define UIR_DEVICE_ASCENDC_ACLNN_ACL_META_H_
+#pragma once
 
 #include "acl/acl_base.h"
 
@@ -27,5 +26,3 @@ ACL_FUNC_VISIBILITY aclnnStatus aclDestroyIntArray(const aclIntArray* array);
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ACLNN_ACL_META_H_

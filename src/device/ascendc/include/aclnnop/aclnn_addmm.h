@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
-#ifndef UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_ADDMM_H_
-#define UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_ADDMM_H_
+#pragma once
 
 #include "aclnn/acl_meta.h"
 
@@ -19,5 +18,3 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnAddmm(void* workspace, uint64_t workspaceSi
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_ADDMM_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
-#ifndef UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_BADDBMM_H_
-#define UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_BADDBMM_H_
+#pragma once
 
 #include "aclnn/acl_meta.h"
 
@@ -20,5 +19,3 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnBaddbmm(void* workspace, uint64_t workspace
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_BADDBMM_H_

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the vendor's header of this name: the functions that exported projects call, with its signatures.
-#ifndef UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_CONVOLUTION_H_
-#define UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_CONVOLUTION_H_
+#pragma once
 
 #include "aclnn/acl_meta.h"
 
@@ -19,5 +18,3 @@ ACL_FUNC_VISIBILITY aclnnStatus aclnnConvolution(void* workspace, const uint64_t
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_ACLNNOP_ACLNN_CONVOLUTION_H_

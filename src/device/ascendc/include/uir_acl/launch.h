@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch.h
- * \brief What stands behind the generated `aclrtlaunch_NAME.h`: a launch of a kernel on the host model.
- */
-#ifndef UIR_DEVICE_ASCENDC_UIR_ACL_LAUNCH_H_
-#define UIR_DEVICE_ASCENDC_UIR_ACL_LAUNCH_H_
+// What stands behind the generated `aclrtlaunch_NAME.h`: a launch of a kernel on the host model.
+#pragma once
 
 #include <stdint.h>
 
@@ -34,5 +30,3 @@ ACL_FUNC_VISIBILITY uint32_t uir_acl_launch(const UirAclKernel* kernel, uint32_t
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_DEVICE_ASCENDC_UIR_ACL_LAUNCH_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file abi.h
- * \brief What the headers that kernels see ask of the model's library: one call for each class of instructions.
- */
-#ifndef UIR_ASCENDC_ABI_H_
-#define UIR_ASCENDC_ABI_H_
+// What the headers that kernels see ask of the model's library: one call for each class of instructions.
+#pragma once
 
 #include <stdint.h>
 
@@ -295,5 +291,3 @@ UIR_ASCENDC_ABI uint16_t uir_ascendc_bits_of(float value, int type);
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_ASCENDC_ABI_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file compare.h
- * \brief Comparisons to masks of bits, and selections by them.
- */
-#ifndef UIR_ASCENDC_COMPARE_H_
-#define UIR_ASCENDC_COMPARE_H_
+// Comparisons to masks of bits, and selections by them.
+#pragma once
 
 #include "vector.h"
 
@@ -144,5 +140,3 @@ inline void SetMaskNorm() { uir_ascendc_mask_counts(0); }
 constexpr uint64_t MASK_PLACEHOLDER = 0;
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_COMPARE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file copy.h
- * \brief DataCopy and DataCopyPad between global memory and a core, and within a core.
- */
-#ifndef UIR_ASCENDC_COPY_H_
-#define UIR_ASCENDC_COPY_H_
+// DataCopy and DataCopyPad between global memory and a core, and within a core.
+#pragma once
 
 #include "tensor.h"
 
@@ -189,5 +185,3 @@ void DataCopyPad(const GlobalTensor<T>& dst, const LocalTensor<T>& src, const Da
 }
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_COPY_H_

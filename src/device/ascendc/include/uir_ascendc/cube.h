@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cube.h
- * \brief The cube core: copies that lay out fractals, loads of its operands, products, and the way out.
- */
-#ifndef UIR_ASCENDC_CUBE_H_
-#define UIR_ASCENDC_CUBE_H_
+// The cube core: copies that lay out fractals, loads of its operands, products, and the way out.
+#pragma once
 
 #include "tensor.h"
 
@@ -272,5 +268,3 @@ void Fixpipe(const GlobalTensor<T>& dst, const LocalTensor<U>& src, const Fixpip
 }
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_CUBE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file functions.h
- * \brief Functions of several instructions, with a tensor of their own for what they compute in between.
- */
-#ifndef UIR_ASCENDC_FUNCTIONS_H_
-#define UIR_ASCENDC_FUNCTIONS_H_
+// Functions of several instructions, with a tensor of their own for what they compute in between.
+#pragma once
 
 #include "vector.h"
 
@@ -31,5 +27,3 @@ UIR_FUNCTION(Erf)
 #undef UIR_FUNCTION
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_FUNCTIONS_H_

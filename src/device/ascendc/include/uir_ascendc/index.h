@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file index.h
- * \brief CreateVecIndex, step by step as the toolkit's headers for this chip do it.
- *
- * It is no vector function: the scalar unit writes the first block, a flag of S_V whose id the TPipe has free orders
- * the rest behind it, and additions of V copy block by block and repeat by repeat.  Nothing orders the scalar unit
- * behind what V or MTE3 still read of the target.
- */
-#ifndef UIR_ASCENDC_INDEX_H_
-#define UIR_ASCENDC_INDEX_H_
+// CreateVecIndex, step by step as the toolkit's headers for this chip do it.
+//
+// It is no vector function: the scalar unit writes the first block, a flag of S_V whose id the TPipe has free orders
+// the rest behind it, and additions of V copy block by block and repeat by repeat.  Nothing orders the scalar unit
+// behind what V or MTE3 still read of the target.
+#pragma once
 
 #include "sync.h"
 #include "vector.h"
@@ -55,5 +51,3 @@ void CreateVecIndex(LocalTensor<T> dst, const T& firstValue, uint32_t count, Sit
 }
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_INDEX_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file layout.h
- * \brief Vector functions that move elements: copies, broadcasts, gathers, transposes, indices.
- */
-#ifndef UIR_ASCENDC_LAYOUT_H_
-#define UIR_ASCENDC_LAYOUT_H_
+// Vector functions that move elements: copies, broadcasts, gathers, transposes, indices.
+#pragma once
 
 #include "vector.h"
 
@@ -158,5 +154,3 @@ void TransDataTo5HD(uint64_t dstList[NCHW_CONV_ADDR_LIST_SIZE], uint64_t srcList
 }
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_LAYOUT_H_

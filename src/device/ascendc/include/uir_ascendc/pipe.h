@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file pipe.h
- * \brief TPipe, TBuf and TQue: who has which piece of a core's memory.
- */
-#ifndef UIR_ASCENDC_PIPE_H_
-#define UIR_ASCENDC_PIPE_H_
+// TPipe, TBuf and TQue: who has which piece of a core's memory.
+#pragma once
 
 #include "sync.h"
 
@@ -173,5 +169,3 @@ class TPipe {
 };
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_PIPE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.h
- * \brief Reductions of repeats, blocks, pairs and whole tensors, by the names of CANN 8 and by those of CANN 9.1.
- */
-#ifndef UIR_ASCENDC_REDUCE_H_
-#define UIR_ASCENDC_REDUCE_H_
+// Reductions of repeats, blocks, pairs and whole tensors, by the names of CANN 8 and by those of CANN 9.1.
+#pragma once
 
 #include "vector.h"
 
@@ -177,5 +173,3 @@ UIR_ALL(ReduceMin)
 #undef UIR_ALL
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_REDUCE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file sync.h
- * \brief Flags and barriers of pipes and cores, and where the kernel runs.
- */
-#ifndef UIR_ASCENDC_SYNC_H_
-#define UIR_ASCENDC_SYNC_H_
+// Flags and barriers of pipes and cores, and where the kernel runs.
+#pragma once
 
 #include "tensor.h"
 
@@ -29,11 +25,10 @@ constexpr Ends EndsOf(AscendC::HardEvent event) {
   return ends[static_cast<int>(event)];
 }
 
-/*!
- * \brief Take a flag as WaitFlag does, but order nothing by it.
- *
- * No function of the toolkit: tests put it in the place of a wait, to see whether somebody misses what the wait orders.
- */
+//! \brief Take a flag as WaitFlag does, but order nothing by it.
+//!
+//! No function of the toolkit: tests put it in the place of a wait, to see whether somebody misses what the wait
+//! orders.
 template <AscendC::HardEvent event>
 void take_flag(int32_t id, Site at = Site::Here()) {
   constexpr Ends ends = EndsOf(event);
@@ -78,5 +73,3 @@ inline int64_t GetBlockIdx() { return uir_ascendc_block_index(); }
 inline int64_t GetSubBlockIdx() { return uir_ascendc_sub_block(); }
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_SYNC_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file tensor.h
- * \brief LocalTensor and GlobalTensor.
- */
-#ifndef UIR_ASCENDC_TENSOR_H_
-#define UIR_ASCENDC_TENSOR_H_
+// LocalTensor and GlobalTensor.
+#pragma once
 
 #include "types.h"
 
@@ -119,5 +115,3 @@ class GlobalTensor {
 };
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_TENSOR_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file types.h
- * \brief Keywords, numbers and enumerations of Ascend C, for g++.
- */
-#ifndef UIR_ASCENDC_TYPES_H_
-#define UIR_ASCENDC_TYPES_H_
+// Keywords, numbers and enumerations of Ascend C, for g++.
+#pragma once
 
 #include <math.h>
 #include <stdint.h>
@@ -233,5 +229,3 @@ UirScalar ScalarOf(const T& value) {
 }
 
 }  // namespace uir_ascendc
-
-#endif  // UIR_ASCENDC_TYPES_H_

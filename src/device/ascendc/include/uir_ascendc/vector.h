@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector.h
- * \brief Vector functions element by element: arithmetic, casts, comparisons, fills.
- */
-#ifndef UIR_ASCENDC_VECTOR_H_
-#define UIR_ASCENDC_VECTOR_H_
+// Vector functions element by element: arithmetic, casts, comparisons, fills.
+#pragma once
 
 #include "tensor.h"
 
@@ -275,5 +271,3 @@ void Duplicate(const LocalTensor<T>& dst, const T& scalarValue, uint64_t mask[],
 }
 
 }  // namespace AscendC
-
-#endif  // UIR_ASCENDC_VECTOR_H_

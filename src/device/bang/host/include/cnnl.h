@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cnnl.h
- * \brief Stands for the header of this name of Cambricon's operator library: the part that exported projects use.
- *
- * Names and parameters are the vendor's as public programs use them (export/bang_api.json has the sources); values of
- * enumerations are our own, as nothing but this header and libuir_cnrt.so sees them.
- */
-#ifndef UIR_CNRT_CNNL_H_
-#define UIR_CNRT_CNNL_H_
+// Stands for the header of this name of Cambricon's operator library: the part that exported projects use.
+//
+// Names and parameters are the vendor's as public programs use them (export/bang_api.json has the sources); values of
+// enumerations are our own, as nothing but this header and libuir_cnrt.so sees them.
+#pragma once
 
 #include "cnrt.h"
 
@@ -99,5 +95,3 @@ UIR_CNRT_API cnnlStatus_t cnnlConvolutionForward(cnnlHandle_t handle, const cnnl
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_CNRT_CNNL_H_

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file cnrt.h
- * \brief Stands for the header of this name of Cambricon's runtime: the part of it that exported projects use.
- *
- * Names, parameters and values are the vendor's (export/bang_api.json has the sources). What they do is in
- * libuir_cnrt.so, on the host model.
- */
-#ifndef UIR_CNRT_CNRT_H_
-#define UIR_CNRT_CNRT_H_
+// Stands for the header of this name of Cambricon's runtime: the part of it that exported projects use.
+//
+// Names, parameters and values are the vendor's (export/bang_api.json has the sources). What they do is in
+// libuir_cnrt.so, on the host model.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -50,5 +46,3 @@ UIR_CNRT_API cnrtRet_t cnrtNotifierDuration(cnrtNotifier_t start, cnrtNotifier_t
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_CNRT_CNRT_H_

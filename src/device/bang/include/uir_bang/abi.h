@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file abi.h
- * \brief What a compiled kernel asks of the model's library: one call for each instruction.
- */
-#ifndef UIR_BANG_ABI_H_
-#define UIR_BANG_ABI_H_
+// What a compiled kernel asks of the model's library: one call for each instruction.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -117,5 +113,3 @@ UIR_BANG_EXPORT void uir_bang_enqueue(const char* name, void* kernel, const uint
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_BANG_ABI_H_

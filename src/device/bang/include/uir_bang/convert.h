@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file convert.h
- * \brief Conversions between types.
- */
-#ifndef UIR_BANG_CONVERT_H_
-#define UIR_BANG_CONVERT_H_
+// Conversions between types.
+#pragma once
 
 #include "vector.h"
 
@@ -52,5 +48,3 @@ UIR_BANG_CAST(uchar2half, half, unsigned char)
 #undef UIR_BANG_MODES
 #undef UIR_BANG_FIXED
 #undef UIR_BANG_CAST
-
-#endif  // UIR_BANG_CONVERT_H_

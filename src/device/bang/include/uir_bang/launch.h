@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch.h
- * \brief What `kernel<<<dim, type, queue>>>(arguments)` is rewritten to, and what is seen of scalar code.
- */
-#ifndef UIR_BANG_LAUNCH_H_
-#define UIR_BANG_LAUNCH_H_
+// What `kernel<<<dim, type, queue>>>(arguments)` is rewritten to, and what is seen of scalar code.
+#pragma once
 
 #include "types.h"
 
@@ -82,5 +78,3 @@ UIR_BANG_RANGE(__tsan_write_range, 1)
 extern "C" __attribute__((visibility("hidden"), used)) inline void __tsan_init() {}
 extern "C" __attribute__((visibility("hidden"), used)) inline void __tsan_func_entry(void*) {}
 extern "C" __attribute__((visibility("hidden"), used)) inline void __tsan_func_exit() {}
-
-#endif  // UIR_BANG_LAUNCH_H_

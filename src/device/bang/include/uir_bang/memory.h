@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file memory.h
- * \brief Copies between memories, where a pointer points, and waits.
- */
-#ifndef UIR_BANG_MEMORY_H_
-#define UIR_BANG_MEMORY_H_
+// Copies between memories, where a pointer points, and waits.
+#pragma once
 
 #include "types.h"
 
@@ -105,5 +101,3 @@ UIR_BANG_SYNC(__sync_all, take_sync_all, kBangSyncAll)
 UIR_BANG_SYNC(__sync_all_ipu, take_sync_all_ipu, kBangSyncAllIpu)
 UIR_BANG_SYNC(__sync_all_mpu, take_sync_all_mpu, kBangSyncAllMpu)
 #undef UIR_BANG_SYNC
-
-#endif  // UIR_BANG_MEMORY_H_

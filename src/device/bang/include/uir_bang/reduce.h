@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file reduce.h
- * \brief Reductions, choices by masks, other layouts, products.
- */
-#ifndef UIR_BANG_REDUCE_H_
-#define UIR_BANG_REDUCE_H_
+// Reductions, choices by masks, other layouts, products.
+#pragma once
 
 #include "vector.h"
 
@@ -94,5 +90,3 @@ UIR_BANG_MATMUL(float, bfloat16_t)
 #undef UIR_BANG_MASKED
 #undef UIR_BANG_COUNT
 #undef UIR_BANG_POOL
-
-#endif  // UIR_BANG_REDUCE_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file types.h
- * \brief Keywords, numbers and enumerations of BANG C, for g++.
- */
-#ifndef UIR_BANG_TYPES_H_
-#define UIR_BANG_TYPES_H_
+// Keywords, numbers and enumerations of BANG C, for g++.
+#pragma once
 
 #include <math.h>
 #include <stddef.h>
@@ -200,5 +196,3 @@ class Call {
 };
 
 }  // namespace uir_bang
-
-#endif  // UIR_BANG_TYPES_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file vector.h
- * \brief Functions on elements of NRAM, by the shape of their parameters.
- */
-#ifndef UIR_BANG_VECTOR_H_
-#define UIR_BANG_VECTOR_H_
+// Functions on elements of NRAM, by the shape of their parameters.
+#pragma once
 
 #include "types.h"
 
@@ -181,5 +177,3 @@ UIR_BANG_WRITE_ZERO(float)
 #undef UIR_BANG_WRITE_VALUE
 #undef UIR_BANG_FUSION
 #undef UIR_BANG_COMPARE
-
-#endif  // UIR_BANG_VECTOR_H_

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file abi.h
- * \brief What compiled kernels call in the host model. Every function is called by one lane; `site` of a finding is
- * where it returns to, so the functions that wrap these are always inlined.
- */
-#ifndef UIR_SIMT_ABI_H_
-#define UIR_SIMT_ABI_H_
+// What compiled kernels call in the host model. Every function is called by one lane; `site` of a finding is
+// where it returns to, so the functions that wrap these are always inlined.
+#pragma once
 
 #include <stddef.h>
 #include <stdint.h>
@@ -82,5 +78,3 @@ UIR_SIMT_EXPORT void uir_simt_wgmma_commit(void);
 UIR_SIMT_EXPORT void uir_simt_wgmma_wait(int groups);
 
 }  // extern "C"
-
-#endif  // UIR_SIMT_ABI_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file asynchronous.h
- * \brief Asynchronous copies and barrier objects, under the names of the emitted text's PTX wrappers.
- */
-#ifndef UIR_SIMT_ASYNCHRONOUS_H_
-#define UIR_SIMT_ASYNCHRONOUS_H_
+// Asynchronous copies and barrier objects, under the names of the emitted text's PTX wrappers.
+#pragma once
 
 #include "keywords.h"
 
@@ -35,5 +31,3 @@ UIR_SIMT_INLINE void bulk_copy(void* shared, const void* global, int bytes, uint
 }
 UIR_SIMT_INLINE void fence_async() { uir_simt_fence_async(); }
 UIR_SIMT_INLINE void fence_mbarrier_init() { uir_simt_fence_mbarrier_init(); }
-
-#endif  // UIR_SIMT_ASYNCHRONOUS_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file keywords.h
- * \brief The words of CUDA C++ that a host compiler does not know, and where a thread is.
- */
-#ifndef UIR_SIMT_KEYWORDS_H_
-#define UIR_SIMT_KEYWORDS_H_
+// The words of CUDA C++ that a host compiler does not know, and where a thread is.
+#pragma once
 
 #include <float.h>
 #include <limits.h>
@@ -48,5 +44,3 @@ UIR_SIMT_INLINE void __threadfence() {}
 UIR_SIMT_INLINE void __threadfence_block() {}
 UIR_SIMT_INLINE void __threadfence_system() {}
 [[noreturn]] UIR_SIMT_INLINE void __trap() { uir_simt_trap("the kernel calls __trap"); }
-
-#endif  // UIR_SIMT_KEYWORDS_H_

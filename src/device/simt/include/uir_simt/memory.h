@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file memory.h
- * \brief Vector types, cached and streaming accesses, atomics.
- */
-#ifndef UIR_SIMT_MEMORY_H_
-#define UIR_SIMT_MEMORY_H_
+// Vector types, cached and streaming accesses, atomics.
+#pragma once
 
 #include "keywords.h"
 
@@ -104,5 +100,3 @@ UIR_SIMT_INLINE T atomicCAS(T* at, T compare, T value) {
   if (memcmp(&old, &compare, sizeof(T)) == 0) uir_simt::raw_store(at, value);
   return old;
 }
-
-#endif  // UIR_SIMT_MEMORY_H_

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file narrow.h
- * \brief Conversions between float and the narrow formats, as bit patterns, rounded to nearest even (IEEE 754-2019
- * binary16; bfloat16; OCP 8-bit floating point E4M3 and E5M2, saturating to the largest finite value).
- */
-#ifndef UIR_SIMT_NARROW_H_
-#define UIR_SIMT_NARROW_H_
+// Conversions between float and the narrow formats, as bit patterns, rounded to nearest even (IEEE 754-2019
+// binary16; bfloat16; OCP 8-bit floating point E4M3 and E5M2, saturating to the largest finite value).
+#pragma once
 
 #include <stdint.h>
 #include <string.h>
@@ -141,5 +137,3 @@ inline uint16_t float_to_bfloat16(float value) {
 }
 
 }  // namespace uir_simt
-
-#endif  // UIR_SIMT_NARROW_H_

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file narrow_type.h
- * \brief A 16-bit float class, which stores bits and computes in float, rounded once. Float has more than twice the
- * bits, so that the result of + - * / and of a square root is the correctly rounded one.
- */
-#ifndef UIR_SIMT_NARROW_TYPE_H_
-#define UIR_SIMT_NARROW_TYPE_H_
+// A 16-bit float class, which stores bits and computes in float, rounded once. Float has more than twice the
+// bits, so that the result of + - * / and of a square root is the correctly rounded one.
+#pragma once
 
 #define UIR_SIMT_NARROW_ARITHMETIC(type)                                                                       \
   UIR_SIMT_INLINE type operator+(type a, type b) { return type(float(a) + float(b)); }                         \
@@ -91,5 +87,3 @@
   namespace uir_simt {                                                                                        \
   UIR_SIMT_INLINE void set_unwritten(type& element) { element.__x = unwritten_bits(uir_simt_unwritten()); }   \
   }
-
-#endif  // UIR_SIMT_NARROW_TYPE_H_

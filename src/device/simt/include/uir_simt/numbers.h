@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file numbers.h
- * \brief Scalar functions of CUDA that C's library lacks or names otherwise.
- *
- * Conversions to integers saturate and take NaN to 0, as those of the device do.
- */
-#ifndef UIR_SIMT_NUMBERS_H_
-#define UIR_SIMT_NUMBERS_H_
+// Scalar functions of CUDA that C's library lacks or names otherwise.
+//
+// Conversions to integers saturate and take NaN to 0, as those of the device do.
+#pragma once
 
 #include "keywords.h"
 #include "narrow.h"
@@ -176,5 +172,3 @@ UIR_SIMT_INLINE float __ll2float_rn(long long x) { return float(x); }
 UIR_SIMT_INLINE float __ull2float_rn(unsigned long long x) { return float(x); }
 UIR_SIMT_INLINE double __int2double_rn(int x) { return double(x); }
 UIR_SIMT_INLINE double __ll2double_rn(long long x) { return double(x); }
-
-#endif  // UIR_SIMT_NUMBERS_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file prelude.h
- * \brief Included before every text: the names that stand under `#ifndef UIR_SIMT` in it, and CUDA's own.
- */
-#ifndef UIR_SIMT_PRELUDE_H_
-#define UIR_SIMT_PRELUDE_H_
+// Included before every text: the names that stand under `#ifndef UIR_SIMT` in it, and CUDA's own.
+#pragma once
 
 #include "asynchronous.h"
 #include "keywords.h"
@@ -24,5 +20,3 @@ UIR_SIMT_INLINE To same_bits(From from) {
   __builtin_memcpy(static_cast<void*>(&to), &from, sizeof(To));
   return to;
 }
-
-#endif  // UIR_SIMT_PRELUDE_H_

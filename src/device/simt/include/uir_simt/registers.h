@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file registers.h
- * \brief `reg<T, N>`: an array in registers whose indices are checked.
- *
- * Its elements begin with values that the model knows again when they reach memory (`Unwritten`): a
- * NaN with a payload that survives arithmetic and conversions, or a pattern of bits.
- */
-#ifndef UIR_SIMT_REGISTERS_H_
-#define UIR_SIMT_REGISTERS_H_
+// `reg<T, N>`: an array in registers whose indices are checked.
+//
+// Its elements begin with values that the model knows again when they reach memory (`Unwritten`): a
+// NaN with a payload that survives arithmetic and conversions, or a pattern of bits.
+#pragma once
 
 #include "keywords.h"
 #include "narrow.h"
@@ -55,5 +51,3 @@ class reg {
 }  // namespace uir_simt
 
 using uir_simt::reg;
-
-#endif  // UIR_SIMT_REGISTERS_H_

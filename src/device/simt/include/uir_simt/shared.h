@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file shared.h
- * \brief Parts of the shared pool, and wide accesses.
- */
-#ifndef UIR_SIMT_SHARED_H_
-#define UIR_SIMT_SHARED_H_
+// Parts of the shared pool, and wide accesses.
+#pragma once
 
 #include "keywords.h"
 
@@ -88,5 +84,3 @@ template <typename T, int N>
 UIR_SIMT_INLINE void store_vec_stream(T* to, vec<T, N> value) {
   store_vec<T, N>(to, value);
 }
-
-#endif  // UIR_SIMT_SHARED_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file tensor_core.h
- * \brief ldmatrix and mma, under the names of the emitted text's PTX wrappers.
- */
-#ifndef UIR_SIMT_TENSOR_CORE_H_
-#define UIR_SIMT_TENSOR_CORE_H_
+// ldmatrix and mma, under the names of the emitted text's PTX wrappers.
+#pragma once
 
 #include "keywords.h"
 #include "narrow.h"
@@ -53,5 +49,3 @@ UIR_SIMT_INLINE uint32_t to_tf32(float x) {
   if ((bits & 0x7f800000) == 0x7f800000) return bits & 0xffffe000;
   return (bits + 0x1000) & 0xffffe000;
 }
-
-#endif  // UIR_SIMT_TENSOR_CORE_H_

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file unwritten.h
- * \brief What registers hold that nothing wrote, by type, all derived from one NaN of float with a payload.
- *
- * The payload survives arithmetic and conversions to narrower floats; integers are of its lowest byte.
- */
-#ifndef UIR_SIMT_UNWRITTEN_H_
-#define UIR_SIMT_UNWRITTEN_H_
+// What registers hold that nothing wrote, by type, all derived from one NaN of float with a payload.
+//
+// The payload survives arithmetic and conversions to narrower floats; integers are of its lowest byte.
+#pragma once
 
 #include <stdint.h>
 
@@ -21,5 +17,3 @@ inline uint64_t unwritten_double(uint32_t nan) {
 }
 
 }  // namespace uir_simt
-
-#endif  // UIR_SIMT_UNWRITTEN_H_

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file warp.h
- * \brief Exchange between the lanes of a warp, and barriers, under CUDA's names.
- */
-#ifndef UIR_SIMT_WARP_H_
-#define UIR_SIMT_WARP_H_
+// Exchange between the lanes of a warp, and barriers, under CUDA's names.
+#pragma once
 
 #include "keywords.h"
 
@@ -77,5 +73,3 @@ UIR_SIMT_REDUCE(xor, kUirXor)
 UIR_SIMT_INLINE void __syncwarp(unsigned mask = 0xffffffffu) { uir_simt_syncwarp(mask); }
 UIR_SIMT_INLINE void __syncthreads() { uir_simt_syncthreads(); }
 UIR_SIMT_INLINE void named_barrier(int id, int threads) { uir_simt_named_barrier(id, threads); }
-
-#endif  // UIR_SIMT_WARP_H_

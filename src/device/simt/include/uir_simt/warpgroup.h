@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file warpgroup.h
- * \brief Products of four warps, under the names of the emitted text's PTX wrappers.
- */
-#ifndef UIR_SIMT_WARPGROUP_H_
-#define UIR_SIMT_WARPGROUP_H_
+// Products of four warps, under the names of the emitted text's PTX wrappers.
+#pragma once
 
 #include "keywords.h"
 
@@ -61,5 +57,3 @@ UIR_SIMT_WGMMA(256)
 #undef UIR_SIMT_WGMMA
 #undef UIR_SIMT_WGMMA_ALONG
 #undef UIR_SIMT_WGMMA_EITHER
-
-#endif  // UIR_SIMT_WARPGROUP_H_

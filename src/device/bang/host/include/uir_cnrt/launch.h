@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/*!
- * \file launch.h
- * \brief What stands behind the launchers of a project's kernels: launches on the host model.
- */
-#ifndef UIR_CNRT_LAUNCH_H_
-#define UIR_CNRT_LAUNCH_H_
+// What stands behind the launchers of a project's kernels: launches on the host model.
+#pragma once
 
 #include "cnrt.h"
 
@@ -33,5 +29,3 @@ UIR_CNRT_API void uir_cnrt_launch(const UirCnrtKernel* kernel, cnrtQueue_t queue
 #ifdef __cplusplus
 }
 #endif
-
-#endif  // UIR_CNRT_LAUNCH_H_

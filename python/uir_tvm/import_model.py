@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Anything that is a model -> a normalised Relax module: modules, exported programs, files of every kind."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import tvm
+from tvm import relax, tirx
+
+from . import pipeline
+from .errors import FrontendError, ModelFormatError, first_line
+from .igraph import IGraph
+
+#: Shapes for inputs with dynamic dimensions, by name.
+Shapes = Mapping[str, tuple[int, ...]] | None
+#: Inputs that are constants in a compilation, by name.
+Values = Mapping[str, Any] | None
+
+
+def import_model(model: Any, shapes: Shapes = None, values: Values = None) -> tvm.IRModule:
+    """A normalised Relax module of anything that `uir_tvm.compile` takes.
+
+    Raises
+    ------
+    FrontendError
+        See `uir_tvm.compile`.
+    """
+    from . import kernel_graph
+
+    mod = _imported(model, shapes, values)
+    # TVM's importers lower some operators themselves
+    return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
+
+
+def _imported(model: Any, shapes: Shapes, values: Values) -> tvm.IRModule:
+    """A module of operators, or of operators beside calls of kernels."""
+    from . import frontend, kernel_graph
+
+    if isinstance(model, tvm.IRModule):
+        functions = {gvar.name_hint: func for gvar, func in model.functions.items()}
+        if not isinstance(functions.get("main"), relax.Function):
+            raise FrontendError(
+                "The module has no Relax function 'main'.",
+                need="a Relax function named main",
+                limit="it has " + (", ".join(functions) or "no function"),
+                remedy="rename the model's function, or pass a PrimFunc by itself",
+            )
+        return model if kernel_graph.calls_kernels(model) else frontend.normalize(model)
+    if isinstance(model, tirx.PrimFunc):
+        return frontend.from_prim_func(model)
+    if isinstance(model, IGraph):
+        return frontend.from_igraph(model)
+    if isinstance(model, str | pathlib.Path):
+        return _import_file(pathlib.Path(model), shapes, values)
+    kind = type(model).__module__.partition(".")[0]
+    if kind == "torch" and type(model).__name__ == "ExportedProgram":
+        return frontend.from_torch(model)
+    if kind == "onnx":
+        return frontend.from_onnx(model, shapes=shapes, values=values)
+    raise FrontendError(
+        f"A {type(model).__name__} cannot be compiled.",
+        need="a Relax IRModule, a torch.export.ExportedProgram, an ONNX model or a file of one",
+        remedy="torch modules: pass torch.export.export(module, args)",
+    )
+
+
+def _import_file(path: pathlib.Path, shapes: Shapes, values: Values) -> tvm.IRModule:
+    reader = next((read for suffix, read in READERS.items() if path.name.endswith(suffix)), None)
+    if path.is_dir():
+        raise ModelFormatError(
+            f"{path} is a folder.", need="a file, one of " + ", ".join(READERS), remedy="name the file"
+        )
+    if reader is None:
+        raise ModelFormatError(
+            f"{path} has no known kind of file.",
+            need=", ".join(READERS),
+            remedy="export the model to one of these",
+        )
+    if not path.is_file():
+        raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
+    return reader(path, shapes, values)
+
+
+def _torch_program(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+    from . import frontend
+
+    from_torch = frontend.from_torch  # says so where torch is not installed
+    import torch
+
+    # Its own complaint about the archive would come before ours.
+    logging.getLogger("torch.export.pt2_archive").setLevel(logging.ERROR)
+    try:
+        program = torch.export.load(file)
+    except Exception as error:  # torch's loader raises many kinds
+        raise ModelFormatError(
+            f"{file} is no exported program of torch, or a truncated one.",
+            need=first_line(error),
+            remedy="save it with torch.export.save(program, path)",
+        ) from error
+    return from_torch(program)
+
+
+def _relax_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+    try:
+        mod = tvm.ir.load_json(file.read_text())
+    except Exception as error:  # TVM's reader raises whatever its C++ throws
+        raise ModelFormatError(
+            f"{file} is no dump of a Relax module, or a truncated one.",
+            need=first_line(error),
+            remedy="dump it with --dump",
+        ) from error
+    return import_model(mod)
+
+
+def _tir_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_prim_func(_dumped(file, "tir"), _kernel_name(file, ".tir.json"))
+
+
+def _igraph_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_igraph(_dumped(file, "igraph"))
+
+
+def _optimized_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_igraph(_dumped(file, "optimize").graph)
+
+
+def _dumped(file: pathlib.Path, name: str) -> Any:
+    (stage,) = [stage for stage in pipeline.STAGES if stage.name == name]
+    return pipeline.read_dump(file, stage, None)
+
+
+def _kernel_name(file: pathlib.Path, suffix: str) -> str:
+    """A kernel's name for code generation, of a file's name."""
+    return re.sub(r"\W", "_", file.name.removesuffix(suffix)) or "kernel"
+
+
+def _onnx_model(file: pathlib.Path, shapes: Shapes, values: Values) -> tvm.IRModule:
+    from . import frontend
+
+    return frontend.from_onnx(file, shapes=shapes, values=values)
+
+
+def _relay_model(file: pathlib.Path, shapes: Shapes, _values: Values) -> tvm.IRModule:
+    from . import frontend
+
+    from_relay = frontend.from_relay  # says so where its grammar's package is not installed
+    from .frontend.relay import params_beside
+
+    return from_relay(file, params_beside(file), shapes=shapes)
+
+
+#: How a file is read, by the end of its name.
+READERS: Mapping[str, Callable[[pathlib.Path, Shapes, Values], tvm.IRModule]] = {
+    ".onnx": _onnx_model,
+    ".pt2": _torch_program,
+    ".relax.json": _relax_dump,
+    ".tir.json": _tir_dump,
+    ".opt.igraph": _optimized_dump,
+    ".igraph": _igraph_dump,
+    ".relay": _relay_model,
+    ".json": _relay_model,
+}
+
+
+def model_name(model: Any) -> str:
+    """How reports call a model: its file's name without the suffix, else ``model``."""
+    return _stem(pathlib.Path(model)) if isinstance(model, str | pathlib.Path) else "model"
+
+
+def _stem(path: pathlib.Path) -> str:
+    """A file's name without the suffix that says its kind."""
+    return next((path.name.removesuffix(end) for end in READERS if path.name.endswith(end)), path.stem)

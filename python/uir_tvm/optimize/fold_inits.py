@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An accumulator that is filled and then updated once is made at once.
+
+Before::
+
+    fill a [0.0];  reduce.add.row.unit p, x;  binary.add a, a, p
+
+After, where the number is the identity of the operation::
+
+    reduce.add.row.unit a, x
+
+and ``unary.adds a, p [number]`` in place of the binary otherwise.  Only where both iOps stand in one body, a
+is not touched in between, and both write the same slice.  A sum of zeros may lose the sign of the zero that
+was filled; all else is the same to the bit.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..igraph import make
+from ..igraph.dtypes import dtype_of
+from ..igraph.iops_scalar import BINARY, REDUCE
+from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
+from ..igraph.rewrite import pointers_of
+
+#: Unary forms of accumulations, where the other operand is the number that was filled.
+_SCALAR = {name: str(BINARY[name].scalar_forms[0]) for name in REDUCE}
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with accumulators made at once; ``graph`` itself where there is none."""
+    named = Counter(str(piece.pointer.name) for iop, _ in graph.walk() for piece in iop.slices())
+    body = _folded(graph.body, named)
+    if body is None:
+        return graph
+    used = pointers_of(body)
+    kept = [p for p in graph.pointers if p.is_param or str(p.name) in used or str(p.name) not in named]
+    return graph.replace(body=body, pointers=kept)
+
+
+def _folded(body: Sequence[Any], named: Mapping[str, int]) -> list[Any] | None:
+    """The body with its accumulators made at once; None where there is none."""
+    nodes, changed = list(body), False
+    for at, node in enumerate(nodes):
+        inner = _folded(node.body, named) if isinstance(node, Loop) else None
+        if inner is not None:
+            nodes[at], changed = Loop(node.var, node.extent, inner, node.attrs), True
+    at = 0
+    while at < len(nodes):
+        update = _update(nodes, at)
+        if update is None:
+            at += 1
+        else:
+            nodes, changed = _merged(nodes, at, update, named), True
+    return nodes if changed else None
+
+
+def _update(nodes: Sequence[Any], at: int) -> int | None:
+    """The position of the update of what ``nodes[at]`` fills."""
+    if not isinstance(nodes[at], IOp) or nodes[at].op != "fill":
+        return None
+    target = nodes[at].target
+    for k in range(at + 1, len(nodes)):
+        node = nodes[k]
+        if not _names(node, str(target.pointer.name)):
+            continue
+        if isinstance(node, Loop) or node.op != "binary" or node.name not in _SCALAR:
+            return None
+        same = node.target == node.sources[0] and _same_elements(node.target, target)
+        once = same and node.sources[1].pointer.name != target.pointer.name
+        return k if once and dtype_of(node.dtype).kind != "bool" else None
+    return None
+
+
+def _names(node: Any, pointer: str) -> bool:
+    """Whether an iOp, or one in a loop, names a pointer."""
+    return any(piece.pointer.name == pointer for iop, _ in walk_body([node]) for piece in iop.slices())
+
+
+def _same_elements(a: ISlice, b: ISlice) -> bool:
+    """Whether two slices are the same elements in the same order, be they a row or a column."""
+    return a == b or (_vector(a) is not None and _vector(a) == _vector(b))
+
+
+def _vector(piece: ISlice) -> tuple[Any, ...] | None:
+    """(pointer, offset, length, stride, begin, end) of a slice with one row or one column."""
+    row_begin, row_end, col_begin, col_end = piece.valid
+    if piece.rows == 1 and row_begin is None and row_end is None:
+        line = (piece.cols, piece.col_stride, str(col_begin), str(col_end))
+    elif piece.cols == 1 and col_begin is None and col_end is None:
+        line = (piece.rows, piece.row_stride, str(row_begin), str(row_end))
+    else:
+        return None
+    return (str(piece.pointer.name), str(piece.offset), *line)
+
+
+def _merged(nodes: list[Any], fill: int, update: int, named: Mapping[str, int]) -> list[Any]:
+    value, iop, before = nodes[fill].attrs["value"], nodes[update], nodes[update - 1]
+    rest = nodes[:fill] + nodes[fill + 1 : update]
+    partial = iop.sources[1]
+    # the partial result is made right here, and read nowhere else
+    made_here = isinstance(before, IOp) and before.op == "reduce" and before.target == partial
+    if made_here and named[str(partial.pointer.name)] == 2 and value == REDUCE[iop.name].identity(iop.dtype):
+        direct = IOp("reduce", before.name, before.dtype, [iop.target], before.sources, dict(before.attrs))
+        return [*rest[:-1], direct, *nodes[update + 1 :]]
+    return [*rest, make.unary(_SCALAR[iop.name], iop.target, partial, [value]), *nodes[update + 1 :]]

@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tail specialisation: full tiles without masks, and the rest of a loop by itself.
+
+Before::
+
+    for k in 4 { move.dram.reg r[.. rows :14 - 4*k], x[.. rows :14 - 4*k];  ... }
+
+After::
+
+    for k in 3 { move.dram.reg r[..], x[..];  ... }
+    move.dram.reg r[.. rows :2], x[.. rows :2];  ...
+
+A valid bound that is the side of the shape for every pid and iteration is dropped; an iOp whose target's
+box is always empty goes, and a padded move that never has a source becomes a fill.  Then a loop of which
+only the first or the last iterations have bounds is split there.  The order of all iterations stays.
+
+A bound that pid decides stays a mask: all units run the same loop tree, so that there is no place in it for
+what only some of them do.  So do bounds within a loop that asks for `pipeline`: its prologue and epilogue
+are cut by `multibuffer`, which wants the loop whole.
+
+Code grows: every segment is a copy of the body.  A loop is split only where at least half of its iterations
+lose their bounds, and where the graph then has at most `MAX_GROWTH` times the iOps that it had, or `SMALL`
+of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..igraph import make
+from ..igraph.affine import Affine, affine, var
+from ..igraph.iops import spec_of
+from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
+from ..igraph.points import extremes, extremes_along
+from ..igraph.rewrite import FreshNames, loop_variables, substituted
+from .webs import rename
+
+#: How many times the iOps a graph may have after splitting, and the number up to which that does not matter.
+MAX_GROWTH = 3
+SMALL = 64
+
+
+def run(graph: IGraph) -> IGraph:
+    """The graph with masks only where they are needed; ``graph`` itself where nothing changes."""
+    walk = _Split(graph)
+    body = walk.body(graph.body, {"pid": int(graph.num_parallel)})
+    # a register that several copies of a body use would be alive from the first of them to the last
+    return rename(graph.replace(body=body)) if walk.changed else graph
+
+
+class _Split:
+    """One walk of the loop tree, outermost loops first."""
+
+    def __init__(self, graph: IGraph) -> None:
+        self.names = FreshNames(graph)
+        self.count = sum(1 for _ in graph.walk())
+        self.limit = max(MAX_GROWTH * self.count, SMALL)
+        self.changed = False
+
+    def body(self, nodes: Sequence[Any], extents: Mapping[str, int]) -> list[Any]:
+        """The nodes, each simplified, and split where it is a loop that can be."""
+        out: list[Any] = []
+        for node in nodes:
+            if isinstance(node, Loop):
+                out.extend(self._loop(node, extents))
+                continue
+            simpler = _simplified(node, extents)
+            self.changed |= simpler is not node
+            if simpler is not None:
+                out.append(simpler)
+        return out
+
+    def _loop(self, loop: Loop, extents: Mapping[str, int]) -> list[Any]:
+        variable, extent = str(loop.var), int(loop.extent)
+        inside = {**extents, variable: extent}
+        head, tail = _segments(loop, inside) if "pipeline" not in loop.attrs else (0, 0)
+        copies = sum(1 for _ in walk_body(loop.body)) * ((head > 0) + (tail > 0))
+        middle = extent - head - tail
+        if not copies or 2 * middle < extent or self.count + copies > self.limit:
+            body = self.body(loop.body, inside)
+            return [Loop(loop.var, loop.extent, body, loop.attrs)] if body else []
+        self.count += copies
+        self.changed = True
+        first = self._segment(loop, 0, head, extents, True) if head else []
+        last = self._segment(loop, head + middle, tail, extents, True) if tail else []
+        return [*first, *self._segment(loop, head, middle, extents, False), *last]
+
+    def _segment(
+        self, loop: Loop, start: int, extent: int, extents: Mapping[str, int], is_copy: bool
+    ) -> list[Any]:
+        """The iterations ``start`` to ``start + extent`` of a loop, as a loop of their own or without one."""
+        variable = str(loop.var)
+        names = self.names.of(loop_variables(loop.body)) if is_copy else {}
+        env: dict[str, Any] = {old: var(new) for old, new in names.items()}
+        if extent == 1:
+            env[variable] = affine(start)
+            return self.body([substituted(n, env, names) for n in loop.body], extents)
+        name = self.names.like(variable) if is_copy else variable
+        env[variable] = var(name) + start
+        body = self.body([substituted(n, env, names) for n in loop.body], {**extents, name: extent})
+        return [Loop(name, extent, body, loop.attrs)] if body else []
+
+
+# --- bounds over the whole domain ------------------------------------------------------------------
+
+
+def _simplified(iop: IOp, extents: Mapping[str, int]) -> IOp | None:
+    """An iOp without the bounds that say nothing; None where it writes nothing; itself where all matter."""
+    if not any(b is not None for piece in iop.slices() for b in piece.valid):
+        return iop
+    pieces = list(iop.slices())
+    kept = [_bounds(piece, extents) for piece in pieces]
+    if spec_of(iop).touches and iop.attrs.get("scope", "unit") == "unit":
+        # where data decides what is written, nothing is if there is no data
+        decides = iop.sources[0] if spec_of(iop).by_data == "target" else iop.target
+        if _is_empty(iop.target, extents) or _is_empty(decides, extents):
+            return None
+    new = iop
+    if any(
+        bounds.count(None) != list(piece.valid).count(None)
+        for bounds, piece in zip(kept, pieces, strict=True)
+    ):
+        new = _with_bounds(iop, iter(kept))
+    if new.op == "move" and "pad" in new.attrs:
+        new = _without_pad(new, extents)
+    return new
+
+
+def _with_bounds(iop: IOp, bounds: Iterator[list[Affine | None]]) -> IOp:
+    """The iOp with bounds in the order of `IOp.slices`: targets, sources, buffer."""
+
+    def change(piece: ISlice) -> ISlice:
+        r0, r1, c0, c1 = next(bounds)
+        return piece.replace(rows=(r0, r1), cols=(c0, c1))
+
+    targets = [change(s) for s in iop.targets]
+    sources = [change(s) for s in iop.sources]
+    attributes = {k: change(v) if isinstance(v, ISlice) else v for k, v in iop.attrs.items()}
+    return IOp(iop.op, iop.name, iop.dtype, targets, sources, attributes)
+
+
+def _bounds(piece: ISlice, extents: Mapping[str, int]) -> list[Affine | None]:
+    """The bounds of a slice that matter, None for the others."""
+    return [
+        None
+        if bound is None or _says_nothing(bound, k % 2 == 1, piece.rows if k < 2 else piece.cols, extents)
+        else bound
+        for k, bound in enumerate(piece.valid)
+    ]
+
+
+def _says_nothing(bound: Affine, is_end: bool, limit: int, extents: Mapping[str, int]) -> bool:
+    low, high = extremes(bound, extents)
+    return low >= limit if is_end else high <= 0
+
+
+def _is_empty(piece: ISlice, extents: Mapping[str, int]) -> bool:
+    """Whether the valid box of a slice is empty for every pid and iteration, one side alone deciding."""
+    for begin, end, limit in ((*piece.valid[:2], piece.rows), (*piece.valid[2:], piece.cols)):
+        if end is not None and extremes(end, extents)[1] <= 0:
+            return True
+        if begin is not None and extremes(begin, extents)[0] >= limit:
+            return True
+        if begin is not None and end is not None and extremes(end - begin, extents)[1] <= 0:
+            return True
+    return False
+
+
+def _without_pad(iop: IOp, extents: Mapping[str, int]) -> IOp:
+    """A padded move as a plain one where its source is whole, as a fill where it is always empty."""
+    source = iop.sources[0]
+    if source.valid == (None, None, None, None):
+        rest = {key: value for key, value in iop.attrs.items() if key != "pad"}
+        return IOp(iop.op, iop.name, iop.dtype, iop.targets, iop.sources, rest)
+    if _is_empty(source, extents) and iop.target.pointer.level == "reg":
+        return make.fill(iop.target, iop.attrs["pad"])
+    return iop
+
+
+# --- where to cut a loop ---------------------------------------------------------------------------
+
+
+def _segments(loop: Loop, extents: Mapping[str, int]) -> tuple[int, int]:
+    """How many iterations at the start and at the end of a loop have bounds that the others have not.
+
+    (0, 0) where no bound depends on the loop, or where they matter in the middle too.
+    """
+    extent = int(loop.extent)
+    masked = np.zeros(extent, bool)
+    for full in _full_iterations(loop, extents):
+        masked |= ~full
+    if not masked.any() or masked.all():
+        return 0, 0
+    head, tail = int(masked.argmin()), int(masked[::-1].argmin())
+    return (0, 0) if masked[head : extent - tail].any() else (head, tail)
+
+
+def _full_iterations(loop: Loop, extents: Mapping[str, int]) -> Iterator[np.ndarray]:
+    """For each bound that depends on the loop: in which iterations it says nothing, for every pid.
+
+    A bound that matters in every iteration is neither a reason to split nor an obstacle, and left out.
+    """
+    variable = str(loop.var)
+    seen = set()
+    for iop, inner in walk_body(loop.body):
+        domain = {**extents, **{str(n.var): int(n.extent) for n in inner}}
+        for bound, is_end, limit in _sides(iop):
+            key = (str(bound), is_end, limit)
+            if key in seen or variable not in bound.variables():
+                continue
+            seen.add(key)
+            ranges = extremes_along(bound, variable, domain)
+            if ranges is not None:
+                full = ranges[0] >= limit if is_end else ranges[1] <= 0
+                if full.any():
+                    yield full
+
+
+def _sides(iop: IOp) -> Iterator[tuple[Affine, bool, int]]:
+    """(bound, whether it is an end, the side of the shape) of every bound of an iOp's slices."""
+    for piece in iop.slices():
+        for k, bound in enumerate(piece.valid):
+            if bound is not None:
+                yield bound, k % 2 == 1, int(piece.rows if k < 2 else piece.cols)

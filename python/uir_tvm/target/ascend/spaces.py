@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How kernels are tiled for an NPU."""
+
+from __future__ import annotations
+
+from ...schedule.space import TileSpace
+from ...schedules.attention import AttentionSpace
+
+#: A vector core with a software-managed memory: long tiles, loaded and stored while others are computed with,
+#: the same number on every core, since all start at once.  A transposed tile has transfers of 512 bytes or
+#: more on both sides where its four places leave room.
+TILES = TileSpace(
+    serial_work=0,
+    groups=None,
+    tiles_per_unit=4,
+    flat_tile=1 << 20,
+    wide_values=True,
+    value_bytes=4,
+    least_columns=128,
+    least_tile=0,
+    row_values=0,
+    sets=(1,),
+    transposed={1: (128, 128), 2: (128, 128), 4: (64, 128), 8: (64, 64)},
+    stages=2,
+    even=True,
+)
+#: Keys and values are turned in reg, and a core that takes turns holds a bound tile beside the next one.
+ATTENTION = AttentionSpace(
+    rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False, reg_share=0.35
+)

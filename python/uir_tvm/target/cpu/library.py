@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the CPU's library computes (`uir_tvm.library.cpu`)."""
+
+from __future__ import annotations
+
+from ...library.registry import LibraryTable
+
+TABLE = LibraryTable(
+    functions={"matmul": "uir.library.cpu.matmul", "conv2d": "uir.library.cpu.conv2d"},
+    dtypes=frozenset({"float32"}),
+    activations={
+        "nn.relu": "relu",
+        "nn.gelu": "gelu_erf",
+        "nn.gelu_tanh": "gelu_tanh",
+        "nn.silu": "silu",
+        "tanh": "tanh",
+        "sigmoid": "sigmoid",
+    },
+    epilogues=(("bias", "residual", "activation"), ("bias", "activation", "residual")),
+    adjustable=True,
+)

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How kernels are tiled for a CPU."""
+
+from __future__ import annotations
+
+from ...schedule.space import TileSpace
+from ...schedules.attention import AttentionSpace
+
+#: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.
+TILES = TileSpace(
+    serial_work=24_000,
+    groups=None,
+    tiles_per_unit=4,
+    flat_tile=4096,
+    wide_values=False,
+    value_bytes=1,
+    least_columns=256,
+    least_tile=0,
+    row_values=0,
+    sets=(1,),
+    transposed=dict.fromkeys((1, 2, 4, 8), (16, 64)),
+    vectors=(0.5, 1, 2, 4),
+)
+#: A core keeps a tile of scores in L1 (32 x 128 fp32).
+ATTENTION = AttentionSpace(rows=32, key_bytes=512, units=1, stages=1, groups=None, whole_tiles=False)

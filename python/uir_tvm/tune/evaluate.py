@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measure a schedule: what every worker does, here or on another machine.
+
+A schedule is replayed from its trace and goes through the pipeline as one of a database does.  Its kernel
+runs on random input, and what it computes is compared with TVM's own lowering of the unscheduled kernel.
+Only then is it timed.
+
+    python -m uir_tvm.tune.evaluate JOB.json        measure one job again, such as a rejected one
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import pathlib
+import sys
+from collections.abc import Callable, Iterator, Sequence
+
+import attrs
+import tvm
+from tvm import tirx
+from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import Trace
+
+from .. import pipeline
+from ..errors import DeviceModelError, UirError
+from ..options import CompileOptions
+from ..pipeline import KernelRecord
+from ..target import registry
+from . import places, wrong
+from .agreement import differences
+from .job import CRASHED, OK, REFUSED, WRONG, Job, Result
+from .places import Runner
+from .reference import Reference, reference_of
+from .segments import Segment, compare
+
+log = logging.getLogger(__name__)
+
+#: What a job is at, for those who watch: each may take `Settings.timeout_seconds`.
+BUILDING, COMPARING, TIMING = "building", "computing the reference", "running and timing"
+#: Called with it.
+OnStage = Callable[[str], None]
+#: What a level of `CompileOptions.equivalence` a confirmed schedule has to pass.
+CONFIRMED = "sampled"
+
+
+@attrs.frozen
+class _Ready:
+    """A kernel that computes the right thing; what is to be said of it."""
+
+    job: Job
+    runner: Runner
+    note: str
+
+
+class _Unmeasured(Exception):
+    """A job that ends with another outcome than a time."""
+
+    def __init__(self, result: Result) -> None:
+        super().__init__(result.said)
+        self.result = result
+
+
+def run_job(job: Job, on_stage: OnStage | None = None) -> Result:
+    """Measure a job in this process, where a candidate that crashes or never ends takes it along.
+
+    Parameters
+    ----------
+    on_stage : callable, optional
+        Called with what it is at.
+
+    Returns
+    -------
+    Result
+        Whatever the candidate does that does not end the process.
+    """
+    with _settled() as settled:
+        ready = _checked(job, on_stage or _nobody)
+        settled += _timed([ready], on_stage or _nobody)
+    return settled[0]
+
+
+def run_in_turns(jobs: Sequence[Job], on_stage: OnStage | None = None) -> list[Result]:
+    """Measure jobs in this process, a sample of each in turn, so that what slows the machine slows all.
+
+    They are held to more than candidates: their iGraphs are compared with their functions on special
+    numbers too, as the compiler does when it first meets a schedule of a database.
+    """
+    results: dict[int, Result] = {}
+    ready: dict[int, _Ready] = {}
+    for number, job in enumerate(jobs):
+        with _settled() as settled:
+            ready[number] = _checked(job, on_stage or _nobody, CONFIRMED)
+        if settled:
+            results[number] = settled[0]
+    with _settled() as settled:
+        timed = _timed(list(ready.values()), on_stage or _nobody)
+        results.update(zip(ready, timed, strict=True))
+    for number in range(len(jobs)):
+        if number not in results:
+            results[number] = settled[0]
+    return [results[number] for number in range(len(jobs))]
+
+
+def run_segments(segments: Sequence[Segment]) -> list[Result]:
+    """Time parts of a model in turns; what one of them does that cannot be timed is the result of all."""
+    with _settled() as settled:
+        return compare(segments)
+    return settled * len(segments)
+
+
+def _nobody(_stage: str) -> None:
+    """Nobody watches."""
+
+
+@contextlib.contextmanager
+def _settled() -> Iterator[list[Result]]:
+    """Collects the result of what goes another way inside."""
+    found: list[Result] = []
+    try:
+        yield found
+    except _Unmeasured as unmeasured:
+        found.append(unmeasured.result)
+    except UirError as error:
+        found.append(Result((), REFUSED, str(error)))
+    except Exception as error:  # whatever a candidate raises is its result
+        log.debug("a candidate failed", exc_info=error)
+        said = (str(error).strip() or "no message").splitlines()[0]
+        found.append(Result((), CRASHED, f"{type(error).__name__}: {said}"))
+
+
+def _checked(job: Job, on_stage: OnStage, equivalence: str = "none") -> _Ready:
+    """The job's kernel, which computes the right thing.
+
+    Raises
+    ------
+    _Unmeasured
+        It does not.
+    """
+    target = target_of(job)
+    places.require(target)
+    on_stage(COMPARING)
+    reference = reference_of(job.func, job.seed)
+    on_stage(BUILDING)
+    func = tvm.ir.load_json(job.func)
+    sch = replayed(job, func)
+    record = _compiled(job, func, target, sch, equivalence)
+    runner = places.runner_of(record, target, reference.arguments)
+    on_stage(TIMING)
+    faults = _faults(runner, reference, job)
+    if faults:
+        said = faults[0] if len(faults) == 1 else f"{faults[0]} (and {len(faults) - 1} more lines)"
+        report = wrong.report_of(job, record, reference, faults, sch)
+        raise _Unmeasured(Result((), WRONG, said, report, runner.modelled))
+    return _Ready(job, runner, record.fallback)
+
+
+def compiled(job: Job) -> KernelRecord | Result:
+    """What the pipeline makes of a job's schedule, for others to run; a result where it makes nothing."""
+    with _settled() as settled:
+        func = tvm.ir.load_json(job.func)
+        return _compiled(job, func, target_of(job), replayed(job, func), "none")
+    return settled[0]
+
+
+def target_of(job: Job) -> tvm.target.Target:
+    """The target of a job, at its place.
+
+    Raises
+    ------
+    TargetError
+        This version knows no such target, hardware model or place.
+    """
+    return registry.resolve(job.target, job.place).target
+
+
+def replayed(job: Job, func: tirx.PrimFunc) -> Schedule | None:
+    """The schedule of a job, made again from its trace; None for the compiler's own.
+
+    Raises
+    ------
+    _Unmeasured
+        The trace does not apply.
+    """
+    if job.trace is None:
+        return None
+    begun = func if job.begun is None else tvm.ir.load_json(job.begun)
+    sch = Schedule(tvm.IRModule({"main": begun}), debug_mask="none", error_render_level="fast")
+    try:
+        Trace.apply_json_to_schedule(job.trace, sch)
+    except Exception as error:  # an instruction of TVM
+        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise _Unmeasured(Result((), REFUSED, f"the trace does not apply: {said}")) from error
+    return sch
+
+
+def _compiled(
+    job: Job, func: tirx.PrimFunc, target: tvm.target.Target, sch: Schedule | None, equivalence: str
+) -> KernelRecord:
+    """What the pipeline makes of a schedule, or of the compiler's own."""
+    # whatever this process's environment says: candidates are compared with what models are compiled to
+    options = CompileOptions(dump_dir=None, override_dir=None, database=None, equivalence=equivalence)
+    with pipeline.recording(options):
+        if sch is None:
+            record = pipeline.compile_kernel(func, target, job.kernel)
+        else:
+            scheduled = sch.mod["main"]
+            for name in func.attrs.keys() if func.attrs else ():
+                scheduled = scheduled.with_attr(name, func.attrs[name])
+            record = pipeline.compile_scheduled(func, target, scheduled, job.kernel)
+    # TVM's own lowering is what a model gets of a kernel that has no iGraph, and a CPU can time it
+    if record.fallback and not (sch is None and registry.place_of(target).device == "cpu"):
+        raise _Unmeasured(Result((), REFUSED, record.fallback))
+    return record
+
+
+def _faults(runner: Runner, reference: Reference, job: Job) -> list[str]:
+    """What is wrong with what a kernel computes, most telling first."""
+    try:
+        called = runner.call()
+    except DeviceModelError as error:
+        return [str(error)]
+    found = list(called.faults)
+    for difference in differences(reference, called.results, job.settings.tolerance):
+        found += [str(difference), *(f"  {example}" for example in difference.examples)]
+    return found
+
+
+def _timed(ready: Sequence[_Ready], on_stage: OnStage) -> list[Result]:
+    """Samples of all, in turns; every other round the other way round."""
+    on_stage(TIMING)
+    samples: list[list[float]] = [[] for _ in ready]
+    repeats = max((one.job.settings.repeats for one in ready), default=0)
+    for turn in range(repeats):
+        for one, seconds in list(zip(ready, samples, strict=True))[:: -1 if turn % 2 else 1]:
+            if turn == 0 or not one.runner.modelled:
+                seconds.append(one.runner.sample(one.job.settings.min_repeat_seconds))
+    return [
+        Result(tuple(seconds), OK, one.note, modelled=one.runner.modelled, bound=one.runner.bound)
+        for one, seconds in zip(ready, samples, strict=True)
+    ]
+
+
+def main() -> int:
+    """Measure the job of a file and say what came of it; 1 unless it is right."""
+    if len(sys.argv) != 2:
+        print("usage: python -m uir_tvm.tune.evaluate JOB.json", file=sys.stderr)
+        return 2
+    job = Job.from_json(json.loads(pathlib.Path(sys.argv[1]).read_text()))
+    result = run_job(job)
+    print(json.dumps({**result.to_json(), "report": ""}))
+    print(result.report)
+    return 0 if result.ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tuning for machines that no network reaches: candidates out, what was measured of them back in.
+
+Beside the files of a batch (`batch`) lies what its jobs are candidates of, so that the folder alone is enough
+to go on; the journal has what came of it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import attrs
+
+from ..errors import ArtifactError, TuneError
+from .batch import Batch, export_batch, load_batch
+from .database import ScheduleDatabase
+from .job import DEFAULTS, LOST, Job, Settings
+from .key import TOOLCHAIN, Key
+from .state import TuningState
+from .task_record import TaskRecord
+
+#: What the jobs of a batch are candidates of, and how many there are by default.
+FILE, COUNT = "candidates.json", 64
+#: Candidates of a kernel at least.
+LEAST = 2
+
+
+def key_in(database: ScheduleDatabase, expected: Key) -> Key:
+    """The key under which times of a machine are kept that is not at hand.
+
+    Parameters
+    ----------
+    expected : Key
+        Without the toolchain of that machine (`key.expected`).
+
+    Returns
+    -------
+    Key
+        That of results that were taken in before; `expected` where there are none.
+    """
+    for records in database.all_records():
+        versions = {name: v for name, v in records.key.versions.items() if name != TOOLCHAIN}
+        if attrs.evolve(records.key, versions=versions) == expected:
+            return records.key
+    return expected
+
+
+def export(
+    known: TuningState,
+    folder: str | os.PathLike[str],
+    count: int = COUNT,
+    *,
+    seed: int = 0,
+    settings: Settings = DEFAULTS,
+    phase: Callable[[str], None] = lambda text: None,
+) -> Batch:
+    """Write the candidates that come next, and every kernel's default to compare them with.
+
+    Parameters
+    ----------
+    known : TuningState
+        What was measured before is not written again.
+    folder : str or Path
+        It must not exist, or be empty.
+    count : int
+        Candidates, dealt to kernels by their share of the model's time.
+
+    Raises
+    ------
+    TuneError
+        There is nothing left to try.
+    ExportError, ToolchainError
+        See `batch.export_batch`.
+    """
+    phase("reading the journal")
+    known.replay()
+    records = list(known.records.values())
+    phase("design spaces")
+    worth = {record.task.origin: _worth(known, record) for record in records}
+    total = sum(worth.values())
+    jobs: list[Job] = []
+    rows: list[dict[str, Any]] = []
+    for record in records:
+        share = worth[record.task.origin] / total if total else 1 / len(records)
+        candidates = known.search(record).propose(max(LEAST, round(count * share)))
+        if not candidates:
+            continue
+        phase(f"{len(candidates)} candidates of {record.task.name}")
+        jobs.append(Job.of(record.task, seed=seed, settings=settings))
+        rows.append({"origin": record.task.origin, "kernel": record.task.name, "candidate": None})
+        for candidate in candidates:
+            jobs.append(candidate.job(seed=seed, settings=settings))
+            rows.append({**rows[-1], "candidate": candidate.to_json()})
+    if not jobs:
+        raise TuneError(
+            "There is nothing left to try.",
+            where="--export-batch",
+            remedy="all schedules were measured: compile with the database",
+        )
+    phase(f"building {len(jobs)} kernels")
+    made = export_batch(jobs, folder)
+    (pathlib.Path(folder) / FILE).write_text(json.dumps(rows))
+    return made
+
+
+def take_up(known: TuningState, batch: Batch) -> int:
+    """Take up what was measured of a batch.
+
+    What is in the journal already is left out: results may be taken in again when there are more.
+
+    Parameters
+    ----------
+    known : TuningState
+        With the batch's key.
+
+    Returns
+    -------
+    int
+        How many results are new.
+
+    Raises
+    ------
+    ArtifactError
+        The folder does not say what its jobs are candidates of.
+    TuneError
+        It has candidates of none of the model's kernels.
+    """
+    rows = read_rows(batch)
+    known.replay()
+    if not any(row["origin"] in known.records for row in rows):
+        names = ", ".join(sorted({row["kernel"] for row in rows}))
+        raise TuneError(
+            "The batch is of another model.",
+            where=str(batch.folder),
+            need="candidates of " + ", ".join(record.task.name for record in known.records.values()),
+            limit=f"it has candidates of {names}",
+        )
+    new = 0
+    candidates: dict[int, Any] = {}
+    for number, (row, job, result) in enumerate(zip(rows, batch.jobs, batch.results, strict=True)):
+        record = known.records.get(row["origin"])
+        if record is None or result.outcome == LOST:
+            continue
+        if row["candidate"] is None:
+            if record.default_result is None:
+                known.note_default(record, job, result, 0.0)
+            continue
+        candidate = known.search(record).restore(row["candidate"])
+        if candidate is None:
+            continue
+        candidates[number] = candidate
+        if candidate.digest not in record.digests:
+            result = known.note_trial(record, candidate, job, result, 0.0)
+            known.tell(record, [candidate], [result])
+            new += 1
+    for (_, best), (default, faster) in batch.confirmed.items():
+        record = known.records.get(rows[best]["origin"])
+        if record is not None and best in candidates and candidates[best].digest not in record.ratios:
+            known.compared(record, candidates[best], default.seconds, faster.seconds)
+    return new
+
+
+def read_rows(batch: Batch) -> list[Mapping[str, Any]]:
+    """What the jobs of a batch are candidates of.
+
+    Raises
+    ------
+    ArtifactError
+        The file is missing or damaged.
+    """
+    path = batch.folder / FILE
+    try:
+        rows = json.loads(path.read_text())
+        fits = len(rows) == len(batch.jobs) and all({"origin", "kernel", "candidate"} <= set(r) for r in rows)
+        why = "it is of another batch"
+    except (OSError, ValueError, TypeError) as error:
+        fits, why = False, str(error)
+    if not fits:
+        raise ArtifactError(
+            f"{path} does not say what was measured.",
+            limit=why,
+            remedy="take results in from the folder that `uir tune --export-batch` wrote",
+        )
+    return rows
+
+
+def load(folder: str | os.PathLike[str]) -> Batch:
+    """The batch in a folder, some of it measured.
+
+    Raises
+    ------
+    ArtifactError
+        The folder is no batch, or a damaged one.
+    TuneError
+        Nothing of it was measured yet.
+    """
+    batch = load_batch(folder)
+    if not batch.machine:
+        raise TuneError(
+            "Nothing of the batch was measured yet.",
+            where=str(folder),
+            need="results.jsonl, which its run.py writes",
+            remedy="carry the folder to the device, run `python3 run.py` there, and bring results.jsonl back",
+        )
+    return batch
+
+
+def _worth(known: TuningState, record: TaskRecord) -> float:
+    """Seconds of the model that are a task's to save, by the roofline where nothing was measured."""
+    known.search(record)
+    return record.seconds * record.potential or record.task.weight * record.bound

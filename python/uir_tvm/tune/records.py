@@ -1,0 +1,272 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The records of one key: two files of MetaSchedule's JSON database, and the key beside them.
+
+``database_workload.json`` has a module a line, ``database_tuning_record.json`` a trace with its seconds;
+stock MetaSchedule reads and writes both. A module says by its attributes which kernel it is the beginning of:
+the function that a recipe schedules may be a rewritten one (softmax in one pass, wide values).
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import tvm
+from tvm import tirx
+from tvm.s_tir import Schedule
+from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
+from tvm_ffi.structural import structural_equal, structural_hash
+
+from ..errors import DatabaseError, ScheduleRefusedError
+from .json_lines import add_lines, read_lines, write_lines
+from .key import Key
+
+#: Attributes of a workload's module: `origin_of` the kernel, and its name.
+ORIGIN, NAME = "uir.origin", "uir.kernel"
+#: Files of a records.
+KEY_FILE, WORKLOADS, RECORDS = "key.json", "database_workload.json", "database_tuning_record.json"
+#: Beside them: what was measured of sites of kernel graphs (`graph_search`), a line for each.
+SITES = "graph_sites.jsonl"
+
+
+def origin_of(func: tirx.PrimFunc) -> str:
+    """By what a kernel is found again: the hash of what it computes, whatever its name and attributes."""
+    return f"{structural_hash(bare(func)) & (1 << 64) - 1:016x}"
+
+
+def bare(func: tirx.PrimFunc) -> tirx.PrimFunc:
+    """A function without its attributes."""
+    for name in func.attrs.keys() if func.attrs else ():
+        func = func.without_attr(name)
+    return func
+
+
+@attrs.frozen
+class Entry:
+    """A measured schedule.
+
+    Parameters
+    ----------
+    key : Key
+        What its time is true of.
+    origin, name : str
+        The kernel: `origin_of`, and how the model called it.
+    seconds : tuple of float
+        Of every run; modelled where the key's place is ``model``.
+    workload, record : list
+        As MetaSchedule writes them.
+    """
+
+    key: Key
+    origin: str
+    name: str
+    seconds: tuple[float, ...]
+    workload: list[Any] = attrs.field(repr=False)
+    record: list[Any] = attrs.field(repr=False)
+
+    @property
+    def mean(self) -> float:
+        """Mean seconds, by which MetaSchedule orders records."""
+        return sum(self.seconds) / len(self.seconds)
+
+    @property
+    def trace(self) -> tvm.s_tir.schedule.Trace:
+        """The schedule's instructions and decisions."""
+        return self._tuning_record().trace
+
+    def schedule(self) -> Schedule:
+        """The schedule, made again from its trace.
+
+        Raises
+        ------
+        DatabaseError
+            The trace does not apply: another TVM wrote it.
+        """
+        try:
+            record = self._tuning_record()
+            sch = Schedule(record.workload.mod, debug_mask="none")
+            record.trace.apply_to_schedule(sch, remove_postproc=False)
+        except Exception as error:  # TVM's readers and instructions raise many kinds
+            raise DatabaseError(
+                f"A schedule of {self.name} does not apply.",
+                where=self.key.folder,
+                limit=(str(error).strip() or type(error).__name__).splitlines()[0],
+                remedy="prune the database, and tune again",
+            ) from error
+        return sch
+
+    def _tuning_record(self) -> TuningRecord:
+        return TuningRecord.from_json(self.record, Workload.from_json(self.workload))
+
+
+class Records:
+    """The folder of one key.
+
+    Parameters
+    ----------
+    folder : Path
+        It is made when something is added.
+    key : Key
+        Whose records it holds.
+    """
+
+    def __init__(self, folder: pathlib.Path, key: Key) -> None:
+        self.folder, self.key = folder, key
+
+    @classmethod
+    def open(cls, folder: pathlib.Path) -> Records:
+        """The records in a folder.
+
+        Raises
+        ------
+        DatabaseError
+            There is no key in it.
+        """
+        try:
+            return cls(folder, Key.from_json(json.loads((folder / KEY_FILE).read_text())))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            raise DatabaseError(
+                f"{folder} holds no schedules.",
+                need=f"{KEY_FILE} that says what they are for",
+                limit=str(error),
+                remedy="restore the file, or move the folder away",
+            ) from error
+
+    def entries(self) -> list[Entry]:
+        """All records, as they were added; what never ran is left out.
+
+        Raises
+        ------
+        DatabaseError
+            A file is damaged.
+        """
+        workloads = read_lines(self.folder / WORKLOADS)
+        heads = [self._head(number, line) for number, line in enumerate(workloads, 1)]
+        entries = []
+        for number, line in enumerate(read_lines(self.folder / RECORDS), 1):
+            try:
+                index, record = line
+                origin, name = heads[index]
+                seconds = tuple(float(second) for second in record[1] or ())
+            except (ValueError, TypeError, IndexError) as error:
+                raise self._damaged(RECORDS, number) from error
+            if seconds and max(seconds) < FAILED:
+                entries.append(Entry(self.key, origin, name, seconds, workloads[index], record))
+        return entries
+
+    def add(
+        self, func: tirx.PrimFunc, sch: Schedule, seconds: Sequence[float], begun: tirx.PrimFunc
+    ) -> Entry:
+        """Keep a schedule of a kernel; see `ScheduleDatabase.add`."""
+        attributes = func.attrs or {}
+        name, origin = str(attributes.get("global_symbol", "main")), origin_of(func)
+        mod = tvm.IRModule({"main": begun}).with_attr(ORIGIN, origin).with_attr(NAME, name)
+        _refuse_other_beginning(mod, sch, name)
+        workload = Workload(mod)
+        record = TuningRecord(sch.trace, workload, [float(s) for s in seconds])
+        written = [json.loads(json.dumps(value)) for value in (workload.as_json(), record.as_json())]
+        entry = Entry(self.key, origin, name, tuple(float(s) for s in seconds), *written)
+        self.extend([entry])
+        return entry
+
+    def extend(self, entries: Sequence[Entry]) -> int:
+        """Add entries that are not there yet; returns how many."""
+        self.begin()
+        workloads = read_lines(self.folder / WORKLOADS)
+        known = {json.dumps(line) for line in read_lines(self.folder / RECORDS)}
+        index = {json.dumps(workload): at for at, workload in enumerate(workloads)}
+        new = []
+        for entry in entries:
+            text = json.dumps(entry.workload)
+            if text not in index:
+                index[text] = len(index)
+                add_lines(self.folder / WORKLOADS, [entry.workload])
+            line = [index[text], entry.record]
+            if json.dumps(line) not in known:
+                known.add(json.dumps(line))
+                new.append(line)
+        add_lines(self.folder / RECORDS, new)
+        return len(new)
+
+    def sites(self) -> dict[str, dict[str, Any]]:
+        """What was measured of each site of kernel graphs, the last line of each.
+
+        Raises
+        ------
+        DatabaseError
+            The file is damaged.
+        """
+        return {str(row["site"]): row for row in read_lines(self.folder / SITES)}
+
+    def add_sites(self, rows: Sequence[Mapping[str, Any]]) -> int:
+        """Keep what was measured of sites that are not there yet; returns how many."""
+        known = self.sites()
+        new = [row for row in rows if row["site"] not in known]
+        if new:
+            self.begin()
+            add_lines(self.folder / SITES, new)
+        return len(new)
+
+    def keep(self, entries: Sequence[Entry]) -> None:
+        """Keep these of its entries alone."""
+        workloads: list[Any] = []
+        for entry in entries:
+            if entry.workload not in workloads:
+                workloads.append(entry.workload)
+        # records first to nothing: a crash in between may lose records, but pairs none with a wrong module
+        write_lines(self.folder / RECORDS, [])
+        write_lines(self.folder / WORKLOADS, workloads)
+        write_lines(self.folder / RECORDS, [[workloads.index(e.workload), e.record] for e in entries])
+
+    def begin(self) -> None:
+        """Make the folder, and say in it what it is for."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DatabaseError(
+                f"{self.folder} cannot be made.",
+                need="a folder that this user may write",
+                limit=str(error),
+                remedy="name another folder",
+            ) from error
+        if not (self.folder / KEY_FILE).is_file():
+            write_lines(self.folder / KEY_FILE, [self.key.to_json()])
+
+    def _head(self, number: int, line: Any) -> tuple[str, str]:
+        """(origin, name) of a workload."""
+        try:
+            attributes = Workload.from_json(line).mod.attrs or {}
+            return str(attributes.get(ORIGIN, "")), str(attributes.get(NAME, "main"))
+        except Exception as error:  # TVM's reader raises whatever its C++ throws
+            raise self._damaged(WORKLOADS, number) from error
+
+    def _damaged(self, file: str, number: int) -> DatabaseError:
+        return DatabaseError(
+            f"Line {number} of {self.folder / file} is no entry of a MetaSchedule database.",
+            remedy="restore the file, or delete the folder and tune again",
+        )
+
+
+#: Seconds that MetaSchedule notes for a candidate that did not run.
+FAILED = 1e9
+
+
+def _refuse_other_beginning(mod: tvm.IRModule, sch: Schedule, name: str) -> None:
+    """Replay a trace: it must give the schedule's function."""
+    replayed = Schedule(mod, debug_mask="none")
+    try:
+        sch.trace.apply_to_schedule(replayed, remove_postproc=False)
+        same = structural_equal(bare(replayed.mod["main"]), bare(sch.mod["main"]))
+        said = "the trace gives another function"
+    except Exception as error:  # an instruction of TVM
+        same, said = False, (str(error).strip() or type(error).__name__).splitlines()[0]
+    if not same:
+        raise ScheduleRefusedError(
+            f"The schedule of {name} cannot be made again by its trace.",
+            need="the function that the schedule began from, and a trace of all that was done to it",
+            limit=said,
+            remedy="pass that function as `begun`",
+        )

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of the tasks that are tuned, in memory as on the disk.
+
+Nothing is only in memory: a trial is in the journal before anything is made of it, and what was found faster
+in a comparison is in the database at once.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from ..errors import ScheduleRefusedError
+from .database import ScheduleDatabase
+from .job import WRONG, Job, Result
+from .journal import Confirmation, Journal, Trial
+from .key import Key, key_of
+from .task import Task
+from .task_record import Search, TaskRecord
+from .wrong import keep
+
+log = logging.getLogger(__name__)
+
+#: By so much less than the default's a candidate's time must be before it is compared with it, and then in
+#: the comparison: what a second measurement of the same code differs by is no gain. Modelled times do not
+#: vary.
+NOISE, GAIN = 0.03, 0.01
+#: Trials of a task in a journal that are made candidates again; each takes some hundredths of a second.
+RESTORED = 64
+
+
+class Model(Protocol):
+    """Learns what schedules take (`cost_model.CostModel`)."""
+
+    def predict(self, graphs: Sequence[Any]) -> Any:
+        """Seconds of iGraphs, or what orders them."""
+        ...
+
+    def update(self, groups: Sequence[tuple[str, list[Any], list[float]]]) -> None:
+        """(origin, graphs, seconds) of what was measured."""
+        ...
+
+
+class TuningState:
+    """See the module.
+
+    Parameters
+    ----------
+    tasks : sequence of Task
+        For one target.
+    database : ScheduleDatabase
+    make_search : callable
+        Task -> its search.
+    bound_of : callable
+        A task's search -> seconds of its roofline; 0: not known.
+    cost_model : Model, optional
+        Is told of every time, and says what is to be expected of a task.
+    modelled : bool
+        Whether times are a host model's.
+    key : Key, optional
+        What times are true of; default: this machine and the tasks' target.
+
+    Attributes
+    ----------
+    records : dict of str to TaskRecord
+        By the tasks' origins.
+    trials : int
+        Of this run, the compiler's own schedules apart.
+    """
+
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        database: ScheduleDatabase,
+        make_search: Callable[[Task], Search],
+        *,
+        bound_of: Callable[[Any], float] = lambda search: 0.0,
+        cost_model: Model | None = None,
+        modelled: bool = False,
+        key: Key | None = None,
+    ) -> None:
+        self.database, self.modelled, self.cost_model = database, modelled, cost_model
+        self.key = key_of(tasks[0].target) if key is None else key
+        self.journal = Journal(database.folder, self.key)
+        self.records = {task.origin: TaskRecord(task) for task in tasks}
+        self.trials = 0
+        self._make_search, self._bound_of = make_search, bound_of
+
+    @property
+    def states(self) -> list[TaskRecord]:
+        """Of all tasks."""
+        return list(self.records.values())
+
+    @property
+    def resumed(self) -> int:
+        """Trials of earlier runs."""
+        return sum(record.resumed for record in self.records.values())
+
+    def replay(self) -> None:
+        """Take up what the journal has of these tasks.
+
+        Raises
+        ------
+        DatabaseError
+            The journal cannot be read.
+        """
+        trials: dict[str, list[Trial]] = {}
+        confirmations: list[Confirmation] = []
+        for line in self.journal.lines():
+            record = self.records.get(line.origin)
+            if record is None:
+                continue
+            if isinstance(line, Confirmation):
+                confirmations.append(line)
+            elif line.candidate is None:
+                record.take_up_default(line.result, line.wall)
+            else:
+                trials.setdefault(line.origin, []).append(line)
+        for origin, found in trials.items():
+            self._take_up_trials(self.records[origin], found)
+        for confirmation in confirmations:
+            self.records[confirmation.origin].take_up_confirmation(confirmation)
+        for record in self.records.values():
+            record.failures = 0  # another run, another try
+
+    def _take_up_trials(self, record: TaskRecord, trials: Sequence[Trial]) -> None:
+        """Trials of the journal: the fastest are candidates again, the others only not repeated."""
+        record.resumed += len(trials)
+        fastest = sorted((t for t in trials if t.result.ok), key=lambda t: t.result.median)[:RESTORED]
+        digests = {trial.digest for trial in fastest}
+        search = self.search(record)
+        search.skip([trial.digest for trial in trials if trial.digest not in digests])
+        told = []
+        for trial in trials:
+            record.digests.add(trial.digest)
+            candidate = search.restore(trial.candidate or {}) if trial.digest in digests else None
+            if candidate is not None:
+                self._take_up(record, candidate, trial.result)
+                told.append((candidate, trial.result))
+            else:  # slow, failed, or what its recipe does not make any more
+                record.outcomes[trial.result.outcome] += 1
+                if trial.result.outcome == WRONG:
+                    record.reports.append(trial.result.report)
+        self.tell(record, [candidate for candidate, _ in told], [result for _, result in told])
+
+    def search(self, record: TaskRecord) -> Search:
+        """The search of a task, made when it is first asked for."""
+        if record.search is None:
+            record.search = self._make_search(record.task)
+            record.bound = self._bound_of(record.search)
+            if record.search.default is not None and record.default_result is not None:
+                self.tell(record, [record.search.default], [record.default_result])
+        return record.search
+
+    def tell(self, record: TaskRecord, candidates: Sequence[Any], results: Sequence[Result]) -> None:
+        """The search and the cost model learn what came of candidates."""
+        self.search(record).tell(candidates, results)
+        if self.cost_model is not None:
+            right = [(c.graph, r.median) for c, r in zip(candidates, results, strict=True) if r.ok]
+            group = record.task.origin, [graph for graph, _ in right], [seconds for _, seconds in right]
+            self.cost_model.update([group])
+
+    def promise(self, record: TaskRecord) -> None:
+        """What the cost model expects of the candidates that come next."""
+        if self.cost_model is not None and record.fastest is not None and record.next:
+            graphs = [record.fastest[0].graph, *(candidate.graph for candidate in record.next)]
+            expected = self.cost_model.predict(graphs)
+            record.promised = max(0.0, 1 - float(min(expected[1:])) / float(expected[0]))
+
+    def note_default(self, record: TaskRecord, job: Job, result: Result, wall: float) -> Result:
+        """Keep what came of the compiler's own schedule; the result with the path of its report."""
+        result = self._filed(job, result)
+        self.journal.add(Trial(record.task.origin, record.task.name, "", None, result, wall))
+        record.take_up_default(result, wall)
+        return result
+
+    def note_trial(self, record: TaskRecord, candidate: Any, job: Job, result: Result, wall: float) -> Result:
+        """Keep what came of a candidate; the result with the path of its report."""
+        result = self._filed(job, result)
+        data = candidate.to_json()
+        self.journal.add(Trial(record.task.origin, record.task.name, candidate.digest, data, result, wall))
+        self.trials += 1
+        self._take_up(record, candidate, result)
+        return result
+
+    def pending(self, record: TaskRecord) -> Any | None:
+        """The candidate of a task that is to be compared with the default; None where there is none."""
+        return record.pending(0.0 if self.modelled else NOISE)
+
+    def waiting(self) -> list[TaskRecord]:
+        """The tasks with a candidate to be compared."""
+        return [record for record in self.records.values() if self.pending(record) is not None]
+
+    def compared(
+        self, record: TaskRecord, candidate: Any, default: Sequence[float], best: Sequence[float]
+    ) -> Confirmation:
+        """Keep what came of a comparison in turns; the database takes a schedule that was faster.
+
+        Parameters
+        ----------
+        default, best : sequence of float
+            Seconds of the compiler's own schedule and of the candidate; empty where one failed.
+        """
+        task = record.task
+        made = Confirmation(task.origin, candidate.digest, default, best, False)
+        least = 1.0 if record.kept is None else record.kept.ratio
+        kept = made.ratio < least * (1 - (0.0 if self.modelled else GAIN))
+        if kept:
+            try:
+                self.database.add(
+                    task.func,
+                    candidate.sch,
+                    _comparable(record, made),
+                    task.target,
+                    begun=candidate.space.begun,
+                    key=self.key,
+                )
+            except ScheduleRefusedError as error:
+                log.warning("%s", error)
+                made, kept = attrs.evolve(made, best=()), False
+        made = attrs.evolve(made, kept=kept)
+        self.journal.add(made)
+        record.take_up_confirmation(made)
+        return made
+
+    def _take_up(self, record: TaskRecord, candidate: Any, result: Result) -> None:
+        record.measured(result)
+        record.digests.add(candidate.digest)
+        if result.ok:
+            record.tried[candidate.digest] = candidate, result.median
+        elif result.outcome == WRONG:
+            record.reports.append(result.report)
+
+    def _filed(self, job: Job, result: Result) -> Result:
+        """A result whose report, if it was wrong, is in a file of its own."""
+        if result.outcome != WRONG:
+            return result
+        return attrs.evolve(result, report=str(keep(job, result, self.database.folder)))
+
+
+def _comparable(record: TaskRecord, made: Confirmation) -> list[float]:
+    """The seconds of a schedule for the database, whose records of a kernel are told apart by them.
+
+    Two comparisons may be hours apart, on a machine that was busy once: what a schedule took is put on the
+    scale of the default's first measurement.
+    """
+    first = (
+        record.default_result.median
+        if record.default_result is not None and record.default_result.ok
+        else made.seconds[0]
+    )
+    return [made.ratio * first]

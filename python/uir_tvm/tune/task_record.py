@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a task while it is tuned: its times, its search, what was tried and compared."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from .job import OK, Job, Result, Settings
+from .journal import Confirmation
+from .task import Task
+
+#: Share of its roofline at which a task is left alone.
+NEAR_ROOFLINE = 0.95
+#: What may be saved of a task of which no bound is known.
+UNKNOWN_POTENTIAL = 0.5
+#: Trials after which the roofline promises half as much as at the beginning.
+USUAL = 8
+#: Batches whose savings say what the next one may bring.
+RECENT = 2
+#: Comparisons in a row that may fail before a task's candidates are left alone until the next run.
+ATTEMPTS = 8
+
+
+class Candidate(Protocol):
+    """What a search proposes (`candidates.Candidate`)."""
+
+    task: Any
+    space: Any
+    sch: Any
+    graph: Any
+    digest: str
+
+    def job(self, *, seed: int = ..., settings: Settings = ...) -> Job:
+        """To be measured."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """For the journal."""
+        ...
+
+
+class Search(Protocol):
+    """The search of a task (`search.TaskSearch`).
+
+    Attributes
+    ----------
+    default : Candidate or None
+        The compiler's own schedule.
+    """
+
+    default: Any
+
+    def propose(self, n: int) -> Sequence[Any]:
+        """What to measure next, nothing twice; less where there is no more."""
+        ...
+
+    def tell(self, candidates: Sequence[Any], results: Sequence[Result]) -> None:
+        """What came of it."""
+        ...
+
+    def skip(self, digests: Iterable[str]) -> None:
+        """Candidates of these digests are not to be proposed."""
+        ...
+
+    def restore(self, data: Mapping[str, Any]) -> Any:
+        """A candidate from the journal; None where there is no such any more."""
+        ...
+
+
+@attrs.frozen
+class Batch:
+    """Trials of a task that were made together.
+
+    Parameters
+    ----------
+    trials : int
+    before, after : float
+        Seconds of the best schedule before and after it.
+    wall : float
+        Seconds that it took.
+    """
+
+    trials: int
+    before: float
+    after: float
+    wall: float
+
+    @property
+    def saved(self) -> float:
+        """Share of the best time that it saved."""
+        return 1 - self.after / self.before if 0 < self.before < math.inf else 0.0
+
+
+@attrs.define(eq=False)
+class TaskRecord:
+    """A task while it is tuned: what the scheduler needs, what was tried, and what the database has.
+
+    Attributes
+    ----------
+    bound : float
+        Seconds of its roofline; 0 where that is not known.
+    default, best : float
+        Seconds of the compiler's own schedule, and of the fastest one, confirmed or not.
+    outcomes : Counter of str
+        Trials by outcome, the compiler's own schedule apart.
+    batches : list of Batch
+        Of this run.
+    promised : float or None
+        Share of the best time that the cost model expects the next batch to save.
+    stopped : str
+        Why it gets no more batches; empty while it may.
+    search : Search or None
+        Made when it is first asked for.
+    default_result, default_wall : Result or None, float
+        Of the compiler's own schedule (None: not measured yet), and the seconds that measuring it took.
+    tried : dict of str to (candidate, seconds)
+        Candidates that were measured and right, by digest, and what they took by themselves.
+    ratios : dict of str to float
+        Of those that were compared with the default, in turns: their time over its time. They are not
+        compared again.
+    kept : Confirmation or None
+        What the database has.
+    failures : int
+        Comparisons in a row that did not show a gain.
+    next, propose_wall : list, float
+        Proposed and not measured yet; seconds that proposing them took.
+    reports : list of str
+        Files about candidates that were wrong.
+    resumed : int
+        Trials of earlier runs.
+    digests : set of str
+        Of all candidates that were tried, whatever came of it.
+    """
+
+    task: Task
+    bound: float = 0.0
+    default: float = math.inf
+    best: float = math.inf
+    outcomes: Counter[str] = attrs.Factory(Counter)
+    batches: list[Batch] = attrs.Factory(list)
+    promised: float | None = None
+    stopped: str = ""
+    search: Search | None = None
+    default_result: Result | None = None
+    default_wall: float = 0.0
+    tried: dict[str, tuple[Any, float]] = attrs.Factory(dict)
+    ratios: dict[str, float] = attrs.Factory(dict)
+    kept: Confirmation | None = None
+    failures: int = 0
+    next: list[Any] = attrs.Factory(list)
+    propose_wall: float = 0.0
+    reports: list[str] = attrs.Factory(list)
+    resumed: int = 0
+    digests: set[str] = attrs.Factory(set)
+
+    @property
+    def trials(self) -> int:
+        """Candidates that were tried."""
+        return sum(self.outcomes.values())
+
+    @property
+    def rejected(self) -> int:
+        """Candidates of which no time counts."""
+        return self.trials - self.outcomes[OK]
+
+    @property
+    def seconds(self) -> float:
+        """What its launches take in a run of the model, by the best schedule."""
+        return self.task.weight * self.best if self.best < math.inf else 0.0
+
+    @property
+    def share_of_bound(self) -> float | None:
+        """Roofline over best time; None where that is not known, or is no bound as it was beaten."""
+        if not 0 < self.bound <= self.best < math.inf:
+            return None
+        return self.bound / self.best
+
+    @property
+    def potential(self) -> float:
+        """What may be saved of the best time at all."""
+        share = self.share_of_bound
+        return UNKNOWN_POTENTIAL if share is None else 1 - share
+
+    def measured(self, result: Result) -> None:
+        """Take note of a candidate's result."""
+        self.outcomes[result.outcome] += 1
+        if result.ok:
+            self.best = min(self.best, result.median)
+
+    def expected_saving(self) -> float:
+        """Share of the best time that the next batch may save."""
+        fresh = self.potential / (1 + self.trials / USUAL)
+        last = self.batches[-RECENT:]
+        recent = sum(batch.saved for batch in last) / len(last) if last else fresh
+        promised = fresh if self.promised is None else self.promised
+        return min(self.potential, (recent + fresh + promised) / 3)
+
+    @property
+    def batch_seconds(self) -> float:
+        """What a batch takes; 1 before there was any."""
+        last = self.batches[-RECENT:]
+        return sum(batch.wall for batch in last) / len(last) if last else 1.0
+
+    def why_stopped(self) -> str:
+        """Why it needs no more batches, as far as its times say that."""
+        share = self.share_of_bound
+        if self.default == math.inf:
+            return "its own schedule could not be measured"
+        if share is not None and share >= NEAR_ROOFLINE:
+            return f"at {share:.0%} of its roofline"
+        return ""
+
+    @property
+    def fastest(self) -> tuple[Any, float] | None:
+        """The fastest candidate and its seconds; None where none was measured."""
+        times = {digest: self.seconds_of(digest) for digest in self.tried}
+        digest = min(times, key=times.__getitem__, default=None)
+        return None if digest is None or math.isinf(times[digest]) else (self.tried[digest][0], times[digest])
+
+    def seconds_of(self, digest: str) -> float:
+        """Of a candidate that was measured: as it compares with the default, where that is known."""
+        ratio = self.ratios.get(digest)
+        return self.tried[digest][1] if ratio is None else ratio * self.default
+
+    @property
+    def known(self) -> float:
+        """Seconds of what the compiler takes now, on the scale of the trials."""
+        return self.default * (1.0 if self.kept is None else self.kept.ratio)
+
+    def pending(self, noise: float) -> Any | None:
+        """The candidate that seems faster than what the compiler takes, and was not compared yet.
+
+        Parameters
+        ----------
+        noise : float
+            By what share of the time it must be faster; by as much more after each comparison that failed:
+            what seemed faster by so much was not.
+        """
+        best = self.fastest
+        if best is None or self.failures >= ATTEMPTS or best[0].digest in self.ratios:
+            return None
+        margin = noise * (1 + self.failures)
+        return best[0] if best[1] < self.known * (1 - margin) else None
+
+    def take_up_default(self, result: Result, wall: float) -> None:
+        """What came of the compiler's own schedule."""
+        self.default_result, self.default_wall = result, wall
+        if result.ok:
+            self.default = result.median
+            self.best = min(self.best, result.median)
+        else:
+            said = result.said.partition("\n")[0]
+            self.stopped = f"its own schedule is not measured ({result.outcome}: {said})"
+
+    def take_up_confirmation(self, confirmation: Confirmation) -> None:
+        """What came of a comparison with the default."""
+        self.ratios[confirmation.digest] = confirmation.ratio
+        if confirmation.default:
+            # the machine was busy when it took longer: beside that every candidate would seem fast
+            self.default = min(self.default, confirmation.seconds[0])
+        if confirmation.kept:
+            self.kept, self.failures = confirmation, 0
+        else:
+            self.failures += 1
+        self.best = min(self.default, self.fastest[1] if self.fastest is not None else math.inf)

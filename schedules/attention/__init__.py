@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention: two products around a softmax, in one pass over the keys, scores and weights on chip.
+
+See `uir_tvm.schedules.attention.flash` for the form.  A unit has a tile of rows of one head; the heads of a
+group of queries that share their keys are the rows where there is one query (decoding).  On hardware with
+groups and sram the units of a group have neighbouring rows and stage keys and values together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+from tvm.s_tir import Schedule
+from uir_tvm.igraph import HardwareModel
+from uir_tvm.schedule.blocks import dtype_bytes, prim_func
+from uir_tvm.schedule.decisions import OWN, Decisions, near
+from uir_tvm.schedule.overlap import IN_FLIGHT
+from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedule.smaller import shrink_of
+from uir_tvm.schedule.space import USUAL, product_groups
+from uir_tvm.schedules.attention.flash import FlashTile, flash_function, fold_heads
+from uir_tvm.schedules.attention.parts import Parts, looks_like_attention, read_parts
+from uir_tvm.target_facts import Facts
+
+
+@attrs.frozen
+class AttentionSpace:
+    """The tiles of one kind of hardware.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a unit's tile.
+    key_bytes : int
+        Bytes of a row of scores of a block, in fp32.
+    units : int
+        Most units that share keys and values.
+    stages : int
+        Blocks in flight.
+    groups : int, optional
+        Most groups; None: those of the hardware model.
+    whole_tiles : bool
+        See `FlashTile`.
+    reg_share : float
+        The part of reg that a tile takes: the rest is for the work buffers of what is printed.
+    least_rows : int
+        Fewest rows of another tile: those of a matrix instruction.
+    """
+
+    rows: int
+    key_bytes: int
+    units: int
+    stages: int
+    groups: int | None
+    whole_tiles: bool
+    reg_share: float = 1.0
+    least_rows: int = 1
+
+
+#: Kind of hardware -> its tiles (`uir_tvm.target.record`).
+ATTENTION_SPACES: Mapping[str, AttentionSpace] = Facts("attention_space")
+
+
+def _space(hw: HardwareModel) -> AttentionSpace:
+    return ATTENTION_SPACES.get(str(hw.kind)) or ATTENTION_SPACES[USUAL]
+
+
+#: What a unit moves to sram at a time: more than half of its registers may be on the way.
+STAGED_BYTES = 12 * 1024
+
+
+def matches(sch: Schedule) -> bool:
+    """Two products around a maximum and a sum."""
+    return looks_like_attention(sch)
+
+
+def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Schedule:
+    """The function in online form, mapped to units.
+
+    Raises
+    ------
+    RecipeError
+        It is no attention that this recipe knows.
+    """
+    func = prim_func(sch)
+    parts = fold_heads(read_parts(sch))
+    tile = decide_tile(parts, hw, tile_of(parts, hw), decisions)
+    return decisions.restart(flash_function(func, parts, tile))
+
+
+def decide_tile(parts: Parts, hw: HardwareModel, own: FlashTile, decisions: Decisions) -> FlashTile:
+    """The tile ``own``, or one near it that fits too: each number shapes the function, so all are forks."""
+
+    def fits(rows: int, keys: int) -> bool:
+        return _held_bytes(parts, hw, rows, keys) <= _room(hw)
+
+    # a taller tile may have fewer keys at a time, but no fewer than a matrix instruction takes
+    least_rows = min(own.rows, _space(hw).least_rows)
+    least = min(16, own.keys)
+    taller = [r for r in near(own.rows, parts.rows) if r >= least_rows and fits(r, least)]
+    rows = decisions.fork("tile_rows", taller, own.rows)
+    held = [k for k in near(own.keys, parts.keys) if least <= k and fits(rows, k)]
+    held = [k for k in held if k == own.keys or k % least_rows == 0]
+    keys = own.keys if fits(rows, own.keys) or not held else max(held)
+    keys = decisions.fork("tile_keys", held, keys)
+    units, stages, whole = own.units, own.stages, own.whole_tiles
+    if own.staged:
+        most = min(hw.num_units, math.ceil(parts.rows / rows))
+        units = decisions.fork("units", near(own.units, most), min(own.units, most))
+        room = hw.sram_bytes // max(1, _block_bytes(parts, keys))
+        stages = decisions.fork("stages", [s for s in IN_FLIGHT if s <= room], max(1, min(own.stages, room)))
+    elif parts.rows % rows:
+        whole = bool(decisions.fork("whole_tiles", (0, 1), int(whole)))
+    groups = own.groups if _space(hw).groups else product_groups(hw, units)
+    return FlashTile(rows, keys, groups, units, own.staged, stages, whole)
+
+
+def tile_of(parts: Parts, hw: HardwareModel) -> FlashTile:
+    """The tile for a function on some hardware: blocks of keys shrink until all of a tile fits a unit."""
+    space = _space(hw)
+    room = _room(hw)
+    rows = min(space.rows, parts.rows)
+    keys = min(space.key_bytes // 4, parts.keys)
+    # sram that only whole clusters have is none to units that do not wait for each other
+    staged = hw.sram_bytes > 0 and "sram_units" not in hw.figures
+    while keys > 16 and _held_bytes(parts, hw, rows, keys) > room:
+        keys = max(16, keys // 2)
+    while staged and keys > 16 and _block_bytes(parts, keys) > math.ceil(parts.rows / rows) * STAGED_BYTES:
+        keys = max(16, keys // 2)
+    while rows > 1 and _held_bytes(parts, hw, rows, keys) > room:
+        rows = max(1, rows // 2)
+    units = min(space.units, hw.num_units, math.ceil(parts.rows / rows)) if staged else 1
+    stages = space.stages
+    while staged and stages > 1 and stages * _block_bytes(parts, keys) > hw.sram_bytes // shrink_of(hw):
+        stages -= 1
+    groups = space.groups or product_groups(hw, units)
+    return FlashTile(rows, keys, groups, units, staged, stages, space.whole_tiles)
+
+
+def _room(hw: HardwareModel) -> int:
+    """Bytes of reg that a tile may take."""
+    return int(hw.reg_bytes * _space(hw).reg_share) // shrink_of(hw)
+
+
+def _held_bytes(parts: Parts, hw: HardwareModel, rows: int, keys: int) -> int:
+    """Bytes of reg that a tile takes."""
+    # keys, then values, lie in reg twice: as they come, and turned
+    loaded = _block_bytes(parts, keys) if "sram_units" in hw.figures else 0
+    return _reg_bytes(parts, rows, keys) + loaded
+
+
+def _reg_bytes(parts: Parts, rows: int, keys: int) -> int:
+    """Sums and what rescales them, queries, and three of scores, mask, arguments and weights at a time."""
+    narrow = dtype_bytes(parts.weight_dtype)
+    return rows * (8 * parts.width + narrow * parts.head + (12 + narrow) * keys + 32)
+
+
+def _block_bytes(parts: Parts, keys: int) -> int:
+    """Keys and values of a block."""
+    return dtype_bytes(parts.weight_dtype) * keys * (parts.head + parts.width)
+
+
+def example() -> Any:
+    """Causal attention of 2 heads, 70 queries and keys of 32."""
+    import numpy as np
+    from tvm.relax import op
+    from uir_tvm.schedules.demo import from_relax
+
+    shape = (1, 2, 70, 32)
+
+    def build(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        scores = op.matmul(q, op.permute_dims(k, (0, 1, 3, 2)))
+        return op.matmul(op.nn.softmax(op.add(scores, mask), axis=-1), v)
+
+    def reference(q: Any, k: Any, v: Any, mask: Any) -> Any:
+        x = q @ k.swapaxes(-1, -2) + mask
+        e = np.exp(x - x.max(-1, keepdims=True))
+        return e / e.sum(-1, keepdims=True) @ v
+
+    return from_relax(build, [shape, shape, shape, (70, 70)], reference)
+
+
+RECIPE = Recipe(
+    "attention",
+    matches,
+    schedule,
+    example,
+    reason="Scores and weights stay on chip: nothing of their size is in dram.",
+)

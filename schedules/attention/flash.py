@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Attention as one pass over the keys, with running maxima and sums.
+
+Before::
+
+    S[i, j] = sum_k Q[i, k] * K[j, k];  X = f(S)
+    M[i] = max_j X[i, j];  L[i] = sum_j exp(X[i, j] - M[i])
+    O[i, c] = sum_j exp(X[i, j] - M[i]) / L[i] * V[j, c]
+
+After, a unit having a tile of rows i and walking blocks J of keys::
+
+    m, l, o = lowest, 0, 0
+    for J:
+      s = Q @ K[J]^T;  x = f(s)
+      n = max(m, max_j x);  p = exp(x - n);  a = exp(m - n)
+      l = l * a + sum_j p;  o = o * a + p @ V[J];  m = n
+    O = o / l
+
+Scores and weights live in reg and never reach dram.  Where a group has several units and a memory of its own,
+they have different rows of one head and stage each block of keys and values in sram together.
+
+``m`` begins at the lowest finite number and not at -inf, so that a block whose keys the mask closes adds
+nothing (exp(-inf - lowest) = 0) instead of exp(-inf + inf).  A row without any open key ends with l = 0:
+not a number, or zeros where the function says so.
+
+Source: the blocked form of the online normaliser (arXiv 1805.02867) carried through the second product, as in
+PowerFusion (arXiv 2307.04995) and FlashAttention (arXiv 2205.14135).  The result differs from the first form
+by rounding only.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import tvm
+from tvm import tirx
+from tvm.ir import TensorLoad
+from tvm_ffi.structural import structural_map
+from uir_tvm.schedule import make_tir as t
+from uir_tvm.schedule.annotations import CONTRACT, GROUP, LOOP, PARALLEL, PIPELINE, ROWS, parallel_value
+from uir_tvm.schedule.blocks import collect
+from uir_tvm.schedule.wide_values import WIDE
+from uir_tvm.schedules.attention.parts import Formula, Parts
+
+
+@attrs.frozen
+class FlashTile:
+    """How the work is cut.
+
+    Parameters
+    ----------
+    rows : int
+        Rows of a unit's tile.
+    keys : int
+        Keys of a block.
+    groups : int
+        Most groups.
+    units : int
+        Units of a group, which have neighbouring rows.
+    staged : bool
+        Whether blocks of keys and values are staged in sram, by the units of a group together.
+    stages : int
+        Blocks of keys in flight; 1 is none ahead.
+    whole_tiles : bool
+        Whether rows that do not exist are computed with zeros instead of left out: where registers are
+        computed whole anyway, masks cost more than they save.
+    """
+
+    rows: int
+    keys: int
+    groups: int
+    units: int = 1
+    staged: bool = False
+    stages: int = 1
+    whole_tiles: bool = False
+
+
+def fold_heads(parts: Parts) -> Parts:
+    """The query heads of one key head as rows, where there is one row for each (decoding).
+
+    Before: head h, row 0, keys of head h // g.  After: key head, rows of its g heads.
+    """
+    if parts.rows != 1 or not parts.batch:
+        return parts
+    size = _heads_per_key(parts)
+    axis = len(parts.batch) - 1
+    if size is None or parts.batch[axis] % size:
+        return parts
+
+    def folded(form: Formula, row: int | None) -> Formula:
+        """The form with head = new * size + row; ``row`` is the position of the row among its variables."""
+        head, new, free = form.variables[axis], tvm.ir.Var("head", t.INDEX), tvm.ir.Var("row", t.INDEX)
+
+        def divided(node: Any) -> Any:
+            return new if isinstance(node, tirx.FloorDiv) and node.a.same_as(head) else node
+
+        expr = structural_map(form.expr, (tirx.FloorDiv, divided))
+        if row is None:
+            return Formula(_replaced(form.variables, {axis: new}), Formula((head,), expr)(new * size))
+        only = (head, form.variables[row])  # the one row that there was is row 0
+        return Formula(
+            _replaced(form.variables, {axis: new, row: free}),
+            Formula(only, expr)(new * size + free, t.index(0)),
+        )
+
+    row = len(parts.batch)
+    output = parts.output
+    return attrs.evolve(
+        parts,
+        batch=(*parts.batch[:axis], parts.batch[axis] // size),
+        rows=size,
+        query=folded(parts.query, row),
+        key=folded(parts.key, None),
+        score=folded(parts.score, row),
+        value=folded(parts.value, None),
+        output=attrs.evolve(
+            output,
+            indices=tuple(folded(form, row) for form in output.indices),
+            value=folded(output.value, row),
+        ),
+    )
+
+
+def _replaced(variables: tuple[Any, ...], new: dict[int, Any]) -> tuple[Any, ...]:
+    return tuple(new.get(position, var) for position, var in enumerate(variables))
+
+
+def _heads_per_key(parts: Parts) -> int | None:
+    """g where keys and values depend on the head h by h // g alone; None where they do not."""
+    axis, found = len(parts.batch) - 1, set()
+    for form in (parts.key, parts.value):
+        head = form.variables[axis]
+        divisions = [n for n in collect(form.expr, tirx.FloorDiv) if n.a.same_as(head)]
+        alone = [v for v in collect(form.expr, tvm.ir.Var) if v.same_as(head)]
+        if len(divisions) != len(alone) or not divisions:
+            return None
+        found |= {int(n.b.value) for n in divisions if isinstance(n.b, tirx.IntImm)}
+    return found.pop() if len(found) == 1 else None
+
+
+def flash_function(func: tirx.PrimFunc, parts: Parts, tile: FlashTile) -> tirx.PrimFunc:
+    """The scheduled function (see the module's text).
+
+    Parameters
+    ----------
+    func : PrimFunc
+        The unscheduled one: its parameters and attributes stay.
+    parts : Parts
+        What it computes.
+    tile : FlashTile
+
+    Returns
+    -------
+    PrimFunc
+        As extraction reads it, annotated (`annotations`).
+    """
+    return _Writer(func, parts, tile).write()
+
+
+class _Writer:
+    """Writes one function."""
+
+    def __init__(self, func: tirx.PrimFunc, parts: Parts, tile: FlashTile) -> None:
+        self.func, self.parts, self.tile = func, parts, tile
+        self.buffers: list[Any] = []
+        rows = min(tile.rows, parts.rows)
+        self.rows, self.keys = rows, min(tile.keys, parts.keys)
+        self.row_tiles = math.ceil(parts.rows / (rows * tile.units))
+        self.sets = math.prod(parts.batch) * self.row_tiles
+        self.groups = min(self.sets, tile.groups)
+        self.turns = math.ceil(self.sets / self.groups)
+
+    def write(self) -> tirx.PrimFunc:
+        """The whole function."""
+        units = self.tile.units
+        note = {PARALLEL: parallel_value(self.groups, units)}
+        body = t.loop("p", self.groups * units, self._unit, note)
+        return t.function(self.func, body, self.buffers)
+
+    def _buffer(self, name: str, shape: Sequence[int], dtype: str, scope: str = "local") -> Any:
+        made = tirx.decl_buffer([t.index(extent) for extent in shape], dtype, name, scope=scope)
+        self.buffers.append(made)
+        return made
+
+    def _unit(self, pid: Any) -> Any:
+        """What one unit does: its row tiles, one after the other."""
+        units = self.tile.units
+        group, unit = (
+            (tirx.floordiv(pid, units), tirx.floormod(pid, units)) if units > 1 else (pid, t.index(0))
+        )
+
+        def turn(lid: Any) -> Any:
+            number = group * self.turns + lid if self.turns > 1 else group
+            inside = number < self.sets if self.groups * self.turns > self.sets else None
+            self._place(number, unit)
+            return t.when(inside, self._tile())
+
+        return t.loop("lid", self.turns, turn, {LOOP: 1} if self.turns > 1 else None)
+
+    def _place(self, number: Any, unit: Any) -> None:
+        """Batch position and first row of a tile."""
+        tiles = self.row_tiles
+        rest = tirx.floordiv(number, tiles) if tiles > 1 else number
+        step = self.rows * self.tile.units
+        first = tirx.floormod(number, tiles) * step if tiles > 1 else t.index(0)
+        self.first_row = first + unit * self.rows if self.tile.units > 1 else first
+        batch: list[Any] = []
+        for position, extent in enumerate(reversed(self.parts.batch)):
+            outermost = math.prod(self.parts.batch[: len(self.parts.batch) - 1 - position]) == 1
+            batch.insert(0, t.index(0) if extent == 1 else rest if outermost else tirx.floormod(rest, extent))
+            rest = rest if extent == 1 or outermost else tirx.floordiv(rest, extent)
+        self.batch = batch
+
+    # -- conditions ---------------------------------------------------------------------------
+    def _exists(self, i: Any) -> Any | None:
+        """Whether a row exists; None: always."""
+        ragged = self.parts.rows % (self.rows * self.tile.units)
+        return self.first_row + i < self.parts.rows if ragged else None
+
+    def _row(self, i: Any) -> Any | None:
+        """Whether a row is computed; None: always."""
+        return None if self.tile.whole_tiles else self._exists(i)
+
+    def _padded(self, condition: Any | None, value: Any) -> Any:
+        """A value that is read from memory where the condition holds, zero elsewhere."""
+        if condition is None or not self.tile.whole_tiles:
+            return value
+        return tirx.if_then_else(condition, value, tirx.const(0, str(value.ty)))
+
+    def _key(self, at: Any) -> Any | None:
+        return at < self.parts.keys if self.parts.keys % self.keys else None
+
+    def _both(self, i: Any, at: Any) -> Any | None:
+        return _and(self._row(i), self._key(at))
+
+    # -- the tile -----------------------------------------------------------------------------
+    def _tile(self) -> Any:
+        parts, rows, keys = self.parts, self.rows, self.keys
+        dtype = (
+            str(parts.query.expr.ty) if not isinstance(parts.query.expr, tirx.Cast) else _source(parts.query)
+        )
+        self.q = self._buffer("q", (rows, parts.head), dtype)
+        self.m, self.total = (self._buffer(name, (rows,), WIDE) for name in ("m", "l"))
+        self.o = self._buffer("o", (rows, parts.width), WIDE)
+        self.s, self.x, self.w = (self._buffer(name, (rows, keys), WIDE) for name in ("s", "x", "w"))
+        self.n, self.a = (self._buffer(name, (rows,), WIDE) for name in ("n", "a"))
+        lowest = tirx.min_value(WIDE)
+        zero = tirx.const(0, WIDE)
+        before = [
+            self._rows("load_q", self.q, parts.head, self._query),
+            self._rows("lowest", self.m, None, lambda i: lowest),
+            self._rows("no_sum", self.total, None, lambda i: zero),
+            self._rows("no_output", self.o, parts.width, lambda i, c: zero),
+        ]
+        steps = math.ceil(parts.keys / keys)
+        note: dict[str, Any] = {LOOP: 1}
+        if self.tile.stages > 1 and steps >= self.tile.stages:
+            note[PIPELINE] = self.tile.stages
+        walk = t.loop("block", steps, self._block, note if steps > 1 else None)
+        return t.sequence([*before, walk, *self._end()])
+
+    def _query(self, i: Any, k: Any) -> Any:
+        value = self.parts.query(*self.batch, self.first_row + i, k)
+        return self._padded(self._exists(i), _bare(value))
+
+    def _rows(self, name: str, buffer: Any, columns: int | None, value: Any) -> Any:
+        """``buffer[i, ..] = value(i, ..)`` over the tile's rows."""
+        loops = [("i", self.rows)] + ([] if columns is None else [("j", columns)])
+
+        def body(*at: Any) -> Any:
+            stmt = t.when(self._row(at[0]), t.store(buffer, at, value(*at)))
+            return t.block(name, stmt, {ROWS: 1})
+
+        return t.nest(loops, body)
+
+    def _scores(self, name: str, first: Any, body: Any) -> Any:
+        """``body(i, j)`` over the rows and keys of a block."""
+
+        def inside(i: Any, j: Any) -> Any:
+            return t.block(name, t.when(self._both(i, first + j), body(i, j)), {ROWS: 1})
+
+        return t.nest([("i", self.rows), ("j", self.keys)], inside)
+
+    def _block(self, number: Any) -> Any:
+        """One block of keys."""
+        first = number * self.keys
+        parts, staging = self.parts, []
+        key: Any = lambda j, k: parts.key(*self.batch, first + j, k)  # noqa: E731
+        value: Any = lambda j, c: parts.value(*self.batch, first + j, c)  # noqa: E731
+        if self.tile.staged:
+            key, load_key = self._staged("k", key, parts.head, first)
+            value, load_value = self._staged("v", value, parts.width, first)
+            staging = [load_key, load_value]
+        s, x, w, m, n, a, total, o = self.s, self.x, self.w, self.m, self.n, self.a, self.total, self.o
+
+        def score(i: Any, j: Any) -> Any:
+            def read(node: Any) -> Any:
+                if node.source.name == parts.scores:
+                    return t.load(s, i, j)
+                return self._padded(_and(self._exists(i), self._key(first + j)), node)
+
+            return parts.score(*self.batch, self.first_row + i, first + j, load=read)
+
+        body = [
+            *staging,
+            self._scores("no_score", first, lambda i, j: t.store(s, (i, j), tirx.const(0, WIDE))),
+            self._product(
+                "scores",
+                first,
+                s,
+                ("j", self.keys),
+                ("k", parts.head),
+                lambda i, j, k: _wide(t.load(self.q, i, k)) * _wide(key(j, k)),
+            ),
+            self._scores("argument", first, lambda i, j: t.store(x, (i, j), score(i, j))),
+            self._rows("old_peak", n, None, lambda i: t.load(m, i)),
+            self._scores(
+                "peak", first, lambda i, j: t.store(n, (i,), tirx.max(t.load(n, i), t.load(x, i, j)))
+            ),
+            self._scores(
+                "weight", first, lambda i, j: t.store(w, (i, j), tirx.exp(t.load(x, i, j) - t.load(n, i)))
+            ),
+            self._rows("rescale", a, None, lambda i: tirx.exp(t.load(m, i) - t.load(n, i))),
+            self._rows("old_sum", total, None, lambda i: t.load(total, i) * t.load(a, i)),
+            self._scores("sum", first, lambda i, j: t.store(total, (i,), t.load(total, i) + t.load(w, i, j))),
+            self._rows("old_output", o, parts.width, lambda i, c: t.load(o, i, c) * t.load(a, i)),
+            *self._weighted(first, value),
+            self._rows("new_peak", m, None, lambda i: t.load(n, i)),
+        ]
+        return t.sequence(body)
+
+    def _weighted(self, first: Any, value: Any) -> list[Any]:
+        """o += w @ v, the weights as narrow as the function has them."""
+        parts, weights, before = self.parts, self.w, []
+        if parts.weight_dtype != WIDE:
+            weights = self._buffer("wn", (self.rows, self.keys), parts.weight_dtype)
+            narrowed = lambda i, j: t.store(weights, (i, j), t.load(self.w, i, j).astype(parts.weight_dtype))  # noqa: E731
+            before = [self._scores("round_weight", first, narrowed)]
+        product = self._product(
+            "output",
+            first,
+            self.o,
+            ("c", parts.width),
+            ("j", self.keys),
+            lambda i, c, j: _wide(t.load(weights, i, j)) * _wide(value(j, c)),
+        )
+        return [*before, product]
+
+    def _product(
+        self,
+        name: str,
+        first: Any,
+        total: Any,
+        column: tuple[str, int],
+        reduced: tuple[str, int],
+        factor: Any,
+    ) -> Any:
+        """``total[i, column] += factor(i, column, reduced)`` as a contraction."""
+
+        def body(i: Any, c: Any, k: Any) -> Any:
+            key = first + (c if column[0] == "j" else k)
+            stmt = t.store(total, (i, c), t.load(total, i, c) + factor(i, c, k))
+            return t.block(name, t.when(self._both(i, key), stmt), {CONTRACT: 1})
+
+        return t.nest([("i", self.rows), column, reduced], body)
+
+    def _staged(self, name: str, form: Any, columns: int, first: Any) -> tuple[Any, Any]:
+        """A block of an operand in sram, of which each unit loads a part: reading, and loading."""
+        units = self.tile.units
+        share = math.ceil(self.keys / units)
+        example = form(t.index(0), t.index(0))
+        dtype = str(_bare(example).ty)
+        buffer = self._buffer(f"{name}_shared", (self.keys, columns), dtype, "shared")
+
+        def body(unit: Any, part: Any, column: Any) -> Any:
+            j = unit * share + part
+            condition = self._key(first + j)
+            if self.keys % units:
+                condition = _and(j < self.keys, condition)
+            return t.block(
+                f"load_{name}", t.when(condition, t.store(buffer, (j, column), _bare(form(j, column))))
+            )
+
+        def members(unit: Any) -> Any:
+            return t.nest(
+                [("part", share), ("column", columns)], lambda part, column: body(unit, part, column)
+            )
+
+        loading = t.loop("unit", units, members, {GROUP: units} if units > 1 else None)
+        return (lambda j, column: t.load(buffer, j, column)), loading
+
+    def _end(self) -> list[Any]:
+        """The sums, divided by those of the weights, through the epilogue to memory."""
+        parts, one = self.parts, tirx.const(1, WIDE)
+        inverse = self._buffer("inverse", (self.rows,), WIDE)
+
+        def divisor(i: Any) -> Any:
+            total = t.load(self.total, i)
+            return one / (tirx.Select(total == tirx.const(0, WIDE), one, total) if parts.safe else total)
+
+        def result(i: Any, c: Any) -> Any:
+            at = (*self.batch, self.first_row + i, c)
+
+            def read(node: Any) -> Any:
+                return t.load(self.o, i, c).astype(str(node.ty)) if node.source.name == parts.sums else node
+
+            indices = [form(*at) for form in parts.output.indices]
+            value = parts.output.value(*at, load=read)
+            return t.block("store", t.when(self._exists(i), t.store(parts.output.buffer, indices, value)))
+
+        return [
+            self._rows("inverse", inverse, None, divisor),
+            self._rows("scale", self.o, parts.width, lambda i, c: t.load(self.o, i, c) * t.load(inverse, i)),
+            t.nest([("i", self.rows), ("c", parts.width)], result),
+        ]
+
+
+def _and(a: Any | None, b: Any | None) -> Any | None:
+    """Both conditions; None is always true."""
+    return b if a is None else a if b is None else tirx.And(a, b)
+
+
+def _source(form: Formula) -> str:
+    return str(_bare(form.expr).ty)
+
+
+def _bare(expr: Any) -> Any:
+    """A read without the widening around it: what is staged stays as narrow as it is in memory."""
+    return expr.value if isinstance(expr, tirx.Cast) and isinstance(expr.value, TensorLoad) else expr
+
+
+def _wide(expr: Any) -> Any:
+    return expr if str(expr.ty) == WIDE else expr.astype(WIDE)

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// What iOps and graphs say by their attributes, as every printer reads it.
+#pragma once
+
+#include <tvm/ffi/any.h>
+
+#include <optional>
+#include <string>
+
+#include "base/attrs.h"
+#include "igraph/nodes.h"
+
+namespace uir::codegen {
+
+/*! \brief A number of the graph (int, bool or float). */
+inline double AsDouble(const ffi::Any& value) {
+  if (auto whole = value.as<int64_t>()) return static_cast<double>(*whole);
+  return value.cast<double>();
+}
+inline int64_t AsInt(const ffi::Any& value) {
+  if (auto whole = value.as<int64_t>()) return *whole;
+  return static_cast<int64_t>(value.cast<double>());
+}
+
+/*! \brief What a move or a gather puts where its source has nothing, if it says so. */
+inline std::optional<ffi::Any> PadOf(const IOp& iop) {
+  ffi::Any pad = AttrOf(iop->attrs, "pad");
+  return pad == nullptr ? std::nullopt : std::optional<ffi::Any>(std::move(pad));
+}
+inline bool IsZeroPadded(const IOp& iop) {
+  const std::optional<ffi::Any> pad = PadOf(iop);
+  return pad && AsDouble(*pad) == 0.0;
+}
+
+/*! \brief Whether a contraction adds to what its target holds. */
+inline bool Accumulates(const IOp& iop) { return AttrOr(iop->attrs, "accumulate", false); }
+/*! \brief Whether a reduction or broadcast goes along rows; `axis` is "row" or "col". */
+inline bool IsByRow(const IOp& iop) { return TextAttr(iop->attrs, "axis") == "row"; }
+/*! \brief Bytes that a move's rows in dram are stated to start at multiples of. */
+inline int64_t StatedAlign(const IOp& iop) { return AttrOr<int64_t>(iop->attrs, "align", 1); }
+/*! \brief The rounding of a cast, "" where it is the usual one. */
+inline std::string RoundOf(const IOp& iop) { return AttrOr(iop->attrs, "round", std::string()); }
+/*! \brief The first parameter of a unary function; 0 where it has none. */
+inline ffi::Any ParamOf(const IOp& iop) {
+  const auto params = AttrOr(iop->attrs, "params", ffi::Array<ffi::Any>());
+  return params.empty() ? ffi::Any(int64_t{0}) : params[0];
+}
+/*! \brief The number that an iota begins with. */
+inline Affine BaseOf(const IOp& iop) {
+  const ffi::Any base = AttrOf(iop->attrs, "base");
+  if (base == nullptr) return Affine::Constant(0);
+  auto whole = base.as<int64_t>();
+  return whole ? Affine::Constant(*whole) : base.cast<Affine>();
+}
+
+/*! \brief Whether sums of rounded factors are allowed. */
+inline bool MayRound(const IGraph& graph) { return AttrOr(graph->attrs, "fast_math", false); }
+
+/*! \brief In capitals, as vendors spell comparisons and roundings. */
+inline std::string UpperCase(std::string word) {
+  for (char& c : word) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c);
+  return word;
+}
+
+}  // namespace uir::codegen
