@@ -35,7 +35,7 @@ def with_reg(hw: HardwareModel, part: int) -> HardwareModel:
         ("uir-ascend", RECIPES["contraction"], 16),
         ("uir-ascend", RECIPES["contraction"], 32),
         ("uir-bang", RECIPES["contraction"], 16),
-        ("uir-bang", RECIPES["attention"], 8),
+        ("uir-bang", RECIPES["attention"], 16),
         ("uir-cuda", RECIPES["contraction"], 16),
         ("uir-cuda", RECIPES["column reduction"], 32),
     ],

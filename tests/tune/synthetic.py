@@ -88,7 +88,12 @@ def without_graphs(monkeypatch: Any, refuse: Any = lambda func: None) -> None:
         Raises for a function what the verifier would.
     """
     monkeypatch.setattr("uir_tvm.tune.candidates.extract", lambda func, hw, name: func)
-    monkeypatch.setattr("uir_tvm.tune.candidates.verify", refuse)
+
+    def completed(func: Any) -> Any:
+        refuse(func)
+        return func
+
+    monkeypatch.setattr("uir_tvm.tune.candidates.completed", completed)
 
 
 def told(candidates: Sequence[Any]) -> list[Result]:

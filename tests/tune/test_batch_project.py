@@ -25,8 +25,8 @@ from . import kernels
 SETTINGS = Settings(repeats=2, min_repeat_seconds=1e-6, timeout_seconds=60.0)
 #: Target -> place, kind of hardware, module that builds its projects here.
 DEVICES = {
-    "uir-ascend:910b2": ("npu", "ascend", "ascend_host"),
-    "uir-bang:mlu370-x4": ("mlu", "bang", "bang_host"),
+    "uir-ascend:910b2": ("npu", "ascend", "uir_tvm.target.ascend.project_on_model"),
+    "uir-bang:mlu370-x4": ("mlu", "bang", "uir_tvm.target.bang.project_on_model"),
 }
 
 #: What takes the place of run.sh: python SCRIPT MODULE OPTIONS..., in the project's folder.
@@ -34,7 +34,7 @@ WRAPPER = """
 import importlib, os, pathlib, sys
 program = pathlib.Path("../../built", pathlib.Path.cwd().name, "model")
 if not program.exists():
-    build = importlib.import_module("uir_tvm.export." + sys.argv[1]).build
+    build = importlib.import_module(sys.argv[1]).build
     build(".", program.parent, objects="../../objects")
 os.execv(program, [str(program), *sys.argv[2:]])
 """

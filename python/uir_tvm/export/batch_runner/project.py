@@ -62,8 +62,9 @@ class Machine:
         program = _Program(self, candidate["artefact"])
         # once: what updates a parameter in place would give something else the second time
         status, out, err = program.run("--check")
-        if status == DIFFERS:
-            return None, "; ".join(_DIFFERS.findall(out)) or "an output differs"
+        differing = _DIFFERS.findall(out)
+        if status == DIFFERS and differing:
+            return None, "; ".join(differing)
         if status == UNBUILT:
             raise Refused("it does not build: " + _last(err))
         program.read(status, out, err)
