@@ -197,7 +197,7 @@ def test_a_symbol_fixed_for_one_input_is_fixed_for_all() -> None:
 @pytest.mark.parametrize(
     ("shapes", "message"),
     [
-        ({"a": (3, 4), "b": (2, 4)}, "'batch' the sizes 3 and 2"),
+        ({"a": (3, 4), "b": (-2, 4)}, "does not fit input 'b'"),
         ({"a": (3, 5)}, "does not fit input 'a'"),
         ({"a": (3,)}, "does not fit input 'a'"),
         ({"c": (3, 4)}, "'c', which is no input"),
@@ -206,6 +206,34 @@ def test_a_symbol_fixed_for_one_input_is_fixed_for_all() -> None:
 def test_wrong_shapes(shapes: dict[str, tuple[int, ...]], message: str) -> None:
     with pytest.raises(ShapeError, match=message):
         from_onnx(ADD, shapes=shapes)
+
+
+def sum_of(a: list[object], b: list[object], out: list[object]) -> onnx.ModelProto:
+    """a + b of the declared shapes."""
+    inputs = [helper.make_tensor_value_info(name, 1, dims) for name, dims in (("a", a), ("b", b))]
+    output = helper.make_tensor_value_info("y", 1, out)
+    node = helper.make_node("Add", ["a", "b"], ["y"])
+    return helper.make_model(helper.make_graph([node], "g", inputs, [output]))
+
+
+@pytest.mark.parametrize("name", ["?", "-1", "None", "unk", "n", -1])
+def test_names_that_mean_nothing_are_told_apart(name: object) -> None:
+    """Also a name that stands for two sizes."""
+    main = from_onnx(sum_of([name, name], [name, 4], [name, -1]), shapes={"a": (1, 4), "b": (2, 4)})["main"]
+    assert [int(n) for n in main.ret_ty.shape.values] == [2, 4]
+
+
+def test_a_name_of_two_sizes_fixes_nothing() -> None:
+    with pytest.raises(ShapeError, match="input 'b' has a dynamic") as caught:
+        from_onnx(sum_of(["n", "n"], ["n", 4], ["n", 4]), shapes={"a": (1, 4)})
+    assert "'n' is 1 and 4" in caught.value.where
+
+
+def test_what_does_not_fit_is_one_error(capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing but the error is said, by TVM neither."""
+    with pytest.raises(FrontendError, match="not broadcastable"):
+        from_onnx(sum_of(["n", 4], ["m", 4], ["n", 4]), shapes={"a": (3, 4), "b": (2, 4)})
+    assert capfd.readouterr() == ("", "")
 
 
 def test_missing_file() -> None:

@@ -11,6 +11,7 @@ from tvm.s_tir import SBlock, SBlockRealize
 
 from ..errors import FrontendError, ShapeError
 from ..extract.roles import roles_of
+from ..function_scope import function_scope
 from ..igraph import IGraph
 from ..igraph.dtypes import to_tvm
 from ..one_at_a_time import one_at_a_time
@@ -93,7 +94,7 @@ def _module(func: tirx.PrimFunc, roles: Sequence[str], name: str | None) -> tvm.
         )
     builder = relax.BlockBuilder()
     inputs = [relax.Var(str(param.name), _type(param)) for param in given]
-    with builder.function("main", inputs):
+    with function_scope(builder, "main", inputs):
         kernel = builder.add_func(func.with_attr("global_symbol", label), label)
         with builder.dataflow():
             # the kernel updates copies: the caller's tensors stay as they are

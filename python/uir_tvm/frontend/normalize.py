@@ -10,6 +10,7 @@ import tvm_ffi
 from tvm import relax
 
 from ..errors import FrontendError
+from ..function_scope import function_scope
 from ..one_at_a_time import one_at_a_time
 from .relax_view import address_of, op_name
 from .rules import PASSES, Rewriter, Rule
@@ -87,7 +88,7 @@ def _rewrite(function: relax.Function, rules: Mapping[str, Sequence[Rule]]) -> r
     uses = _count_uses(function)
     builder = relax.BlockBuilder()
     params = [relax.Var(param.name, param.ty) for param in function.params]
-    with builder.function("main", params, attrs=dict(function.attrs) if function.attrs else None):
+    with function_scope(builder, "main", params, function.attrs):
         with builder.dataflow():
             rewriter = Rewriter(builder, rules)
             for old, new in zip(function.params, params, strict=True):

@@ -6,6 +6,7 @@ from __future__ import annotations
 import tvm
 from tvm import relax
 
+from ..function_scope import function_scope
 from ..one_at_a_time import one_at_a_time
 from .build import build
 from .cuda_graph import capture, check
@@ -63,7 +64,7 @@ class _Writer:
         self.vars.update(zip(self.graph.inputs, params, strict=True))
         for name, function in self.graph.kernels.items():
             self.functions[name] = self.builder.add_func(function, name)
-        with self.builder.function("main", params):
+        with function_scope(self.builder, "main", params):
             with self.builder.dataflow():
                 for node in self.graph.nodes:
                     (self._custom if isinstance(node, CustomOp) else self._library)(node)  # type: ignore[arg-type]
@@ -74,7 +75,7 @@ class _Writer:
             self.builder.emit_func_output(relax.Tuple(results) if self.graph.returns_tuple else results[0])
         constants = graph_constants(self.graph)
         if weights and constants:
-            with self.builder.function(WEIGHTS, []):
+            with function_scope(self.builder, WEIGHTS, []):
                 self.builder.emit_func_output(relax.Tuple([self.constants[tensor] for tensor in constants]))
         return self.builder.get()
 

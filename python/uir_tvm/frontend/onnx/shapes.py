@@ -9,6 +9,9 @@ import onnx
 
 from ...errors import ShapeError, UnsupportedOperatorError
 
+#: What exporters write for a size that they do not know: two of them need not be equal.
+NAMELESS = ("?", "-1", "None", "none", "null", "unk", "unknown", "*")
+
 
 def graph_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     """Inputs that a caller passes: those that no initializer fills."""
@@ -16,15 +19,31 @@ def graph_inputs(graph: onnx.GraphProto) -> list[onnx.ValueInfoProto]:
     return [value for value in graph.input if value.name not in filled]
 
 
+def forget_nameless(graph: onnx.GraphProto) -> None:
+    """Make sizes unknown that are negative or of a name in `NAMELESS`, in subgraphs too."""
+    for value in (*graph.input, *graph.output, *graph.value_info):
+        for dim in value.type.tensor_type.shape.dim:
+            if (dim.HasField("dim_value") and dim.dim_value < 0) or dim.dim_param.strip() in NAMELESS:
+                dim.Clear()
+    for node in graph.node:
+        for attribute in node.attribute:
+            for body in (attribute.g, *attribute.graphs):
+                forget_nameless(body)
+
+
 def fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> None:
     """Write given sizes into the model's inputs; a symbol fixed for one input is fixed for all.
+
+    Names without meaning (`NAMELESS`, a negative size) are a size of their own each. So is a name to which
+    ``shapes`` gives two sizes: exporters use one name for what is never compared.
 
     Raises
     ------
     ShapeError
-        For a name that is no input, a rank or size that contradicts the model, a symbol given two sizes,
-        and for an input that keeps a dynamic dimension.
+        For a name that is no input, a rank or size that contradicts the model, and for an input that keeps a
+        dynamic dimension.
     """
+    forget_nameless(model.graph)
     inputs = {value.name: value for value in graph_inputs(model.graph)}
     for value in inputs.values():
         if value.type.WhichOneof("value") != "tensor_type":
@@ -40,28 +59,24 @@ def fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> N
             f"shapes names {unknown[0]!r}, which is no input of the model",
             need=f"one of {', '.join(sorted(inputs))}",
         )
-    symbols: dict[str, int] = {}
+    symbols: dict[str, set[int]] = {}
     for name, shape in shapes.items():
         _fix_input(inputs[name], shape, symbols)
     for value in inputs.values():
         _fix_symbols(value, symbols)
 
 
-def _fix_input(value: onnx.ValueInfoProto, shape: Sequence[int], symbols: dict[str, int]) -> None:
+def _fix_input(value: onnx.ValueInfoProto, shape: Sequence[int], symbols: dict[str, set[int]]) -> None:
     """Give one input its shape and record what the sizes say about symbols."""
     tensor = value.type.tensor_type
     dims = list(tensor.shape.dim)
-    declared = tuple(_dim_text(dim) for dim in dims)
     clash = tensor.HasField("shape") and len(dims) != len(shape)
     for dim, size in zip(dims, shape, strict=False):
-        clash = clash or (dim.HasField("dim_value") and dim.dim_value != size)
-        if dim.dim_param and symbols.setdefault(dim.dim_param, size) != size:
-            raise ShapeError(
-                f"shapes give the symbol {dim.dim_param!r} the sizes {symbols[dim.dim_param]} and {size}",
-                where=f"input {value.name!r}, declared {declared}",
-                remedy="give one size for each symbol",
-            )
+        clash = clash or (dim.HasField("dim_value") and dim.dim_value > 0 and dim.dim_value != size)
+        if dim.dim_param:
+            symbols.setdefault(dim.dim_param, set()).add(int(size))
     if clash or any(size < 0 for size in shape):
+        declared = tuple(_dim_text(dim) for dim in dims)
         raise ShapeError(
             f"shape {tuple(shape)} does not fit input {value.name!r}", need=f"a shape like {declared}"
         )
@@ -70,20 +85,26 @@ def _fix_input(value: onnx.ValueInfoProto, shape: Sequence[int], symbols: dict[s
         tensor.shape.dim.add().dim_value = int(size)
 
 
-def _fix_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, int]) -> None:
+def _fix_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, set[int]]) -> None:
     """Replace known symbols in an input's shape; refuse what stays unknown."""
     tensor = value.type.tensor_type
     for dim in tensor.shape.dim:
-        if dim.dim_param in symbols:
-            dim.dim_value = symbols[dim.dim_param]
+        sizes = symbols.get(dim.dim_param, set())
+        if len(sizes) == 1:
+            dim.dim_value = min(sizes)
     if not tensor.HasField("shape") or any(not dim.HasField("dim_value") for dim in tensor.shape.dim):
         declared = [_dim_text(dim) for dim in tensor.shape.dim] if tensor.HasField("shape") else "unknown"
-        sizes = ", ".join(_dim_text(dim) for dim in tensor.shape.dim) or "..."
+        text = ", ".join(_dim_text(dim) for dim in tensor.shape.dim) or "..."
+        several = {
+            f"{dim.dim_param!r} is {' and '.join(map(str, sorted(symbols[dim.dim_param])))}"
+            for dim in tensor.shape.dim
+            if dim.dim_param in symbols
+        }
         raise ShapeError(
             f"input {value.name!r} has a dynamic dimension",
-            where=f"shape {declared}",
+            where=f"shape {declared}" + (f"; elsewhere {', '.join(sorted(several))}" if several else ""),
             need="fixed shapes",
-            remedy=f"pass shapes={{{value.name!r}: ({sizes})}} with a number for each symbol",
+            remedy=f"pass shapes={{{value.name!r}: ({text})}} with a number for each symbol",
         )
 
 

@@ -19,6 +19,7 @@ from tvm import relax
 from tvm.relax.frontend.onnx import onnx_frontend as stock
 
 from ...errors import FrontendError, UirError, UnsupportedOperatorError, last_line
+from ...function_scope import function_scope
 from ..relax_view import dtype_of, shape_of
 from .converters import CONVERTERS
 from .converters.node import Node
@@ -121,7 +122,7 @@ class Walk:
     def module(self) -> tvm.IRModule:
         """The module, with all nodes converted."""
         params = [self._param(value) for value in self.program.inputs]
-        with self.builder.function("main", params):
+        with function_scope(self.builder, "main", params):
             with self.builder.dataflow():
                 for step in self.program.steps:
                     self._convert(step)

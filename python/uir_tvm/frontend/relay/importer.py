@@ -13,6 +13,7 @@ import tvm
 from tvm import relax
 
 from ...errors import FrontendError, ShapeError, UirError, UnsupportedOperatorError
+from ...function_scope import function_scope
 from ..normalize import normalize
 from ..relax_view import NUMPY_DTYPES, array_of, dtype_of, is_constant, shape_of
 from . import program as p
@@ -86,7 +87,7 @@ def import_program(
             scope.values[parameter.key] = _inputs(
                 parameter, parameter.name, parameter.type, shapes, inputs, taken
             )
-    with builder.function("main", inputs):
+    with function_scope(builder, "main", inputs):
         with builder.dataflow():
             evaluation = _Evaluation(program, Context(builder))
             flat = list(_flat(evaluation.run(main.body, scope), main.body.where))
