@@ -7,23 +7,32 @@ import logging
 import os
 import pathlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import tvm
 from tvm import relax, tirx
 
-from . import pipeline, threads
+from . import frontend, pipeline, threads
 from .device.kernel import DeviceKernel
 from .dump_files import write_dump
-from .errors import ShapeError, UirError, UnsupportedOperatorError, ValueNeededError, last_line
+from .errors import (
+    DynamicShapeError,
+    ShapeError,
+    UirError,
+    UnsupportedOperatorError,
+    ValueNeededError,
+    last_line,
+)
 from .import_model import Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.specialized import SpecializedExecutable
+from .runtime.stages import Run
 from .runtime.tensors import TensorSpec
 
 log = logging.getLogger(__name__)
@@ -91,11 +100,19 @@ def compile(
     label = name or model_name(model)
     try:
         return _compile(model, target, shapes, values, label, options, progress)
-    except ValueNeededError as error:
+    except (ValueNeededError, DynamicShapeError) as error:
         needed = error
     again = _loaded(model)
+
+    def run_model(
+        sizes: Mapping[str, tuple[int, ...]], found: Mapping[str, np.ndarray], driver: Run
+    ) -> Sequence[str]:
+        every = {**(shapes or {}), **sizes}, {**(values or {}), **found}
+        return frontend.run_onnx(again, driver, shapes=every[0], values=every[1])
+
     return SpecializedExecutable(
-        lambda found: _compile(again, target, shapes, {**(values or {}), **found}, label, options, None),
+        run_model,
+        lambda module: _compile(module, target, None, None, label, options, None),
         needed,
         frozenset(values or ()),
         label,

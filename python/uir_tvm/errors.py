@@ -329,6 +329,22 @@ class ShapeError(UirError, ValueError):
     exit_code = 10
 
 
+class DynamicShapeError(ShapeError):
+    """A model with inputs whose sizes are not known yet.
+
+    Parameters
+    ----------
+    signature : sequence of (str, tuple of int, str)
+        Name, shape and dtype of every input of the model; a size that is not known is -1.
+    """
+
+    def __init__(
+        self, what: str, *, signature: Sequence[tuple[str, tuple[int, ...], str]], **fields: str
+    ) -> None:
+        self.signature = tuple(signature)
+        super().__init__(what, **fields)
+
+
 class ArtifactError(UirError):
     """A saved executable that is missing, damaged, of another version or machine, or cannot be loaded."""
 

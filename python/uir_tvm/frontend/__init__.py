@@ -19,6 +19,7 @@ _LAZY = {
     "export_torch": ".torch",
     "weights_of": ".torch",
     "from_onnx": ".onnx",
+    "run_onnx": ".onnx",
     "from_relay": ".relay",
     "from_prim_func": ".kernel",
     "from_igraph": ".kernel",
@@ -32,6 +33,7 @@ __all__ = [
     "from_relay",
     "from_torch",
     "normalize",
+    "run_onnx",
     "weights_of",
 ]
 

@@ -22,14 +22,15 @@ SHARED = "cuda"
 
 @attrs.frozen
 class TensorSpec:
-    """Name, shape and dtype of an input or output."""
+    """Name, shape and dtype of an input or output; a size that may be any is -1."""
 
     name: str
     shape: tuple[int, ...]
     dtype: str
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.dtype}[{', '.join(map(str, self.shape))}]"
+        sizes = ", ".join("?" if size < 0 else str(size) for size in self.shape)
+        return f"{self.name}: {self.dtype}[{sizes}]"
 
 
 def is_torch(value: Any) -> bool:
@@ -61,10 +62,12 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
             )
         given = tuple(int(d) for d in shape)
         dtype = str(value.dtype).removeprefix("torch.")
-        if given != spec.shape:
+        if len(given) != len(spec.shape) or any(
+            want not in (have, -1) for have, want in zip(given, spec.shape, strict=True)
+        ):
             raise ShapeError(
                 f"Input {position} ({spec.name}) has the wrong shape.",
-                need=f"{list(spec.shape)}",
+                need=str(list(spec.shape)).replace("-1", "any"),
                 limit=f"given {list(given)}",
                 remedy="reshape or pad it, or compile the model for this shape",
             )

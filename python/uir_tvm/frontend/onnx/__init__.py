@@ -3,11 +3,12 @@
 
 `model_file` reads and checks, `shapes` fixes the inputs. `simplify` walks the graph once: it evaluates
 constants and shapes to the end, expands what the standard defines by other operators (`functions`), folds
-branches and unrolls loops (`branches`, `recurrent`), and applies `rewrites`. What is left, `walk` converts by
+branches and unrolls loops (`branches`, `recurrent`), and applies `rewrites`. Where a value decides that only
+the run shows, `cuts` ends a stage, and `host_operators` run between stages. What is left, `walk` converts by
 our `converters` or TVM's.
 """
 
-from .importer import from_onnx
+from .importer import from_onnx, run_onnx
 from .model_file import load
 
-__all__ = ["from_onnx", "load"]
+__all__ = ["from_onnx", "load", "run_onnx"]

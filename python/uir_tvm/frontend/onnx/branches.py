@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,8 +42,8 @@ def loop(step: Step, simplifier: Simplifier) -> bool:
     assert isinstance(graph, onnx.GraphProto)
     counts = known.integers(node.input[0]) if node.input[0] else None
     start = known.array(node.input[1]) if len(node.input) > 1 and node.input[1] else None
-    given = len(node.input) > 1 and node.input[1]
-    if (node.input[0] and counts is None) or (given and start is None):
+    conditional = len(node.input) > 1 and node.input[1]
+    if (node.input[0] and counts is None) or (conditional and start is None):
         return False
     condition = True if start is None else bool(start.reshape(-1)[0])
     limit = counts[0] if counts is not None else UNROLLED_NODES
@@ -51,17 +52,20 @@ def loop(step: Step, simplifier: Simplifier) -> bool:
     carried = list(node.input[2:])
     rows: list[list[str]] = [[] for _ in graph.output[1 + len(carried) :]]
     number = 0
-    while condition and number < limit:
-        values = [simplifier.constant(np.array(number, np.int64)), simplifier.constant(np.array(condition))]
-        results = inline(graph, [*values, *carried], step, simplifier)
-        state = known.array(results[0])
-        if state is None or number * len(graph.node) > UNROLLED_NODES:
-            simplifier.refuse(step, "has a condition that depends on data", "a loop whose rounds are counted")
-        condition = bool(state.reshape(-1)[0])
-        carried = results[1 : 1 + len(carried)]
-        for row, value in zip(rows, results[1 + len(carried) :], strict=True):
-            row.append(value)
-        number += 1
+    with simplifier.cuts.reading(lambda: [*carried, *itertools.chain(*rows)]):
+        while condition and number < limit:
+            values = (np.array(number, np.int64), np.array(condition))
+            given = [*map(simplifier.constant, values), *carried]
+            results = inline(graph, given, step, simplifier)
+            carried = results[1 : 1 + len(carried)]
+            for row, value in zip(rows, results[1 + len(carried) :], strict=True):
+                row.append(value)
+            number += 1
+            if number * len(graph.node) > UNROLLED_NODES:
+                need = f"a loop that ends within {UNROLLED_NODES} nodes"
+                simplifier.refuse(step, f"goes on after {number} rounds", need)
+            if number < limit:
+                condition = bool(simplifier.know(step, results[0]).reshape(-1)[0])
     count = len(carried)
     _identities(carried, node.output[:count], step, simplifier)
     for row, name in zip(rows, node.output[count:], strict=False):
@@ -92,15 +96,16 @@ def scan(step: Step, simplifier: Simplifier) -> bool:
         return False
     length = shape[axes[0]]
     rows: list[list[str]] = [[] for _ in range(outputs)]
-    for number in range(length):
-        slices = []
-        for name, axis, reverse in zip(inputs, axes, back, strict=True):
-            place = simplifier.constant(np.array(length - 1 - number if reverse else number, np.int64))
-            slices.append(simplifier.emit("Gather", [name, place], step, axis=axis))
-        results = inline(graph, [*states, *slices], step, simplifier)
-        states = results[: len(states)]
-        for row, value in zip(rows, results[len(states) :], strict=True):
-            row.append(value)
+    with simplifier.cuts.reading(lambda: [*states, *inputs, *itertools.chain(*rows)]):
+        for number in range(length):
+            slices = []
+            for name, axis, reverse in zip(inputs, axes, back, strict=True):
+                place = simplifier.constant(np.array(length - 1 - number if reverse else number, np.int64))
+                slices.append(simplifier.emit("Gather", [name, place], step, axis=axis))
+            results = inline(graph, [*states, *slices], step, simplifier)
+            states = results[: len(states)]
+            for row, value in zip(rows, results[len(states) :], strict=True):
+                row.append(value)
     _identities(states, node.output[: len(states)], step, simplifier)
     for row, name, axis, reverse in zip(rows, node.output[len(states) :], out_axes, out_back, strict=False):
         if name:
@@ -124,10 +129,10 @@ def inline(graph: onnx.GraphProto, inputs: list[str], step: Step, simplifier: Si
         copy.CopyFrom(tensor)
         copy.name = names[tensor.name] = f"{prefix}{tensor.name}"
         simplifier.known.add_tensor(copy)
-    for node in graph.node:
-        made = renamed(node, names, prefix)
-        simplifier.run(Step(made, simplifier.version(made.domain, step)))
-    return [names.get(value.name, value.name) for value in graph.output]
+    made = [renamed(node, names, prefix) for node in graph.node]
+    results = [names.get(value.name, value.name) for value in graph.output]
+    simplifier.run_all([Step(node, simplifier.version(node.domain, step)) for node in made], results)
+    return results
 
 
 def _identities(values: list[str], outputs: list[str], step: Step, simplifier: Simplifier) -> None:

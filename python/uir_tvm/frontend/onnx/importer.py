@@ -15,6 +15,7 @@ from ...errors import FrontendError, ShapeError
 from ...one_at_a_time import one_at_a_time
 from ..normalize import normalize
 from ..relax_view import dtype_of, shape_of
+from .cuts import Driver
 from .known import element_name
 from .model_file import load
 from .shapes import fix_shapes, graph_inputs
@@ -63,7 +64,38 @@ def from_onnx(
     """
     loaded = load(model)
     fix_shapes(loaded, shapes or {})
-    program = Simplifier(loaded, _checked_values(loaded, values or {})).program()
+    return module_of(Simplifier(loaded, _checked_values(loaded, values or {})).program())
+
+
+@one_at_a_time
+def run_onnx(
+    model: str | os.PathLike[str] | onnx.ModelProto,
+    driver: Driver,
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    values: Mapping[str, np.ndarray] | None = None,
+) -> list[str]:
+    """Import an ONNX model in stages, each of which runs before the next is imported.
+
+    Parameters
+    ----------
+    model, shapes, values
+        As of `from_onnx`.
+    driver : Driver
+        Has the model's inputs, compiles and runs the stages.
+
+    Returns
+    -------
+    list of str
+        The names of the model's outputs; the driver has them.
+    """
+    loaded = load(model)
+    fix_shapes(loaded, shapes or {})
+    return Simplifier(loaded, _checked_values(loaded, values or {}), driver, module_of).run_stages()
+
+
+def module_of(program: Program) -> tvm.IRModule:
+    """The Relax module of a program, with the types that the standard infers."""
     check_operators(program)
     mod = normalize(Walk(program).module())
     _check_results(program, mod["main"])

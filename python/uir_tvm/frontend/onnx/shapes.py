@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import onnx
 
-from ...errors import ShapeError, UnsupportedOperatorError
+from ...errors import DynamicShapeError, ShapeError, UnsupportedOperatorError
+from .known import element_name
 
 #: What exporters write for a size that they do not know: two of them need not be equal.
 NAMELESS = ("?", "-1", "None", "none", "null", "unk", "unknown", "*")
@@ -64,6 +66,8 @@ def fix_shapes(model: onnx.ModelProto, shapes: Mapping[str, Sequence[int]]) -> N
         _fix_input(inputs[name], shape, symbols)
     for value in inputs.values():
         _fix_symbols(value, symbols)
+    for value in inputs.values():
+        _refuse_dynamic(value, symbols, list(inputs.values()))
 
 
 def _fix_input(value: onnx.ValueInfoProto, shape: Sequence[int], symbols: dict[str, set[int]]) -> None:
@@ -86,12 +90,29 @@ def _fix_input(value: onnx.ValueInfoProto, shape: Sequence[int], symbols: dict[s
 
 
 def _fix_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, set[int]]) -> None:
-    """Replace known symbols in an input's shape; refuse what stays unknown."""
+    """Replace known symbols in an input's shape."""
     tensor = value.type.tensor_type
     for dim in tensor.shape.dim:
         sizes = symbols.get(dim.dim_param, set())
         if len(sizes) == 1:
             dim.dim_value = min(sizes)
+
+
+def signature(inputs: Iterable[onnx.ValueInfoProto]) -> list[tuple[str, tuple[int, ...], str]]:
+    """Name, shape and dtype of inputs; -1 for a size that is not known."""
+    found = []
+    for value in inputs:
+        tensor = value.type.tensor_type
+        sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim)
+        found.append((value.name, tuple(sizes), element_name(tensor.elem_type)))
+    return found
+
+
+def _refuse_dynamic(
+    value: onnx.ValueInfoProto, symbols: Mapping[str, set[int]], inputs: Sequence[onnx.ValueInfoProto]
+) -> None:
+    """Refuse an input of unknown sizes."""
+    tensor = value.type.tensor_type
     if not tensor.HasField("shape") or any(not dim.HasField("dim_value") for dim in tensor.shape.dim):
         declared = [_dim_text(dim) for dim in tensor.shape.dim] if tensor.HasField("shape") else "unknown"
         text = ", ".join(_dim_text(dim) for dim in tensor.shape.dim) or "..."
@@ -100,7 +121,9 @@ def _fix_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, set[int]]) ->
             for dim in tensor.shape.dim
             if dim.dim_param in symbols
         }
-        raise ShapeError(
+        ranked = all(other.type.tensor_type.HasField("shape") for other in inputs)
+        error = partial(DynamicShapeError, signature=signature(inputs)) if ranked else ShapeError
+        raise error(
             f"input {value.name!r} has a dynamic dimension",
             where=f"shape {declared}" + (f"; elsewhere {', '.join(sorted(several))}" if several else ""),
             need="fixed shapes",

@@ -3,25 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, NoReturn
 
 import attrs
 import numpy as np
 import onnx
+import tvm
 from onnx import helper
 
 from ...errors import FrontendError, UnsupportedOperatorError, ValueNeededError
 from .branches import BRANCHES
 from .constants import evaluate
+from .cuts import Cuts, Driver, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
 from .functions import body_of, expand
-from .known import STANDARD_DOMAINS, Known, Step, element_name
+from .host_operators import HOST
+from .known import STANDARD_DOMAINS, Known, Step
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
+from .shapes import signature
 
 #: Element types of inputs that are known when they are empty: axes, pads.
 EMPTY = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+#: Element types of inputs on whose values a whole compilation may be specialised.
+WHOLE = frozenset(
+    getattr(onnx.TensorProto, name)
+    for name in "BOOL INT8 INT16 INT32 INT64 UINT8 UINT16 UINT32 UINT64".split()
+)
 #: Functions in functions in functions: the standard's own need five.
 MAX_DEPTH = 40
 
@@ -45,9 +55,19 @@ class Simplifier:
         A checked model whose inputs have fixed shapes.
     values : mapping of str to numpy.ndarray
         Inputs that are constants in this compilation.
+    driver : Driver, optional
+        Runs the graph up to where a value decides what follows.
+    module_of : callable, optional
+        The Relax module of what the driver runs.
     """
 
-    def __init__(self, model: onnx.ModelProto, values: Mapping[str, np.ndarray]) -> None:
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        values: Mapping[str, np.ndarray],
+        driver: Driver | None = None,
+        module_of: Callable[[Program], tvm.IRModule] | None = None,
+    ) -> None:
         self.known = Known()
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
         self.ir_version = model.ir_version
@@ -57,6 +77,7 @@ class Simplifier:
         self.makers: dict[str, Step] = {}
         #: Sequence -> the names of its tensors.
         self.sequences: dict[str, list[str]] = {}
+        self.cuts = Cuts(self, driver, module_of)
         self._made, self._depth = 0, 0
         graph = model.graph
         for tensor in graph.initializer:
@@ -75,10 +96,47 @@ class Simplifier:
         self.graph = graph
 
     def program(self) -> Program:
-        """The whole graph."""
-        for node in self.graph.node:
-            self.run(Step(node, self.version(node.domain)))
-        return Program(self._used(), self.known, self.inputs, list(self.graph.output))
+        """The whole graph as one stage."""
+        outputs = self._simplify()
+        return Program(self._used(set(outputs)), self.known, self.inputs, list(self.graph.output))
+
+    def run_stages(self) -> list[str]:
+        """Let the driver run the whole graph; the names of its outputs."""
+        outputs = self._simplify()
+        self.cuts.results(outputs)
+        return outputs
+
+    def _simplify(self) -> list[str]:
+        outputs = [value.name for value in self.graph.output]
+        self.run_all([Step(node, self.version(node.domain)) for node in self.graph.node], outputs)
+        return outputs
+
+    def run_all(self, steps: Sequence[Step], results: Sequence[str]) -> None:
+        """Take nodes in their order; their results are read by whoever called."""
+        place = 0
+
+        def read_later() -> list[str]:
+            return [*(name for step in steps[place:] for name in reads(step.node)), *results]
+
+        with self.cuts.reading(read_later):
+            for place, step in enumerate(steps):  # noqa: B007  (read_later sees it)
+                self.run(step)
+
+    def stage(self, results: Sequence[str], given: AbstractSet[str]) -> Program:
+        """The steps that make these values of those that are given."""
+        steps = self._used(set(results))
+        read = dict.fromkeys(name for step in steps for name in reads(step.node) if name in given)
+        inputs = self._value_infos(read) if self.cuts.held else self.inputs
+        return Program(steps, self.known, inputs, self._value_infos(results))
+
+    def _value_infos(self, names: Iterable[str]) -> list[onnx.ValueInfoProto]:
+        types = self.known.types
+        return [
+            helper.make_value_info(name, types[name])
+            if name in types
+            else helper.make_empty_tensor_value_info(name)
+            for name in names
+        ]
 
     def version(self, domain: str, inside: Step | None = None) -> int:
         """The version of a domain's operators: of the model, or of the function that a node is in."""
@@ -135,13 +193,18 @@ class Simplifier:
             for name, array in values.items():
                 known.add_array(name, array)
             return
-        if node.op_type in SEQUENCES and SEQUENCES[node.op_type](step, self):
+        if node.op_type in HOST:
+            self._compute(step)
             return
         if node.op_type in BRANCHES and BRANCHES[node.op_type](step, self):
             return
-        rule = REWRITES.get(node.op_type)
-        if rule is not None and rule(step, self):
-            return
+        for rules in (SEQUENCES, REWRITES):
+            rule = rules.get(node.op_type)
+            if rule is not None:
+                with self.cuts.keeping():
+                    replaced = rule(step, self)
+                if replaced:
+                    return
         body = body_of(step, known)
         if body is not None:
             self._expand(step, body)
@@ -149,12 +212,32 @@ class Simplifier:
         self._keep(step)
 
     def _expand(self, step: Step, body: onnx.FunctionProto) -> None:
-        for inner in expand(step, body, self.prefix(), self.opsets):
-            self.run(inner)
+        self.run_all(expand(step, body, self.prefix(), self.opsets), ())
 
     def _keep(self, step: Step) -> None:
         self.steps.append(step)
         self.makers.update({name: step for name in step.node.output if name})
+        self.cuts.made += (name for name in step.node.output if name)
+        for name in step.node.output:
+            if name and self.known.size(name) == 0:
+                dtype = helper.tensor_dtype_to_np_dtype(self.known.element(name))
+                self.known.add_array(name, np.empty(self.known.shape(name) or (0,), dtype))
+
+    def _compute(self, step: Step) -> None:
+        """Run a node whose results' shapes depend on data."""
+        if self.cuts.driver is None:
+            self._need(step, [], f"the shape of what {step.operator} gives depends on data")
+        self.cuts.compute(step, HOST[step.node.op_type](step))
+
+    def know(self, step: Step, name: str) -> np.ndarray:
+        """The numbers of a value, for which the graph so far runs where they are no constant."""
+        if not self.known.is_constant(name):
+            if self.cuts.driver is None:
+                self._need(step, [], f"{step.operator} goes by the value {name!r}, which is computed")
+            self.cuts.know([name])
+        array = self.known.array(name)
+        assert array is not None
+        return array
 
     def _decide(self, step: Step) -> None:
         """Ask for the inputs that a deciding operand of the node comes from."""
@@ -170,39 +253,46 @@ class Simplifier:
         if not open_ones:
             return
         needed = self._sources(open_ones)
-        if not needed:
-            return
-        large = [name for name in needed if (self.known.size(name) or 0) > DECIDING_ELEMENTS]
-        if large or any(not self.known.types[name].HasField("tensor_type") for name in needed):
+        if needed and all(self._specializes(name) for name in needed):
+            self._need(step, needed, f"the value of input {needed[0]!r} decides a shape or attribute")
+        large = [name for name in open_ones if (self.known.size(name) or 0) > DECIDING_ELEMENTS]
+        if large:
+            size = self.known.size(large[0])
             self.refuse(
                 step,
-                f"has a shape or attribute that depends on the data of input {(large or needed)[0]!r}",
+                f"has a shape or attribute that depends on the {size} numbers of {large[0]!r}",
                 f"a shape that depends on at most {DECIDING_ELEMENTS} numbers",
             )
+        if self.cuts.driver is None:
+            self._need(step, [], f"the computed value {open_ones[0]!r} decides a shape, attribute or branch")
+        self.cuts.know(open_ones)
+
+    def _specializes(self, name: str) -> bool:
+        """Whether a whole compilation for each value of an input is sensible: a few whole numbers."""
+        kind = self.known.types[name]
+        whole = kind.HasField("tensor_type") and kind.tensor_type.elem_type in WHOLE
+        return name not in self.cuts.held and whole and (self.known.size(name) or 0) <= DECIDING_ELEMENTS
+
+    def _need(self, step: Step, inputs: Sequence[str], what: str) -> NoReturn:
+        first = inputs[0] if inputs else ""
         raise ValueNeededError(
-            f"the value of input {needed[0]!r} decides a shape or attribute",
-            inputs=needed,
+            what,
+            inputs=inputs,
             signature=self._signature(),
             where=step.text,
             need="its value when the model is imported",
-            remedy=f"pass values={{{needed[0]!r}: ...}}, or call uir_tvm.compile, which compiles at the call",
+            remedy=f"pass values={{{first!r}: ...}}, or call uir_tvm.compile, which compiles at the call"
+            if inputs
+            else "call uir_tvm.compile, which compiles what follows at the call",
         )
 
     def _signature(self) -> list[tuple[str, tuple[int, ...], str]]:
         """Name, shape and dtype of every input of the model."""
-        given = [value for value in self.graph.input if value.name not in self._filled]
-        return [
-            (
-                value.name,
-                tuple(dim.dim_value for dim in value.type.tensor_type.shape.dim),
-                element_name(value.type.tensor_type.elem_type),
-            )
-            for value in given
-        ]
+        return signature(value for value in self.graph.input if value.name not in self._filled)
 
     def _sources(self, names: Sequence[str]) -> list[str]:
-        """The graph's inputs that values are computed from."""
-        inputs = {value.name for value in self.inputs}
+        """The graph's inputs, and values of earlier stages, that values are computed from."""
+        inputs = {value.name for value in self.inputs} | self.cuts.held
         found, seen, waiting = [], set(names), list(names)
         while waiting:
             name = waiting.pop()
@@ -224,15 +314,11 @@ class Simplifier:
             remedy="give constants where shapes come from, or run this part of the model in its framework",
         )
 
-    def _used(self) -> list[Step]:
-        """The kept steps that an output depends on, in order."""
-        wanted = {value.name for value in self.graph.output}
+    def _used(self, wanted: set[str]) -> list[Step]:
+        """The kept steps that these values depend on, in order."""
         kept = []
         for step in reversed(self.steps):
             if any(name in wanted for name in step.node.output):
                 kept.append(step)
-                wanted.update(step.node.input)
-                for attribute in step.node.attribute:
-                    if attribute.type == onnx.AttributeProto.GRAPH:
-                        wanted.update(name for inner in attribute.g.node for name in inner.input)
+                wanted.update(reads(step.node))
         return kept[::-1]

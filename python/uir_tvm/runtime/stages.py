@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a model that is compiled at the call did so far: its stages, and what each answer led to.
+
+A model runs in actions: stages that are compiled, values that are looked at, operators outside kernels. Each
+leads to the next by its answer: what was looked at, or the shapes that came out. Equal answers lead to the
+same actions, so that a call whose answers were all seen before compiles nothing.
+"""
+
+from __future__ import annotations
+
+import collections
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import tvm
+
+from .executable import Executable
+
+#: Values by name while a model runs.
+Values = dict[str, Any]
+Function = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
+
+
+@attrs.frozen(eq=False)
+class Stage:
+    """A compiled part of the model."""
+
+    executable: Executable
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def run(self, values: Values) -> bytes:
+        """Run it; there is one answer."""
+        made = self.executable(*[values[name] for name in self.inputs])
+        values.update(zip(self.outputs, made if isinstance(made, tuple) else (made,), strict=True))
+        return b""
+
+
+@attrs.frozen(eq=False)
+class Look:
+    """Values that decide what follows; the answer is their numbers."""
+
+    names: tuple[str, ...]
+
+    def run(self, values: Values) -> bytes:
+        """Look at them."""
+        return b"".join(_described(numbers(values[name]), True) for name in self.names)
+
+
+@attrs.frozen(eq=False)
+class Outside:
+    """An operator outside kernels; the answer is its results' shapes."""
+
+    operator: str
+    function: Function
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+    def run(self, values: Values) -> bytes:
+        """Compute it on the host."""
+        made = [np.asarray(part) for part in self.function([numbers(values[name]) for name in self.inputs])]
+        values.update(zip(self.outputs, made, strict=True))
+        return b"".join(_described(array, False) for array in made)
+
+
+@attrs.frozen(eq=False)
+class Results:
+    """The end: the names of the model's outputs."""
+
+    names: tuple[str, ...]
+
+    def run(self, values: Values) -> bytes:
+        """There is nothing to do."""
+        return b""
+
+
+Action = Stage | Look | Outside | Results
+
+
+class Paths:
+    """The actions that answers led to.
+
+    Parameters
+    ----------
+    kept : int
+        Paths from the inputs to the outputs that are kept: those used last.
+    """
+
+    def __init__(self, kept: int) -> None:
+        self.actions: dict[bytes, Action] = {}
+        self._kept, self._used = kept, collections.OrderedDict[bytes, tuple[bytes, ...]]()
+
+    def use(self, places: Sequence[bytes]) -> None:
+        """Note that a path was gone to its end, and forget the one that was not for longest."""
+        self._used[places[-1]] = tuple(places)
+        self._used.move_to_end(places[-1])
+        if len(self._used) > self._kept:
+            self._used.popitem(last=False)
+            alive = {place for path in self._used.values() for place in path}
+            self.actions = {place: action for place, action in self.actions.items() if place in alive}
+
+
+class Run:
+    """One call: goes along known actions, and drives the import where they end.
+
+    It is the driver of `uir_tvm.frontend.onnx.run_onnx`, which asks for the same actions in the same order
+    when the answers are the same: those that ran already are not run again.
+
+    Parameters
+    ----------
+    paths : Paths
+        Known actions; new ones are added.
+    compile_module : callable
+        Executable for a stage.
+    values : dict
+        The model's inputs by name.
+    start : bytes
+        Of the values that the whole compilation is specialised on.
+    """
+
+    def __init__(
+        self, paths: Paths, compile_module: Callable[[tvm.IRModule], Executable], values: Values, start: bytes
+    ) -> None:
+        self.values = values
+        self._paths, self._compile = paths, compile_module
+        #: Where each action stands: a digest of all answers before it.
+        self.places = [_digest(b"", start)]
+        self._done = 0
+
+    def known(self) -> tuple[str, ...] | None:
+        """Run known actions; the outputs' names where they reach the end."""
+        while True:
+            action = self._paths.actions.get(self.places[-1])
+            if action is None:
+                return None
+            if isinstance(action, Results):
+                self._paths.use(self.places)
+                return action.names
+            self._go(action)
+
+    def end(self, names: Sequence[str]) -> None:
+        """The import came to the end."""
+        self._paths.actions[self.places[-1]] = Results(tuple(names))
+        self._paths.use(self.places)
+
+    def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """See `Driver.run`."""
+        self._next(lambda: Stage(self._compile(module), tuple(inputs), tuple(outputs)))
+
+    def values_of(self, names: Sequence[str]) -> list[np.ndarray]:
+        """See `Driver.values_of`."""
+        self._next(lambda: Look(tuple(names)))
+        return [numbers(self.values[name]) for name in names]
+
+    def compute(
+        self, operator: str, function: Function, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> list[np.ndarray]:
+        """See `Driver.compute`."""
+        self._next(lambda: Outside(operator, function, tuple(inputs), tuple(outputs)))
+        return [numbers(self.values[name]) for name in outputs]
+
+    def _next(self, make: Callable[[], Action]) -> None:
+        self._done += 1
+        if self._done < len(self.places):
+            return
+        place = self.places[-1]
+        if place not in self._paths.actions:
+            self._paths.actions[place] = make()
+        self._go(self._paths.actions[place])
+
+    def _go(self, action: Action) -> None:
+        self.places.append(_digest(self.places[-1], action.run(self.values)))
+
+
+def numbers(value: Any) -> np.ndarray:
+    """A tensor's numbers."""
+    if isinstance(value, tvm.runtime.Tensor):
+        return value.numpy()
+    return np.asarray(value.detach().cpu() if hasattr(value, "detach") else value)
+
+
+def key_of(values: Mapping[str, np.ndarray]) -> bytes:
+    """Equal for equal arrays of equal names."""
+    return b"".join(name.encode() + _described(array, True) for name, array in values.items())
+
+
+def _described(array: np.ndarray, whole: bool) -> bytes:
+    head = f"{array.dtype.name}{array.shape};".encode()
+    return head + array.tobytes() if whole else head
+
+
+def _digest(before: bytes, answer: bytes) -> bytes:
+    return hashlib.sha256(before + answer).digest()
