@@ -142,6 +142,12 @@ std::string BoxText(const ISlice& slice) {
   return rows + (rows.empty() || cols.empty() ? "" : ", ") + cols;
 }
 
+bool SamePlace(const ISlice& a, const ISlice& b) {
+  Affine apart = a->offset - b->offset;
+  return a->rows == b->rows && a->cols == b->cols && a->row_stride == b->row_stride && a->col_stride == b->col_stride &&
+         apart->terms.empty() && apart->constant == 0 && BoxText(a) == BoxText(b);
+}
+
 std::string Describe(const IOp& iop) {
   std::string text(iop->op);
   auto part = [&text](const std::string& more) {

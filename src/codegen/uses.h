@@ -59,6 +59,9 @@ Scope ScopeOf(const IGraph& graph);
 /*! \brief A slice's valid box as text, empty for a whole one. */
 std::string BoxText(const ISlice& slice);
 
+/*! \brief Whether two slices are the same elements, counted from their pointers, and have the same valid ones. */
+bool SamePlace(const ISlice& a, const ISlice& b);
+
 /*! \brief An iOp in one line, slices by their pointers' names: for comments and refusals. */
 std::string Describe(const IOp& iop);
 

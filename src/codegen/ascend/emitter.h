@@ -41,7 +41,7 @@ class Emitter : public tiles::Emitter {
 
   // ---- operands -------------------------------------------------------------------------------------------
   /*! \brief A slice of reg or dram. */
-  Tile TileOf(const ISlice& slice);
+  Tile TileOf(const ISlice& slice) final;
   //! \brief A work buffer in the UB for the current iOp; what it holds is undefined.
   //! \param row_stride Elements from row to row; 0: the columns rounded up to whole blocks.
   //! \note It is alive until the iOp ends.  CodegenError where the UB has no room for it.

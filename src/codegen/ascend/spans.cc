@@ -54,16 +54,11 @@ Extent NotNegative(const Extent& count) {
   return {"(" + count.text + " < 0 ? 0 : " + count.text + ")", count.most, 0};
 }
 
-Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
+Span SpanOf(Emitter& e, const ISlice& slice, std::vector<Tile> tiles, bool exact) {
   Span span;
-  for (const ISlice& slice : slices) span.windows.push_back(e.TileOf(slice));
-  bool columns =
-      std::all_of(span.windows.begin(), span.windows.end(), [](const Tile& tile) { return AsRow(tile).rows == 1; });
-  if (columns) {
-    for (Tile& tile : span.windows) tile = AsRow(tile);
-  }
+  span.windows = std::move(tiles);
   const Tile target = span.windows[0];
-  bool spares = exact || e.SparesOutside(slices[0]), one_row = target.rows == 1;
+  bool spares = exact || e.SparesOutside(slice), one_row = target.rows == 1;
   for (const Tile& tile : span.windows) {
     if (tile.memory != "ub")
       e.Refuse("A vector function works in the unified buffer, not in dram.", "a move before it");
@@ -100,9 +95,9 @@ Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
     span.rows = Extent::Of(1);
     return span;
   }
-  std::vector<Tile> tiles = span.windows;
-  tiles[0] = target;
-  span.flat = IsFlat(e, slices[0], tiles, span.cols, exact);
+  std::vector<Tile> whole = span.windows;
+  whole[0] = target;
+  span.flat = IsFlat(e, slice, whole, span.cols, exact);
   if (span.flat) {
     int64_t pitch = target.row_stride, gap = pitch - target.cols, rows = span.rows.most;
     Extent count = {TimesText(span.rows.text, pitch), rows * pitch - gap, span.rows.least * pitch - gap};

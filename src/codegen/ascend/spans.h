@@ -23,14 +23,15 @@ struct Span {
   std::vector<Tile> windows;
 };
 
-//! \brief The span of an elementwise iOp: `slices` are the target and sources of its shape.
+//! \brief The span of an elementwise iOp of the target `slice`: the tiles are the target's and those of sources of its
+//! shape (tiles::AsRows).
 //!
 //! It covers the target's valid box, and more where nobody minds: gaps between rows that no slice uses, and elements
 //! outside of the box whose values nobody reads (`Emitter::SparesOutside`).
 //! `exact`: the box and nothing else.
 //! Elements outside of the box that someone reads need a box that `BeginsAtBlocks`.
 //! \note CodegenError where rows do not start at blocks of 32 bytes.
-Span SpanOf(Emitter& e, const std::vector<ISlice>& slices, bool exact = false);
+Span SpanOf(Emitter& e, const ISlice& slice, std::vector<Tile> tiles, bool exact = false);
 
 //! \brief Whether rows of some tile, the target's first, do not start at blocks, though they cannot be worked on as
 //! one.

@@ -25,6 +25,9 @@ using tiles::Value;
 void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
                 const std::vector<ISlice>& sources);
 
+/*! \brief The same over tiles: the target's, of the slice `target`, then the operands'. */
+void RunOnTiles(Emitter& e, const Program& program, Value result, const ISlice& target, const std::vector<Tile>& tiles);
+
 //! \brief Prints a program over windows that lie as they are: the target's first, then the operands'.
 //!
 //! Rows of windows start at 32-byte blocks; a window's row stride may be 0, which repeats its row.

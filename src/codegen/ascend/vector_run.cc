@@ -312,29 +312,18 @@ void RunEachRow(Emitter& e, const Program& program, Value result, const std::vec
   loop.Close();
 }
 
-/*! \brief The tiles of slices; as rows, where all are columns. */
-std::vector<Tile> TilesOf(Emitter& e, const std::vector<ISlice>& slices) {
-  std::vector<Tile> tiles;
-  for (const ISlice& slice : slices) tiles.push_back(e.TileOf(slice));
-  bool columns = std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return AsRow(tile).rows == 1; });
-  if (columns) std::transform(tiles.begin(), tiles.end(), tiles.begin(), [](Tile tile) { return AsRow(tile); });
-  return tiles;
-}
-
 /*! \brief Whether vector functions do not reach some slice of the UB where it lies. */
-bool LieApart(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
-  std::vector<Tile> tiles = TilesOf(e, slices);
+bool LieApart(Emitter& e, const ISlice& target, const std::vector<Tile>& tiles, bool exact) {
   if (!std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; })) return false;
-  return RowsBeginLate(e, slices[0], tiles, exact) || std::any_of(tiles.begin(), tiles.end(), [](const Tile& tile) {
+  return RowsBeginLate(e, target, tiles, exact) || std::any_of(tiles.begin(), tiles.end(), [](const Tile& tile) {
            return !tile.RowsDense() || tile.align < kBlockBytes;
          });
 }
 
 /*! \brief Whether elements before the valid box must keep their values, and no vector function can begin behind them.
  */
-bool BeginsLate(Emitter& e, const std::vector<ISlice>& slices, bool exact) {
-  std::vector<Tile> tiles = TilesOf(e, slices);
-  return (exact || e.SparesOutside(slices[0])) && !BeginsAtBlocks(tiles) &&
+bool BeginsLate(Emitter& e, const ISlice& target, const std::vector<Tile>& tiles, bool exact) {
+  return (exact || e.SparesOutside(target)) && !BeginsAtBlocks(tiles) &&
          std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return tile.memory == "ub"; });
 }
 
@@ -346,12 +335,12 @@ bool MayLeaveTensor(const Emitter& e, const Tile& tile) {
 
 //! \brief Whole tiles, over copies at blocks of the operands that do not lie so; of a result that must not be written
 //! whole the valid box goes back to where it belongs.  Where all elements are looked at, those outside of it are zero.
-void RunBeside(Emitter& e, const Program& program, Value result, const std::vector<ISlice>& slices) {
-  std::vector<Tile> tiles = TilesOf(e, slices), windows = tiles;
+void RunBeside(Emitter& e, const Program& program, Value result, const ISlice& slice, const std::vector<Tile>& tiles) {
+  std::vector<Tile> windows = tiles;
   const Tile& target = tiles[0];
   bool zeros = program.Looks() && !target.box.Whole(target.rows, target.cols);
   for (size_t k = 0; k < tiles.size(); ++k) {
-    bool in_place = k == 0 ? !e.SparesOutside(slices[0]) : !zeros && !MayLeaveTensor(e, tiles[k]);
+    bool in_place = k == 0 ? !e.SparesOutside(slice) : !zeros && !MayLeaveTensor(e, tiles[k]);
     if (in_place && RowsAligned(tiles[k]) && tiles[k].RowsDense()) continue;
     windows[k] = e.Work(tiles[k].dtype, target.rows, target.cols);
     if (k > 0 && zeros) FillTile(e, windows[k], ffi::Any(int64_t{0}));
@@ -381,14 +370,18 @@ void RunOnWindows(Emitter& e, const Program& program, Value result, const std::v
 
 void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
                 const std::vector<ISlice>& sources) {
-  std::vector<ISlice> slices = {target};
-  slices.insert(slices.end(), sources.begin(), sources.end());
+  RunOnTiles(e, program, result, target, e.TilesOf(target, sources));
+}
+
+void RunOnTiles(Emitter& e, const Program& program, Value result, const ISlice& target,
+                const std::vector<Tile>& given) {
+  std::vector<Tile> tiles = tiles::AsRows(given);
   bool exact = program.Looks();
-  if (LieApart(e, slices, exact) || BeginsLate(e, slices, exact)) {
-    RunBeside(e, program, result, slices);
+  if (LieApart(e, target, tiles, exact) || BeginsLate(e, target, tiles, exact)) {
+    RunBeside(e, program, result, target, tiles);
     return;
   }
-  Span span = SpanOf(e, slices, exact);
+  Span span = SpanOf(e, target, tiles, exact);
   RunOnWindows(e, program, result, span.windows, span.rows, span.cols);
 }
 

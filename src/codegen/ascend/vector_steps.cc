@@ -29,14 +29,13 @@ class Placer {
  public:
   explicit Placer(const Ready& ready) : ready_(ready), steps_(ready.steps()) {
     int count = static_cast<int>(steps_.size());
-    last_.assign(count, -1);
+    last_ = tiles::LastReads(steps_, std::vector<bool>(count, true));
     kept_.assign(count, false);
     out_.of.assign(count, -1);
     for (int k = 0; k < count; ++k) {
       if (!Computes(steps_[k])) continue;
       for (int arg : steps_[k].args) {
         int root = ready_.RootOf(arg);
-        last_[root] = k;
         // constants that chunks read keep their buffers
         if (ready_.IsPrepared(root) && !ready_.IsPrepared(k)) kept_[root] = true;
       }
@@ -113,15 +112,9 @@ class Placer {
 
 Ready::Ready(const Program& program, Value result, bool apart, bool whole) : result_(result.id) {
   const std::vector<Step>& given = program.steps();
-  std::vector<bool> used(given.size(), false);
-  used[result.id] = true;
-  for (size_t k = given.size(); k-- > 0;) {
-    if (!used[k]) continue;
-    for (int arg : given[k].args) used[arg] = true;
-  }
+  const std::vector<bool> used = tiles::NeededFor(given, result.id);
   std::vector<int> now(given.size(), -1);
   std::map<int, int> copies;
-  Program made;
   std::vector<Step>& steps = steps_;
   auto append = [&steps](Step step) {
     steps.push_back(std::move(step));
@@ -166,13 +159,6 @@ Ready::Ready(const Program& program, Value result, bool apart, bool whole) : res
     copies.clear();
     result_ = copied(result_);
   }
-}
-
-bool Ready::IsConstant(int id) const {
-  const Step& step = steps_[id];
-  if (step.form == Step::Form::kFill || step.form == Step::Form::kIndex) return true;
-  return !step.args.empty() &&
-         std::all_of(step.args.begin(), step.args.end(), [&](int arg) { return IsConstant(arg); });
 }
 
 int Ready::ViewOf(int id, const Step& like) {

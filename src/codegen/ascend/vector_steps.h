@@ -6,16 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "codegen/tiles/program.h"
+#include "codegen/tiles/steps.h"
 
 namespace uir::codegen::ascend {
 
+using tiles::Computes;
 using tiles::Program;
 using tiles::Step;
 using tiles::Value;
-
-/*! \brief Whether a step prints something. */
-inline bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
 
 /*! \brief A program made ready for a layout: dead steps gone, copies where a step needs consecutive operands. */
 class Ready {
@@ -26,14 +24,11 @@ class Ready {
   const std::vector<Step>& steps() const { return steps_; }
   int result() const { return result_; }
   /*! \brief Whether a step's values do not depend on the operands. */
-  bool IsConstant(int id) const;
+  bool IsConstant(int id) const { return tiles::IsConstant(steps_, steps_[id]); }
   /*! \brief Whether a step is computed once, before the chunks: a constant in a buffer of its own. */
   bool IsPrepared(int id) const { return Computes(steps_[id]) && IsConstant(id) && id != RootOf(result_); }
   /*! \brief The step whose bytes a step shows. */
-  int RootOf(int id) const {
-    while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
-    return id;
-  }
+  int RootOf(int id) const { return tiles::RootOf(steps_, id); }
 
  private:
   /*! \brief A step's bytes as another step of the same root shows them. */

@@ -62,12 +62,6 @@ Value InputOf(const Emitter& e, Program& p, const IOp& iop, int operand) {
   return x;
 }
 
-std::vector<Tile> TilesOf(Emitter& e, const ISlice& target, const std::vector<ISlice>& sources) {
-  std::vector<Tile> tiles = {e.TileOf(target)};
-  for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));
-  return tiles;
-}
-
 }  // namespace
 
 Program ProgramFor(const Emitter& e) { return Program(e.platform(), EndsNarrow(e)); }
@@ -104,7 +98,7 @@ void EmitUnary(Emitter& e, const IOp& iop) {
     return;
   }
   if (!IsWhole(dtype) || IntUnary(dtype, name, "y", "x", AsInt(param)).empty()) RefuseDtype(e, name, dtype);
-  std::vector<Tile> tiles = TilesOf(e, target, {source});
+  std::vector<Tile> tiles = e.TilesOf(target, {source});
   ScalarLoop(e, tiles, tiles[0].box,
              [&](const std::vector<std::string>& at) { return IntUnary(dtype, name, at[0], at[1], AsInt(param)); });
 }
@@ -127,7 +121,7 @@ void EmitBinary(Emitter& e, const IOp& iop) {
     return;
   }
   if (!IsWhole(dtype) || IntBinary(dtype, name, "z", "x", "y").empty()) RefuseDtype(e, name, dtype);
-  std::vector<Tile> tiles = TilesOf(e, iop->targets[0], {iop->sources[0], iop->sources[1]});
+  std::vector<Tile> tiles = e.TilesOf(iop->targets[0], {iop->sources[0], iop->sources[1]});
   ScalarLoop(e, tiles, tiles[0].box,
              [&](const std::vector<std::string>& at) { return IntBinary(dtype, name, at[0], at[1], at[2]); });
 }
@@ -166,7 +160,7 @@ void EmitCompare(Emitter& e, const IOp& iop) {
   static const std::map<std::string, std::string> signs = {{"eq", "=="}, {"ne", "!="}, {"lt", "<"},
                                                            {"le", "<="}, {"gt", ">"},  {"ge", ">="}};
   if (!IsWhole(dtype)) RefuseDtype(e, "comparisons", dtype);
-  std::vector<Tile> tiles = TilesOf(e, iop->targets[0], {iop->sources[0], iop->sources[1]});
+  std::vector<Tile> tiles = e.TilesOf(iop->targets[0], {iop->sources[0], iop->sources[1]});
   ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
     return std::vector<std::string>{at[0] + " = " + at[1] + " " + signs.at(name) + " " + at[2] + ";"};
   });
@@ -182,7 +176,7 @@ void EmitSelect(Emitter& e, const IOp& iop) {
     RunProgram(e, p, p.Select(truth, p.Input(1, dtype), p.Input(2, dtype)), iop->targets[0], sources);
     return;
   }
-  std::vector<Tile> tiles = TilesOf(e, iop->targets[0], sources);
+  std::vector<Tile> tiles = e.TilesOf(iop->targets[0], sources);
   ScalarLoop(e, tiles, tiles[0].box, [&](const std::vector<std::string>& at) {
     return std::vector<std::string>{at[0] + " = " + at[1] + " ? " + at[2] + " : " + at[3] + ";"};
   });

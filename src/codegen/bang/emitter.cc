@@ -134,12 +134,6 @@ std::vector<std::string> Emitter::Conditional(std::vector<std::string> lines) co
   return lines;
 }
 
-bool SamePlace(const ISlice& a, const ISlice& b) {
-  Affine apart = a->offset - b->offset;
-  return a->rows == b->rows && a->cols == b->cols && a->row_stride == b->row_stride && a->col_stride == b->col_stride &&
-         apart->terms.empty() && apart->constant == 0 && BoxText(a) == BoxText(b);
-}
-
 void Emitter::NoteInterval(const ISlice& target, const Interval& interval) {
   bool boxed = !BoxText(target).empty() && SparesOutside(target);
   written_.insert_or_assign(std::string(target->pointer->name), Written{target, interval, position_, boxed});

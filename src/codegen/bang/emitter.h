@@ -64,9 +64,6 @@ struct Pointer {
   int64_t bytes = 0;
 };
 
-/*! \brief Whether two slices are the same elements, counted from their pointers, and have the same valid ones. */
-bool SamePlace(const ISlice& a, const ISlice& b);
-
 /*! \brief All cores of the cluster meet; what they were given before is done, and all that follows comes after. */
 pipes::Instruction Meeting(const std::string& comment);
 
@@ -77,7 +74,7 @@ class Emitter : public tiles::Emitter {
 
   // ---- operands -------------------------------------------------------------------------------------------
   /*! \brief A slice of reg (NRAM), sram or dram. */
-  Tile TileOf(const ISlice& slice);
+  Tile TileOf(const ISlice& slice) final;
   //! \brief A work buffer in NRAM for the current iOp; what it holds is undefined.
   //! \param row_stride Elements from row to row; 0: the columns.
   //! \note It starts at a multiple of 128 bytes and is alive until the iOp ends.  CodegenError where NRAM has no room.

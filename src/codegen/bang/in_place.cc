@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "codegen/bang/program.h"
+#include "codegen/tiles/steps.h"
 
 namespace uir::codegen::bang {
 
@@ -21,10 +22,7 @@ bool Commutes(const tiles::Step& step) {
 }
 
 Value Program::Settle(Value result, const std::set<int>& shared) {
-  auto root = [this](int id) {
-    while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
-    return id;
-  };
+  auto root = [this](int id) { return tiles::RootOf(steps_, id); };
   auto lies_there = [&](int id) {
     const Step& step = steps_[root(id)];
     return step.form == Step::Form::kInput && shared.count(step.operand) > 0;

@@ -49,7 +49,7 @@ class Walker {
         e_.Leave(*loop);
         continue;
       }
-      if (std::vector<IOp> chain = ChainAt(e_, body, k, position_); !chain.empty()) {
+      if (std::vector<IOp> chain = tiles::ChainAt(kChains, e_, body, k, position_); !chain.empty()) {
         WalkChain(chain);
         k += chain.size() - 1;
         continue;

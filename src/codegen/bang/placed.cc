@@ -20,16 +20,13 @@ bool Cycles(const Step& step) {
 
 }  // namespace
 
-bool Computes(const Step& step) { return step.form != Step::Form::kInput && step.form != Step::Form::kView; }
-
 Placed::Placed(const tiles::Program& program, Value result, bool cycles)
     : steps_(program.steps()), result_(Root(result.id)) {
   int count = static_cast<int>(steps_.size());
-  used_.assign(count, false);
+  used_ = tiles::NeededFor(steps_, result_);
+  last_ = tiles::LastReads(steps_, used_);
   short_.assign(count, false);
-  last_.assign(count, -1);
   slot_.assign(count, -1);
-  FindUsed();
   if (cycles) FindShort();
   for (int k = 0; k < count; ++k) {
     if (used_[k] && Computes(steps_[k]) && steps_[k].column) slot_[k] = columns_++;
@@ -41,24 +38,6 @@ Placed::Placed(const tiles::Program& program, Value result, bool cycles)
   }
   for (int k = 0; k < count; ++k) {
     if (used_[k] && Computes(steps_[k]) && !IsConstant(k) && !steps_[k].column) PlaceStep(k);
-  }
-}
-
-int Placed::Root(int id) const {
-  while (steps_[id].form == Step::Form::kView) id = steps_[id].args[0];
-  return id;
-}
-
-void Placed::FindUsed() {
-  int count = static_cast<int>(steps_.size());
-  used_[result_] = true;
-  for (int k = count; k-- > 0;) {
-    if (!used_[k]) continue;
-    for (int arg : steps_[k].args) used_[arg] = used_[Root(arg)] = true;
-  }
-  for (int k = 0; k < count; ++k) {
-    if (!used_[k] || !Computes(steps_[k])) continue;
-    for (int arg : steps_[k].args) last_[Root(arg)] = k;
   }
 }
 

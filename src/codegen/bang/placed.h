@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "codegen/bang/program.h"
+#include "codegen/tiles/steps.h"
 
 namespace uir::codegen::bang {
 
+using tiles::Computes;
+
 /*! \brief Elements of a constant that functions repeat. */
 constexpr int64_t kSegment = 64;
-
-/*! \brief Whether a step is an instruction: no operand, and no other view of one. */
-bool Computes(const Step& step);
 
 //! \brief A program's steps that are needed, and the slot of each: a part of the work buffer, -1 for the target.
 //!
@@ -39,11 +39,9 @@ class Placed {
     return step.form == Step::Form::kInput ? std::optional<int>(step.operand) : std::nullopt;
   }
   /*! \brief The step whose bytes a view shows. */
-  int Root(int id) const;
+  int Root(int id) const { return tiles::RootOf(steps_, id); }
 
  private:
-  /*! \brief What the result needs, and which step reads each last. */
-  void FindUsed();
   /*! \brief Constants of floats that are second operands of functions that repeat them, and nothing else. */
   void FindShort();
   /*! \brief A slot: one that an operand leaves, where the function may work in its place (in_place.h). */

@@ -398,15 +398,7 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
 
 void RunProgram(Emitter& e, const Program& program, Value result, const ISlice& target,
                 const std::vector<ISlice>& sources) {
-  std::vector<Tile> tiles = {AsRow(e.TileOf(target))};
-  for (const ISlice& source : sources) tiles.push_back(AsRow(e.TileOf(source)));
-  // a column is a row in all of them or in none
-  bool alike = std::all_of(tiles.begin(), tiles.end(),
-                           [&](const Tile& tile) { return tile.rows == tiles[0].rows && tile.cols == tiles[0].cols; });
-  if (!alike) {
-    tiles = {e.TileOf(target)};
-    for (const ISlice& source : sources) tiles.push_back(e.TileOf(source));
-  }
+  std::vector<Tile> tiles = tiles::AsRows(e.TilesOf(target, sources));
   e.NoteInterval(target, program.IntervalOf(result));
   RunOnTiles(e, program, result, tiles, tiles[0].box, e.SparesOutside(target));
 }

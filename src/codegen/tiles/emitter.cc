@@ -65,6 +65,12 @@ Box Emitter::BoxOf(const ISlice& slice) {
           BoundOf(slice->col_end, slice->cols, true, slice->col_begin ? "col_end" : "cols")};
 }
 
+std::vector<Tile> Emitter::TilesOf(const ISlice& target, const std::vector<ISlice>& sources) {
+  std::vector<Tile> tiles = {TileOf(target)};
+  for (const ISlice& source : sources) tiles.push_back(TileOf(source));
+  return tiles;
+}
+
 Tile Emitter::TileIn(const ISlice& slice, const std::string& memory, int64_t base) {
   Tile tile;
   tile.dtype = std::string(slice->pointer->dtype);

@@ -27,6 +27,10 @@ class Emitter {
   virtual ~Emitter() = default;
 
   // ---- operands -------------------------------------------------------------------------------------------
+  /*! \brief A slice of any memory that the device's functions take. */
+  virtual Tile TileOf(const ISlice& slice) = 0;
+  /*! \brief The tiles of a target and its sources. */
+  std::vector<Tile> TilesOf(const ISlice& target, const std::vector<ISlice>& sources);
   /*! \brief Whether what lies outside of the target's valid box holds values that someone reads later. */
   bool SparesOutside(const ISlice& target) const { return plan_->SparesOutside(target); }
   /*! \brief The current iOp is printed with those before it, from a position on. */

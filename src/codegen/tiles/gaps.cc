@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/tiles/gaps.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace uir::codegen::tiles {
@@ -25,6 +26,12 @@ Tile AsRow(Tile tile) {
   std::swap(tile.box.row_begin, tile.box.col_begin);
   std::swap(tile.box.row_end, tile.box.col_end);
   return tile;
+}
+
+std::vector<Tile> AsRows(std::vector<Tile> tiles) {
+  bool columns = std::all_of(tiles.begin(), tiles.end(), [](const Tile& tile) { return AsRow(tile).rows == 1; });
+  if (columns) std::transform(tiles.begin(), tiles.end(), tiles.begin(), AsRow);
+  return tiles;
 }
 
 bool GapsFree(const Emitter& e, const ISlice& slice) {

@@ -7,16 +7,13 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/tiles/steps.h"
+
 namespace uir::codegen::tiles {
-bool Program::IsConstant(const Step& step) const {
-  if (step.form == Step::Form::kFill) return true;
-  return !step.args.empty() &&
-         std::all_of(step.args.begin(), step.args.end(), [&](int arg) { return IsConstant(steps_[arg]); });
-}
 
 Value Program::Append(Step step) {
   // constants are made once
-  if (IsConstant(step)) {
+  if (IsConstant(steps_, step)) {
     for (size_t k = 0; k < steps_.size(); ++k) {
       if (steps_[k].Same(step)) return {static_cast<int>(k)};
     }

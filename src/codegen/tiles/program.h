@@ -135,7 +135,6 @@ class Program {
   /*! \brief A step that gives what its operand is: dtype, elements. */
   Step On(Value x, Step::Form form, const std::string& api) const;
   Value Filled(const std::string& api, const std::string& dtype, const std::string& literal, int per);
-  bool IsConstant(const Step& step) const;
 
   std::vector<Step> steps_;
 };
