@@ -35,7 +35,7 @@ from uir_tvm.explain.traffic import touches
 from uir_tvm.igraph import IGraph
 from uir_tvm.optimize import PASSES, optimize
 from uir_tvm.optimize.figures import peak_bytes
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from tests.corpus import Entry, corpus
 
@@ -67,7 +67,7 @@ class Row:
 
 def figures(graph: IGraph) -> dict[str, int]:
     """The figures of one graph by column."""
-    steps = Program(graph).steps
+    steps = GraphFacts(graph).steps
     moved = dict.fromkeys(("dram", "sram", "reg"), 0)
     for step in steps:
         for touch in touches(step):

@@ -30,7 +30,7 @@ from uir_tvm.igraph import IGraph
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.registry import TARGETS
 from uir_tvm.verify import STAGES
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from tests.models import MODELS, Scale
 
@@ -84,7 +84,7 @@ def measure(graph: IGraph, repeat: int) -> dict[str, Any]:
     for _ in range(repeat):
         spent: dict[str, float] = {}
         start = time.perf_counter()
-        program = Program(graph)
+        program = GraphFacts(graph)
         refused = ""
         for stage in STAGES:
             for rule, checks in stage.items():

@@ -16,7 +16,7 @@ import uir_tvm
 from tvm.script import tirx as T
 from uir_tvm import hardware, pipeline
 from uir_tvm.errors import CapacityError, CodegenCapacityError, CodegenError, UirError
-from uir_tvm.optimize import Step
+from uir_tvm.optimize import PassRecord
 from uir_tvm.options import CompileOptions
 from uir_tvm.pipeline import KernelRecord, compile_kernel
 from uir_tvm.schedule.smaller import SHRINKS, TILE_BYTES
@@ -117,7 +117,7 @@ def test_what_a_pass_had_no_room_for_gets_smaller_tiles_though_the_printer_words
 
     def lacks(graph: Any, *args: Any, **options: Any) -> Any:
         made = optimize(graph, *args, **options)
-        step = Step("matrix_unit", graph, graph, 0.0, "The reg of a unit overflows.", "capacity")
+        step = PassRecord("matrix_unit", graph, graph, 0.0, "The reg of a unit overflows.", "capacity")
         return attrs.evolve(made, steps=(*made.steps, step)) if len(tried) < 1 else made
 
     tried: list[Any] = []

@@ -33,9 +33,9 @@ from .options import CompileOptions
 from .refusal import Refusal
 from .stages import (
     STAGES,
-    Context,
     KernelRecord,
     Stage,
+    StageContext,
     compare,
     dump,
     given_igraph,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STAGES",
-    "Context",
+    "StageContext",
     "KernelRecord",
     "Stage",
     "compile_kernel",
@@ -156,10 +156,10 @@ def _label(func: tirx.PrimFunc, name: str | None) -> str:
     return name or str((func.attrs or {}).get("global_symbol", "main"))
 
 
-def _context(target: tvm.target.Target) -> Context:
+def _context(target: tvm.target.Target) -> StageContext:
     from .schedule.hardware_of import model_of_target
 
-    return Context(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
+    return StageContext(target, model_of_target(target), _OPTIONS.get() or CompileOptions())
 
 
 def _record(func: tirx.PrimFunc, label: str, **fields: Any) -> KernelRecord:
@@ -168,7 +168,7 @@ def _record(func: tirx.PrimFunc, label: str, **fields: Any) -> KernelRecord:
     return KernelRecord(label, hero=hero, products={"prim_func": func}, **fields)
 
 
-def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
+def _best(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:
     """The record of the schedule that is given, by the user or by the database; else of a recipe's."""
     from .schedule.begin import is_scheduled
     from .schedule.tuned import tuned_schedule
@@ -192,7 +192,7 @@ def _best(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
     return _by_recipes(func, label, context)
 
 
-def _by_recipes(func: tirx.PrimFunc, label: str, context: Context) -> KernelRecord:
+def _by_recipes(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecord:
     """The record of the first candidate of which a kernel can be made; else of the first candidate."""
     from .schedule.driver import Driver
 
@@ -212,7 +212,7 @@ def _by_recipes(func: tirx.PrimFunc, label: str, context: Context) -> KernelReco
     return record
 
 
-def _through(record: KernelRecord, context: Context) -> KernelRecord:
+def _through(record: KernelRecord, context: StageContext) -> KernelRecord:
     """One PrimFunc through the stages."""
     for stage in STAGES:
         start = time.perf_counter()
@@ -231,7 +231,7 @@ def _through(record: KernelRecord, context: Context) -> KernelRecord:
 
 
 def _refused(
-    record: KernelRecord, stage: str, error: Exception, context: Context, start: float
+    record: KernelRecord, stage: str, error: Exception, context: StageContext, start: float
 ) -> KernelRecord:
     """Note why a stage made nothing; or raise it: where it is about what the user wrote, and where asked."""
     refusal = Refusal(stage, error)
@@ -266,7 +266,7 @@ def _tell(record: KernelRecord) -> None:
     )
 
 
-def _override(stage: Stage, record: KernelRecord, context: Context) -> Any:
+def _override(stage: Stage, record: KernelRecord, context: StageContext) -> Any:
     """What the user put in the place of a stage's product; None where there is nothing."""
     path = _path(stage, record.name, context)
     if path is None:
@@ -276,7 +276,7 @@ def _override(stage: Stage, record: KernelRecord, context: Context) -> Any:
     return read_dump(path, stage, context)
 
 
-def _path(stage: Stage, name: str, context: Context) -> pathlib.Path | None:
+def _path(stage: Stage, name: str, context: StageContext) -> pathlib.Path | None:
     """The file that takes the place of a stage's product, where there is one."""
     folder = context.options.override_dir
     if folder is None or stage.read is None:
@@ -285,7 +285,7 @@ def _path(stage: Stage, name: str, context: Context) -> pathlib.Path | None:
     return path if path.is_file() else None
 
 
-def read_dump(path: pathlib.Path, stage: Stage, context: Context | None) -> Any:
+def read_dump(path: pathlib.Path, stage: Stage, context: StageContext | None) -> Any:
     """The product of a stage from its dump; an iGraph is verified where there is a context.
 
     Raises

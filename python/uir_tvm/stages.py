@@ -28,7 +28,7 @@ from .options import CompileOptions
 from .refusal import Attempt, Refusal
 
 if TYPE_CHECKING:
-    from .optimize import Optimized, Step
+    from .optimize import Optimized, PassRecord
     from .schedule.driver import Candidate
     from .verify import Equivalence
 
@@ -76,7 +76,7 @@ class KernelRecord:
         return None if made is None else made.graph
 
     @property
-    def steps(self) -> tuple[Step, ...]:
+    def steps(self) -> tuple[PassRecord, ...]:
         """What each pass did; none where the optimised graph came from the user."""
         made = self.products.get("optimize")
         return () if made is None else made.steps
@@ -95,7 +95,7 @@ class KernelRecord:
 
 
 @attrs.frozen
-class Context:
+class StageContext:
     """What a stage may look at."""
 
     target: tvm.target.Target
@@ -108,14 +108,14 @@ class Stage:
     """One step: how it is made, what its dump looks like, how a dump is read back."""
 
     name: str
-    make: Callable[[KernelRecord, Context], Any]
+    make: Callable[[KernelRecord, StageContext], Any]
     suffix: str
     dump: Callable[[Any], str]
     #: None where a dump is for reading only.
-    read: Callable[[str, Context | None], Any] | None
+    read: Callable[[str, StageContext | None], Any] | None
 
 
-def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
+def _schedule(record: KernelRecord, context: StageContext) -> tirx.PrimFunc:
     func = record.products["prim_func"]
     if given_igraph(func) is not None:
         record.recipe = "given iGraph"
@@ -131,7 +131,7 @@ def _schedule(record: KernelRecord, context: Context) -> tirx.PrimFunc:
     return scheduled
 
 
-def _extract(record: KernelRecord, context: Context) -> IGraph:
+def _extract(record: KernelRecord, context: StageContext) -> IGraph:
     from .extract import extract
     from .optimize import completed
 
@@ -144,7 +144,7 @@ def _extract(record: KernelRecord, context: Context) -> IGraph:
     return graph
 
 
-def compare(record: KernelRecord, graph: IGraph, context: Context) -> None:
+def compare(record: KernelRecord, graph: IGraph, context: StageContext) -> None:
     """Compare a graph with its function: the one that was given, or the user's own in its place."""
     from .verify.compared import Comparer
 
@@ -159,7 +159,7 @@ def given_igraph(func: tirx.PrimFunc) -> str | None:
     return None if text is None else str(text)
 
 
-def _verified(graph: IGraph, context: Context) -> IGraph:
+def _verified(graph: IGraph, context: StageContext) -> IGraph:
     from .verify import verify
 
     if context.options.verify:
@@ -167,7 +167,7 @@ def _verified(graph: IGraph, context: Context) -> IGraph:
     return graph
 
 
-def _optimize(record: KernelRecord, context: Context) -> Optimized:
+def _optimize(record: KernelRecord, context: StageContext) -> Optimized:
     from .optimize import optimize
     from .optimize.split import still_splits
     from .target import registry
@@ -185,7 +185,7 @@ def _optimize(record: KernelRecord, context: Context) -> Optimized:
     return made
 
 
-def _emit(record: KernelRecord, context: Context) -> Any:
+def _emit(record: KernelRecord, context: StageContext) -> Any:
     from .target import registry
 
     graph = record.products["optimize"].graph
@@ -199,7 +199,7 @@ def _emit(record: KernelRecord, context: Context) -> Any:
     return spec.lower(graph, record.products["prim_func"])
 
 
-def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:
+def _read_tir(text: str, context: StageContext | None) -> tirx.PrimFunc:
     try:
         func = tvm.ir.load_json(text)
     except Exception as error:  # TVM's reader raises whatever its C++ throws
@@ -215,14 +215,14 @@ def _read_tir(text: str, context: Context | None) -> tirx.PrimFunc:
     return func
 
 
-def _read_igraph(text: str, context: Context | None) -> IGraph:
+def _read_igraph(text: str, context: StageContext | None) -> IGraph:
     from .igraph.parser import parse_igraph
 
     graph = parse_igraph(text)
     return graph if context is None else _verified(graph, context)
 
 
-def _read_optimized(text: str, context: Context | None) -> Optimized:
+def _read_optimized(text: str, context: StageContext | None) -> Optimized:
     from .optimize import Optimized
 
     return Optimized(_read_igraph(text, context))
@@ -242,7 +242,7 @@ STAGES: tuple[Stage, ...] = (
 )
 
 
-def dump(stage: Stage, record: KernelRecord, context: Context) -> None:
+def dump(stage: Stage, record: KernelRecord, context: StageContext) -> None:
     """Write what a stage made, where that is asked for."""
     if context.options.dump_dir is not None:
         product = record.products[stage.name]

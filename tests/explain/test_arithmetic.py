@@ -9,7 +9,7 @@ from hypothesis import given
 from uir_tvm.explain.arithmetic import arithmetic
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.iops import IOPS, WORK
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from tests.igraph.strategies import runnable_igraphs
 
@@ -39,14 +39,14 @@ def test_random_graphs_compute_what_enumeration_says(graph: IGraph) -> None:
         kind = _class(op, which)
         if kind is not None and count:
             expected[kind] += count
-    found = arithmetic(Program(graph))
+    found = arithmetic(GraphFacts(graph))
     assert {kind: found.count(kind) for kind in WORK if found.count(kind)} == dict(expected)
     assert found.exact
 
 
 def test_softmax_by_hand() -> None:
     """64 rows of 32: two reductions, a subtraction, an exponential, a product; a reciprocal for each row."""
-    found = arithmetic(Program(graphs.graph(graphs.SOFTMAX)))
+    found = arithmetic(GraphFacts(graphs.graph(graphs.SOFTMAX)))
     counts = {kind: found.count(kind) for kind in WORK}
     assert counts == {
         "add": 3 * 2048,
@@ -62,7 +62,7 @@ def test_softmax_by_hand() -> None:
 
 
 def test_a_contraction_is_two_m_n_k() -> None:
-    found = arithmetic(Program(graphs.graph(graphs.STAGED)))
+    found = arithmetic(GraphFacts(graphs.graph(graphs.STAGED)))
     assert found.count("contract") == found.total == 2 * 32 * 16 * 8
 
 
@@ -72,12 +72,12 @@ def test_a_contraction_with_tails_counts_what_is_valid() -> None:
         "rc[0; (4,8); (8,1)], ra[0; (4,16); (16,1)], s",
         "rc[0; (4,8); (8,1); rows :29 - 4*pid], ra[0; (4,16); (16,1); cols :13], s",
     )
-    assert arithmetic(Program(graphs.graph(body))).total == 2 * 29 * 13 * 8
+    assert arithmetic(GraphFacts(graphs.graph(body))).total == 2 * 29 * 13 * 8
 
 
 def test_a_group_combines_its_partial_results() -> None:
     """64 numbers added by units, 8 partial results by leaders."""
-    assert arithmetic(Program(graphs.graph(graphs.GROUP))).count("add") == 72
+    assert arithmetic(GraphFacts(graphs.graph(graphs.GROUP))).count("add") == 72
 
 
 def test_width_of_an_operation() -> None:

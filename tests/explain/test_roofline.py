@@ -10,14 +10,14 @@ from uir_tvm.explain.roofline import Roofline, roofline
 from uir_tvm.explain.traffic import traffic
 from uir_tvm.hardware.rates import MemoryRate, Rate, Rates, rates_of
 from uir_tvm.igraph import IGraph
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from . import graphs
 
 
 def of(graph: IGraph, rates: Rates | None = None, processors: int = 8) -> Roofline:
     """The roofline of a graph."""
-    program = Program(graph)
+    program = GraphFacts(graph)
     rates = rates_of(graph.hardware) if rates is None else rates
     return roofline(traffic(program), arithmetic(program), rates, program.num_parallel, processors)
 

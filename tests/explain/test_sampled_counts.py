@@ -13,7 +13,7 @@ from uir_tvm.explain.traffic import traffic
 from uir_tvm.hardware.machine_model import LOAD, STORE, VECTOR, GraphCounts
 from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedules import RECIPES
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from tests.extracted import extracted
 from tests.tune.graphs import tiled
@@ -59,7 +59,7 @@ def test_guards_are_counted(units: int, trips: int, rows: int, short: int) -> No
     short = min(short, whole // 4)
     last = whole - short
     graph = tiled(units=units, trips=trips, rows=rows, last=last)
-    exact = traffic(Program(graph)).dram_bytes
+    exact = traffic(GraphFacts(graph)).dram_bytes
     assert dram_bytes(counts_of(graph)) == pytest.approx(exact, rel=0.02 if short == 0 else 0.35)
 
 
@@ -68,6 +68,6 @@ def test_bytes_of_kernels(recipe) -> None:
     """Of every recipe's example: what all units move, as counted exactly (data-dependent ones at most)."""
     hw = hardware.get("910b2", "ascend")
     graph = extracted(apply_default(recipe.example().func, hw, [recipe]), hw, name="example")
-    found = traffic(Program(graph))
+    found = traffic(GraphFacts(graph))
     assert dram_bytes(counts_of(graph)) == pytest.approx(found.dram_bytes, rel=0.05)
     assert np.isfinite([row.elements for row in counts_of(graph).rows]).all()

@@ -8,7 +8,7 @@ from hypothesis import given
 from uir_tvm.explain.traffic import Traffic, touches, traffic
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.dtypes import bytes_of
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from tests.igraph.strategies import runnable_igraphs
 
@@ -18,7 +18,7 @@ from .brute import touched
 
 def of(body: str) -> Traffic:
     """The traffic of a kernel of `graphs`."""
-    return traffic(Program(graphs.graph(body)))
+    return traffic(GraphFacts(graphs.graph(body)))
 
 
 def sides(found: Traffic, level: str) -> tuple[int, int]:
@@ -28,7 +28,7 @@ def sides(found: Traffic, level: str) -> tuple[int, int]:
 
 @given(runnable_igraphs())
 def test_random_graphs_move_what_enumeration_says(graph: IGraph) -> None:
-    program = Program(graph)
+    program = GraphFacts(graph)
     counts, which = touched(graph)
     mine: dict[tuple[str, str], int] = {}
     for step in program.steps:

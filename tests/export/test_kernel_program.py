@@ -7,7 +7,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from uir_tvm.device.kernel import DeviceKernel, Launch, Parameter, Workspace
+from uir_tvm.device.kernel import DeviceKernel, KernelParameter, Launch, Workspace
 from uir_tvm.errors import ExportError
 from uir_tvm.export.kernel_program import kernel_program
 from uir_tvm.export.kinds import PROJECTS
@@ -20,7 +20,8 @@ SOURCE = '#include "kernel_operator.h"\n\nextern "C" __global__ __aicore__ void 
 def kernel() -> DeviceKernel:
     """One that reads x, writes y, updates z, in two launches that hand over w."""
     params = tuple(
-        Parameter(name, "fp32", 8, role) for name, role in zip("xyz", ("in", "out", "inout"), strict=True)
+        KernelParameter(name, "fp32", 8, role)
+        for name, role in zip("xyz", ("in", "out", "inout"), strict=True)
     )
     launches = (
         Launch("k", 4, 1, 0, False, ("x", "w"), "aiv"),

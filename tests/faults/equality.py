@@ -87,7 +87,7 @@ class Reference:
     def __init__(self, graph: IGraph, seed: int = 0) -> None:
         self.graph, self.seed = graph, seed
         #: The same for `uir_tvm.verify.equivalent`, which is what is put to the test.
-        self.held = verify.Reference(graph, full=True)
+        self.held = verify.EquivalenceReference(graph, full=True)
         self._results: dict[int, list[Array] | None] = {}
 
     def result(self, number: int) -> list[Array] | None:

@@ -14,14 +14,14 @@ from uir_tvm.errors import CodegenError, VerifyError
 from uir_tvm.explain.arithmetic import arithmetic
 from uir_tvm.igraph import IGraph, iops_reads, iops_shape, parse_igraph, print_igraph
 from uir_tvm.igraph.interpreter import run
-from uir_tvm.igraph.iops import IOPS, IOpSpec, Region
+from uir_tvm.igraph.iops import IOPS, IOpSpec, ValidBoxes
 from uir_tvm.igraph.iops_scalar import NUMBER
 from uir_tvm.optimize import optimize
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.target import registry
 from uir_tvm.target.cpu.emit_value import EMIT
 from uir_tvm.verify import verify
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
 
@@ -43,7 +43,7 @@ igraph average on {name} parallel ({groups}, {units}) {{
 """
 
 
-def _average(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _average(iop: Any, region: ValidBoxes, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(a + b) / 2."""
     return (a + b) * a.dtype.type(0.5)
 
@@ -82,7 +82,7 @@ def test_it_is_read_printed_verified_and_counted() -> None:
     graph = graph_for(None, "cpu")
     assert "average.fp32" in print_igraph(graph)
     verify(graph)
-    assert arithmetic(Program(graph)).count("add") == 32 * graph.num_parallel
+    assert arithmetic(GraphFacts(graph)).count("add") == 32 * graph.num_parallel
     narrow = print_igraph(graph).replace("average.fp32 a[0; (1,32)", "average.fp32 a[0; (1,16)")
     with pytest.raises(VerifyError, match="average"):
         verify(parse_igraph(narrow))

@@ -6,13 +6,22 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from uir_tvm.errors import ShapeError
-from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, View, contiguous_strides
+from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout, contiguous_strides
 
 
 def test_json_round_trip_of_matmul() -> None:
     """What to_json writes from_json reads, and equal attributes give equal text (the plans' key)."""
-    view = View((6, 1), 3)
-    attrs = MatmulAttrs(m=2, n=3, k=4, a=view, b=View((1, 4)), out=View((3, 1)), alpha=0.5, activation="silu")
+    view = OperandLayout((6, 1), 3)
+    attrs = MatmulAttrs(
+        m=2,
+        n=3,
+        k=4,
+        a=view,
+        b=OperandLayout((1, 4)),
+        out=OperandLayout((3, 1)),
+        alpha=0.5,
+        activation="silu",
+    )
     assert MatmulAttrs.from_json(attrs.to_json()) == attrs
     assert MatmulAttrs.from_json(attrs.to_json()).to_json() == attrs.to_json()
 

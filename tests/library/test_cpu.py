@@ -13,7 +13,7 @@ import tvm_ffi
 from tvm import relax
 from uir_tvm.errors import ShapeError
 from uir_tvm.library import cpu, reference
-from uir_tvm.library.cpu import Conv2dAttrs, MatmulAttrs, View
+from uir_tvm.library.cpu import Conv2dAttrs, MatmulAttrs, OperandLayout
 
 Array = np.ndarray[Any, Any]
 
@@ -114,9 +114,9 @@ def test_transposed_operands(library: bool, threads: int, transpose_a: bool, tra
 def test_attention_without_copies(library: bool, threads: int) -> None:
     """Scores and mixing read heads where the projection wrote them, [b, s, h * d], and write there."""
     b, s, h, d = 2, 33, 3, 16
-    heads = View((s * h * d, d, h * d, 1))
-    heads_transposed = View((s * h * d, d, 1, h * d))
-    scores = View((h * s * s, s * s, s, 1))
+    heads = OperandLayout((s * h * d, d, h * d, 1))
+    heads_transposed = OperandLayout((s * h * d, d, 1, h * d))
+    scores = OperandLayout((h * s * s, s * s, s, 1))
     q, k, p = random(1, b, s, h * d), random(2, b, s, h * d), random(3, b, h, s, s)
     attrs = MatmulAttrs(batch=(b, h), m=s, n=s, k=d, a=heads, b=heads_transposed, out=scores, alpha=d**-0.5)
     check_matmul(attrs, q, k, (b, h, s, s))
@@ -129,7 +129,13 @@ def test_slices_of_one_fused_projection(library: bool) -> None:
     s, h, d = 20, 2, 8
     row = 3 * h * d
     attrs = MatmulAttrs(
-        batch=(h,), m=s, n=s, k=d, a=View((d, row, 1)), b=View((d, 1, row), h * d), out=View((s * s, s, 1))
+        batch=(h,),
+        m=s,
+        n=s,
+        k=d,
+        a=OperandLayout((d, row, 1)),
+        b=OperandLayout((d, 1, row), h * d),
+        out=OperandLayout((s * s, s, 1)),
     )
     fused = random(1, s, row)
     check_matmul(attrs, fused, fused, (h, s, s))
@@ -147,7 +153,13 @@ def test_broadcast_batch(library: bool, threads: int, a: tuple[int, ...], b: tup
 def test_output_view_without_unit_stride(library: bool) -> None:
     """No fast library code writes such a layout; the elements between stay as they were."""
     attrs = MatmulAttrs(
-        m=5, n=4, k=3, a=View((6, 2)), b=View((2, 7), 1), out=View((3, 20), 2), residual="after_activation"
+        m=5,
+        n=4,
+        k=3,
+        a=OperandLayout((6, 2)),
+        b=OperandLayout((2, 7), 1),
+        out=OperandLayout((3, 20), 2),
+        residual="after_activation",
     )
     check_matmul(attrs, random(1, 5, 6), random(2, 5, 7), (5, 20))
 

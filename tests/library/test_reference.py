@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 from uir_tvm.library import reference
-from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, View
+from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 
 #: Known values at x = 1 (Abramowitz and Stegun, tables of erf, tanh and exp).
 AT_ONE = {
@@ -35,7 +35,15 @@ def test_sigmoid_has_no_overflow() -> None:
 def test_matmul_of_views() -> None:
     """Offset and strides address the buffers; what the output view leaves out stays."""
     a, b = np.arange(12.0), np.arange(10.0)
-    attrs = MatmulAttrs(m=2, n=1, k=2, a=View((4, 2), 1), b=View((3, 1), 2), out=View((2, 1), 1), alpha=2.0)
+    attrs = MatmulAttrs(
+        m=2,
+        n=1,
+        k=2,
+        a=OperandLayout((4, 2), 1),
+        b=OperandLayout((3, 1), 2),
+        out=OperandLayout((2, 1), 1),
+        alpha=2.0,
+    )
     got = reference.matmul(attrs, a, b, out=np.full(5, -1.0))
     expected = [-1.0, 2 * (1 * 2 + 3 * 5), -1.0, 2 * (5 * 2 + 7 * 5), -1.0]
     assert got.tolist() == expected

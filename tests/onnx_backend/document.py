@@ -65,9 +65,7 @@ def rendered(record: Record) -> str:
         states = Counter(state for state, _ in rows)
         total += states
         refused = Counter(
-            reasons.setdefault(reason, len(reasons) + 1)
-            for state, reason in rows
-            if state == REFUSED
+            reasons.setdefault(reason, len(reasons) + 1) for state, reason in rows if state == REFUSED
         )
         cells = [str(states[state] or "") for state in STATES]
         cells[1] += "".join(f" [{number}]" for number in refused)

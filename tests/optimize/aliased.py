@@ -18,12 +18,12 @@ from uir_tvm.igraph.dtypes import bytes_of
 from uir_tvm.igraph.execute import execute
 from uir_tvm.igraph.execute_group import execute_group
 from uir_tvm.igraph.iops_reads import Box
-from uir_tvm.igraph.machine import Machine
+from uir_tvm.igraph.machine import RunMemories
 from uir_tvm.igraph.memory import Memory
 from uir_tvm.igraph.nodes import IPointer
 
 
-class AliasedMachine(Machine):
+class AliasedMachine(RunMemories):
     """Memories on chip as views of one array each."""
 
     def __init__(self, graph: IGraph, given: dict[str, np.ndarray]) -> None:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.optimize import cover
-from uir_tvm.optimize.cover import Choice, cheapest
+from uir_tvm.optimize.cover import WeightedSet, cheapest
 
-choices = st.lists(st.builds(Choice, st.integers(1, 9), st.integers(0, 63)), min_size=1, max_size=9)
+choices = st.lists(st.builds(WeightedSet, st.integers(1, 9), st.integers(0, 63)), min_size=1, max_size=9)
 
 
-def best(items: list[Choice], wanted: int) -> int | None:
+def best(items: list[WeightedSet], wanted: int) -> int | None:
     every = chain.from_iterable(combinations(items, n) for n in range(len(items) + 1))
     return min((sum(c.weight for c in s) for s in every if _union(s) & wanted == wanted), default=None)
 
@@ -47,4 +47,4 @@ def test_agrees_with_trying_all(items, greedily):
 
 
 def test_no_demand_costs_nothing():
-    assert cheapest([Choice(1, 1)], 0) == []
+    assert cheapest([WeightedSet(1, 1)], 0) == []

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from uir_tvm.optimize.pipeline_steps import Part, runs
+from uir_tvm.optimize.pipeline_steps import LaggedPart, runs
 
 
 @given(st.lists(st.tuples(st.integers(0, 6), st.booleans()), min_size=1, max_size=5), st.integers(1, 12))
 def test_each_part_does_each_iteration_at_its_step(given_parts: list[tuple[int, bool]], extent: int) -> None:
     """In the order of the steps, and within a step in that of the parts; at most one run is steady."""
-    parts = [Part(lag, [f"n{k}"] if busy else []) for k, (lag, busy) in enumerate(given_parts)]
+    parts = [LaggedPart(lag, [f"n{k}"] if busy else []) for k, (lag, busy) in enumerate(given_parts)]
     done = []
     made = runs(parts, extent)
     for run in made:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from uir_tvm.igraph import IGraph, IOp, IPointer, ISlice, Loop, affine, make, var
 from uir_tvm.igraph.parser import parse_igraph
 from uir_tvm.optimize.reaching_definitions import Flow
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from .pairs import HARDWARE
 
@@ -91,7 +91,7 @@ def seen(graph: IGraph) -> dict[int, set[tuple[int, bool]]]:
 @settings(max_examples=200, deadline=None)
 @given(programs())
 def test_every_read_sees_only_what_flow_says(graph: IGraph) -> None:
-    flow = Flow(Program(graph))
+    flow = Flow(GraphFacts(graph))
     said: dict[int, dict[int, bool]] = {}
     for position, uses in flow.uses.items():
         for use in uses:

@@ -104,7 +104,7 @@ def same_bits(before: IGraph, after: IGraph) -> None:
 def with_rule(graph: IGraph, name: str, rules: tuple = simplify_rules.RULES) -> IGraph | None:
     """The graph after one rule alone (and what it needs copies for); None where it says nothing."""
     (rule,) = (r for r in rules if r.name == name)
-    walk = simplify._Walk([rule])
+    walk = simplify._SimplifyWalk([rule])
     body = walk.body(graph.body, Definitions())
     return graph.replace(body=body) if walk.changed else None
 

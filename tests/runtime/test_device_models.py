@@ -9,7 +9,7 @@ import pytest
 import tvm
 import tvm_ffi
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel, Launch, Parameter, Workspace, describe_device
+from uir_tvm.device.kernel import DeviceKernel, KernelParameter, Launch, Workspace, describe_device
 from uir_tvm.errors import DeviceModelError
 from uir_tvm.runtime import modelled
 from uir_tvm.target import registry
@@ -93,7 +93,7 @@ class Device:
             name="affine",
             source=self.text,
             launches=(launch, attrs.evolve(launch, name="plus_one", params=("half", "y"))),
-            params=(Parameter("x", "fp32", SIZE, "in"), Parameter("y", "fp32", SIZE, "out")),
+            params=(KernelParameter("x", "fp32", SIZE, "in"), KernelParameter("y", "fp32", SIZE, "out")),
             workspace=(Workspace("half", 4 * SIZE),),
             hardware=self.preset,
             arch=self.arch,

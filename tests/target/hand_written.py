@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import tvm
 import tvm_ffi
-from uir_tvm.device.kernel import DeviceKernel, Launch, Parameter, Workspace
+from uir_tvm.device.kernel import DeviceKernel, KernelParameter, Launch, Workspace
 from uir_tvm.target import registry
 from uir_tvm.target.device_module import device_module
 
@@ -33,7 +33,7 @@ LAUNCHES = (
 
 def kernel(source: str = SOURCE, launches: Sequence[Launch] = LAUNCHES) -> DeviceKernel:
     """The product that a printer would make of it."""
-    params = (Parameter("x", "fp32", SIZE, "in"), Parameter("y", "fp32", SIZE, "out"))
+    params = (KernelParameter("x", "fp32", SIZE, "in"), KernelParameter("y", "fp32", SIZE, "out"))
     workspace = (Workspace("half", 4 * SIZE),)
     return DeviceKernel("affine", source, tuple(launches), params, workspace, "h200", "sm_90a", "cuda")
 

@@ -179,7 +179,7 @@ def test_every_method_agrees_with_enumeration(region, size):
     piece, extents = region
     outside = {(a, tuple(p.items())) for a, p in addresses(piece, extents) if not 0 <= a < size}
     r = region_of(piece, extents)
-    question = bounds._Reach(r, size)
+    question = bounds._OutsideQuestion(r, size)
     assert not (question.excluded() and outside)
     for found in (question.by_isl(), question.by_points(True)):
         assert (found is None) == (not outside)

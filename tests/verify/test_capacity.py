@@ -8,9 +8,9 @@ import re
 import pytest
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.verify import check
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 from uir_tvm.verify.capacity import peak
-from uir_tvm.verify.placement import Memory
+from uir_tvm.verify.placement import Interference
 
 from .graphs import DEVICE, clean, graph, only
 
@@ -76,11 +76,11 @@ def build(body: str, **kwargs):
 @pytest.mark.parametrize("name", CASES)
 def test_the_peak_is_what_is_alive_at_once(name):
     body, alive, rows = CASES[name]
-    program = Program(build(body))
+    program = GraphFacts(build(body))
     top = peak(program, "reg")
     assert "".join(sorted(str(x.pointer.name) for x in top.alive)) == alive
     assert top.bytes == 1024 * rows
-    assert Memory.of(program, "reg").place().peak == top.bytes
+    assert Interference.of(program, "reg").place().peak == top.bytes
 
 
 FIVE = "".join(map(fill, "abcde")) + add("f", "a", "b") + add("f", "c", "d") + add("f", "e", "f")
@@ -168,7 +168,7 @@ def test_addresses_start_where_the_hardware_model_says():
         ({"reg_align": 128}, 128 * 3 + 9),
     ):
         device = HardwareModel("dev", "test", 4, 8, 4096, 2048, 32, figures)
-        memory = Memory.of(Program(graph(text, hardware=device)), "reg")
+        memory = Interference.of(GraphFacts(graph(text, hardware=device)), "reg")
         assert memory.place().peak == end
 
 

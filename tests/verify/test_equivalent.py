@@ -14,7 +14,7 @@ from uir_tvm.errors import EquivalenceError
 from uir_tvm.igraph import IGraph, IOp, affine, map_iops, parse_igraph, var
 from uir_tvm.igraph.interpreter import run
 from uir_tvm.schedule import apply_default
-from uir_tvm.verify import Reference, equivalent
+from uir_tvm.verify import EquivalenceReference, equivalent
 
 from tests.extracted import extracted
 
@@ -252,7 +252,7 @@ def test_units_may_be_named() -> None:
 
 def test_a_reference_is_run_once(monkeypatch: pytest.MonkeyPatch) -> None:
     g = elementwise("unary.exp.fp32 A, A")
-    reference = Reference(g)
+    reference = EquivalenceReference(g)
     runs = []
     original = reference.side.run
     monkeypatch.setattr(reference.side, "run", lambda *a: runs.append(a[0]) or original(*a))

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 from hypothesis import given, settings
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 from uir_tvm.verify.happens_before import Order, Pairing, Relation
 
 from .graphs import graph
@@ -24,7 +24,7 @@ SYNC = "sync.sram s[0; (1,64); (64,1)], s[0; (1,64); (64,1)]"
 
 def pairings(body: str) -> list[Pairing]:
     """Of the write and the read of a body, under its syncs, in both directions."""
-    program = Program(graph(MEMORY + body, (1, 4)))
+    program = GraphFacts(graph(MEMORY + body, (1, 4)))
     order = Order(program)
     write, read = program.by_pointer["s"]
     places = [b.place for b in order.barriers]
@@ -57,7 +57,7 @@ def test_a_barrier_inside_a_loop_leaves_its_first_and_last_iteration():
 
 def test_barriers_of_a_group_form_are_between_its_phases():
     one = "[0; (1,1); (1,1)]"
-    program = Program(
+    program = GraphFacts(
         graph(
             MEMORY + f"reduce.add.row.group.fp32 r{one}, r{one} [buffer=s[0; (1,4); (4,1)], group_size=4]",
             (1, 4),
@@ -78,7 +78,7 @@ def test_kinds_of_pairs_of_units():
         f"reduce.add.row.group.fp32 r{one}, r{one} [buffer=s[0; (1,{k}); ({k},1)], group_size={k}]"
         for k in (2, 4)
     )
-    program = Program(graph(MEMORY + forms, (4, 8)))
+    program = GraphFacts(graph(MEMORY + forms, (4, 8)))
     order = Order(program)
     kinds = list(order.relations(order.barriers, within_group=False))
     for u, v in product(range(32), range(32)):
@@ -99,7 +99,7 @@ def _is_of(kind: Relation, u: int, v: int) -> bool:
 @given(g=graphs())
 def test_pairings_are_the_pairs_of_moments_without_a_barrier(scope, g):
     """Of any two accesses: expanded, the conjunctions are what a run of the loop tree shows."""
-    program = Program(g)
+    program = GraphFacts(g)
     order = Order(program)
     barriers = order.barriers if scope == "all" else []
     places = [b.place for b in barriers]

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 from uir_tvm.verify.in_place import in_place
 from uir_tvm.verify.live_ranges import lives
 
@@ -61,7 +61,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_pairs(name):
     iop, target, expected = CASES[name]
-    program = Program(graph(POINTERS + START + iop + "\n"))
+    program = GraphFacts(graph(POINTERS + START + iop + "\n"))
     by_name = {x.name: x for x in lives(program, "reg")}
     assert in_place(program, by_name["a"], by_name[target]) == expected
 
@@ -75,13 +75,13 @@ def test_pairs(name):
 )
 def test_an_input_that_is_read_again_keeps_its_place(after):
     body = START + CASES["unary"][0] + "\n" + after + "\n"
-    program = Program(graph(POINTERS + body))
+    program = GraphFacts(graph(POINTERS + body))
     by_name = {x.name: x for x in lives(program, "reg")}
     assert in_place(program, by_name["a"], by_name["b"]) is None
 
 
 def test_an_input_that_the_next_iteration_reads_keeps_its_place():
     body = START + "for k in 2 {\n" + CASES["unary"][0] + "\n}\n"
-    program = Program(graph(POINTERS + body))
+    program = GraphFacts(graph(POINTERS + body))
     by_name = {x.name: x for x in lives(program, "reg")}
     assert in_place(program, by_name["a"], by_name["b"]) is None

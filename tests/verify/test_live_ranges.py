@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 from uir_tvm.verify.live_ranges import dying_inputs, lives
 
 from .test_capacity import add, build, fill, loop
@@ -42,11 +42,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_ranges(name):
     body, expected = CASES[name]
-    found = {x.name: (x.first, x.last, x.born, x.dying) for x in lives(Program(build(body)), "reg")}
+    found = {x.name: (x.first, x.last, x.born, x.dying) for x in lives(GraphFacts(build(body)), "reg")}
     assert {name: found[name] for name in expected} == expected
 
 
 def test_dying_inputs_are_listed_by_the_iop_that_reads_them_last():
-    program = Program(build(fill("a") + fill("b") + add("c", "a", "b") + add("d", "c", "b")))
+    program = GraphFacts(build(fill("a") + fill("b") + add("c", "a", "b") + add("d", "c", "b")))
     found = {at: [x.name for x in dead] for at, dead in dying_inputs(program).items()}
     assert found == {2: ["a"], 3: ["b", "c"]}

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import HardwareModel, IPointer
 from uir_tvm.verify.live_ranges import Live
-from uir_tvm.verify.placement import Memory, alignment
+from uir_tvm.verify.placement import Interference, alignment
 
 ALIGN = 4
 
 
-def memory(ranges: list[tuple[int, int, int]]) -> Memory:
+def memory(ranges: list[tuple[int, int, int]]) -> Interference:
     """Pointers of (bytes, first, last), none of which takes another's place."""
     lives = [
         Live(IPointer(f"p{k}", "reg", "int8", size), (), first, last, first, last)
@@ -24,7 +24,7 @@ def memory(ranges: list[tuple[int, int, int]]) -> Memory:
         {j for j, y in enumerate(lives) if i != j and x.first <= y.last and y.first <= x.last}
         for i, x in enumerate(lives)
     ]
-    return Memory(lives, apart, {}, ALIGN)
+    return Interference(lives, apart, {}, ALIGN)
 
 
 @st.composite
@@ -36,7 +36,7 @@ def range_lists(draw, most: int) -> list[tuple[int, int, int]]:
     return out
 
 
-def least_peak(found: Memory, limit: int) -> int:
+def least_peak(found: Interference, limit: int) -> int:
     """The least peak below a limit, by trying every aligned address for every pointer."""
     sizes = found.sizes()
     best = limit

@@ -8,7 +8,7 @@ from unittest import mock
 import pytest
 from hypothesis import given, settings
 from uir_tvm.verify import check, coverage, isl, meeting, ownership, races
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 from uir_tvm.verify.decide import Decision
 
 from .graphs import clean, graph, only
@@ -280,7 +280,7 @@ def test_witnesses_are_instances_that_meet(g):
 
 def test_questions_are_bounded():
     """isl is always asked with a limit of its operations."""
-    program = Program(built(FAIL["no sync"][0]))
+    program = GraphFacts(built(FAIL["no sync"][0]))
     with (
         mock.patch.object(meeting, "FEW_POINTS", 0),
         mock.patch.object(isl, "bounded", wraps=isl.bounded) as asked,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import tracemalloc
 
 from uir_tvm.verify import check, initialised
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 from uir_tvm.verify.replay import cost, first_unwritten, memory
 
 from .graphs import graph
@@ -14,7 +14,7 @@ from .graphs import graph
 
 def accesses(body: str, parallel=(4, 1)):
     g = graph("r = iPointer(reg, fp32, 64)\nt = iPointer(reg, fp32, 64)\n" + body, parallel)
-    return Program(g).by_pointer["r"]
+    return GraphFacts(g).by_pointer["r"]
 
 
 def test_the_first_point_is_told():
@@ -64,7 +64,7 @@ def test_a_replay_takes_no_more_memory_than_it_says():
         tracemalloc.reset_peak()
         size = 1 << 20
         large = graph(f"r = iPointer(reg, fp32, {size})\nt = iPointer(reg, fp32, 64)\n" + body, (1 << 13, 1))
-        assert memory(Program(large).by_pointer["r"], size) > 1 << 33 > initialised.MAX_BYTES
+        assert memory(GraphFacts(large).by_pointer["r"], size) > 1 << 33 > initialised.MAX_BYTES
         check(large, ["uninitialised"])
         assert tracemalloc.get_traced_memory()[1] < initialised.MAX_BYTES
     finally:

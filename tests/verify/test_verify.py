@@ -10,7 +10,7 @@ import pytest
 import uir_tvm.verify
 from uir_tvm.errors import VerifyError
 from uir_tvm.verify import ALL, check, verify
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from .graphs import clean, graph, only, seed
 
@@ -103,8 +103,8 @@ def test_a_rule_is_asked_once_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> Non
     """Whoever verified some rules of a graph and then all does not pay twice; a fault is found again."""
     asked: list[str] = []
 
-    def rule(name: str, fault: bool) -> Callable[[Program], Iterator[VerifyError]]:
-        def check(program: Program) -> Iterator[VerifyError]:
+    def rule(name: str, fault: bool) -> Callable[[GraphFacts], Iterator[VerifyError]]:
+        def check(program: GraphFacts) -> Iterator[VerifyError]:
             asked.append(name)
             yield from [VerifyError("no", rule=name)] if fault else []
 

@@ -14,7 +14,7 @@ from .kind import DEVICES
 
 
 @attrs.frozen
-class Parameter:
+class KernelParameter:
     """A dram pointer that the caller passes.
 
     Parameters
@@ -31,9 +31,9 @@ class Parameter:
     role: str
 
     @staticmethod
-    def of(pointer: IPointer) -> Parameter:
+    def of(pointer: IPointer) -> KernelParameter:
         """The parameter that a pointer is."""
-        return Parameter(str(pointer.name), str(pointer.dtype), int(pointer.size), str(pointer.role))
+        return KernelParameter(str(pointer.name), str(pointer.dtype), int(pointer.size), str(pointer.role))
 
     @property
     def nbytes(self) -> int:
@@ -94,7 +94,7 @@ class DeviceKernel:
         The whole text, which the target's compiler takes as it is.
     launches : tuple of Launch
         In the order in which they run.
-    params : tuple of Parameter
+    params : tuple of KernelParameter
         In the order of the iGraph's signature.
     workspace : tuple of Workspace
     hardware : str
@@ -112,7 +112,7 @@ class DeviceKernel:
     name: str
     source: str = attrs.field(repr=False)
     launches: tuple[Launch, ...]
-    params: tuple[Parameter, ...]
+    params: tuple[KernelParameter, ...]
     workspace: tuple[Workspace, ...]
     hardware: str
     arch: str
@@ -133,7 +133,7 @@ class DeviceKernel:
             name=str(graph.name),
             source=str(printed["source"]),
             launches=launches,
-            params=tuple(Parameter.of(pointer) for pointer in graph.params),
+            params=tuple(KernelParameter.of(pointer) for pointer in graph.params),
             workspace=_workspace(graph, launches, printed["workspace"]),
             hardware=str(graph.hardware.name),
             arch=str(graph.hardware.figures["arch"]),

@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import DeviceModelError
 from .text_model import library
 
-__all__ = ["DeviceArray", "Entry", "Finding", "LaunchResult", "described", "native"]
+__all__ = ["DeviceArray", "LaunchFunction", "Finding", "LaunchResult", "described", "native"]
 
 
 _Field = tuple[str, Any]
@@ -159,7 +159,7 @@ class DeviceArray:
             native().uir_simt_release(self.address)
 
 
-class Entry:
+class LaunchFunction:
     """The function of a model's C interface that launches a kernel.
 
     Parameters

@@ -22,7 +22,7 @@ from ..hardware.machine_model import (
     SYNC,
     GraphCounts,
     IOpCounts,
-    Machine,
+    MachineModel,
     Pipe,
     Transfer,
 )
@@ -90,7 +90,7 @@ def estimate(graph: IGraph, hw: HardwareModel | None = None) -> Estimate:
     return _estimate(counts, registry.machine_of(graph.hardware if hw is None else hw, counts))
 
 
-def _estimate(counts: GraphCounts, machine: Machine) -> Estimate:
+def _estimate(counts: GraphCounts, machine: MachineModel) -> Estimate:
     active = min(counts.units, machine.slots)
     missed, moved = _missed(counts, machine)
     share = machine.memory / active
@@ -136,13 +136,13 @@ def _estimate(counts: GraphCounts, machine: Machine) -> Estimate:
     )
 
 
-def _rounds(counts: GraphCounts, machine: Machine) -> float:
+def _rounds(counts: GraphCounts, machine: MachineModel) -> float:
     """Turns of groups: the last counts whole."""
     groups = max(machine.slots // counts.num_units, 1)
     return float(-(-counts.groups // groups))
 
 
-def _missed(counts: GraphCounts, machine: Machine) -> tuple[dict[str, float], float]:
+def _missed(counts: GraphCounts, machine: MachineModel) -> tuple[dict[str, float], float]:
     """Of each pointer in dram: what share of its bytes comes from there, not from a cache; all such bytes."""
     total: dict[str, float] = {}
     for row in counts.rows:
@@ -162,7 +162,7 @@ def _missed(counts: GraphCounts, machine: Machine) -> tuple[dict[str, float], fl
 
 
 def _of_row(
-    row: IOpCounts, machine: Machine, missed: Mapping[str, float], share: float
+    row: IOpCounts, machine: MachineModel, missed: Mapping[str, float], share: float
 ) -> tuple[str, np.ndarray, float]:
     """(pipe, seconds of a run on each unit, seconds of its start)."""
     if row.category in (LOAD, STORE, ONCHIP):
@@ -180,7 +180,7 @@ def _of_row(
 
 
 def _transfer(
-    transfer: Transfer, pipe: Pipe, machine: Machine, missed: Mapping[str, float], share: float
+    transfer: Transfer, pipe: Pipe, machine: MachineModel, missed: Mapping[str, float], share: float
 ) -> np.ndarray:
     """Seconds of a run of a transfer on each unit, without its start."""
     rows = max(transfer.segments - 1, 0.0) * pipe.row
@@ -191,7 +191,7 @@ def _transfer(
     return np.maximum(transfer.bytes * own + rows, transfer.bytes * part / share)
 
 
-def _together(pipes: list[np.ndarray], trips: int, machine: Machine) -> np.ndarray:
+def _together(pipes: list[np.ndarray], trips: int, machine: MachineModel) -> np.ndarray:
     """Seconds of a loop whose iterations use some pipes: one after the other, or several in flight."""
     total = np.sum(pipes, axis=0)
     if trips <= 1:

@@ -7,7 +7,7 @@ import attrs
 
 from ..igraph.dtypes import DTYPES, bytes_of, dtype_of
 from ..igraph.iops import WORK
-from ..verify.access import Program, Step
+from ..verify.access import GraphFacts, Step
 from .counting import Count, elements, total, volume
 
 
@@ -52,7 +52,7 @@ class Arithmetic:
         return self.total / moved_bytes if moved_bytes else None
 
 
-def arithmetic(program: Program) -> Arithmetic:
+def arithmetic(program: GraphFacts) -> Arithmetic:
     """The operations of a kernel, over all units and iterations.
 
     An elementwise iOp is one operation for each element of its target's box, a reduction one for each element

@@ -6,9 +6,9 @@ from __future__ import annotations
 import attrs
 
 from ..igraph.text import print_iop, print_slice
-from ..verify.access import Program
+from ..verify.access import GraphFacts
 from ..verify.addresses import given
-from ..verify.placement import MEMORIES, Memory
+from ..verify.placement import MEMORIES, Interference
 
 
 @attrs.frozen
@@ -62,15 +62,15 @@ class MemoryUse:
         return self.placed_bytes / self.budget_bytes if self.budget_bytes else None
 
 
-def memory(program: Program) -> tuple[MemoryUse, ...]:
+def memory(program: GraphFacts) -> tuple[MemoryUse, ...]:
     """The peaks of reg and sram, where they are used at all."""
     found = (_use(program, level) for level in MEMORIES)
     return tuple(use for use in found if use is not None)
 
 
-def _use(program: Program, level: str) -> MemoryUse | None:
+def _use(program: GraphFacts, level: str) -> MemoryUse | None:
     field, _, owner = MEMORIES[level]
-    held = Memory.of(program, level)
+    held = Interference.of(program, level)
     top = held.most_alive()
     if top is None:
         return None

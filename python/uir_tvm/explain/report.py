@@ -18,7 +18,7 @@ from ..igraph.parser import parse_igraph
 from ..optimize.split import num_phases
 from ..refusal import Attempt
 from ..verify import verify
-from ..verify.access import Program
+from ..verify.access import GraphFacts
 from .arithmetic import Arithmetic, arithmetic
 from .fusion import Border, borders, node_name
 from .library import LibraryWork, library_work
@@ -144,7 +144,7 @@ def explain_graph(
     passes : tuple of PassEffect, optional
         What made it.
     """
-    program = Program(graph)
+    program = GraphFacts(graph)
     rates = rates_of(graph.hardware) if rates is None else rates
     moved = traffic(program, [touch for step in program.steps for touch in touches(step)])
     work = arithmetic(program)

@@ -28,7 +28,7 @@ from ..igraph.dtypes import bytes_of, dtype_of
 from ..igraph.nodes import IGraph, ISlice
 from ..optimize.multibuffer import PIPELINE
 from ..schedule.annotations import VECTOR_ATTR
-from ..verify.access import Program, Step, program_of
+from ..verify.access import GraphFacts, Step, program_of
 from ..verify.live_ranges import STAGES
 from .slice_sizes import SliceSizes, axis
 
@@ -203,7 +203,7 @@ def _transfer(
     return Transfer(level, write, str(piece.pointer.name), moved, segments, contiguous)
 
 
-def _memory(program: Program) -> tuple[dict[str, int], dict[str, int]]:
+def _memory(program: GraphFacts) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes of reg and sram, side by side and at the fullest moment."""
     spans: dict[str, list[int]] = {}
     loops: dict[str, list[int]] = {}

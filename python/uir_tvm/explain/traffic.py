@@ -11,7 +11,7 @@ import attrs
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import LEVELS
 from ..igraph.nodes import IPointer
-from ..verify.access import Access, Program, Step
+from ..verify.access import Access, GraphFacts, Step
 from .counting import NONE, Count, distinct, elements, total
 
 
@@ -150,12 +150,12 @@ def _count(step: Step, access: Access) -> Count:
     return elements(access.region)
 
 
-def traffic(program: Program, found: Sequence[Touch] | None = None) -> Traffic:
+def traffic(program: GraphFacts, found: Sequence[Touch] | None = None) -> Traffic:
     """The traffic of a kernel.
 
     Parameters
     ----------
-    program : Program
+    program : GraphFacts
         Of a graph that passes the verifier's rules up to ``bounds``.
     found : sequence of Touch, optional
         The touches of all its steps, where they are known already.
@@ -179,7 +179,7 @@ def _level(level: str, found: Sequence[Touch]) -> LevelTraffic:
     return LevelTraffic(level, read.value, written.value, read.exact and written.exact)
 
 
-def _pointer(program: Program, pointer: IPointer, found: Sequence[Touch]) -> PointerTraffic:
+def _pointer(program: GraphFacts, pointer: IPointer, found: Sequence[Touch]) -> PointerTraffic:
     name, role, width = str(pointer.name), str(pointer.role), bytes_of(pointer.dtype)
     mine = [t for t in found if str(t.pointer.name) == name]
     read, written = _sides(mine)

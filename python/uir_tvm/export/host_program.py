@@ -99,7 +99,7 @@ class HostFunction:
 
 
 @attrs.frozen
-class Group:
+class NodeSteps:
     """Steps of one node of the kernel graph, and the model's operators in it."""
 
     title: str
@@ -117,7 +117,7 @@ class HostProgram:
     hardware : str
         Name of the hardware model that it was compiled for.
     buffers : mapping of str to Buffer
-    groups : tuple of Group
+    groups : tuple of NodeSteps
         In the order in which they run, on one stream.
     inputs : tuple of (TensorSpec, str)
         Of the model, with their buffers.
@@ -136,7 +136,7 @@ class HostProgram:
     name: str
     hardware: str
     buffers: Mapping[str, Buffer]
-    groups: tuple[Group, ...]
+    groups: tuple[NodeSteps, ...]
     inputs: tuple[tuple[TensorSpec, str], ...]
     outputs: tuple[tuple[TensorSpec, str], ...]
     sources: Mapping[str, str]
@@ -174,21 +174,23 @@ def host_program(exe: Executable) -> HostProgram:
     kernels = {kernel.name: kernel for kernel in exe.info.kernels}
     tensors = {tensor["name"]: tensor for tensor in graph["tensors"]}
     buffers = _buffers(graph, tensors)
-    groups: list[Group] = []
+    groups: list[NodeSteps] = []
     for number, node in enumerate(graph["nodes"]):
         title = " + ".join(node["ops"])
         if node["type"] == "library":
             step = LibraryStep(
                 node["kind"], json.dumps(node["attrs"]), tuple(node["inputs"]), *node["outputs"]
             )
-            groups.append(Group(title, (step,)))
+            groups.append(NodeSteps(title, (step,)))
             continue
         if node["kernel"] in host:
-            groups.append(Group(f"{title}: {node['kernel']}", (_host_step(kernels[node["kernel"]], node),)))
+            groups.append(
+                NodeSteps(f"{title}: {node['kernel']}", (_host_step(kernels[node["kernel"]], node),))
+            )
             continue
         steps, workspace = _launches(kernels[node["kernel"]], node, number)
         buffers.update({buffer.name: buffer for buffer in workspace})
-        groups.append(Group(f"{title}: {node['kernel']}", steps))
+        groups.append(NodeSteps(f"{title}: {node['kernel']}", steps))
     inputs = tuple(zip(exe.info.inputs, graph["inputs"], strict=True))
     outputs = tuple(
         (spec, output["tensor"]) for spec, output in zip(exe.info.outputs, graph["outputs"], strict=True)
@@ -288,7 +290,7 @@ def _launches(
 
 
 def _lifetimes(
-    buffers: Mapping[str, Buffer], groups: Sequence[Group], returned: Sequence[str]
+    buffers: Mapping[str, Buffer], groups: Sequence[NodeSteps], returned: Sequence[str]
 ) -> list[Lifetime]:
     """Inputs live always (the program may run again), working buffers from first use to last or the end."""
     first: dict[str, int] = {}

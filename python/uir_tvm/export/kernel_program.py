@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..device.kernel import DeviceKernel
 from ..runtime.tensors import TensorSpec
 from .arena import Lifetime, plan
-from .host_program import INPUT, WORKING, Buffer, Group, HostProgram, KernelStep
+from .host_program import INPUT, WORKING, Buffer, HostProgram, KernelStep, NodeSteps
 
 
 def kernel_program(
@@ -47,7 +47,7 @@ def kernel_program(
         name=name,
         hardware=kernel.hardware,
         buffers=buffers,
-        groups=(Group(name, steps),),
+        groups=(NodeSteps(name, steps),),
         inputs=tuple(inputs),
         outputs=tuple(outputs),
         sources={kernel.name: kernel.source},

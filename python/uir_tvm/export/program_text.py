@@ -10,7 +10,7 @@ import attrs
 
 from ..errors import ExportError
 from .files import identifiers, input_files, output_files, weight_files
-from .host_program import WEIGHT, Buffer, Group, HostProgram, HostStep, KernelStep, LibraryStep, Step
+from .host_program import WEIGHT, Buffer, HostProgram, HostStep, KernelStep, LibraryStep, NodeSteps, Step
 from .render import render, template
 
 #: The package and the folder of templates.
@@ -177,7 +177,7 @@ def _shape(shape: Sequence[int]) -> str:
 
 
 def _part(
-    number: int, groups: Sequence[Group], program: HostProgram, names: dict[str, str], dialect: Dialect
+    number: int, groups: Sequence[NodeSteps], program: HostProgram, names: dict[str, str], dialect: Dialect
 ) -> str:
     body = []
     for group in groups:

@@ -15,12 +15,12 @@ from ..igraph.affine import Affine
 from ..igraph.iops_scalar import REDUCE
 from ..igraph.tir_calls import call_name
 from .affine_from_tir import AffineConverter, NotAffineError
-from .memory import Memory, Storage
+from .memory import FunctionPointers, Storage
 from .tree_nodes import Leaf
 
 
 @attrs.frozen
-class Item:
+class AffineQuantity:
     """One affine quantity of a leaf.
 
     ``kind`` is ``store`` or ``guard`` (must be linear in the tile), ``load`` or ``value`` (there is
@@ -141,11 +141,11 @@ def accesses_of(leaf: Leaf) -> Iterator[tuple[Any, Sequence[Any], bool]]:
 class ItemCollector:
     """Collects the affine quantities of a leaf in a given choice of loops."""
 
-    def __init__(self, memory: Memory, converter: AffineConverter) -> None:
+    def __init__(self, memory: FunctionPointers, converter: AffineConverter) -> None:
         self.memory, self.converter = memory, converter
-        self.items: list[Item] = []
+        self.items: list[AffineQuantity] = []
 
-    def collect(self, leaf: Leaf) -> list[Item]:
+    def collect(self, leaf: Leaf) -> list[AffineQuantity]:
         """Every quantity, stores and guards first."""
         for guarded in leaf.stmts:
             for condition in guarded.conditions:
@@ -168,7 +168,7 @@ class ItemCollector:
 
     def _add(self, kind: str, expr: Affine) -> None:
         if not expr.is_constant:
-            self.items.append(Item(kind, expr))
+            self.items.append(AffineQuantity(kind, expr))
 
     def _condition(self, condition: Any, kind: str) -> None:
         if self.converter.decide(condition) is not None:

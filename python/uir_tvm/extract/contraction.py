@@ -18,8 +18,8 @@ from .emit import Emitter, reboxed
 from .errors import refuse
 from .expression import TileContext
 from .load import affine_address, slice_at
-from .memory import Memory
-from .plan import Plan, PlanLoop, Planner
+from .memory import FunctionPointers
+from .plan import LeafPlan, PlanLoop, Planner
 
 #: Factors that a contraction takes as they are, by the dtype of its sums.
 _NARROW = {"float32": ("float16", "bfloat16")}
@@ -39,7 +39,7 @@ def is_contraction(planner: Planner) -> bool:
     return CONTRACT in planner.leaf.annotations
 
 
-def plan_contraction(planner: Planner) -> tuple[Plan, Roles, tuple[Any, Any]]:
+def plan_contraction(planner: Planner) -> tuple[LeafPlan, Roles, tuple[Any, Any]]:
     """Choose the loops m, n and k, and which factor is a (has m) and which is b (has n).
 
     Raises
@@ -74,7 +74,7 @@ def plan_contraction(planner: Planner) -> tuple[Plan, Roles, tuple[Any, Any]]:
     roles = Roles(*(side[-1] if side else None for side in (only[a], only[b], both)))
     tile = {loop.name for loop in (roles.m, roles.n, roles.k) if loop is not None}
     serial = sorted((lp for lp in planner.loops if lp.name not in tile), key=lambda lp: lp.name in reduced)
-    plan = Plan(planner.leaf, update, serial, reduced, roles.m, roles.n, planner.converter, planner.tails)
+    plan = LeafPlan(planner.leaf, update, serial, reduced, roles.m, roles.n, planner.converter, planner.tails)
     return plan, roles, (factors[a], factors[b])
 
 
@@ -108,7 +108,12 @@ def _names(planner: Planner, expr: Any) -> set[str]:
 
 
 def emit_contraction(
-    emitter: Emitter, memory: Memory, plan: Plan, roles: Roles, factors: tuple[Any, Any], atoms: list[Atom]
+    emitter: Emitter,
+    memory: FunctionPointers,
+    plan: LeafPlan,
+    roles: Roles,
+    factors: tuple[Any, Any],
+    atoms: list[Atom],
 ) -> None:
     """The contract iOp of one tile; ``atoms`` are the conditions under which an iteration exists."""
     assert plan.update is not None

@@ -11,7 +11,7 @@ from tvm_ffi.structural import structural_equal
 from ..igraph.affine import Affine
 from .access import Update, accesses_of, address_of
 from .affine_from_tir import AffineConverter, NotAffineError
-from .memory import Memory
+from .memory import FunctionPointers
 from .tree_nodes import Leaf
 
 
@@ -25,7 +25,11 @@ class _Loop(Protocol):
 
 
 def carried(
-    leaf: Leaf, update: Update | None, memory: Memory, converter: AffineConverter, loops: Sequence[_Loop]
+    leaf: Leaf,
+    update: Update | None,
+    memory: FunctionPointers,
+    converter: AffineConverter,
+    loops: Sequence[_Loop],
 ) -> set[str]:
     """Names of the loops that may carry a dependence.
 

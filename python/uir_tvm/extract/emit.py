@@ -11,11 +11,11 @@ import attrs
 from ..igraph import IOp, IPointer, ISlice, make
 from ..igraph.dtypes import dtype_of
 from .box import FULL, Box
-from .memory import Names
+from .memory import UniqueNames
 
 
 @attrs.frozen(eq=False)
-class Value:
+class TileValue:
     """A value over (part of) a tile: a reg slice of shape (1 or rows, 1 or cols)."""
 
     slice: ISlice
@@ -39,7 +39,7 @@ class Const:
     dtype: str
 
 
-Operand = Value | Const
+Operand = TileValue | Const
 
 
 @attrs.frozen(eq=False)
@@ -53,7 +53,7 @@ class Guard:
 class Emitter:
     """Appends iOps to a body and makes temporaries for them."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: UniqueNames) -> None:
         self.names = names
         self.body: list[Any] = []
         self.temporaries: list[IPointer] = []

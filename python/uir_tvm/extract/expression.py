@@ -22,11 +22,11 @@ from ..igraph.tir_calls import EXTERNS, call_name
 from .affine_from_tir import AffineConverter
 from .box import FULL, Atom, Box, box_of
 from .calls import CALLS
-from .emit import Const, Emitter, Guard, Operand, Value
+from .emit import Const, Emitter, Guard, Operand, TileValue
 from .errors import refuse
 from .guard import choice
 from .load import load
-from .memory import Memory
+from .memory import FunctionPointers
 from .node_rules import NODES
 
 
@@ -43,7 +43,7 @@ class TileContext:
     def __init__(
         self,
         emitter: Emitter,
-        memory: Memory,
+        memory: FunctionPointers,
         converter: AffineConverter,
         tile: tuple[int, int],
         names: tuple[str | None, str | None],
@@ -114,7 +114,7 @@ class TileContext:
         if known is not None:
             return known
         value = self._evaluate(expr, into)
-        if isinstance(value, Value) and into is not None and value.slice is into:
+        if isinstance(value, TileValue) and into is not None and value.slice is into:
             return value  # not remembered: the place is about to be visible to others
         return self.remember(key, value, expr)
 
@@ -156,16 +156,16 @@ class TileContext:
             return into
         return self.emitter.temporary(dtype, shape, self.tile, self.box)
 
-    def place(self, value: Operand, shape: tuple[int, int]) -> Value:
+    def place(self, value: Operand, shape: tuple[int, int]) -> TileValue:
         """The value as a slice of (at least) a shape: constants are filled, smaller ones broadcast."""
         if isinstance(value, Const):
             key = ("fill", str(value.number), value.dtype, shape)
             known = self.recall(key)
-            if isinstance(known, Value):
+            if isinstance(known, TileValue):
                 return known
             target = self.result(value.dtype, shape)
             self.emitter.fill(target, value.number)
-            made = Value(target)
+            made = TileValue(target)
             self.remember(key, made)
             return made
         if value.shape == shape:
@@ -176,19 +176,19 @@ class TileContext:
             value = self._broadcast(value, "col", (shape[0], value.shape[1]))
         return value
 
-    def _broadcast(self, value: Value, axis: str, shape: tuple[int, int]) -> Value:
+    def _broadcast(self, value: TileValue, axis: str, shape: tuple[int, int]) -> TileValue:
         piece = value.slice
         key = ("broadcast", piece.pointer.name, str(piece.offset), piece.stride, value.shape, shape)
         known = self.recall(key)
-        if isinstance(known, Value):
+        if isinstance(known, TileValue):
             return known
         target = self.result(value.dtype, shape)
         self.emitter.add(make.broadcast(target, piece, axis))
-        made = Value(target)
+        made = TileValue(target)
         self.remember(key, made)
         return made
 
-    def together(self, *values: Operand) -> list[Value]:
+    def together(self, *values: Operand) -> list[TileValue]:
         """Values brought to their common shape, constants filled."""
         shape = common_shape(*values)
         return [self.place(value, shape) for value in values]
@@ -196,13 +196,13 @@ class TileContext:
     # -- iOps ---------------------------------------------------------------------------------
     def unary(
         self, name: str, value: Operand, params: tuple[Any, ...] = (), into: ISlice | None = None
-    ) -> Value:
+    ) -> TileValue:
         """A unary iOp."""
         (source,) = self.together(value)
         dtype = "bool" if UNARY[name].result == "bool" else source.dtype
         target = self.result(dtype, source.shape, into)
         self.emitter.add(make.unary(name, target, source.slice, list(params)))
-        return Value(target)
+        return TileValue(target)
 
     def binary(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
         """A binary iOp, in its scalar form where one operand is a number."""
@@ -219,7 +219,7 @@ class TileContext:
             name = _BOOL_FORMS.get(name, name) if x.dtype == "bool" else _INTEGER_FORMS.get(name, name)
         target = self.result(x.dtype, x.shape, into)
         self.emitter.add(make.binary(name, target, x.slice, y.slice))
-        return Value(target)
+        return TileValue(target)
 
     def _one_width(self, a: Operand, b: Operand) -> tuple[Operand, Operand]:
         """Integers as the wider of two: inlining puts an int64 index where an int32 variable stood."""
@@ -237,7 +237,7 @@ class TileContext:
         x, y = self.together(*self._one_width(a, b))
         target = self.result("bool", x.shape, into)
         self.emitter.add(make.compare(name, target, x.slice, y.slice))
-        return Value(target)
+        return TileValue(target)
 
     def select(self, mask: Operand, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
         """``mask ? a : b``."""
@@ -246,7 +246,7 @@ class TileContext:
         m, x, y = self.together(mask, a, b)
         target = self.result(x.dtype, x.shape, into)
         self.emitter.add(make.select(target, m.slice, x.slice, y.slice))
-        return Value(target)
+        return TileValue(target)
 
     def cast(self, value: Operand, dtype: str, into: ISlice | None = None) -> Operand:
         """The value as another dtype."""
@@ -256,7 +256,7 @@ class TileContext:
             return Const(_as_number(value.number, dtype), dtype)
         target = self.result(dtype, value.shape, into)
         self.emitter.add(make.cast(target, value.slice))
-        return Value(target)
+        return TileValue(target)
 
     def logical(self, name: str, a: Operand, b: Operand, into: ISlice | None = None) -> Operand:
         """``and`` or ``or`` of bools."""
@@ -300,13 +300,13 @@ class TileContext:
             )
         return self.remember(key, total)
 
-    def _iota(self, expr: Affine, dtype: str) -> Value:
+    def _iota(self, expr: Affine, dtype: str) -> TileValue:
         steps = [0 if name is None else expr.coefficient(name) for name in self.names]
         base = expr.without(name for name in self.names if name is not None)
         shape = (self.tile[0] if steps[0] else 1, self.tile[1] if steps[1] else 1)
         target = self.result(dtype, shape)
         self.emitter.add(make.iota(target, base, *steps))
-        return Value(target)
+        return TileValue(target)
 
     # -- nodes --------------------------------------------------------------------------------
     def _call(self, expr: Any, into: ISlice | None) -> Operand:
@@ -340,7 +340,7 @@ def fits(into: ISlice, dtype: str, shape: tuple[int, int]) -> bool:
 
 def common_shape(*values: Operand) -> tuple[int, int]:
     """The smallest shape that all values broadcast to."""
-    shapes = [v.shape for v in values if isinstance(v, Value)] or [(1, 1)]
+    shapes = [v.shape for v in values if isinstance(v, TileValue)] or [(1, 1)]
     return max(s[0] for s in shapes), max(s[1] for s in shapes)
 
 

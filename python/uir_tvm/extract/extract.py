@@ -16,7 +16,7 @@ from ..schedule.space import space_of
 from .group_forms import FormEmitter, leaves_of, recognise
 from .joined import joined
 from .leaf import LeafExtractor
-from .memory import PID, Memory, Names
+from .memory import PID, FunctionPointers, UniqueNames
 from .roles import in_part
 from .sharing import check_same_for_set, leaders_only
 from .tree import build_tree
@@ -60,10 +60,10 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     graph_name = name or (str(symbol) if symbol else "main")
     prim_func = joined(prim_func)
     tree = build_tree(prim_func)
-    names = Names(PID)
+    names = UniqueNames(PID)
     recognise(tree)
     leaders_only(leaves_of(tree.body), tree)
-    memory = Memory(prim_func, tree, names, in_part(prim_func))
+    memory = FunctionPointers(prim_func, tree, names, in_part(prim_func))
     limit = None if tree.parallel is not None else max(64, hardware.reg_bytes // (4 * _LIVE_TEMPORARIES))
     leaves = LeafExtractor(memory, limit)
     forms = FormEmitter(memory, names)

@@ -25,7 +25,7 @@ from ..igraph.iops_scalar import REDUCE
 from ..schedule.annotations import BROADCAST, GROUP
 from .access import accesses_of, loads_of, update_of
 from .errors import refuse
-from .memory import PID, Memory, Names
+from .memory import PID, FunctionPointers, UniqueNames
 from .tree_nodes import GroupForm, Guarded, Leaf, Serial, Tree, TreeLoop
 
 
@@ -207,8 +207,8 @@ def _like(buffer: Any) -> Any:
 class FormEmitter:
     """Turns the moves that a marked leaf became into iOps of group scope; collects their buffers."""
 
-    memory: Memory
-    names: Names
+    memory: FunctionPointers
+    names: UniqueNames
     pointers: list[IPointer] = attrs.field(factory=list)
     temporaries: list[IPointer] = attrs.field(factory=list)
 

@@ -18,7 +18,7 @@ from ..igraph import ISlice
 from .access import address_of, children, loads_of
 from .affine_from_tir import NotAffineError
 from .box import Box, NotABoxError, box_of, conjunction
-from .emit import Const, Guard, Operand, Value, reboxed
+from .emit import Const, Guard, Operand, TileValue, reboxed
 from .errors import NeedsSerialError
 from .load import load_padded, within
 
@@ -95,12 +95,12 @@ def _pieces(
     if number is not None:
         c.emitter.fill(target, number.number)
         _write(c, target, chosen, inner)
-        return Value(target)
+        return TileValue(target)
     assert outer is not None
     # in the order of memory: LLVM (22) merges two vector stores that one load reads wrongly otherwise
     for expr, part in sorted(((other, outer), (chosen, inner)), key=lambda side: _begins_inside(side[1])):
         _write(c, target, expr, part)
-    return Value(target)
+    return TileValue(target)
 
 
 def _begins_inside(box: Box) -> bool:
@@ -145,7 +145,7 @@ def axes_of(c: TileContext, expr: Any) -> tuple[bool, bool]:
     """Whether a value may vary along rows, and along columns."""
     if isinstance(expr, tvm.ir.Var) and expr in c.lets:
         value = c.lets[expr]
-        shape = value.shape if isinstance(value, Value) else (1, 1)
+        shape = value.shape if isinstance(value, TileValue) else (1, 1)
         return shape[0] > 1, shape[1] > 1
     converted = c.converter.try_convert(expr)
     if converted is not None:

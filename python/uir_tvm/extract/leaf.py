@@ -20,8 +20,8 @@ from .emit import Emitter
 from .errors import NeedsSerialError, refuse
 from .expression import TileContext
 from .load import store
-from .memory import Memory
-from .plan import Plan, PlanLoop, Planner
+from .memory import FunctionPointers
+from .plan import LeafPlan, PlanLoop, Planner
 from .reduction import Accumulation
 from .tree_nodes import Guarded, Leaf, TreeLoop, pipeline_attrs
 
@@ -38,7 +38,7 @@ class LeafExtractor:
     temporaries : one pointer for each value of all leaves so far.
     """
 
-    def __init__(self, memory: Memory, limit: int | None) -> None:
+    def __init__(self, memory: FunctionPointers, limit: int | None) -> None:
         self.memory, self.limit = memory, limit
         self.temporaries: list[IPointer] = []
 
@@ -119,7 +119,7 @@ class LeafExtractor:
                 context.lets[guarded.stmt.var] = context.evaluate(guarded.stmt.value)
         return self._in_loops(plan, plan.serial, emitter.body)
 
-    def _reduction(self, plan: Plan, context: TileContext) -> list[Any]:
+    def _reduction(self, plan: LeafPlan, context: TileContext) -> list[Any]:
         """The accumulator is loaded before the serial reduction loops and stored after them."""
         atoms = self._atoms(plan, plan.leaf.stmts[0])
         of_element = [atom for atom in atoms if not set(atom.expr.variables()) & plan.reduced]
@@ -136,7 +136,7 @@ class LeafExtractor:
         outer = [loop for loop in plan.serial if loop.name not in plan.reduced]
         return self._in_loops(plan, outer, [*begin, *step, *emitter.body])
 
-    def _atoms(self, plan: Plan, guarded: Guarded) -> list[Atom]:
+    def _atoms(self, plan: LeafPlan, guarded: Guarded) -> list[Atom]:
         """The conditions of a statement, and the ends of loops that were cut."""
         atoms = [Atom(tail) for tail in plan.tails]
         for condition in guarded.conditions:
@@ -152,7 +152,7 @@ class LeafExtractor:
                 )
         return atoms
 
-    def _in_loops(self, plan: Plan, loops: Sequence[PlanLoop], body: list[Any]) -> list[Any]:
+    def _in_loops(self, plan: LeafPlan, loops: Sequence[PlanLoop], body: list[Any]) -> list[Any]:
         """The body inside of serial loops, each under a name of the graph."""
         if not body:
             return []

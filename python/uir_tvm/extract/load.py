@@ -12,7 +12,7 @@ from ..igraph.dtypes import dtype_of
 from .access import address_of
 from .affine_from_tir import NotAffineError
 from .box import FULL, Box
-from .emit import Const, Operand, Value, reboxed
+from .emit import Const, Operand, TileValue, reboxed
 from .errors import NeedsSerialError, refuse
 from .memory import Storage
 
@@ -113,20 +113,20 @@ def guard_box(c: TileContext) -> Box | None:
 def _loaded(c: TileContext, piece: ISlice, into: ISlice | None) -> Operand:
     in_place = into is not None and into.shape == piece.shape and into.pointer.dtype == piece.pointer.dtype
     if piece.pointer.level == "reg" and not in_place:
-        return Value(piece)
+        return TileValue(piece)
     key = ("load", str(piece.pointer.name), str(piece.offset), piece.shape, piece.stride)
     known = c.recall(key)
     if known is not None and not (in_place and piece.pointer.level == "reg"):
         return known
     target = c.result(str(piece.pointer.dtype), piece.shape, into)
     c.emitter.move(target, piece)
-    return Value(target) if target is into else c.remember(key, Value(target))
+    return TileValue(target) if target is into else c.remember(key, TileValue(target))
 
 
-def _moved(c: TileContext, piece: ISlice, box: Box, pad: Any, into: ISlice | None) -> Value:
+def _moved(c: TileContext, piece: ISlice, box: Box, pad: Any, into: ISlice | None) -> TileValue:
     target = c.result(str(piece.pointer.dtype), piece.shape, into)
     c.emitter.move(target, reboxed(piece, box.shrink(c.tile, piece.shape)), pad=pad)
-    return Value(target)
+    return TileValue(target)
 
 
 # -- gather and scatter -----------------------------------------------------------------------
@@ -136,11 +136,11 @@ def gather(c: TileContext, storage: Storage, indices: Sequence[Any], into: ISlic
     if c.guards and not _is_inside_whatever_index(c, storage, table):
         table, index, shape = _elements(c, storage, indices)
         index = _guarded(c, index)
-        shape = index.shape if isinstance(index, Value) else (1, 1)
+        shape = index.shape if isinstance(index, TileValue) else (1, 1)
     place = c.place(index, (shape[0], 1) if table.cols > 1 else shape)
     target = c.result(str(storage.pointer.dtype), shape, into)
     c.emitter.add(make.gather(target, table, place.slice, 0))
-    return Value(target)
+    return TileValue(target)
 
 
 def _is_inside_whatever_index(c: TileContext, storage: Storage, table: ISlice) -> bool:
@@ -172,7 +172,7 @@ def _indexed(
     linear = (cols is None or rest.is_linear_in(cols)) and (rows is None or rows not in rest.variables())
     if len(data) == 1 and linear:
         dim, stride, index = data[0]
-        shape = index.shape if isinstance(index, Value) else (1, 1)
+        shape = index.shape if isinstance(index, TileValue) else (1, 1)
         if shape[1] == 1:
             step = 0 if cols is None else rest.coefficient(cols)
             width = c.tile[1] if step else 1
@@ -197,7 +197,7 @@ def _elements(
         part = part if stride == 1 else c.binary("mul", part, Const(stride, dtype))
         total = part if isinstance(total, Const) and total.number == 0 else c.binary("add", total, part)
     table = ISlice(storage.pointer, 0, (storage.pointer.size, 1), (1, 1))
-    return table, total, total.shape if isinstance(total, Value) else (1, 1)
+    return table, total, total.shape if isinstance(total, TileValue) else (1, 1)
 
 
 def _parts(
@@ -278,7 +278,7 @@ def _is_copy(c: TileContext, expr: Any) -> bool:
 
 def put(c: TileContext, target: ISlice, value: Operand) -> None:
     """Leave a value in a target slice of the tile's shape."""
-    if isinstance(value, Value) and value.slice is target:
+    if isinstance(value, TileValue) and value.slice is target:
         return
     if isinstance(value, Const) and target.pointer.level == "reg":
         c.emitter.fill(target, value.number)

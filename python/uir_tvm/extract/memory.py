@@ -52,7 +52,7 @@ class Storage:
 
 
 @attrs.define
-class _Access:
+class _LeafAccess:
     """One access: the leaf, the loops of the tree around it, the indices."""
 
     leaf: Leaf
@@ -60,7 +60,7 @@ class _Access:
     indices: Sequence[Any]
 
 
-class Names:
+class UniqueNames:
     """Names that are identifiers, each given once."""
 
     def __init__(self, *taken: str) -> None:
@@ -78,7 +78,7 @@ class Names:
         return name
 
 
-class Memory:
+class FunctionPointers:
     """The pointers of a function.
 
     Parameters
@@ -93,13 +93,13 @@ class Memory:
         In the order of the signature.
     """
 
-    def __init__(self, func: Any, tree: Tree, names: Names, in_part: Container[Any] = ()) -> None:
+    def __init__(self, func: Any, tree: Tree, names: UniqueNames, in_part: Container[Any] = ()) -> None:
         self.tree, self.names, self.in_part = tree, names, in_part
         self.loop_names: dict[TreeLoop, str] = {}
         self.storages: dict[Any, Storage] = {}
         self.params: list[IPointer] = []
         self.reads: list[Any] = []
-        self.accesses: dict[Any, list[_Access]] = {}
+        self.accesses: dict[Any, list[_LeafAccess]] = {}
         self.roles: dict[Any, str] = {}
         self._collect(tree.body, ())
         for param in func.params:
@@ -152,7 +152,7 @@ class Memory:
             self.roles[stmt.buffer] = "inout" if self.roles.get(stmt.buffer) in ("in", "inout") else "out"
 
     def _access(self, buffer: Any, leaf: Leaf, loops: tuple[TreeLoop, ...], indices: Sequence[Any]) -> None:
-        self.accesses.setdefault(buffer, []).append(_Access(leaf, loops, indices))
+        self.accesses.setdefault(buffer, []).append(_LeafAccess(leaf, loops, indices))
 
     # -- pointers -----------------------------------------------------------------------------
     def _add_param(self, param: Any) -> None:
@@ -264,7 +264,7 @@ class Memory:
         return tuple(starts), tuple(extents)
 
     def _span(
-        self, access: _Access, index: Any, common: set[TreeLoop], sharing: int
+        self, access: _LeafAccess, index: Any, common: set[TreeLoop], sharing: int
     ) -> tuple[Affine, int, int] | None:
         """(start, low, high): the index runs over ``start + [low, high]``; None when it is not affine."""
         env, extents = self.environment(access.loops)

@@ -18,10 +18,10 @@ from tvm_ffi.structural import structural_walk
 from ..igraph.affine import Affine, affine, var
 from ..igraph.space import Space
 from ..schedule.annotations import ROWS
-from .access import Item, ItemCollector, Update, update_of
+from .access import AffineQuantity, ItemCollector, Update, update_of
 from .affine_from_tir import AffineConverter
 from .dependence import carried
-from .memory import Memory
+from .memory import FunctionPointers
 from .tree_nodes import Leaf, TreeLoop
 
 #: Below this many columns a gather beats a tile cut so that addresses stay linear.
@@ -42,7 +42,7 @@ class PlanLoop:
 
 
 @attrs.define
-class Plan:
+class LeafPlan:
     """A leaf's loops, decided.
 
     Attributes
@@ -92,7 +92,7 @@ class Planner:
     def __init__(
         self,
         leaf: Leaf,
-        memory: Memory,
+        memory: FunctionPointers,
         around: Iterable[TreeLoop],
         forced: Iterable[str] = (),
         limit: int | None = None,
@@ -109,7 +109,7 @@ class Planner:
             self.env[loop.var] = var(name) + loop.start
         self._refresh()
 
-    def plan(self) -> Plan:
+    def plan(self) -> LeafPlan:
         """Split, merge, serialise, choose."""
         self.normalise()
         return self.choose()
@@ -125,7 +125,9 @@ class Planner:
     def _refresh(self) -> None:
         self.converter, self.items = self._view(self.env, self.loops)
 
-    def _view(self, env: dict[Any, Affine], loops: list[PlanLoop]) -> tuple[AffineConverter, list[Item]]:
+    def _view(
+        self, env: dict[Any, Affine], loops: list[PlanLoop]
+    ) -> tuple[AffineConverter, list[AffineQuantity]]:
         space = Space({**self.outer, **{loop.name: loop.extent for loop in loops}})
         converter = AffineConverter(env, self.memory.tree.bindings, space)
         items = ItemCollector(self.memory, converter).collect(self.leaf)
@@ -240,7 +242,7 @@ class Planner:
                 used.update(expr.variables())
         return {loop.name for loop in self.loops} - used
 
-    def choose(self) -> Plan:
+    def choose(self) -> LeafPlan:
         """Columns: the loop with stride 1; rows: the next; all others serial."""
         reduced = self.reduced()
         free = [loop for loop in self.loops if not loop.serial]
@@ -255,7 +257,7 @@ class Planner:
         serial = [loop for loop in self.loops if loop.name not in tile]
         reduced = self.reduced()
         serial.sort(key=lambda loop: loop.name in reduced)  # stable: what is stored stays outermost
-        return Plan(self.leaf, self.update, serial, reduced, rows, cols, self.converter, self.tails)
+        return LeafPlan(self.leaf, self.update, serial, reduced, rows, cols, self.converter, self.tails)
 
     def _unit_stride(self, kind: str, free: list[PlanLoop]) -> dict[str, int]:
         counts: dict[str, int] = {}
@@ -308,4 +310,4 @@ def _divisors(extent: int) -> list[int]:
     return sorted({*small, *(extent // d for d in small)} - {1, extent}, reverse=True)
 
 
-__all__ = ["Plan", "PlanLoop", "Planner"]
+__all__ = ["LeafPlan", "PlanLoop", "Planner"]

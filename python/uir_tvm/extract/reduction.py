@@ -7,11 +7,11 @@ from ..igraph import ISlice, make
 from .access import address_of
 from .affine_from_tir import NotAffineError
 from .box import Box
-from .emit import Operand, Value, reboxed
+from .emit import Operand, TileValue, reboxed
 from .errors import NeedsSerialError
 from .expression import TileContext
 from .load import put, slice_at
-from .plan import Plan
+from .plan import LeafPlan
 
 #: and, or are min, max of bools where they reduce.
 _REDUCE_NAMES = {"and": "min", "or": "max"}
@@ -23,7 +23,7 @@ class Accumulation:
     ``begin`` before the serial reduction loops, ``step`` inside of them, ``end`` after them.
     """
 
-    def __init__(self, context: TileContext, plan: Plan, element_box: Box) -> None:
+    def __init__(self, context: TileContext, plan: LeafPlan, element_box: Box) -> None:
         self.c, self.plan = context, plan
         assert plan.update is not None
         self.update = plan.update
@@ -62,7 +62,7 @@ class Accumulation:
         """Reduce the operand over the tile and accumulate."""
         partial = self.partial()
         accumulator = reboxed(self.place, self.c.box.shrink(self.c.tile, self.place.shape))
-        result = self.c.binary(self.update.op, Value(accumulator), partial, accumulator)
+        result = self.c.binary(self.update.op, TileValue(accumulator), partial, accumulator)
         put(self.c, accumulator, result)
 
     def partial(self) -> Operand:
@@ -73,7 +73,8 @@ class Accumulation:
         if not axes:
             return value
         whole = tuple(
-            c.tile[k] if k in axes else (value.shape[k] if isinstance(value, Value) else 1) for k in (0, 1)
+            c.tile[k] if k in axes else (value.shape[k] if isinstance(value, TileValue) else 1)
+            for k in (0, 1)
         )
         value = c.place(value, (whole[0], whole[1]))
         for axis in axes:
@@ -81,5 +82,5 @@ class Accumulation:
             target = c.result(value.dtype, shape)
             name = _REDUCE_NAMES.get(self.update.op, self.update.op)
             c.emitter.add(make.reduce(name, target, value.slice, "row" if axis == 1 else "col"))
-            value = Value(target)
+            value = TileValue(target)
         return value

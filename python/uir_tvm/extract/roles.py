@@ -35,17 +35,17 @@ def roles_of(func: tirx.PrimFunc) -> list[str]:
 
     ``out`` is proved; a parameter is ``inout`` where it is written and no proof is found.
     """
-    uses = _Walk(func)
+    uses = _AccessWalk(func)
     return [_role(uses, param) for param in func.params]
 
 
 def in_part(func: tirx.PrimFunc) -> set[tirx.Var]:
     """The parameters that are written, but not proved to be written as a whole."""
-    uses = _Walk(func)
+    uses = _AccessWalk(func)
     return {param for param in func.params if uses.writes(param) and uses.written_whole(param) is False}
 
 
-def _role(uses: _Walk, param: Any) -> str:
+def _role(uses: _AccessWalk, param: Any) -> str:
     if not uses.writes(param):
         return "in"
     fresh = uses.written_whole(param) and uses.written_before_read(param)
@@ -74,7 +74,7 @@ class _Access:
         return self.is_write, self.buffer, self.variables, self.clauses, self.element
 
 
-class _Walk:
+class _AccessWalk:
     """Every access of a function, in order."""
 
     def __init__(self, func: tirx.PrimFunc) -> None:
@@ -150,7 +150,7 @@ class _Walk:
 
     # -- statements ---------------------------------------------------------------------------
     def _visit(self, stmt: Any) -> None:
-        handler: Any = _STATEMENTS.get(type(stmt), _Walk._unknown)
+        handler: Any = _STATEMENTS.get(type(stmt), _AccessWalk._unknown)
         handler(self, stmt)
 
     @contextmanager
@@ -345,13 +345,13 @@ _COMPARES: dict[type, tuple[str, str]] = {
 }
 
 _STATEMENTS: dict[type, Any] = {
-    tirx.SeqStmt: _Walk._sequence,
-    tirx.IfThenElse: _Walk._branch,
-    tirx.For: _Walk._loop,
-    s_tir.SBlockRealize: _Walk._realize,
-    tirx.BufferStore: _Walk._store,
-    tirx.Bind: _Walk._bind,
-    tirx.Evaluate: _Walk._evaluate,
+    tirx.SeqStmt: _AccessWalk._sequence,
+    tirx.IfThenElse: _AccessWalk._branch,
+    tirx.For: _AccessWalk._loop,
+    s_tir.SBlockRealize: _AccessWalk._realize,
+    tirx.BufferStore: _AccessWalk._store,
+    tirx.Bind: _AccessWalk._bind,
+    tirx.Evaluate: _AccessWalk._evaluate,
     tirx.AttrStmt: lambda walk, stmt: walk._visit(stmt.body),
     tirx.AllocBuffer: lambda walk, stmt: None,
 }

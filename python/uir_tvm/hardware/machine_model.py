@@ -172,7 +172,7 @@ class Pipe:
 
 
 @attrs.frozen(eq=False)
-class Machine:
+class MachineModel:
     """A device as units that take turns.
 
     Attributes

@@ -10,14 +10,14 @@ import numpy as np
 
 from ..errors import InterpreterError
 from .bound import BoundIOp, Env
-from .iops_meaning import Region
+from .iops_meaning import ValidBoxes
 from .iops_meaning import gather as gather_meaning
-from .machine import Machine, addresses
+from .machine import RunMemories, addresses
 from .memory import SCATTER
 from .text import print_iop
 
 
-def pointwise(machine: Machine, iop: BoundIOp, env: Env) -> None:
+def pointwise(machine: RunMemories, iop: BoundIOp, env: Env) -> None:
     """Values of the boxes read -> the values of the target's box."""
     target = iop.target.box(env)
     if target[0] == target[1] or target[2] == target[3]:
@@ -32,17 +32,17 @@ def pointwise(machine: Machine, iop: BoundIOp, env: Env) -> None:
         iop.target,
         target,
         env,
-        iop.spec.meaning(iop, Region(env, target, boxes, machine.domain), *arrays),
+        iop.spec.meaning(iop, ValidBoxes(env, target, boxes, machine.domain), *arrays),
     )
 
 
-def gather(machine: Machine, iop: BoundIOp, env: Env) -> None:
+def gather(machine: RunMemories, iop: BoundIOp, env: Env) -> None:
     """As pointwise, but of the table only what the index names must have been written."""
     target = iop.target.box(env)
     if target[0] == target[1] or target[2] == target[3]:
         return
     boxes = machine.read_boxes(iop, target, env)
-    table, region = iop.sources[0], Region(env, target, boxes, machine.domain)
+    table, region = iop.sources[0], ValidBoxes(env, target, boxes, machine.domain)
     index = machine.load(iop, iop.sources[1], boxes[1], env)
     memory, place = machine.locate(iop, table, boxes[0], env)
     if memory.written is not None:
@@ -54,13 +54,13 @@ def gather(machine: Machine, iop: BoundIOp, env: Env) -> None:
     machine.store(iop, iop.target, target, env, gather_meaning(iop, region, memory.values(place), index))
 
 
-def scatter(machine: Machine, iop: BoundIOp, env: Env) -> None:
+def scatter(machine: RunMemories, iop: BoundIOp, env: Env) -> None:
     """Write the elements that the index names; writes of several units may meet."""
     target = iop.target.box(env)
     boxes = machine.read_boxes(iop, target, env)
     arrays = [machine.load(iop, s, box, env) for s, box in zip(iop.sources, boxes, strict=True)]
     assert iop.spec.meaning is not None
-    rows, cols, values = iop.spec.meaning(iop, Region(env, target, boxes, machine.domain), *arrays)
+    rows, cols, values = iop.spec.meaning(iop, ValidBoxes(env, target, boxes, machine.domain), *arrays)
     memory, (start, _, _) = machine.locate(iop, iop.target, target, env)
     place = start + (rows - target[0]) * iop.target.strides[0] + (cols - target[2]) * iop.target.strides[1]
     memory.array()[place] = values
@@ -70,7 +70,7 @@ def scatter(machine: Machine, iop: BoundIOp, env: Env) -> None:
         memory.writer[place] = SCATTER
 
 
-def identity(machine: Machine, iop: BoundIOp, env: Env) -> None:
+def identity(machine: RunMemories, iop: BoundIOp, env: Env) -> None:
     """Nothing moves, if both sides are the same elements."""
     targets, sources = (
         np.sort(np.concatenate([addresses(s, env) for s in side])) for side in (iop.targets, iop.sources)
@@ -83,7 +83,7 @@ def identity(machine: Machine, iop: BoundIOp, env: Env) -> None:
         )
 
 
-def sync(machine: Machine, iop: BoundIOp, env: Env) -> None:
+def sync(machine: RunMemories, iop: BoundIOp, env: Env) -> None:
     """Lockstep is a barrier after every iOp already; what was written is now that of all that waited."""
     if env["pid"] == machine.leader:
         sizes = {"reg": 1, "sram": machine.num_units, "dram": machine.num_parallel}
@@ -99,7 +99,7 @@ class _MaskGather:
 
 
 #: What does not simply turn the values of boxes into those of the target's box.
-SPECIAL: dict[str, Callable[[Machine, Any, Env], None]] = {
+SPECIAL: dict[str, Callable[[RunMemories, Any, Env], None]] = {
     "gather": gather,
     "scatter": scatter,
     "identity": identity,
@@ -107,6 +107,6 @@ SPECIAL: dict[str, Callable[[Machine, Any, Env], None]] = {
 }
 
 
-def execute(machine: Machine, iop: BoundIOp, env: Env) -> None:
+def execute(machine: RunMemories, iop: BoundIOp, env: Env) -> None:
     """Run an iOp of unit scope with the variables in ``env``."""
     SPECIAL.get(iop.op, pointwise)(machine, iop, env)

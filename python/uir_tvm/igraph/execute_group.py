@@ -8,13 +8,13 @@ import numpy as np
 from ..errors import InterpreterError
 from . import iops_reads as reads
 from .bound import BoundIOp, Env
-from .iops_meaning import Box, Region, extent
+from .iops_meaning import Box, ValidBoxes, extent
 from .iops_scalar import REDUCE
-from .machine import Machine, addresses, where
+from .machine import RunMemories, addresses, where
 from .text import print_iop
 
 
-def execute_group(machine: Machine, iop: BoundIOp, envs: list[Env]) -> None:
+def execute_group(machine: RunMemories, iop: BoundIOp, envs: list[Env]) -> None:
     """Run an iOp of group scope; ``envs`` holds the variables of every unit that runs."""
     size = int(iop.attrs["group_size"])
     if machine.num_units % size:
@@ -34,7 +34,7 @@ def execute_group(machine: Machine, iop: BoundIOp, envs: list[Env]) -> None:
     machine.barrier(size)
 
 
-def use_buffers(machine: Machine, iop: BoundIOp, sets: list[list[Env]]) -> None:
+def use_buffers(machine: RunMemories, iop: BoundIOp, sets: list[list[Env]]) -> None:
     """The sets' buffers lie inside sram and do not meet; what they held is lost."""
     buffer = iop.buffer
     assert buffer is not None
@@ -63,7 +63,7 @@ def use_buffers(machine: Machine, iop: BoundIOp, sets: list[list[Env]]) -> None:
         memory.mark(place, written=False)
 
 
-def group_reduce(machine: Machine, iop: BoundIOp, members: list[Env]) -> None:
+def group_reduce(machine: RunMemories, iop: BoundIOp, members: list[Env]) -> None:
     """Combine the members' partial results, each rounded to the dtype of the buffer, in their leader."""
     lead = members[0]
     target = iop.target.box(lead)
@@ -74,13 +74,13 @@ def group_reduce(machine: Machine, iop: BoundIOp, members: list[Env]) -> None:
         boxes = machine.read_boxes(iop, target, env)
         source = machine.load(iop, iop.sources[0], boxes[0], env)
         assert iop.spec.meaning is not None
-        partials.append(iop.spec.meaning(iop, Region(env, target, boxes, machine.domain), source))
+        partials.append(iop.spec.meaning(iop, ValidBoxes(env, target, boxes, machine.domain), source))
     stacked = np.stack([p.reshape(-1) for p in partials])
     total = machine.domain.reduce(REDUCE[iop.name], iop.dtype, stacked, 0)
     machine.store(iop, iop.target, target, lead, total.reshape(extent(target)))
 
 
-def group_broadcast(machine: Machine, iop: BoundIOp, members: list[Env]) -> None:
+def group_broadcast(machine: RunMemories, iop: BoundIOp, members: list[Env]) -> None:
     """Write the leader's source to the target of every member."""
     lead, piece = members[0], iop.sources[0]
     held = piece.box(lead)

@@ -19,7 +19,7 @@ from .domain import VALUES, Values
 from .execute import execute
 from .execute_group import execute_group
 from .iops import problems, spec_of
-from .machine import Machine
+from .machine import RunMemories
 from .memory import NOBODY, Memory
 from .nodes import IGraph, IPointer
 from .text import print_iop
@@ -137,11 +137,11 @@ def _run(
     units: Sequence[int] | None,
     iterations: Mapping[str, Sequence[int]],
     domain: Values,
-) -> Machine:
+) -> RunMemories:
     for iop, _ in graph.walk():
         for rule, text in problems(iop):
             raise IGraphError(f"An iOp breaks its {rule} rule: {text}.", where=print_iop(iop))
-    machine = Machine(graph, given, domain)
+    machine = RunMemories(graph, given, domain)
     machine.iterations = iterations
     body = bind(graph.body)
     pids = list(range(graph.num_parallel)) if units is None else sorted(units)
@@ -196,7 +196,7 @@ def _check_written(pointer: IPointer, memory: Memory) -> None:
     )
 
 
-def _walk(machine: Machine, body: Sequence[BoundIOp | BoundLoop], envs: list[Env]) -> None:
+def _walk(machine: RunMemories, body: Sequence[BoundIOp | BoundLoop], envs: list[Env]) -> None:
     """Run a loop tree, each iOp in all units of ``envs`` before the next."""
     for node in body:
         if isinstance(node, BoundLoop):

@@ -18,7 +18,7 @@ from . import iops_reads as reads
 from . import iops_shape as shapes
 from .affine import Affine
 from .dtypes import DTYPES
-from .iops_meaning import Region
+from .iops_meaning import ValidBoxes
 from .iops_reads import Box, Reads
 from .iops_scalar import ANY, BINARY, COMPARE, INTEGER, NUMBER, REDUCE, UNARY, WORK
 from .nodes import IOp, ISlice
@@ -395,7 +395,7 @@ __all__ = [
     "Attr",
     "Box",
     "IOpSpec",
-    "Region",
+    "ValidBoxes",
     "head",
     "mnemonic",
     "problems",

@@ -19,7 +19,7 @@ from .iops_scalar import BINARY, COMPARE, REDUCE, UNARY
 
 
 @attrs.frozen
-class Region:
+class ValidBoxes:
     """Where an iOp works in one unit and iteration.
 
     Parameters
@@ -51,11 +51,11 @@ def meet(a: Box, b: Box) -> Box:
     return (r0, max(r0, r1), c0, max(c0, c1))
 
 
-def _filled(region: Region, value: Any, dtype: str) -> np.ndarray:
+def _filled(region: ValidBoxes, value: Any, dtype: str) -> np.ndarray:
     return np.full(extent(region.target), region.domain.constant(value, dtype))
 
 
-def move(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
+def move(iop: Any, region: ValidBoxes, s: np.ndarray) -> np.ndarray:
     """t = s, and pad where the target's box exceeds the source's."""
     if "pad" not in iop.attrs or region.sources[0] == region.target:
         return s
@@ -65,33 +65,33 @@ def move(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     return out
 
 
-def unary(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
+def unary(iop: Any, region: ValidBoxes, s: np.ndarray) -> np.ndarray:
     """t = f(s, params)."""
     return region.domain.evaluate(UNARY[iop.name], iop.dtype, [s], iop.attrs.get("params", ()))
 
 
-def binary(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def binary(iop: Any, region: ValidBoxes, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = f(a, b)."""
     return region.domain.evaluate(BINARY[iop.name], iop.dtype, [a, b])
 
 
-def compare(iop: Any, region: Region, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def compare(iop: Any, region: ValidBoxes, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = whether the comparison holds."""
     return region.domain.evaluate(COMPARE[iop.name], iop.dtype, [a, b])
 
 
-def select(iop: Any, region: Region, mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def select(iop: Any, region: ValidBoxes, mask: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """t = mask ? a : b."""
     return np.where(mask, a, b)
 
 
-def broadcast(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
+def broadcast(iop: Any, region: ValidBoxes, s: np.ndarray) -> np.ndarray:
     """The column (row) s, repeated over the target's box."""
     shape = extent(region.target)
     return np.broadcast_to(s, shape) if s.size else np.empty(shape, s.dtype)
 
 
-def reduce(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
+def reduce(iop: Any, region: ValidBoxes, s: np.ndarray) -> np.ndarray:
     """Reduce along the axis; rows (columns) of the target without source get the identity."""
     by_row = iop.attrs["axis"] == "row"
     result = region.domain.reduce(REDUCE[iop.name], iop.dtype, s, 1 if by_row else 0)
@@ -105,12 +105,12 @@ def reduce(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
     return out
 
 
-def fill(iop: Any, region: Region) -> np.ndarray:
+def fill(iop: Any, region: ValidBoxes) -> np.ndarray:
     """t = value."""
     return _filled(region, iop.attrs["value"], iop.dtype)
 
 
-def iota(iop: Any, region: Region) -> np.ndarray:
+def iota(iop: Any, region: ValidBoxes) -> np.ndarray:
     """t[i,j] = base + i*row_step + j*col_step, in int64 and then converted."""
     base = iop.attrs.get("base", 0)
     start = base.evaluate(region.env) if isinstance(base, Affine) else int(base)
@@ -120,12 +120,12 @@ def iota(iop: Any, region: Region) -> np.ndarray:
     return region.domain.whole(start + rows + cols, iop.dtype)
 
 
-def transpose(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
+def transpose(iop: Any, region: ValidBoxes, s: np.ndarray) -> np.ndarray:
     """t[i,j] = s[j,i]."""
     return s.T
 
 
-def gather(iop: Any, region: Region, s: np.ndarray, index: np.ndarray) -> np.ndarray:
+def gather(iop: Any, region: ValidBoxes, s: np.ndarray, index: np.ndarray) -> np.ndarray:
     """Rows or elements of the table; pad where the index names no valid row."""
     begin, end = region.sources[0][:2]
     inside = (index >= begin) & (index < end)
@@ -138,7 +138,7 @@ def gather(iop: Any, region: Region, s: np.ndarray, index: np.ndarray) -> np.nda
 
 
 def scatter(
-    iop: Any, region: Region, s: np.ndarray, index: np.ndarray
+    iop: Any, region: ValidBoxes, s: np.ndarray, index: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(rows, columns, values), flat, in the source's row-major order: of equal places the last holds."""
     r0, r1, c0, c1 = region.target
@@ -152,12 +152,12 @@ def scatter(
 
 
 def contract(
-    iop: Any, region: Region, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None
+    iop: Any, region: ValidBoxes, a: np.ndarray, b: np.ndarray, old: np.ndarray | None = None
 ) -> np.ndarray:
     """a.b (+ old)."""
     return region.domain.contract(iop.dtype, a, b, old)
 
 
-def cast(iop: Any, region: Region, s: np.ndarray) -> np.ndarray:
+def cast(iop: Any, region: ValidBoxes, s: np.ndarray) -> np.ndarray:
     """Convert from the dtype that the iOp's name says (see `domain.Values.cast`)."""
     return region.domain.cast(iop.name, iop.dtype, iop.attrs.get("round"), s)

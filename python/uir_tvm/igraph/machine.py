@@ -19,7 +19,7 @@ from .nodes import IGraph, IPointer
 from .text import print_iop, print_slice
 
 
-class Machine:
+class RunMemories:
     """The memories of one run.
 
     Parameters

@@ -21,7 +21,7 @@ SOFTMAXES = frozenset({"nn.softmax", "uir.safe_softmax"})
 
 
 @attrs.frozen(eq=False)
-class Step:
+class ScoreStep:
     """An elementwise operator between the scores and the softmax.
 
     Attributes
@@ -51,7 +51,7 @@ class Attention:
     ----------
     query, key, value : View
         (batch..., m, d), (batch..., d, n), (batch..., n, e).
-    steps : tuple of Step
+    steps : tuple of ScoreStep
         From the product to the softmax's argument.
     safe : bool
         Whether a row of -inf gives zeros.
@@ -62,7 +62,7 @@ class Attention:
     query: View
     key: View
     value: View
-    steps: tuple[Step, ...]
+    steps: tuple[ScoreStep, ...]
     safe: bool
     ops: tuple[Op, ...]
 
@@ -86,7 +86,7 @@ class Attention:
 
 
 @attrs.frozen(eq=False)
-class Decision:
+class AttentionDecision:
     """An attention of the program, and whether it became one kernel.
 
     Attributes
@@ -108,7 +108,7 @@ class Decision:
     saved_bytes: int
 
 
-def fuse_attention(program: Program, table: LibraryTable) -> list[Decision]:
+def fuse_attention(program: Program, table: LibraryTable) -> list[AttentionDecision]:
     """Make one operator of every attention that the target fuses.
 
     Before: s = matmul(q, k); x = add(multiply(s, c), mask); p = softmax(x); o = matmul(p, v).
@@ -123,7 +123,7 @@ def fuse_attention(program: Program, table: LibraryTable) -> list[Decision]:
 
     Returns
     -------
-    list of Decision
+    list of AttentionDecision
         One for every attention of the program.
     """
     decisions = []
@@ -136,7 +136,7 @@ def fuse_attention(program: Program, table: LibraryTable) -> list[Decision]:
         values = frozenset(found.inner)
         saved = 2 * sum(value.nbytes for value in values)
         reason = obstacle or f"one kernel keeps {len(values)} tensors of scores on chip"
-        decisions.append(Decision(found.result.name, not obstacle, reason, values, saved))
+        decisions.append(AttentionDecision(found.result.name, not obstacle, reason, values, saved))
         if not obstacle:
             _replace(program, found, counts)
     program.remove_dead()
@@ -209,9 +209,11 @@ def _along_last(op: Op) -> bool:
     return op.call is not None and int(op.call.attrs.axis) in (-1, len(op.shape) - 1)
 
 
-def _scores(argument: View, shape: tuple[int, ...], private: Any) -> tuple[Op, list[Step], list[Op]] | None:
+def _scores(
+    argument: View, shape: tuple[int, ...], private: Any
+) -> tuple[Op, list[ScoreStep], list[Op]] | None:
     """The product of queries and keys, the steps from it to the softmax, and their operators, last first."""
-    steps: list[Step] = []
+    steps: list[ScoreStep] = []
     between: list[Op] = []
     view = argument
     while True:
@@ -231,7 +233,7 @@ def _scores(argument: View, shape: tuple[int, ...], private: Any) -> tuple[Op, l
         view = step[1]
 
 
-def _step(op: Op, shape: tuple[int, ...], private: Any) -> tuple[Step, View] | None:
+def _step(op: Op, shape: tuple[int, ...], private: Any) -> tuple[ScoreStep, View] | None:
     """An elementwise operator on the scores, and the view of them that it reads."""
     flows = [i for i, view in enumerate(op.operands) if _from_product(view, private)]
     if len(flows) != 1 or not is_float(op.result.dtype) or dtype_bytes(op.result.dtype) < 2:
@@ -240,7 +242,7 @@ def _step(op: Op, shape: tuple[int, ...], private: Any) -> tuple[Step, View] | N
     if any(view is None for i, view in enumerate(others) if i not in flows):
         return None
     assert op.call is not None
-    return Step(op.name, op.call, tuple(others)), op.operands[flows[0]]
+    return ScoreStep(op.name, op.call, tuple(others)), op.operands[flows[0]]
 
 
 def _from_product(view: View, private: Any) -> bool:
@@ -314,13 +316,13 @@ def _scaled_operands(program: Program, found: Attention, counts: dict[Value, int
     return found
 
 
-def _multiply(program: Program, found: Attention, number: float) -> Step:
+def _multiply(program: Program, found: Attention, number: float) -> ScoreStep:
     """The step scores * number."""
     shape = (*found.query.shape[:-1], found.key.shape[-1])
     dtype = found.query.base.dtype
     operands = [relax.Var(name, relax.TensorType(shape, dtype)) for name in "ab"]
     constant = program.fresh("scale", (), dtype, relax.const(number, dtype))
-    return Step("multiply", relax.op.multiply(*operands), (None, constant.view().broadcast(shape)))
+    return ScoreStep("multiply", relax.op.multiply(*operands), (None, constant.view().broadcast(shape)))
 
 
 def store_in_order(op: Op) -> None:

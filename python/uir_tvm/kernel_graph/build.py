@@ -14,13 +14,13 @@ from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
 from ..library.registry import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
-from .attention import Decision, fuse_attention
+from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
 from .dedup import KernelTable
 from .from_relax import from_relax
 from .fusion import Fusion
-from .groups import Group, singleton
+from .groups import OperatorGroup, singleton
 from .kept_zeros import keep_zeros
 from .legalize import lowering_for
 from .library_call import library_call
@@ -29,7 +29,7 @@ from .merge import interface
 from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, Tensor
 from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
-from .reasons import Part, not_fused
+from .reasons import NodeOperators, not_fused
 from .storage import place
 from .traffic import kernel_reads
 from .weights import lay_out_weights
@@ -115,7 +115,7 @@ def _count_ops(mod: tvm.IRModule) -> int:
     return sum(isinstance(binding.value, tvm.ir.Call) for block in blocks for binding in block.bindings)
 
 
-def _site_of(group: Group, node: CustomOp) -> str:
+def _site_of(group: OperatorGroup, node: CustomOp) -> str:
     """A kernel by what it computes, whatever its attributes."""
     func = node.prim_func
     for name in func.attrs.keys() if func.attrs else ():
@@ -126,7 +126,9 @@ def _site_of(group: Group, node: CustomOp) -> str:
 class _Assembly:
     """Turns groups into nodes."""
 
-    def __init__(self, program: Program, table: LibraryTable, decisions: list[Decision], faults: str) -> None:
+    def __init__(
+        self, program: Program, table: LibraryTable, decisions: list[AttentionDecision], faults: str
+    ) -> None:
         self.faults = faults
         self.program = program
         self.table = table
@@ -134,9 +136,9 @@ class _Assembly:
         self.tensors: dict[Value, Tensor] = {}
         self.kernels = KernelTable()
         self.fallbacks: list[str] = []
-        self.parts: list[Part] = []
+        self.parts: list[NodeOperators] = []
 
-    def graph(self, groups: list[Group], fusion: Fusion, op_count: int, unfused: int) -> KernelGraph:
+    def graph(self, groups: list[OperatorGroup], fusion: Fusion, op_count: int, unfused: int) -> KernelGraph:
         """The whole graph."""
         nodes: list[Node] = []
         for group in groups:
@@ -160,9 +162,9 @@ class _Assembly:
             self.tensors[value] = Tensor(value.name, value.shape, value.dtype, value.nbytes, value.constant)
         return self.tensors[value]
 
-    def _nodes(self, group: Group) -> list[Node]:
+    def _nodes(self, group: OperatorGroup) -> list[Node]:
         """The nodes of a group, one but for a group that cannot be merged; each has its entry in `parts`."""
-        whole = Part(group, group.ops)
+        whole = NodeOperators(group, group.ops)
         if group.hero == "library":
             self.parts.append(whole)
             return [self._library_node(group)]
@@ -196,13 +198,13 @@ class _Assembly:
         self.fallbacks.append(f"{group.name}: {reason}")
         return self._apart(group, reason)
 
-    def _apart(self, group: Group, reason: str) -> list[Node]:
+    def _apart(self, group: OperatorGroup, reason: str) -> list[Node]:
         """A kernel for each operator of a group."""
-        self.parts += [Part(group, [op], reason) for op in group.ops]
+        self.parts += [NodeOperators(group, [op], reason) for op in group.ops]
         everything = {value for op in group.ops for value in op.results}
         return [self._custom_node(singleton(op), everything) for op in group.ops]
 
-    def _needed(self, group: Group) -> set[Value]:
+    def _needed(self, group: OperatorGroup) -> set[Value]:
         """Results of a group that others read."""
         needed = set(self.program.output_bases())
         for op in self.program.ops:
@@ -210,7 +212,7 @@ class _Assembly:
                 needed.update(view.base for view in op.operands)
         return needed
 
-    def _library_node(self, group: Group) -> LibraryOp:
+    def _library_node(self, group: OperatorGroup) -> LibraryOp:
         (op,) = group.ops
         function, attributes, operands = library_call(self.program, op, self.table)
         steps = tuple("add" if step in ("bias", "residual") else step for step in op.attrs["epilogue"])
@@ -224,7 +226,7 @@ class _Assembly:
             kernel_reads([op]),
         )
 
-    def _custom_node(self, group: Group, needed: set[Value]) -> CustomOp:
+    def _custom_node(self, group: OperatorGroup, needed: set[Value]) -> CustomOp:
         kernel = interface(group, needed)
         name, function = self.kernels.function(kernel)
         return CustomOp(

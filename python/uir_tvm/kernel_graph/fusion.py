@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from .groups import Group, Role, singleton
+from .groups import OperatorGroup, Role, singleton
 from .patterns import reading_counts
 from .program import Op, Program, View, compose
 from .views import Layout
@@ -69,15 +69,15 @@ class Fusion:
         self.counts = reading_counts(program)
         self.outputs = program.output_bases()
         self.users = program.users()
-        self.groups: dict[Op, Group] = {op: singleton(op) for op in program.ops}
+        self.groups: dict[Op, OperatorGroup] = {op: singleton(op) for op in program.ops}
         self.order = {op: index for index, op in enumerate(program.ops)}
 
-    def run(self) -> list[Group]:
+    def run(self) -> list[OperatorGroup]:
         """Group all operators.
 
         Returns
         -------
-        list of Group
+        list of OperatorGroup
             In an order in which they can run.
         """
         for hero in HERO_ORDER if self.enabled else ():
@@ -90,12 +90,12 @@ class Fusion:
                     self._grow(self.groups[op], self._consumers)
         return self.sorted_groups()
 
-    def sorted_groups(self) -> list[Group]:
+    def sorted_groups(self) -> list[OperatorGroup]:
         """The groups in an order in which they can run."""
-        order: list[Group] = []
-        seen: set[Group] = set()
+        order: list[OperatorGroup] = []
+        seen: set[OperatorGroup] = set()
 
-        def visit(group: Group) -> None:
+        def visit(group: OperatorGroup) -> None:
             if group in seen:
                 return
             seen.add(group)
@@ -107,7 +107,7 @@ class Fusion:
             visit(self.groups[op])
         return order
 
-    def _sources(self, group: Group) -> list[Group]:
+    def _sources(self, group: OperatorGroup) -> list[OperatorGroup]:
         """Groups that this one reads."""
         found = {}
         for view in group.external():
@@ -116,25 +116,25 @@ class Fusion:
                 found[source] = source
         return list(found.values())
 
-    def _producers(self, group: Group) -> Iterator[Op]:
+    def _producers(self, group: OperatorGroup) -> Iterator[Op]:
         for view in group.external():
             if view.base.producer is not None:
                 yield view.base.producer
 
-    def _consumers(self, group: Group) -> Iterator[Op]:
+    def _consumers(self, group: OperatorGroup) -> Iterator[Op]:
         for op in list(group.ops):
             for value in op.results:
                 for reader, _ in self.users.get(value, []):
                     if reader not in group.roles:
                         yield reader
 
-    def _grow(self, group: Group, neighbours: object) -> None:
+    def _grow(self, group: OperatorGroup, neighbours: object) -> None:
         """Take neighbours as long as one fits."""
         taken = True
         while taken:
             taken = any(self._take(group, op) for op in neighbours(group))  # type: ignore[operator]
 
-    def _take(self, group: Group, op: Op) -> bool:
+    def _take(self, group: OperatorGroup, op: Op) -> bool:
         """Put an operator (or the group of a neighbour with the same rows) into a group, if it fits."""
         other = self.groups[op]
         if other is group:
@@ -159,7 +159,7 @@ class Fusion:
             self.groups[member] = group
         return True
 
-    def fit(self, group: Group, op: Op) -> Fit | Obstacle | None:
+    def fit(self, group: OperatorGroup, op: Op) -> Fit | Obstacle | None:
         """Whether an operator can join a group.
 
         Returns
@@ -185,7 +185,7 @@ class Fusion:
         buffers = {view.base for view in (*group.external(), *other.external())}
         return Obstacle(f"more than {MAX_BUFFERS} buffers") if len(buffers) > MAX_BUFFERS else fit
 
-    def obstacle(self, group: Group, op: Op) -> Obstacle | None:
+    def obstacle(self, group: OperatorGroup, op: Op) -> Obstacle | None:
         """Why an operator stayed out of a group; None where nothing stands against it.
 
         Where its own kernel has more operators: why it would not have joined by itself, if it would not.
@@ -198,7 +198,7 @@ class Fusion:
             return alone if isinstance(alone, Obstacle) else self._taken(group, op)
         return answer
 
-    def _taken(self, group: Group, op: Op) -> Obstacle:
+    def _taken(self, group: OperatorGroup, op: Op) -> Obstacle:
         """What stands between a group and an operator that another group took before."""
         other = self.groups[op]
         answer = f"{op.name} already belongs to another kernel, {other.name}"
@@ -206,7 +206,7 @@ class Fusion:
             answer += f", whose rows run along axes {other.space.axes}, not along {group.space.axes}"
         return Obstacle(answer, of_groups=True)
 
-    def _place(self, group: Group, op: Op) -> Fit | Obstacle:
+    def _place(self, group: OperatorGroup, op: Op) -> Fit | Obstacle:
         """An operator's place in a group's space, or what stands against it."""
         readings = [(reader, index) for reader, index in self._readings(op) if reader in group.roles]
         if any(r.kind.kind == "concat" or isinstance(group.roles[r], int) for r, _ in readings):
@@ -248,7 +248,9 @@ class Fusion:
         kept = [view for view in operands if view is not None]
         return Fit(kept, shape, role) if len(kept) == len(operands) else None
 
-    def _edges(self, group: Group, op: Op, fit: Fit, readings: list[tuple[Op, int]]) -> Obstacle | None:
+    def _edges(
+        self, group: OperatorGroup, op: Op, fit: Fit, readings: list[tuple[Op, int]]
+    ) -> Obstacle | None:
         """Whether the operator and the group see each other's results element by element."""
         for view in fit.operands:
             writer = group.writer(view)
@@ -260,7 +262,7 @@ class Fusion:
                 return Obstacle(f"{reader.name} reads {op.name} in another order or repeated")
         return None
 
-    def _sunk(self, group: Group, op: Op, reading: tuple[Op, int]) -> Fit | Obstacle:
+    def _sunk(self, group: OperatorGroup, op: Op, reading: tuple[Op, int]) -> Fit | Obstacle:
         """The operator moved behind the view through which its one reader reads it."""
         reader, index = reading
         view, role = reader.operands[index], group.roles[reader]
@@ -272,7 +274,7 @@ class Fusion:
             )
         return self._behind_view(group, op, reading, "row" if role == "row" else "full")
 
-    def _place_part(self, group: Group, op: Op, readings: list[tuple[Op, int]]) -> Fit | Obstacle:
+    def _place_part(self, group: OperatorGroup, op: Op, readings: list[tuple[Op, int]]) -> Fit | Obstacle:
         """A producer of one operand of a concat, or of such a producer."""
         reader, index = readings[0]
         if not self._sole_reading(op):
@@ -282,7 +284,9 @@ class Fusion:
         role = group.roles[reader]
         return self._behind_view(group, op, readings[0], role if isinstance(role, int) else index)
 
-    def _behind_view(self, group: Group, op: Op, reading: tuple[Op, int], role: Role) -> Fit | Obstacle:
+    def _behind_view(
+        self, group: OperatorGroup, op: Op, reading: tuple[Op, int], role: Role
+    ) -> Fit | Obstacle:
         reader, index = reading
         view = reader.operands[index]
         operands = [compose(view, operand) for operand in op.operands]
@@ -292,7 +296,7 @@ class Fusion:
             return Obstacle(f"{op.name} also reads the kernel's own results")
         return Fit(operands, view.shape, role, reading)
 
-    def _aligned(self, group: Group, other: Group) -> Obstacle | None:
+    def _aligned(self, group: OperatorGroup, other: OperatorGroup) -> Obstacle | None:
         """Whether two groups over the same rows see each other's results element by element."""
         for reader, writer in ((group, other), (other, group)):
             for op in reader.ops:
@@ -304,7 +308,7 @@ class Fusion:
                         return Obstacle(f"{op.name} reads {source.name} in another order or repeated")
         return None
 
-    def _reaches(self, start: Group, goal: Group) -> bool:
+    def _reaches(self, start: OperatorGroup, goal: OperatorGroup) -> bool:
         """Whether goal reads start's results through at least one other group."""
         stack = [source for source in self._sources(goal) if source is not start]
         seen = {goal}

@@ -53,7 +53,7 @@ class IterationSpace:
 
 
 @attrs.define(eq=False)
-class Group:
+class OperatorGroup:
     """Operators of one kernel.
 
     Attributes
@@ -104,17 +104,17 @@ def _row_space(op: Op) -> IterationSpace:
     return IterationSpace(op.shape, axes_of(list(axes), len(op.shape)))
 
 
-def singleton(op: Op) -> Group:
+def singleton(op: Op) -> OperatorGroup:
     """A group of one operator."""
     kind = op.kind.kind
     if kind == "reduction":
-        return Group([op], "reduction", _reduction_space(op), {op: "reduce"})
+        return OperatorGroup([op], "reduction", _reduction_space(op), {op: "reduce"})
     if kind == "normalization":
-        return Group([op], "normalization", _row_space(op), {op: "full"})
-    return Group([op], kind, IterationSpace(op.shape), {op: "full"})
+        return OperatorGroup([op], "normalization", _row_space(op), {op: "full"})
+    return OperatorGroup([op], kind, IterationSpace(op.shape), {op: "full"})
 
 
-def final_hero(group: Group) -> str:
+def final_hero(group: OperatorGroup) -> str:
     """The hero of a complete group: a chain over rows is a normalization, a strided copy a transpose."""
     if group.hero == "reduction" and any(
         group.roles[op] == "full" and any(_from_row(group, view) for view in op.operands) for op in group.ops
@@ -125,13 +125,13 @@ def final_hero(group: Group) -> str:
     return group.hero
 
 
-def _from_row(group: Group, view: View) -> bool:
+def _from_row(group: OperatorGroup, view: View) -> bool:
     """Whether a full operator reads a row's result."""
     writer = group.writer(view)
     return writer is not None and group.roles[writer] in ("row", "reduce")
 
 
-def _moves_columns(group: Group) -> bool:
+def _moves_columns(group: OperatorGroup) -> bool:
     """Whether a large operand's innermost memory axis is not the innermost axis of the kernel."""
     live = [axis for axis, extent in enumerate(group.space.shape) if extent > 1]
     if not live:

@@ -10,7 +10,7 @@ from attrs import evolve
 from tvm import relax
 
 from ..library.attrs import Conv2dAttrs, MatmulAttrs
-from ..library.attrs import View as LibraryView
+from ..library.attrs import OperandLayout as LibraryView
 from ..library.cpu import pack_weight
 from ..library.registry import LibraryTable
 from .choices import DEFAULT, PLAIN, THREADS, UNPACKED

@@ -14,7 +14,7 @@ import tvm_ffi
 from tvm import relax, te, tirx
 
 from ..errors import UnsupportedOperatorError
-from .groups import Group, final_hero
+from .groups import OperatorGroup, final_hero
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
 from .program import Op, Value, View
 from .simplify_tir import inline_views
@@ -25,7 +25,7 @@ PRIMITIVE = "uir_merged_kernel"
 
 
 @attrs.frozen(eq=False)
-class Parameter:
+class KernelBuffer:
     """A buffer of a kernel: the value, and the shape in which the kernel sees its memory."""
 
     value: Value
@@ -36,17 +36,17 @@ class Parameter:
 class Kernel:
     """A group with its interface: what it reads from memory and what it writes there."""
 
-    group: Group
-    inputs: list[Parameter]
+    group: OperatorGroup
+    inputs: list[KernelBuffer]
     outputs: list[Value]
 
 
-def interface(group: Group, needed: set[Value]) -> Kernel:
+def interface(group: OperatorGroup, needed: set[Value]) -> Kernel:
     """The buffers of a group.
 
     Parameters
     ----------
-    group : Group
+    group : OperatorGroup
     needed : set of Value
         The values that are read outside of their group or are outputs.
     """
@@ -56,7 +56,7 @@ def interface(group: Group, needed: set[Value]) -> Kernel:
     for view in group.external():
         if whole or not _is_immediate(view):
             readings.setdefault(view.base, []).append(view)
-    inputs = [Parameter(views[0].base, _parameter_shape(views)) for views in readings.values()]
+    inputs = [KernelBuffer(views[0].base, _parameter_shape(views)) for views in readings.values()]
     outputs = [value for op in group.ops for value in op.results if value in needed]
     return Kernel(group, inputs, outputs)
 

@@ -8,33 +8,36 @@ from collections.abc import Sequence
 from attrs import frozen
 
 from ..library.registry import LibraryTable
-from .attention import Decision
+from .attention import AttentionDecision
 from .fusion import Fusion
-from .groups import Group
+from .groups import OperatorGroup
 from .nodes import NotFused
 from .program import Op, Value
 from .traffic import reads_of_kernel
 
 
 @frozen(eq=False)
-class Part:
+class NodeOperators:
     """The operators of one node: those of a group, or (``unmerged`` says why) one of them."""
 
-    group: Group
+    group: OperatorGroup
     ops: list[Op]
     unmerged: str = ""
 
 
 def not_fused(
-    parts: Sequence[Part], fusion: Fusion, table: LibraryTable, decisions: Sequence[Decision] = ()
+    parts: Sequence[NodeOperators],
+    fusion: Fusion,
+    table: LibraryTable,
+    decisions: Sequence[AttentionDecision] = (),
 ) -> tuple[NotFused, ...]:
     """One entry for every pair of nodes of which one reads the other's result.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of NodeOperators
         One for each node, in the order of the nodes.
-    decisions : sequence of Decision
+    decisions : sequence of AttentionDecision
         What was decided about the attentions of the program.
     """
     inside = {value: f"attention: {each.reason}" for each in decisions for value in each.values}
@@ -60,7 +63,7 @@ def not_fused(
     return tuple(found.values())
 
 
-def _cost(producer: Part, consumer: Part, fusion: Fusion) -> tuple[list[Value], int]:
+def _cost(producer: NodeOperators, consumer: NodeOperators, fusion: Fusion) -> tuple[list[Value], int]:
     """What passes from one to the other, and the bytes of it that one kernel would not move."""
     written = [value for op in producer.ops for value in op.results]
     reads = reads_of_kernel(consumer.ops)
@@ -69,13 +72,18 @@ def _cost(producer: Part, consumer: Part, fusion: Fusion) -> tuple[list[Value], 
     return passed, sum(reads[value] for value in passed) + sum(value.nbytes for value in private)
 
 
-def _sole(value: Value, consumer: Part, fusion: Fusion) -> bool:
+def _sole(value: Value, consumer: NodeOperators, fusion: Fusion) -> bool:
     """Whether nothing but these operators reads a value."""
     return all(reader in consumer.ops for reader, _ in fusion.users.get(value, []))
 
 
 def _reason(
-    producer: Part, consumer: Part, writer: Op, reader: Op, fusion: Fusion, table: LibraryTable
+    producer: NodeOperators,
+    consumer: NodeOperators,
+    writer: Op,
+    reader: Op,
+    fusion: Fusion,
+    table: LibraryTable,
 ) -> str:
     """The first thing that stands between two kernels."""
     if not fusion.enabled:

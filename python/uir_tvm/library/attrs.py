@@ -63,7 +63,7 @@ def _one_of(choices: Sequence[str]) -> Any:
 
 
 @attrs.frozen
-class View:
+class OperandLayout:
     """Where an operand's elements lie in the contiguous tensor that holds it.
 
     Parameters
@@ -91,7 +91,7 @@ class MatmulAttrs:
         At most three dimensions; empty for one product.
     m, n, k : int
         All at least 1.
-    a, b, out : View
+    a, b, out : OperandLayout
         `len(batch) + 2` strides each. With `packed`, `b` describes the tensor that `pack_weight` gets.
     alpha : float
     bias : bool
@@ -117,9 +117,9 @@ class MatmulAttrs:
     m: int = attrs.field(validator=_positive)
     n: int = attrs.field(validator=_positive)
     k: int = attrs.field(validator=_positive)
-    a: View
-    b: View
-    out: View
+    a: OperandLayout
+    b: OperandLayout
+    out: OperandLayout
     alpha: float = attrs.field(default=1.0, converter=float)
     bias: bool = False
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
@@ -137,7 +137,7 @@ class MatmulAttrs:
                 remedy="merge dimensions that follow each other in memory",
             )
         for name in ("a", "b", "out"):
-            view: View = getattr(self, name)
+            view: OperandLayout = getattr(self, name)
             if len(view.strides) != rank or view.offset < 0 or min(view.strides) < 0:
                 raise ShapeError(
                     f"MatmulAttrs: {name} is {view}.",
@@ -188,12 +188,12 @@ class MatmulAttrs:
                 remedy="correct the shapes",
             )
 
-        def view(shape: Sequence[int], transpose: bool) -> View:
+        def view(shape: Sequence[int], transpose: bool) -> OperandLayout:
             strides = list(contiguous_strides(shape))
             if transpose:
                 strides[-1], strides[-2] = strides[-2], strides[-1]
             lead = [s if size > 1 else 0 for s, size in zip(strides[:-2], shape[:-2], strict=True)]
-            return View([0] * (len(batch) - len(lead)) + lead + strides[-2:])
+            return OperandLayout([0] * (len(batch) - len(lead)) + lead + strides[-2:])
 
         return cls(
             batch=batch,
@@ -202,7 +202,7 @@ class MatmulAttrs:
             k=k,
             a=view(a, transpose_a),
             b=view(b, transpose_b),
-            out=View(contiguous_strides((*batch, m, n))),
+            out=OperandLayout(contiguous_strides((*batch, m, n))),
             **epilogue,
         )
 
@@ -221,7 +221,7 @@ class MatmulAttrs:
         fields = json.loads(text)
         for name in ("a", "b", "out"):
             offset, strides = fields[name]
-            fields[name] = View(strides, offset)
+            fields[name] = OperandLayout(strides, offset)
         return cls(**fields)
 
 
@@ -318,7 +318,13 @@ class Conv2dAttrs:
 
 def _dump(value: Any) -> str:
     def plain(v: Any) -> Any:
-        return [v.offset, list(v.strides)] if isinstance(v, View) else list(v) if isinstance(v, tuple) else v
+        return (
+            [v.offset, list(v.strides)]
+            if isinstance(v, OperandLayout)
+            else list(v)
+            if isinstance(v, tuple)
+            else v
+        )
 
     # how it runs is said where it was chosen: texts, and what is kept under them, stay as they are
     settled = {f.name for f in attrs.fields(type(value)) if f.name in ("threads", "plan")}

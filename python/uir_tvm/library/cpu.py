@@ -20,7 +20,7 @@ import numpy as np
 import tvm_ffi
 
 from ..errors import LibraryError, ShapeError
-from .attrs import EPILOGUES, RESIDUALS, Conv2dAttrs, MatmulAttrs, View, contiguous_strides
+from .attrs import EPILOGUES, RESIDUALS, Conv2dAttrs, MatmulAttrs, OperandLayout, contiguous_strides
 
 __all__ = [
     "EPILOGUES",
@@ -28,7 +28,7 @@ __all__ = [
     "Conv2dAttrs",
     "LibraryInfo",
     "MatmulAttrs",
-    "View",
+    "OperandLayout",
     "available",
     "contiguous_strides",
     "describe",

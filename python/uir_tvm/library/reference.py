@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from .attrs import Conv2dAttrs, MatmulAttrs, View
+    from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 
 Array = np.ndarray[Any, Any]
 
@@ -50,7 +50,7 @@ def _epilogue(
     return value
 
 
-def _view(tensor: Array, view: View, shape: tuple[int, ...]) -> Array:
+def _view(tensor: Array, view: OperandLayout, shape: tuple[int, ...]) -> Array:
     flat = np.ascontiguousarray(tensor).reshape(-1)[view.offset :]
     return np.lib.stride_tricks.as_strided(flat, shape, [s * flat.itemsize for s in view.strides])
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
-from .attrs import Conv2dAttrs, MatmulAttrs, View
+from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ class Work:
     elements: int
 
 
-def _seen(view: View, extents: Sequence[int]) -> int:
+def _seen(view: OperandLayout, extents: Sequence[int]) -> int:
     """Elements that a view shows; what repeats counts once."""
     return math.prod(n for n, stride in zip(extents, view.strides, strict=True) if stride)
 

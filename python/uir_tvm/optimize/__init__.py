@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .complete import completed
-from .optimize import Checker, Optimized, Step, optimize
+from .optimize import Checker, Optimized, PassRecord, optimize
 from .passes import FIRST, PASSES, Pass, select
 
-__all__ = ["FIRST", "PASSES", "Checker", "Optimized", "Pass", "Step", "completed", "optimize", "select"]
+__all__ = ["FIRST", "PASSES", "Checker", "Optimized", "Pass", "PassRecord", "completed", "optimize", "select"]

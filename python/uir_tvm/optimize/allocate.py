@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from ..igraph.nodes import IGraph
 from ..verify.addresses import ADDRESSES, PEAK
-from ..verify.placement import MEMORIES, Memory
+from ..verify.placement import MEMORIES, Interference
 from .program import program_of
 
 
@@ -37,7 +37,7 @@ def run(graph: IGraph) -> IGraph:
     addresses: dict[str, int] = {}
     peak: dict[str, int] = {}
     for level in MEMORIES:
-        placed = Memory.of(program, level).place()
+        placed = Interference.of(program, level).place()
         addresses |= placed.addresses
         peak[level] = placed.peak
     wanted = {ADDRESSES: dict(sorted(addresses.items())), PEAK: peak}

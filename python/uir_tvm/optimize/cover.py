@@ -12,14 +12,14 @@ MAX_NODES = 100_000
 
 
 @attrs.frozen
-class Choice:
+class WeightedSet:
     """Something that costs ``weight`` and serves the demands whose bits are set in ``serves``."""
 
     weight: int
     serves: int
 
 
-def cheapest(choices: Sequence[Choice], demands: int) -> list[int]:
+def cheapest(choices: Sequence[WeightedSet], demands: int) -> list[int]:
     """Indices of choices that together serve ``demands`` demands at the least weight.
 
     The search is exact unless it meets `MAX_NODES`; then the
@@ -40,7 +40,7 @@ def cheapest(choices: Sequence[Choice], demands: int) -> list[int]:
     return _Search(choices, useful, _hardest(choices, useful, wanted)).run()
 
 
-def _undominated(choices: Sequence[Choice]) -> list[int]:
+def _undominated(choices: Sequence[WeightedSet]) -> list[int]:
     """The choices that no other serves as much as at no greater weight, cheapest first."""
     kept: list[int] = []
     for k in sorted(
@@ -52,7 +52,7 @@ def _undominated(choices: Sequence[Choice]) -> list[int]:
     return kept
 
 
-def _hardest(choices: Sequence[Choice], useful: Sequence[int], wanted: int) -> dict[int, list[int]]:
+def _hardest(choices: Sequence[WeightedSet], useful: Sequence[int], wanted: int) -> dict[int, list[int]]:
     """The demands that are not served along with another: bit -> the choices that serve it."""
     by_demand: dict[int, list[int]] = {}
     for d in range(wanted.bit_length()):
@@ -66,7 +66,7 @@ def _hardest(choices: Sequence[Choice], useful: Sequence[int], wanted: int) -> d
 
 class _Search:
     def __init__(
-        self, choices: Sequence[Choice], useful: Sequence[int], demands: dict[int, list[int]]
+        self, choices: Sequence[WeightedSet], useful: Sequence[int], demands: dict[int, list[int]]
     ) -> None:
         self.choices, self.demands = choices, demands
         self.wanted = sum(demands)

@@ -22,7 +22,7 @@ from collections.abc import Iterator, Sequence
 
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..igraph.rewrite import loop_variables, pointers_of, without
-from ..verify.access import Access, Program
+from ..verify.access import Access, GraphFacts
 from .edit import edited
 from .program import flow_of, program_of
 from .reaching_definitions import Flow
@@ -47,7 +47,7 @@ def run(graph: IGraph) -> IGraph:
     return _without_unnamed(made)
 
 
-def _living(program: Program, flow: Flow) -> set[int]:
+def _living(program: GraphFacts, flow: Flow) -> set[int]:
     """Positions of the iOps that a parameter depends on."""
     makers: dict[int, list[int]] = {}  # position of a reader -> positions of what it may see
     for position, uses in flow.uses.items():
@@ -71,7 +71,7 @@ def _leaves(access: Access) -> bool:
     return access.kind == "write" and access.slice.pointer.is_param
 
 
-def _shared_makers(program: Program, read: Access) -> Iterator[int]:
+def _shared_makers(program: GraphFacts, read: Access) -> Iterator[int]:
     """The iOps that may write, on any unit and in any iteration, what is read of sram or dram."""
     low, high = _reach(read)
     for write in program.by_pointer[str(read.slice.pointer.name)]:
@@ -88,7 +88,7 @@ def _reach(access: Access) -> tuple[int, int]:
     return low + first, high + last
 
 
-def _resynced(program: Program, params: Sequence[IPointer], named: set[str]) -> dict[int, IOp | None]:
+def _resynced(program: GraphFacts, params: Sequence[IPointer], named: set[str]) -> dict[int, IOp | None]:
     """Syncs whose pointer nobody accesses any more, on a parameter."""
     out: dict[int, IOp | None] = {}
     for step in program.steps:

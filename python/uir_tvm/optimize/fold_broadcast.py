@@ -20,7 +20,7 @@ same loops, and what was broadcast still holds its elements there.
 from __future__ import annotations
 
 from ..igraph.nodes import IGraph, IOp, ISlice
-from ..verify.access import Program
+from ..verify.access import GraphFacts
 from .edit import Change, edited, with_slices
 from .program import flow_of, program_of
 from .reaching_definitions import Flow, Use
@@ -64,7 +64,7 @@ def _is_spread(iop: IOp) -> bool:
     )
 
 
-def _can_read(program: Program, flow: Flow, position: int, use: Use, names: dict[str, set[str]]) -> bool:
+def _can_read(program: GraphFacts, flow: Flow, position: int, use: Use, names: dict[str, set[str]]) -> bool:
     """Whether a reader of a broadcast value can read what was broadcast."""
     broadcast, reader = program.steps[position], program.steps[use.access.position]
     iop, piece = reader.iop, use.access.slice

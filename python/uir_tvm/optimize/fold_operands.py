@@ -34,7 +34,7 @@ from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from . import dead
 from .edit import with_slices
 from .exact_casts import holds
-from .made_values import Facts, written
+from .made_values import KnownValues, written
 from .matrix_unit import readable, reads_dram
 from .slices import UNBOUNDED, may_meet, place, valid
 
@@ -43,7 +43,7 @@ def run(graph: IGraph) -> IGraph:
     """The graph with the operands of its contractions replaced by what they are copies of."""
     if not any(spec_of(iop).is_product for iop, _ in graph.walk()):
         return graph
-    walk = _Walk()
+    walk = _OperandFolding()
     body = walk.body(graph.body, _Origins(reads_dram(graph.hardware)))
     return dead.run(graph.replace(body=body)) if walk.changed else graph
 
@@ -56,7 +56,7 @@ class _Origin:
     source: ISlice
 
 
-class _Origins(Facts):
+class _Origins(KnownValues):
     """What reg holds copies of; ``far``: whether products may read dram."""
 
     def __init__(self, far: bool) -> None:
@@ -115,7 +115,7 @@ def _ends(origin: _Origin) -> tuple[ISlice, ISlice]:
     return origin.target, origin.source
 
 
-class _Walk:
+class _OperandFolding:
     """Rewrites the contractions of a loop tree."""
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 import attrs
 
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
-from ..verify.access import Access, Program
+from ..verify.access import Access, GraphFacts
 from .edit import Change, edited, with_slices
 from .program import flow_of, program_of
 from .reaching_definitions import Use
@@ -59,15 +59,15 @@ def forward(graph: IGraph, *, loads: bool = False, stores: bool = False, copies:
     IGraph
         ``graph`` itself where nothing changes.
     """
-    walk = _Walk(graph, loads, stores, copies)
+    walk = _HeldWalk(graph, loads, stores, copies)
     walk.body(graph.body, [], 0)
     return edited(graph, walk.changes)
 
 
-class _Walk:
+class _HeldWalk:
     def __init__(self, graph: IGraph, loads: bool, stores: bool, copies: bool) -> None:
         self.loads, self.stores, self.copies = loads, stores, copies
-        self.program: Program = program_of(graph)
+        self.program: GraphFacts = program_of(graph)
         self.flow = flow_of(graph)
         self.changes: dict[int, Change] = {}
         #: operands to exchange when the walk comes to their iOp: position -> operand -> slice

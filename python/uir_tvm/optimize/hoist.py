@@ -27,7 +27,7 @@ from typing import Any
 from ..igraph.affine import Affine
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
-from ..verify.access import Program
+from ..verify.access import GraphFacts
 from .edit import edited, fresh_name, with_slices
 from .figures import fits
 from .program import flow_of, program_of
@@ -61,7 +61,7 @@ def _one(graph: IGraph, refused: set[str]) -> IGraph | None:
     return None
 
 
-def _key(program: Program, position: int) -> str:
+def _key(program: GraphFacts, position: int) -> str:
     """Names one iOp in its loop, over all the graphs that hoisting others makes."""
     step = program.steps[position]
     return f"{step.loops[-1].var}|{step.iop.target.pointer.name}|{step.iop.op}|{step.iop.target.offset}"
@@ -83,7 +83,7 @@ def _direct(body: Sequence[Any], at: int) -> Iterator[tuple[int, Loop]]:
         at += count
 
 
-def _is_invariant(program: Program, flow: Flow, position: int, loop: Loop) -> bool:
+def _is_invariant(program: GraphFacts, flow: Flow, position: int, loop: Loop) -> bool:
     step = program.steps[position]
     iop = step.iop
     if iop.op not in HOISTED or iop.attrs.get("scope", "unit") != "unit":
@@ -109,7 +109,7 @@ def _is_invariant(program: Program, flow: Flow, position: int, loop: Loop) -> bo
     return True
 
 
-def _whole(program: Program, position: int) -> IOp:
+def _whole(program: GraphFacts, position: int) -> IOp:
     """The iOp over the whole shapes of its slices where all of its sources is there; else itself."""
     iop = program.steps[position].iop
     pieces = {"target": iop.target} | {f"source{k}": s for k, s in enumerate(iop.sources)}
@@ -133,7 +133,7 @@ def _is_inside(piece: ISlice) -> bool:
     return start + low >= 0 and start + high < int(piece.pointer.size)
 
 
-def _made_whole(program: Program, source: ISlice) -> bool:
+def _made_whole(program: GraphFacts, source: ISlice) -> bool:
     """Whether the one write of a reg pointer makes all of a slice, before all else."""
     writes = [a for a in program.by_pointer[str(source.pointer.name)] if a.kind == "write"]
     if len(writes) != 1 or not writes[0].certain or writes[0].loops:
@@ -147,7 +147,7 @@ def _depends(iop: IOp, variable: str) -> bool:
     return any(variable in value.variables() for value in values)
 
 
-def _hoisted(graph: IGraph, program: Program, flow: Flow, position: int, loop: Loop, iop: IOp) -> IGraph:
+def _hoisted(graph: IGraph, program: GraphFacts, flow: Flow, position: int, loop: Loop, iop: IOp) -> IGraph:
     """The iOp before its loop, writing a pointer of its own unless it already has one."""
     pointer = iop.target.pointer
     uses = flow.uses.get(position, [])

@@ -41,10 +41,10 @@ from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.rewrite import without
 from ..igraph.text import print_iop, print_slice
-from ..verify.access import Access, Program
+from ..verify.access import Access, GraphFacts
 from ..verify.happens_before import Barrier, Place
 from ..verify.races import Conflict, Races, analysis
-from .cover import Choice, cheapest
+from .cover import WeightedSet, cheapest
 from .edit import edited
 from .program import program_of
 
@@ -92,7 +92,7 @@ def run(graph: IGraph, keep: bool = False) -> IGraph:
     if keep:
         return _completed(graph, given, exempt)
     bare = _without_syncs(graph)
-    made = _completed(bare, given if bare is graph else Races(Program(bare)), exempt)
+    made = _completed(bare, given if bare is graph else Races(GraphFacts(bare)), exempt)
     faulty = any(not c.up_to_data for c in open_now)
     return graph if not faulty and _cost(graph) <= _cost(made) else made
 
@@ -169,7 +169,7 @@ def _completed(graph: IGraph, races: Races, exempt: set[tuple[object, ...]]) -> 
     while conflicts := list(still_open(chosen)):
         cuts = [_cut_by(races, conflicts, chosen, gap) for gap in gaps]
         _refuse_hopeless(races, conflicts, cuts)
-        picked = cheapest([Choice(g.weight, c) for g, c in zip(gaps, cuts, strict=True)], len(conflicts))
+        picked = cheapest([WeightedSet(g.weight, c) for g, c in zip(gaps, cuts, strict=True)], len(conflicts))
         for k in picked:
             first = (cuts[k] & -cuts[k]).bit_length() - 1
             for_pointer[gaps[k]] = conflicts[first].pointer

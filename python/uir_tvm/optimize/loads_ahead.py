@@ -21,7 +21,7 @@ import islpy
 from ..igraph.iops import mnemonic, spec_of
 from ..igraph.nodes import IOp, ISlice, Loop, walk_body
 from ..verify import isl
-from ..verify.access import Access, Program
+from ..verify.access import Access, GraphFacts
 from ..verify.initialised import covers
 from ..verify.live_ranges import by_owner, carries, loop_spans
 
@@ -58,12 +58,12 @@ class Stages:
     on_chip: bool = False
 
 
-def stages_of(program: Program, loop: Loop, distance: int, on_chip: bool = False) -> Stages:
+def stages_of(program: GraphFacts, loop: Loop, distance: int, on_chip: bool = False) -> Stages:
     """Tell the loads of a loop's body from the rest.
 
     Parameters
     ----------
-    program : Program
+    program : GraphFacts
         Of the graph that has the loop.
     distance : int
         By how many iterations the loads are to run ahead.
@@ -74,7 +74,7 @@ def stages_of(program: Program, loop: Loop, distance: int, on_chip: bool = False
 
 
 class _Analysis:
-    def __init__(self, program: Program, loop: Loop, distance: int) -> None:
+    def __init__(self, program: GraphFacts, loop: Loop, distance: int) -> None:
         self.program, self.loop, self.distance = program, loop, distance
         self.var = str(loop.var)
         self.span = loop_spans(program)[self.var]

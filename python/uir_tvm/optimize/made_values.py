@@ -33,7 +33,7 @@ class _Entry:
     intact: bool
 
 
-class Facts:
+class KnownValues:
     """What holds at one point of a walk; a subclass says what an iOp ends, and what it makes."""
 
     def __init__(self, known: Sequence[Any] = ()) -> None:
@@ -64,7 +64,7 @@ class Facts:
         raise NotImplementedError
 
 
-class Definitions(Facts):
+class Definitions(KnownValues):
     """Which iOp made what is in reg."""
 
     def made(self, iop: IOp) -> _Entry | None:

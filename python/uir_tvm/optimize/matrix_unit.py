@@ -55,7 +55,7 @@ def run(graph: IGraph) -> IGraph:
     """The graph with its products where the matrix unit finds and leaves them."""
     if not reads_dram(graph.hardware) or not any(_takes(iop) for iop, _ in graph.walk()):
         return graph
-    walk = _Walk(graph)
+    walk = _UnitProducts(graph)
     body = walk.body(graph.body, ())
     return graph.replace(body=[*walk.first, *body], pointers=[*graph.pointers, *walk.pointers])
 
@@ -96,7 +96,7 @@ def _takes(iop: IOp) -> bool:
 
 
 @attrs.frozen
-class _Tile:
+class _UnitOperand:
     """An operand as the unit reads it, and what brings it there."""
 
     piece: ISlice
@@ -115,7 +115,7 @@ class _Around:
     carried: list[tuple[IOp, ISlice, ISlice]] = attrs.field(factory=list)
 
 
-class _Walk:
+class _UnitProducts:
     """Rewrites the loop tree from the outside inwards."""
 
     def __init__(self, graph: IGraph) -> None:
@@ -192,11 +192,11 @@ class _Walk:
             nodes += [make.cast(old, target), make.binary("add", here, old, here)]
         return [*nodes, make.cast(target, here)]
 
-    def _tile(self, hint: str, piece: ISlice, rows: int, cols: int, turned: bool) -> _Tile:
+    def _tile(self, hint: str, piece: ISlice, rows: int, cols: int, turned: bool) -> _UnitOperand:
         """An operand as a whole tile in dram; ``turned`` keeps its columns together."""
         shape = (int(piece.rows), int(piece.cols))
         if piece.pointer.level == "dram" and readable(piece) and shape == (rows, cols):
-            return _Tile(piece)
+            return _UnitOperand(piece)
         tile = self._own(hint, str(piece.pointer.dtype), *((cols, rows) if turned else (rows, cols)))
         stride = (1, rows) if turned else (cols, 1)
         box = {"rows": piece.valid[:2], "cols": piece.valid[2:]}
@@ -204,12 +204,12 @@ class _Walk:
         stored = make.move(_lying(part), _lying(piece)) if turned else make.move(part, piece)
         whole = ISlice(tile.pointer, tile.offset, (rows, cols), stride)
         if shape == (rows, cols) and valid(piece) == UNBOUNDED:
-            return _Tile(whole, [stored])
+            return _UnitOperand(whole, [stored])
         clear = self._clear(tile)
         named = {name for bound in piece.valid if bound is not None for name in bound.variables()}
         if named <= {"pid"}:
-            return _Tile(whole, [stored], clear)
-        return _Tile(whole, [*clear, stored])
+            return _UnitOperand(whole, [stored], clear)
+        return _UnitOperand(whole, [*clear, stored])
 
     def _clear(self, tile: ISlice) -> list[Any]:
         """Moves of zeros into all of a tile."""

@@ -70,7 +70,7 @@ from . import insert_sync
 from .edit import fresh_name
 from .figures import fits
 from .loads_ahead import Stages, stages_of
-from .pipeline_steps import Part, Run, runs
+from .pipeline_steps import LaggedPart, Run, runs
 from .program import program_of
 from .stores_behind import Late, late_nodes
 from .webs import rename
@@ -158,7 +158,7 @@ def _staged(graph: IGraph, loop: Loop, stages: int, found: Stages, late: Late) -
     return result
 
 
-def _parts(loop: Loop, stages: int, found: Stages, late: Late) -> list[Part]:
+def _parts(loop: Loop, stages: int, found: Stages, late: Late) -> list[LaggedPart]:
     """What of the body runs together, in the order of a step, and how many steps behind the first."""
 
     def some(indices: Iterable[int]) -> list[Any]:
@@ -171,15 +171,15 @@ def _parts(loop: Loop, stages: int, found: Stages, late: Late) -> list[Part]:
     computed = brought + stages - 1
     stored = computed + 1 if rest else computed
     return [
-        Part(stored + 1, some(late.twice)),
-        Part(0, some(found.far)),
-        Part(stored, some(late.once)),
-        Part(brought, some(near)),
-        Part(computed, rest),
+        LaggedPart(stored + 1, some(late.twice)),
+        LaggedPart(0, some(found.far)),
+        LaggedPart(stored, some(late.once)),
+        LaggedPart(brought, some(near)),
+        LaggedPart(computed, rest),
     ]
 
 
-def _places(name: str, parts: Sequence[Part]) -> int:
+def _places(name: str, parts: Sequence[LaggedPart]) -> int:
     """How many iterations of a buffer are in use in one step: from the first part that does to the last."""
     lags = [
         part.lag
@@ -259,7 +259,7 @@ class _Stager:
         graph: IGraph,
         loop: Loop,
         stages: int,
-        parts: Sequence[Part],
+        parts: Sequence[LaggedPart],
         buffers: Mapping[str, _Buffer],
         meeting: IPointer | None,
     ) -> None:

@@ -25,7 +25,7 @@ Checker = Callable[[IGraph], None]
 
 
 @attrs.frozen(slots=False, eq=False)
-class Step:
+class PassRecord:
     """What one pass did.
 
     Attributes
@@ -85,10 +85,10 @@ class Optimized:
     """A graph, and how it came about: one step per pass that ran."""
 
     graph: IGraph
-    steps: tuple[Step, ...] = ()
+    steps: tuple[PassRecord, ...] = ()
 
     @property
-    def faults(self) -> tuple[Step, ...]:
+    def faults(self) -> tuple[PassRecord, ...]:
         """The passes whose result was refused."""
         return tuple(step for step in self.steps if step.fault)
 
@@ -132,7 +132,7 @@ def optimize(
     PassError
         There is no pass of that name; or a pass failed, or its result was refused (without ``keep_going``).
     """
-    steps: list[Step] = []
+    steps: list[PassRecord] = []
     for row in select(passes):
         start = time.perf_counter()
         fault, rule, made = "", "", graph
@@ -144,7 +144,7 @@ def optimize(
             fault = str(error.__cause__ or error)
             rule = getattr(error.__cause__, "rule", "")
             log.warning("%s: the pass %s is left out (%s)", graph.name, row.name, fault.splitlines()[0])
-        steps.append(Step(row.name, graph, made, time.perf_counter() - start, fault, rule))
+        steps.append(PassRecord(row.name, graph, made, time.perf_counter() - start, fault, rule))
         graph = made
     return Optimized(graph, tuple(steps))
 

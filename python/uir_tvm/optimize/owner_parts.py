@@ -28,7 +28,7 @@ MAX_MODULI = 4
 
 
 @attrs.frozen(eq=False)
-class Part:
+class PackedPart:
     """One owner's part, packed.
 
     Attributes
@@ -44,7 +44,7 @@ class Part:
 
 
 @attrs.frozen(eq=False)
-class _Split:
+class _SplitAccess:
     """An access: base terms (the owner's), the other terms, the constant."""
 
     base: tuple[Term, ...]
@@ -55,7 +55,7 @@ class _Split:
 
 def part_of(
     accesses: Sequence[Access], num_owners: int, units: int, sharers: int, own_loops: Iterable[str]
-) -> Part | None:
+) -> PackedPart | None:
     """The part of each owner, if no two owners share an element; None when that is not proved.
 
     Parameters
@@ -84,7 +84,7 @@ def part_of(
     return min(found, key=lambda part: part.size, default=None)
 
 
-def _split(access: Access, units: int, own_loops: set[str]) -> _Split | None:
+def _split(access: Access, units: int, own_loops: set[str]) -> _SplitAccess | None:
     offset = access.slice.offset
     base: list[Term] = []
     rest: list[Term] = []
@@ -102,7 +102,7 @@ def _split(access: Access, units: int, own_loops: set[str]) -> _Split | None:
             base.append(term)
         else:
             rest.append(term)
-    return _Split(tuple(base), tuple(rest), int(offset.constant), access)
+    return _SplitAccess(tuple(base), tuple(rest), int(offset.constant), access)
 
 
 def _by_group(term: Term, units: int) -> tuple[Affine, Affine] | None:
@@ -132,7 +132,7 @@ def _text(term: Term) -> str:
     return str(term.expr)
 
 
-def _moduli(splits: Sequence[_Split]) -> list[int]:
+def _moduli(splits: Sequence[_SplitAccess]) -> list[int]:
     """The numbers N worth trying: distances of rows, the largest first."""
     found: set[int] = set()
     for s in splits:
@@ -163,8 +163,8 @@ class _Interval:
 
 
 def _packed(
-    splits: Sequence[_Split], modulus: int | None, num_owners: int, units: int, sharers: int
-) -> Part | None:
+    splits: Sequence[_SplitAccess], modulus: int | None, num_owners: int, units: int, sharers: int
+) -> PackedPart | None:
     boxes = [_box(s, modulus) for s in splits]
     high, low = _Interval(*attrs.astuple(boxes[0][0])), _Interval(*attrs.astuple(boxes[0][1]))
     for h, w in boxes[1:]:
@@ -192,7 +192,7 @@ def _packed(
             _stride(int(stride), modulus, width) for stride in (piece.row_stride, piece.col_stride)
         )
         slices.append((offset, (strides[0], strides[1])))
-    return Part(high.length * width, slices)
+    return PackedPart(high.length * width, slices)
 
 
 def _scaled(term: Term, modulus: int | None, width: int) -> Affine:
@@ -206,7 +206,7 @@ def _stride(stride: int, modulus: int | None, width: int) -> int:
     return stride if modulus is None or stride % modulus else stride // modulus * width
 
 
-def _box(s: _Split, modulus: int | None) -> tuple[_Interval, _Interval]:
+def _box(s: _SplitAccess, modulus: int | None) -> tuple[_Interval, _Interval]:
     """Where the access reaches, apart from its base: the ranges of high and low."""
     high, low = _Interval(), _Interval()
     space = s.access.region.space
@@ -227,7 +227,9 @@ def _box(s: _Split, modulus: int | None) -> tuple[_Interval, _Interval]:
     return high, low
 
 
-def _bases(s: _Split, modulus: int | None, num_owners: int, units: int) -> tuple[np.ndarray, np.ndarray]:
+def _bases(
+    s: _SplitAccess, modulus: int | None, num_owners: int, units: int
+) -> tuple[np.ndarray, np.ndarray]:
     """(high, low) of every owner's base; own loops, equal for all owners, stay out."""
     pid = np.arange(num_owners, dtype=np.int64) * units
     high, low = np.zeros_like(pid), np.zeros_like(pid)

@@ -45,13 +45,13 @@ SMALL = 64
 
 def run(graph: IGraph) -> IGraph:
     """The graph with masks only where they are needed; ``graph`` itself where nothing changes."""
-    walk = _Split(graph)
+    walk = _Peeling(graph)
     body = walk.body(graph.body, {"pid": int(graph.num_parallel)})
     # a register that several copies of a body use would be alive from the first of them to the last
     return rename(graph.replace(body=body)) if walk.changed else graph
 
 
-class _Split:
+class _Peeling:
     """One walk of the loop tree, outermost loops first."""
 
     def __init__(self, graph: IGraph) -> None:

@@ -23,7 +23,7 @@ import attrs
 
 
 @attrs.frozen(eq=False)
-class Part:
+class LaggedPart:
     """Nodes of the loop's body, and by how many steps they are behind the first."""
 
     lag: int
@@ -38,23 +38,23 @@ class Run:
     ----------
     count : int
         How many steps.
-    parts : sequence of (Part, int)
+    parts : sequence of (LaggedPart, int)
         What runs at each, in order, and its iteration at the first of them.
     steady : bool
         Whether these are all parts.
     """
 
     count: int
-    parts: Sequence[tuple[Part, int]]
+    parts: Sequence[tuple[LaggedPart, int]]
     steady: bool
 
 
-def runs(parts: Sequence[Part], extent: int) -> list[Run]:
+def runs(parts: Sequence[LaggedPart], extent: int) -> list[Run]:
     """The steps of a loop of ``extent`` iterations; parts without nodes do nothing.
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of LaggedPart
         In the order in which they stand within a step.
     extent : int
         At least 1.

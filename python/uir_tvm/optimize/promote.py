@@ -22,13 +22,13 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..verify import initialised
-from ..verify.access import Access, Program
+from ..verify.access import Access, GraphFacts
 from ..verify.placement import sram_bytes
 from . import dead
 from .edit import edited, with_slices
 from .figures import fits
 from .held_memory import forward
-from .owner_parts import Part, part_of
+from .owner_parts import PackedPart, part_of
 from .program import program_of
 
 
@@ -70,7 +70,7 @@ def _levels(graph: IGraph, level: str) -> Iterator[tuple[str, int, int]]:
         yield "sram", int(graph.num_groups), units
 
 
-def _is_viewed(program: Program, name: str) -> bool:
+def _is_viewed(program: GraphFacts, name: str) -> bool:
     return any(
         piece.pointer.name == name
         for step in program.steps
@@ -90,7 +90,9 @@ def _own_loops(accesses: Sequence[Access]) -> list[str]:
     return [v for v in common if all(any(initialised.covers(w, r, within=v) for w in writes) for r in reads)]
 
 
-def _moved(graph: IGraph, program: Program, accesses: Sequence[Access], part: Part, level: str) -> IGraph:
+def _moved(
+    graph: IGraph, program: GraphFacts, accesses: Sequence[Access], part: PackedPart, level: str
+) -> IGraph:
     old = accesses[0].slice.pointer
     new = IPointer(old.name, level, old.dtype, part.size, "tmp")
     operands: dict[int, dict[str, ISlice]] = {}
@@ -105,7 +107,7 @@ def _moved(graph: IGraph, program: Program, accesses: Sequence[Access], part: Pa
     return edited(graph, changes, pointers)
 
 
-def _syncs(program: Program, params: Sequence[IPointer], new: IPointer) -> Mapping[int, IOp]:
+def _syncs(program: GraphFacts, params: Sequence[IPointer], new: IPointer) -> Mapping[int, IOp]:
     """The syncs that named the pointer, on a parameter where it is no shared memory any more."""
     named = params[0] if new.level == "reg" else new
     return {

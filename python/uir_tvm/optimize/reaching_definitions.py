@@ -16,13 +16,13 @@ from typing import Any
 import attrs
 
 from ..igraph.nodes import Loop
-from ..verify.access import Access, Program, Step
+from ..verify.access import Access, GraphFacts, Step
 from ..verify.region import Axis
 from .slices import covers, may_meet, place, whole_pointer
 
 
 @attrs.frozen
-class _Reach:
+class _ReachingWrite:
     """One write that may have made the value; ``earlier``: in an iteration before this one."""
 
     position: int
@@ -48,9 +48,9 @@ class Use:
 class Flow:
     """What is read of each write of reg memory."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: GraphFacts) -> None:
         self.program = program
-        self._seen: dict[tuple[int, str], set[_Reach]] = {}
+        self._seen: dict[tuple[int, str], set[_ReachingWrite]] = {}
         self._walk(program.graph.body, {}, 0)
 
     @cached_property
@@ -63,7 +63,7 @@ class Flow:
                     out.setdefault(reach.position, []).append(Use(access, self._sole(access, reach)))
         return out
 
-    def _sole(self, access: Access, reach: _Reach) -> bool:
+    def _sole(self, access: Access, reach: _ReachingWrite) -> bool:
         loops = self.program.steps[reach.position].loops
         inside = _variables(access.loops[: len(loops)]) == _variables(loops)
         return inside and not reach.earlier and len(self._seen[access.position, access.operand]) == 1
@@ -94,12 +94,12 @@ class Flow:
                 seen = self._seen.setdefault((access.position, access.operand), set())
                 seen |= set(self._visible(found, access))
                 continue
-            made = _Reach(access.position, False)
+            made = _ReachingWrite(access.position, False)
             kept = {r: None for r in found if r != made and not self._ends(access, r)}
             state[name] = {**kept, made: None}
         return state
 
-    def _visible(self, found: dict[_Reach, None], read: Access) -> Iterator[_Reach]:
+    def _visible(self, found: dict[_ReachingWrite, None], read: Access) -> Iterator[_ReachingWrite]:
         """The writes that a read may see: the latest first, up to one that covers all that it reads."""
         for reach in reversed(found):
             if reach.earlier:
@@ -117,7 +117,7 @@ class Flow:
         ]
         return writes[0]
 
-    def _ends(self, write: Access, reach: _Reach) -> bool:
+    def _ends(self, write: Access, reach: _ReachingWrite) -> bool:
         """Whether nothing of an earlier write is left after ``write``."""
         if not write.certain or write.region.every > 1:
             return False
@@ -126,7 +126,7 @@ class Flow:
         return not reach.earlier and covers(write.slice, self._target(reach.position).slice)
 
 
-_State = dict[str, dict[_Reach, None]]
+_State = dict[str, dict[_ReachingWrite, None]]
 
 
 def _variables(loops: Sequence[Loop]) -> list[str]:

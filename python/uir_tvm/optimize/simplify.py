@@ -47,7 +47,7 @@ def run(graph: IGraph, fast_math: bool = False) -> IGraph:
     """
     rules = (*simplify_rules.RULES, *simplify_fast_math.RULES) if fast_math else simplify_rules.RULES
     for _ in range(MAX_ROUNDS):
-        walk = _Walk(rules)
+        walk = _SimplifyWalk(rules)
         body = walk.body(graph.body, Definitions())
         if not walk.changed:
             break
@@ -55,7 +55,7 @@ def run(graph: IGraph, fast_math: bool = False) -> IGraph:
     return graph
 
 
-class _Walk:
+class _SimplifyWalk:
     """One walk of the loop tree."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from ..igraph import make
 from ..igraph.dtypes import dtype_of
 from ..igraph.iops import head, spec_of
-from ..igraph.iops_meaning import Region
+from ..igraph.iops_meaning import ValidBoxes
 from ..igraph.iops_scalar import ANY, BINARY, COMPARE, FLOAT, INTEGER, NUMBER, UNARY
 from ..igraph.nodes import IOp
 from .exact_casts import has_infinity, holds
@@ -289,7 +289,7 @@ def _fold(site: Site) -> IOp | None:
     one = (0, 1, 0, 1)
     arrays = [np.asarray([[v]]) for v in values]
     assert spec.meaning is not None
-    result = np.asarray(spec.meaning(iop, Region({}, one, [one] * len(arrays)), *arrays))[0, 0]
+    result = np.asarray(spec.meaning(iop, ValidBoxes({}, one, [one] * len(arrays)), *arrays))[0, 0]
     is_float = dtype_of(iop.target.pointer.dtype).kind == "float"
     if is_float and (is_nan(result) or (float(result) == 0 and row is not None and row.either_zero)):
         return None

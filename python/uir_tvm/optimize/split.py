@@ -17,7 +17,7 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, map_iops, walk_body
 from ..igraph.rewrite import map_slices
 from ..igraph.text import print_iop, print_slice
 from ..verify import replay
-from ..verify.access import Access, Program
+from ..verify.access import Access, GraphFacts
 from ..verify.initialised import MAX_COST, covers
 
 
@@ -48,7 +48,7 @@ def phases(graph: IGraph) -> list[IGraph]:
     bodies = _bodies(graph)
     if len(bodies) < 2:
         return [graph.replace(body=map_iops(graph.body, lambda iop: None if is_barrier(iop) else iop))]
-    programs = [Program(graph.replace(body=body)) for body in bodies]
+    programs = [GraphFacts(graph.replace(body=body)) for body in bodies]
     for part in range(len(programs)):
         programs[part] = _reloaded(programs, part)
     _refuse_live(graph, programs)
@@ -104,7 +104,7 @@ def _bodies(graph: IGraph) -> list[list[Any]]:
 
 
 # -- pointers -------------------------------------------------------------------------------------
-def _part(graph: IGraph, programs: Sequence[Program], part: int) -> IGraph:
+def _part(graph: IGraph, programs: Sequence[GraphFacts], part: int) -> IGraph:
     pointers = _pointers(graph, programs, part)
     by_name = {str(p.name): p for p in pointers}
 
@@ -115,7 +115,7 @@ def _part(graph: IGraph, programs: Sequence[Program], part: int) -> IGraph:
     return graph.replace(name=f"{graph.name}_{part + 1}of{len(programs)}", pointers=pointers, body=body)
 
 
-def _touching(programs: Sequence[Program], pointer: IPointer, kind: str | None = None) -> list[int]:
+def _touching(programs: Sequence[GraphFacts], pointer: IPointer, kind: str | None = None) -> list[int]:
     """The parts that touch a pointer (read or write it)."""
     return [
         k
@@ -124,7 +124,7 @@ def _touching(programs: Sequence[Program], pointer: IPointer, kind: str | None =
     ]
 
 
-def _pointers(graph: IGraph, programs: Sequence[Program], part: int) -> list[IPointer]:
+def _pointers(graph: IGraph, programs: Sequence[GraphFacts], part: int) -> list[IPointer]:
     params: list[IPointer] = []
     workspace: list[IPointer] = []
     private: list[IPointer] = []
@@ -139,7 +139,7 @@ def _pointers(graph: IGraph, programs: Sequence[Program], part: int) -> list[IPo
     return [*params, *workspace, *private]
 
 
-def _role(programs: Sequence[Program], part: int, pointer: IPointer) -> str:
+def _role(programs: Sequence[GraphFacts], part: int, pointer: IPointer) -> str:
     if pointer.level != "dram" or (not pointer.is_param and len(_touching(programs, pointer)) < 2):
         return "tmp"
     writers = _touching(programs, pointer, "write")
@@ -149,7 +149,7 @@ def _role(programs: Sequence[Program], part: int, pointer: IPointer) -> str:
 
 
 # -- what does not survive ------------------------------------------------------------------------
-def _reloaded(programs: Sequence[Program], part: int) -> Program:
+def _reloaded(programs: Sequence[GraphFacts], part: int) -> GraphFacts:
     """The part with loads of earlier ones repeated at its start, where what they load has not changed."""
     loads = []
     for pointer in programs[part].graph.pointers:
@@ -159,10 +159,10 @@ def _reloaded(programs: Sequence[Program], part: int) -> Program:
         if load is not None:
             loads.append(load)
     graph = programs[part].graph
-    return Program(graph.replace(body=[*loads, *graph.body])) if loads else programs[part]
+    return GraphFacts(graph.replace(body=[*loads, *graph.body])) if loads else programs[part]
 
 
-def _load_before(programs: Sequence[Program], part: int, pointer: IPointer) -> IOp | None:
+def _load_before(programs: Sequence[GraphFacts], part: int, pointer: IPointer) -> IOp | None:
     """The move from dram outside of all loops that wrote a pointer last, if dram still has what it loaded."""
     name = str(pointer.name)
     before = [(k, a) for k in range(part) for a in programs[k].by_pointer[name] if a.kind == "write"]
@@ -180,14 +180,14 @@ def _load_before(programs: Sequence[Program], part: int, pointer: IPointer) -> I
     return None if any(changed) else iop
 
 
-def _is_live(programs: Sequence[Program], part: int, pointer: IPointer) -> bool:
+def _is_live(programs: Sequence[GraphFacts], part: int, pointer: IPointer) -> bool:
     """Whether a part reads what an earlier one wrote."""
     if not any(k < part for k in _touching(programs, pointer, "write")):
         return False
     return bool(_stale(programs[part], pointer))
 
 
-def _refuse_live(graph: IGraph, programs: Sequence[Program]) -> None:
+def _refuse_live(graph: IGraph, programs: Sequence[GraphFacts]) -> None:
     """reg and sram of which a part reads what an earlier one wrote."""
     live: list[str] = []
     for pointer in graph.pointers:
@@ -210,7 +210,7 @@ def _refuse(graph: IGraph, live: Sequence[str]) -> NoReturn:
     )
 
 
-def _stale(program: Program, pointer: IPointer) -> list[Access]:
+def _stale(program: GraphFacts, pointer: IPointer) -> list[Access]:
     """Reads of a pointer that this part has not, or not surely, written before."""
     accesses = program.by_pointer[str(pointer.name)]
     writes = [a for a in accesses if a.kind == "write" and a.certain]

@@ -31,7 +31,7 @@ from ..igraph.affine import Affine
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify import verify
-from ..verify.access import Program
+from ..verify.access import GraphFacts
 from .edit import edited, with_slices
 from .program import program_of
 
@@ -52,15 +52,15 @@ def run(graph: IGraph) -> IGraph:
 
 
 @attrs.frozen(eq=False)
-class _Tile:
+class _FilledPointer:
     """A pointer that is filled by moves from dram and read by contractions: the iOps, by position."""
 
     fills: Mapping[int, IOp]
     reads: Mapping[int, str]
 
 
-def _tiles(program: Program) -> dict[str, _Tile]:
-    out: dict[str, _Tile] = {}
+def _tiles(program: GraphFacts) -> dict[str, _FilledPointer]:
+    out: dict[str, _FilledPointer] = {}
     for pointer in program.graph.pointers:
         if pointer.level != "sram":
             continue
@@ -70,7 +70,7 @@ def _tiles(program: Program) -> dict[str, _Tile]:
         plain = all(_is_fill(iop) for iop in fills.values())
         read = all(spec_of(program.steps[k].iop).is_product for k in reads)
         if fills and reads and plain and read and any(_is_bounded(iop.target) for iop in fills.values()):
-            out[str(pointer.name)] = _Tile(fills, reads)
+            out[str(pointer.name)] = _FilledPointer(fills, reads)
     return out
 
 
@@ -94,7 +94,7 @@ def _whole(piece: ISlice) -> ISlice:
     return piece.replace(rows=(None, None), cols=(None, None))
 
 
-def _padded(program: Program, tiles: Mapping[str, _Tile]) -> IGraph:
+def _padded(program: GraphFacts, tiles: Mapping[str, _FilledPointer]) -> IGraph:
     changes: dict[int, IOp] = {}
     for tile in tiles.values():
         for position, iop in tile.fills.items():
@@ -109,7 +109,7 @@ def _padded(program: Program, tiles: Mapping[str, _Tile]) -> IGraph:
     return edited(program.graph, changes)
 
 
-def _contraction(iop: IOp, tiles: Mapping[str, _Tile]) -> IOp:
+def _contraction(iop: IOp, tiles: Mapping[str, _FilledPointer]) -> IOp:
     """The contraction without bounds that padded operands make needless."""
     a, b = iop.sources
     held = [tiles.get(str(piece.pointer.name)) for piece in (a, b)]
@@ -130,7 +130,7 @@ def _bounds(piece: ISlice) -> list[str]:
     return [str(bound) for bound in piece.valid]
 
 
-def _is_zero_beyond(tile: _Tile, piece: ISlice, side: str) -> bool:
+def _is_zero_beyond(tile: _FilledPointer, piece: ISlice, side: str) -> bool:
     """Whether everything that a slice has beyond its bounds on a side was filled with zeros."""
     if not _of(piece, side):
         return True

@@ -11,7 +11,7 @@ import tvm
 
 from .. import hardware, target_facts
 from ..errors import TargetError
-from ..hardware.machine_model import GraphCounts, Machine
+from ..hardware.machine_model import GraphCounts, MachineModel
 from ..igraph import HardwareModel
 from ..optimize.passes import FIRST, PASSES
 from ..options import DEFAULT_TARGET
@@ -45,7 +45,9 @@ class _Targets(Mapping[str, TargetRecord]):
 
 
 TARGETS: Mapping[str, TargetRecord] = _Targets()
-_MACHINES: target_facts.Facts[Callable[[HardwareModel, GraphCounts], Machine]] = target_facts.Facts("machine")
+_MACHINES: target_facts.Facts[Callable[[HardwareModel, GraphCounts], MachineModel]] = target_facts.Facts(
+    "machine"
+)
 
 
 def get(name: str) -> TargetRecord:
@@ -120,7 +122,7 @@ def place_of(target: tvm.target.Target) -> Place:
     return of_target(target).place_of(target)
 
 
-def machine_of(hw: HardwareModel, counts: GraphCounts) -> Machine:
+def machine_of(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     """What analytic times of a graph on a hardware model are computed from.
 
     A GPU holds fewer units of many registers. Kinds without a machine are taken for processors.

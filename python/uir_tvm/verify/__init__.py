@@ -24,11 +24,11 @@ from . import (
     rules,
     valid,
 )
-from .access import Access, Program, accesses, program_of
-from .equivalent import Equivalence, Reference, equivalent
+from .access import Access, GraphFacts, accesses, program_of
+from .equivalent import Equivalence, EquivalenceReference, equivalent
 
 #: The rules by name.  Those of one stage do not rely on each other; the next stage relies on all of them.
-STAGES: Sequence[Mapping[str, Sequence[Callable[[Program], Iterator[VerifyError]]]]] = (
+STAGES: Sequence[Mapping[str, Sequence[Callable[[GraphFacts], Iterator[VerifyError]]]]] = (
     {"form": (form.check,)},
     {"shape": (rules.check_shape,), "dtype": (rules.check_dtype,)},
     {"bounds": (bounds.check, valid.check), "identity": (identity.check,), "alignment": (alignment.check,)},
@@ -94,7 +94,7 @@ __all__ = [
     "STAGES",
     "Access",
     "Equivalence",
-    "Reference",
+    "EquivalenceReference",
     "accesses",
     "check",
     "equivalent",

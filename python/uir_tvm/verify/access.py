@@ -155,7 +155,7 @@ class Step:
         return self._access(self.iop.attrs["buffer"], kind, attrs.evolve(region, every=every), True, "buffer")
 
 
-class Program:
+class GraphFacts:
     """A graph with what every rule asks of it, computed once."""
 
     def __init__(self, graph: IGraph) -> None:
@@ -189,11 +189,11 @@ class Program:
 _last = threading.local()
 
 
-def program_of(graph: IGraph) -> Program:
+def program_of(graph: IGraph) -> GraphFacts:
     """The graph's steps and accesses; this thread's last graph keeps them for who asks next."""
     if getattr(_last, "program", None) is None or _last.program.graph is not graph:
-        _last.program = Program(graph)
-    program: Program = _last.program
+        _last.program = GraphFacts(graph)
+    program: GraphFacts = _last.program
     return program
 
 
@@ -204,4 +204,4 @@ def accesses(graph: IGraph) -> list[Access]:
     its barrier and reads it after; leading units alone read the source and write the buffer of a broadcast,
     and read the buffer and write the target of a reduce.
     """
-    return Program(graph).accesses
+    return GraphFacts(graph).accesses

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from ..errors import VerifyError
 from ..igraph.nodes import IGraph
 from ..igraph.text import print_iop
-from .access import Program
+from .access import GraphFacts
 from .live_ranges import Live
-from .placement import MEMORIES, Memory
+from .placement import MEMORIES, Interference
 
 ADDRESSES, PEAK = "addresses", "peak"
 
@@ -29,7 +29,7 @@ def given(graph: IGraph) -> dict[str, int] | None:
     return {str(name): int(value) for name, value in found.items()}
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every address that is missing, misaligned, or meets another one that is alive at the same time."""
     graph = program.graph
     if ADDRESSES not in graph.attrs:
@@ -43,7 +43,7 @@ def check(program: Program) -> Iterator[VerifyError]:
             yield _fault(f"'{pointer.name}' has an address, but lies in {pointer.level}.", str(pointer.name))
     ends: dict[str, int] = {}
     for level in MEMORIES:
-        memory = Memory.of(program, level)
+        memory = Interference.of(program, level)
         yield from _each(memory, addresses)
         yield from _pairs(program, memory, addresses)
         ends[level] = max((addresses.get(x.name, 0) + x.bytes for x in memory.ranges), default=0)
@@ -57,7 +57,7 @@ def check(program: Program) -> Iterator[VerifyError]:
             )
 
 
-def _each(memory: Memory, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
+def _each(memory: Interference, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
     for live in memory.ranges:
         if live.name not in addresses:
             yield _fault(
@@ -71,7 +71,7 @@ def _each(memory: Memory, addresses: Mapping[str, int]) -> Iterator[VerifyError]
             )
 
 
-def _pairs(program: Program, memory: Memory, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
+def _pairs(program: GraphFacts, memory: Interference, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
     for i, others in enumerate(memory.apart):
         for j in others:
             if i < j:
@@ -82,7 +82,7 @@ def _pairs(program: Program, memory: Memory, addresses: Mapping[str, int]) -> It
             yield from _meeting(program, x, y, addresses)
 
 
-def _meeting(program: Program, x: Live, y: Live, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
+def _meeting(program: GraphFacts, x: Live, y: Live, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
     if x.name not in addresses or y.name not in addresses:
         return
     low = max(addresses[x.name], addresses[y.name])

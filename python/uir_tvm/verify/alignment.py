@@ -16,11 +16,11 @@ from ..errors import VerifyError
 from ..igraph import points
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import ISlice
-from .access import Program
+from .access import GraphFacts
 from .describe import where
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every move that states more than is so."""
     for step in program.steps:
         stated = step.iop.attrs.get("align") if step.iop.op == "move" else None

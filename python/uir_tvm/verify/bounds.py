@@ -18,13 +18,13 @@ from ..igraph.affine import Affine, affine
 from ..igraph.iops import mnemonic
 from ..igraph.nodes import ISlice
 from . import isl
-from .access import Program, Step
+from .access import GraphFacts, Step
 from .decide import CHUNK, MAX_POINTS, Decision, decide
 from .describe import where, witness_of
 from .region import Axis, Region
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every slice that leaves its pointer."""
     proved: set[tuple[object, ...]] = set()
     for step in program.steps:
@@ -61,7 +61,7 @@ class Outside:
 
 def find_outside(region: Region, size: int) -> Decision[Outside]:
     """The farthest address of ``region`` outside ``[0, size)``."""
-    return decide(_Reach(region, size))
+    return decide(_OutsideQuestion(region, size))
 
 
 def _corners(region: Region, high: bool) -> Iterator[Affine]:
@@ -77,7 +77,7 @@ def _corners(region: Region, high: bool) -> Iterator[Affine]:
 
 
 @attrs.frozen(eq=False)
-class _Reach:
+class _OutsideQuestion:
     """Is there an element of the region outside ``[0, size)``?"""
 
     region: Region

@@ -11,20 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from ..errors import VerifyCapacityError, VerifyError
 from ..igraph.nodes import ISlice
 from ..igraph.text import print_iop
-from .access import Program
+from .access import GraphFacts
 from .addresses import given
 from .live_ranges import Live
-from .placement import MEMORIES, Memory, Peak, alignment
+from .placement import MEMORIES, Interference, Peak, alignment
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every memory whose peak exceeds what the hardware model has."""
     hardware = program.graph.hardware
     for level, (field, _, owner) in MEMORIES.items():
         limit = int(getattr(hardware, field))
         if _surely_fits(program, level, limit):
             continue
-        memory = Memory.of(program, level)
+        memory = Interference.of(program, level)
         addresses = given(program.graph)
         if addresses is not None:
             needed = max((addresses.get(x.name, 0) + x.bytes for x in memory.ranges), default=0)
@@ -34,12 +34,12 @@ def check(program: Program) -> Iterator[VerifyError]:
             yield _overflow(program, memory, level, owner, needed, limit)
 
 
-def peak(program: Program, level: str) -> Peak | None:
+def peak(program: GraphFacts, level: str) -> Peak | None:
     """Where the most is alive of one level, and what; None when no pointer of it is used."""
-    return Memory.of(program, level).most_alive()
+    return Interference.of(program, level).most_alive()
 
 
-def _surely_fits(program: Program, level: str, limit: int) -> bool:
+def _surely_fits(program: GraphFacts, level: str, limit: int) -> bool:
     """Whether all pointers fit side by side, which nothing but their sizes decides."""
     if given(program.graph) is not None:
         return False
@@ -49,7 +49,7 @@ def _surely_fits(program: Program, level: str, limit: int) -> bool:
 
 
 def _overflow(
-    program: Program, memory: Memory, level: str, owner: str, needed: int, limit: int
+    program: GraphFacts, memory: Interference, level: str, owner: str, needed: int, limit: int
 ) -> VerifyError:
     top = memory.most_alive()
     assert top is not None
@@ -69,7 +69,7 @@ def _overflow(
     )
 
 
-def _remedy(memory: Memory, top: Peak, limit: int) -> str:
+def _remedy(memory: Interference, top: Peak, limit: int) -> str:
     """A smaller tile with which the same placement fits, else what to keep in dram instead."""
     tile = top.alive[0].largest.slice
     fitting = tile_that_fits(memory, tile, limit)
@@ -81,7 +81,7 @@ def _remedy(memory: Memory, top: Peak, limit: int) -> str:
     return f"no tile fits; keep {names} in dram instead"
 
 
-def tile_that_fits(memory: Memory, tile: ISlice, limit: int) -> tuple[int, int] | None:
+def tile_that_fits(memory: Interference, tile: ISlice, limit: int) -> tuple[int, int] | None:
     """The largest tile in place of ``tile`` with which a memory's peak is within the limit.
 
     Rows are given up first, then columns of a single row.  The pointers whose slices have the tile's
@@ -99,7 +99,7 @@ def tile_that_fits(memory: Memory, tile: ISlice, limit: int) -> tuple[int, int] 
         return rescaled.place(sizes, enough=limit).peak <= limit
 
     # a place shared at a distance from the input's start would move with the tile
-    rescaled = Memory(
+    rescaled = Interference(
         memory.ranges,
         [others | {j for pair, d in memory.shared.items() if d and i in pair for j in pair if j != i}
          for i, others in enumerate(memory.apart)],
@@ -132,7 +132,7 @@ def _scaled(live: Live, tile: tuple[int, int], new: tuple[int, int]) -> int:
     return -(-int(live.pointer.size) * rows * cols // old) * width
 
 
-def _too_many(memory: Memory, top: Peak, limit: int) -> Sequence[Live]:
+def _too_many(memory: Interference, top: Peak, limit: int) -> Sequence[Live]:
     """The fewest of the largest pointers alive at the peak without which the others fit."""
     for count in range(1, len(top.alive)):
         gone = {x.name for x in top.alive[:count]}

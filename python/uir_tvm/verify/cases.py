@@ -26,7 +26,7 @@ SECTIONS = 6
 
 
 @attrs.frozen
-class Parameter:
+class FunctionBuffer:
     """One buffer of a function.
 
     Parameters
@@ -64,7 +64,7 @@ class Specials:
     shifted: bool = False
 
 
-def field_arrays(parameters: Sequence[Parameter], seed: int) -> list[np.ndarray]:
+def field_arrays(parameters: Sequence[FunctionBuffer], seed: int) -> list[np.ndarray]:
     """Random residues for floats, small integers and bools for the others; flat, one per parameter."""
     rng = np.random.default_rng(seed)
     return [
@@ -73,7 +73,7 @@ def field_arrays(parameters: Sequence[Parameter], seed: int) -> list[np.ndarray]
     ]
 
 
-def value_arrays(parameters: Sequence[Parameter], seed: int, specials: Specials) -> list[np.ndarray]:
+def value_arrays(parameters: Sequence[FunctionBuffer], seed: int, specials: Specials) -> list[np.ndarray]:
     """Numbers between -2 and 2 mixed with special values, small integers and bools; flat."""
     rng = np.random.default_rng(seed)
     return [
@@ -84,7 +84,7 @@ def value_arrays(parameters: Sequence[Parameter], seed: int, specials: Specials)
     ]
 
 
-def _whole(rng: np.random.Generator, p: Parameter, outside: bool = False) -> np.ndarray:
+def _whole(rng: np.random.Generator, p: FunctionBuffer, outside: bool = False) -> np.ndarray:
     row = dtype_of(p.dtype)
     values = rng.integers(0, 2 if row.kind == "bool" else HIGHEST_INTEGER, p.size).astype(row.numpy)
     if outside and row.kind != "bool":
@@ -95,7 +95,7 @@ def _whole(rng: np.random.Generator, p: Parameter, outside: bool = False) -> np.
     return values
 
 
-def _floats(rng: np.random.Generator, p: Parameter, specials: Specials, seed: int) -> np.ndarray:
+def _floats(rng: np.random.Generator, p: FunctionBuffer, specials: Specials, seed: int) -> np.ndarray:
     row = dtype_of(p.dtype)
     info = ml_dtypes.finfo(row.numpy)
     tiny = float(info.smallest_subnormal)

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..errors import EquivalenceError
 from ..igraph.nodes import IGraph
-from .equivalent import METHODS, Equivalence, Reference, equivalent
+from .equivalent import METHODS, Equivalence, EquivalenceReference, equivalent
 from .sides import VALUES_METHOD
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Comparer:
         """
         if self.level == "none":
             return check
-        reference = Reference(graph, full=self.level == "full")
+        reference = EquivalenceReference(graph, full=self.level == "full")
 
         def both(made: IGraph) -> None:
             if check is not None:

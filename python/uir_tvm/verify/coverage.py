@@ -22,7 +22,7 @@ from ..errors import VerifyError
 from ..igraph.nodes import IPointer
 from ..igraph.text import print_iop
 from . import isl
-from .access import Access, Program
+from .access import Access, GraphFacts
 from .decide import MAX_POINTS, Decision, Question, Rung, TooMany, decide
 from .describe import where
 from .region import PID, Region
@@ -58,7 +58,7 @@ class Clash:
 Finding = Gap | Clash
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every output parameter with an element that no unit or that two units write."""
     for pointer in program.graph.params:
         if pointer.role == "in":

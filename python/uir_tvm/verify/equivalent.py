@@ -85,7 +85,7 @@ class Equivalence:
         return f"{text}; {self.reason}" if self.reason else text
 
 
-class Reference:
+class EquivalenceReference:
     """What graphs are compared with; holds its results, for several graphs.
 
     Parameters
@@ -147,9 +147,9 @@ def equivalent(
 
     Parameters
     ----------
-    reference : PrimFunc, IGraph or Reference
+    reference : PrimFunc, IGraph or EquivalenceReference
         What is right: the function (scheduled or not) that the graph was extracted from, or the graph before
-        a pass.  A `Reference` keeps its results for further graphs.
+        a pass.  A `EquivalenceReference` keeps its results for further graphs.
     graph : IGraph
         With the same parameters in the same order.
     units : sequence of int, optional
@@ -171,7 +171,11 @@ def equivalent(
         values, method and seed.
     """
     start = time.perf_counter()
-    made = reference if isinstance(reference, Reference) else Reference(reference, full=full, units=units)
+    made = (
+        reference
+        if isinstance(reference, EquivalenceReference)
+        else EquivalenceReference(reference, full=full, units=units)
+    )
     side = GraphSide(graph, units, None if full or made.full else BUDGET)
     comparison = _Comparison(made, side, graph, bits)
     comparison.check_parameters()
@@ -199,7 +203,9 @@ def equivalent(
 class _Comparison:
     """One reference, one graph."""
 
-    def __init__(self, reference: Reference, side: GraphSide, graph: IGraph, bits: bool = False) -> None:
+    def __init__(
+        self, reference: EquivalenceReference, side: GraphSide, graph: IGraph, bits: bool = False
+    ) -> None:
         self.reference, self.side, self.graph = reference, side, graph
         self.roles = [str(p.role) for p in graph.params]
         self.outputs = [p for p, role in zip(side.parameters, self.roles, strict=True) if role != "in"]
@@ -304,7 +310,7 @@ def _differs_field(got: np.ndarray, want: np.ndarray, dtype: str, both: np.ndarr
     return both & np.where((got < 0) | (want < 0), got != want, (got >> field.SHIFT) != (want >> field.SHIFT))
 
 
-def _traits(reference: Reference, graph: IGraph) -> Traits:
+def _traits(reference: EquivalenceReference, graph: IGraph) -> Traits:
     ours = traits(graph)
     if not isinstance(reference.source, IGraph):
         return attrs.evolve(ours, sums=ours.sums or getattr(reference.side, "sums", False))

@@ -15,7 +15,7 @@ from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
-from .access import Program, Step
+from .access import GraphFacts, Step
 from .placement import sram_bytes
 from .region import PID
 
@@ -27,7 +27,7 @@ ROLES = ("in", "out", "inout", "tmp")
 NUMBER_LIMIT = 1 << 61
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every fault of form."""
     graph = program.graph
     yield from _parallel(graph)

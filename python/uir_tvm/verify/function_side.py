@@ -14,7 +14,7 @@ from tvm_ffi.structural import structural_map, structural_walk
 
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
-from .cases import Parameter
+from .cases import FunctionBuffer
 from .field_tir import to_field
 from .sides import FIELD_METHOD, VALUES_METHOD, Output, UndecidedError
 
@@ -37,7 +37,7 @@ class FunctionSide:
         self.label = f"the function `{name}`"
         self.buffers = [p for p in func.params if tirx.buffer.is_buffer_var(p)]
         self.parameters = [
-            Parameter(str(b.name), from_tvm(b.dtype), math.prod(int(n) for n in b.shape))
+            FunctionBuffer(str(b.name), from_tvm(b.dtype), math.prod(int(n) for n in b.shape))
             for b in self.buffers
         ]
         self.sums = sums(func)

@@ -25,7 +25,7 @@ import attrs
 
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, Loop
-from .access import Access, Program
+from .access import Access, GraphFacts
 
 #: A point of the loop tree, loop variables left out.
 Place = tuple[int, ...]
@@ -101,7 +101,7 @@ class Relation:
 class Order:
     """Places and barriers of one program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: GraphFacts) -> None:
         self.program = program
         self.paths: list[Place] = list(_paths(program.graph.body))
         #: (variable, extent) of the loops around every iOp, outermost first.

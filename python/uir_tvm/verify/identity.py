@@ -12,11 +12,11 @@ from ..errors import VerifyError
 from ..igraph.iops import IOPS
 from ..igraph.text import print_iop
 from . import isl
-from .access import Program, Step
+from .access import GraphFacts, Step
 from .region import Region
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every identity whose sides differ."""
     for step in program.steps:
         if step.iop.op == "identity":

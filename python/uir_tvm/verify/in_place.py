@@ -10,11 +10,11 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from . import races
-from .access import Program
+from .access import GraphFacts
 from .live_ranges import Live
 
 
-def in_place(program: Program, dying: Live, born: Live) -> int | None:
+def in_place(program: GraphFacts, dying: Live, born: Live) -> int | None:
     """By how many bytes the output's address exceeds the input's if it takes its place; None if it may not.
 
     It may where one elementwise iOp reads the input last and writes the output first, where both slices

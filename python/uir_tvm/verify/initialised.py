@@ -19,7 +19,7 @@ import islpy
 from ..errors import VerifyError
 from ..igraph.iops import mnemonic
 from . import isl, replay
-from .access import Access, Program
+from .access import Access, GraphFacts
 from .describe import where, witness_of
 from .region import PID, Region
 
@@ -30,7 +30,7 @@ MAX_COST = 100_000_000
 MAX_BYTES = 1 << 28
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every read of memory that nothing, or nothing before it, has written."""
     for pointer in program.graph.pointers:
         if pointer.role in ("in", "inout"):
@@ -182,7 +182,7 @@ def _witness(region: Region, variables: Sequence[str], found: Sequence[int]) -> 
 
 def _written_before(write: Access, read: Access, variables: Sequence[str], share: int) -> islpy.Map:
     """{ [pid, loops of the read...] -> [address] }: what earlier instances of ``write`` wrote there."""
-    ours, theirs = isl.Names(read.region), isl.Names(write.region, "w")
+    ours, theirs = isl.IslNames(read.region), isl.IslNames(write.region, "w")
     common = _common(write, read)
     earlier = [
         " and ".join(

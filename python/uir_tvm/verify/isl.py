@@ -11,7 +11,7 @@ from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, c
 from .region import PID, Axis, Region
 
 
-class Names:
+class IslNames:
     """Names of one region's variables in isl: loop variables may be words that isl reserves."""
 
     def __init__(self, region: Region, suffix: str = "") -> None:
@@ -19,7 +19,7 @@ class Names:
         self.row, self.col = "i" + suffix, "j" + suffix
 
 
-def constraints(region: Region, names: Names, variables: Iterable[str]) -> list[str]:
+def constraints(region: Region, names: IslNames, variables: Iterable[str]) -> list[str]:
     """Domain of ``variables`` and the box of (i, j), as isl conditions."""
     out = [f"0 <= {names.of[v]} < {region.extents[v]}" for v in variables]
     if region.every > 1:
@@ -31,7 +31,7 @@ def constraints(region: Region, names: Names, variables: Iterable[str]) -> list[
     return out
 
 
-def address(region: Region, names: Names) -> str:
+def address(region: Region, names: IslNames) -> str:
     """The address of element (i, j) as isl text."""
 
     def part(position: str, axis: Axis) -> str:
@@ -43,7 +43,7 @@ def address(region: Region, names: Names) -> str:
 
 def points(region: Region, variables: Sequence[str], condition: str = "") -> islpy.Set:
     """``{ [a, variables..., i, j] }``: a the address of element (i, j); ``condition`` may speak of ``a``."""
-    names = Names(region)
+    names = IslNames(region)
     dims = ["a", *(names.of[v] for v in variables), names.row, names.col]
     clauses = [*constraints(region, names, variables), f"a = {address(region, names)}"]
     if condition:
@@ -57,7 +57,7 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     ``relation(region)`` says which unit touches which element, ``relation(region, list(region.extents))``
     which instance of the iOp does.
     """
-    names = Names(region)
+    names = IslNames(region)
     kept = [names.of[v] for v in variables]
     inner = [names.of[v] for v in region.used if v not in variables] + [names.row, names.col]
     every = [*variables, *(v for v in region.used if v not in variables)]
@@ -124,7 +124,7 @@ __all__ = [
     "MAX_OPERATIONS",
     "Exhausted",
     "IslError",
-    "Names",
+    "IslNames",
     "address",
     "bounded",
     "constraints",

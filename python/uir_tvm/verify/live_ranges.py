@@ -20,7 +20,7 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import IPointer
 from ..igraph.text import print_slice
 from . import isl
-from .access import Access, Program
+from .access import Access, GraphFacts
 from .initialised import covers
 from .region import PID
 
@@ -73,7 +73,7 @@ class Live:
         return f"{print_slice(self.largest.slice)} {self.bytes} bytes"
 
 
-def loop_spans(program: Program) -> Spans:
+def loop_spans(program: GraphFacts) -> Spans:
     """Positions of the first and last iOp of every loop."""
     out: Spans = {}
     for step in program.steps:
@@ -83,7 +83,7 @@ def loop_spans(program: Program) -> Spans:
     return out
 
 
-def lives(program: Program, level: str) -> list[Live]:
+def lives(program: GraphFacts, level: str) -> list[Live]:
     """The live ranges of the pointers of one level (``reg`` or ``sram``) that some iOp touches."""
     spans = loop_spans(program)
     staged = {str(n.var) for step in program.steps for n in step.loops if STAGES in n.attrs}
@@ -95,7 +95,7 @@ def lives(program: Program, level: str) -> list[Live]:
     ]
 
 
-def dying_inputs(program: Program) -> dict[int, list[Live]]:
+def dying_inputs(program: GraphFacts) -> dict[int, list[Live]]:
     """The pointers of reg and sram that each iOp reads last, by its position."""
     out: dict[int, list[Live]] = {}
     for live in (*lives(program, "reg"), *lives(program, "sram")):

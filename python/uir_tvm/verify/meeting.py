@@ -210,7 +210,7 @@ class _Question:
 
     def by_isl(self) -> Meeting | None:
         """A sample of the set of pairs of instances."""
-        ours, theirs = isl.Names(self.first.region, "x"), isl.Names(self.second.region, "y")
+        ours, theirs = isl.IslNames(self.first.region, "x"), isl.IslNames(self.second.region, "y")
         clauses = [
             *self._clauses(self.first, ours),
             *self._clauses(self.second, theirs),
@@ -236,7 +236,7 @@ class _Question:
         base = region.offset.evaluate(x)
         return Meeting(base + row * region.rows.stride + col * region.cols.stride, x, y)
 
-    def _clauses(self, side: _Side, names: isl.Names) -> list[str]:
+    def _clauses(self, side: _Side, names: isl.IslNames) -> list[str]:
         return [
             *isl.constraints(side.region, names, side.variables),
             *(f"{names.of[v]} = {value}" for v, value in side.fixed.items()),
@@ -251,7 +251,7 @@ class _Question:
         differ = [] if apart else [f"({u} < {v} or {u} > {v})"]
         return [*joined, *apart, *([f"{u} = {v}"] if self.units.same else differ)]
 
-    def _carried_clauses(self, ours: isl.Names, theirs: isl.Names) -> list[str]:
+    def _carried_clauses(self, ours: isl.IslNames, theirs: isl.IslNames) -> list[str]:
         v = self.carried
         if v is None:
             return []

@@ -11,7 +11,7 @@ import numpy as np
 from ..igraph.affine import var
 from ..igraph.nodes import IPointer
 from . import coverage
-from .access import Program
+from .access import GraphFacts
 from .period import in_first_group
 from .region import PID, Region
 
@@ -19,7 +19,7 @@ from .region import PID, Region
 FEW_POINTS = 1 << 20
 
 
-def owned(program: Program, pointer: IPointer) -> bool:
+def owned(program: GraphFacts, pointer: IPointer) -> bool:
     """Whether surely no element that is written is touched by two units that share it."""
     graph = program.graph
     accesses = program.by_pointer[str(pointer.name)]

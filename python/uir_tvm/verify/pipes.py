@@ -34,7 +34,7 @@ import attrs
 
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import IGraph, IOp, IPointer
-from .access import Access, Program, Step
+from .access import Access, GraphFacts, Step
 from .addresses import ADDRESSES
 from .decide import Decision
 from .happens_before import BARRIER_PHASE, Order, Pairing, Place
@@ -70,7 +70,7 @@ class Dependence:
     distance: int | None = None
 
 
-def dependences(graph: IGraph | Program, pipe_of: Callable[[IOp], str]) -> list[Dependence]:
+def dependences(graph: IGraph | GraphFacts, pipe_of: Callable[[IOp], str]) -> list[Dependence]:
     """Every dependence between pipes that no sync of the graph orders already, in program order.
 
     A sync of any scope orders all pipes of the unit.  Where the second iOp waits for the first of the same
@@ -84,7 +84,7 @@ def dependences(graph: IGraph | Program, pipe_of: Callable[[IOp], str]) -> list[
     pipe_of : Callable[[IOp], str]
         The pipe that an iOp runs on; dependences within one pipe are not listed.
     """
-    program = graph if isinstance(graph, Program) else Program(graph)
+    program = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
     found: dict[tuple[object, ...], Dependence] = {}
     for one in _all(program, pipe_of):
         key = (one.first.position, one.second.position, str(one.pointer.name), one.kind, one.carried)
@@ -96,7 +96,7 @@ def dependences(graph: IGraph | Program, pipe_of: Callable[[IOp], str]) -> list[
     return sorted(kept, key=lambda d: (d.first.position, d.second.position, d.carried or "", d.kind))
 
 
-def _all(program: Program, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence]:
+def _all(program: GraphFacts, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence]:
     order = Order(program)
     syncs = [
         (*path, BARRIER_PHASE)
@@ -145,7 +145,7 @@ def _seen_from(graph: IGraph, a: Access, b: Access) -> Region | None:
 
 
 def _between(
-    program: Program,
+    program: GraphFacts,
     order: Order,
     syncs: list[Place],
     a: Access,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from ..igraph.nodes import HardwareModel
-from .access import Program
+from .access import GraphFacts
 from .in_place import in_place
 from .live_ranges import Live, lives, loop_spans
 
@@ -66,7 +66,7 @@ def sram_bytes(hardware: HardwareModel, num_units: int) -> int:
 
 
 @attrs.frozen(eq=False)
-class Memory:
+class Interference:
     """The live ranges of one level, and which of them may meet.
 
     Attributes
@@ -86,16 +86,16 @@ class Memory:
     align: int
 
     @staticmethod
-    def of(program: Program, level: str) -> Memory:
+    def of(program: GraphFacts, level: str) -> Interference:
         """The memory of a level, as the graph uses it; several rules and passes ask for it."""
         key = ("memory", level)
         if key not in program.memo:
-            program.memo[key] = Memory._read(program, level)
-        found: Memory = program.memo[key]
+            program.memo[key] = Interference._read(program, level)
+        found: Interference = program.memo[key]
         return found
 
     @staticmethod
-    def _read(program: Program, level: str) -> Memory:
+    def _read(program: GraphFacts, level: str) -> Interference:
         ranges = lives(program, level)
         order = _Barriers(program) if level == "sram" and int(program.graph.num_units) > 1 else None
         apart: list[set[int]] = [set() for _ in ranges]
@@ -114,7 +114,7 @@ class Memory:
             else:
                 apart[a].add(b)
                 apart[b].add(a)
-        return Memory(ranges, apart, shared, alignment(program.graph.hardware, level))
+        return Interference(ranges, apart, shared, alignment(program.graph.hardware, level))
 
     def sizes(self) -> list[int]:
         """Bytes of every range."""
@@ -247,7 +247,7 @@ class Memory:
 class _Barriers:
     """Where all units of a group wait for each other."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: GraphFacts) -> None:
         self.spans = loop_spans(program)
         units = int(program.graph.num_units)
         self.at = [

@@ -28,7 +28,7 @@ from ..igraph.iops import mnemonic, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, Loop
 from ..igraph.text import print_iop, print_slice
 from . import coverage
-from .access import Access, Program
+from .access import Access, GraphFacts
 from .decide import Decision, Rung
 from .happens_before import Barrier, Order, Pairing, Place, Relation
 from .meeting import Meeting, Units, meet
@@ -149,7 +149,7 @@ class SyncNeed:
     lower: str | None = None
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every race, one for each two iOps; two writes of one element of a result are the coverage rule's."""
     seen: set[tuple[object, ...]] = set()
     for race in analysis(program).find():
@@ -159,7 +159,7 @@ def check(program: Program) -> Iterator[VerifyError]:
             yield race.error()
 
 
-def find(graph: IGraph | Program, limit: int | None = None) -> list[Race]:
+def find(graph: IGraph | GraphFacts, limit: int | None = None) -> list[Race]:
     """The races of a graph: one for every two accesses, loop that carries them, and scope.
 
     Parameters
@@ -169,17 +169,17 @@ def find(graph: IGraph | Program, limit: int | None = None) -> list[Race]:
     limit : int, optional
         How many to look for at most.
     """
-    program = graph if isinstance(graph, Program) else Program(graph)
+    program = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
     return list(islice(analysis(program).find(), limit))
 
 
-def sync_needs(graph: IGraph | Program) -> list[SyncNeed]:
+def sync_needs(graph: IGraph | GraphFacts) -> list[SyncNeed]:
     """Why each sync between units is there: the race that it prevents.
 
     A sync of scope reg orders no units and is not listed.  Each is asked about alone: of two that serve the
     same race either can go, not both.
     """
-    program = graph if isinstance(graph, Program) else Program(graph)
+    program = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
     races = analysis(program)
     standing = races.order.barriers
     open_before = {c.key for c in races.conflicts()}
@@ -204,7 +204,7 @@ def sync_needs(graph: IGraph | Program) -> list[SyncNeed]:
     return out
 
 
-def analysis(program: Program) -> Races:
+def analysis(program: GraphFacts) -> Races:
     """The races of a program; answers once found are kept with it."""
     if "races" not in program.memo:
         program.memo["races"] = Races(program)
@@ -251,7 +251,7 @@ class Conflict:
 class Races:
     """Questions about races of one program, under the barriers it has or under others."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: GraphFacts) -> None:
         self.program = program
         self._num_units = int(program.graph.num_units)
         self._pairs: dict[str, list[tuple[Access, Access]]] = {}
@@ -384,7 +384,7 @@ def _own_parts(a: Access, b: Access, pairing: Pairing, kind: Relation) -> bool:
     return same and spec_of(a.iop).leads == "target" and int(a.iop.attrs["group_size"]) in kind.joined
 
 
-def _told_by_coverage(program: Program, race: Race) -> bool:
+def _told_by_coverage(program: GraphFacts, race: Race) -> bool:
     """Whether two units write one element of a result: refused with or without a barrier."""
     both = all(a.kind == "write" and a.certain for a in (race.first, race.second))
     answer = program.memo.get(("coverage", str(race.pointer.name)))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ..errors import VerifyError
 from ..igraph.iops import IOPS
 from ..igraph.text import print_iop
-from .access import Program
+from .access import GraphFacts
 
 REMEDIES = {
     "shape": "make the shapes agree, with a broadcast, reduce or transpose where they must differ",
@@ -16,17 +16,17 @@ REMEDIES = {
 }
 
 
-def check_shape(program: Program) -> Iterator[VerifyError]:
+def check_shape(program: GraphFacts) -> Iterator[VerifyError]:
     """Every iOp whose slices' shapes do not fit together."""
     yield from _check(program, "shape")
 
 
-def check_dtype(program: Program) -> Iterator[VerifyError]:
+def check_dtype(program: GraphFacts) -> Iterator[VerifyError]:
     """Every iOp on pointers of other dtypes than it takes."""
     yield from _check(program, "dtype")
 
 
-def _check(program: Program, rule: str) -> Iterator[VerifyError]:
+def _check(program: GraphFacts, rule: str) -> Iterator[VerifyError]:
     for step in program.steps:
         for found, sentence in step.problems:
             if found == rule:

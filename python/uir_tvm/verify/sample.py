@@ -18,7 +18,7 @@ PER_IOP, PER_ELEMENT, PER_PRODUCT = 3e-5, 6e-8, 3e-9
 
 
 @attrs.frozen
-class Plan:
+class SamplePlan:
     """What to run.
 
     Parameters
@@ -46,7 +46,7 @@ class Plan:
         return units + loops
 
 
-def plan(graph: IGraph, budget: float) -> Plan:
+def plan(graph: IGraph, budget: float) -> SamplePlan:
     """First, middle and last units, then iterations of outer loops, until the estimate is within ``budget``.
 
     A graph whose units or iterations hand values on through dram runs as a whole, whatever that takes.
@@ -56,7 +56,7 @@ def plan(graph: IGraph, budget: float) -> Plan:
     budget : float
         Seconds.
     """
-    everything = Plan(None, {}, cost(graph))
+    everything = SamplePlan(None, {}, cost(graph))
     if everything.seconds <= budget or _passes_through_dram(graph):
         return everything
     units = _some_units(graph)
@@ -70,7 +70,7 @@ def plan(graph: IGraph, budget: float) -> Plan:
         if len(few) < int(loop.extent) and _deals_out(loop):
             chosen[str(loop.var)] = few
             seconds = cost(graph, {name: len(v) for name, v in chosen.items()}) * share
-    return Plan(None if len(units) == graph.num_parallel else units, chosen, seconds)
+    return SamplePlan(None if len(units) == graph.num_parallel else units, chosen, seconds)
 
 
 def cost(graph: IGraph, trips: Mapping[str, int] | None = None) -> float:

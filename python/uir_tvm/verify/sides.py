@@ -15,9 +15,9 @@ from ..igraph.interpreter import run_partly
 from ..igraph.iops import spec_of
 from ..igraph.iops_scalar import BINARY, UNARY
 from ..igraph.nodes import IGraph
-from .cases import Parameter
+from .cases import FunctionBuffer
 from .field_domain import FIELD
-from .sample import Plan, cost, plan
+from .sample import SamplePlan, cost, plan
 
 FIELD_METHOD, VALUES_METHOD = "field", "values"
 DOMAINS: dict[str, Values] = {FIELD_METHOD: FIELD, VALUES_METHOD: VALUES}
@@ -34,7 +34,7 @@ class Side(Protocol):
     """Something that is compared."""
 
     label: str
-    parameters: list[Parameter]
+    parameters: list[FunctionBuffer]
 
     def run(self, method: str, arrays: Sequence[np.ndarray], roles: Sequence[str]) -> list[Output]:
         """The outputs (inout and out parameters) for flat arrays of all parameters.
@@ -61,7 +61,7 @@ class GraphSide:
     def __init__(self, graph: IGraph, units: Sequence[int] | None, budget: float | None) -> None:
         self.graph, self.budget = graph, budget
         self.label = f"iGraph `{graph.name}`"
-        self.parameters = [Parameter(str(p.name), str(p.dtype), int(p.size)) for p in graph.params]
+        self.parameters = [FunctionBuffer(str(p.name), str(p.dtype), int(p.size)) for p in graph.params]
         if units is not None:
             self.plan = _of_units(graph, tuple(units))
         elif budget is None:
@@ -122,10 +122,10 @@ class GraphSide:
         ]
 
 
-def _of_units(graph: IGraph, units: tuple[int, ...] | None) -> Plan:
+def _of_units(graph: IGraph, units: tuple[int, ...] | None) -> SamplePlan:
     """Every iteration of some units."""
     share = 1.0 if units is None else len(units) / graph.num_parallel
-    return Plan(units, {}, cost(graph) * share)
+    return SamplePlan(units, {}, cost(graph) * share)
 
 
 #: How many times its budget a run may be estimated to take before it is not made.

@@ -16,13 +16,13 @@ from ..igraph.affine import Affine, affine
 from ..igraph.iops import mnemonic
 from ..igraph.text import print_slice
 from . import isl
-from .access import Program, Step
+from .access import GraphFacts, Step
 from .decide import CHUNK, Decision, Rung, decide
 from .describe import range_text, where, witness_of
 from .region import Axis, Region
 
 
-def check(program: Program) -> Iterator[VerifyError]:
+def check(program: GraphFacts) -> Iterator[VerifyError]:
     """Every source that is read outside its valid box."""
     for step in program.steps:
         if step.spec.touches:
@@ -102,7 +102,7 @@ class _Outside:
         return any(space.range(self.bound - b)[1] <= 0 for b in known)
 
     def by_isl(self) -> dict[str, int] | None:
-        names = isl.Names(self.reader)
+        names = isl.IslNames(self.reader)
         position = names.row if self.reader_axis == "rows" else names.col
         condition = f"{position} {'>=' if self.upper else '<'} {self.bound.render(names.of, 'isl')}"
         point = isl.sample(isl.points(self.reader, self.variables, condition))

@@ -14,7 +14,7 @@ from uir_tvm.igraph import IGraph, IOp, ISlice, Loop
 from uir_tvm.igraph.dtypes import bytes_of
 from uir_tvm.optimize import allocate, multibuffer
 from uir_tvm.verify import pipes
-from uir_tvm.verify.access import Program
+from uir_tvm.verify.access import GraphFacts
 
 from ...corpus import by_hand, recipes
 from .kernel import Data, at, loop, op, plan
@@ -71,7 +71,7 @@ def _candidates() -> dict[str, IGraph]:
         name: graph
         for name, graph in graphs.items()
         if all(p.level != "sram" for p in graph.pointers)
-        and all(step.iop.op not in ("sync", "identity", "scatter") for step in Program(graph).steps)
+        and all(step.iop.op not in ("sync", "identity", "scatter") for step in GraphFacts(graph).steps)
         and _iterations(graph.body) <= MOST
     }
 

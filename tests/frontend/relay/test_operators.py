@@ -15,7 +15,16 @@ from uir_tvm import kernel_graph
 from uir_tvm.frontend import from_relay
 from uir_tvm.frontend.relay import import_program
 from uir_tvm.frontend.relay.operators import CONVERTERS, REFUSED, TABLES
-from uir_tvm.frontend.relay.program import Bound, Branch, Call, Function, Item, Node, Operator, Tuple
+from uir_tvm.frontend.relay.program import (
+    Bound,
+    Branch,
+    Call,
+    Function,
+    Operator,
+    RelayNode,
+    Tuple,
+    TupleItem,
+)
 
 from .document import PAGE, table
 from .fixtures import answers, program_of
@@ -28,12 +37,12 @@ GROUPS = 17
 UNSEEN = {"annotation.stop_fusion", "device_copy", "on_device", "vm.shape_of"}
 
 
-def parts(node: Node) -> list[Node]:
+def parts(node: RelayNode) -> list[RelayNode]:
     if isinstance(node, Call):
         return [node.callee, *node.args]
     if isinstance(node, Tuple):
         return list(node.fields)
-    if isinstance(node, Item):
+    if isinstance(node, TupleItem):
         return [node.value]
     if isinstance(node, Bound):
         return [node.value, node.body]
@@ -42,7 +51,7 @@ def parts(node: Node) -> list[Node]:
     return [node.body] if isinstance(node, Function) else []
 
 
-def operators_of(node: Node) -> set[str]:
+def operators_of(node: RelayNode) -> set[str]:
     own = {node.name} if isinstance(node, Operator) else set()
     return own.union(*(operators_of(part) for part in parts(node)))
 

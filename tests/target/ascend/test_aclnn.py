@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from uir_tvm.library import reference
-from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, View
+from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.target.ascend.aclnn import Operand, Product, convolution, products
 
 Array = np.ndarray[Any, Any]
@@ -41,16 +41,22 @@ CASES = {
     "transposed": MatmulAttrs.contiguous((5, 4), (6, 5), transpose_a=True, transpose_b=True),
     "batches broadcast": MatmulAttrs.contiguous((2, 3, 4, 5), (3, 5, 6)),
     "heads": MatmulAttrs(  # (2, 4, 3, 5): the heads of a joined projection
-        batch=(2, 3), m=4, n=4, k=5, a=View((60, 5, 15, 1)), b=View((60, 5, 1, 15)), out=View((48, 16, 4, 1))
+        batch=(2, 3),
+        m=4,
+        n=4,
+        k=5,
+        a=OperandLayout((60, 5, 15, 1)),
+        b=OperandLayout((60, 5, 1, 15)),
+        out=OperandLayout((48, 16, 4, 1)),
     ),
     "three batch dimensions": MatmulAttrs(
         batch=(2, 2, 3),
         m=2,
         n=3,
         k=2,
-        a=View((24, 0, 8, 4, 1), 1),
-        b=View((0, 18, 6, 3, 1)),
-        out=View((40, 20, 6, 3, 1), 2),
+        a=OperandLayout((24, 0, 8, 4, 1), 1),
+        b=OperandLayout((0, 18, 6, 3, 1)),
+        out=OperandLayout((40, 20, 6, 3, 1), 2),
     ),
     "a row": MatmulAttrs.contiguous((1, 5), (5, 6)),
     "batch of one": MatmulAttrs.contiguous((1, 4, 5), (1, 5, 6)),

@@ -17,7 +17,7 @@ import tvm
 import tvm_ffi
 from uir_tvm._native import library_path
 from uir_tvm.library import reference
-from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, View
+from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.registry import library_of
 from uir_tvm.target.ascend import library as ascend
 
@@ -44,9 +44,9 @@ def test_a_product_on_the_host_model(dtype: str) -> None:
         m=4,
         n=6,
         k=5,
-        a=View((48, 12, 1), 3),
-        b=View((0, 1, 9), 2),
-        out=View((48, 12, 1), 5),
+        a=OperandLayout((48, 12, 1), 3),
+        b=OperandLayout((0, 1, 9), 2),
+        out=OperandLayout((48, 12, 1), 5),
         residual="before_activation",
     )
     shapes = ((2, 4, 12), (6, 9), (2, 4, 12))
@@ -92,9 +92,9 @@ CASES: dict[str, tuple[str, Any, list[tuple[int, ...]], str]] = {
             m=4,
             n=4,
             k=5,
-            a=View((60, 5, 15, 1)),
-            b=View((60, 5, 1, 15)),
-            out=View((48, 16, 4, 1)),
+            a=OperandLayout((60, 5, 15, 1)),
+            b=OperandLayout((60, 5, 1, 15)),
+            out=OperandLayout((48, 16, 4, 1)),
         ),
         [(2, 4, 15), (2, 4, 15), (2, 3, 4, 4)],
         "float32",

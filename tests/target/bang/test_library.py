@@ -10,7 +10,7 @@ import pytest
 import tvm
 import tvm_ffi
 from uir_tvm.library import reference
-from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, View
+from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.registry import library_of
 from uir_tvm.target.bang import library as bang
 
@@ -33,9 +33,9 @@ HEADS = MatmulAttrs(
     m=4,
     n=4,
     k=5,
-    a=View((60, 5, 15, 1)),
-    b=View((60, 5, 1, 15)),
-    out=View((48, 16, 4, 1)),
+    a=OperandLayout((60, 5, 15, 1)),
+    b=OperandLayout((60, 5, 1, 15)),
+    out=OperandLayout((48, 16, 4, 1)),
     alpha=0.25,
 )
 

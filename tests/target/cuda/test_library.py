@@ -19,7 +19,7 @@ import tvm
 import tvm_ffi
 from uir_tvm.errors import LibraryError
 from uir_tvm.library import reference
-from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, View
+from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from uir_tvm.library.registry import library_of
 from uir_tvm.target.cuda import library as cuda
 
@@ -163,9 +163,9 @@ def test_calls_of_a_batch(fakes: Any) -> None:
         m=length,
         n=length,
         k=size,
-        a=View(strides),
-        b=View((*strides[:2], 1, heads * size)),
-        out=View((heads * length * length, length * length, length, 1)),
+        a=OperandLayout(strides),
+        b=OperandLayout((*strides[:2], 1, heads * size)),
+        out=OperandLayout((heads * length * length, length * length, length, 1)),
         alpha=0.5,
     )
     shape = (batch, length, heads, size)
@@ -179,9 +179,9 @@ def test_views_and_offsets(fakes: Any) -> None:
         m=4,
         n=6,
         k=5,
-        a=View((12, 1), 3),
-        b=View((1, 9), 2),
-        out=View((11, 1), 5),
+        a=OperandLayout((12, 1), 3),
+        b=OperandLayout((1, 9), 2),
+        out=OperandLayout((11, 1), 5),
         residual="before_activation",
     )
     check(attrs, (4, 12), random(1, (4, 12)), random(2, (6, 9)))
@@ -251,9 +251,9 @@ def test_on_the_host_model(dtype: str) -> None:
         m=4,
         n=6,
         k=5,
-        a=View((48, 12, 1), 3),
-        b=View((0, 1, 9), 2),
-        out=View((48, 12, 1), 5),
+        a=OperandLayout((48, 12, 1), 3),
+        b=OperandLayout((0, 1, 9), 2),
+        out=OperandLayout((48, 12, 1), 5),
         bias=True,
         residual="before_activation",
         activation="gelu_tanh",
@@ -279,11 +279,15 @@ def test_on_the_host_model(dtype: str) -> None:
             "residual after",
         ),
         (
-            MatmulAttrs(m=4, n=2, k=2, a=View((4, 2)), b=View((2, 1)), out=View((2, 1))),
+            MatmulAttrs(
+                m=4, n=2, k=2, a=OperandLayout((4, 2)), b=OperandLayout((2, 1)), out=OperandLayout((2, 1))
+            ),
             "operand 1 has the strides",
         ),
         (
-            MatmulAttrs(m=4, n=2, k=4, a=View((0, 1)), b=View((2, 1)), out=View((2, 1))),
+            MatmulAttrs(
+                m=4, n=2, k=4, a=OperandLayout((0, 1)), b=OperandLayout((2, 1)), out=OperandLayout((2, 1))
+            ),
             "operand 1 has the strides",
         ),
         (MatmulAttrs.contiguous((4, 4), (4, 4), packed=True), "packed for the CPU"),

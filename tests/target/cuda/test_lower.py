@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.device.kernel import Launch, Parameter, Workspace
+from uir_tvm.device.kernel import KernelParameter, Launch, Workspace
 from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.parser import parse_igraph
@@ -50,7 +50,10 @@ def parsed(text: str, model: str = "h200") -> IGraph:
 def test_the_product_says_how_it_is_launched() -> None:
     kernel = lower(parsed(COPY))
     assert kernel.launches == (Launch("copy", 2, 4 * 32, 0, False, ("x", "y")),)
-    assert kernel.params == (Parameter("x", "fp16", 1024, "in"), Parameter("y", "fp16", 1024, "out"))
+    assert kernel.params == (
+        KernelParameter("x", "fp16", 1024, "in"),
+        KernelParameter("y", "fp16", 1024, "out"),
+    )
     assert [p.nbytes for p in kernel.params] == [2048, 2048]
     assert (kernel.workspace, kernel.hardware, kernel.arch) == ((), "h200", "sm_90a")
     assert str(kernel) == kernel.source and "__launch_bounds__(128)" in kernel.source

@@ -74,7 +74,7 @@ class DriverError(Exception):
     """What the driver says of a call."""
 
 
-class Driver:
+class CudaDriver:
     """The functions of the driver, by their names."""
 
     def __init__(self, path: str) -> None:
@@ -148,7 +148,7 @@ class Machine:
 
     def __init__(self, folder: str, manifest: dict[str, Any], options: Any) -> None:
         self.folder, self.manifest = folder, manifest
-        self.driver = driver = Driver(options.library or LIBRARY)
+        self.driver = driver = CudaDriver(options.library or LIBRARY)
         driver.call("cuInit", 0)
         count = driver.number("cuDeviceGetCount")
         if options.device >= count:

@@ -40,7 +40,7 @@ STAGES = 2
 CRASHES = 5
 
 
-class Missing(Exception):
+class MissingRequirement(Exception):
     """Something without which nothing can be measured here."""
 
 
@@ -76,7 +76,7 @@ class Worker:
 
         Raises
         ------
-        Missing
+        MissingRequirement
             It cannot measure here.
         """
         command = [sys.executable, os.path.join(FOLDER, "run.py"), "--worker", *self.arguments]
@@ -87,10 +87,10 @@ class Worker:
         try:
             answer = self._answer(START)
         except (EOFError, TimeoutError):
-            raise Missing("the worker process does not start: " + self._end()) from None
+            raise MissingRequirement("the worker process does not start: " + self._end()) from None
         if "missing" in answer:
             self._end()
-            raise Missing(answer["missing"])
+            raise MissingRequirement(answer["missing"])
         self.machine = answer["machine"]
 
     def _answer(self, seconds: float) -> dict[str, Any]:
@@ -154,7 +154,7 @@ def work(manifest: dict[str, Any], options: argparse.Namespace) -> None:
         tell({"results": found})
 
 
-class Session:
+class BatchSession:
     """What is measured, and what remains."""
 
     def __init__(self, manifest: dict[str, Any], worker: Worker) -> None:
@@ -176,18 +176,20 @@ class Session:
 
         Raises
         ------
-        Missing
+        MissingRequirement
             It is another.
         """
         machine, wanted = self.worker.machine, self.manifest["hardware"]
         if machine["hardware"] != wanted:
-            raise Missing(
+            raise MissingRequirement(
                 f"the candidates are for {wanted}; here is {machine['hardware'] or machine['name']}"
             )
         for row in self.rows:
             before = row.get("machine", machine)
             if (before["hardware"], before.get("toolchain")) != (wanted, machine.get("toolchain")):
-                raise Missing(f"{self.path} has results of another machine ({before}): move it away")
+                raise MissingRequirement(
+                    f"{self.path} has results of another machine ({before}): move it away"
+                )
         self._add({"machine": machine})
 
     def measure(self) -> None:
@@ -195,7 +197,7 @@ class Session:
 
         Raises
         ------
-        Missing
+        MissingRequirement
             Nothing works any more.
         """
         crashes, total = 0, len(self.manifest["candidates"])
@@ -207,7 +209,7 @@ class Session:
             name = self.manifest["tasks"][self.manifest["candidates"][number]["task"]]["name"]
             say(f"{number + 1}/{total} {name}: {described(answer)}")
             if crashes == CRASHES:
-                raise Missing(f"{CRASHES} candidates in a row crashed: {answer['said']}")
+                raise MissingRequirement(f"{CRASHES} candidates in a row crashed: {answer['said']}")
 
     def confirm(self) -> None:
         """For every kernel, the default schedule and the fastest candidate in turns."""
@@ -305,7 +307,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return 0
         results.check_files(FOLDER, manifest["files"])
         worker = Worker(given)
-        session = Session(manifest, worker)
+        session = BatchSession(manifest, worker)
         total = len(manifest["candidates"])
         remaining, kernels = len(session.remaining), len(manifest["tasks"])
         say(f"{manifest['target']}: {total} candidates of {kernels} kernels, {remaining} to be measured")
@@ -319,7 +321,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 session.confirm()
         finally:
             worker.close()
-    except (results.Damaged, Missing) as error:
+    except (results.Damaged, MissingRequirement) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

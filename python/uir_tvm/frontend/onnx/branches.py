@@ -11,7 +11,7 @@ import onnx
 from onnx import helper
 
 from .functions import renamed
-from .known import Step, attributes_of
+from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
     from .simplify import Simplifier
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 UNROLLED_NODES = 20_000
 
 
-def branch(step: Step, simplifier: Simplifier) -> bool:
+def branch(step: VersionedNode, simplifier: Simplifier) -> bool:
     """If(constant) -> the nodes of its branch."""
     condition = simplifier.known.array(step.node.input[0])
     if condition is None:
@@ -32,7 +32,7 @@ def branch(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def loop(step: Step, simplifier: Simplifier) -> bool:
+def loop(step: VersionedNode, simplifier: Simplifier) -> bool:
     """Loop of a known number of rounds -> its rounds one after the other.
 
     The condition of each round must be a constant once the rounds before it are unrolled.
@@ -76,7 +76,7 @@ def loop(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def scan(step: Step, simplifier: Simplifier) -> bool:
+def scan(step: VersionedNode, simplifier: Simplifier) -> bool:
     """Scan -> its steps one after the other, each on a slice of the scanned inputs."""
     known, node = simplifier.known, step.node
     attributes = attributes_of(step)
@@ -113,14 +113,16 @@ def scan(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def stacked(values: list[str], axis: int, name: str, step: Step, simplifier: Simplifier) -> None:
+def stacked(values: list[str], axis: int, name: str, step: VersionedNode, simplifier: Simplifier) -> None:
     """Values of one shape along a new axis."""
     axes = simplifier.constant(np.array([axis], np.int64))
     wide = [simplifier.emit("Unsqueeze", [value, axes], step, version=13) for value in values]
-    simplifier.run(Step(helper.make_node("Concat", wide, [name], axis=axis), 13))
+    simplifier.run(VersionedNode(helper.make_node("Concat", wide, [name], axis=axis), 13))
 
 
-def inline(graph: onnx.GraphProto, inputs: list[str], step: Step, simplifier: Simplifier) -> list[str]:
+def inline(
+    graph: onnx.GraphProto, inputs: list[str], step: VersionedNode, simplifier: Simplifier
+) -> list[str]:
     """Run the nodes of a graph on named values in place of a node; the names of its results."""
     prefix = simplifier.prefix()
     names = dict(zip((value.name for value in graph.input), inputs, strict=True))
@@ -131,14 +133,14 @@ def inline(graph: onnx.GraphProto, inputs: list[str], step: Step, simplifier: Si
         simplifier.known.add_tensor(copy)
     made = [renamed(node, names, prefix) for node in graph.node]
     results = [names.get(value.name, value.name) for value in graph.output]
-    simplifier.run_all([Step(node, simplifier.version(node.domain, step)) for node in made], results)
+    simplifier.run_all([VersionedNode(node, simplifier.version(node.domain, step)) for node in made], results)
     return results
 
 
-def _identities(values: list[str], outputs: list[str], step: Step, simplifier: Simplifier) -> None:
+def _identities(values: list[str], outputs: list[str], step: VersionedNode, simplifier: Simplifier) -> None:
     for value, name in zip(values, outputs, strict=False):
         if name:
-            simplifier.run(Step(helper.make_node("Identity", [value], [name]), 13))
+            simplifier.run(VersionedNode(helper.make_node("Identity", [value], [name]), 13))
 
 
 #: Operators with bodies.

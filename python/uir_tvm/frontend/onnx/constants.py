@@ -9,7 +9,7 @@ from onnx import helper
 from onnx.reference import ReferenceEvaluator
 
 from ..fold import GROWTH_LIMIT
-from .known import Known, Step, attributes_of
+from .known import Known, VersionedNode, attributes_of
 
 #: Their results are not a function of their inputs.
 RANDOM = frozenset(
@@ -17,7 +17,7 @@ RANDOM = frozenset(
 )
 
 
-def evaluate(step: Step, known: Known) -> dict[str, np.ndarray] | None:
+def evaluate(step: VersionedNode, known: Known) -> dict[str, np.ndarray] | None:
     """Outputs of a node that are constant, by name; None where they are not, or are not worth their bytes."""
     node = step.node
     if node.op_type in ("Shape", "Size") and known.shape(node.input[0]) is not None:
@@ -47,7 +47,7 @@ def _pays(node: onnx.NodeProto, names: list[str], known: Known) -> bool:
     return made <= max(GROWTH_LIMIT, sum(8 * (known.size(name) or 0) for name in names))
 
 
-def _run(step: Step, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
+def _run(step: VersionedNode, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
     """One node by ONNX's reference implementation; None where that has no such operator, or refuses."""
     node = step.node
     try:

@@ -18,10 +18,10 @@ from onnx import helper
 from tvm import relax
 
 from ..relax_view import dtype_of, shape_of
-from .known import Step
+from .known import VersionedNode
 
 if TYPE_CHECKING:
-    from .simplify import Program, Simplifier
+    from .simplify import SimplifiedGraph, Simplifier
 
 #: What an operator outside kernels computes: its operands' numbers -> its results'.
 HostFunction = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
@@ -69,7 +69,7 @@ class Cuts:
         self,
         simplifier: Simplifier,
         driver: Driver | None,
-        module_of: Callable[[Program], tvm.IRModule] | None,
+        module_of: Callable[[SimplifiedGraph], tvm.IRModule] | None,
     ) -> None:
         self.simplifier, self.driver, self._module_of = simplifier, driver, module_of
         #: Values that earlier stages or the caller give.
@@ -100,7 +100,7 @@ class Cuts:
             self.simplifier.known.add_array(name, array)
             self.held.discard(name)
 
-    def compute(self, step: Step, function: HostFunction) -> None:
+    def compute(self, step: VersionedNode, function: HostFunction) -> None:
         """Run a node outside kernels."""
         assert self.driver is not None
         known, names = self.simplifier.known, list(step.node.input)
@@ -147,7 +147,7 @@ class Cuts:
                 simplifier.makers.pop(name, None)
         simplifier.steps.clear()
 
-    def _run(self, program: Program, live: Sequence[str]) -> None:
+    def _run(self, program: SimplifiedGraph, live: Sequence[str]) -> None:
         """Run a stage; its results have the types that the import gave them."""
         assert self.driver is not None and self._module_of is not None
         known, module = self.simplifier.known, self._module_of(program)

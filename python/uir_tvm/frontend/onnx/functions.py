@@ -9,7 +9,7 @@ from typing import Any
 import onnx
 from onnx import helper
 
-from .known import Known, Step
+from .known import Known, VersionedNode
 
 #: Functions of the standard that have converters of their own, which make fewer or faster operators.
 NATIVE = frozenset(
@@ -23,7 +23,7 @@ NATIVE = frozenset(
 )
 
 
-def body_of(step: Step, known: Known) -> onnx.FunctionProto | None:
+def body_of(step: VersionedNode, known: Known) -> onnx.FunctionProto | None:
     """The standard's definition of a node by other operators, for its inputs' types; None without one."""
     schema: Any = step.schema  # the package's stubs lack its functions
     if schema is None or (step.operator in NATIVE and _is_native(step)):
@@ -44,7 +44,7 @@ def body_of(step: Step, known: Known) -> onnx.FunctionProto | None:
     return onnx.FunctionProto.FromString(text) if text else None
 
 
-def _is_native(step: Step) -> bool:
+def _is_native(step: VersionedNode) -> bool:
     """Whether the converter makes all outputs: of normalisations, the first alone."""
     return sum(map(bool, step.node.output)) == 1 or step.operator == "DynamicQuantizeLinear"
 
@@ -54,12 +54,14 @@ def _versions(known: list[int], version: int) -> list[int]:
     return [version] if any(number <= version for number in known) else []
 
 
-def expand(step: Step, body: onnx.FunctionProto, prefix: str, opsets: Mapping[str, int]) -> list[Step]:
+def expand(
+    step: VersionedNode, body: onnx.FunctionProto, prefix: str, opsets: Mapping[str, int]
+) -> list[VersionedNode]:
     """The nodes of a function's body in place of a node that calls it.
 
     Parameters
     ----------
-    step : Step
+    step : VersionedNode
         The node.
     body : onnx.FunctionProto
         The function, of the standard or the model's own.
@@ -87,10 +89,12 @@ def expand(step: Step, body: onnx.FunctionProto, prefix: str, opsets: Mapping[st
     for inner in body.node:
         copy = renamed(inner, names, prefix, attributes)
         domain = "" if copy.domain == "ai.onnx" else copy.domain
-        steps.append(Step(copy, versions.get(domain, step.version)))
+        steps.append(VersionedNode(copy, versions.get(domain, step.version)))
     for inner_name, outer in zip(body.output, outputs, strict=False):
         if outer and names.get(inner_name) != outer:  # an output that is an input
-            steps.append(Step(helper.make_node("Identity", [names[inner_name]], [outer]), step.version))
+            steps.append(
+                VersionedNode(helper.make_node("Identity", [names[inner_name]], [outer]), step.version)
+            )
     return steps
 
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from .cuts import HostFunction
-from .known import Step, attributes_of
+from .known import VersionedNode, attributes_of
 
 Arrays = Sequence[np.ndarray | None]
 
 
-def non_zero(step: Step) -> HostFunction:
+def non_zero(step: VersionedNode) -> HostFunction:
     """NonZero(x): a column of coordinates for each element that is not zero."""
 
     def compute(given: Arrays) -> list[np.ndarray]:
@@ -23,7 +23,7 @@ def non_zero(step: Step) -> HostFunction:
     return compute
 
 
-def compress(step: Step) -> HostFunction:
+def compress(step: VersionedNode) -> HostFunction:
     """Compress(x, condition): the rows of an axis, or the elements, for which the condition holds."""
     axis = attributes_of(step).get("axis")
 
@@ -34,7 +34,7 @@ def compress(step: Step) -> HostFunction:
     return compute
 
 
-def unique(step: Step) -> HostFunction:
+def unique(step: VersionedNode) -> HostFunction:
     """Unique(x): values, first indices, inverse and counts; sorted, or in the order of the first ones."""
     attributes = attributes_of(step)
     axis, ordered = attributes.get("axis"), bool(attributes.get("sorted", 1))
@@ -57,7 +57,7 @@ def unique(step: Step) -> HostFunction:
     return compute
 
 
-def non_max_suppression(step: Step) -> HostFunction:
+def non_max_suppression(step: VersionedNode) -> HostFunction:
     """NonMaxSuppression: [batch, class, box] of the boxes that stay, by class in the order of scores."""
     center = bool(attributes_of(step).get("center_point_box", 0))
 
@@ -111,7 +111,7 @@ def _present(given: Arrays) -> list[np.ndarray]:
 
 
 #: Operator -> what computes a node of it.
-HOST: dict[str, Callable[[Step], HostFunction]] = {
+HOST: dict[str, Callable[[VersionedNode], HostFunction]] = {
     "Compress": compress,
     "NonMaxSuppression": non_max_suppression,
     "NonZero": non_zero,

@@ -19,7 +19,7 @@ from .cuts import Driver
 from .known import element_name
 from .model_file import load
 from .shapes import fix_shapes, graph_inputs
-from .simplify import Program, Simplifier
+from .simplify import SimplifiedGraph, Simplifier
 from .walk import Walk, check_operators
 
 
@@ -94,7 +94,7 @@ def run_onnx(
     return Simplifier(loaded, _checked_values(loaded, values or {}), driver, module_of).run_stages()
 
 
-def module_of(program: Program) -> tvm.IRModule:
+def module_of(program: SimplifiedGraph) -> tvm.IRModule:
     """The Relax module of a program, with the types that the standard infers."""
     check_operators(program)
     mod = normalize(Walk(program).module())
@@ -122,7 +122,7 @@ def _checked_values(model: onnx.ModelProto, values: Mapping[str, np.ndarray]) ->
     return {name: np.asarray(array) for name, array in values.items()}
 
 
-def _check_results(program: Program, main: relax.Function) -> None:
+def _check_results(program: SimplifiedGraph, main: relax.Function) -> None:
     """The imported function returns the shapes and dtypes that the model declares."""
     body_type = main.ret_ty
     results = list(body_type.fields) if isinstance(body_type, relax.TupleType) else [body_type]

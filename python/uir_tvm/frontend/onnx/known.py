@@ -16,7 +16,7 @@ STANDARD_DOMAINS = frozenset({"", "ai.onnx"})
 
 
 @attrs.frozen(eq=False)
-class Step:
+class VersionedNode:
     """A node and the version of its domain's operators that it means."""
 
     node: onnx.NodeProto
@@ -51,7 +51,7 @@ def element_name(element: int) -> str:
     return helper.tensor_dtype_to_np_dtype(element).name if element else "unknown"
 
 
-def attributes_of(step: Step) -> dict[str, object]:
+def attributes_of(step: VersionedNode) -> dict[str, object]:
     """A node's attributes, with the defaults of its schema."""
     schema = step.schema
     found = {}
@@ -121,7 +121,7 @@ class Known:
         shape = self.shape(name)
         return None if shape is None else int(np.prod(shape, dtype=np.int64))
 
-    def infer(self, step: Step, opsets: Mapping[str, int], ir_version: int) -> None:
+    def infer(self, step: VersionedNode, opsets: Mapping[str, int], ir_version: int) -> None:
         """Find the types of a node's outputs."""
         schema = step.schema
         inputs = [name for name in step.node.input if name]

@@ -11,7 +11,7 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from ...errors import ModelFormatError, UnsupportedOperatorError
-from .known import STANDARD_DOMAINS, Step
+from .known import STANDARD_DOMAINS, VersionedNode
 
 
 def load(model: str | os.PathLike[str] | onnx.ModelProto) -> onnx.ModelProto:
@@ -51,8 +51,8 @@ def _check_known(model: onnx.ModelProto) -> None:
     for node in model.graph.node:
         if node.domain not in STANDARD_DOMAINS or (node.domain, node.op_type) in local:
             continue
-        if Step(node, versions.get("", 1)).schema is None:
-            unknown.setdefault(node.op_type, Step(node, 1).text)
+        if VersionedNode(node, versions.get("", 1)).schema is None:
+            unknown.setdefault(node.op_type, VersionedNode(node, 1).text)
     if unknown:
         raise UnsupportedOperatorError(
             f"unsupported ONNX operator{'s' if len(unknown) > 1 else ''}: {', '.join(sorted(unknown))}",

@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 from onnx import helper
 
-from .known import Step, attributes_of
+from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
     from .simplify import Simplifier
@@ -57,7 +57,7 @@ class Direction:
 class Cells:
     """Nodes of a recurrent node's steps, by short forms."""
 
-    def __init__(self, step: Step, simplifier: Simplifier) -> None:
+    def __init__(self, step: VersionedNode, simplifier: Simplifier) -> None:
         self.step, self.simplifier = step, simplifier
         self.attributes: dict[str, Any] = attributes_of(step)
         node = step.node
@@ -162,7 +162,7 @@ def lstm_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) -
 
 
 @attrs.frozen
-class Kind:
+class RecurrentOperator:
     """A recurrent operator: how many gates, its step, the default activations of one direction."""
 
     gates: int
@@ -171,13 +171,13 @@ class Kind:
 
 
 KINDS = {
-    "GRU": Kind(3, gru_step, ("Sigmoid", "Tanh")),
-    "LSTM": Kind(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
-    "RNN": Kind(1, rnn_step, ("Tanh",)),
+    "GRU": RecurrentOperator(3, gru_step, ("Sigmoid", "Tanh")),
+    "LSTM": RecurrentOperator(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
+    "RNN": RecurrentOperator(1, rnn_step, ("Tanh",)),
 }
 
 
-def recurrent(step: Step, simplifier: Simplifier) -> bool:
+def recurrent(step: VersionedNode, simplifier: Simplifier) -> bool:
     """A recurrent node -> its steps."""
     kind, cells, known = KINDS[step.node.op_type], Cells(step, simplifier), simplifier.known
     shape, weights = known.shape(cells.names[0]), known.shape(cells.names[2])
@@ -205,7 +205,7 @@ def recurrent(step: Step, simplifier: Simplifier) -> bool:
 
 
 def _steps(
-    cells: Cells, kind: Kind, d: Direction, product: str, length: int, hidden: int, reverse: bool
+    cells: Cells, kind: RecurrentOperator, d: Direction, product: str, length: int, hidden: int, reverse: bool
 ) -> tuple[list[str], str, str]:
     """States after each step, in the order of time, and the last ones."""
     h, c, found = d.hidden, d.cell, {}
@@ -226,7 +226,7 @@ def _steps(
 
 
 def _direction(
-    cells: Cells, kind: Kind, number: int, batch: int, hidden: int, batch_first: bool
+    cells: Cells, kind: RecurrentOperator, number: int, batch: int, hidden: int, batch_first: bool
 ) -> Direction:
     """The operands' parts for one direction."""
     names, gates = cells.names, kind.gates * hidden
@@ -280,7 +280,7 @@ def _results(cells: Cells, rows: list[list[str]], finals: list[list[str]], batch
         return cells.op("Concat", *[cells.op("Unsqueeze", value, axes) for value in values], axis=axis)
 
     def give(value: str, name: str) -> None:
-        cells.simplifier.run(Step(helper.make_node("Identity", [value], [name]), VERSION))
+        cells.simplifier.run(VersionedNode(helper.make_node("Identity", [value], [name]), VERSION))
 
     if outputs[0]:
         sides = [stack(list(side), 0) for side in rows]
@@ -291,4 +291,4 @@ def _results(cells: Cells, rows: list[list[str]], finals: list[list[str]], batch
             give(stack(values, 1 if batch_first else 0), name)
 
 
-RECURRENT: dict[str, Callable[[Step, Simplifier], bool]] = dict.fromkeys(KINDS, recurrent)
+RECURRENT: dict[str, Callable[[VersionedNode, Simplifier], bool]] = dict.fromkeys(KINDS, recurrent)

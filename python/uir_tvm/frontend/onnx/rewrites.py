@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .known import Known, Step
+from .known import Known, VersionedNode
 from .recurrent import RECURRENT
 from .windows import max_pool, padded
 
@@ -107,7 +107,7 @@ def one_hot(node: onnx.NodeProto, known: Known) -> Result | None:
 def _plain(rule: Callable[[onnx.NodeProto, Known], Result | None]) -> Rewrite:
     """A rewrite of a rule that answers with nodes and constants in place of one node."""
 
-    def apply(step: Step, simplifier: Simplifier) -> bool:
+    def apply(step: VersionedNode, simplifier: Simplifier) -> bool:
         result = rule(step.node, simplifier.known)
         if result is None:
             return False
@@ -115,14 +115,14 @@ def _plain(rule: Callable[[onnx.NodeProto, Known], Result | None]) -> Rewrite:
         for tensor in tensors:
             simplifier.known.add_tensor(tensor)
         for node in nodes:
-            simplifier.run(Step(node, step.version))
+            simplifier.run(VersionedNode(node, step.version))
         return True
 
     return apply
 
 
 #: Whether a node was replaced.
-Rewrite = Callable[["Step", "Simplifier"], bool]
+Rewrite = Callable[["VersionedNode", "Simplifier"], bool]
 
 REWRITES: dict[str, Rewrite] = {
     **dict.fromkeys(("AveragePool", "Conv", "LpPool"), _plain(padded)),

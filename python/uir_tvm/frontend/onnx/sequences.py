@@ -9,39 +9,39 @@ from typing import TYPE_CHECKING
 import numpy as np
 from onnx import helper
 
-from .known import Step, attributes_of
+from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
     from .simplify import Simplifier
 
 
-def _operand(step: Step, simplifier: Simplifier) -> list[str] | None:
+def _operand(step: VersionedNode, simplifier: Simplifier) -> list[str] | None:
     return simplifier.sequences.get(step.node.input[0])
 
 
-def _place(step: Step, simplifier: Simplifier, number: int) -> int | None:
+def _place(step: VersionedNode, simplifier: Simplifier, number: int) -> int | None:
     """A constant position, None where there is none or it is no constant."""
     found = simplifier.known.integers(step.node.input[number])
     return None if found is None else found[0]
 
 
-def _same(value: str, step: Step, simplifier: Simplifier) -> None:
-    simplifier.run(Step(helper.make_node("Identity", [value], [step.node.output[0]]), 13))
+def _same(value: str, step: VersionedNode, simplifier: Simplifier) -> None:
+    simplifier.run(VersionedNode(helper.make_node("Identity", [value], [step.node.output[0]]), 13))
 
 
-def construct(step: Step, simplifier: Simplifier) -> bool:
+def construct(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SequenceConstruct(a, b): the sequence of these."""
     simplifier.sequences[step.node.output[0]] = list(step.node.input)
     return True
 
 
-def empty(step: Step, simplifier: Simplifier) -> bool:
+def empty(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SequenceEmpty(): the sequence of nothing."""
     simplifier.sequences[step.node.output[0]] = []
     return True
 
 
-def insert(step: Step, simplifier: Simplifier) -> bool:
+def insert(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SequenceInsert(s, a, i): the sequence with one tensor more."""
     values = _operand(step, simplifier)
     place = _place(step, simplifier, 2) if len(step.node.input) > 2 else len(values or ())
@@ -52,7 +52,7 @@ def insert(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def erase(step: Step, simplifier: Simplifier) -> bool:
+def erase(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SequenceErase(s, i): the sequence with one tensor less."""
     values = _operand(step, simplifier)
     place = _place(step, simplifier, 1) if len(step.node.input) > 1 else -1
@@ -62,7 +62,7 @@ def erase(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def at(step: Step, simplifier: Simplifier) -> bool:
+def at(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SequenceAt(s, i): one tensor."""
     values, place = _operand(step, simplifier), _place(step, simplifier, 1)
     if values is None or place is None:
@@ -73,7 +73,7 @@ def at(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def length(step: Step, simplifier: Simplifier) -> bool:
+def length(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SequenceLength(s): a constant."""
     values = _operand(step, simplifier)
     if values is None:
@@ -82,7 +82,7 @@ def length(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def concat(step: Step, simplifier: Simplifier) -> bool:
+def concat(step: VersionedNode, simplifier: Simplifier) -> bool:
     """ConcatFromSequence(s): Concat, or of each with a new axis."""
     values = _operand(step, simplifier)
     if not values:
@@ -92,11 +92,11 @@ def concat(step: Step, simplifier: Simplifier) -> bool:
         axes = simplifier.constant(np.array([attributes["axis"]], np.int64))
         values = [simplifier.emit("Unsqueeze", [value, axes], step, version=13) for value in values]
     node = helper.make_node("Concat", values, [step.node.output[0]], axis=attributes["axis"])
-    simplifier.run(Step(node, 13))
+    simplifier.run(VersionedNode(node, 13))
     return True
 
 
-def split(step: Step, simplifier: Simplifier) -> bool:
+def split(step: VersionedNode, simplifier: Simplifier) -> bool:
     """SplitToSequence(x, sizes): slices of x."""
     known, node, attributes = simplifier.known, step.node, attributes_of(step)
     shape = known.shape(node.input[0])
@@ -121,7 +121,7 @@ def split(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def identity(step: Step, simplifier: Simplifier) -> bool:
+def identity(step: VersionedNode, simplifier: Simplifier) -> bool:
     """Identity of a sequence, or an optional that holds one."""
     values = _operand(step, simplifier) if step.node.input else None
     if values is None:
@@ -130,7 +130,7 @@ def identity(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def optional(step: Step, simplifier: Simplifier) -> bool:
+def optional(step: VersionedNode, simplifier: Simplifier) -> bool:
     """Optional(x), OptionalGetElement(x): x itself; Optional() stays."""
     if not step.node.input or not step.node.input[0]:
         return False
@@ -142,7 +142,7 @@ def optional(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-def has_element(step: Step, simplifier: Simplifier) -> bool:
+def has_element(step: VersionedNode, simplifier: Simplifier) -> bool:
     """OptionalHasElement(x): a constant where x is a tensor or a sequence, or nothing."""
     node = step.node
     if node.input and node.input[0]:
@@ -153,7 +153,7 @@ def has_element(step: Step, simplifier: Simplifier) -> bool:
     return True
 
 
-SEQUENCES: dict[str, Callable[[Step, Simplifier], bool]] = {
+SEQUENCES: dict[str, Callable[[VersionedNode, Simplifier], bool]] = {
     "ConcatFromSequence": concat,
     "Identity": identity,
     "Optional": optional,

@@ -20,7 +20,7 @@ from .cuts import Cuts, Driver, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
 from .functions import body_of, expand
 from .host_operators import HOST
-from .known import STANDARD_DOMAINS, Known, Step
+from .known import STANDARD_DOMAINS, Known, VersionedNode
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
 from .shapes import signature
@@ -37,10 +37,10 @@ MAX_DEPTH = 40
 
 
 @attrs.define
-class Program:
+class SimplifiedGraph:
     """A graph without shape arithmetic: what is left to convert, in order."""
 
-    steps: list[Step]
+    steps: list[VersionedNode]
     known: Known
     inputs: list[onnx.ValueInfoProto]
     outputs: list[onnx.ValueInfoProto]
@@ -66,15 +66,15 @@ class Simplifier:
         model: onnx.ModelProto,
         values: Mapping[str, np.ndarray],
         driver: Driver | None = None,
-        module_of: Callable[[Program], tvm.IRModule] | None = None,
+        module_of: Callable[[SimplifiedGraph], tvm.IRModule] | None = None,
     ) -> None:
         self.known = Known()
         self.opsets = {"" if o.domain == "ai.onnx" else o.domain: o.version for o in model.opset_import}
         self.ir_version = model.ir_version
         self.functions = {(f.domain, f.name): f for f in model.functions}
-        self.steps: list[Step] = []
+        self.steps: list[VersionedNode] = []
         #: Value -> the step that makes it.
-        self.makers: dict[str, Step] = {}
+        self.makers: dict[str, VersionedNode] = {}
         #: Sequence -> the names of its tensors.
         self.sequences: dict[str, list[str]] = {}
         self.cuts = Cuts(self, driver, module_of)
@@ -95,10 +95,10 @@ class Simplifier:
         self.inputs = [value for value in self.inputs if value.name not in values]
         self.graph = graph
 
-    def program(self) -> Program:
+    def program(self) -> SimplifiedGraph:
         """The whole graph as one stage."""
         outputs = self._simplify()
-        return Program(self._used(set(outputs)), self.known, self.inputs, list(self.graph.output))
+        return SimplifiedGraph(self._used(set(outputs)), self.known, self.inputs, list(self.graph.output))
 
     def run_stages(self) -> list[str]:
         """Let the driver run the whole graph; the names of its outputs."""
@@ -108,10 +108,10 @@ class Simplifier:
 
     def _simplify(self) -> list[str]:
         outputs = [value.name for value in self.graph.output]
-        self.run_all([Step(node, self.version(node.domain)) for node in self.graph.node], outputs)
+        self.run_all([VersionedNode(node, self.version(node.domain)) for node in self.graph.node], outputs)
         return outputs
 
-    def run_all(self, steps: Sequence[Step], results: Sequence[str]) -> None:
+    def run_all(self, steps: Sequence[VersionedNode], results: Sequence[str]) -> None:
         """Take nodes in their order; their results are read by whoever called."""
         place = 0
 
@@ -122,12 +122,12 @@ class Simplifier:
             for place, step in enumerate(steps):  # noqa: B007  (read_later sees it)
                 self.run(step)
 
-    def stage(self, results: Sequence[str], given: AbstractSet[str]) -> Program:
+    def stage(self, results: Sequence[str], given: AbstractSet[str]) -> SimplifiedGraph:
         """The steps that make these values of those that are given."""
         steps = self._used(set(results))
         read = dict.fromkeys(name for step in steps for name in reads(step.node) if name in given)
         inputs = self._value_infos(read) if self.cuts.held else self.inputs
-        return Program(steps, self.known, inputs, self._value_infos(results))
+        return SimplifiedGraph(steps, self.known, inputs, self._value_infos(results))
 
     def _value_infos(self, names: Iterable[str]) -> list[onnx.ValueInfoProto]:
         types = self.known.types
@@ -138,7 +138,7 @@ class Simplifier:
             for name in names
         ]
 
-    def version(self, domain: str, inside: Step | None = None) -> int:
+    def version(self, domain: str, inside: VersionedNode | None = None) -> int:
         """The version of a domain's operators: of the model, or of the function that a node is in."""
         if inside is not None and inside.node.domain in STANDARD_DOMAINS and domain in STANDARD_DOMAINS:
             return inside.version
@@ -156,14 +156,16 @@ class Simplifier:
         return name
 
     def emit(
-        self, operator: str, inputs: Sequence[str], step: Step, version: int = 0, **attributes: Any
+        self, operator: str, inputs: Sequence[str], step: VersionedNode, version: int = 0, **attributes: Any
     ) -> str:
         """Run one more node with one result, whose name is returned."""
         result = f"{self.prefix()}{operator}"
-        self.run(Step(helper.make_node(operator, inputs, [result], **attributes), version or step.version))
+        self.run(
+            VersionedNode(helper.make_node(operator, inputs, [result], **attributes), version or step.version)
+        )
         return result
 
-    def run(self, step: Step) -> None:
+    def run(self, step: VersionedNode) -> None:
         """Take one node: evaluate, expand or rewrite it, or keep it for the conversion."""
         self._depth += 1
         if self._depth > MAX_DEPTH:
@@ -177,7 +179,7 @@ class Simplifier:
         finally:
             self._depth -= 1
 
-    def _run(self, step: Step) -> None:
+    def _run(self, step: VersionedNode) -> None:
         node, known = step.node, self.known
         function = self.functions.get((node.domain, node.op_type))
         if function is not None:
@@ -211,10 +213,10 @@ class Simplifier:
             return
         self._keep(step)
 
-    def _expand(self, step: Step, body: onnx.FunctionProto) -> None:
+    def _expand(self, step: VersionedNode, body: onnx.FunctionProto) -> None:
         self.run_all(expand(step, body, self.prefix(), self.opsets), ())
 
-    def _keep(self, step: Step) -> None:
+    def _keep(self, step: VersionedNode) -> None:
         self.steps.append(step)
         self.makers.update({name: step for name in step.node.output if name})
         self.cuts.made += (name for name in step.node.output if name)
@@ -223,13 +225,13 @@ class Simplifier:
                 dtype = helper.tensor_dtype_to_np_dtype(self.known.element(name))
                 self.known.add_array(name, np.empty(self.known.shape(name) or (0,), dtype))
 
-    def _compute(self, step: Step) -> None:
+    def _compute(self, step: VersionedNode) -> None:
         """Run a node whose results' shapes depend on data."""
         if self.cuts.driver is None:
             self._need(step, [], f"the shape of what {step.operator} gives depends on data")
         self.cuts.compute(step, HOST[step.node.op_type](step))
 
-    def know(self, step: Step, name: str) -> np.ndarray:
+    def know(self, step: VersionedNode, name: str) -> np.ndarray:
         """The numbers of a value, for which the graph so far runs where they are no constant."""
         if not self.known.is_constant(name):
             if self.cuts.driver is None:
@@ -239,7 +241,7 @@ class Simplifier:
         assert array is not None
         return array
 
-    def _decide(self, step: Step) -> None:
+    def _decide(self, step: VersionedNode) -> None:
         """Ask for the inputs that a deciding operand of the node comes from."""
         names = step.node.input
         open_ones = [
@@ -273,7 +275,7 @@ class Simplifier:
         whole = kind.HasField("tensor_type") and kind.tensor_type.elem_type in WHOLE
         return name not in self.cuts.held and whole and (self.known.size(name) or 0) <= DECIDING_ELEMENTS
 
-    def _need(self, step: Step, inputs: Sequence[str], what: str) -> NoReturn:
+    def _need(self, step: VersionedNode, inputs: Sequence[str], what: str) -> NoReturn:
         first = inputs[0] if inputs else ""
         raise ValueNeededError(
             what,
@@ -305,7 +307,7 @@ class Simplifier:
                     waiting.append(other)
         return sorted(found)
 
-    def refuse(self, step: Step, why: str, need: str) -> NoReturn:
+    def refuse(self, step: VersionedNode, why: str, need: str) -> NoReturn:
         """Say that a node cannot be imported."""
         raise UnsupportedOperatorError(
             f"{step.operator} {why}",
@@ -314,7 +316,7 @@ class Simplifier:
             remedy="give constants where shapes come from, or run this part of the model in its framework",
         )
 
-    def _used(self, wanted: set[str]) -> list[Step]:
+    def _used(self, wanted: set[str]) -> list[VersionedNode]:
         """The kept steps that these values depend on, in order."""
         kept = []
         for step in reversed(self.steps):

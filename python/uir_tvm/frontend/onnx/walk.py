@@ -22,9 +22,9 @@ from ...errors import FrontendError, UirError, UnsupportedOperatorError, last_li
 from ...function_scope import function_scope
 from ..relax_view import dtype_of, shape_of
 from .converters import CONVERTERS
-from .converters.node import Node
-from .known import STANDARD_DOMAINS, Step, element_name
-from .simplify import Program
+from .converters.node import OnnxNode
+from .known import STANDARD_DOMAINS, VersionedNode, element_name
+from .simplify import SimplifiedGraph
 
 #: Operators that TVM's importer takes in ONNX Runtime's meaning, whatever domain the node is of.
 MICROSOFT = frozenset(
@@ -62,7 +62,7 @@ DTYPES = frozenset(
 )
 
 
-def check_operators(program: Program) -> None:
+def check_operators(program: SimplifiedGraph) -> None:
     """Every node that must run has a converter, in the domain that the node names.
 
     Raises
@@ -114,7 +114,7 @@ class PrintsOfThread(io.TextIOBase):
 class Walk:
     """Makes one Relax function of a program."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: SimplifiedGraph) -> None:
         self.program, self.known = program, program.known
         self.builder = relax.BlockBuilder()
         self.values: dict[str, Any] = {}
@@ -164,7 +164,7 @@ class Walk:
             self.values[name] = relax.const(tvm.runtime.tensor(np.asarray(array, order="C")), dtype)
         return self.values[name]
 
-    def _convert(self, step: Step) -> None:
+    def _convert(self, step: VersionedNode) -> None:
         names = step.node.input
         for name in [*names, *step.node.output]:
             if name and self.known.element(name):
@@ -175,7 +175,7 @@ class Walk:
             with warnings.catch_warnings(), contextlib.redirect_stdout(out):
                 warnings.simplefilter("ignore")
                 own = CONVERTERS.get(step.operator)
-                results = own(Node(step, inputs, self)) if own else None
+                results = own(OnnxNode(step, inputs, self)) if own else None
                 if results is None:
                     results = self._stock(step, inputs)
                 results = [self.builder.normalize(result) for result in results]
@@ -192,7 +192,7 @@ class Walk:
             if name:
                 self.values[name] = self._checked_result(step, name, result)
 
-    def _stock(self, step: Step, inputs: Sequence[Any]) -> list[Any]:
+    def _stock(self, step: VersionedNode, inputs: Sequence[Any]) -> list[Any]:
         """A node by TVM's converter."""
         importer = stock.ONNXGraphImporter({}, "float32")
         attributes = importer._parse_attr(step.node.attribute)
@@ -213,7 +213,7 @@ class Walk:
             return [self.builder.emit(relax.TupleGetItem(result, i)) for i in range(len(result.ty.fields))]
         return [result]
 
-    def _checked_result(self, step: Step, name: str, result: Any) -> Any:
+    def _checked_result(self, step: VersionedNode, name: str, result: Any) -> Any:
         """A result of the shape and dtype that the standard infers."""
         if not isinstance(result.ty, relax.TensorType):
             if isinstance(result.ty, relax.ShapeType):
@@ -257,7 +257,7 @@ def _checked(dtype: str, where: str) -> str:
     return dtype
 
 
-def _described(step: Step, walk: Walk) -> str:
+def _described(step: VersionedNode, walk: Walk) -> str:
     """A node with its operands and attributes, as errors name it."""
     operands = [
         f"{element_name(walk.known.element(name))}{list(walk.known.shape(name) or ())}" if name else "none"

@@ -19,7 +19,7 @@ from ..relax_view import Shape, array_of, dtype_of, is_constant, shape_of
 Value = Any
 
 
-class Context:
+class ConversionContext:
     """A block of Relax that is being built, and the operator at hand.
 
     Parameters

@@ -18,7 +18,7 @@ from ..normalize import normalize
 from ..relax_view import NUMPY_DTYPES, array_of, dtype_of, is_constant, shape_of
 from . import program as p
 from .attributes import OPERATORS, resolved
-from .context import Context, Value
+from .context import ConversionContext, Value
 from .operators import CONVERTERS, REFUSED
 
 #: Functions inside functions, past which a call is one of itself.
@@ -28,16 +28,16 @@ _NEW = "write the operator in terms of others in the model, then print it again"
 Steps = Generator[Any, Any, Any]
 
 
-class Scope:
+class Activation:
     """The variables of one activation of a function, and what its nodes came to."""
 
-    def __init__(self, outer: Scope | None = None) -> None:
+    def __init__(self, outer: Activation | None = None) -> None:
         self.outer = outer
         self.values: dict[Any, Value] = {}
-        self.known: dict[int, tuple[p.Node, Value]] = {}
+        self.known: dict[int, tuple[p.RelayNode, Value]] = {}
 
     def find(self, key: Any) -> Value | None:
-        scope: Scope | None = self
+        scope: Activation | None = self
         while scope is not None:
             if key in scope.values:
                 return scope.values[key]
@@ -50,15 +50,15 @@ class Closure:
     """A function and the variables that it sees."""
 
     function: p.Function
-    scope: Scope | None
+    scope: Activation | None
 
 
 @attrs.frozen(eq=False)
 class _Wanted:
     """What a step of the evaluation waits for."""
 
-    node: p.Node
-    scope: Scope
+    node: p.RelayNode
+    scope: Activation
 
 
 def import_program(
@@ -77,7 +77,7 @@ def import_program(
             remedy="name the model's function 'main', or say function=...",
         )
     builder = relax.BlockBuilder()
-    scope = Scope()
+    scope = Activation()
     inputs: list[relax.Var] = []
     taken: set[str] = set()
     for parameter in main.params:
@@ -89,7 +89,7 @@ def import_program(
             )
     with function_scope(builder, "main", inputs):
         with builder.dataflow():
-            evaluation = _Evaluation(program, Context(builder))
+            evaluation = _Evaluation(program, ConversionContext(builder))
             flat = list(_flat(evaluation.run(main.body, scope), main.body.where))
             result = flat[0] if len(flat) == 1 else relax.Tuple(flat)
             output = builder.emit_output(result)
@@ -98,7 +98,7 @@ def import_program(
 
 
 def _inputs(
-    parameter: p.Parameter,
+    parameter: p.FunctionParameter,
     name: str,
     kind: p.Type,
     shapes: Mapping[str, Sequence[int]],
@@ -148,7 +148,7 @@ def _inputs(
     return variable
 
 
-def _constant_parameter(parameter: p.Parameter, value: np.ndarray) -> tvm.ir.Expr:
+def _constant_parameter(parameter: p.FunctionParameter, value: np.ndarray) -> tvm.ir.Expr:
     kind = parameter.type
     if isinstance(kind, p.TensorType):
         fits = len(kind.shape) == value.ndim and all(
@@ -177,11 +177,11 @@ def _flat(value: Value, where: str) -> Generator[tvm.ir.Expr, None, None]:
 class _Evaluation:
     """Values of nodes, each made once in its activation; without recursion, for networks are deep."""
 
-    def __init__(self, program: p.Program, context: Context) -> None:
+    def __init__(self, program: p.Program, context: ConversionContext) -> None:
         self.program, self.context, self.depth = program, context, 0
 
-    def run(self, node: p.Node, scope: Scope) -> Value:
-        stack: list[tuple[Steps, p.Node, Scope]] = [(self._steps(node, scope), node, scope)]
+    def run(self, node: p.RelayNode, scope: Activation) -> Value:
+        stack: list[tuple[Steps, p.RelayNode, Activation]] = [(self._steps(node, scope), node, scope)]
         answer: Value = None
         while stack:
             steps, at, within = stack[-1]
@@ -200,7 +200,7 @@ class _Evaluation:
             answer = None
         return answer
 
-    def _steps(self, node: p.Node, scope: Scope) -> Steps:
+    def _steps(self, node: p.RelayNode, scope: Activation) -> Steps:
         if isinstance(node, p.Constant):
             return relax.const(node.value, str(node.value.dtype))
         if isinstance(node, p.Local):
@@ -218,7 +218,7 @@ class _Evaluation:
             for field in node.fields:
                 fields.append((yield _Wanted(field, scope)))
             return tuple(fields)
-        if isinstance(node, p.Item):
+        if isinstance(node, p.TupleItem):
             value = yield _Wanted(node.value, scope)
             if not isinstance(value, tuple) or not 0 <= node.index < len(value):
                 raise FrontendError(
@@ -253,26 +253,28 @@ class _Evaluation:
             remedy="print the module again, whole",
         )
 
-    def _bound(self, node: p.Bound, scope: Scope) -> Steps:
-        at: p.Node = node
+    def _bound(self, node: p.Bound, scope: Activation) -> Steps:
+        at: p.RelayNode = node
         while isinstance(at, p.Bound):
             scope.values[at.key] = yield _Wanted(at.value, scope)
             at = at.body
         return (yield _Wanted(at, scope))
 
-    def _branch(self, node: p.Branch, scope: Scope) -> Steps:
+    def _branch(self, node: p.Branch, scope: Activation) -> Steps:
         """Either side where the condition is constant; else both, of which one is selected: Relay is pure."""
         condition = yield _Wanted(node.condition, scope)
         context = self._at("if", node.where)
         if is_constant(condition):
-            return (yield _Wanted(node.then if array_of(condition).all() else node.otherwise, Scope(scope)))
+            return (
+                yield _Wanted(node.then if array_of(condition).all() else node.otherwise, Activation(scope))
+            )
         sides = []
         for side in (node.then, node.otherwise):
-            sides.append((yield _Wanted(side, Scope(scope))))
+            sides.append((yield _Wanted(side, Activation(scope))))
         return self._selected(context, self._at("if", node.where).where, condition, *sides)
 
     def _selected(
-        self, context: Context, where: str, condition: Value, then: Value, otherwise: Value
+        self, context: ConversionContext, where: str, condition: Value, then: Value, otherwise: Value
     ) -> Value:
         if isinstance(then, tuple) and isinstance(otherwise, tuple) and len(then) == len(otherwise):
             pairs = zip(then, otherwise, strict=True)
@@ -290,11 +292,11 @@ class _Evaluation:
             )
         return context.emit(relax.op.where(condition, then, otherwise))
 
-    def _at(self, operator: str, where: str) -> Context:
+    def _at(self, operator: str, where: str) -> ConversionContext:
         self.context.operator, self.context.where = operator, where
         return self.context
 
-    def _call(self, node: p.Call, scope: Scope) -> Steps:
+    def _call(self, node: p.Call, scope: Activation) -> Steps:
         args = []
         for arg in node.args:
             args.append((yield _Wanted(arg, scope)))
@@ -319,7 +321,7 @@ class _Evaluation:
                 need="functions that can be inlined",
                 remedy="unroll the recursion before the module is printed",
             )
-        inner = Scope(callee.scope)
+        inner = Activation(callee.scope)
         for parameter, value in zip(callee.function.params, args, strict=True):
             inner.values[parameter.key] = value
         result = yield _Wanted(callee.function.body, inner)

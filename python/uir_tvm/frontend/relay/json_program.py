@@ -29,7 +29,7 @@ def parse_json(text: str, name: str = "the JSON") -> p.Program:
     """
     graph = Graph(text, name)
     try:
-        return _Build(graph).program()
+        return _JsonProgram(graph).program()
     except FrontendError:
         raise
     except (KeyError, ValueError, TypeError, IndexError, AttributeError, RecursionError) as error:
@@ -38,12 +38,12 @@ def parse_json(text: str, name: str = "the JSON") -> p.Program:
         ) from error
 
 
-class _Build:
+class _JsonProgram:
     """Nodes of the program by the numbers of the JSON's; one that many name is one object."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._made: dict[int, p.Node] = {}
+        self._made: dict[int, p.RelayNode] = {}
 
     def program(self) -> p.Program:
         graph = self.graph
@@ -73,7 +73,7 @@ class _Build:
         assert isinstance(function, p.Function)
         return function
 
-    def node(self, root: Any) -> p.Node:
+    def node(self, root: Any) -> p.RelayNode:
         """An expression; what it is made of is made first, without recursion: networks are deep."""
         waiting = [int(root)]
         open_: set[int] = set()
@@ -111,14 +111,14 @@ class _Build:
             return fields("value", "body")
         return fields("body") if kind == "relay.Function" else []
 
-    def _make(self, index: int) -> p.Node:
+    def _make(self, index: int) -> p.RelayNode:
         graph, kind = self.graph, self.graph.kind(index)
         where = f"node {index} of {graph.name}"
 
-        def made(name: str) -> p.Node:
+        def made(name: str) -> p.RelayNode:
             return self._made[int(graph.field(index, name))]
 
-        def all_made(name: str) -> list[p.Node]:
+        def all_made(name: str) -> list[p.RelayNode]:
             return [self._made[item] for item in graph.items(graph.field(index, name))]
 
         if kind == "relay.Var":
@@ -135,14 +135,14 @@ class _Build:
         if kind in ("relay.Tuple", "Tuple"):
             return p.Tuple(where, all_made("fields"))
         if kind in ("relay.TupleGetItem", "TupleGetItem"):
-            return p.Item(where, made("tuple_value"), int(graph.field(index, "index")))
+            return p.TupleItem(where, made("tuple_value"), int(graph.field(index, "index")))
         if kind in ("relay.If", "If"):
             return p.Branch(where, made("cond"), made("true_branch"), made("false_branch"))
         if kind == "relay.Let":
             return p.Bound(where, int(graph.field(index, "var")), made("value"), made("body"))
         if kind == "relay.Function":
             params = [
-                p.Parameter(
+                p.FunctionParameter(
                     item,
                     self._name_of(item),
                     self._type(graph.field(item, "type_annotation")),

@@ -23,19 +23,19 @@ Type = TensorType | tuple["Type", ...] | None
 
 
 @attrs.frozen(eq=False)
-class Node:
+class RelayNode:
     """An expression and its place: line and column of the text, or the number of the JSON's node."""
 
     where: str
 
 
 @attrs.frozen(eq=False)
-class Constant(Node):
+class Constant(RelayNode):
     value: np.ndarray
 
 
 @attrs.frozen(eq=False)
-class Local(Node):
+class Local(RelayNode):
     """A variable; ``key`` is what bindings of it are known by."""
 
     key: Any
@@ -43,54 +43,54 @@ class Local(Node):
 
 
 @attrs.frozen(eq=False)
-class Global(Node):
+class Global(RelayNode):
     name: str
 
 
 @attrs.frozen(eq=False)
-class Operator(Node):
+class Operator(RelayNode):
     name: str
 
 
 @attrs.frozen(eq=False)
-class Call(Node):
+class Call(RelayNode):
     """``attributes`` are those that are written; ``kind`` is their class where the program names it."""
 
-    callee: Node
-    args: Sequence[Node]
+    callee: RelayNode
+    args: Sequence[RelayNode]
     attributes: Mapping[str, Any]
     kind: str = ""
 
 
 @attrs.frozen(eq=False)
-class Tuple(Node):
-    fields: Sequence[Node]
+class Tuple(RelayNode):
+    fields: Sequence[RelayNode]
 
 
 @attrs.frozen(eq=False)
-class Item(Node):
-    value: Node
+class TupleItem(RelayNode):
+    value: RelayNode
     index: int
 
 
 @attrs.frozen(eq=False)
-class Bound(Node):
+class Bound(RelayNode):
     """``let key = value; body``; what the printer calls %0 is bound alike."""
 
     key: Any
-    value: Node
-    body: Node
+    value: RelayNode
+    body: RelayNode
 
 
 @attrs.frozen(eq=False)
-class Branch(Node):
-    condition: Node
-    then: Node
-    otherwise: Node
+class Branch(RelayNode):
+    condition: RelayNode
+    then: RelayNode
+    otherwise: RelayNode
 
 
 @attrs.frozen(eq=False)
-class Parameter:
+class FunctionParameter:
     key: Any
     name: str
     type: Type
@@ -98,13 +98,13 @@ class Parameter:
 
 
 @attrs.frozen(eq=False)
-class Function(Node):
-    params: Sequence[Parameter]
-    body: Node
+class Function(RelayNode):
+    params: Sequence[FunctionParameter]
+    body: RelayNode
 
 
 @attrs.frozen(eq=False)
-class MetaAttributes(Node):
+class MetaAttributes(RelayNode):
     """Attributes kept in the metadata section; only an argument of a call."""
 
     kind: str

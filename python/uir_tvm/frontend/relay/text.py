@@ -77,7 +77,7 @@ def parse(text: str, name: str = "the text") -> p.Program:
     metadata = _Metadata(text[split.end() :] if split else "", name)
     try:
         tree = _parser().parse(code)
-        return _Build(metadata).transform(tree)
+        return _TextProgram(metadata).transform(tree)
     except lark.exceptions.VisitError as error:
         if isinstance(error.orig_exc, FrontendError):
             raise error.orig_exc from None
@@ -175,7 +175,7 @@ def _place(meta: Any) -> str:
 
 
 @lark.v_args(meta=True)
-class _Build(lark.Transformer[Any, Any]):
+class _TextProgram(lark.Transformer[Any, Any]):
     """Nodes of the program, from the leaves up."""
 
     def __init__(self, metadata: _Metadata) -> None:
@@ -203,12 +203,12 @@ class _Build(lark.Transformer[Any, Any]):
         params = next((c for c in children[:-1] if isinstance(c, list)), [])
         return p.Function(_place(meta), params, children[-1])
 
-    def params(self, meta: Any, children: list[Any]) -> list[p.Parameter]:
-        return [child for child in children if isinstance(child, p.Parameter)]
+    def params(self, meta: Any, children: list[Any]) -> list[p.FunctionParameter]:
+        return [child for child in children if isinstance(child, p.FunctionParameter)]
 
-    def parameter(self, meta: Any, children: list[Any]) -> p.Parameter:
+    def parameter(self, meta: Any, children: list[Any]) -> p.FunctionParameter:
         name, kind = children
-        return p.Parameter(str(name), name[1:], kind, _place(meta))
+        return p.FunctionParameter(str(name), name[1:], kind, _place(meta))
 
     def attribute(self, meta: Any, children: list[Any]) -> _Attribute:
         return _Attribute((str(children[0]).strip('"'), children[1]))
@@ -222,7 +222,7 @@ class _Build(lark.Transformer[Any, Any]):
         (key, value), body = children
         return p.Bound(_place(meta), key, value, body)
 
-    def binding(self, meta: Any, children: list[Any]) -> tuple[str, p.Node]:
+    def binding(self, meta: Any, children: list[Any]) -> tuple[str, p.RelayNode]:
         return str(children[0]), children[-1]
 
     let = binding
@@ -235,12 +235,12 @@ class _Build(lark.Transformer[Any, Any]):
         operator = p.Operator(_place(meta), _INFIX[str(sign)])
         return p.Call(_place(meta), operator, (left, right), {})
 
-    def item(self, meta: Any, children: list[Any]) -> p.Item:
-        return p.Item(_place(meta), children[0], int(children[1][1:]))
+    def item(self, meta: Any, children: list[Any]) -> p.TupleItem:
+        return p.TupleItem(_place(meta), children[0], int(children[1][1:]))
 
     def call(self, meta: Any, children: list[Any]) -> p.Call:
         callee, *rest = children
-        args = [child for child in rest if isinstance(child, p.Node)]
+        args = [child for child in rest if isinstance(child, p.RelayNode)]
         written = dict(child for child in rest if isinstance(child, _Attribute))
         kind = str(written.pop("attrs_type_key", ""))
         last = args[-1] if args else None
@@ -270,7 +270,7 @@ class _Build(lark.Transformer[Any, Any]):
     def inside(self, meta: Any, children: list[Any]) -> Any:
         return children[0]
 
-    def meta(self, meta: Any, children: list[Any]) -> p.Node:
+    def meta(self, meta: Any, children: list[Any]) -> p.RelayNode:
         kind, where = str(children[0]), _place(meta)
         graph, index = self._metadata.find(kind, int(_number(str(children[1]), where)), where)
         try:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ...device.launch import DeviceArray, Entry, LaunchResult, described
+from ...device.launch import DeviceArray, LaunchFunction, LaunchResult, described
 from ...device.text_model import TextModel
 
 __all__ = ["MODEL", "compile", "headers", "launch"]
@@ -44,7 +44,7 @@ MODEL = TextModel(
 compile = MODEL.compile
 headers = MODEL.headers
 
-_ENTRY = Entry(
+_ENTRY = LaunchFunction(
     "uir_ascendc_launch",
     (("blocks", ctypes.c_int32), ("core", ctypes.c_char_p), ("device", ctypes.c_char_p)),
     (("timeline", ctypes.c_int32),),

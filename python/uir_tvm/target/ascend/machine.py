@@ -11,7 +11,7 @@ from ...hardware.machine_model import (
     REDUCE,
     GraphCounts,
     IOpCounts,
-    Machine,
+    MachineModel,
     Pipe,
     figure,
     per_unit,
@@ -49,7 +49,7 @@ _ASCEND: Mapping[str, str] = {
 }
 
 
-def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
+def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     """The machine of a hardware model, as a graph uses it."""
     clock = figure(hw, "clock_hz", ASSUMED_CLOCK)
     table = {name.lower(): cost for name, cost in costs.VECTOR.items()}
@@ -74,7 +74,7 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
         k, b = (cost.k2, cost.b2) if row.width <= 2 else (cost.k4 * max(row.width / 4, 1), cost.b4)
         return k / clock, b / clock
 
-    return Machine(
+    return MachineModel(
         costs.KERNEL_CYCLES / clock,
         int(hw.num_groups),
         pipe("MTE2"),

@@ -70,7 +70,7 @@ CUBE_OPERATIONS = 2 * 16 * 16 * 16
 
 
 @attrs.frozen
-class Device:
+class DataSheet:
     """One product: cores, memory (bytes, bytes per second) and clock."""
 
     name: str
@@ -88,18 +88,18 @@ class Device:
 
 
 _MHZ = 10**6
-DEVICES: Mapping[str, Device] = {
+DEVICES: Mapping[str, DataSheet] = {
     row.name: row
     for row in (
-        Device("910b1", 24, 192 * MIB, 64 * GIB, 1600 * GB, 1850 * _MHZ, "platform file, bandwidth as B2"),
-        Device("910b2", 24, 192 * MIB, 64 * GIB, 1600 * GB, 1800 * _MHZ, "system vendors"),
-        Device("910b3", 20, 192 * MIB, 64 * GIB, 1600 * GB, 1800 * _MHZ, "system vendors"),
-        Device("910b4", 20, 96 * MIB, 32 * GIB, 800 * GB, 1500 * _MHZ, "system vendors"),
+        DataSheet("910b1", 24, 192 * MIB, 64 * GIB, 1600 * GB, 1850 * _MHZ, "platform file, bandwidth as B2"),
+        DataSheet("910b2", 24, 192 * MIB, 64 * GIB, 1600 * GB, 1800 * _MHZ, "system vendors"),
+        DataSheet("910b3", 20, 192 * MIB, 64 * GIB, 1600 * GB, 1800 * _MHZ, "system vendors"),
+        DataSheet("910b4", 20, 96 * MIB, 32 * GIB, 800 * GB, 1500 * _MHZ, "system vendors"),
     )
 }
 
 
-def ascend_model(device: Device) -> HardwareModel:
+def ascend_model(device: DataSheet) -> HardwareModel:
     """The hardware model of a device's vector cores."""
     figures = {
         "arch": "dav-2201",
@@ -133,7 +133,7 @@ def ascend_model(device: Device) -> HardwareModel:
 STEPS: Mapping[str, int] = {"add": 1, "mul": 1, "divide": 2, "transcendental": 2, "logic": 1, "convert": 1}
 
 
-def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
+def _rates(device: DataSheet) -> Callable[[HardwareModel], Rates]:
     def rates(model: HardwareModel) -> Rates:
         clock = f"{device.clock_hz / 1e9} GHz ({device.source})"
         lanes = REPEAT_BYTES // 4
@@ -152,7 +152,7 @@ def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
     return rates
 
 
-def _maker(device: Device) -> Callable[[], HardwareModel]:
+def _maker(device: DataSheet) -> Callable[[], HardwareModel]:
     return lambda: ascend_model(device)
 
 

@@ -32,7 +32,7 @@ CORES = {
 
 
 @attrs.frozen
-class Kernel:
+class KernelSignature:
     """What a kernel's file says of it: function, parameters, cores."""
 
     name: str
@@ -40,13 +40,13 @@ class Kernel:
     core: str
 
     @staticmethod
-    def of(text: str) -> Kernel:
+    def of(text: str) -> KernelSignature:
         """The kernel of a file."""
         found = re.search(r'extern "C" __global__ __aicore__ void (\w+)\(([^)]*)\)', text)
         assert found, text[:200]
         params = tuple(param.split()[-1] for param in found[2].split(",") if param.strip())
         kind = re.search(r"KERNEL_TASK_TYPE_DEFAULT\(KERNEL_TYPE_(\w+)\)", text)
-        return Kernel(found[1], params, CORES[kind[1]] if kind else "aiv")
+        return KernelSignature(found[1], params, CORES[kind[1]] if kind else "aiv")
 
 
 def build(
@@ -79,7 +79,7 @@ def build(
     stubs = []
     for file in sorted((project / "kernels").glob("*.cpp")):
         text = file.read_text()
-        stubs.append(_stub(folder, Kernel.of(text), host_model.compile(text), device))
+        stubs.append(_stub(folder, KernelSignature.of(text), host_model.compile(text), device))
     libraries = model_library().parent
     links = [f"-L{libraries}", "-luir_acl", "-luir_device", f"-Wl,-rpath,{libraries}"]
     return build_program(project, folder, stubs, host_model.headers(), links, objects)
@@ -92,7 +92,7 @@ def _device(cmake: str) -> str:
     return json.dumps(describe_device(hardware.get(found[1].lower(), "ascend")))
 
 
-def _stub(folder: pathlib.Path, kernel: Kernel, compiled: pathlib.Path, device: str) -> pathlib.Path:
+def _stub(folder: pathlib.Path, kernel: KernelSignature, compiled: pathlib.Path, device: str) -> pathlib.Path:
     """The header that the toolkit generates for a kernel, and the source of the launch behind it."""
     typed = "".join(f", void* {name}" for name in kernel.params)
     fields = {

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...device.launch import DeviceArray, Entry, LaunchResult, described
+from ...device.launch import DeviceArray, LaunchFunction, LaunchResult, described
 from ...device.text_model import TextModel
 
 __all__ = ["MODEL", "compile", "headers", "launch", "rewrite_launches"]
@@ -65,7 +65,7 @@ MODEL = TextModel(
 compile = MODEL.compile
 headers = MODEL.headers
 
-_ENTRY = Entry(
+_ENTRY = LaunchFunction(
     "uir_bang_launch",
     (("groups", ctypes.c_int32), ("units", ctypes.c_int32), ("device", ctypes.c_char_p)),
     (("timeline", ctypes.c_int32),),

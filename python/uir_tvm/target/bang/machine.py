@@ -12,7 +12,7 @@ from ...hardware.machine_model import (
     REDUCE,
     GraphCounts,
     IOpCounts,
-    Machine,
+    MachineModel,
     Pipe,
     figure,
 )
@@ -47,7 +47,7 @@ _BANG: Mapping[str, tuple[int, tuple[str, ...]]] = {
 BANG_FOLD, BANG_FOLDS = 4.0, 6
 
 
-def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
+def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     """The machine of a hardware model, as a graph uses it."""
     clock = figure(hw, "clock_hz", ASSUMED_CLOCK)
     cores = int(hw.num_groups) * int(hw.num_units)
@@ -72,7 +72,7 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
             count = row.shape[0] * (1 + costs.SCALAR_CYCLES / costs.START)
         return passes * row.width / lanes_bytes / clock, count * start
 
-    return Machine(
+    return MachineModel(
         costs.KERNEL_CYCLES / clock,
         cores,
         pipe("IO"),

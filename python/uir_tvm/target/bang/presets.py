@@ -110,7 +110,7 @@ ARCHITECTURES: Mapping[int, Architecture] = {
 
 
 @attrs.frozen
-class Device:
+class DataSheet:
     """One product: clusters, memory (bytes, bytes per second in all and of a cluster) and clock.
 
     ``unknown`` are the figures of it that no public source states.
@@ -137,17 +137,17 @@ RATE_370 = 307_200_000_000
 #: The MLU590's clusters, clock and shares are not published: the default is the chip of the MLU370-X4 with
 #: the memory's measured rate.
 _590 = ("clusters", "clock_hz", "dram_bytes", "cluster_bytes_per_second", "matmul_f16", "matmul_f32")
-DEVICES: Mapping[str, Device] = {
+DEVICES: Mapping[str, DataSheet] = {
     row.name: row
     for row in (
-        Device("mlu370-x4", 372, 8, 24 * GIB, RATE_370, 128 * GB, 1000 * _MHZ, (), "product page, guide"),
-        Device("mlu370-x8", 372, 4, 24 * GIB, RATE_370, 128 * GB, 1300 * _MHZ, (), "product page, guide"),
-        Device("mlu590", 592, 8, 32 * GIB, 1200 * GB, 150 * GB, 1000 * _MHZ, _590, "measured bandwidth"),
+        DataSheet("mlu370-x4", 372, 8, 24 * GIB, RATE_370, 128 * GB, 1000 * _MHZ, (), "product page, guide"),
+        DataSheet("mlu370-x8", 372, 4, 24 * GIB, RATE_370, 128 * GB, 1300 * _MHZ, (), "product page, guide"),
+        DataSheet("mlu590", 592, 8, 32 * GIB, 1200 * GB, 150 * GB, 1000 * _MHZ, _590, "measured bandwidth"),
     )
 }
 
 
-def bang_model(device: Device) -> HardwareModel:
+def bang_model(device: DataSheet) -> HardwareModel:
     """The hardware model of a device."""
     arch = ARCHITECTURES[device.arch]
     figures = {
@@ -188,7 +188,7 @@ def bang_model(device: Device) -> HardwareModel:
 STEPS: Mapping[str, int] = {"add": 1, "mul": 1, "divide": 5, "transcendental": 20, "logic": 1, "convert": 1}
 
 
-def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
+def _rates(device: DataSheet) -> Callable[[HardwareModel], Rates]:
     def rates(model: HardwareModel) -> Rates:
         cores = f"{device.cores} cores"
         clock = f"{device.clock_hz / 1e9} GHz ({device.source})"
@@ -210,7 +210,7 @@ def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
     return rates
 
 
-def _maker(device: Device) -> Callable[[], HardwareModel]:
+def _maker(device: DataSheet) -> Callable[[], HardwareModel]:
     return lambda: bang_model(device)
 
 

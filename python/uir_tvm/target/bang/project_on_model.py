@@ -31,7 +31,7 @@ _KERNEL = re.compile(r"__mlu_entry__ void (\w+)\(([^)]*)\)")
 
 
 @attrs.frozen
-class Kernel:
+class KernelSignature:
     """What a text says of a kernel: function, parameters, groups of a launch and cores of a group."""
 
     name: str
@@ -40,7 +40,7 @@ class Kernel:
     units: int
 
 
-def kernels(text: str) -> list[Kernel]:
+def kernels(text: str) -> list[KernelSignature]:
     """The kernels of a text that it launches itself."""
     shapes = {}
     for name, x, y, kind in _LAUNCHER.findall(text):
@@ -48,7 +48,7 @@ def kernels(text: str) -> list[Kernel]:
     found = []
     for name, listed in _KERNEL.findall(text):
         params = tuple(param.split()[-1].lstrip("*") for param in listed.split(",") if param.strip())
-        found.append(Kernel(name, params, *shapes[name]))
+        found.append(KernelSignature(name, params, *shapes[name]))
     return found
 
 
@@ -101,7 +101,7 @@ def _device(readme: str) -> str:
     return json.dumps(describe_device(hardware.get(found[1], "bang")))
 
 
-def _stub(folder: pathlib.Path, kernel: Kernel, compiled: pathlib.Path, device: str) -> pathlib.Path:
+def _stub(folder: pathlib.Path, kernel: KernelSignature, compiled: pathlib.Path, device: str) -> pathlib.Path:
     """The source of a launcher with the host model behind it."""
     source = folder / f"{kernel.name}_launch.cpp"
     fields = {

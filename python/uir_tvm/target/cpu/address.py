@@ -53,16 +53,16 @@ def greatest(a: Expr, b: Expr) -> Expr:
     return index(max(x, y)) if x is not None and y is not None else tirx.max(a, b)
 
 
-class Scope:
+class LoopScope:
     """The TIR variables of pid and the loops that are open, and what they range over."""
 
     def __init__(self, variables: Mapping[str, Expr], extents: Mapping[str, int]) -> None:
         self.variables, self.extents = dict(variables), dict(extents)
         self._space = Space({name: max(extent, 1) for name, extent in extents.items()})
 
-    def inside(self, name: str, variable: Expr, extent: int) -> Scope:
+    def inside(self, name: str, variable: Expr, extent: int) -> LoopScope:
         """The scope of a loop's body."""
-        return Scope({**self.variables, name: variable}, {**self.extents, name: extent})
+        return LoopScope({**self.variables, name: variable}, {**self.extents, name: extent})
 
     def expr(self, value: Affine) -> Expr:
         """The TIR expression of a quasi-affine one."""

@@ -15,7 +15,7 @@ from ...igraph.dtypes import dtype_of
 from ...igraph.nodes import IOp
 from . import scalar_ops
 from .actions import Action
-from .address import INDEX, Scope, as_int, index, plus, times
+from .address import INDEX, LoopScope, as_int, index, plus, times
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
 from .memory import Buffers
@@ -36,7 +36,7 @@ class Point:
 class KernelContext:
     """What emission needs to know of the kernel around it."""
 
-    scope: Scope
+    scope: LoopScope
     memory: Buffers
     text: LlvmText
 

@@ -16,7 +16,7 @@ from ...optimize.split import phases
 from ...optimize.webs import rename
 from ...schedule.annotations import VECTOR_ATTR
 from .actions import OPAQUE, action_of
-from .address import INDEX, Scope, index
+from .address import INDEX, LoopScope, index
 from .code import KIND, Code
 from .emit_contract import ContractEmitter
 from .emit_nest import NestEmitter
@@ -106,7 +106,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, KernelContext(Scope({}, {}), memory, text), Streams(part.graph, text))
+        _units(code, part, KernelContext(LoopScope({}, {}), memory, text), Streams(part.graph, text))
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
@@ -116,7 +116,7 @@ def _units(code: Code, part: _Part, kernel: KernelContext, streams: Streams) -> 
     graph = part.graph
     pid = tirx.Var("pid", INDEX)
     single = graph.num_parallel == 1
-    scope = Scope({"pid": index(0) if single else pid}, {"pid": graph.num_parallel})
+    scope = LoopScope({"pid": index(0) if single else pid}, {"pid": graph.num_parallel})
     rows = single_rows(part.nests, {p.name: p for p in graph.pointers})
     unit = code if single else Code()
     for pointer in part.memories:

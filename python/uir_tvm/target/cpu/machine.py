@@ -12,7 +12,7 @@ from ...hardware.machine_model import (
     REDUCE,
     GraphCounts,
     IOpCounts,
-    Machine,
+    MachineModel,
     Pipe,
     figure,
 )
@@ -42,7 +42,7 @@ CPU_NEAR, CPU_FAR, CPU_MEMORY = 1.5, 2.5, 6.0
 CPU_DRAM = 2.5e10
 
 
-def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
+def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     """The machine of a hardware model, as a graph uses it."""
     units = max(int(hw.num_groups) * int(hw.num_units), 1)
     # less than a register takes as many instructions as a whole one; more are several at a time
@@ -66,7 +66,7 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
             taken = CPU_CYCLES.get(row.kind, CPU_COPY)
         return taken * crowded * 4 * row.words / wide / CPU_CLOCK, CPU_START
 
-    return Machine(
+    return MachineModel(
         CPU_LAUNCH if counts.units == 1 else CPU_FORK,
         units,
         pipe,

@@ -18,7 +18,7 @@ from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IPointer
 from .access import StridedAccess
 from .actions import Action
-from .address import Scope, index, plus, times
+from .address import LoopScope, index, plus, times
 from .code import Code
 from .elements import convert, element, lanes_of, splat
 from .groups import RowNest, reads, write_domain
@@ -65,7 +65,7 @@ class Buffers:
         """The flat buffer of a pointer."""
         return self._held[pointer.name].buffer
 
-    def address(self, scope: Scope, access: StridedAccess, row: Expr, col: Expr) -> Expr:
+    def address(self, scope: LoopScope, access: StridedAccess, row: Expr, col: Expr) -> Expr:
         """The index of element (row, col) of an access in its flat buffer."""
         base = self._held[access.pointer.name].row_base
         if base is not None:

@@ -18,7 +18,7 @@ from ...igraph.dtypes import bytes_of, dtype_of
 from ...igraph.nodes import IGraph
 from .access import StridedAccess
 from .actions import MAP, Action
-from .address import Scope, index
+from .address import LoopScope, index
 from .code import Code
 from .elements import element, lanes_of
 from .groups import RowNest
@@ -118,7 +118,7 @@ class Streams:
 
 def aligned(
     memory: Buffers,
-    scope: Scope,
+    scope: LoopScope,
     stores: Iterable[tuple[StridedAccess, int]],
     row: Expr,
     cols: Iterable[Expr],

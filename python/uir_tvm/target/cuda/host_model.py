@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...device.launch import DeviceArray, Entry, LaunchResult
+from ...device.launch import DeviceArray, LaunchFunction, LaunchResult
 from ...device.text_model import TextModel, compiler, library
 
 __all__ = ["MODEL", "compile", "compiler", "headers", "launch", "library"]
@@ -51,7 +51,7 @@ MODEL = TextModel(
 compile = MODEL.compile
 headers = MODEL.headers
 
-_ENTRY = Entry(
+_ENTRY = LaunchFunction(
     "uir_simt_launch",
     (
         ("grid", ctypes.c_int32),

@@ -9,7 +9,7 @@ from ...hardware.machine_model import (
     REDUCE,
     GraphCounts,
     IOpCounts,
-    Machine,
+    MachineModel,
     Pipe,
     figure,
     per_unit,
@@ -24,7 +24,7 @@ CUDA_LAUNCH, CUDA_LATENCY, CUDA_BARRIER, CUDA_ISSUE = 2.5e-6, 6e-7, 3e-8, 1e-8
 CUDA_REACHED, CUDA_WARP = 0.9, 4e10
 
 
-def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
+def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     """The machine of a hardware model, as a graph uses it."""
     sms = int(figure(hw, "sms", hw.num_groups))
     warps = int(figure(hw, "warps_per_sm", 64))
@@ -49,7 +49,7 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> Machine:
             return 4 * row.words / words, 4 * CUDA_ISSUE
         return row.words * steps.get(row.kind, 1) / words, CUDA_ISSUE
 
-    return Machine(
+    return MachineModel(
         CUDA_LAUNCH,
         slots,
         Pipe(CUDA_WARP * counts.vectors, CUDA_LATENCY),

@@ -85,7 +85,7 @@ CAPABILITIES: Mapping[str, Capability] = {
 
 
 @attrs.frozen
-class Device:
+class DataSheet:
     """One product: its size, and the data sheet's rates (bytes per second, TFLOP/s, GHz)."""
 
     name: str
@@ -100,18 +100,18 @@ class Device:
     sheet: str
 
 
-DEVICES: Mapping[str, Device] = {
+DEVICES: Mapping[str, DataSheet] = {
     row.name: row
     for row in (
-        Device("a100", "sm_80", 108, 40 * MIB, 80 * GB, 2039 * GB, 19.5, 312, 1.410, "A100 SXM 80GB"),
-        Device("l40s", "sm_89", 142, 96 * MIB, 48 * GB, 864 * GB, 91.6, 362, 2.520, "L40S"),
-        Device("h100", "sm_90a", 132, 50 * MIB, 80 * GB, 3350 * GB, 67, 989, 1.980, "H100 SXM"),
-        Device("h200", "sm_90a", 132, 50 * MIB, 141 * GB, 4800 * GB, 67, 989, 1.980, "H200 SXM"),
+        DataSheet("a100", "sm_80", 108, 40 * MIB, 80 * GB, 2039 * GB, 19.5, 312, 1.410, "A100 SXM 80GB"),
+        DataSheet("l40s", "sm_89", 142, 96 * MIB, 48 * GB, 864 * GB, 91.6, 362, 2.520, "L40S"),
+        DataSheet("h100", "sm_90a", 132, 50 * MIB, 80 * GB, 3350 * GB, 67, 989, 1.980, "H100 SXM"),
+        DataSheet("h200", "sm_90a", 132, 50 * MIB, 141 * GB, 4800 * GB, 67, 989, 1.980, "H200 SXM"),
     )
 }
 
 
-def cuda_model(device: Device) -> HardwareModel:
+def cuda_model(device: DataSheet) -> HardwareModel:
     """The hardware model of a device."""
     limits = CAPABILITIES[device.arch]
     figures = {
@@ -151,7 +151,7 @@ STEPS: Mapping[str, int] = {"add": 1, "mul": 1, "divide": 12, "transcendental": 
 SRAM_BYTES_PER_CYCLE = 128
 
 
-def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
+def _rates(device: DataSheet) -> Callable[[HardwareModel], Rates]:
     def rates(model: HardwareModel) -> Rates:
         sheet = f"data sheet of the {device.sheet}"
         shared = SRAM_BYTES_PER_CYCLE * device.sms * device.boost_ghz * 1e9
@@ -166,7 +166,7 @@ def _rates(device: Device) -> Callable[[HardwareModel], Rates]:
     return rates
 
 
-def _maker(device: Device) -> Callable[[], HardwareModel]:
+def _maker(device: DataSheet) -> Callable[[], HardwareModel]:
     return lambda: cuda_model(device)
 
 

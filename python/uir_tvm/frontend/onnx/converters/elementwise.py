@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from .node import Converter, Node, number
+from .node import Converter, OnnxNode, number
 
 
-def is_inf(node: Node) -> list[Any]:
+def is_inf(node: OnnxNode) -> list[Any]:
     """IsInf: of the signs that its flags ask for."""
     infinite = relax.op.isinf(node.input(0))
     zero = number(0, node.dtype())
@@ -25,7 +25,7 @@ def is_inf(node: Node) -> list[Any]:
     return [relax.op.logical_and(infinite, side)]
 
 
-def mod(node: Node) -> list[Any] | None:
+def mod(node: OnnxNode) -> list[Any] | None:
     """Mod: of C's sign with fmod, of the divisor's without; infinite divisors keep what is smaller."""
     dtype = node.dtype()
     if not dtype.startswith(("float", "bfloat")):
@@ -49,7 +49,7 @@ def mod(node: Node) -> list[Any] | None:
     return [relax.op.where(positive, zero, moved)]
 
 
-def dropout(node: Node) -> list[Any] | None:
+def dropout(node: OnnxNode) -> list[Any] | None:
     """Dropout in inference, or in training without loss: the identity; random numbers are refused."""
     training = node.constant(2)
     if node.input(2) is not None and training is None:
@@ -71,19 +71,19 @@ def _scalar_attribute(name: str) -> Any:
     return lambda node: number(float(node.attributes[name]), node.dtype())
 
 
-def swish(node: Node) -> list[Any]:
+def swish(node: OnnxNode) -> list[Any]:
     """Swish: x * sigmoid(alpha * x)."""
     scaled = relax.op.multiply(node.input(0), _scalar_attribute("alpha")(node))
     return [relax.op.multiply(node.input(0), relax.op.sigmoid(scaled))]
 
 
-def thresholded_relu(node: Node) -> list[Any]:
+def thresholded_relu(node: OnnxNode) -> list[Any]:
     """ThresholdedRelu: x above alpha, else 0."""
     data, zero = node.input(0), number(0, node.dtype())
     return [relax.op.where(relax.op.greater(data, _scalar_attribute("alpha")(node)), data, zero)]
 
 
-def shrink(node: Node) -> list[Any]:
+def shrink(node: OnnxNode) -> list[Any]:
     """Shrink: x + bias below -lambd, x - bias above lambd, else 0; in the dtype of x."""
     dtype = node.dtype()
     bias, limit = node.attributes["bias"], node.attributes["lambd"]
@@ -100,7 +100,7 @@ def shrink(node: Node) -> list[Any]:
     return [relax.op.astype(node.emit(result), dtype) if wide != dtype else result]
 
 
-def determinant(node: Node) -> list[Any] | None:
+def determinant(node: OnnxNode) -> list[Any] | None:
     """Det of small matrices, by cofactors of the first row."""
     shape = node.shape()
     size = shape[-1]
@@ -131,13 +131,13 @@ def determinant(node: Node) -> list[Any] | None:
     return [minor(tuple(range(size)), tuple(range(size)))]
 
 
-def binarizer(node: Node) -> list[Any] | None:
+def binarizer(node: OnnxNode) -> list[Any] | None:
     """Binarizer: 1 above the threshold, else 0."""
     above = relax.op.greater(node.input(0), number(float(node.attributes["threshold"]), node.dtype()))
     return [relax.op.astype(above, node.dtype())]
 
 
-def bit_shift(node: Node) -> list[Any]:
+def bit_shift(node: OnnxNode) -> list[Any]:
     """BitShift: by as many bits as the dtype has, or more, all are gone."""
     left = node.attributes["direction"].decode() == "LEFT"
     dtype = node.dtype()
@@ -149,7 +149,7 @@ def bit_shift(node: Node) -> list[Any]:
     return [relax.op.where(inside, moved, number(0, dtype))]
 
 
-def power(node: Node) -> list[Any] | None:
+def power(node: OnnxNode) -> list[Any] | None:
     """Pow: in the dtype of the base, whatever that of the exponent; integers of 32 bits through float64."""
     dtype, exponent = node.dtype(), node.input(1)
     floats = ("float", "bfloat")
@@ -168,7 +168,7 @@ def power(node: Node) -> list[Any] | None:
     return [relax.op.astype(whole, dtype)]
 
 
-def prelu(node: Node) -> list[Any]:
+def prelu(node: OnnxNode) -> list[Any]:
     """PRelu: x, or slope * x below zero; the slope broadcasts as any operand."""
     data = node.input(0)
     slope = node.input(1)
@@ -179,7 +179,7 @@ def prelu(node: Node) -> list[Any]:
     return [relax.op.where(below, relax.op.multiply(data, slope), data)]
 
 
-def elu(node: Node) -> list[Any]:
+def elu(node: OnnxNode) -> list[Any]:
     """Elu: x, or alpha * (exp(x) - 1) below zero."""
     data, dtype = node.input(0), node.dtype()
     alpha, one = number(float(node.attributes["alpha"]), dtype), number(1, dtype)
@@ -188,7 +188,7 @@ def elu(node: Node) -> list[Any]:
     return [relax.op.where(relax.op.less(data, number(0, dtype)), below, data)]
 
 
-def hard_sigmoid(node: Node) -> list[Any]:
+def hard_sigmoid(node: OnnxNode) -> list[Any]:
     """HardSigmoid: alpha * x + beta within 0 and 1."""
     dtype = node.dtype()
     scaled = relax.op.multiply(node.input(0), number(float(node.attributes["alpha"]), dtype))

@@ -13,11 +13,11 @@ import ml_dtypes
 import numpy as np
 from tvm import relax, te, tirx
 
-from .node import Converter, Node, dtype_of_element
+from .node import Converter, OnnxNode, dtype_of_element
 
 
 @attrs.frozen
-class Kind:
+class FloatFormat:
     """Bits of the mantissa, and what is added to the exponent."""
 
     mantissa: int
@@ -26,10 +26,10 @@ class Kind:
 
 #: Floats of eight bits with a sign.
 SIGNED = {
-    "float8_e4m3fn": Kind(3, 7),
-    "float8_e4m3fnuz": Kind(3, 8),
-    "float8_e5m2": Kind(2, 15),
-    "float8_e5m2fnuz": Kind(2, 16),
+    "float8_e4m3fn": FloatFormat(3, 7),
+    "float8_e4m3fnuz": FloatFormat(3, 8),
+    "float8_e5m2": FloatFormat(2, 15),
+    "float8_e5m2fnuz": FloatFormat(2, 16),
 }
 NARROW = frozenset({*SIGNED, "float8_e8m0fnu"})
 
@@ -39,7 +39,7 @@ def values_of(dtype: str) -> np.ndarray:
     return np.arange(256, dtype=np.uint8).view(getattr(ml_dtypes, dtype)).astype(np.float32)
 
 
-def from_narrow(node: Node, data: Any, to: str) -> Any:
+def from_narrow(node: OnnxNode, data: Any, to: str) -> Any:
     """A cast of a float of eight bits to a wider dtype."""
     source = data.ty.dtype.dtype
     table = relax.const(values_of(str(source)))
@@ -55,7 +55,7 @@ def from_narrow(node: Node, data: Any, to: str) -> Any:
     return wide if to == "float32" else node.emit(relax.op.astype(wide, to))
 
 
-def to_narrow(node: Node, data: Any, to: str, saturate: bool) -> Any:
+def to_narrow(node: OnnxNode, data: Any, to: str, saturate: bool) -> Any:
     """A cast to a float of eight bits with a sign; numbers beyond its range saturate or become NaN, infinity.
 
     Ties go to the even code. Numbers of the normal range are rounded in their bits, smaller ones as multiples
@@ -113,7 +113,7 @@ def node_dtype(data: Any) -> str:
     return str(data.ty.dtype.dtype)
 
 
-def to_exponent(node: Node, data: Any, saturate: bool, mode: str) -> Any:
+def to_exponent(node: OnnxNode, data: Any, saturate: bool, mode: str) -> Any:
     """A cast to float8_e8m0fnu: the power of two, rounded up, down or to the nearest."""
     if node_dtype(data) != "float32":
         data = node.emit(relax.op.astype(data, "float32"))
@@ -140,7 +140,7 @@ def to_exponent(node: Node, data: Any, saturate: bool, mode: str) -> Any:
     return node.builder.emit_te(write, data, primfunc_name_hint="to_float8_e8m0fnu")
 
 
-def converted(node: Node, data: Any, to: str) -> Any | None:
+def converted(node: OnnxNode, data: Any, to: str) -> Any | None:
     """A cast by these tables; None where TVM's is right."""
     source = node_dtype(data)
     if source == to:
@@ -158,7 +158,7 @@ def converted(node: Node, data: Any, to: str) -> Any | None:
     return None
 
 
-def cast(node: Node) -> list[Any] | None:
+def cast(node: OnnxNode) -> list[Any] | None:
     """Cast and CastLike where a float of eight bits is concerned, or a float becomes a bool."""
     _, to = node.result()
     if not to:
@@ -170,7 +170,7 @@ def cast(node: Node) -> list[Any] | None:
     return [node.input(0) if source == to else relax.op.astype(node.input(0), to)]
 
 
-def bit_cast(node: Node) -> list[Any] | None:
+def bit_cast(node: OnnxNode) -> list[Any] | None:
     """BitCast between dtypes of one width."""
     _, to = node.result()
     if not to or "bool" in (to, node.dtype()):

@@ -13,28 +13,28 @@ from tvm import relax
 
 from ....errors import FrontendError, UnsupportedOperatorError
 from ...relax_view import dtype_of, shape_of
-from ..known import Step, attributes_of
+from ..known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
     from ..walk import Walk
 
 #: A node -> the expressions of its outputs; None leaves the node to TVM's converter.
-Converter = Callable[["Node"], "Sequence[Any] | None"]
+Converter = Callable[["OnnxNode"], "Sequence[Any] | None"]
 
 
-class Node:
+class OnnxNode:
     """A node with its operands as Relax expressions.
 
     Attributes
     ----------
-    step : Step
+    step : VersionedNode
     inputs : list of Expr or None
         None for an operand that is left out.
     attributes : dict
         With the defaults of the operator's schema.
     """
 
-    def __init__(self, step: Step, inputs: Sequence[Any], walk: Walk) -> None:
+    def __init__(self, step: VersionedNode, inputs: Sequence[Any], walk: Walk) -> None:
         self.step, self.inputs, self.walk = step, list(inputs), walk
         self.attributes: dict[str, Any] = attributes_of(step)
         self.builder = walk.builder
@@ -83,7 +83,9 @@ class Node:
     def sub(self, operator: str, inputs: Sequence[Any], outputs: int = 1, **attributes: Any) -> Any:
         """Another node's result by TVM's converter."""
         node = helper.make_node(operator, [""] * len(inputs), [f"r{i}" for i in range(outputs)], **attributes)
-        results = [self.emit(value) for value in self.walk._stock(Step(node, self.step.version), inputs)]
+        results = [
+            self.emit(value) for value in self.walk._stock(VersionedNode(node, self.step.version), inputs)
+        ]
         return results[0] if outputs == 1 else results
 
     def refuse(self, why: str, need: str = "", remedy: str = "") -> NoReturn:
@@ -112,4 +114,4 @@ def _element(dtype: str) -> int:
     return helper.np_dtype_to_tensor_dtype(np.dtype(getattr(ml_dtypes, dtype, dtype)))
 
 
-__all__ = ["Converter", "Node", "dtype_of_element", "number", "onnx"]
+__all__ = ["Converter", "OnnxNode", "dtype_of_element", "number", "onnx"]

@@ -9,10 +9,10 @@ import numpy as np
 from tvm import relax
 
 from .narrow import NARROW, SIGNED, from_narrow, to_narrow
-from .node import Converter, Node, number
+from .node import Converter, OnnxNode, number
 
 
-def _wide(node: Node, data: Any, to: str) -> Any:
+def _wide(node: OnnxNode, data: Any, to: str) -> Any:
     """Numbers of a quantised dtype in a wider one."""
     source = str(data.ty.dtype.dtype)
     if source == to:
@@ -20,7 +20,7 @@ def _wide(node: Node, data: Any, to: str) -> Any:
     return from_narrow(node, data, to) if source in NARROW else node.emit(relax.op.astype(data, to))
 
 
-def _spread(node: Node, scale: Any, shape: tuple[int, ...]) -> Any:
+def _spread(node: OnnxNode, scale: Any, shape: tuple[int, ...]) -> Any:
     """A scale or zero point in the shape of the data: of a tensor, of an axis, or of blocks along it."""
     sizes = tuple(int(size) for size in scale.ty.shape)
     if len(sizes) == 0 or sizes == (1,):
@@ -33,7 +33,7 @@ def _spread(node: Node, scale: Any, shape: tuple[int, ...]) -> Any:
     return node.emit(relax.op.take(scale, relax.const(places), axis=axis))
 
 
-def dequantize(node: Node) -> list[Any]:
+def dequantize(node: OnnxNode) -> list[Any]:
     """DequantizeLinear: (x - zero point) * scale, in the dtype of the scale."""
     shape, (_, to) = node.shape(), node.result()
     data, scale, zero = node.input(0), node.input(1), node.input(2)
@@ -48,7 +48,7 @@ def dequantize(node: Node) -> list[Any]:
     return [result if to in ("float32", "") else relax.op.astype(result, to)]
 
 
-def rounded(node: Node, data: Any, zero: Any, to: str) -> Any:
+def rounded(node: OnnxNode, data: Any, zero: Any, to: str) -> Any:
     """Float32 numbers rounded, moved by a zero point and saturated to an integer dtype."""
     bounds = np.iinfo(to)
     data = node.emit(relax.op.round(data))
@@ -59,7 +59,7 @@ def rounded(node: Node, data: Any, zero: Any, to: str) -> Any:
     return node.emit(relax.op.astype(data, to))
 
 
-def quantize(node: Node) -> list[Any]:
+def quantize(node: OnnxNode) -> list[Any]:
     """QuantizeLinear: x / scale, rounded with halves to even, plus the zero point, saturated."""
     shape, (_, to) = node.shape(), node.result()
     data, scale, zero = node.input(0), node.input(1), node.input(2)
@@ -74,7 +74,7 @@ def quantize(node: Node) -> list[Any]:
     return [rounded(node, data, zero, to or "uint8")]
 
 
-def dynamic_quantize(node: Node) -> list[Any]:
+def dynamic_quantize(node: OnnxNode) -> list[Any]:
     """DynamicQuantizeLinear: the scale and zero point of the data's range with zero, to uint8."""
     data = node.input(0)
     axes, zero = list(range(len(node.shape()))), number(0, "float32")
@@ -88,7 +88,7 @@ def dynamic_quantize(node: Node) -> list[Any]:
     return [result, scale, point]
 
 
-def _centred(node: Node, place: int, zero_place: int, axis: int) -> Any:
+def _centred(node: OnnxNode, place: int, zero_place: int, axis: int) -> Any:
     """An operand in int32 without its zero point, which is of the tensor or of one axis."""
     data = _wide(node, node.input(place), "int32")
     zero = node.input(zero_place)
@@ -101,17 +101,17 @@ def _centred(node: Node, place: int, zero_place: int, axis: int) -> Any:
     return node.emit(relax.op.subtract(data, _wide(node, zero, "int32")))
 
 
-def _product(node: Node, a: Any, b: Any) -> Any:
+def _product(node: OnnxNode, a: Any, b: Any) -> Any:
     """A product of int32 tensors."""
     return node.emit(relax.op.matmul(a, b, out_dtype="int32"))
 
 
-def matmul_integer(node: Node) -> list[Any]:
+def matmul_integer(node: OnnxNode) -> list[Any]:
     """MatMulInteger: the product of the centred integers in int32."""
     return [_product(node, _centred(node, 0, 2, -2), _centred(node, 1, 3, -1))]
 
 
-def qlinear_matmul(node: Node) -> list[Any]:
+def qlinear_matmul(node: OnnxNode) -> list[Any]:
     """QLinearMatMul: the product of the centred integers, scaled once and quantised."""
     if node.dtype() in NARROW:
         node.refuse("of floats of eight bits", need="int8 or uint8")
@@ -119,7 +119,7 @@ def qlinear_matmul(node: Node) -> list[Any]:
     return [_requantized(node, exact, node.input(1), node.input(4), node.input(6), node.input(7), None)]
 
 
-def _requantized(node: Node, exact: Any, a: Any, b: Any, y: Any, zero: Any, axis: int | None) -> Any:
+def _requantized(node: OnnxNode, exact: Any, a: Any, b: Any, y: Any, zero: Any, axis: int | None) -> Any:
     """Int32 sums times the scales of both operands over that of the result, quantised."""
     to = str(zero.ty.dtype.dtype)
     a, b, y = (_wide(node, scale, "float32") for scale in (a, b, y))
@@ -131,7 +131,7 @@ def _requantized(node: Node, exact: Any, a: Any, b: Any, y: Any, zero: Any, axis
     return rounded(node, data, _wide(node, zero, "float32"), to)
 
 
-def _convolution(node: Node, data: Any, weight: Any) -> Any:
+def _convolution(node: OnnxNode, data: Any, weight: Any) -> Any:
     """A convolution of int32 tensors, of any rank."""
     shape = [int(size) for size in data.ty.shape]
     spatial = len(shape) - 2
@@ -162,12 +162,12 @@ def _convolution(node: Node, data: Any, weight: Any) -> Any:
     )
 
 
-def conv_integer(node: Node) -> list[Any]:
+def conv_integer(node: OnnxNode) -> list[Any]:
     """ConvInteger: the convolution of the centred integers; what is padded counts as the zero point."""
     return [_convolution(node, _centred(node, 0, 2, 0), _centred(node, 1, 3, 0))]
 
 
-def qlinear_conv(node: Node) -> list[Any]:
+def qlinear_conv(node: OnnxNode) -> list[Any]:
     """QLinearConv: the convolution of the centred integers plus an int32 bias, scaled once and quantised."""
     exact = _convolution(node, _centred(node, 0, 2, 0), _centred(node, 3, 5, 0))
     if node.input(8) is not None:

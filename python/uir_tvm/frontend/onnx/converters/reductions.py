@@ -10,13 +10,13 @@ import ml_dtypes
 import numpy as np
 from tvm import relax
 
-from .node import Converter, Node, number
+from .node import Converter, OnnxNode, number
 
 #: One tensor reduced along axes, dimensions kept or not.
-Reduce = Callable[[Node, Any, list[int], bool], Any]
+Reduce = Callable[[OnnxNode, Any, list[int], bool], Any]
 
 
-def _axes(node: Node) -> list[int] | None:
+def _axes(node: OnnxNode) -> list[int] | None:
     """The axes of a reduction; an empty list where it does nothing, None where they are not known."""
     rank = len(node.shape())
     if node.input(1) is not None:
@@ -35,23 +35,23 @@ def _plain(operator: Callable[..., Any]) -> Reduce:
     return lambda node, data, axes, keep: node.emit(operator(data, axes, keepdims=keep))
 
 
-def _l1(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
+def _l1(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
     return _SUM(node, node.emit(relax.op.abs(data)), axes, keep)
 
 
-def _sum_square(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
+def _sum_square(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
     return _SUM(node, node.emit(relax.op.multiply(data, data)), axes, keep)
 
 
-def _l2(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
+def _l2(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
     return relax.op.sqrt(_sum_square(node, data, axes, keep))
 
 
-def _log_sum(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
+def _log_sum(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
     return relax.op.log(_SUM(node, data, axes, keep))
 
 
-def _log_sum_exp(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
+def _log_sum_exp(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
     """log(sum(exp(x - m))) + m, with m the largest where that is finite."""
     if 0 in node.shape():
         return relax.op.log(_SUM(node, node.emit(relax.op.exp(data)), axes, keep))
@@ -67,7 +67,7 @@ def _log_sum_exp(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
 def _extreme(operator: Callable[..., Any]) -> Reduce:
     """Largest or smallest; of bools by numbers."""
 
-    def reduce(node: Node, data: Any, axes: list[int], keep: bool) -> Any:
+    def reduce(node: OnnxNode, data: Any, axes: list[int], keep: bool) -> Any:
         if node.dtype() != "bool":
             return node.emit(operator(data, axes, keepdims=keep))
         numbers = node.emit(relax.op.astype(data, "int8"))
@@ -78,7 +78,7 @@ def _extreme(operator: Callable[..., Any]) -> Reduce:
 
 _SUM = _plain(relax.op.sum)
 #: Operator -> what it does, the result over no elements, whether it does something without axes.
-REDUCE: dict[str, tuple[Reduce, float, Callable[[Node, Any], Any] | None]] = {
+REDUCE: dict[str, tuple[Reduce, float, Callable[[OnnxNode, Any], Any] | None]] = {
     "ReduceL1": (_l1, 0.0, lambda n, x: relax.op.abs(x)),
     "ReduceL2": (_l2, 0.0, lambda n, x: relax.op.abs(x)),
     "ReduceLogSum": (_log_sum, -np.inf, lambda n, x: relax.op.log(x)),
@@ -92,7 +92,7 @@ REDUCE: dict[str, tuple[Reduce, float, Callable[[Node, Any], Any] | None]] = {
 }
 
 
-def reduction(node: Node) -> list[Any] | None:
+def reduction(node: OnnxNode) -> list[Any] | None:
     """A reduction along constant axes."""
     apply, empty, alone = REDUCE[node.step.node.op_type]
     axes = _axes(node)
@@ -119,7 +119,7 @@ def _of_nothing(value: float, dtype: str) -> np.ndarray:
 def running(operator: Callable[..., Any]) -> Converter:
     """CumSum or CumProd along a constant axis, from either side, with or without the element itself."""
 
-    def convert(node: Node) -> list[Any] | None:
+    def convert(node: OnnxNode) -> list[Any] | None:
         axis = node.constant(1)
         if axis is None:
             return None
@@ -136,7 +136,7 @@ def running(operator: Callable[..., Any]) -> Converter:
     return convert
 
 
-def lp_normalization(node: Node) -> list[Any]:
+def lp_normalization(node: OnnxNode) -> list[Any]:
     """LpNormalization: x over its norm; 0 where the norm is."""
     axis = node.axis(int(node.attributes.get("axis", -1)))
     norm = (_l1 if node.attributes.get("p", 2) == 1 else _l2)(node, node.input(0), [axis], True)
@@ -146,7 +146,7 @@ def lp_normalization(node: Node) -> list[Any]:
     return [relax.op.divide(node.input(0), safe)]
 
 
-def batch_normalization(node: Node) -> list[Any] | None:
+def batch_normalization(node: OnnxNode) -> list[Any] | None:
     """BatchNormalization in training mode: by the batch's own mean and variance, running ones beside it."""
     if not node.attributes.get("training_mode", 0):
         return None

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from .node import Converter, Node, number
+from .node import Converter, OnnxNode, number
 
 #: More weights than this for one result are a product with a matrix.
 TAPS = 8
 
 
-def _coordinates(node: Node, size: int, out: int, scale: float, roi: tuple[float, float]) -> np.ndarray:
+def _coordinates(node: OnnxNode, size: int, out: int, scale: float, roi: tuple[float, float]) -> np.ndarray:
     """Where the centres of the results lie among the elements of one axis."""
     x = np.arange(out, dtype=np.float64)
     mode = node.attributes.get("coordinate_transformation_mode", b"half_pixel").decode()
@@ -41,7 +41,7 @@ def _coordinates(node: Node, size: int, out: int, scale: float, roi: tuple[float
     return (x + 0.5) / scale - 0.5
 
 
-def _nearest(node: Node, at: np.ndarray, size: int) -> np.ndarray:
+def _nearest(node: OnnxNode, at: np.ndarray, size: int) -> np.ndarray:
     """Places of the nearest elements."""
     mode = node.attributes.get("nearest_mode", b"round_prefer_floor").decode()
     rounded = {
@@ -53,7 +53,7 @@ def _nearest(node: Node, at: np.ndarray, size: int) -> np.ndarray:
     return np.clip(rounded, 0, size - 1).astype(np.int64)
 
 
-def _kernel(node: Node, distance: np.ndarray) -> np.ndarray:
+def _kernel(node: OnnxNode, distance: np.ndarray) -> np.ndarray:
     """The weight of an element at a distance from the centre."""
     d = np.abs(distance)
     if node.attributes["mode"] == b"linear":
@@ -64,7 +64,7 @@ def _kernel(node: Node, distance: np.ndarray) -> np.ndarray:
     return np.where(d <= 1, near, np.where(d < 2, far, 0.0))
 
 
-def weights(node: Node, at: np.ndarray, size: int, scale: float) -> np.ndarray:
+def weights(node: OnnxNode, at: np.ndarray, size: int, scale: float) -> np.ndarray:
     """How much each element counts for each result of one axis: (results, elements)."""
     reach = 1.0 if node.attributes["mode"] == b"linear" else 2.0
     # shrinking with antialias widens the kernel
@@ -82,7 +82,7 @@ def weights(node: Node, at: np.ndarray, size: int, scale: float) -> np.ndarray:
     return matrix
 
 
-def resize(node: Node) -> list[Any] | None:
+def resize(node: OnnxNode) -> list[Any] | None:
     """Resize by constant scales or sizes."""
     shape, (result, _) = node.shape(), node.result()
     if node.step.version < 11 or result is None:
@@ -122,7 +122,7 @@ def resize(node: Node) -> list[Any] | None:
     return [data]
 
 
-def _along(node: Node, data: Any, axis: int, at: np.ndarray, size: int, scale: float) -> Any:
+def _along(node: OnnxNode, data: Any, axis: int, at: np.ndarray, size: int, scale: float) -> Any:
     """One axis resized."""
     if node.attributes.get("mode", b"nearest") == b"nearest":
         return node.emit(relax.op.take(data, relax.const(_nearest(node, at, size)), axis=axis))
@@ -151,7 +151,7 @@ def _along(node: Node, data: Any, axis: int, at: np.ndarray, size: int, scale: f
     return total
 
 
-def upsample(node: Node) -> list[Any] | None:
+def upsample(node: OnnxNode) -> list[Any] | None:
     """Upsample, by which Resize was called before version 10: corners count as centres."""
     given = node.constant(1) if node.step.version >= 9 else np.array(node.attributes["scales"])
     if given is None:
@@ -166,7 +166,7 @@ def upsample(node: Node) -> list[Any] | None:
     return [data]
 
 
-def roi_align(node: Node) -> None:
+def roi_align(node: OnnxNode) -> None:
     """RoiAlign of averages is TVM's; its largest sample is not the standard's."""
     if node.attributes.get("mode", b"avg") != b"avg":
         node.refuse("of the largest sample", need="mode avg")

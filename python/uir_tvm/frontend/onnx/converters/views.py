@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from .node import Node, number
+from .node import OnnxNode, number
 
 
-def reshaped(node: Node) -> list[Any] | None:
+def reshaped(node: OnnxNode) -> list[Any] | None:
     """Reshape, Squeeze, Unsqueeze, Flatten: the elements in their order, in the inferred shape."""
     shape, _ = node.result()
     if shape is None:
@@ -19,13 +19,13 @@ def reshaped(node: Node) -> list[Any] | None:
     return [relax.op.reshape(node.input(0), shape)]
 
 
-def expand(node: Node) -> list[Any] | None:
+def expand(node: OnnxNode) -> list[Any] | None:
     """Expand: broadcast to the inferred shape."""
     shape, _ = node.result()
     return None if shape is None else [relax.op.broadcast_to(node.input(0), shape)]
 
 
-def pad(node: Node) -> list[Any] | None:
+def pad(node: OnnxNode) -> list[Any] | None:
     """Pad in every mode: concatenations with a constant, or gathers of elements inside."""
     version, shape = node.step.version, node.shape()
     if version < 11:
@@ -48,7 +48,7 @@ def pad(node: Node) -> list[Any] | None:
     return [result]
 
 
-def _padded(node: Node, data: Any, axis: int, before: int, after: int, mode: str, value: Any) -> Any:
+def _padded(node: OnnxNode, data: Any, axis: int, before: int, after: int, mode: str, value: Any) -> Any:
     """One axis padded; negative amounts cut off."""
     shape = [int(size) for size in data.ty.shape]
     size = shape[axis]
@@ -69,7 +69,7 @@ def _padded(node: Node, data: Any, axis: int, before: int, after: int, mode: str
     return node.emit(relax.op.concat(parts, axis)) if len(parts) > 1 else data
 
 
-def slice_(node: Node) -> list[Any] | None:
+def slice_(node: OnnxNode) -> list[Any] | None:
     """Slice with constant bounds, by the standard's rules of clamping."""
     shape = node.shape()
     if node.step.version < 10:
@@ -100,7 +100,7 @@ def slice_(node: Node) -> list[Any] | None:
     return [data]
 
 
-def split(node: Node) -> list[Any] | None:
+def split(node: OnnxNode) -> list[Any] | None:
     """Split: slices of the inferred sizes."""
     shapes = [node.result(i)[0] for i in range(len(node.step.node.output))]
     axis = node.axis(int(node.attributes.get("axis", 0)))
@@ -115,7 +115,7 @@ def split(node: Node) -> list[Any] | None:
     return parts
 
 
-def trilu(node: Node) -> list[Any] | None:
+def trilu(node: OnnxNode) -> list[Any] | None:
     """Trilu with a constant diagonal: elements on one side of it, zeros elsewhere."""
     diagonal = node.constant(1)
     if node.input(1) is not None and diagonal is None:
@@ -128,7 +128,7 @@ def trilu(node: Node) -> list[Any] | None:
     return [relax.op.where(mask, node.input(0), number(0, node.dtype()))]
 
 
-def reverse_sequence(node: Node) -> list[Any]:
+def reverse_sequence(node: OnnxNode) -> list[Any]:
     """ReverseSequence: each row's first elements backwards."""
     batch, time = int(node.attributes["batch_axis"]), int(node.attributes["time_axis"])
     lengths = node.input(1)
@@ -145,7 +145,7 @@ def reverse_sequence(node: Node) -> list[Any]:
     return [relax.op.gather_elements(node.input(0), chosen, axis=time)]
 
 
-def col2im(node: Node) -> list[Any] | None:
+def col2im(node: OnnxNode) -> list[Any] | None:
     """Col2Im: the sum of windows' elements at each place of the image, as a product with a constant."""
     image, block = node.constant(1), node.constant(2)
     if image is None or block is None:
@@ -183,7 +183,7 @@ def col2im(node: Node) -> list[Any] | None:
     return [relax.op.reshape(result, (batch, channels, *(int(s) for s in image)))]
 
 
-def eye_like(node: Node) -> list[Any] | None:
+def eye_like(node: OnnxNode) -> list[Any] | None:
     """EyeLike: a constant of the inferred type."""
     shape, dtype = node.result()
     if shape is None or not dtype:

@@ -10,7 +10,7 @@ from typing import Any
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 from .layout import relayout
 
 
@@ -24,7 +24,7 @@ def plain_convolution(operation: Callable[..., Any], plain: str) -> Callable[...
     """``plain``: the layout of data that the operation is computed in; kernels have O and I in front."""
     dims, kernel = len(plain) - 2, "OI" + plain[2:]
 
-    def convert(c: Context, a: SimpleNamespace, x: Value, w: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value) -> Value:
         w = _kernel(c, w, a.kernel_layout, kernel, a.groups)
         data = relayout(c, x, a.data_layout, plain)
         out = a.out_dtype or dtype_of(x)
@@ -48,7 +48,7 @@ def plain_convolution(operation: Callable[..., Any], plain: str) -> Callable[...
     return convert
 
 
-def _kernel(c: Context, w: Value, source: str, target: str, groups: int) -> Value:
+def _kernel(c: ConversionContext, w: Value, source: str, target: str, groups: int) -> Value:
     """A kernel in another layout; HWOI of a depthwise one has its channels at O and their multiples at I."""
     w = relayout(c, w, source, target)
     shape = c.shape(w)
@@ -62,7 +62,7 @@ def _kernel(c: Context, w: Value, source: str, target: str, groups: int) -> Valu
 def transposed_convolution(operation: Callable[..., Any], plain: str) -> Callable[..., Value]:
     dims, kernel = len(plain) - 2, "IO" + plain[2:]
 
-    def convert(c: Context, a: SimpleNamespace, x: Value, w: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value) -> Value:
         data = relayout(c, x, a.data_layout, plain)
         out = a.out_dtype or dtype_of(x)
         w = relayout(c, w, a.kernel_layout, kernel)
@@ -87,7 +87,7 @@ def transposed_convolution(operation: Callable[..., Any], plain: str) -> Callabl
     return convert
 
 
-def _deformable(c: Context, a: SimpleNamespace, x: Value, offset: Value, w: Value) -> Value:
+def _deformable(c: ConversionContext, a: SimpleNamespace, x: Value, offset: Value, w: Value) -> Value:
     if a.data_layout != "NCHW":
         raise c.refuse(f"is in layout {a.data_layout}", "NCHW")
     out = a.out_dtype or dtype_of(x)

@@ -11,7 +11,7 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
 def plain(operation: Callable[..., Any]) -> Callable[..., Value]:
@@ -20,13 +20,13 @@ def plain(operation: Callable[..., Any]) -> Callable[..., Value]:
 
 
 def _log(base: float) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         return c.emit(relax.op.multiply(c.emit(relax.op.log(x)), c.like(1 / np.log(base), x)))
 
     return convert
 
 
-def clip(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def clip(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     low, high = a.a_min, a.a_max
     dtype = dtype_of(x)
     if "int" in dtype:
@@ -38,7 +38,7 @@ def clip(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return x
 
 
-def round_away(c: Context, x: Value) -> Value:
+def round_away(c: ConversionContext, x: Value) -> Value:
     """The nearest integer, halves away from 0: Relay's round, where Relax's takes the even one."""
     if "float" not in dtype_of(x):
         return x
@@ -48,33 +48,33 @@ def round_away(c: Context, x: Value) -> Value:
     return c.emit(relax.op.where(c.emit(relax.op.greater_equal(rest, c.like(0.5, x))), further, whole))
 
 
-def cast(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def cast(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     if a.dtype == "bool" and dtype_of(x) != "bool":
         return c.emit(relax.op.not_equal(x, c.like(0, x)))
     return c.cast(x, a.dtype)
 
 
-def _trunc_quotient(c: Context, x: Value, y: Value) -> Value:
+def _trunc_quotient(c: ConversionContext, x: Value, y: Value) -> Value:
     """The quotient towards zero."""
     quotient = c.emit(relax.op.divide(x, y))
     return quotient if "int" in dtype_of(x) else c.emit(relax.op.trunc(quotient))
 
 
-def _trunc_mod(c: Context, a: SimpleNamespace, x: Value, y: Value) -> Value:
+def _trunc_mod(c: ConversionContext, a: SimpleNamespace, x: Value, y: Value) -> Value:
     """x - y * trunc(x / y), with the sign of x."""
     size = c.emit(relax.op.floor_mod(c.emit(relax.op.abs(x)), c.emit(relax.op.abs(y))))
     negative = c.emit(relax.op.less(x, c.like(0, x)))
     return c.emit(relax.op.where(negative, c.emit(relax.op.negative(size)), size))
 
 
-def where(c: Context, a: SimpleNamespace, condition: Value, x: Value, y: Value) -> Value:
+def where(c: ConversionContext, a: SimpleNamespace, condition: Value, x: Value, y: Value) -> Value:
     if dtype_of(condition) != "bool":
         condition = c.emit(relax.op.not_equal(condition, c.like(0, condition)))
     return c.emit(relax.op.where(condition, x, y))
 
 
 def _floats(classify: Callable[..., Any], of_integers: bool) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         if "float" not in dtype_of(x):
             return c.emit(relax.op.full(c.shape(x), c.const(of_integers, "bool"), "bool"))
         return c.emit(classify(x))
@@ -82,7 +82,7 @@ def _floats(classify: Callable[..., Any], of_integers: bool) -> Callable[..., Va
     return convert
 
 
-def _reinterpret(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _reinterpret(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return c.kernel(topi.reinterpret, x, a.dtype)
 
 

@@ -11,12 +11,14 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 from .convolutions import paddings
 
 
 def _resized(dims: int) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value, size: Value = None, roi: Value = None) -> Value:
+    def convert(
+        c: ConversionContext, a: SimpleNamespace, x: Value, size: Value = None, roi: Value = None
+    ) -> Value:
         sizes = list(a.size) if size is None else c.numbers(size, "a size")
         region = a.roi if roi is None else [float(n) for n in c.static(roi, "a region").reshape(-1)]
         return resize(
@@ -38,7 +40,7 @@ def _resized(dims: int) -> Callable[..., Value]:
 
 
 def resize(
-    c: Context,
+    c: ConversionContext,
     x: Value,
     dims: int,
     sizes: Sequence[int],
@@ -65,7 +67,7 @@ def resize(
     return c.emit(operation(x, tuple(sizes), list(roi) or None, layout, method, mode, rounding, *rest))
 
 
-def _upsampling(c: Context, a: SimpleNamespace, x: Value, *scales: Value) -> Value:
+def _upsampling(c: ConversionContext, a: SimpleNamespace, x: Value, *scales: Value) -> Value:
     axes = [n for n, letter in enumerate(a.layout) if letter not in "NC"]
     names = {"D": "scale_d", "H": "scale_h", "W": "scale_w"}
     factors = [float(c.static(s, "a scale").item()) for s in scales] or [
@@ -79,41 +81,43 @@ def _upsampling(c: Context, a: SimpleNamespace, x: Value, *scales: Value) -> Val
     return resize(c, x, len(axes), sizes, a.layout, method, mode)
 
 
-def _crop_and_resize(c: Context, a: SimpleNamespace, x: Value, boxes: Value, indices: Value) -> Value:
+def _crop_and_resize(
+    c: ConversionContext, a: SimpleNamespace, x: Value, boxes: Value, indices: Value
+) -> Value:
     out = a.out_dtype or dtype_of(x)
     options = (list(a.crop_size), a.layout, a.method, a.extrapolation_value, out)
     return c.kernel(topi.image.crop_and_resize, x, boxes, indices, *options)
 
 
-def _affine_grid(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _affine_grid(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return c.emit(relax.op.image.affine_grid(x, tuple(int(n) for n in a.target_shape)))
 
 
-def _grid_sample(c: Context, a: SimpleNamespace, x: Value, grid: Value) -> Value:
+def _grid_sample(c: ConversionContext, a: SimpleNamespace, x: Value, grid: Value) -> Value:
     return c.emit(
         relax.op.image.grid_sample(x, grid, a.method, a.layout, a.padding_mode, bool(a.align_corners))
     )
 
 
-def _dilation2d(c: Context, a: SimpleNamespace, x: Value, w: Value) -> Value:
+def _dilation2d(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value) -> Value:
     operation = topi.image.dilation2d_nchw if a.data_layout == "NCHW" else topi.image.dilation2d_nhwc
     sizes = (list(a.strides), paddings(a.padding, 2), list(a.dilations))
     return c.kernel(operation, x, w, *sizes, a.out_dtype or dtype_of(x))
 
 
-def _roi_align(c: Context, a: SimpleNamespace, x: Value, rois: Value) -> Value:
+def _roi_align(c: ConversionContext, a: SimpleNamespace, x: Value, rois: Value) -> Value:
     sizes = [int(n) for n in a.pooled_size]
     options = (sizes, a.spatial_scale, a.sample_ratio, False, a.layout, a.mode)
     return c.emit(relax.op.vision.roi_align(x, rois, *options))
 
 
-def _roi_pool(c: Context, a: SimpleNamespace, x: Value, rois: Value) -> Value:
+def _roi_pool(c: ConversionContext, a: SimpleNamespace, x: Value, rois: Value) -> Value:
     return c.emit(
         relax.op.vision.roi_pool(x, rois, [int(n) for n in a.pooled_size], a.spatial_scale, a.layout)
     )
 
 
-def _yolo_reorg(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _yolo_reorg(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     """out[b, k, j, i] reads x as darknet's reorg layer does."""
     n, depth, h, w = c.shape(x)
     s = a.stride
@@ -126,7 +130,7 @@ def _yolo_reorg(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return c.reshape(taken, [n, depth * s * s, h // s, w // s])
 
 
-def _multibox_prior(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _multibox_prior(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     """Boxes around every pixel's centre, of the sizes at the first ratio and the ratios at the first size."""
     h, w = c.shape(x)[2:]
     steps = [1 / n if step <= 0 else step for n, step in zip((h, w), a.steps, strict=True)]
@@ -145,14 +149,14 @@ def _multibox_prior(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return c.like(values[None], x)
 
 
-def _valid_counts(c: Context, a: SimpleNamespace, x: Value, threshold: Value) -> Value:
+def _valid_counts(c: ConversionContext, a: SimpleNamespace, x: Value, threshold: Value) -> Value:
     least = float(c.static(threshold, "a threshold").item())
     three = c.emit(relax.op.vision.get_valid_counts(x, least, int(a.id_index), int(a.score_index)))
     return tuple(c.emit(relax.TupleGetItem(three, n)) for n in range(3))
 
 
 def _suppressed(
-    c: Context, a: SimpleNamespace, x: Value, counts: Value, indices: Value, *rest: Value
+    c: ConversionContext, a: SimpleNamespace, x: Value, counts: Value, indices: Value, *rest: Value
 ) -> Value:
     most, iou = rest[:2]
     result = c.emit(

@@ -9,16 +9,16 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
-def _from_end(c: Context, index: Value, size: int) -> Value:
+def _from_end(c: ConversionContext, index: Value, size: int) -> Value:
     """Indices below zero count from the end."""
     negative = c.emit(relax.op.less(index, c.like(0, index)))
     return c.emit(relax.op.where(negative, c.emit(relax.op.add(index, c.like(size, index))), index))
 
 
-def _take(c: Context, a: SimpleNamespace, x: Value, index: Value) -> Value:
+def _take(c: ConversionContext, a: SimpleNamespace, x: Value, index: Value) -> Value:
     shape, axis = c.shape(x), a.axis
     if axis is None:
         x, axis = c.reshape(x, [-1]), 0
@@ -49,32 +49,34 @@ def _take(c: Context, a: SimpleNamespace, x: Value, index: Value) -> Value:
     return c.permute(taken, [*order, *range(behind + between, c.ndim(taken))])
 
 
-def _gather(c: Context, a: SimpleNamespace, x: Value, index: Value) -> Value:
+def _gather(c: ConversionContext, a: SimpleNamespace, x: Value, index: Value) -> Value:
     axis = a.axis % c.ndim(x)
     return c.emit(relax.op.gather_elements(x, index, axis))
 
 
-def _gather_nd(c: Context, a: SimpleNamespace, x: Value, index: Value) -> Value:
+def _gather_nd(c: ConversionContext, a: SimpleNamespace, x: Value, index: Value) -> Value:
     """Relay has the coordinates along the first axis, Relax along the last."""
     ndim = c.ndim(index)
     moved = c.permute(index, [*range(1, ndim), 0])
     return c.emit(relax.op.gather_nd(x, c.cast(moved, "int64"), a.batch_dims or 0))
 
 
-def _scatter_elements(c: Context, a: SimpleNamespace, x: Value, index: Value, updates: Value) -> Value:
+def _scatter_elements(
+    c: ConversionContext, a: SimpleNamespace, x: Value, index: Value, updates: Value
+) -> Value:
     axis = a.axis % c.ndim(x)
     index = _from_end(c, index, c.shape(x)[axis])
     return c.emit(relax.op.scatter_elements(x, index, updates, axis, a.reduction))
 
 
-def _scatter_nd(c: Context, a: SimpleNamespace, x: Value, index: Value, updates: Value) -> Value:
+def _scatter_nd(c: ConversionContext, a: SimpleNamespace, x: Value, index: Value, updates: Value) -> Value:
     ndim = c.ndim(index)
     moved = c.permute(index, [*range(1, ndim), 0])
     return c.emit(relax.op.scatter_nd(x, c.cast(moved, "int64"), updates, a.mode))
 
 
 def _one_hot(
-    c: Context, a: SimpleNamespace, index: Value, on: Value, off: Value, depth: Value = None
+    c: ConversionContext, a: SimpleNamespace, index: Value, on: Value, off: Value, depth: Value = None
 ) -> Value:
     count = a.depth if depth is None else c.numbers(depth, "a depth")[0]
     shape = c.shape(index)
@@ -86,18 +88,18 @@ def _one_hot(
     return c.emit(relax.op.where(hit, c.cast(on, dtype), c.cast(off, dtype)))
 
 
-def _adv_index(c: Context, a: SimpleNamespace, tensors: Value) -> Value:
+def _adv_index(c: ConversionContext, a: SimpleNamespace, tensors: Value) -> Value:
     data, *indices = tensors
     wrapped = [_from_end(c, index, size) for index, size in zip(indices, c.shape(data), strict=False)]
     return c.emit(relax.op.index_tensor(data, wrapped))
 
 
-def _argsort(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _argsort(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     found = c.emit(relax.op.argsort(x, a.axis, not a.is_ascend, "int32"))
     return c.cast(found, a.dtype or "int32")
 
 
-def _topk(c: Context, a: SimpleNamespace, x: Value, k: Value = None) -> Value:
+def _topk(c: ConversionContext, a: SimpleNamespace, x: Value, k: Value = None) -> Value:
     count = a.k if k is None else c.numbers(k, "a count")[0]
     axis = a.axis % c.ndim(x)
     size = c.shape(x)[axis]
@@ -108,7 +110,7 @@ def _topk(c: Context, a: SimpleNamespace, x: Value, k: Value = None) -> Value:
     return {"both": (values, places), "values": values, "indices": places}[a.ret_type]
 
 
-def _searchsorted(c: Context, a: SimpleNamespace, table: Value, x: Value) -> Value:
+def _searchsorted(c: ConversionContext, a: SimpleNamespace, table: Value, x: Value) -> Value:
     """How many of a sorted row's numbers lie before each value."""
     rows, values = c.shape(table), c.shape(x)
     wide = c.reshape(x, [*values, 1])
@@ -118,7 +120,7 @@ def _searchsorted(c: Context, a: SimpleNamespace, table: Value, x: Value) -> Val
     return c.emit(relax.op.sum(c.cast(before, a.dtype or "int32"), -1))
 
 
-def _unravel(c: Context, a: SimpleNamespace, index: Value, shape: Value) -> Value:
+def _unravel(c: ConversionContext, a: SimpleNamespace, index: Value, shape: Value) -> Value:
     sizes = c.numbers(shape, "a shape")
     result = []
     for n, size in enumerate(sizes):
@@ -128,12 +130,12 @@ def _unravel(c: Context, a: SimpleNamespace, index: Value, shape: Value) -> Valu
     return c.emit(relax.op.concat([c.reshape(row, [1, *c.shape(row)]) for row in result], 0))
 
 
-def _invert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _invert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     numbers = c.like(np.arange(c.shape(x)[0]), x)
     return c.emit(relax.op.scatter_elements(numbers, x, numbers, 0))
 
 
-def _reverse_sequence(c: Context, a: SimpleNamespace, x: Value, lengths: Value) -> Value:
+def _reverse_sequence(c: ConversionContext, a: SimpleNamespace, x: Value, lengths: Value) -> Value:
     return c.kernel(topi.reverse_sequence, x, lengths, a.seq_axis, a.batch_axis)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 from .shapes import concatenate, cut, slices
 
 
@@ -19,7 +19,7 @@ def _axes(layout: str) -> list[tuple[str, int]]:
     return [(letter, int(size or 0)) for size, letter in re.findall(r"(\d*)([A-Za-z])", layout)]
 
 
-def relayout(c: Context, x: Value, source: str, target: str) -> Value:
+def relayout(c: ConversionContext, x: Value, source: str, target: str) -> Value:
     """A tensor in another layout, of whole axes (upper case) and blocks of them (lower case)."""
     have, want = _axes(source), _axes(target)
     whole = {letter.upper() for letter, _ in have}
@@ -54,7 +54,7 @@ def relayout(c: Context, x: Value, source: str, target: str) -> Value:
     return c.reshape(c.permute(x, order), final)
 
 
-def _depth_to_space(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _depth_to_space(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     x = relayout(c, x, a.layout, "NCHW")
     n, depth, h, w = c.shape(x)
     b = a.block_size
@@ -65,7 +65,7 @@ def _depth_to_space(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return relayout(c, c.reshape(parts, [n, depth // b**2, h * b, w * b]), "NCHW", a.layout)
 
 
-def _space_to_depth(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _space_to_depth(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     x = relayout(c, x, a.layout, "NCHW")
     n, depth, h, w = c.shape(x)
     b = a.block_size
@@ -73,7 +73,7 @@ def _space_to_depth(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return relayout(c, c.reshape(parts, [n, depth * b * b, h // b, w // b]), "NCHW", a.layout)
 
 
-def _space_to_batch(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _space_to_batch(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     blocks, paddings = a.block_shape, a.paddings
     rest = c.ndim(x) - 1 - len(blocks)
     widths = [(0, 0), *[tuple(pair) for pair in paddings], *[(0, 0)] * rest]
@@ -89,7 +89,7 @@ def _space_to_batch(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return c.reshape(c.permute(c.reshape(x, apart), order), [batch * int(np.prod(blocks)), *sizes])
 
 
-def _batch_to_space(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _batch_to_space(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     blocks, crops = a.block_shape, a.crops
     batch, *shape = c.shape(x)
     count, outer = len(blocks), batch // int(np.prod(blocks))
@@ -104,7 +104,7 @@ def _batch_to_space(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return cut(c, whole, places)
 
 
-def _sequence_mask(c: Context, a: SimpleNamespace, x: Value, lengths: Value) -> Value:
+def _sequence_mask(c: ConversionContext, a: SimpleNamespace, x: Value, lengths: Value) -> Value:
     shape = c.shape(x)
     numbers = np.arange(shape[a.axis]).reshape([-1 if n == a.axis else 1 for n in range(len(shape))])
     batch = 1 - a.axis
@@ -113,18 +113,18 @@ def _sequence_mask(c: Context, a: SimpleNamespace, x: Value, lengths: Value) -> 
     return c.emit(relax.op.where(inside, x, c.like(a.mask_value, x)))
 
 
-def _sliding_window(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _sliding_window(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return c.kernel(topi.sliding_window, x, a.axis, a.window_shape, a.strides)
 
 
-def _matrix_set_diag(c: Context, a: SimpleNamespace, x: Value, diagonal: Value) -> Value:
+def _matrix_set_diag(c: ConversionContext, a: SimpleNamespace, x: Value, diagonal: Value) -> Value:
     sides = (a.super_diag_right_align, a.sub_diag_right_align)
     align = "_".join("RIGHT" if right else "LEFT" for right in sides)
     return c.kernel(topi.matrix_set_diag, x, diagonal, (a.k1, a.k2), align)
 
 
 def _strided_set(
-    c: Context, a: SimpleNamespace, x: Value, v: Value, begin: Value, end: Value, strides: Value
+    c: ConversionContext, a: SimpleNamespace, x: Value, v: Value, begin: Value, end: Value, strides: Value
 ) -> Value:
     """The elements of a slice replaced: every element takes the one of ``v`` that falls on it, or its own."""
     shape = c.shape(x)
@@ -142,7 +142,7 @@ def _strided_set(
     return c.emit(relax.op.where(c.const(places, "bool"), c.reshape(moved, shape), x))
 
 
-def _dilate(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _dilate(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     """Each element followed by copies of a value, which the last is not."""
     for axis, stride in enumerate(a.strides):
         if stride == 1:
@@ -157,7 +157,7 @@ def _dilate(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return x
 
 
-def _fifo_buffer(c: Context, a: SimpleNamespace, x: Value, buffer: Value) -> Value:
+def _fifo_buffer(c: ConversionContext, a: SimpleNamespace, x: Value, buffer: Value) -> Value:
     axis = a.axis % c.ndim(x)
     joined = concatenate(c, SimpleNamespace(axis=axis), (buffer, x))
     end = c.shape(joined)[axis]

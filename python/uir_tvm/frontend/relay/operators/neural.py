@@ -10,24 +10,24 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
 def _softmax(operation: Callable[..., Any]) -> Callable[..., Value]:
     return lambda c, a, x: c.emit(operation(x, a.axis))
 
 
-def _leaky_relu(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _leaky_relu(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return c.emit(relax.op.nn.leakyrelu(x, a.alpha))
 
 
-def _prelu(c: Context, a: SimpleNamespace, x: Value, alpha: Value) -> Value:
+def _prelu(c: ConversionContext, a: SimpleNamespace, x: Value, alpha: Value) -> Value:
     slope = c.along(alpha, a.axis % c.ndim(x), c.ndim(x))
     positive = c.emit(relax.op.greater(x, c.like(0, x)))
     return c.emit(relax.op.where(positive, x, c.emit(relax.op.multiply(x, slope))))
 
 
-def _pad(c: Context, a: SimpleNamespace, x: Value, *rest: Value) -> Value:
+def _pad(c: ConversionContext, a: SimpleNamespace, x: Value, *rest: Value) -> Value:
     *widths, value = rest
     pairs = c.static(widths[0], "a width").reshape(-1, 2).tolist() if widths else a.pad_width
     if a.pad_mode != "constant":
@@ -36,7 +36,7 @@ def _pad(c: Context, a: SimpleNamespace, x: Value, *rest: Value) -> Value:
     return c.emit(relax.op.nn.pad(x, [int(n) for pair in pairs for n in pair], "constant", float(number)))
 
 
-def _mirrored(c: Context, x: Value, pairs: Any, mode: str) -> Value:
+def _mirrored(c: ConversionContext, x: Value, pairs: Any, mode: str) -> Value:
     """Padding with the tensor's own elements: ``edge``, ``reflect``, or ``symmetric`` (the edge twice)."""
     modes = {"edge": "edge", "reflect": "reflect", "symmetric": "symmetric"}
     if mode.lower() not in modes:
@@ -49,17 +49,17 @@ def _mirrored(c: Context, x: Value, pairs: Any, mode: str) -> Value:
     return x
 
 
-def _cross_entropy(c: Context, a: SimpleNamespace, x: Value, target: Value) -> Value:
+def _cross_entropy(c: ConversionContext, a: SimpleNamespace, x: Value, target: Value) -> Value:
     return _entropy(c, c.emit(relax.op.log(x)), target)
 
 
-def _entropy(c: Context, x: Value, target: Value) -> Value:
+def _entropy(c: ConversionContext, x: Value, target: Value) -> Value:
     """-sum(target * x) / rows"""
     total = c.emit(relax.op.sum(c.emit(relax.op.multiply(x, target))))
     return c.emit(relax.op.divide(c.emit(relax.op.negative(total)), c.like(c.shape(x)[0], x)))
 
 
-def _nll_loss(c: Context, a: SimpleNamespace, x: Value, target: Value, weights: Value) -> Value:
+def _nll_loss(c: ConversionContext, a: SimpleNamespace, x: Value, target: Value, weights: Value) -> Value:
     return c.emit(relax.op.nn.nll_loss(x, target, weights, a.reduction, a.ignore_index))
 
 

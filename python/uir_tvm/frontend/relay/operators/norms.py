@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 from tvm import relax
 
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
-def _factors(c: Context, a: SimpleNamespace, scale: Value, shift: Value) -> tuple[Value, Value]:
+def _factors(c: ConversionContext, a: SimpleNamespace, scale: Value, shift: Value) -> tuple[Value, Value]:
     """Scale and shift, 1 and 0 where the operator does without."""
 
     def number(tensor: Value, value: int) -> Value:
@@ -20,7 +20,7 @@ def _factors(c: Context, a: SimpleNamespace, scale: Value, shift: Value) -> tupl
 
 
 def _batch_norm(
-    c: Context, a: SimpleNamespace, x: Value, g: Value, b: Value, mean: Value, var: Value
+    c: ConversionContext, a: SimpleNamespace, x: Value, g: Value, b: Value, mean: Value, var: Value
 ) -> Value:
     """Inference: the statistics go in and out as they are."""
     g, b = _factors(c, a, g, b)
@@ -30,26 +30,26 @@ def _batch_norm(
     return c.emit(relax.TupleGetItem(three, 0)), mean, var
 
 
-def _layer_norm(c: Context, a: SimpleNamespace, x: Value, g: Value, b: Value) -> Value:
+def _layer_norm(c: ConversionContext, a: SimpleNamespace, x: Value, g: Value, b: Value) -> Value:
     g, b = _factors(c, a, g, b)
     return c.emit(relax.op.nn.layer_norm(x, g, b, axes=[a.axis % c.ndim(x)], epsilon=a.epsilon))
 
 
-def _group_norm(c: Context, a: SimpleNamespace, x: Value, g: Value, b: Value) -> Value:
+def _group_norm(c: ConversionContext, a: SimpleNamespace, x: Value, g: Value, b: Value) -> Value:
     g, b = _factors(c, a, g, b)
     axis = a.axis % c.ndim(x)
     axes = [n for n in range(1, c.ndim(x)) if n != axis]
     return c.emit(relax.op.nn.group_norm(x, g, b, a.num_groups, axis, axes, a.epsilon))
 
 
-def _instance_norm(c: Context, a: SimpleNamespace, x: Value, g: Value, b: Value) -> Value:
+def _instance_norm(c: ConversionContext, a: SimpleNamespace, x: Value, g: Value, b: Value) -> Value:
     g, b = _factors(c, a, g, b)
     axis = a.axis % c.ndim(x)
     axes = [n for n in range(1, c.ndim(x)) if n != axis]
     return c.emit(relax.op.nn.instance_norm(x, g, b, axis, axes, a.epsilon))
 
 
-def _l2_normalize(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _l2_normalize(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     """x / sqrt(max(sum of squares, eps))"""
     axes = [int(n) for n in a.axis] if a.axis else None
     total = c.emit(relax.op.sum(c.emit(relax.op.multiply(x, x)), axes, keepdims=True))
@@ -57,7 +57,7 @@ def _l2_normalize(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return c.emit(relax.op.divide(x, root))
 
 
-def _lrn(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _lrn(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     """x / (bias + alpha / size * sum of squares of ``size`` neighbours along the axis) ** beta"""
     axis = a.axis % c.ndim(x)
     half, size = a.size // 2, c.shape(x)[axis]

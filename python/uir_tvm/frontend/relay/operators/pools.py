@@ -12,7 +12,7 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 from .convolutions import paddings
 from .layout import relayout
 
@@ -22,7 +22,7 @@ _PLAIN = {1: "NCW", 2: "NCHW", 3: "NCDHW"}
 def _pool(operation: Callable[..., Any], dims: int) -> Callable[..., Value]:
     plain = _PLAIN[dims]
 
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         result = c.emit(
             operation(
                 relayout(c, x, a.layout, plain),
@@ -43,7 +43,7 @@ def _pool(operation: Callable[..., Any], dims: int) -> Callable[..., Value]:
 
 
 def _windows_outside(
-    c: Context, a: SimpleNamespace, x: Value, result: Value, operation: Callable[..., Any]
+    c: ConversionContext, a: SimpleNamespace, x: Value, result: Value, operation: Callable[..., Any]
 ) -> Value:
     """Relay counts a last window that begins behind the tensor; Relax does not.
 
@@ -74,7 +74,7 @@ def _adaptive(kind: str, dims: int) -> Callable[..., Value]:
         3: relax.op.nn.adaptive_avg_pool3d,
     }
 
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         x = relayout(c, x, a.layout, plain)
         spatial = c.shape(x)[2:]
         given = [int(n) for n in a.output_size or []]
@@ -96,7 +96,7 @@ def _adaptive(kind: str, dims: int) -> Callable[..., Value]:
 
 
 def _global(operation: Callable[..., Any]) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         axes = [n for n, letter in enumerate(a.layout) if letter not in "NC"]
         return c.emit(operation(x, axes, keepdims=True))
 

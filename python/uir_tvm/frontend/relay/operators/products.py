@@ -8,16 +8,16 @@ from types import SimpleNamespace
 from tvm import relax
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
-def swapped(c: Context, x: Value) -> Value:
+def swapped(c: ConversionContext, x: Value) -> Value:
     """The last two axes exchanged."""
     ndim = c.ndim(x)
     return c.permute(x, [*range(ndim - 2), ndim - 1, ndim - 2])
 
 
-def product(c: Context, x: Value, y: Value, a: SimpleNamespace) -> Value:
+def product(c: ConversionContext, x: Value, y: Value, a: SimpleNamespace) -> Value:
     """x @ y, in ``out_dtype`` where it is said; integers are widened first, which is exact."""
     out = a.out_dtype or dtype_of(x)
     if out != dtype_of(x) or out != dtype_of(y):
@@ -25,12 +25,12 @@ def product(c: Context, x: Value, y: Value, a: SimpleNamespace) -> Value:
     return c.emit(relax.op.matmul(x, y))
 
 
-def _matmul(c: Context, a: SimpleNamespace, x: Value, y: Value) -> Value:
+def _matmul(c: ConversionContext, a: SimpleNamespace, x: Value, y: Value) -> Value:
     x = swapped(c, x) if a.transpose_a else x
     return product(c, x, swapped(c, y) if a.transpose_b else y, a)
 
 
-def _bias_add(c: Context, a: SimpleNamespace, x: Value, bias: Value) -> Value:
+def _bias_add(c: ConversionContext, a: SimpleNamespace, x: Value, bias: Value) -> Value:
     axis = a.axis % c.ndim(x)
     if axis < c.ndim(x) - 1:
         bias = c.along(bias, axis, c.ndim(x))

@@ -15,13 +15,13 @@ import numpy as np
 from tvm import relax
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 from .convolutions import plain_convolution, transposed_convolution
 from .elementwise import round_away
 from .products import product, swapped
 
 
-def _range(c: Context, x: Value, dtype: str) -> Value:
+def _range(c: ConversionContext, x: Value, dtype: str) -> Value:
     """An integer tensor within another dtype's values, as that dtype."""
     info = np.iinfo(dtype)
     have = np.iinfo(dtype_of(x))
@@ -32,7 +32,7 @@ def _range(c: Context, x: Value, dtype: str) -> Value:
     return c.cast(x, dtype)
 
 
-def _spread(c: Context, x: Value, axis: int, ndim: int) -> Value:
+def _spread(c: ConversionContext, x: Value, axis: int, ndim: int) -> Value:
     """A scale or an offset of each channel along the axis; one of all as it is."""
     size = int(np.prod(c.shape(x)))
     if size == 1:
@@ -40,7 +40,7 @@ def _spread(c: Context, x: Value, axis: int, ndim: int) -> Value:
     return c.along(c.reshape(x, [-1]), axis % ndim, ndim)
 
 
-def quantize(c: Context, a: SimpleNamespace, x: Value, scale: Value, zero: Value) -> Value:
+def quantize(c: ConversionContext, a: SimpleNamespace, x: Value, scale: Value, zero: Value) -> Value:
     """round(x / scale) + zero, within the dtype"""
     ndim = c.ndim(x)
     scale, zero = (_spread(c, part, a.axis, ndim) for part in (scale, zero))
@@ -49,7 +49,7 @@ def quantize(c: Context, a: SimpleNamespace, x: Value, scale: Value, zero: Value
     return _range(c, moved, a.out_dtype)
 
 
-def dequantize(c: Context, a: SimpleNamespace, x: Value, scale: Value, zero: Value) -> Value:
+def dequantize(c: ConversionContext, a: SimpleNamespace, x: Value, scale: Value, zero: Value) -> Value:
     """(x - zero) * scale"""
     ndim = c.ndim(x)
     scale, zero = (_spread(c, part, a.axis, ndim) for part in (scale, zero))
@@ -66,7 +66,7 @@ def fixed_point(scale: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def multiply_fixed(
-    c: Context, x: Value, multiplier: np.ndarray, power: np.ndarray, nearest: bool = False
+    c: ConversionContext, x: Value, multiplier: np.ndarray, power: np.ndarray, nearest: bool = False
 ) -> Value:
     """round(x * multiplier * 2 ** (power - 31)) as int32; halves up, or away from 0 (``nearest``)."""
     left, right = np.maximum(power, 0), np.maximum(-power, 0) + 31
@@ -84,7 +84,7 @@ def multiply_fixed(
     )
 
 
-def requantize(c: Context, a: SimpleNamespace, x: Value, *qparams: Value) -> Value:
+def requantize(c: ConversionContext, a: SimpleNamespace, x: Value, *qparams: Value) -> Value:
     """The integers of another scale and offset."""
     ndim = c.ndim(x)
     scale, zero, new_scale, new_zero = qparams
@@ -109,7 +109,7 @@ def requantize(c: Context, a: SimpleNamespace, x: Value, *qparams: Value) -> Val
 
 
 def _requantized_floats(
-    c: Context,
+    c: ConversionContext,
     a: SimpleNamespace,
     moved: Value,
     scales: np.ndarray,
@@ -131,13 +131,13 @@ def _requantized_floats(
 
 
 def _requantize(
-    c: Context, x: Value, old: tuple[Value, Value], new: tuple[Value, Value], dtype: str
+    c: ConversionContext, x: Value, old: tuple[Value, Value], new: tuple[Value, Value], dtype: str
 ) -> Value:
     a = SimpleNamespace(axis=-1, rounding="None", compute_dtype="None", out_dtype=dtype)
     return requantize(c, a, x, *old, *new)
 
 
-def _same(c: Context, one: tuple[Value, Value], other: tuple[Value, Value]) -> bool:
+def _same(c: ConversionContext, one: tuple[Value, Value], other: tuple[Value, Value]) -> bool:
     return all(
         np.array_equal(c.static(p, "a scale or offset"), c.static(q, "a scale or offset"))
         for p, q in zip(one, other, strict=True)
@@ -147,7 +147,7 @@ def _same(c: Context, one: tuple[Value, Value], other: tuple[Value, Value]) -> b
 def _sum(operation: Callable[..., Any], back: Callable[..., Any]) -> Callable[..., Value]:
     """Both operands at the result's scale, as int32; their offset once."""
 
-    def convert(c: Context, a: SimpleNamespace, x: Value, y: Value, *q: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value, y: Value, *q: Value) -> Value:
         out = (q[4], q[5])
         sides = []
         for side, own in ((x, (q[0], q[1])), (y, (q[2], q[3]))):
@@ -159,7 +159,7 @@ def _sum(operation: Callable[..., Any], back: Callable[..., Any]) -> Callable[..
     return convert
 
 
-def _mul(c: Context, a: SimpleNamespace, x: Value, y: Value, *q: Value) -> Value:
+def _mul(c: ConversionContext, a: SimpleNamespace, x: Value, y: Value, *q: Value) -> Value:
     moved = [
         c.emit(relax.op.subtract(c.cast(side, "int32"), c.cast(zero, "int32")))
         for side, zero in ((x, q[1]), (y, q[3]))
@@ -170,7 +170,7 @@ def _mul(c: Context, a: SimpleNamespace, x: Value, y: Value, *q: Value) -> Value
 
 
 def _concatenate(
-    c: Context, a: SimpleNamespace, parts: Value, scales: Value, zeros: Value, *out: Value
+    c: ConversionContext, a: SimpleNamespace, parts: Value, scales: Value, zeros: Value, *out: Value
 ) -> Value:
     new = (out[0], out[1])
     moved = []
@@ -180,39 +180,39 @@ def _concatenate(
     return c.emit(relax.op.concat(moved, a.axis))
 
 
-def _moved(c: Context, x: Value, zero: Value, axis: int = 0) -> Value:
+def _moved(c: ConversionContext, x: Value, zero: Value, axis: int = 0) -> Value:
     """x - zero, as int32."""
     offset = c.cast(_spread(c, zero, axis, c.ndim(x)), "int32")
     return c.emit(relax.op.subtract(c.cast(x, "int32"), offset))
 
 
 def _convolution(plain: Callable[..., Value]) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value, w: Value, *q: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value, *q: Value) -> Value:
         a.out_dtype = a.out_dtype or "int32"
         return plain(c, a, _moved(c, x, q[0]), _moved(c, w, q[1], a.kernel_layout.index("O")))
 
     return convert
 
 
-def _dense(c: Context, a: SimpleNamespace, x: Value, w: Value, *q: Value) -> Value:
+def _dense(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value, *q: Value) -> Value:
     return product(c, _moved(c, x, q[0]), swapped(c, _moved(c, w, q[1])), SimpleNamespace(out_dtype="int32"))
 
 
-def _unary(function: Callable[[Context, Value], Value]) -> Callable[..., Value]:
+def _unary(function: Callable[[ConversionContext, Value], Value]) -> Callable[..., Value]:
     """The real number's function, quantised again."""
 
-    def convert(c: Context, a: SimpleNamespace, x: Value, *q: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value, *q: Value) -> Value:
         real = function(c, dequantize(c, SimpleNamespace(axis=-1), x, q[0], q[1]))
         return quantize(c, SimpleNamespace(axis=-1, out_dtype=dtype_of(x)), real, q[2], q[3])
 
     return convert
 
 
-def _one(operation: Callable[..., Any]) -> Callable[[Context, Value], Value]:
+def _one(operation: Callable[..., Any]) -> Callable[[ConversionContext, Value], Value]:
     return lambda c, x: c.emit(operation(x))
 
 
-def _hardswish(c: Context, x: Value) -> Value:
+def _hardswish(c: ConversionContext, x: Value) -> Value:
     shifted = c.emit(relax.op.add(x, c.const(3, "float32")))
     low = c.emit(relax.op.maximum(shifted, c.const(0, "float32")))
     gate = c.emit(
@@ -221,7 +221,7 @@ def _hardswish(c: Context, x: Value) -> Value:
     return c.emit(relax.op.multiply(x, gate))
 
 
-def _fixed(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _fixed(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return multiply_fixed(c, x, np.array(a.multiplier, np.int64), np.array(a.shift, np.int64))
 
 

@@ -10,10 +10,10 @@ from typing import Any
 from tvm import relax
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
-def axes_of(c: Context, a: SimpleNamespace, ndim: int) -> list[int]:
+def axes_of(c: ConversionContext, a: SimpleNamespace, ndim: int) -> list[int]:
     """The axes that are reduced: all where none is named; the others where ``exclude``."""
     axis = a.axis
     named = list(range(ndim)) if axis is None or axis == [] else axis if isinstance(axis, list) else [axis]
@@ -27,14 +27,14 @@ def axes_of(c: Context, a: SimpleNamespace, ndim: int) -> list[int]:
 
 
 def _reduced(operation: Callable[..., Any]) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         axes = axes_of(c, a, c.ndim(x))
         return c.emit(operation(x, axes, keepdims=bool(a.keepdims))) if axes else x
 
     return convert
 
 
-def _mean(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _mean(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     """The mean; of integers as TVM has it, the sum divided towards zero."""
     if "int" not in dtype_of(x):
         return _reduced(relax.op.mean)(c, a, x)
@@ -44,7 +44,7 @@ def _mean(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return c.emit(relax.op.divide(_reduced(relax.op.sum)(c, a, x), c.like(count, x)))
 
 
-def _variance(c: Context, a: SimpleNamespace, x: Value, mean: Value) -> Value:
+def _variance(c: ConversionContext, a: SimpleNamespace, x: Value, mean: Value) -> Value:
     """The mean square distance from a given mean."""
     axes = axes_of(c, a, c.ndim(x))
     count = 1
@@ -61,7 +61,7 @@ def _variance(c: Context, a: SimpleNamespace, x: Value, mean: Value) -> Value:
 def _truths(operation: Callable[..., Any]) -> Callable[..., Value]:
     """all and any, as the least and the greatest of 0 and 1."""
 
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         numbers = c.cast(x, "int32")
         return c.emit(relax.op.not_equal(_reduced(operation)(c, a, numbers), c.const(0, "int32")))
 
@@ -69,7 +69,7 @@ def _truths(operation: Callable[..., Any]) -> Callable[..., Value]:
 
 
 def _arg(operation: Callable[..., Any]) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         shape = c.shape(x)
         axes = axes_of(c, a, len(shape))
         if len(axes) == 1:
@@ -95,7 +95,7 @@ def _arg(operation: Callable[..., Any]) -> Callable[..., Value]:
 
 
 def _scan(operation: Callable[..., Any], neutral: int) -> Callable[..., Value]:
-    def convert(c: Context, a: SimpleNamespace, x: Value) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
         dtype = a.dtype or dtype_of(x)
         if dtype == "bool":
             dtype = "int32"

@@ -11,10 +11,12 @@ import numpy as np
 from tvm import relax
 
 from ...relax_view import dtype_of
-from ..context import Context, Value
+from ..context import ConversionContext, Value
 
 
-def new_shape(c: Context, old: Sequence[int], codes: Sequence[int], keep_zero: bool = False) -> list[int]:
+def new_shape(
+    c: ConversionContext, old: Sequence[int], codes: Sequence[int], keep_zero: bool = False
+) -> list[int]:
     """The shape that ``reshape`` means: 0 copies, -1 is inferred, -2 copies the rest, -3 joins, -4 splits."""
     result: list[int] = []
     at, place, unknown = 0, 0, None
@@ -55,36 +57,36 @@ def new_shape(c: Context, old: Sequence[int], codes: Sequence[int], keep_zero: b
     return result
 
 
-def _reshape(c: Context, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
+def _reshape(c: ConversionContext, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
     codes = a.newshape if shape is None else c.numbers(shape, "a shape")
     return c.reshape(x, new_shape(c, c.shape(x), codes, bool(getattr(a, "allowzero", False))))
 
 
-def _reverse_reshape(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _reverse_reshape(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     shape = new_shape(c, c.shape(x)[::-1], list(a.newshape)[::-1])
     return c.reshape(x, shape[::-1])
 
 
-def _reshape_like(c: Context, a: SimpleNamespace, x: Value, like: Value) -> Value:
+def _reshape_like(c: ConversionContext, a: SimpleNamespace, x: Value, like: Value) -> Value:
     have, want = list(c.shape(x)), list(c.shape(like))
     begin, end = a.lhs_begin, len(have) if a.lhs_end is None else a.lhs_end
     first, last = a.rhs_begin, len(want) if a.rhs_end is None else a.rhs_end
     return c.reshape(x, have[:begin] + want[first:last] + have[end:])
 
 
-def _transpose(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _transpose(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     ndim = c.ndim(x)
     return c.permute(x, [n % ndim for n in a.axes] if a.axes else range(ndim)[::-1])
 
 
-def _expand_dims(c: Context, a: SimpleNamespace, x: Value, axis: Value = None) -> Value:
+def _expand_dims(c: ConversionContext, a: SimpleNamespace, x: Value, axis: Value = None) -> Value:
     shape = list(c.shape(x))
     place = a.axis if axis is None else c.numbers(axis, "an axis")[0]
     place = place + len(shape) + 1 if place < 0 else place
     return c.reshape(x, [*shape[:place], *[1] * a.num_newaxis, *shape[place:]])
 
 
-def _squeeze(c: Context, a: SimpleNamespace, x: Value, axes: Value = None) -> Value:
+def _squeeze(c: ConversionContext, a: SimpleNamespace, x: Value, axes: Value = None) -> Value:
     shape = c.shape(x)
     given = a.axis if axes is None else c.numbers(axes, "axes")
     gone = (
@@ -95,38 +97,38 @@ def _squeeze(c: Context, a: SimpleNamespace, x: Value, axes: Value = None) -> Va
     return c.reshape(x, [size for n, size in enumerate(shape) if n not in gone])
 
 
-def broadcast(c: Context, x: Value, shape: Sequence[int]) -> Value:
+def broadcast(c: ConversionContext, x: Value, shape: Sequence[int]) -> Value:
     return c.emit(relax.op.broadcast_to(x, tuple(shape)))
 
 
-def _broadcast_to(c: Context, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
+def _broadcast_to(c: ConversionContext, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
     return broadcast(c, x, a.shape if shape is None else c.numbers(shape, "a shape"))
 
 
-def _collapse(c: Context, x: Value, target: Sequence[int]) -> Value:
+def _collapse(c: ConversionContext, x: Value, target: Sequence[int]) -> Value:
     shape = c.shape(x)
     aligned = [1] * (len(shape) - len(target)) + list(target)
     axes = [n for n, (have, want) in enumerate(zip(shape, aligned, strict=True)) if have != want]
     return c.reshape(c.emit(relax.op.sum(x, axes)) if axes else x, target)
 
 
-def _collapse_to(c: Context, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
+def _collapse_to(c: ConversionContext, a: SimpleNamespace, x: Value, shape: Value = None) -> Value:
     return _collapse(c, x, a.shape if shape is None else c.numbers(shape, "a shape"))
 
 
-def concatenate(c: Context, a: SimpleNamespace, parts: Value) -> Value:
+def concatenate(c: ConversionContext, a: SimpleNamespace, parts: Value) -> Value:
     if not isinstance(parts, tuple) or not parts:
         raise c.refuse("joins no tensors", "a tuple of tensors")
     return c.emit(relax.op.concat(list(parts), a.axis))
 
 
-def _stack(c: Context, a: SimpleNamespace, parts: Value) -> Value:
+def _stack(c: ConversionContext, a: SimpleNamespace, parts: Value) -> Value:
     place = a.axis % (c.ndim(parts[0]) + 1)
     wide = [_expand_dims(c, SimpleNamespace(axis=place, num_newaxis=1), part) for part in parts]
     return c.emit(relax.op.concat(wide, place))
 
 
-def _split(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _split(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     axis = a.axis % c.ndim(x)
     size, places = c.shape(x)[axis], a.indices_or_sections
     if isinstance(places, int):
@@ -137,11 +139,11 @@ def _split(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return tuple(c.slice(x, axis, b, e) for b, e in zip([0, *ends[:-1]], ends, strict=True))
 
 
-def _tile(c: Context, a: SimpleNamespace, x: Value, counts: Value = None) -> Value:
+def _tile(c: ConversionContext, a: SimpleNamespace, x: Value, counts: Value = None) -> Value:
     return c.emit(relax.op.tile(x, list(a.reps if counts is None else c.numbers(counts, "repeats"))))
 
 
-def _repeat(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _repeat(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     axis = a.axis % c.ndim(x)
     shape = list(c.shape(x))
     apart = c.reshape(x, [*shape[: axis + 1], 1, *shape[axis + 1 :]])
@@ -149,7 +151,7 @@ def _repeat(c: Context, a: SimpleNamespace, x: Value) -> Value:
     return c.reshape(wide, [*shape[:axis], shape[axis] * a.repeats, *shape[axis + 1 :]])
 
 
-def _meshgrid(c: Context, a: SimpleNamespace, vectors: Value) -> Value:
+def _meshgrid(c: ConversionContext, a: SimpleNamespace, vectors: Value) -> Value:
     sizes = [c.shape(v)[0] if c.ndim(v) else 1 for v in vectors]
     order = list(range(len(vectors)))
     if a.indexing == "xy" and len(order) > 1:
@@ -162,21 +164,21 @@ def _meshgrid(c: Context, a: SimpleNamespace, vectors: Value) -> Value:
     return tuple(result)
 
 
-def _full(c: Context, a: SimpleNamespace, value: Value, shape: Value = None) -> Value:
+def _full(c: ConversionContext, a: SimpleNamespace, value: Value, shape: Value = None) -> Value:
     sizes = a.shape if shape is None else c.numbers(shape, "a shape")
     dtype = a.dtype or dtype_of(value)
     return c.emit(relax.op.full(tuple(sizes), c.cast(value, dtype), dtype))
 
 
 def _filled(number: int) -> Any:
-    def convert(c: Context, a: SimpleNamespace, shape: Value = None) -> Value:
+    def convert(c: ConversionContext, a: SimpleNamespace, shape: Value = None) -> Value:
         sizes = a.shape if shape is None else c.numbers(shape, "a shape")
         return c.emit(relax.op.full(tuple(sizes), c.const(number, a.dtype), a.dtype))
 
     return convert
 
 
-def _arange(c: Context, a: SimpleNamespace, start: Value, stop: Value, step: Value) -> Value:
+def _arange(c: ConversionContext, a: SimpleNamespace, start: Value, stop: Value, step: Value) -> Value:
     begin, end, stride = (c.static(v, "a bound").item() for v in (start, stop, step))
     if not stride:
         raise c.refuse("has step 0", "a step")
@@ -185,7 +187,7 @@ def _arange(c: Context, a: SimpleNamespace, start: Value, stop: Value, step: Val
 
 
 def slices(
-    c: Context,
+    c: ConversionContext,
     shape: Sequence[int],
     begin: Sequence[int],
     end: Sequence[int],
@@ -211,7 +213,7 @@ def slices(
     return result
 
 
-def cut(c: Context, x: Value, places: Sequence[tuple[int, int, int, int]]) -> Value:
+def cut(c: ConversionContext, x: Value, places: Sequence[tuple[int, int, int, int]]) -> Value:
     """A slice; what runs backwards is reversed first."""
     shape = c.shape(x)
     bounds: tuple[list[int], ...] = ([], [], [], [])
@@ -227,7 +229,12 @@ def cut(c: Context, x: Value, places: Sequence[tuple[int, int, int, int]]) -> Va
 
 
 def _strided_slice(
-    c: Context, a: SimpleNamespace, x: Value, begin: Value = None, end: Value = None, strides: Value = None
+    c: ConversionContext,
+    a: SimpleNamespace,
+    x: Value,
+    begin: Value = None,
+    end: Value = None,
+    strides: Value = None,
 ) -> Value:
     if begin is None:
         given = (a.begin, a.end, a.strides)
@@ -236,21 +243,21 @@ def _strided_slice(
     return cut(c, x, slices(c, c.shape(x), *given, getattr(a, "axes", None), a.slice_mode))
 
 
-def _slice_like(c: Context, a: SimpleNamespace, x: Value, like: Value) -> Value:
+def _slice_like(c: ConversionContext, a: SimpleNamespace, x: Value, like: Value) -> Value:
     shape, want = c.shape(x), c.shape(like)
     axes = [n % len(shape) for n in a.axes] if a.axes else range(min(len(shape), len(want)))
     return cut(c, x, [(n, 0, want[n], 1) for n in axes])
 
 
-def _shape_of(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _shape_of(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return c.const(c.shape(x), a.dtype or "int32")
 
 
-def _size_of(c: Context, a: SimpleNamespace, x: Value) -> Value:
+def _size_of(c: ConversionContext, a: SimpleNamespace, x: Value) -> Value:
     return c.const(int(np.prod(c.shape(x), dtype=np.int64)), a.dtype or "int32")
 
 
-def _trilu(c: Context, a: SimpleNamespace, x: Value, k: Value) -> Value:
+def _trilu(c: ConversionContext, a: SimpleNamespace, x: Value, k: Value) -> Value:
     operation = relax.op.triu if a.upper else relax.op.tril
     return c.emit(operation(x, c.numbers(k, "a diagonal")[0]))
 
