@@ -35,8 +35,8 @@ from cpu import AGREEMENT, REFERENCE, run_case
 from rich.console import Console
 from runners import AGAIN, DATABASE, TUNED
 from uir_tvm.cli_print import table_of
+from uir_tvm.cli_tune_progress import Progress
 from uir_tvm.tune import Summary, tune
-from uir_tvm.tune.progress import Progress
 
 #: Peers of an end-to-end comparison.
 PEERS = (REFERENCE, "torch.compile", "ONNX Runtime", "uir-cpu", TUNED, AGAIN)

@@ -119,8 +119,8 @@ def tune_command(
     Ctrl-C ends with a summary (exit code 130), a second one at once; whatever ends it, even a power failure,
     costs only what was being measured, and the same command goes on.
     """
+    from .cli_tune_progress import Progress
     from .tune import run
-    from .tune.progress import Progress
 
     folder = _database(database)
     _check(rpc, key, export_batch, import_results)

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.errors import TuneError
-from uir_tvm.tune.budget import Budget, duration, parse_seconds
+from uir_tvm.time_text import duration
+from uir_tvm.tune.budget import Budget, parse_seconds
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_finite(**shape) -> None:
 def test_twice_the_rows_move_twice_the_bytes(units: int, trips: int, rows: int, strided: bool) -> None:
     """One more in the logarithm, of bytes, operations and memory; what does not change stays."""
     one, two = (features(tiled(units=units, trips=trips, rows=n, strided=strided)) for n in (rows, 2 * rows))
-    grown = {name: dict(zip(range(3), two[:, at] - one[:, at])) for at, name in enumerate(NAMES)}
+    grown = {name: dict(enumerate(two[:, at] - one[:, at])) for at, name in enumerate(NAMES)}
     assert grown["dram_read"][0] == pytest.approx(1, abs=0.03)
     assert grown["dram_written"][2] == pytest.approx(1, abs=0.03)
     for name in ("operations_transcendental", "words", "reg_bytes"):

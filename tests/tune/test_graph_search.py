@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import pytest
 import torch
 import uir_tvm
+from uir_tvm.explain.tuned import SiteResult
 from uir_tvm.import_model import import_model
 from uir_tvm.kernel_graph import Choices
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, tune
-from uir_tvm.tune.graph_search import GraphSearch, SiteResult, choices_of
+from uir_tvm.tune.graph_search import GraphSearch, choices_of
 from uir_tvm.tune.job import CRASHED, Result, Settings
 from uir_tvm.tune.key import key_of
 from uir_tvm.tune.measure import LocalMeasurer

@@ -8,10 +8,11 @@ import pathlib
 
 from rich.console import Console
 from uir_tvm.cli_print import table_of
+from uir_tvm.cli_tune_progress import Progress
+from uir_tvm.explain.tuned import Summary
 from uir_tvm.tune.budget import Budget
 from uir_tvm.tune.job import WRONG, Job, Result
-from uir_tvm.tune.progress import Progress
-from uir_tvm.tune.summary import Summary, summarise
+from uir_tvm.tune.summary import summarise
 from uir_tvm.tune.task import Extracted
 
 from .fakes import FakeMeasurer, session, tasks, time_of

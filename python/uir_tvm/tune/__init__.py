@@ -14,7 +14,7 @@ _LAZY = {
     "LocalMeasurer": ".measure",
     "RpcMeasurer": ".rpc",
     "CostModel": ".cost_model",
-    "Summary": ".summary",
+    "Summary": "..explain.tuned",
     "Task": ".task",
     "extract_tasks": ".task",
     "tune": ".run",

@@ -9,6 +9,7 @@ import re
 import attrs
 
 from ..errors import TuneError
+from ..time_text import duration
 
 #: Seconds of a unit of time.
 UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
@@ -77,13 +78,3 @@ class Budget:
     def __str__(self) -> str:
         said = [] if self.seconds is None else [duration(self.seconds)]
         return " or ".join(said + ([] if self.trials is None else [f"{self.trials} trials"]))
-
-
-def duration(seconds: float) -> str:
-    """A duration for people: 45 s, 9:05, 1:02:03."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    minutes, rest = divmod(whole, 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

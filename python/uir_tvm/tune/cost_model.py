@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cost model that learns from measured schedules what `analytic` does not know: MetaSchedule's `XGBModel`.
 
-It is told how many times longer than reckoned a schedule took, and scores schedules by the least such ratio of
-their task over theirs: what all schedules of a task have in common says nothing of which one is fastest.  There
-is one model for each kind of hardware.
+It is told how many times longer than reckoned a schedule took, and scores schedules by the least such ratio
+of their task over theirs: what all schedules of a task have in common says nothing of which one is fastest.
+There is one model for each kind of hardware.
 """
 
 from __future__ import annotations

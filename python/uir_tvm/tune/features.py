@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cost model sees of an iGraph: a row for each iOp, as MetaSchedule's extractors have one for each store.
+"""What a cost model sees of an iGraph: a row for each iOp, as MetaSchedule has one for each store.
 
-Amounts are logarithms, ``log2(1 + x)``, so that trees see ratios; shares stand as they are.  What a kernel asks
-for is put beside what the hardware has, so that what was learned on one device says something of another.
+Amounts are logarithms, ``log2(1 + x)``, so that trees see ratios; shares stand as they are.  What a kernel
+asks for is put beside what the hardware has: what was learned on one device says something of another.
 """
 
 from __future__ import annotations

@@ -16,17 +16,16 @@ import pathlib
 import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
 
 import attrs
 import tvm
 
 from .. import kernel_graph, threads
 from ..errors import UirError
+from ..explain.tuned import SiteResult
 from ..kernel_graph import KernelGraph
 from ..kernel_graph.choices import DEFAULT, Choices, choosing
 from ..target import registry
-from ..time_text import time_text
 from .database import ScheduleDatabase
 from .job import Result, Settings
 from .key import Key
@@ -39,66 +38,6 @@ log = logging.getLogger(__name__)
 PROMISING, GAIN = 0.03, 0.02
 #: Samples of a first comparison, and of the one that decides.
 FIRST, DECIDING = 3, 11
-
-
-@attrs.frozen
-class SiteResult:
-    """What was measured of a site.
-
-    Parameters
-    ----------
-    site : str
-        As the kernel graph names it.
-    chosen : str
-        The option that is taken; empty: the default is best.
-    count : int
-        How often the model has the site.
-    options : mapping of str to (float, float)
-        Seconds of the default and of the option, in turns; medians of the last comparison.
-    failed : mapping of str to str
-        Options that are none, and why.
-    """
-
-    site: str
-    chosen: str
-    count: int
-    options: Mapping[str, tuple[float, float]] = attrs.field(factory=dict)
-    failed: Mapping[str, str] = attrs.field(factory=dict)
-
-    @property
-    def gain(self) -> float:
-        """How many times faster the chosen option is."""
-        default, other = self.options[self.chosen] if self.chosen else (1.0, 1.0)
-        return default / other
-
-    @property
-    def saved(self) -> float:
-        """Seconds of a run of the model."""
-        if not self.chosen:
-            return 0.0
-        default, other = self.options[self.chosen]
-        return self.count * (default - other)
-
-    def __str__(self) -> str:
-        told = [f"{name} {other / default:.2f} of its time" for name, (default, other) in self._sorted()]
-        told += [f"{name} fails" for name in self.failed]
-        default = next((pair[0] for _, pair in self._sorted()), None)
-        time = "" if default is None else f", default {time_text(default)}"
-        what = f"takes {self.chosen}, {self.gain:.2f}x" if self.chosen else "default is best"
-        return f"{self.site} ({self.count} in a run{time}): {what}; " + (", ".join(told) or "no other way")
-
-    def _sorted(self) -> list[tuple[str, tuple[float, float]]]:
-        return sorted(self.options.items(), key=lambda item: item[1][1] / item[1][0])
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data; times in seconds."""
-        return attrs.asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SiteResult:
-        """Of what `to_json` gave."""
-        options = {name: (float(a), float(b)) for name, (a, b) in data["options"].items()}
-        return cls(str(data["site"]), str(data["chosen"]), int(data["count"]), options, dict(data["failed"]))
 
 
 def choices_of(database: ScheduleDatabase, key: Key) -> Choices:

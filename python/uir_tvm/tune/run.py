@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import tvm
 
+from ..explain.tuned import SiteResult, Summary
 from ..kernel_graph import KernelGraph, calls_kernels
 from ..kernel_graph.choices import Choices
 from ..options import DEFAULT_TARGET
@@ -21,7 +22,7 @@ from ..time_text import time_text
 from .budget import Budget
 from .cost_model import CostModel
 from .database import ScheduleDatabase
-from .graph_search import GraphSearch, SiteResult, choices_of, tunable
+from .graph_search import GraphSearch, choices_of, tunable
 from .interrupt import Interruptible
 from .job import DEFAULTS, Settings
 from .key import expected, key_of
@@ -29,7 +30,7 @@ from .measure import LocalMeasurer, Measurer
 from .models import chosen, cost_model_of, extracted, imported, key_for, resolved, state_for
 from .places import require
 from .session import Session, Watcher
-from .summary import Summary, summarise, without_tasks
+from .summary import summarise, without_tasks
 
 if TYPE_CHECKING:
     from .batch import Batch

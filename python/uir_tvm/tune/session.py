@@ -15,8 +15,8 @@ from typing import Any
 
 import attrs
 
+from ..explain.tuned import SiteResult
 from .budget import Budget
-from .graph_search import SiteResult
 from .interrupt import Interruptible
 from .job import DEFAULTS, LOST, Job, Result, Settings
 from .journal import Confirmation

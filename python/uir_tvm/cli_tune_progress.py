@@ -11,14 +11,13 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from ..time_text import time_text
-from .budget import duration
-from .graph_search import SiteResult
-from .job import WRONG, Result
-from .journal import Confirmation
-from .scheduler import Chosen, total_seconds
-from .session import Session, Watcher
-from .task_record import TaskRecord
+from .explain.tuned import SiteResult
+from .time_text import duration, time_text
+from .tune.job import WRONG, Result
+from .tune.journal import Confirmation
+from .tune.scheduler import Chosen, total_seconds
+from .tune.session import Session, Watcher
+from .tune.task_record import TaskRecord
 
 #: Renewals of the table in a second.
 RATE = 4
