@@ -7,6 +7,7 @@ import pathlib
 
 import pytest
 import torch
+import tvm
 from tvm.s_tir import Schedule
 from uir_tvm import api, kernel_graph
 from uir_tvm.errors import DatabaseError
@@ -38,14 +39,18 @@ def test_modelled_schedules_are_not_stale() -> None:
     assert [stale(key) for key in keys] == [""] * len(keys)
 
 
+@pytest.fixture(scope="module", params=["minilm", "gpt2"])
+def demo_model(request: pytest.FixtureRequest) -> tvm.IRModule:
+    """A model at full scale; to export it takes longer than to look up its kernels."""
+    module, inputs = MODELS[request.param].build("full")
+    return api.import_model(torch.export.export(module.eval(), inputs))
+
+
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", ["minilm", "gpt2"])
-def test_demo_models_have_schedules(name: str, target: str) -> None:
+def test_demo_models_have_schedules(demo_model: tvm.IRModule, target: str) -> None:
     """Most kernels of the models are in it, and every schedule can be made again."""
-    module, inputs = MODELS[name].build("full")
-    program = torch.export.export(module.eval(), inputs)
     where = registry.resolve(target, "model").target
-    tasks = tasks_of(kernel_graph.build(api.import_model(program), where), where).tasks
+    tasks = tasks_of(kernel_graph.build(demo_model, where), where).tasks
     found = [ScheduleDatabase(SHIPPED).best(task.func, task.target) for task in tasks]
     entries = [entry for entry in found if entry is not None]
     assert len(entries) * 2 > len(tasks)
