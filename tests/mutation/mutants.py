@@ -27,6 +27,10 @@ class Mutant:
         The code that is replaced, and by what.
     start, end : int
         Where ``before`` stands in the file, in characters.
+    column : int
+        Where it is in its line, from 1.
+    statement : int
+        The first line of the statement that it is in, from 1.
     """
 
     path: str
@@ -36,6 +40,13 @@ class Mutant:
     after: str
     start: int
     end: int
+    column: int
+    statement: int
+
+    @property
+    def folder(self) -> str:
+        """The folder of the package that it is in."""
+        return pathlib.PurePath(self.path).parts[2]
 
     def planted(self, text: str) -> str:
         """The file's text with the fault."""
@@ -46,8 +57,12 @@ class Mutant:
         """The lines of the file's text that it changes, from 1."""
         return range(self.line, self.line + text.count("\n", self.start, self.end) + 1)
 
+    def around(self, text: str) -> range:
+        """Those from the start of its statement: a line within an expression may count as its first."""
+        return range(self.statement, self.lines(text).stop)
+
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
+        return f"{self.path}:{self.line}:{self.column}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
 
 
 def _short(code: str) -> str:
@@ -138,17 +153,28 @@ def mutants(path: pathlib.Path, root: pathlib.Path) -> Iterator[Mutant]:
     starts = [0]
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    for node in _code(ast.parse(text)):
+    tree = ast.parse(text)
+    statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
+    for node in _code(tree):
         for kind, change in KINDS.items():
             for changed in change(node):
-                start = starts[node.lineno - 1] + _characters(text, starts, node.lineno, node.col_offset)
+                column = _characters(text, starts, node.lineno, node.col_offset)
+                start = starts[node.lineno - 1] + column
                 assert node.end_lineno is not None and node.end_col_offset is not None
                 end = starts[node.end_lineno - 1] + _characters(
                     text, starts, node.end_lineno, node.end_col_offset
                 )
                 after = f"({ast.unparse(ast.fix_missing_locations(changed))})"
                 yield Mutant(
-                    str(path.relative_to(root)), node.lineno, kind, text[start:end], after, start, end
+                    path=str(path.relative_to(root)),
+                    line=node.lineno,
+                    kind=kind,
+                    before=text[start:end],
+                    after=after,
+                    start=start,
+                    end=end,
+                    column=column + 1,
+                    statement=_innermost(statements, node.lineno, node.end_lineno),
                 )
 
 
@@ -203,6 +229,12 @@ def _code(tree: ast.AST) -> Iterator[ast.expr]:
         if isinstance(child, ast.expr):
             yield child
         yield from _code(child)
+
+
+def _innermost(statements: Sequence[ast.stmt], first: int, last: int) -> int:
+    """The first line of the shortest statement that has some lines."""
+    around = [s for s in statements if s.lineno <= first and last <= (s.end_lineno or s.lineno)]
+    return max(around, key=lambda s: s.lineno).lineno
 
 
 def _characters(text: str, starts: Sequence[int], line: int, column: int) -> int:

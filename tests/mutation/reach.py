@@ -11,7 +11,7 @@ import json
 import os
 import pathlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import attrs
 import coverage
@@ -23,18 +23,23 @@ SECONDS = "UIR_TEST_SECONDS"
 LINES_FILE, SECONDS_FILE = "lines.coverage", "seconds.json"
 
 _seconds: Counter[str] = Counter()
+_failed: set[str] = set()
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     """Count the seconds of a test, with those of its fixtures."""
     _seconds[report.nodeid] += report.duration
+    if report.failed:
+        _failed.add(report.nodeid)
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
     """Write what was counted, once: workers tell their tests to the process that started them."""
     file = os.environ.get(SECONDS)
     if file and not hasattr(session.config, "workerinput"):
-        pathlib.Path(file).write_text(json.dumps(_seconds))
+        # a test that fails without a fault cannot find one
+        passed = {test: seconds for test, seconds in _seconds.items() if test not in _failed}
+        pathlib.Path(file).write_text(json.dumps(passed))
 
 
 @attrs.frozen
@@ -44,12 +49,15 @@ class Chosen:
     Parameters
     ----------
     tests : tuple of str
-        Those that the budget allows, the quickest first.
+        Those that the budget allows, in the order in which to run them.
+    seconds : float
+        That these took.
     reached : int
         How many there are in all.
     """
 
     tests: tuple[str, ...]
+    seconds: float
     reached: int
 
 
@@ -75,18 +83,40 @@ class Reach:
         self._data.read()
         self._root = root
 
-    def choose(self, path: str, lines: Iterable[int], budget: float) -> Chosen:
-        """The tests that run one of the lines, the quickest first, within a budget of seconds."""
+    def choose(self, path: str, lines: Iterable[int], around: Iterable[int], budget: float) -> Chosen:
+        """The tests that run one of the lines, within a budget of seconds.
+
+        Where none of the lines was recorded, those around them count; where they ran at import alone, every
+        test that runs a line of the file.  Quick tests come first, and files of tests take turns: the tenth
+        test of one file says little that the nine before it did not.
+        """
         by_line = self._data.contexts_by_lineno(str(self._root / path))
-        contexts = {context for line in lines for context in by_line.get(line, ())}
-        # a context is a test and one of its phases; what runs at import has none
-        reached = sorted(
-            {c.rpartition("|")[0] for c in contexts if c}, key=lambda t: self._seconds.get(t, 0.0)
-        )
-        tests, left = [], budget
-        for test in reached:
-            left -= self._seconds.get(test, 0.0)
-            if left < 0 and tests:
+        ran = _contexts(by_line, lines) or _contexts(by_line, around)
+        tests = self._tests(ran)
+        if ran and not tests:
+            tests = self._tests(_contexts(by_line, by_line))
+        chosen: list[str] = []
+        left = budget
+        for test in self._ordered(tests):
+            left -= self._seconds[test]
+            if left < 0 and chosen:
                 break
-            tests.append(test)
-        return Chosen(tuple(tests), len(reached))
+            chosen.append(test)
+        return Chosen(tuple(chosen), sum(self._seconds[test] for test in chosen), len(tests))
+
+    def _tests(self, contexts: Iterable[str]) -> set[str]:
+        # a context is a test and one of its phases; what runs at import has none
+        return {c.rpartition("|")[0] for c in contexts if c} & self._seconds.keys()
+
+    def _ordered(self, tests: Iterable[str]) -> list[str]:
+        rank: Counter[str] = Counter()
+        cost: dict[str, float] = {}
+        for test in sorted(tests, key=lambda test: (self._seconds[test], test)):
+            file = test.partition("::")[0]
+            rank[file] += 1
+            cost[test] = rank[file] * max(self._seconds[test], 0.01)
+        return sorted(cost, key=lambda test: (cost[test], test))
+
+
+def _contexts(by_line: Mapping[int, Iterable[str]], lines: Iterable[int]) -> set[str]:
+    return {context for line in lines for context in by_line.get(line, ())}
