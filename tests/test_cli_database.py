@@ -9,6 +9,7 @@ import pathlib
 import pytest
 from click.testing import CliRunner, Result
 from uir_tvm.cli import main
+from uir_tvm.explain.tuned import SiteResult
 from uir_tvm.tune import ScheduleDatabase
 
 from .tune.kernels import kernel, scheduled
@@ -32,6 +33,18 @@ def test_list(folder: pathlib.Path) -> None:
     assert "15 us" in result.output and "yes" in result.output
     (row,) = json.loads(uir("list", folder, "--json").stdout)
     assert row["schedules"] == 2 and row["seconds"] == pytest.approx(1.5e-5) and row["stale"] == ""
+
+
+def test_list_has_sites_of_graphs(folder: pathlib.Path) -> None:
+    """After the kernels: what each site takes, and what that gains."""
+    options = {"unpacked": (2e-5, 1e-5), "plain": (2e-5, 4e-5)}
+    site = SiteResult("product 8x8", "unpacked", 3, options, {"own kernel": "it is refused"})
+    (records,) = ScheduleDatabase(folder).all_records()
+    records.add_sites([site.to_json()])
+    output = uir("list", folder).output
+    assert all(said in output for said in ("product 8x8", "unpacked", "2.00x", "20 us")), output
+    kernel_row, row = json.loads(uir("list", folder, "--json").stdout)
+    assert "kernel" in kernel_row and (row["site"], row["gain"], row["stale"]) == ("product 8x8", 2.0, "")
 
 
 def test_best(folder: pathlib.Path) -> None:

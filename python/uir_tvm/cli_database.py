@@ -26,7 +26,7 @@ def database_commands() -> None:
     """Databases of measured schedules: folders that `uir compile --database DIR` takes schedules from.
 
     \b
-    uir db list DIR                     kernels, their best time, and what is stale
+    uir db list DIR                     kernels, sites of graphs, their best time, and what is stale
     uir db best DIR --kernel NAME       the schedule itself
     uir db export DIR OUT               the best of each kernel, of this machine, as a database to ship
     uir db merge DIR OTHER...           take over what others measured
@@ -46,8 +46,12 @@ def _existing(path: pathlib.Path) -> Any:
 @global_options
 @click.pass_context
 def list_command(ctx: click.Context, database: pathlib.Path) -> None:
-    """List the kernels of DATABASE: how many schedules, the best mean time, whether they are used here."""
-    rows = _kernels(_existing(database))
+    """List the kernels of DATABASE: how many schedules, the best mean time, whether they are used here.
+
+    Then the sites of kernel graphs (how products run, and what shares a kernel), with what each takes.
+    """
+    found = _existing(database)
+    rows, sites = _kernels(found), _sites(found)
     shown = [
         {
             "target": f"{row['target']}:{row['hardware']}",
@@ -59,7 +63,47 @@ def list_command(ctx: click.Context, database: pathlib.Path) -> None:
         }
         for row in rows
     ]
-    emit(ctx, rows, lambda: wide().print(table_of(shown)))
+    shown_sites = [
+        {
+            "target": f"{row['target']}:{row['hardware']}",
+            "site": row["site"],
+            "takes": row["chosen"] or "the default",
+            "default": time_text(row["default_seconds"]) if row["default_seconds"] else "",
+            "gain": f"{row['gain']:.2f}x",
+            "used here": row["stale"] or "yes",
+        }
+        for row in sites
+    ]
+
+    def human() -> None:
+        for table in (shown, shown_sites):
+            if table or table is shown:
+                wide().print(table_of(table))
+
+    emit(ctx, rows + sites, human)
+
+
+def _sites(database: Any) -> list[dict[str, Any]]:
+    """A row for each site of kernel graphs that was measured."""
+    from .tune.database import stale
+
+    rows = []
+    for key, site in database.sites():
+        default = next((default for default, _ in site.options.values()), None)
+        default = site.options[site.chosen][0] if site.chosen else default
+        rows.append(
+            {
+                "target": key.target,
+                "hardware": key.hardware,
+                "place": key.place,
+                "versions": dict(key.versions),
+                **site.to_json(),
+                "default_seconds": default,
+                "gain": site.gain,
+                "stale": stale(key),
+            }
+        )
+    return rows
 
 
 def _kernels(database: Any) -> list[dict[str, Any]]:

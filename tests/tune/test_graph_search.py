@@ -11,7 +11,7 @@ import torch
 import uir_tvm
 from uir_tvm.explain.tuned import SiteResult
 from uir_tvm.import_model import import_model
-from uir_tvm.kernel_graph import Choices
+from uir_tvm.kernel_graph import Choices, KernelGraph
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, tune
 from uir_tvm.tune.graph_search import GraphSearch, choices_of
@@ -36,6 +36,18 @@ class Twice(torch.nn.Module):
         for part in self.parts:
             x = torch.relu(part(x))
         return x
+
+
+class Wide(torch.nn.Module):
+    """Two products of different sizes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(64, 96), torch.nn.Linear(96, 32)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Rows of 64."""
+        return self.second(torch.relu(self.first(x)))
 
 
 def program() -> torch.export.ExportedProgram:
@@ -106,6 +118,52 @@ def test_what_does_not_make_the_model_faster_is_not_taken(tmp_path: pathlib.Path
     with Told({}) as again:
         search(tmp_path, again).run(lambda row: None, lambda: False)
         assert again.asked == []
+
+
+class Whole(Told):
+    """As told; the whole model takes longer with each of some sites, and less with any other."""
+
+    def __init__(self, bad: set[str]) -> None:
+        super().__init__({"unpacked": 0.5, "own kernel": 0.5, "apart": 0.5})
+        self.bad, self.search = bad, None
+
+    def confirm(self, jobs: Sequence[Segment]) -> list[Result]:  # type: ignore[override]
+        """By the choices of the graphs that were built last."""
+        if not jobs[0].kernel.startswith("the whole model"):
+            return super().confirm(jobs)
+        assert self.search is not None
+        times = []
+        for chosen in self.search.built[-2:]:
+            times.append(1.0 + sum(0.3 if site in self.bad else -0.1 for site in chosen))
+        return [Result((seconds,)) for seconds in times]
+
+
+class Noted(GraphSearch):
+    """Notes what it builds."""
+
+    built: list[dict[str, str]]
+
+    def graph(self, choices: Choices) -> KernelGraph:
+        self.built = [*getattr(self, "built", []), dict(choices.chosen)]
+        return super().graph(choices)
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_sites_are_kept_one_by_one(tmp_path: pathlib.Path, which: int) -> None:
+    """Of two that gain by themselves the one that makes the whole model slower goes back."""
+    mod = import_model(torch.export.export(Wide().eval(), (torch.randn(16, 64),)))
+    asked = Choices()
+    with Whole(set()) as told:
+        GraphSearch(mod, TARGET, ScheduleDatabase(tmp_path / "x"), key_of(TARGET), told, FAST).graph(asked)
+        bad = [site for site in asked.sites if "unpacked" in asked.sites[site]][which]
+        told.bad = {bad}
+        made = Noted(mod, TARGET, ScheduleDatabase(tmp_path), key_of(TARGET), told, FAST)
+        told.search = made  # type: ignore[assignment]
+        made.run(lambda row: None, lambda: False)
+    kept = choices_of(ScheduleDatabase(tmp_path), key_of(TARGET)).chosen
+    good = {site for site, row in made.rows.items() if row.options} - {bad}
+    assert good and set(kept) == good, made.rows
+    assert "whole model" in " ".join(made.rows[bad].failed.values())
 
 
 def test_time_is_up(tmp_path: pathlib.Path) -> None:

@@ -14,6 +14,7 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 
 from ..errors import DatabaseError, UirError
+from ..explain.tuned import SiteResult
 from .key import Key, key_of
 from .records import KEY_FILE, Entry, Records, origin_of
 from .shipped import folder_of, refuse_shipped
@@ -92,6 +93,17 @@ class ScheduleDatabase:
         """Every record of every key, best first for each kernel."""
         found = [entry for records in self.all_records() for entry in records.entries()]
         return sorted(found, key=lambda entry: (entry.key.folder, entry.name, entry.origin, entry.mean))
+
+    def sites(self) -> list[tuple[Key, SiteResult]]:
+        """What was measured of sites of kernel graphs, with what it is true of.
+
+        Raises
+        ------
+        DatabaseError
+            A folder is damaged.
+        """
+        rows = [(records.key, row) for records in self.all_records() for row in records.sites().values()]
+        return [(key, SiteResult.from_json(row)) for key, row in rows]
 
     def add(
         self,

@@ -3,9 +3,10 @@
 
 For every site of the graph (`uir_tvm.kernel_graph.choices`) that has options the model is built with each of
 them; where it differs, the two parts are timed beside each other, in turns, amid other work.  What seems
-faster is compared once more, for longer.  At the end the whole model is timed with and without all of that:
-what does not make it faster is not taken.  Every site is in the database then, the default being best
-included, so that nothing is measured twice.
+faster is compared once more, for longer.  At the end the whole model is timed with and without these options,
+all of them first, then those of each half where that is not faster, then without each one: what does not make
+it faster goes back.  Every site is in the database then, the default being best included, so that nothing is
+measured twice.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from __future__ import annotations
 import logging
 import math
 import pathlib
-import statistics
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 import tvm
@@ -29,7 +30,7 @@ from ..target import registry
 from .database import ScheduleDatabase
 from .job import Result, Settings
 from .key import Key
-from .measure import LocalMeasurer
+from .measure import LocalMeasurer, Measurer
 from .segments import Difference, Segment, difference, write
 
 log = logging.getLogger(__name__)
@@ -52,9 +53,17 @@ def choices_of(database: ScheduleDatabase, key: Key) -> Choices:
     return Choices({str(row["site"]): str(row["chosen"]) for row in rows if row["chosen"]})
 
 
-def tunable(target: tvm.target.Target) -> bool:
-    """Whether graphs for a target have sites that this machine can time: those of its own processor."""
-    return bool(registry.place_of(target).device == "cpu")
+def why_not(mod: Any, target: tvm.target.Target, measurer: Measurer) -> str:
+    """Why nobody measures the sites of a model's graph; empty where they are measured."""
+    if isinstance(mod, KernelGraph) or kernel_graph.calls_kernels(mod):
+        return "it is given as kernels"
+    if registry.place_of(target).device != "cpu":
+        return "only those of this machine's own processor are timed, as its library runs here"
+    if not isinstance(measurer, LocalMeasurer):
+        return (
+            "servers measure kernels alone: tune on such a machine itself, and `uir db merge` the databases"
+        )
+    return ""
 
 
 class GraphSearch:
@@ -82,7 +91,7 @@ class GraphSearch:
     comparisons : int
         That were made.
     whole : (float, float), optional
-        Seconds of the whole model before and with the choices of this run, in turns.
+        Seconds of the whole model before and with all options that are faster by themselves, in turns.
     """
 
     def __init__(
@@ -111,7 +120,12 @@ class GraphSearch:
         with choosing(choices):
             return kernel_graph.build(self.mod, self.target, fuse=self.fuse)
 
-    def run(self, on_site: Callable[[SiteResult], None], over: Callable[[], bool]) -> None:
+    def run(
+        self,
+        on_site: Callable[[SiteResult], None],
+        over: Callable[[], bool],
+        too_late: Callable[[], bool] | None = None,
+    ) -> None:
         """Measure what is not known yet.
 
         Parameters
@@ -120,6 +134,8 @@ class GraphSearch:
             Is told of each site that was measured.
         over : callable
             Asked before each comparison: whether there is no time left.
+        too_late : callable, optional
+            The same for comparisons of the whole model, at the end; default: `over`.
 
         Raises
         ------
@@ -145,23 +161,64 @@ class GraphSearch:
                 else:
                     self.records.add_sites([row.to_json()])
             if self._chosen != before:
-                self._settle(before, pathlib.Path(folder))
+                self._settle(before, pathlib.Path(folder), too_late or over)
 
-    def _settle(self, before: Mapping[str, str], folder: pathlib.Path) -> None:
-        """Keep the new choices if the whole model is faster with them, on a busy machine too."""
-        graphs = self.graph(Choices(before)), self.graph(Choices(self._chosen))
-        default, other = self._timed("the whole model: all choices", graphs, folder, DECIDING)
-        faster = default.ok and other.ok and _median(other) < _median(default)
-        if default.ok and other.ok:
-            self.whole = _median(default), _median(other)
-        for site in set(self._chosen) - set(before):
+    def _settle(self, before: Mapping[str, str], folder: pathlib.Path, over: Callable[[], bool]) -> None:
+        """Keep the new choices with which the whole model is faster, on a busy machine too."""
+        new = {site: self._chosen[site] for site in self._chosen if site not in before}
+        order = sorted(new, key=lambda site: self.rows[site].saved)
+        self._chosen = dict(before)
+        undecided = self._keep(order, new, folder, over)
+        for site in [site for site in order if site in self._chosen and len(self._chosen) > len(before) + 1]:
+            if over():
+                break
+            rest = {one: option for one, option in self._chosen.items() if one != site}
+            default, other = self._whole(f"without {site}", self._chosen, rest, folder)
+            if other < default * (1 - GAIN):
+                self._chosen = rest
+        for site in order:
             row = self.rows[site]
-            if not faster:
-                why = "faster by itself, but the whole model is not"
-                row = self.rows[site] = attrs.evolve(
-                    row, chosen=DEFAULT, failed={**row.failed, row.chosen: why}
-                )
-            self.records.add_sites([row.to_json()])
+            if site not in self._chosen:
+                why = undecided.get(site, "faster by itself, but the whole model is not")
+                row = attrs.evolve(row, chosen=DEFAULT, failed={**row.failed, row.chosen: why})
+                self.rows[site] = row
+            if site not in undecided:
+                self.records.add_sites([row.to_json()])
+
+    def _keep(
+        self, sites: Sequence[str], new: Mapping[str, str], folder: pathlib.Path, over: Callable[[], bool]
+    ) -> dict[str, str]:
+        """Take sites that make the whole model faster: all of them, or of each half what does.
+
+        Returns
+        -------
+        dict of str to str
+            Sites that could not be compared, and why; they are measured again another time.
+        """
+        every = len(sites) == len(new)
+        name = "all choices" if every else f"with {', '.join(sites)}"
+        taken = {**self._chosen, **{site: new[site] for site in sites}}
+        default, other = self._whole(name, self._chosen, taken, folder)
+        if every and math.isfinite(default + other):
+            self.whole = default, other
+        if other < default:
+            self._chosen = taken
+            return {}
+        if len(sites) == 1:
+            return {}
+        if over():
+            return dict.fromkeys(sites, "no time was left to try it in the whole model by itself")
+        half = len(sites) // 2
+        larger = self._keep(sites[half:], new, folder, over)
+        return {**larger, **self._keep(sites[:half], new, folder, over)}
+
+    def _whole(
+        self, name: str, default: Mapping[str, str], other: Mapping[str, str], folder: pathlib.Path
+    ) -> tuple[float, float]:
+        """Seconds of the whole model by two choices, in turns; infinite where one fails."""
+        graphs = self.graph(Choices(default)), self.graph(Choices(other))
+        first, second = self._timed(f"the whole model: {name}", graphs, folder, DECIDING)
+        return first.median, second.median
 
     def _timed(
         self, name: str, graphs: Sequence[KernelGraph], folder: pathlib.Path, repeats: int
@@ -229,8 +286,4 @@ class GraphSearch:
             failed[option] = bad.said
             log.debug("%s: %s is %s: %s", site, option, bad.outcome, bad.said)
         else:
-            found[option] = _median(default), _median(other)
-
-
-def _median(result: Result) -> float:
-    return statistics.median(result.seconds)
+            found[option] = default.median, other.median

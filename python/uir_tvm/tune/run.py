@@ -14,7 +14,6 @@ import attrs
 import tvm
 
 from ..explain.tuned import SiteResult, Summary
-from ..kernel_graph import KernelGraph, calls_kernels
 from ..kernel_graph.choices import Choices
 from ..options import DEFAULT_TARGET
 from ..target import registry
@@ -22,7 +21,7 @@ from ..time_text import time_text
 from .budget import Budget
 from .cost_model import CostModel
 from .database import ScheduleDatabase
-from .graph_search import GraphSearch, choices_of, tunable
+from .graph_search import GraphSearch, choices_of, why_not
 from .interrupt import Interruptible
 from .job import DEFAULTS, Settings
 from .key import expected, key_of
@@ -39,8 +38,8 @@ log = logging.getLogger(__name__)
 
 #: What a run takes beside tuning at its end: the summary, workers that end.
 CLOSING = 1.0
-#: Share of the time for the options of the graph.
-GRAPH_SHARE = 0.5
+#: Share of the time for the options of the graph, and of that for comparing the whole model at the end.
+GRAPH_SHARE, WHOLE_SHARE = 0.5, 0.25
 #: Programs at work beside this one, above the processors' number, with which threads wait for each other.
 BUSY = 1.0
 
@@ -126,7 +125,8 @@ def tune(
     used: Measurer = measurer if measurer is not None else LocalMeasurer.for_target(where)
     try:
         interrupt, sites = Interruptible(), None
-        if isinstance(used, LocalMeasurer) and kernels is None and fuse:
+        no_sites = why_not(mod, where, used)
+        if isinstance(used, LocalMeasurer) and not no_sites and kernels is None and fuse:
             with interrupt:
                 sites = _tune_graph(
                     mod, where, folder, used, settings, seed, budget, watch, started, interrupt
@@ -138,6 +138,8 @@ def tune(
                 label, where, folder, used.name, time.monotonic() - started, sites, interrupt
             )
         found = chosen(found, kernels)
+        if no_sites:
+            found = attrs.evolve(found, left={**found.left, "the graph (library, threads, fusion)": no_sites})
         learned, save = cost_model_of(cost_model, seed)
         watch.phase("workers start")
         known = state_for(found, folder, learned, seed, key_for(measurer, found.tasks[0], settings))
@@ -172,22 +174,21 @@ def _tune_graph(
     watch: Watcher,
     started: float,
     interrupt: Interruptible,
-) -> tuple[SiteResult, ...] | None:
-    """What is found of the sites of a model's graph, in its share of the budget; None where it has none."""
-    if isinstance(mod, KernelGraph) or calls_kernels(mod) or not tunable(where):
-        return None
+) -> tuple[SiteResult, ...]:
+    """What is found of the sites of a model's graph, in its share of the budget."""
     search = GraphSearch(mod, where, database, key_of(where), measurer, settings, seed=seed)
-    end = math.inf if budget.seconds is None else started + GRAPH_SHARE * budget.seconds
+    seconds = math.inf if budget.seconds is None else GRAPH_SHARE * budget.seconds
     most = math.inf if budget.trials is None else budget.trials
 
-    def over() -> bool:
-        return bool(interrupt.signal) or time.monotonic() > end or search.comparisons >= most
+    def over(share: float = 1 - WHOLE_SHARE) -> bool:
+        late = time.monotonic() > started + share * seconds
+        return bool(interrupt.signal) or late or search.comparisons >= most
 
     load, processors = os.getloadavg()[0], os.cpu_count() or 1
     if load > processors + BUSY:
         log.warning("this machine is busy (load %.1f): what is faster now may not be when it is not", load)
     watch.phase("how products run, and what shares a kernel")
-    search.run(watch.site, over)
+    search.run(watch.site, over, lambda: over(1.0))
     if search.whole is not None:
         before, after = search.whole
         watch.phase(f"the whole model: {time_text(before)} before, {time_text(after)} with these options")
