@@ -38,7 +38,7 @@ from tvm.relax import op
 from uir_tvm.schedules import attention
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
-from uir_tvm.tune.candidates import Candidate, Checker
+from uir_tvm.tune.candidates import Checker, DesignPoint
 from uir_tvm.tune.cost_model import CostModel
 from uir_tvm.tune.job import Result, Settings
 from uir_tvm.tune.measure import LocalMeasurer
@@ -120,7 +120,7 @@ class Seconds:
         self.tables: dict[str, dict[str, float | str]] = json.loads(file.read_text()) if file.exists() else {}
         self.known = self.tables.setdefault(case, {})
 
-    def results(self, candidates: Sequence[Candidate]) -> list[Result]:
+    def results(self, candidates: Sequence[DesignPoint]) -> list[Result]:
         """What came of candidates."""
         new = [c for c in candidates if c.digest not in self.known]
         if new and self.measurer is not None:
@@ -146,7 +146,7 @@ def _result(found: float | str) -> Result:
     return Result((found,)) if isinstance(found, float) else Result((), found)
 
 
-def sample(task: Task, spaces: Sequence[DesignSpace], most: int, seed: int) -> Iterator[Candidate]:
+def sample(task: Task, spaces: Sequence[DesignSpace], most: int, seed: int) -> Iterator[DesignPoint]:
     """Different schedules of a task in an order drawn by the seed, so many at most."""
     checker = Checker(task)
     sizes = [size_of(space) for space in spaces]
@@ -212,7 +212,7 @@ def case_of(name: str, target: str, file: pathlib.Path, given: argparse.Namespac
     measurer = None if given.replay else LocalMeasurer.for_target(task.target)
     try:
         seconds = Seconds(file, case, measurer)
-        drawn: list[Candidate] = []
+        drawn: list[DesignPoint] = []
         for candidate in sample(task, spaces, given.most, given.seed):
             drawn.append(candidate)
             if len(drawn) % 32 == 0:

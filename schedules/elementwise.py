@@ -33,7 +33,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
-from uir_tvm.schedule.space import busy_units, even_tile, space_of
+from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of
 
 
 def matches(sch: Schedule) -> bool:

@@ -28,7 +28,7 @@ from uir_tvm.schedule.row_chain import (
     output_blocks,
     tile_sides,
 )
-from uir_tvm.schedule.space import space_of
+from uir_tvm.schedule.tile_facts import space_of
 
 
 def matches(sch: Schedule) -> bool:

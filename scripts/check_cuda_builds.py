@@ -27,7 +27,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 from uir_tvm import api, kernel_graph
-from uir_tvm.device.kernel import DeviceKernel, Launch
+from uir_tvm.device.device_kernel import DeviceKernel, Launch
 from uir_tvm.errors import UirError
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.schedules import RECIPES

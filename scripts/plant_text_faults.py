@@ -31,7 +31,7 @@ import attrs
 import numpy as np
 from rich.console import Console
 from rich.table import Table
-from uir_tvm.device.kernel import DeviceKernel
+from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.device.kind import DEVICES
 from uir_tvm.errors import ToolchainError, UirError
 from uir_tvm.igraph.dtypes import numpy_of

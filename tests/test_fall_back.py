@@ -85,7 +85,7 @@ def test_tiles_beyond_the_memory_of_a_unit_become_smaller_ones(
 
 def _with_long_runs(hw: Any) -> Callable[[Any], Any]:
     """The space of decisions of a hardware model, with runs that are as long as a tile may be."""
-    from uir_tvm.schedule.space import space_of
+    from uir_tvm.schedule.tile_facts import space_of
 
     return lambda _: attrs.evolve(space_of(hw), flat_tile=1 << 30)
 

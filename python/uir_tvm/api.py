@@ -16,7 +16,7 @@ import tvm
 from tvm import relax, tirx
 
 from . import frontend, pipeline, threads
-from .device.kernel import DeviceKernel
+from .device.device_kernel import DeviceKernel
 from .dump_files import write_dump
 from .errors import (
     DynamicShapeError,
@@ -31,8 +31,8 @@ from .kernel_graph.choices import Choices
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
+from .runtime.model_stages import StagedCall
 from .runtime.specialized import SpecializedExecutable
-from .runtime.stages import Run
 from .runtime.tensors import TensorSpec
 
 log = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def compile(
     again = _loaded(model)
 
     def run_model(
-        sizes: Mapping[str, tuple[int, ...]], found: Mapping[str, np.ndarray], driver: Run
+        sizes: Mapping[str, tuple[int, ...]], found: Mapping[str, np.ndarray], driver: StagedCall
     ) -> Sequence[str]:
         every = {**(shapes or {}), **sizes}, {**(values or {}), **found}
         return frontend.run_onnx(again, driver, shapes=every[0], values=every[1])

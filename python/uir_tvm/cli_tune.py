@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .address import Address
 from .cli_base import ERRORS, OUT, Command, emit, global_options, shapes_of, state_of, wide
 from .cli_print import table_of
 from .cli_tune_server import TrackerAddress
+from .network_address import Address
 from .options import DEFAULT_TARGET, DEVICES
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def tune_command(
     costs only what was being measured, and the same command goes on.
     """
     from .cli_tune_progress import Progress
-    from .tune import run
+    from .tune import tune_model
 
     folder = _database(database)
     _check(rpc, key, export_batch, import_results)
@@ -128,14 +128,14 @@ def tune_command(
     with _measurer(rpc, key) as measurer, Progress(ERRORS, quiet=state_of(ctx)["json"]) as watcher:
         common |= {"cost_model": cost_model, "seed": seed, "database": folder, "watcher": watcher}
         if export_batch is not None:
-            _export(ctx, run.export_candidates(model, target, export_batch, count=trials, **common))
+            _export(ctx, tune_model.export_candidates(model, target, export_batch, count=trials, **common))
             return
         if import_results is not None:
-            summary = run.import_measured(model, target, import_results, **common)
+            summary = tune_model.import_measured(model, target, import_results, **common)
         else:
             if rpc is not None:
-                common["device"] = device or run.away(target)
-            summary = run.tune(
+                common["device"] = device or tune_model.away(target)
+            summary = tune_model.tune(
                 model,
                 target,
                 time_budget=time_budget,

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from .address import Address
 from .cli_base import OUT, Command, emit, global_options
 from .cli_print import table_of
+from .network_address import Address
 
 
 class TrackerAddress(click.ParamType):

@@ -15,7 +15,7 @@ from tvm.relax import pipeline as relax_pipeline
 from tvm.tirx import compilation_pipeline as tir_pipeline
 
 from . import target_facts, threads
-from .device.kernel import DeviceKernel
+from .device.device_kernel import DeviceKernel
 from .target import host_side, registry
 from .target.record import TargetRecord
 

@@ -22,7 +22,7 @@ from tvm import tirx
 
 from .dump_files import write_dump
 from .errors import ArtifactError, first_line
-from .frontend.kernel import IGRAPH
+from .frontend.from_kernel import IGRAPH
 from .igraph import HardwareModel, IGraph
 from .options import CompileOptions
 from .refusal import Attempt, Refusal

@@ -20,7 +20,7 @@ from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.overlap import IN_FLIGHT
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.smaller import shrink_of
-from uir_tvm.schedule.space import USUAL, product_groups
+from uir_tvm.schedule.tile_facts import USUAL, product_groups
 from uir_tvm.schedules.attention.flash import FlashTile, flash_function, fold_heads
 from uir_tvm.schedules.attention.parts import Parts, looks_like_attention, read_parts
 from uir_tvm.target_facts import Facts

@@ -40,7 +40,7 @@ from uir_tvm.schedule.row_chain import (
     output_blocks,
     tile_elements,
 )
-from uir_tvm.schedule.space import busy_units, space_of
+from uir_tvm.schedule.tile_facts import busy_units, space_of
 from uir_tvm.schedules.column_reduction.shared_columns import schedule_columns
 
 #: Results of a tile along the rows at most: short columns fill a tile with those of several.

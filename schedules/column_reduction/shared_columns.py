@@ -28,7 +28,7 @@ from uir_tvm.schedule.annotations import GROUP, LOOP
 from uir_tvm.schedule.blocks import BlockInfo, leaf_blocks, loop_extent, own_loops, reduction_loops
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain
-from uir_tvm.schedule.space import busy_units, space_of, units_of
+from uir_tvm.schedule.tile_facts import busy_units, space_of, units_of
 from uir_tvm.schedules.normalization.partial import Bound, Partials, give_loops, prepare_partials
 from uir_tvm.schedules.normalization.row_sharing import LEAST_GAIN, RowWork, column_seconds, has_times
 from uir_tvm.schedules.normalization.shared_rows import decide_set_units

@@ -23,7 +23,7 @@ from uir_tvm.schedule.row_chain import (
     output_blocks,
 )
 from uir_tvm.schedule.smaller import shrink_of, smaller_product
-from uir_tvm.schedule.space import product_groups
+from uir_tvm.schedule.tile_facts import product_groups
 from uir_tvm.schedules.contraction.shared_product import has_tile, is_alone, share_product, space_for
 
 TILE = (8, 64)

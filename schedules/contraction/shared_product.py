@@ -40,7 +40,7 @@ from uir_tvm.schedule.blocks import (
 )
 from uir_tvm.schedule.decisions import OWN, Decisions, near, rv_of
 from uir_tvm.schedule.smaller import shrink_of
-from uir_tvm.schedule.space import groups_at_once, space_of
+from uir_tvm.schedule.tile_facts import groups_at_once, space_of
 from uir_tvm.target_facts import Facts
 
 

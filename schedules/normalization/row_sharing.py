@@ -19,7 +19,7 @@ import attrs
 from uir_tvm.hardware.rates import rates_of
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, dtype_bytes
-from uir_tvm.schedule.space import groups_at_once, space_of, units_of
+from uir_tvm.schedule.tile_facts import groups_at_once, space_of, units_of
 
 #: What walking a row again costs: a softmax computes half of its functions twice, and loads it twice.
 AGAIN = 1.5

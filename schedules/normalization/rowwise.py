@@ -26,7 +26,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
-from uir_tvm.schedule.space import busy_units, space_of
+from uir_tvm.schedule.tile_facts import busy_units, space_of
 from uir_tvm.schedules.normalization.long_rows import schedule_long_rows
 from uir_tvm.schedules.normalization.row_sharing import RowWork, members
 from uir_tvm.schedules.normalization.shared_rows import Sharing, schedule_shared

@@ -39,7 +39,7 @@ from uir_tvm.schedule.blocks import (
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.group import group_share
 from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain
-from uir_tvm.schedule.space import space_of, units_of
+from uir_tvm.schedule.tile_facts import space_of, units_of
 from uir_tvm.schedules.normalization.partial import Bound, Partials, prepare_partials
 
 #: Parts are a multiple of this many elements, a line of 4-byte ones, where they do not divide the row.

@@ -9,7 +9,7 @@ import numpy as np
 import tvm
 from tvm import tirx
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel
+from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.igraph import interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.pipeline import KernelRecord, compile_kernel

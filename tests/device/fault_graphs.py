@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel
+from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.igraph import IGraph, parse_igraph
 from uir_tvm.igraph.dtypes import numpy_of
 from uir_tvm.schedule import apply_default

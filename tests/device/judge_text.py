@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import attrs
 import numpy as np
-from uir_tvm.device.kernel import DeviceKernel
-from uir_tvm.device.run import Ran, run
+from uir_tvm.device.device_kernel import DeviceKernel
+from uir_tvm.device.run_text import Ran, run
 from uir_tvm.errors import ToolchainError
 
 from .text_faults import TextFault

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from uir_tvm import hardware
-from uir_tvm.device.kernel import describe_device
+from uir_tvm.device.device_kernel import describe_device
 from uir_tvm.device.launch import DeviceArray
 from uir_tvm.errors import DeviceModelError, ToolchainError
 from uir_tvm.target.bang import host_model as bang

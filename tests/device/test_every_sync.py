@@ -14,7 +14,7 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from uir_tvm.device.kernel import DeviceKernel
+from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.registry import TARGETS
 

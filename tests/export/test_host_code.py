@@ -13,7 +13,7 @@ from uir_tvm import compile as uir_compile
 from uir_tvm.export.host_code import host_code
 from uir_tvm.export.write import write_project
 from uir_tvm.kernel_graph import build_with
-from uir_tvm.library.registry import NONE
+from uir_tvm.library.library_tables import NONE
 from uir_tvm.target.ascend import project_on_model as ascend_host
 
 from ..kernel_graph.programs import constant, module

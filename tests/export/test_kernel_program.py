@@ -7,7 +7,7 @@ import pathlib
 
 import numpy as np
 import pytest
-from uir_tvm.device.kernel import DeviceKernel, KernelParameter, Launch, Workspace
+from uir_tvm.device.device_kernel import DeviceKernel, KernelParameter, Launch, Workspace
 from uir_tvm.errors import ExportError
 from uir_tvm.export.kernel_program import kernel_program
 from uir_tvm.export.kinds import PROJECTS

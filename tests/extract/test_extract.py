@@ -9,7 +9,7 @@ from uir_tvm.extract import extract
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.iops import spec_of
 from uir_tvm.optimize import FIRST, completed
-from uir_tvm.optimize.program import flow_of
+from uir_tvm.optimize.flow import flow_of
 from uir_tvm.optimize.webs import webs_of
 from uir_tvm.schedule import apply_default
 from uir_tvm.verify import verify

@@ -17,13 +17,13 @@ from typing import Any
 
 from uir_tvm import target_facts
 from uir_tvm.cache import Cache, scratch
-from uir_tvm.device.kernel import DeviceKernel, Launch
+from uir_tvm.device.device_kernel import DeviceKernel, Launch
 from uir_tvm.device.kind import DeviceKind
 from uir_tvm.device.launch import DeviceArray, LaunchResult
 from uir_tvm.errors import ToolchainError
 from uir_tvm.igraph import HardwareModel, IGraph
 from uir_tvm.optimize import select
-from uir_tvm.schedule.space import TileSpace
+from uir_tvm.schedule.tile_facts import TileSpace
 from uir_tvm.target.place import Place
 from uir_tvm.target.record import TargetRecord, register_target
 from uir_tvm.target.source import check_kind, identifier
@@ -104,7 +104,7 @@ def launch(
     _max_seconds: float,
     _timeline: bool,
 ) -> LaunchResult:
-    """Run one kernel by ctypes, as `uir_tvm.device.run` asks for it."""
+    """Run one kernel by ctypes, as `uir_tvm.device.run_text` asks for it."""
     addresses = (ctypes.c_void_p * len(arguments))(*(memory.address for memory in arguments))
     getattr(ctypes.CDLL(str(compiled)), f"{one.name}_launch")(one.grid, None, addresses)
     return LaunchResult((), {}, 0.0)

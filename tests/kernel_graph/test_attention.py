@@ -13,7 +13,7 @@ from tvm import relax
 from tvm.relax import op
 from uir_tvm.kernel_graph.build import build_with
 from uir_tvm.kernel_graph.nodes import KernelGraph
-from uir_tvm.library.registry import AttentionLimits
+from uir_tvm.library.library_tables import AttentionLimits
 from uir_tvm.target.cpu.library import TABLE as CPU
 
 from .programs import arguments, assert_close, module, run, run_graph

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph import build, build_with, legalize
-from uir_tvm.library.registry import NONE
+from uir_tvm.library.library_tables import NONE
 
 from .programs import Spec, constant, module, run_graph
 

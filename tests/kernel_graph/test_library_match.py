@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tvm import relax
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import NONE
+from uir_tvm.library.library_tables import NONE
 from uir_tvm.target.ascend.library import TABLE as ASCEND
 from uir_tvm.target.cpu.library import TABLE as CPU
 from uir_tvm.target.cuda.library import TABLE as CUDA

@@ -11,7 +11,7 @@ import pytest
 from tvm import relax
 from uir_tvm.kernel_graph import KernelGraph
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import LIBRARIES, NONE
+from uir_tvm.library.library_tables import LIBRARIES, NONE
 from uir_tvm.target.bang.library import TABLE as BANG
 
 from .programs import arguments, assert_close, constant, module, run, run_graph

@@ -18,9 +18,9 @@ from uir_tvm.igraph.dtypes import bytes_of
 from uir_tvm.igraph.execute import execute
 from uir_tvm.igraph.execute_group import execute_group
 from uir_tvm.igraph.iops_reads import Box
-from uir_tvm.igraph.machine import RunMemories
 from uir_tvm.igraph.memory import Memory
 from uir_tvm.igraph.nodes import IPointer
+from uir_tvm.igraph.run_memories import RunMemories
 
 
 class AliasedMachine(RunMemories):

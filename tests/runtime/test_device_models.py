@@ -9,7 +9,7 @@ import pytest
 import tvm
 import tvm_ffi
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel, KernelParameter, Launch, Workspace, describe_device
+from uir_tvm.device.device_kernel import DeviceKernel, KernelParameter, Launch, Workspace, describe_device
 from uir_tvm.errors import DeviceModelError
 from uir_tvm.runtime import modelled
 from uir_tvm.target import registry

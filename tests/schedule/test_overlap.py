@@ -14,7 +14,7 @@ from uir_tvm.schedule import apply_default
 from uir_tvm.schedule.annotations import PIPELINE
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
-from uir_tvm.target.ascend.spaces import TILES as ASCEND
+from uir_tvm.target.ascend.tiles import TILES as ASCEND
 
 
 def scheduled(name: str, kind: str, build: object, *shapes: tuple[int, ...]) -> tvm.tirx.PrimFunc:

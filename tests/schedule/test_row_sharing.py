@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from tvm.relax import op
 from uir_tvm import hardware
-from uir_tvm.device import run as device_run
+from uir_tvm.device import run_text as device_run
 from uir_tvm.schedule import apply_default
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.schedules.normalization.row_sharing import RowWork, column_seconds, members, seconds

@@ -15,7 +15,7 @@ from uir_tvm.pipeline import compile_kernel
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.smaller import SHRINK, TILE_BYTES, shrink_of, smaller_product, smaller_sides, with_tiles
-from uir_tvm.schedule.space import space_of
+from uir_tvm.schedule.tile_facts import space_of
 from uir_tvm.schedules import RECIPES
 from uir_tvm.target.registry import TARGETS
 

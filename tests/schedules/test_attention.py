@@ -18,7 +18,7 @@ from uir_tvm import hardware
 from uir_tvm.errors import ScheduleError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.kernel_graph.build import build_with
-from uir_tvm.library.registry import AttentionLimits
+from uir_tvm.library.library_tables import AttentionLimits
 from uir_tvm.optimize import optimize
 from uir_tvm.runtime.kernel import run_igraph
 from uir_tvm.schedule import apply_default

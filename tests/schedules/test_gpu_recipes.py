@@ -16,13 +16,13 @@ from uir_tvm import hardware
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.igraph.dtypes import DTYPES
 from uir_tvm.schedule import apply_default
-from uir_tvm.schedule.space import space_of
+from uir_tvm.schedule.tile_facts import space_of
 from uir_tvm.schedules.column_reduction.shared_columns import ColumnSharing
 from uir_tvm.schedules.demo import TOLERANCE, Example, from_relax
 from uir_tvm.schedules.normalization.partial import Bound
 from uir_tvm.schedules.normalization.shared_rows import Sharing
-from uir_tvm.target.cpu.spaces import TILES as CPU
-from uir_tvm.target.cuda.spaces import TILES as CUDA
+from uir_tvm.target.cpu.tiles import TILES as CPU
+from uir_tvm.target.cuda.tiles import TILES as CUDA
 
 from tests.extracted import extracted
 

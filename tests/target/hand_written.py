@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import tvm
 import tvm_ffi
-from uir_tvm.device.kernel import DeviceKernel, KernelParameter, Launch, Workspace
+from uir_tvm.device.device_kernel import DeviceKernel, KernelParameter, Launch, Workspace
 from uir_tvm.target import registry
 from uir_tvm.target.device_module import device_module
 

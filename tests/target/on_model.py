@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 import attrs
 import numpy as np
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel
-from uir_tvm.device.run import run
+from uir_tvm.device.device_kernel import DeviceKernel
+from uir_tvm.device.run_text import run
 from uir_tvm.igraph import HardwareModel, IGraph, interpreter, parse_igraph
 from uir_tvm.optimize import optimize
 from uir_tvm.target import registry

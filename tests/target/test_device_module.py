@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tvm
 import tvm_ffi
-from uir_tvm.device.kernel import Launch
+from uir_tvm.device.device_kernel import Launch
 from uir_tvm.errors import DeviceError, DeviceModelError, ToolchainError
 
 from .hand_written import LAUNCHES, SIZE, SOURCE, expected, kernel, module, tensors

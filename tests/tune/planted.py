@@ -17,7 +17,7 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_hash, structural_map
 from uir_tvm import pipeline
-from uir_tvm.device.kernel import DeviceKernel
+from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.igraph import IGraph
 from uir_tvm.pipeline import KernelRecord
 from uir_tvm.target import registry

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from uir_tvm.tune.agreement import SHOWN, SMALLEST, TOLERANCE, differences
-from uir_tvm.tune.reference import Reference
+from uir_tvm.tune.reference_results import Reference
 
 RNG = np.random.default_rng(0)
 

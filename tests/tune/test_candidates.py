@@ -17,7 +17,16 @@ from uir_tvm.schedule.decisions import Sampled
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
 from uir_tvm.tune import candidates
-from uir_tvm.tune.candidates import FAULT, REPLAY, SAME, STAGES, Candidate, Checker, VerifyCandidate, form_of
+from uir_tvm.tune.candidates import (
+    FAULT,
+    REPLAY,
+    SAME,
+    STAGES,
+    Checker,
+    DesignPoint,
+    VerifyCandidate,
+    form_of,
+)
 from uir_tvm.tune.job import Job
 from uir_tvm.tune.mutator import neighbours
 from uir_tvm.tune.spaces import DesignSpace, design_spaces
@@ -49,7 +58,7 @@ def small() -> tuple[Checker, list[DesignSpace]]:
     return Checker(task), design_spaces(task.func, task.target)
 
 
-def own(checker: Checker, space: DesignSpace) -> Candidate:
+def own(checker: Checker, space: DesignSpace) -> DesignPoint:
     """The space's own schedule, which is right."""
     found = checker.candidate(space, space.schedule.trace)
     assert found is not None

@@ -15,11 +15,11 @@ import uir_tvm
 from tvm.s_tir import Schedule
 from uir_tvm import pipeline
 from uir_tvm.schedule.annotations import PARALLEL
-from uir_tvm.tune import evaluate, places
+from uir_tvm.tune import evaluate, timed_places
 from uir_tvm.tune.evaluate import BUILDING, COMPARING, TIMING, run_in_turns, run_job
 from uir_tvm.tune.job import CRASHED, OK, REFUSED, WRONG, Job, Settings, trace_json
-from uir_tvm.tune.places import Called
 from uir_tvm.tune.spaces import design_spaces
+from uir_tvm.tune.timed_places import Called
 
 from . import kernels
 from .test_job import subject
@@ -151,7 +151,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The order of samples of `Fake`, which takes the place of the CPU."""
-    monkeypatch.setattr(places, "runner_of", Fake)
+    monkeypatch.setattr(timed_places, "runner_of", Fake)
     monkeypatch.setattr(Fake, "order", [])
     return Fake.order
 

@@ -13,7 +13,7 @@ import uir_tvm
 from uir_tvm.errors import ArtifactError, TuneError
 from uir_tvm.tune import ScheduleDatabase
 from uir_tvm.tune.offline import FILE
-from uir_tvm.tune.run import export_candidates, import_measured
+from uir_tvm.tune.tune_model import export_candidates, import_measured
 
 from .. import tiny
 from .kernels import model

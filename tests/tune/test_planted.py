@@ -13,14 +13,14 @@ from uir_tvm import pipeline
 from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, wrong
-from uir_tvm.tune.candidates import Candidate
+from uir_tvm.tune.candidates import DesignPoint
 from uir_tvm.tune.evaluate import run_job
 from uir_tvm.tune.job import WRONG, Result, Settings
 from uir_tvm.tune.measure import LocalMeasurer
-from uir_tvm.tune.run import tune
 from uir_tvm.tune.search import TaskSearch
 from uir_tvm.tune.spaces import design_spaces
 from uir_tvm.tune.task import Task
+from uir_tvm.tune.tune_model import tune
 
 from . import kernels, planted
 
@@ -48,14 +48,14 @@ class Measured:
     """Candidates of a search and what came of them."""
 
     search: TaskSearch
-    found: list[tuple[Candidate, Result]]
+    found: list[tuple[DesignPoint, Result]]
 
-    def of(self, faulty: bool) -> list[tuple[Candidate, Result]]:
+    def of(self, faulty: bool) -> list[tuple[DesignPoint, Result]]:
         """Those with a fault, or without."""
         return [(c, r) for c, r in self.found if planted.is_planted(_scheduled(c)) == faulty]
 
 
-def _scheduled(candidate: Candidate) -> tvm.tirx.PrimFunc:
+def _scheduled(candidate: DesignPoint) -> tvm.tirx.PrimFunc:
     """As the pipeline meets it: with the attributes of its kernel."""
     made, func = candidate.sch.mod["main"], candidate.task.func
     for name in func.attrs.keys():

@@ -19,8 +19,8 @@ import cloudpickle
 import psutil
 import pytest
 from tvm.rpc.tracker import Tracker as TrackerProcess
-from uir_tvm.address import Address
 from uir_tvm.errors import DeviceError
+from uir_tvm.network_address import Address
 from uir_tvm.tune import server
 from uir_tvm.tune.job import LOST, OK, Result
 from uir_tvm.tune.key import key_of

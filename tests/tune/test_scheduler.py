@@ -11,7 +11,7 @@ from uir_tvm.target import registry
 from uir_tvm.tune.job import OK, REFUSED, Result
 from uir_tvm.tune.scheduler import choose, total_seconds
 from uir_tvm.tune.task import Task
-from uir_tvm.tune.task_record import Batch, TaskRecord
+from uir_tvm.tune.task_record import TaskRecord, TrialBatch
 
 from .kernels import kernel
 
@@ -22,7 +22,7 @@ def state(name: str = "k", weight: int = 1, **fields: object) -> TaskRecord:
         "default": 2e-4,
         "best": 1e-4,
         "outcomes": Counter({OK: 8}),
-        "batches": [Batch(8, 2e-4, 1e-4, 4.0)],
+        "batches": [TrialBatch(8, 2e-4, 1e-4, 4.0)],
     }
     task = Task(name, kernel(), registry.resolve("uir-cpu").target, weight)
     return TaskRecord(task, **{**known, **fields})  # type: ignore[arg-type]
@@ -39,7 +39,7 @@ def chosen(*states: TaskRecord) -> str:
     [
         {"weight": 3},
         {"best": 1.9e-4, "default": 4e-4},
-        {"batches": [Batch(8, 2e-4, 1e-4, 2.0)]},
+        {"batches": [TrialBatch(8, 2e-4, 1e-4, 2.0)]},
         {"promised": 0.5},
         {"bound": 1e-6},
     ],
@@ -54,7 +54,7 @@ def test_what_is_better(better: dict[str, object]) -> None:
 
 def test_what_brought_nothing_gives_way() -> None:
     """Batches without a gain, and trials without one, are worth less and less."""
-    stuck = state("stuck", batches=[Batch(8, 1e-4, 1e-4, 4.0)] * 2, outcomes=Counter({OK: 80}))
+    stuck = state("stuck", batches=[TrialBatch(8, 1e-4, 1e-4, 4.0)] * 2, outcomes=Counter({OK: 80}))
     assert chosen(stuck, state("gaining", weight=1)) == "gaining"
 
 
@@ -92,4 +92,7 @@ def test_results_count() -> None:
     one.measured(Result(outcome=REFUSED))
     assert (one.best, one.trials, one.rejected) == (6e-5, 10, 1)
     assert total_seconds([one, state(weight=2)]) == pytest.approx(2.6e-4)
-    assert attrs.asdict(Batch(8, 2e-4, 1e-4, 1.0))["trials"] == 8 and Batch(8, 2e-4, 1e-4, 1.0).saved == 0.5
+    assert (
+        attrs.asdict(TrialBatch(8, 2e-4, 1e-4, 1.0))["trials"] == 8
+        and TrialBatch(8, 2e-4, 1e-4, 1.0).saved == 0.5
+    )

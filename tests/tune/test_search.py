@@ -12,7 +12,7 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_hash
 from uir_tvm.errors import VerifyError
-from uir_tvm.tune.candidates import Candidate, Checker
+from uir_tvm.tune.candidates import Checker, DesignPoint
 from uir_tvm.tune.job import WRONG, Result
 from uir_tvm.tune.search import TaskSearch
 from uir_tvm.tune.sources import combination, size_of
@@ -25,16 +25,16 @@ from .synthetic import Vague, cost, decided, space, task, told, without_graphs
 TRIALS = 64
 
 
-def searched(search: TaskSearch, trials: int, batch: int = 8) -> list[Candidate]:
+def searched(search: TaskSearch, trials: int, batch: int = 8) -> list[DesignPoint]:
     """All that is proposed, each told its cost."""
-    proposed: list[Candidate] = []
+    proposed: list[DesignPoint] = []
     while len(proposed) < trials and (new := search.propose(batch)):
         search.tell(new, told(new))
         proposed += new
     return proposed
 
 
-def fastest(candidates: Sequence[Candidate]) -> float:
+def fastest(candidates: Sequence[DesignPoint]) -> float:
     return min(cost(c.graph) for c in candidates)  # type: ignore[arg-type]
 
 
@@ -58,7 +58,7 @@ def test_a_real_kernel_is_searched_to_its_end_without_repeating() -> None:
     spaces = design_spaces(subject.func, subject.target)
     search = TaskSearch(subject, spaces, Blind(), 1)
     assert search.default is not None
-    proposed: list[Candidate] = []
+    proposed: list[DesignPoint] = []
     while new := search.propose(16):
         proposed += new
         search.tell(new, [Result((1.0 + len(proposed),)) for _ in new])
@@ -236,7 +236,7 @@ def test_a_thorough_search_asks_the_stages(monkeypatch: pytest.MonkeyPatch) -> N
     """What passes or printers refuse takes the place of no other."""
     without_graphs(monkeypatch)
 
-    def compiles(self: Checker, candidate: Candidate) -> bool:
+    def compiles(self: Checker, candidate: DesignPoint) -> bool:
         return candidate.decisions["d0"] < 4
 
     monkeypatch.setattr(Checker, "compiles", compiles)

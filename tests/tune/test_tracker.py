@@ -7,8 +7,8 @@ import socket
 import threading
 
 import pytest
-from uir_tvm.address import Address
 from uir_tvm.errors import DeviceError
+from uir_tvm.network_address import Address
 from uir_tvm.tune.tracker import Tracker
 
 

@@ -13,7 +13,7 @@ from uir_tvm import pipeline
 from uir_tvm.errors import DatabaseError
 from uir_tvm.tune import wrong
 from uir_tvm.tune.job import WRONG, Job, Result
-from uir_tvm.tune.reference import reference_of
+from uir_tvm.tune.reference_results import reference_of
 from uir_tvm.tune.spaces import design_spaces
 
 from .test_job import subject

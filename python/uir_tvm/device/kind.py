@@ -13,7 +13,7 @@ from ..target_facts import Facts
 from .launch import DeviceArray, LaunchResult
 
 if TYPE_CHECKING:
-    from .kernel import DeviceKernel, Launch
+    from .device_kernel import DeviceKernel, Launch
 
 #: Source text and architecture -> code.
 Compiler = Callable[[str, str], bytes]

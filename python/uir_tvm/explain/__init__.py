@@ -7,8 +7,8 @@ either for a terminal, `Explanation.to_json` for machines.
 
 from __future__ import annotations
 
-from .render import render
 from .report import Explanation, GraphReport, KernelReport, explain, explain_graph, explain_text
+from .report_text import render
 
 __all__ = [
     "Explanation",

@@ -20,14 +20,14 @@ from ..refusal import Attempt
 from ..verify import verify
 from ..verify.access import GraphFacts
 from .arithmetic import Arithmetic, arithmetic
-from .fusion import Border, borders, node_name
-from .library import LibraryWork, library_work
-from .memory import MemoryUse, memory
-from .passes import PassEffect, pass_effects
+from .library_traffic import LibraryWork, library_work
+from .memory_peaks import MemoryUse, memory
+from .pass_savings import PassEffect, pass_effects
 from .plain import plain
 from .roofline import Roofline, roofline
 from .syncs import SyncUse, syncs
 from .traffic import Traffic, touches, traffic
+from .unfused import Border, borders, node_name
 
 #: Rules that a graph must keep for its elements to be counted.
 RULES = ("form", "shape", "dtype", "bounds")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from ..runtime.tensors import TensorSpec
 from .arena import Lifetime, plan
 from .host_program import INPUT, WORKING, Buffer, HostProgram, KernelStep, NodeSteps

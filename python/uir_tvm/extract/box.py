@@ -18,7 +18,7 @@ from ..igraph.affine import Affine, affine
 from ..igraph.space import Space
 from ..igraph.tir_calls import call_name
 from .affine_from_tir import AffineConverter
-from .errors import NeedsSerialError
+from .refusals import NeedsSerialError
 
 
 @attrs.frozen(eq=False)

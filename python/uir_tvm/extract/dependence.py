@@ -9,9 +9,9 @@ from typing import Any, Protocol
 from tvm_ffi.structural import structural_equal
 
 from ..igraph.affine import Affine
-from .access import Update, accesses_of, address_of
 from .affine_from_tir import AffineConverter, NotAffineError
-from .memory import FunctionPointers
+from .function_pointers import FunctionPointers
+from .leaf_access import Update, accesses_of, address_of
 from .tree_nodes import Leaf
 
 

@@ -11,7 +11,7 @@ import attrs
 from ..igraph import IOp, IPointer, ISlice, make
 from ..igraph.dtypes import dtype_of
 from .box import FULL, Box
-from .memory import UniqueNames
+from .function_pointers import UniqueNames
 
 
 @attrs.frozen(eq=False)

@@ -23,11 +23,11 @@ from .affine_from_tir import AffineConverter
 from .box import FULL, Atom, Box, box_of
 from .calls import CALLS
 from .emit import Const, Emitter, Guard, Operand, TileValue
-from .errors import refuse
+from .function_pointers import FunctionPointers
 from .guard import choice
 from .load import load
-from .memory import FunctionPointers
 from .node_rules import NODES
+from .refusals import refuse
 
 
 class TileContext:

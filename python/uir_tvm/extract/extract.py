@@ -12,11 +12,11 @@ from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop
 from ..igraph.rewrite import pointers_of
 from ..schedule.annotations import VECTOR, VECTOR_ATTR
-from ..schedule.space import space_of
+from ..schedule.tile_facts import space_of
+from .function_pointers import PID, FunctionPointers, UniqueNames
 from .group_forms import FormEmitter, leaves_of, recognise
 from .joined import joined
 from .leaf import LeafExtractor
-from .memory import PID, FunctionPointers, UniqueNames
 from .roles import in_part
 from .sharing import check_same_for_set, leaders_only
 from .tree import build_tree

@@ -23,9 +23,9 @@ from ..igraph import IOp, IPointer, ISlice, Loop, make, map_iops
 from ..igraph.affine import affine, var
 from ..igraph.iops_scalar import REDUCE
 from ..schedule.annotations import BROADCAST, GROUP
-from .access import accesses_of, loads_of, update_of
-from .errors import refuse
-from .memory import PID, FunctionPointers, UniqueNames
+from .function_pointers import PID, FunctionPointers, UniqueNames
+from .leaf_access import accesses_of, loads_of, update_of
+from .refusals import refuse
 from .tree_nodes import GroupForm, Guarded, Leaf, Serial, Tree, TreeLoop
 
 

@@ -15,12 +15,12 @@ import tvm
 from tvm import tirx
 
 from ..igraph import ISlice
-from .access import address_of, children, loads_of
 from .affine_from_tir import NotAffineError
 from .box import Box, NotABoxError, box_of, conjunction
 from .emit import Const, Guard, Operand, TileValue, reboxed
-from .errors import NeedsSerialError
+from .leaf_access import address_of, children, loads_of
 from .load import load_padded, within
+from .refusals import NeedsSerialError
 
 if TYPE_CHECKING:
     from .expression import TileContext

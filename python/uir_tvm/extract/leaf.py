@@ -13,16 +13,16 @@ from ..igraph import IPointer, Loop
 from ..igraph.affine import var
 from ..igraph.dtypes import from_tvm
 from ..igraph.rewrite import substituted
-from .access import identity_of, is_same_element, update_of
 from .box import Atom, NotABoxError, box_of, conjunction, is_conjunction
-from .contraction import emit_contraction, is_contraction, plan_contraction
+from .contract_blocks import emit_contraction, is_contraction, plan_contraction
 from .emit import Emitter
-from .errors import NeedsSerialError, refuse
 from .expression import TileContext
+from .function_pointers import FunctionPointers
+from .leaf_access import identity_of, is_same_element, update_of
 from .load import store
-from .memory import FunctionPointers
 from .plan import LeafPlan, PlanLoop, Planner
 from .reduction import Accumulation
+from .refusals import NeedsSerialError, refuse
 from .tree_nodes import Guarded, Leaf, TreeLoop, pipeline_attrs
 
 

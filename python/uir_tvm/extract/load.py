@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from ..igraph import ISlice, make
 from ..igraph.affine import Affine
 from ..igraph.dtypes import dtype_of
-from .access import address_of
 from .affine_from_tir import NotAffineError
 from .box import FULL, Box
 from .emit import Const, Operand, TileValue, reboxed
-from .errors import NeedsSerialError, refuse
-from .memory import Storage
+from .function_pointers import Storage
+from .leaf_access import address_of
+from .refusals import NeedsSerialError, refuse
 
 if TYPE_CHECKING:
     from .expression import TileContext

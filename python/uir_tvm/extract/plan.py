@@ -18,10 +18,10 @@ from tvm_ffi.structural import structural_walk
 from ..igraph.affine import Affine, affine, var
 from ..igraph.space import Space
 from ..schedule.annotations import ROWS
-from .access import AffineQuantity, ItemCollector, Update, update_of
 from .affine_from_tir import AffineConverter
 from .dependence import carried
-from .memory import FunctionPointers
+from .function_pointers import FunctionPointers
+from .leaf_access import AffineQuantity, ItemCollector, Update, update_of
 from .tree_nodes import Leaf, TreeLoop
 
 #: Below this many columns a gather beats a tile cut so that addresses stay linear.

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 from ..igraph import ISlice, make
-from .access import address_of
 from .affine_from_tir import NotAffineError
 from .box import Box
 from .emit import Operand, TileValue, reboxed
-from .errors import NeedsSerialError
 from .expression import TileContext
+from .leaf_access import address_of
 from .load import put, slice_at
 from .plan import LeafPlan
+from .refusals import NeedsSerialError
 
 #: and, or are min, max of bools where they reduce.
 _REDUCE_NAMES = {"and": "min", "or": "max"}

@@ -22,8 +22,8 @@ from ..igraph import bounded_isl as isl
 from ..igraph.affine import var
 from ..igraph.space import Space
 from ..igraph.tir_calls import call_name
-from .access import children
 from .affine_from_tir import AffineConverter
+from .leaf_access import children
 from .tree import REDUCTION_AXIS
 
 #: isl's steps for one parameter (see `bounded_isl.MAX_OPERATIONS`).

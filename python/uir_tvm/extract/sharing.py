@@ -22,10 +22,10 @@ from tvm import tirx
 from ..igraph.affine import Affine, var
 from ..igraph.space import Space
 from ..schedule.annotations import GROUP
-from .access import accesses_of
 from .affine_from_tir import AffineConverter, NotAffineError
 from .box import NotABoxError, conjunction
-from .errors import refuse
+from .leaf_access import accesses_of
+from .refusals import refuse
 from .sets import OWNER, WITHIN
 from .tree_nodes import Leaf, Tree, TreeLoop
 

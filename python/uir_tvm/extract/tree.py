@@ -19,7 +19,7 @@ from tvm_ffi.structural import structural_walk
 from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
 from .chosen import chosen
 from .conditions import always, conjuncts, loaded, substituted, variables
-from .errors import refuse
+from .refusals import refuse
 from .sharing import check_loop, check_sizes, group_of, shared_loop
 from .tree_nodes import Guarded, Leaf, Members, Pair, Serial, Tree, TreeLoop
 

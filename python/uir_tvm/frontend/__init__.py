@@ -21,8 +21,8 @@ _LAZY = {
     "from_onnx": ".onnx",
     "run_onnx": ".onnx",
     "from_relay": ".relay",
-    "from_prim_func": ".kernel",
-    "from_igraph": ".kernel",
+    "from_prim_func": ".from_kernel",
+    "from_igraph": ".from_kernel",
 }
 
 __all__ = [

@@ -126,7 +126,7 @@ def rates_of(model: HardwareModel) -> Rates:
     model : HardwareModel
         As it stands in a graph; of a kind and name that the registry need not know.
     """
-    from .registry import rate_makers
+    from .hardware_models import rate_makers
 
     maker = rate_makers(str(model.kind)).get(str(model.name))
     rates = maker(model) if maker is not None else Rates()

@@ -12,8 +12,8 @@ from ..errors import InterpreterError
 from .bound import BoundIOp, Env
 from .iops_meaning import ValidBoxes
 from .iops_meaning import gather as gather_meaning
-from .machine import RunMemories, addresses
 from .memory import SCATTER
+from .run_memories import RunMemories, addresses
 from .text import print_iop
 
 

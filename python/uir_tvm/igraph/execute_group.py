@@ -10,7 +10,7 @@ from . import iops_reads as reads
 from .bound import BoundIOp, Env
 from .iops_meaning import Box, ValidBoxes, extent
 from .iops_scalar import REDUCE
-from .machine import RunMemories, addresses, where
+from .run_memories import RunMemories, addresses, where
 from .text import print_iop
 
 

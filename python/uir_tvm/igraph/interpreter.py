@@ -19,9 +19,9 @@ from .domain import VALUES, Values
 from .execute import execute
 from .execute_group import execute_group
 from .iops import problems, spec_of
-from .machine import RunMemories
 from .memory import NOBODY, Memory
 from .nodes import IGraph, IPointer
+from .run_memories import RunMemories
 from .text import print_iop
 
 

@@ -10,11 +10,11 @@ import attrs
 import numpy as np
 from tvm import relax
 
-from ..library.registry import LibraryTable
+from ..library.library_tables import LibraryTable
 from .patterns import commuted, reading_counts
 from .program import Op, Program, Value, View, compose, dtype_bytes, is_float
 from .scales import is_normal
-from .views import Layout
+from .strided_views import Layout
 
 ATTENTION = "uir.attention"
 SOFTMAXES = frozenset({"nn.softmax", "uir.safe_softmax"})

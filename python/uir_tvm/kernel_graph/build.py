@@ -12,7 +12,7 @@ from tvm_ffi import structural_hash
 
 from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
-from ..library.registry import LibraryTable, library_of
+from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
@@ -20,18 +20,18 @@ from .closed_rows import safe_softmax
 from .dedup import KernelTable
 from .from_relax import from_relax
 from .fusion import Fusion
-from .groups import OperatorGroup, singleton
 from .kept_zeros import keep_zeros
 from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
 from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, Tensor
+from .operator_groups import OperatorGroup, singleton
+from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
 from .reasons import NodeOperators, not_fused
 from .storage import place
-from .traffic import kernel_reads
 from .weights import lay_out_weights
 
 log = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ def build(
     mod : tvm.IRModule
         A Relax function ``main``, straight-line, static shapes; constants bound.
     target : str or Target
-        Its keys choose the library (`uir_tvm.library.registry`).
+        Its keys choose the library (`uir_tvm.library.library_tables`).
     fuse : bool
         Whether operators share kernels.  Without, every operator that the model is written in is a kernel of
         its own, but for the bias of a product, which libraries add; views are free.

@@ -17,7 +17,7 @@ import numpy as np
 from ..frontend.relax_view import axes_of
 from .patterns import producer, reading_counts
 from .program import Program, Value, View
-from .views import Layout, merge_atoms, rebase
+from .strided_views import Layout, merge_atoms, rebase
 
 #: Larger constants are not compared element by element.
 ELEMENT_LIMIT = 1 << 24

@@ -13,7 +13,7 @@ from ..errors import ShapeError, UirError
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
 from .op_kinds import kind_of
 from .program import Op, Program, Value, View
-from .views import Layout
+from .strided_views import Layout
 
 Bound = View | tuple  # what a Relax variable stands for: a tensor or a tuple of such
 

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from attrs import frozen
 
-from .groups import OperatorGroup, Role, singleton
+from .operator_groups import OperatorGroup, Role, singleton
 from .patterns import reading_counts
 from .program import Op, Program, View, compose
-from .views import Layout
+from .strided_views import Layout
 
 # Heroes in the order in which they take their neighbours; what a hero of each kind may take.
 HERO_ORDER = ("contraction", "normalization", "reduction", "opaque", "gather", "concat", "elementwise")

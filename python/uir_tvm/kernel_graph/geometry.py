@@ -8,7 +8,7 @@ from math import gcd, prod
 
 from attrs import frozen
 
-from .views import Atom, Layout
+from .strided_views import Atom, Layout
 
 # Batch axes with strides of their own that a library takes.
 BATCH_AXES = 3

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from .program import Program, Value, View, is_float
-from .views import Layout
+from .strided_views import Layout
 
 #: Operator -> its operands of which TVM folds a zero among floats (``TryConstFold`` of its
 #: ``ir/prim/const_fold.h``): x * 0 and 0 / x become 0, of NaN too; x + 0 and x - (-0) become x, of -0 too; by

@@ -12,11 +12,11 @@ from tvm import relax
 from ..library.attrs import Conv2dAttrs, MatmulAttrs
 from ..library.attrs import OperandLayout as LibraryView
 from ..library.cpu import pack_weight
-from ..library.registry import LibraryTable
+from ..library.library_tables import LibraryTable
 from .choices import DEFAULT, PLAIN, THREADS, UNPACKED
 from .library_match import dense, geometry, operand
 from .program import Op, Program, Value, View
-from .views import Layout
+from .strided_views import Layout
 
 
 def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, Any, list[Value]]:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..environment import num_threads
-from ..library.registry import LibraryTable
+from ..library.library_tables import LibraryTable
 from .choices import APART, DEFAULT, KERNEL, PLAIN, THREADS, UNPACKED, pick
 from .geometry import MatmulGeometry, matmul_geometry
 from .patterns import reading_counts
 from .program import Op, Program, Value, View, compose
 from .scales import fold_scales
-from .views import Layout
+from .strided_views import Layout
 
 
 def match_library(program: Program, table: LibraryTable, *, join: bool = True) -> None:

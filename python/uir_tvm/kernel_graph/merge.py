@@ -14,11 +14,11 @@ import tvm_ffi
 from tvm import relax, te, tirx
 
 from ..errors import UnsupportedOperatorError
-from .groups import OperatorGroup, final_hero
 from .legalize import OWN_OPS, holds_tensors, legalize, with_operands
+from .operator_groups import OperatorGroup, final_hero
 from .program import Op, Value, View
 from .simplify_tir import inline_views
-from .views import Layout, digits, factored_shape
+from .strided_views import Layout, digits, factored_shape
 
 # Name of the function that FuseTIR merges; no operator's lowering has it.
 PRIMITIVE = "uir_merged_kernel"

@@ -199,12 +199,12 @@ class KernelGraph:
 
     def summary(self) -> dict[str, Any]:
         """Counts and bytes as a plain dict (see `summary.summarise`)."""
-        from .summary import summarise
+        from .graph_summary import summarise
 
         return summarise(self)
 
     def to_json(self) -> str:
         """The graph without the contents of its constants (see `summary.graph_json`)."""
-        from .summary import graph_json
+        from .graph_summary import graph_json
 
         return graph_json(self)

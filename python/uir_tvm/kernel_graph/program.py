@@ -13,7 +13,7 @@ import tvm
 from tvm import relax
 
 from .op_kinds import OpKind, kind_of
-from .views import Layout, rebase
+from .strided_views import Layout, rebase
 
 
 @attrs.define(eq=False)

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 
 from attrs import frozen
 
-from ..library.registry import LibraryTable
+from ..library.library_tables import LibraryTable
 from .attention import AttentionDecision
 from .fusion import Fusion
-from .groups import OperatorGroup
 from .nodes import NotFused
+from .operator_groups import OperatorGroup
+from .operator_traffic import reads_of_kernel
 from .program import Op, Value
-from .traffic import reads_of_kernel
 
 
 @frozen(eq=False)

@@ -8,7 +8,7 @@ from math import prod
 from .attention import ATTENTION, store_in_order
 from .library_match import geometry
 from .program import Op, Program, Value, View, compose
-from .views import Layout
+from .strided_views import Layout
 
 
 def place(program: Program) -> None:

@@ -10,7 +10,7 @@ from ..function_scope import function_scope
 from ..one_at_a_time import one_at_a_time
 from .build import build
 from .cuda_graph import capture, check
-from .empty import empty_tensor, without_empty_calls
+from .empty_calls import empty_tensor, without_empty_calls
 from .legalize import legalize
 from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
 

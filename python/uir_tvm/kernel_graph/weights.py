@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from ..library.registry import LibraryTable
+from ..library.library_tables import LibraryTable
 from .library_match import dense
 from .program import Op, Program, Value, View, is_float
-from .views import Layout
+from .strided_views import Layout
 
 #: An operand's number, and its axes in the order in which a kernel reads it, outermost first.
 Order = tuple[int, tuple[int, ...]]

@@ -24,7 +24,7 @@ from __future__ import annotations
 from ..igraph.nodes import IGraph
 from ..verify.addresses import ADDRESSES, PEAK
 from ..verify.placement import MEMORIES, Interference
-from .program import program_of
+from .flow import program_of
 
 
 def run(graph: IGraph) -> IGraph:

@@ -24,7 +24,7 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..igraph.rewrite import loop_variables, pointers_of, without
 from ..verify.access import Access, GraphFacts
 from .edit import edited
-from .program import flow_of, program_of
+from .flow import flow_of, program_of
 from .reaching_definitions import Flow
 from .slices import span
 

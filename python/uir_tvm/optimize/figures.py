@@ -13,7 +13,7 @@ from ..igraph.nodes import IGraph
 from ..verify import capacity
 from ..verify.access import Access
 from ..verify.region import Region
-from .program import program_of
+from .flow import program_of
 
 #: Points of a valid box's domain that are counted one by one; above it the whole shape is counted.
 MAX_POINTS = 1 << 20

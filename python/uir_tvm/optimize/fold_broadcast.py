@@ -22,7 +22,7 @@ from __future__ import annotations
 from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify.access import GraphFacts
 from .edit import Change, edited, with_slices
-from .program import flow_of, program_of
+from .flow import flow_of, program_of
 from .reaching_definitions import Flow, Use
 from .slices import UNBOUNDED, place, valid
 

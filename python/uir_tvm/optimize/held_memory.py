@@ -23,7 +23,7 @@ import attrs
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..verify.access import Access, GraphFacts
 from .edit import Change, edited, with_slices
-from .program import flow_of, program_of
+from .flow import flow_of, program_of
 from .reaching_definitions import Use
 from .slices import UNBOUNDED, covers, may_meet, place, span, valid
 

@@ -30,7 +30,7 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from ..verify.access import GraphFacts
 from .edit import edited, fresh_name, with_slices
 from .figures import fits
-from .program import flow_of, program_of
+from .flow import flow_of, program_of
 from .reaching_definitions import Flow
 from .slices import UNBOUNDED, covers, span
 

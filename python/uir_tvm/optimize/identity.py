@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ..igraph.nodes import IGraph, IOp
 from .edit import edited
-from .program import program_of
+from .flow import program_of
 from .slices import place
 
 

@@ -46,7 +46,7 @@ from ..verify.happens_before import Barrier, Place
 from ..verify.races import Conflict, Races, analysis
 from .cover import WeightedSet, cheapest
 from .edit import edited
-from .program import program_of
+from .flow import program_of
 
 #: What one execution of a sync costs against that of others.
 WEIGHTS = {"sram": 1, "dram": 1000}

@@ -69,9 +69,9 @@ from ..verify.placement import alignment
 from . import insert_sync
 from .edit import fresh_name
 from .figures import fits
+from .flow import program_of
 from .loads_ahead import Stages, stages_of
 from .pipeline_steps import LaggedPart, Run, runs
-from .program import program_of
 from .stores_behind import Late, late_nodes
 from .webs import rename
 

@@ -27,9 +27,9 @@ from ..verify.placement import sram_bytes
 from . import dead
 from .edit import edited, with_slices
 from .figures import fits
+from .flow import program_of
 from .held_memory import forward
 from .owner_parts import PackedPart, part_of
-from .program import program_of
 
 
 def run(graph: IGraph) -> IGraph:

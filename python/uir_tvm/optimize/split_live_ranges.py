@@ -29,7 +29,7 @@ from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp
 from . import multibuffer
 from .figures import peak_bytes
-from .program import flow_of
+from .flow import flow_of
 from .webs import Web, webs_of, with_pointers
 
 

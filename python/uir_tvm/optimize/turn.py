@@ -23,7 +23,7 @@ from __future__ import annotations
 from ..igraph.nodes import IGraph, ISlice
 from ..verify.access import Access
 from .edit import Change, edited, with_slices
-from .program import program_of
+from .flow import program_of
 from .slices import place
 
 

@@ -14,7 +14,7 @@ import attrs
 
 from ..igraph.nodes import IGraph, IOp, IPointer
 from .edit import edited, fresh_name, with_slices
-from .program import flow_of, program_of
+from .flow import flow_of, program_of
 from .reaching_definitions import Flow
 
 

@@ -33,7 +33,7 @@ from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify import verify
 from ..verify.access import GraphFacts
 from .edit import edited, with_slices
-from .program import program_of
+from .flow import program_of
 
 #: What may be wrong with a padded graph that was right before.
 RULES = ("bounds", "uninitialised", "race")

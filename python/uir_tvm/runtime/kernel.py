@@ -11,7 +11,7 @@ import tvm
 from tvm import tirx
 
 from .. import hardware
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from ..errors import ShapeError
 from ..igraph import IGraph
 from ..igraph.dtypes import dtype_of, numpy_of

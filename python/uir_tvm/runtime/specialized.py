@@ -17,7 +17,7 @@ from tvm_ffi.structural import structural_hash
 from ..errors import ArtifactError, DynamicShapeError, ValueNeededError
 from ..target import registry
 from .executable import Executable, ModelInfo
-from .stages import Look, Outside, Paths, Run, Stage, key_of, numbers
+from .model_stages import Look, ModelStage, OutsideOperator, Paths, StagedCall, key_of, numbers
 from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
 
 #: Specializations that are kept: those used last.
@@ -37,8 +37,8 @@ class SpecializedExecutable:
     Parameters
     ----------
     run_model : callable
-        Imports the model in stages, with shapes and values of inputs by name, for a driver (`Run`) that
-        compiles and runs each; the outputs' names.
+        Imports the model in stages, with shapes and values of inputs by name, for a driver (`StagedCall`)
+        that compiles and runs each; the outputs' names.
     compile_module : callable
         Executable for a stage.
     needed : ValueNeededError or DynamicShapeError
@@ -51,7 +51,9 @@ class SpecializedExecutable:
 
     def __init__(
         self,
-        run_model: Callable[[Mapping[str, tuple[int, ...]], Mapping[str, np.ndarray], Run], Sequence[str]],
+        run_model: Callable[
+            [Mapping[str, tuple[int, ...]], Mapping[str, np.ndarray], StagedCall], Sequence[str]
+        ],
         compile_module: Callable[[tvm.IRModule], Executable],
         needed: ValueNeededError | DynamicShapeError,
         given: frozenset[str],
@@ -90,14 +92,16 @@ class SpecializedExecutable:
         results = tuple(_like(run.values[name], like) for name in names)
         return results[0] if len(results) == 1 else results
 
-    def _run(self, inputs: Sequence[Any]) -> tuple[Sequence[str], Run]:
+    def _run(self, inputs: Sequence[Any]) -> tuple[Sequence[str], StagedCall]:
         check_inputs(inputs, self.info.inputs)
         by_name = dict(zip((spec.name for spec in self.info.inputs), inputs, strict=True))
         shapes = {name: tuple(map(int, by_name[name].shape)) for name in self.dynamic}
         with self._lock:
             while True:
                 values = {name: numbers(by_name[name]) for name in self.deciding}
-                run = Run(self._paths, self._compile, dict(by_name), repr(shapes).encode() + key_of(values))
+                run = StagedCall(
+                    self._paths, self._compile, dict(by_name), repr(shapes).encode() + key_of(values)
+                )
                 names: Sequence[str] | None = run.known()
                 if names is not None:
                     return names, run
@@ -133,7 +137,7 @@ class SpecializedExecutable:
         """
         _, run = self._run(inputs)
         actions = [self._paths.actions[place] for place in run.places[:-1]]
-        if len(actions) == 1 and isinstance(actions[0], Stage):
+        if len(actions) == 1 and isinstance(actions[0], ModelStage):
             return actions[0].executable
         raise ArtifactError(
             f"`{self.info.name}` runs in {len(actions)} stages, each of which decides the next.",
@@ -144,7 +148,7 @@ class SpecializedExecutable:
     def report(self, explain: bool = False) -> dict[str, Any]:
         """What decides, how often it compiled, what runs outside kernels, and the reports of what is kept."""
         actions = self._paths.actions.values()
-        stages = dict.fromkeys(action.executable for action in actions if isinstance(action, Stage))
+        stages = dict.fromkeys(action.executable for action in actions if isinstance(action, ModelStage))
         return {
             "model": self.info.name,
             "target": self.info.target,
@@ -152,7 +156,7 @@ class SpecializedExecutable:
             "specialized_on": list(self.deciding),
             "dynamic_shapes": list(self.dynamic),
             "decided_at_run_time": sorted({n for a in actions if isinstance(a, Look) for n in a.names}),
-            "outside_kernels": {a.operator: REASON for a in actions if isinstance(a, Outside)},
+            "outside_kernels": {a.operator: REASON for a in actions if isinstance(a, OutsideOperator)},
             "compiled": self.compiled,
             "specializations": [executable.report(explain) for executable in stages],
         }

@@ -11,9 +11,9 @@ from ..errors import ScheduleError
 from ..igraph import HardwareModel
 from .annotations import PARALLEL
 from .blocks import collect
-from .in_place import reduce_apart
+from .continued_reductions import reduce_apart
 from .rooted import rooted
-from .space import space_of
+from .tile_facts import space_of
 from .wide_values import widen_values
 
 

@@ -29,7 +29,7 @@ from .hardware_of import model_of_target
 from .overlap import overlap
 from .recipe import Form, Recipe
 from .smaller import PREFERRED_SHRINKS, SHRINKS, with_tiles
-from .space import space_of
+from .tile_facts import space_of
 
 log = logging.getLogger(__name__)
 

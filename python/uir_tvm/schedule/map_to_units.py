@@ -26,7 +26,7 @@ from .blocks import (
 )
 from .decisions import Choice, rv_of
 from .hardware_of import check_group, hardware_for
-from .space import groups_at_once, units_of
+from .tile_facts import groups_at_once, units_of
 from .transaction import primitive
 
 

@@ -21,7 +21,7 @@ from .annotations import LOOP, PARALLEL
 from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
 from .decisions import Choice, Decisions
 from .map_to_units import map_to_units
-from .space import groups_at_once, space_of, units_of
+from .tile_facts import groups_at_once, space_of, units_of
 
 #: What a transcendental function counts for in that sum.
 EXPENSIVE_WORK = 8

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 
 import tvm_ffi
 
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from ..device.kind import DEVICES
 from .place import MODEL, Place
 

@@ -22,7 +22,7 @@ from tvm import tirx
 from tvm.ir import PointerType, PrimType
 from tvm_ffi.structural import WalkResult, structural_walk
 
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from .device_module import CONSTRUCTOR, saved
 from .place import Place
 from .registry import host_of

@@ -27,7 +27,7 @@ def print_source(function: str, graphs: Sequence[IGraph], name: str) -> Mapping[
     Returns
     -------
     mapping
-        ``source`` (str), ``kernels``, ``workspace`` and ``report``; see `uir_tvm.device.kernel`.
+        ``source`` (str), ``kernels``, ``workspace`` and ``report``; see `uir_tvm.device.device_kernel`.
 
     Raises
     ------

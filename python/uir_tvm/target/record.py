@@ -43,7 +43,7 @@ class TargetRecord:
     rank : int
         Where it stands in lists.
     hardware : Part
-        ``PRESETS``, ``DEFAULT`` and perhaps ``RATES`` (`uir_tvm.hardware.registry`).
+        ``PRESETS``, ``DEFAULT`` and perhaps ``RATES`` (`uir_tvm.hardware.hardware_models`).
     passes : Part
         Name of a pass -> why it pays on this target, in the order in which they run.
     lower : Part
@@ -53,7 +53,7 @@ class TargetRecord:
     devices : tuple of str
         Names of those places that are none of a host model.
     space : Part
-        How kernels are tiled (`uir_tvm.schedule.space.TileSpace`); None: as for a CPU.
+        How kernels are tiled (`uir_tvm.schedule.tile_facts.TileSpace`); None: as for a CPU.
     product_space : Part
         How units share tiles of products, where they can
         (`uir_tvm.schedules.contraction.shared_product.ProductSpace`).
@@ -64,7 +64,7 @@ class TargetRecord:
     ahead : Part
         ``compile_ahead(records)``: code made while a model compiles, so that no first call waits for it.
     library : Part
-        What its library computes (`uir_tvm.library.registry.LibraryTable`).
+        What its library computes (`uir_tvm.library.library_tables.LibraryTable`).
     library_cost : Part
         What that takes by a model (`uir_tvm.hardware.library_costs.LibraryCost`).
     load : Part

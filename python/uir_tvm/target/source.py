@@ -9,7 +9,7 @@ import hashlib
 import re
 from collections.abc import Sequence
 
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from ..errors import CodegenError
 from ..igraph.nodes import IGraph
 from ..optimize import dead

@@ -17,7 +17,7 @@ _LAZY = {
     "Summary": "..explain.tuned",
     "Task": ".task",
     "extract_tasks": ".task",
-    "tune": ".run",
+    "tune": ".tune_model",
 }
 
 __all__ = [

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import attrs
 import numpy as np
 
-from .reference import Reference
+from .reference_results import Reference
 
 #: Largest difference relative to the size of an element (see `_size`), by dtype. fp32: sums of some hundred
 #: terms in another order, and functions a few ULP apart; narrow floats round after every operation of a
@@ -31,7 +31,7 @@ SHOWN = 8
 
 
 @attrs.frozen
-class Difference:
+class ParameterDifference:
     """One parameter after a call, which is not what it should be.
 
     Parameters
@@ -61,7 +61,7 @@ class Difference:
 
 def differences(
     reference: Reference, got: Sequence[np.ndarray | None], tolerance: Mapping[str, float] | None = None
-) -> list[Difference]:
+) -> list[ParameterDifference]:
     """The parameters that differ from the reference after a call.
 
     Parameters
@@ -94,7 +94,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 
 def _difference(
     name: str, ours: np.ndarray, forms: Sequence[np.ndarray], allowed: float, sums: bool
-) -> Difference | None:
+) -> ParameterDifference | None:
     errors = [_errors(ours, form, sums) for form in forms]
     least = np.minimum.reduce(errors)
     wrong = least > allowed
@@ -105,7 +105,7 @@ def _difference(
         f"{name}[{', '.join(map(str, place))}] is {ours[tuple(place)]!s}, not {forms[0][tuple(place)]!s}"
         for place in places
     )
-    return Difference(name, int(wrong.sum()), wrong.size, float(least.max()), examples)
+    return ParameterDifference(name, int(wrong.sum()), wrong.size, float(least.max()), examples)
 
 
 def _errors(ours: np.ndarray, wanted: np.ndarray, sums: bool) -> np.ndarray:

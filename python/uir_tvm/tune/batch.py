@@ -30,14 +30,14 @@ from . import batch_jobs
 from .batch_kinds import BUILDERS, Data
 from .job import LOST, Job, Result
 from .key import TOOLCHAIN, Key, expected
-from .reference import reference_of
+from .reference_results import reference_of
 
 log = logging.getLogger(__name__)
 
 #: Files of a batch: all jobs, what to do, and the folders of what belongs to kernels and to candidates.
 JOBS, README, TASKS, CANDIDATES = "jobs.json", "README.md", "tasks", "candidates"
 #: Files of the program that are not for every kind.
-OWN_MODULES = {"gpu": ("gpu.py", "elements.py"), "project": ("project.py",), "batch_jobs": ()}
+OWN_MODULES = {"gpu": ("gpu.py", "compare_elements.py"), "project": ("project.py",), "batch_jobs": ()}
 COMMON = ("run.py", "results.py", "measuring.py")
 
 _README = """# Candidates of {target}

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from ..errors import ToolchainError, UirError
 from ..export.kernel_program import kernel_program
 from ..export.kinds import PROJECTS
@@ -21,7 +21,7 @@ from ..target import registry
 from . import evaluate
 from .agreement import TOLERANCE, least_size
 from .job import REFUSED, Job, Result
-from .reference import Reference, reference_of
+from .reference_results import Reference, reference_of
 
 #: The folder of a project that has what to check it with.
 CHECK = "check"

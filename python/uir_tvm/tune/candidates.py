@@ -46,7 +46,7 @@ _DECISION = re.compile(r"(, )?decision=(\[[^\]]*\]|\d+)")
 
 
 @attrs.frozen(eq=False)
-class Candidate:
+class DesignPoint:
     """A schedule that was found right as far as the verifier can tell.
 
     Parameters
@@ -149,7 +149,7 @@ class Checker:
             return None
         return sch
 
-    def candidate(self, space: DesignSpace, trace: Trace) -> Candidate | None:
+    def candidate(self, space: DesignSpace, trace: Trace) -> DesignPoint | None:
         """What a trace makes of a space's function; None where it is refused.
 
         Parameters
@@ -160,8 +160,8 @@ class Checker:
         sch = self.replay(space, trace)
         return None if sch is None else self.of_schedule(space, sch)
 
-    def restore(self, spaces: Iterable[DesignSpace], data: Mapping[str, Any]) -> Candidate | None:
-        """A candidate from `Candidate.to_json`; None where the recipes make no such schedule any more."""
+    def restore(self, spaces: Iterable[DesignSpace], data: Mapping[str, Any]) -> DesignPoint | None:
+        """A candidate from `DesignPoint.to_json`; None where the recipes make no such schedule any more."""
         forks = dict(data["forks"])
         for space in spaces:
             if space.recipe == data["recipe"] and dict(space.forks) == forks:
@@ -177,14 +177,14 @@ class Checker:
                 return made if made is not None and made.digest == data["digest"] else None
         return None
 
-    def of_schedule(self, space: DesignSpace, sch: Schedule) -> Candidate | None:
+    def of_schedule(self, space: DesignSpace, sch: Schedule) -> DesignPoint | None:
         """A schedule of a space, made by its trace; None where it is refused."""
         verdict = self.verdict(sch.mod["main"])
         if verdict.graph is None:
             return None
-        return Candidate(self.task, space, sch, verdict.graph, space.decisions(sch), verdict.digest)
+        return DesignPoint(self.task, space, sch, verdict.graph, space.decisions(sch), verdict.digest)
 
-    def compiles(self, candidate: Candidate) -> bool:
+    def compiles(self, candidate: DesignPoint) -> bool:
         """Whether the target's passes and its printer take a candidate: some lack of room shows only there.
 
         It takes as long as compiling up to the source, some ten times as long as `verdict`: ask it of what is

@@ -28,12 +28,12 @@ from ..errors import DeviceModelError, UirError
 from ..options import CompileOptions
 from ..pipeline import KernelRecord
 from ..target import registry
-from . import places, wrong
+from . import timed_places, wrong
 from .agreement import differences
 from .job import CRASHED, OK, REFUSED, WRONG, Job, Result
-from .places import Runner
-from .reference import Reference, reference_of
+from .reference_results import Reference, reference_of
 from .segments import Segment, compare
+from .timed_places import Runner
 
 log = logging.getLogger(__name__)
 
@@ -139,14 +139,14 @@ def _checked(job: Job, on_stage: OnStage, equivalence: str = "none") -> _Ready:
         It does not.
     """
     target = target_of(job)
-    places.require(target)
+    timed_places.require(target)
     on_stage(COMPARING)
     reference = reference_of(job.func, job.seed)
     on_stage(BUILDING)
     func = tvm.ir.load_json(job.func)
     sch = replayed(job, func)
     record = _compiled(job, func, target, sch, equivalence)
-    runner = places.runner_of(record, target, reference.arguments)
+    runner = timed_places.runner_of(record, target, reference.arguments)
     on_stage(TIMING)
     faults = _faults(runner, reference, job)
     if faults:

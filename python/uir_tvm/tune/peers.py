@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from ..address import Address
 from ..errors import DeviceError, UirError
+from ..network_address import Address
 from .key import TOOLCHAIN, Key, expected
 
 log = logging.getLogger(__name__)

@@ -20,8 +20,8 @@ from typing import Any
 
 import attrs
 
-from ..address import Address
 from ..errors import DeviceError
+from ..network_address import Address
 from .job import LOST, Job, Result
 from .key import Key
 from .measure import OnResult

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from ..igraph import IGraph
-from .candidates import Candidate, Checker
+from .candidates import Checker, DesignPoint
 from .job import Result
 from .mutator import neighbours
 from .sources import size_of, sources_of
@@ -47,7 +47,7 @@ class Predictor(Protocol):
 class Measured:
     """A candidate and its seconds."""
 
-    candidate: Candidate
+    candidate: DesignPoint
     seconds: float
 
 
@@ -69,7 +69,7 @@ class TaskSearch:
 
     Attributes
     ----------
-    default : Candidate or None
+    default : DesignPoint or None
         The compiler's own schedule; None where it is refused.
     size : int
         Combinations of all spaces, an estimate; different decisions may make equal schedules.
@@ -95,7 +95,7 @@ class TaskSearch:
         self._sources = sources_of(spaces, self.checker, cost_model.predict, seed, enumerated)
         self._source_of = {id(space): source for source in self._sources for space in source.spaces}
         self._measured: list[Measured] = []
-        self._pool: dict[str, Candidate] = {}
+        self._pool: dict[str, DesignPoint] = {}
         self._seen: set[str] = set()
         #: Of neighbours of fast ones in the pool, the seconds of the one; and whose neighbours are there.
         self._near: dict[str, float] = {}
@@ -116,13 +116,13 @@ class TaskSearch:
         """Whether there is nothing left to propose."""
         return not self._pool and all(source.exhausted for source in self._sources)
 
-    def propose(self, count: int) -> list[Candidate]:
+    def propose(self, count: int) -> list[DesignPoint]:
         """The next candidates to measure, best expected first; fewer where the spaces are exhausted.
 
         A candidate that was proposed, or told, is never proposed again, nor one with the same function or
         iGraph.
         """
-        proposed: list[Candidate] = []
+        proposed: list[DesignPoint] = []
         while len(proposed) < count:
             self._fill(count - len(proposed))
             if not self._pool:
@@ -135,7 +135,7 @@ class TaskSearch:
                     proposed.append(candidate)
         return proposed
 
-    def tell(self, candidates: Sequence[Candidate], results: Sequence[Result]) -> None:
+    def tell(self, candidates: Sequence[DesignPoint], results: Sequence[Result]) -> None:
         """What came of candidates, proposed or restored; failed ones are not proposed again."""
         for candidate, result in zip(candidates, results, strict=True):
             self._leave(candidate)
@@ -147,25 +147,25 @@ class TaskSearch:
             if self.best is None or found.seconds < self.best.seconds:
                 self.best = found
 
-    def restore(self, data: Mapping[str, Any]) -> Candidate | None:
-        """A candidate of an earlier search (`Candidate.to_json`); None where there is no such any more."""
+    def restore(self, data: Mapping[str, Any]) -> DesignPoint | None:
+        """A candidate of an earlier search (`DesignPoint.to_json`); None where there is no such any more."""
         return self.checker.restore(self.spaces, data)
 
     def skip(self, digests: Iterable[str]) -> None:
-        """Never propose candidates of these digests (`Candidate.digest`), whatever came of them."""
+        """Never propose candidates of these digests (`DesignPoint.digest`), whatever came of them."""
         for digest in digests:
             self._seen.add(digest)
             self._pool.pop(digest, None)
             self._near.pop(digest, None)
 
-    def _add(self, candidate: Candidate | None, parent: float = math.inf) -> None:
+    def _add(self, candidate: DesignPoint | None, parent: float = math.inf) -> None:
         """It waits to be proposed, if it was not; as a neighbour of one that took so many seconds."""
         if candidate is not None and candidate.digest not in self._seen:
             self._pool.setdefault(candidate.digest, candidate)
             if parent < self._near.get(candidate.digest, math.inf):
                 self._near[candidate.digest] = parent
 
-    def _leave(self, candidate: Candidate) -> None:
+    def _leave(self, candidate: DesignPoint) -> None:
         """It is proposed now, or was."""
         self.skip([candidate.digest])
         self._waiting.discard(id(candidate.space))
@@ -189,16 +189,16 @@ class TaskSearch:
             for candidate in made:
                 self._add(candidate)
 
-    def _pick(self, count: int) -> list[Candidate]:
+    def _pick(self, count: int) -> list[DesignPoint]:
         """Some of the pool: the first of every space, then by the shares of a batch."""
         pool = list(self._pool.values())
         seconds = np.asarray(self.cost_model.predict([c.graph for c in pool]), dtype="float64")
         ranked = [
             attrs.evolve(pool[i], predicted=float(seconds[i])) for i in np.argsort(seconds, kind="stable")
         ]
-        picked: dict[str, Candidate] = {}
+        picked: dict[str, DesignPoint] = {}
 
-        def take(candidates: Sequence[Candidate], most: int) -> None:
+        def take(candidates: Sequence[DesignPoint], most: int) -> None:
             for candidate in candidates:
                 if most > 0 and len(picked) < count and candidate.digest not in picked:
                     picked[candidate.digest] = candidate
@@ -216,9 +216,9 @@ class TaskSearch:
         whole = int(share * count)
         return whole + (self._rng.random() < share * count - whole)
 
-    def _first_of_spaces(self, ranked: Sequence[Candidate]) -> list[Candidate]:
+    def _first_of_spaces(self, ranked: Sequence[DesignPoint]) -> list[DesignPoint]:
         """The best expected of every space of which none was proposed; the best such space first."""
-        first: dict[int, Candidate] = {}
+        first: dict[int, DesignPoint] = {}
         for candidate in ranked:
             if id(candidate.space) in self._waiting:
                 first.setdefault(id(candidate.space), candidate)

@@ -28,7 +28,7 @@ from .agreement import differences
 from .cold_cache import ColdCache
 from .job import DEFAULTS, OK, WRONG, Result, Settings
 from .records import bare
-from .reference import Reference
+from .reference_results import Reference
 
 #: A call that takes so many times as long as the default's is timed no further.
 HOPELESS = 1.5

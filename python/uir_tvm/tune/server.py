@@ -26,8 +26,8 @@ from typing import Any
 import attrs
 import tvm_ffi
 
-from ..address import Address
 from ..errors import DeviceError, UirError
+from ..network_address import Address
 from ..target import registry
 from .job import Job
 from .key import key_of

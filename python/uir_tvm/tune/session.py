@@ -23,7 +23,7 @@ from .journal import Confirmation
 from .measure import Measurer
 from .scheduler import Chosen, choose
 from .state import NOISE, TuningState
-from .task_record import Batch, TaskRecord
+from .task_record import TaskRecord, TrialBatch
 
 #: Candidates of a batch, and at least so many for each worker, so that none waits for the slowest.
 BATCH, PER_WORKER = 8, 2
@@ -259,7 +259,7 @@ class Session:
         finally:
             if done:
                 self.known.tell(record, done, results)
-                record.batches.append(Batch(len(done), before, record.best, self.clock() - begin))
+                record.batches.append(TrialBatch(len(done), before, record.best, self.clock() - begin))
         if not done:
             self.ended = "nobody is left to measure"
             return

@@ -21,7 +21,7 @@ from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_hash
 
 from ..igraph import IGraph
-from .candidates import Candidate, Checker, VerifyCandidate, form_of
+from .candidates import Checker, DesignPoint, VerifyCandidate, form_of
 from .mutator import MutateDecision, options
 from .spaces import DesignSpace
 
@@ -47,11 +47,11 @@ class Source(Protocol):
     size: int
     exhausted: bool
 
-    def more(self, count: int) -> list[Candidate]:
+    def more(self, count: int) -> list[DesignPoint]:
         """About so many candidates; ones that were given before may be among them."""
         ...
 
-    def tell(self, candidate: Candidate, seconds: float) -> None:
+    def tell(self, candidate: DesignPoint, seconds: float) -> None:
         """A measured candidate of these spaces."""
         ...
 
@@ -94,9 +94,9 @@ class Enumerated:
         self.exhausted = False
         self._traces = self._shuffled(space.schedule.trace, seed)
 
-    def more(self, count: int) -> list[Candidate]:
+    def more(self, count: int) -> list[DesignPoint]:
         """See `Source.more`; none is given twice."""
-        made: list[Candidate] = []
+        made: list[DesignPoint] = []
         for trace in itertools.islice(self._traces, count):
             candidate = self.checker.candidate(self.spaces[0], trace)
             if candidate is not None:
@@ -105,7 +105,7 @@ class Enumerated:
         self.exhausted = count > 0
         return made
 
-    def tell(self, candidate: Candidate, seconds: float) -> None:
+    def tell(self, candidate: DesignPoint, seconds: float) -> None:
         """What was measured changes nothing."""
 
     def _shuffled(self, trace: Trace, seed: int) -> Iterator[Trace]:
@@ -212,7 +212,7 @@ class Evolved:
             cost_model=Expected(checker, predict),
         )
 
-    def more(self, count: int) -> list[Candidate]:
+    def more(self, count: int) -> list[DesignPoint]:
         """See `Source.more`; one evolution, however many are asked for."""
         made = []
         for found in self.context.generate_measure_candidates() or ():
@@ -225,7 +225,7 @@ class Evolved:
         self.exhausted = self._empty >= PATIENCE
         return made
 
-    def tell(self, candidate: Candidate, seconds: float) -> None:
+    def tell(self, candidate: DesignPoint, seconds: float) -> None:
         """A parent of the next evolution, if it is among the fastest."""
         self._given.add(candidate.digest)
         record = meta_schedule.database.TuningRecord(candidate.sch.trace, self._workload, [seconds])

@@ -12,7 +12,7 @@ import tvm
 from tvm import tirx
 
 from .. import kernel_graph
-from ..frontend.kernel import IGRAPH
+from ..frontend.from_kernel import IGRAPH
 from ..kernel_graph import KernelGraph
 from ..schedule.begin import is_scheduled
 from ..target import registry

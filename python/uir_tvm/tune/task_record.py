@@ -26,8 +26,8 @@ RECENT = 2
 ATTEMPTS = 8
 
 
-class Candidate(Protocol):
-    """What a search proposes (`candidates.Candidate`)."""
+class DesignPoint(Protocol):
+    """What a search proposes (`candidates.DesignPoint`)."""
 
     task: Any
     space: Any
@@ -49,7 +49,7 @@ class Search(Protocol):
 
     Attributes
     ----------
-    default : Candidate or None
+    default : DesignPoint or None
         The compiler's own schedule.
     """
 
@@ -73,7 +73,7 @@ class Search(Protocol):
 
 
 @attrs.frozen
-class Batch:
+class TrialBatch:
     """Trials of a task that were made together.
 
     Parameters
@@ -108,7 +108,7 @@ class TaskRecord:
         Seconds of the compiler's own schedule, and of the fastest one, confirmed or not.
     outcomes : Counter of str
         Trials by outcome, the compiler's own schedule apart.
-    batches : list of Batch
+    batches : list of TrialBatch
         Of this run.
     promised : float or None
         Share of the best time that the cost model expects the next batch to save.
@@ -142,7 +142,7 @@ class TaskRecord:
     default: float = math.inf
     best: float = math.inf
     outcomes: Counter[str] = attrs.Factory(Counter)
-    batches: list[Batch] = attrs.Factory(list)
+    batches: list[TrialBatch] = attrs.Factory(list)
     promised: float | None = None
     stopped: str = ""
     search: Search | None = None

@@ -16,8 +16,8 @@ from typing import Any
 import attrs
 from tvm.rpc import base
 
-from ..address import Address
 from ..errors import DeviceError
+from ..network_address import Address
 
 #: Seconds that a tracker may take to answer.
 ANSWER = 10.0

@@ -17,7 +17,7 @@ import tvm
 from ..errors import DatabaseError
 from ..pipeline import KernelRecord
 from .job import Job, Result
-from .reference import INTERVALS, Reference
+from .reference_results import INTERVALS, Reference
 
 #: Folder of a database's reports.
 FOLDER = "rejected"

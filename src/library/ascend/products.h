@@ -24,7 +24,7 @@ struct Product {
 
 //! \brief The calls that compute a product.
 //! \throws ValueError A factor, an activation, a packed weight, or more than one term to add: the table of the target's
-//!  library (`uir_tvm.library.registry.ASCEND`) has none of these.
+//!  library (`uir_tvm.library.library_tables.ASCEND`) has none of these.
 std::vector<Product> Products(const MatmulAttrs& attrs);
 
 /*! \brief Throws ValueError for an epilogue that a convolution does not have: anything but a bias. */

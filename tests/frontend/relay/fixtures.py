@@ -8,7 +8,7 @@ import pathlib
 
 import numpy as np
 from uir_tvm.frontend.relay import parse
-from uir_tvm.frontend.relay.program import Program, TensorType
+from uir_tvm.frontend.relay.relay_program import Program, TensorType
 
 from .weights import numbers
 

@@ -18,7 +18,7 @@ from tvm_ffi import structural_equal
 from uir_tvm.errors import FrontendError, ModelFormatError, ShapeError
 from uir_tvm.frontend import from_relay
 from uir_tvm.frontend.relay import import_program, load_params, parse_json
-from uir_tvm.frontend.relay.program import Program
+from uir_tvm.frontend.relay.relay_program import Program
 
 from .fixtures import HERE, program_of, values_of
 

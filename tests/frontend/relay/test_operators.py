@@ -15,7 +15,7 @@ from uir_tvm import kernel_graph
 from uir_tvm.frontend import from_relay
 from uir_tvm.frontend.relay import import_program
 from uir_tvm.frontend.relay.operators import CONVERTERS, REFUSED, TABLES
-from uir_tvm.frontend.relay.program import (
+from uir_tvm.frontend.relay.relay_program import (
     Bound,
     Branch,
     Call,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from uir_tvm.device.run import run
+from uir_tvm.device.run_text import run
 from uir_tvm.igraph import IGraph, IPointer, ISlice, interpreter, make
 from uir_tvm.igraph.dtypes import numpy_of
 

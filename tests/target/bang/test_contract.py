@@ -12,7 +12,7 @@ import pytest
 import uir_tvm
 from tvm.script import tirx as T
 from uir_tvm import hardware
-from uir_tvm.device.run import run
+from uir_tvm.device.run_text import run
 from uir_tvm.errors import CodegenCapacityError
 from uir_tvm.igraph import HardwareModel, IGraph, IPointer, ISlice, interpreter, make, var
 from uir_tvm.igraph.dtypes import bytes_of, numpy_of

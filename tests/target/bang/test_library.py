@@ -11,7 +11,7 @@ import tvm
 import tvm_ffi
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
-from uir_tvm.library.registry import library_of
+from uir_tvm.library.library_tables import library_of
 from uir_tvm.target.bang import library as bang
 
 Array = np.ndarray[Any, Any]

@@ -7,7 +7,7 @@ from uir_tvm.igraph import IGraph
 from uir_tvm.optimize.webs import rename
 from uir_tvm.target.cpu.actions import action_of
 from uir_tvm.target.cpu.groups import RowNest, plan
-from uir_tvm.target.cpu.views import read_through
+from uir_tvm.target.cpu.read_through import read_through
 
 from .support import parsed
 from .test_lower import softmax

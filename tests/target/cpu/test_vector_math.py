@@ -11,14 +11,14 @@ import tvm
 from tvm import tirx
 from uir_tvm.errors import CodegenError
 from uir_tvm.target.cpu.vector_math import MATH, bind_in_cells, binding, const_like, emit
-from uir_tvm.target.cpu.vector_math.accuracy import (
+from uir_tvm.target.cpu.vector_math.functions import MATH64
+from uir_tvm.target.cpu.vector_math.measure_accuracy import (
     REFERENCES,
     build_loop,
     host_target,
     measure_error,
     ulp_error,
 )
-from uir_tvm.target.cpu.vector_math.functions import MATH64
 from uir_tvm.target.cpu.vector_math.ops import let
 
 INF, NAN = np.inf, np.nan

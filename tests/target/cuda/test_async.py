@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel
-from uir_tvm.device.run import run
+from uir_tvm.device.device_kernel import DeviceKernel
+from uir_tvm.device.run_text import run
 from uir_tvm.errors import DeviceModelError
 from uir_tvm.igraph import IGraph, interpreter, parse_igraph
 from uir_tvm.igraph.text import print_hardware

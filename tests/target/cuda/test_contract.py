@@ -6,7 +6,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from uir_tvm.device.run import run
+from uir_tvm.device.run_text import run
 from uir_tvm.igraph import interpreter
 from uir_tvm.target.cuda.lower import lower
 

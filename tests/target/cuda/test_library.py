@@ -20,7 +20,7 @@ import tvm_ffi
 from uir_tvm.errors import LibraryError
 from uir_tvm.library import reference
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
-from uir_tvm.library.registry import library_of
+from uir_tvm.library.library_tables import library_of
 from uir_tvm.target.cuda import library as cuda
 
 Array = np.ndarray[Any, Any]

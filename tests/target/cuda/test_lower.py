@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.device.kernel import KernelParameter, Launch, Workspace
+from uir_tvm.device.device_kernel import KernelParameter, Launch, Workspace
 from uir_tvm.errors import CodegenError
 from uir_tvm.igraph import IGraph
 from uir_tvm.igraph.parser import parse_igraph

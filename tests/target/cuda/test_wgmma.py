@@ -10,8 +10,8 @@ import attrs
 import numpy as np
 import pytest
 from uir_tvm import hardware
-from uir_tvm.device.kernel import DeviceKernel
-from uir_tvm.device.run import run
+from uir_tvm.device.device_kernel import DeviceKernel
+from uir_tvm.device.run_text import run
 from uir_tvm.errors import DeviceModelError
 from uir_tvm.igraph import IGraph, interpreter
 from uir_tvm.optimize import optimize

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from onnx import helper
 
-from .functions import renamed
+from .function_bodies import renamed
 from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:

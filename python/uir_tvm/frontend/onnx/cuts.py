@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where a graph has to run before the rest of it can be imported: values that decide shapes or branches.
 
-What stands before such a place is a stage: a Relax module of its own, which a `Driver` compiles and runs
+What stands before such a place is a stage: a Relax module of its own, which a `StageRunner` compiles and runs
 while the walk waits. With the value known, the walk goes on.
 """
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 HostFunction = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
 
 
-class Driver(Protocol):
+class StageRunner(Protocol):
     """Runs the stages of a graph in the order in which the walk asks for them."""
 
     def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
@@ -59,7 +59,7 @@ class Cuts:
     ----------
     simplifier : Simplifier
         The walk.
-    driver : Driver, optional
+    driver : StageRunner, optional
         Without one a graph is one stage, and what needs more is refused.
     module_of : callable
         The Relax module of a stage.
@@ -68,7 +68,7 @@ class Cuts:
     def __init__(
         self,
         simplifier: Simplifier,
-        driver: Driver | None,
+        driver: StageRunner | None,
         module_of: Callable[[SimplifiedGraph], tvm.IRModule] | None,
     ) -> None:
         self.simplifier, self.driver, self._module_of = simplifier, driver, module_of

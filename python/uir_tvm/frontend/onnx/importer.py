@@ -15,10 +15,10 @@ from ...errors import FrontendError, ShapeError
 from ...one_at_a_time import one_at_a_time
 from ..normalize import normalize
 from ..relax_view import dtype_of, shape_of
-from .cuts import Driver
+from .cuts import StageRunner
+from .input_shapes import fix_shapes, graph_inputs
 from .known import element_name
 from .model_file import load
-from .shapes import fix_shapes, graph_inputs
 from .simplify import SimplifiedGraph, Simplifier
 from .walk import Walk, check_operators
 
@@ -70,7 +70,7 @@ def from_onnx(
 @one_at_a_time
 def run_onnx(
     model: str | os.PathLike[str] | onnx.ModelProto,
-    driver: Driver,
+    driver: StageRunner,
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     values: Mapping[str, np.ndarray] | None = None,
@@ -81,7 +81,7 @@ def run_onnx(
     ----------
     model, shapes, values
         As of `from_onnx`.
-    driver : Driver
+    driver : StageRunner
         Has the model's inputs, compiles and runs the stages.
 
     Returns

@@ -16,14 +16,14 @@ from onnx import helper
 from ...errors import FrontendError, UnsupportedOperatorError, ValueNeededError
 from .branches import BRANCHES
 from .constants import evaluate
-from .cuts import Cuts, Driver, reads
+from .cuts import Cuts, StageRunner, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
-from .functions import body_of, expand
+from .function_bodies import body_of, expand
 from .host_operators import HOST
+from .input_shapes import signature
 from .known import STANDARD_DOMAINS, Known, VersionedNode
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
-from .shapes import signature
 
 #: Element types of inputs that are known when they are empty: axes, pads.
 EMPTY = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
@@ -55,7 +55,7 @@ class Simplifier:
         A checked model whose inputs have fixed shapes.
     values : mapping of str to numpy.ndarray
         Inputs that are constants in this compilation.
-    driver : Driver, optional
+    driver : StageRunner, optional
         Runs the graph up to where a value decides what follows.
     module_of : callable, optional
         The Relax module of what the driver runs.
@@ -65,7 +65,7 @@ class Simplifier:
         self,
         model: onnx.ModelProto,
         values: Mapping[str, np.ndarray],
-        driver: Driver | None = None,
+        driver: StageRunner | None = None,
         module_of: Callable[[SimplifiedGraph], tvm.IRModule] | None = None,
     ) -> None:
         self.known = Known()

@@ -14,7 +14,7 @@ from ...one_at_a_time import one_at_a_time
 from .importer import import_program
 from .json_program import parse_json
 from .params import Params, load_params, params_beside
-from .text import parse
+from .text_program import parse
 
 __all__ = ["from_relay", "import_program", "load_params", "params_beside", "parse", "parse_json"]
 

@@ -16,7 +16,7 @@ from ...errors import FrontendError, ShapeError, UirError, UnsupportedOperatorEr
 from ...function_scope import function_scope
 from ..normalize import normalize
 from ..relax_view import NUMPY_DTYPES, array_of, dtype_of, is_constant, shape_of
-from . import program as p
+from . import relay_program as p
 from .attributes import OPERATORS, resolved
 from .context import ConversionContext, Value
 from .operators import CONVERTERS, REFUSED

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...errors import FrontendError, ModelFormatError
-from . import program as p
+from . import relay_program as p
 from .json_graph import Graph
 
 #: Classes of nodes that this reader does not take, and what they are.

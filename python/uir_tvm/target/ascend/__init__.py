@@ -4,7 +4,7 @@
 lower       phases and the call of the printer, which is C++ (src/codegen/ascend)
 places      whether there is a device, and which targets of TVM stand for it and for its host model
 device      how texts are compiled and launched: `toolchain` (the vendor's compiler), `host_model`
-presets, costs, spaces, passes, library, accuracy    what is known of NPUs, as data
+presets, costs, tiles, passes, library, accuracy    what is known of NPUs, as data
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ TARGET = register_target(
         lower=".lower:lower",
         places=".places:PLACES",
         devices=("npu",),
-        space=".spaces:TILES",
-        attention_space=".spaces:ATTENTION",
+        space=".tiles:TILES",
+        attention_space=".tiles:ATTENTION",
         device=".device:DEVICE",
         library=".library:TABLE",
         library_cost=".library:COST",

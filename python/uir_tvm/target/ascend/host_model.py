@@ -78,7 +78,7 @@ def launch(
         What a block is: ``aiv`` a vector core, ``aic`` a cube core, ``mix_1_1`` and ``mix_1_2`` (or ``mix``)
         a cube core with one or two vector cores.
     device : mapping, optional
-        Sizes and costs, as `uir_tvm.device.kernel.describe_device` gives them; without it no time is
+        Sizes and costs, as `uir_tvm.device.device_kernel.describe_device` gives them; without it no time is
         counted.
     max_seconds : float
         Ends a launch that takes longer, with a finding; 0: no limit.

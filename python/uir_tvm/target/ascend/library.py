@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
-from ...library.registry import LibraryTable
+from ...library.library_tables import LibraryTable
 from . import costs
 
 __all__ = ["CONV2D", "COST", "MATMUL", "TABLE", "locate"]

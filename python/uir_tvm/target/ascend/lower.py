@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from tvm import tirx
 
-from ...device.kernel import DeviceKernel
+from ...device.device_kernel import DeviceKernel
 from ...errors import CodegenError
 from ...igraph.iops import spec_of
 from ...igraph.nodes import IGraph

@@ -16,7 +16,7 @@ import re
 import attrs
 
 from ... import hardware
-from ...device.kernel import describe_device
+from ...device.device_kernel import describe_device
 from ...device.text_model import library as model_library
 from ...export.render import render, template
 from ...export.stand_in import build_program

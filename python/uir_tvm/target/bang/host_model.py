@@ -100,7 +100,7 @@ def launch(
         0: ``kernel`` is a host function of the text, which takes the queue and then ``args``; the launches
         that it makes are run.
     device : mapping, optional
-        Sizes and costs, as `uir_tvm.device.kernel.describe_device` gives them; without it no time is
+        Sizes and costs, as `uir_tvm.device.device_kernel.describe_device` gives them; without it no time is
         counted, and sizes are those of the MLU370.
     max_seconds : float
         Ends a launch that takes longer, with a finding; 0: no limit.

@@ -24,7 +24,7 @@ from ...device.text_model import compiler
 from ...errors import ToolchainError
 from ...hardware.library_costs import LibraryCost
 from ...library.cpu import locate
-from ...library.registry import LibraryTable
+from ...library.library_tables import LibraryTable
 from . import costs
 
 __all__ = [

@@ -22,8 +22,8 @@ TARGET = register_target(
         lower=".lower:lower",
         places=".places:PLACES",
         devices=("cpu",),
-        space=".spaces:TILES",
-        attention_space=".spaces:ATTENTION",
+        space=".tiles:TILES",
+        attention_space=".tiles:ATTENTION",
         library=".library:TABLE",
         machine=".machine:machine",
     )

@@ -20,7 +20,7 @@ import attrs
 from ...errors import CodegenError
 from ...igraph.iops import REDUCE, mnemonic
 from ...igraph.nodes import IOp, ISlice
-from .access import WHOLE, Box, StridedAccess, access_of, swap_box
+from .element_access import WHOLE, Box, StridedAccess, access_of, swap_box
 
 MAP, REDUCE_ROW, COLLECT, SCATTER, OPAQUE = "map", "reduce", "collect", "scatter", "opaque"
 

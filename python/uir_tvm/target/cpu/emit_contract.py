@@ -15,13 +15,13 @@ from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import ISlice
-from .access import access_of
 from .actions import Action
 from .address import as_int, greatest, index, plus, times
+from .buffers import scratch
 from .code import Code
+from .element_access import access_of
 from .elements import constant, convert, element, splat
 from .emit_value import KernelContext
-from .memory import scratch
 
 #: Rows and vectors of the register block: 8 accumulators, 2 vectors of b and one of a fit in 16 registers.
 ROWS, VECTORS = 4, 2

@@ -9,10 +9,10 @@ import attrs
 from tvm import tirx
 from tvm.ir import Expr
 
-from .access import Box, StridedAccess
 from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
 from .address import as_int, greatest, index, plus
 from .code import Code
+from .element_access import Box, StridedAccess
 from .elements import element, splat
 from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged

@@ -8,10 +8,10 @@ from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
-from .access import Box, StridedAccess
 from .actions import COLLECT, REDUCE_ROW, Action
 from .address import as_int, greatest, index, least
 from .code import Code
+from .element_access import Box, StridedAccess
 from .emit_group import GroupEmitter, NestRow, Range
 from .emit_reduce import Collected, RowReduction
 from .emit_transpose import Staged, emit_blocks, staged_accesses

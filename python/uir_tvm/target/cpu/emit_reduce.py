@@ -11,10 +11,10 @@ from tvm.ir import Expr
 from ...igraph.iops import REDUCE
 from .actions import Action
 from .address import as_int, greatest, index, plus
+from .buffers import scratch
 from .code import Code
 from .elements import boundable, element, lanes_of, like
 from .emit_value import KernelContext, parameter
-from .memory import scratch
 from .scalar_ops import COMBINE
 
 

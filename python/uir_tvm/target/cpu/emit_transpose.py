@@ -16,13 +16,13 @@ from tvm.ir import Expr
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
 from . import transpose
-from .access import StridedAccess
 from .actions import MAP, Action
 from .address import index, plus
+from .buffers import scratch
 from .code import Code
+from .element_access import StridedAccess
 from .elements import element
 from .groups import ColumnGroup, RowNest
-from .memory import scratch
 from .values import OperandValues, Origin
 
 if TYPE_CHECKING:

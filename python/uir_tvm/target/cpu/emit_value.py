@@ -16,9 +16,9 @@ from ...igraph.nodes import IOp
 from . import scalar_ops
 from .actions import Action
 from .address import INDEX, LoopScope, as_int, index, plus, times
+from .buffers import Buffers
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
-from .memory import Buffers
 from .vector_math.ops import let
 
 

@@ -20,8 +20,8 @@ from typing import Any
 import attrs
 
 from ...igraph.iops import spec_of
-from .access import Domain, Overlap, StridedAccess, injective, relation
 from .actions import COLLECT, MAP, OPAQUE, REDUCE_ROW, SCATTER, Action
+from .element_access import Domain, Overlap, StridedAccess, injective, relation
 
 
 @attrs.define(eq=False)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...library.registry import LibraryTable
+from ...library.library_tables import LibraryTable
 
 TABLE = LibraryTable(
     functions={"matmul": "uir.library.cpu.matmul", "conv2d": "uir.library.cpu.conv2d"},

@@ -17,16 +17,16 @@ from ...optimize.webs import rename
 from ...schedule.annotations import VECTOR_ATTR
 from .actions import OPAQUE, action_of
 from .address import INDEX, LoopScope, index
+from .buffers import Buffers, single_rows
 from .code import KIND, Code
 from .emit_contract import ContractEmitter
 from .emit_nest import NestEmitter
 from .emit_value import KernelContext
 from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
-from .memory import Buffers, single_rows
+from .read_through import read_through
 from .stream import Streams, fence
 from .values import OperandValues
-from .views import read_through
 
 
 @attrs.define

@@ -16,14 +16,14 @@ from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of, dtype_of
 from ...igraph.nodes import IGraph
-from .access import StridedAccess
 from .actions import MAP, Action
 from .address import LoopScope, index
+from .buffers import Buffers
 from .code import Code
+from .element_access import StridedAccess
 from .elements import element, lanes_of
 from .groups import RowNest
 from .llvm_text import LlvmText
-from .memory import Buffers
 
 _LLVM_TYPES = {
     "float64": "double",

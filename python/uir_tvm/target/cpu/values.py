@@ -13,8 +13,8 @@ from enum import Enum
 
 import attrs
 
-from .access import Domain, Overlap, StridedAccess, relation
 from .actions import MAP, OPAQUE, REDUCE_ROW, SCATTER, Action, OperandRead
+from .element_access import Domain, Overlap, StridedAccess, relation
 from .groups import RowNest, write_domain
 
 #: iOps that cost about as much as a load and a store of their result would.

@@ -5,7 +5,7 @@ lower       phases and the call of the printer, which is C++ (src/codegen/cuda)
 places      whether there is a GPU, and which targets of TVM stand for it and for the host model
 device      how texts are compiled and launched: `toolchain` for a GPU, `host_model` without one
 ahead       cubins, made while a model compiles
-presets, spaces, passes, library    what is chosen for GPUs, as data
+presets, tiles, passes, library    what is chosen for GPUs, as data
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ TARGET = register_target(
         lower=".lower:lower",
         places=".places:PLACES",
         devices=("gpu",),
-        space=".spaces:TILES",
-        product_space=".spaces:PRODUCTS",
-        attention_space=".spaces:ATTENTION",
+        space=".tiles:TILES",
+        product_space=".tiles:PRODUCTS",
+        attention_space=".tiles:ATTENTION",
         device=".device:DEVICE",
         ahead=".ahead:compile_ahead",
         library=".library:TABLE",

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from ...device.kernel import DeviceKernel
+from ...device.device_kernel import DeviceKernel
 from ...errors import ToolchainError
 from ...refusal import Refusal
 from .. import registry

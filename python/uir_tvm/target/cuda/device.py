@@ -6,7 +6,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Sequence
 
-from ...device.kernel import DeviceKernel, Launch
+from ...device.device_kernel import DeviceKernel, Launch
 from ...device.kind import DeviceKind
 from ...device.launch import DeviceArray, LaunchResult
 from . import host_model, toolchain

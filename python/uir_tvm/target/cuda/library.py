@@ -22,7 +22,7 @@ import tvm_ffi
 
 from ...errors import LibraryError
 from ...library import cpu
-from ...library.registry import AttentionLimits, LibraryTable
+from ...library.library_tables import AttentionLimits, LibraryTable
 
 __all__ = [
     "CONV2D",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from tvm import tirx
 
-from ...device.kernel import DeviceKernel
+from ...device.device_kernel import DeviceKernel
 from ...errors import CodegenError
 from ...igraph.nodes import IGraph
 from ...optimize.split import is_barrier, phases

@@ -19,7 +19,7 @@ from ..place import Away, Place
 from .presets import DEVICES
 
 if TYPE_CHECKING:
-    from ...device.kernel import DeviceKernel
+    from ...device.device_kernel import DeviceKernel
 
 
 @attrs.frozen

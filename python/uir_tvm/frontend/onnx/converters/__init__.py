@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .elementwise import ELEMENTWISE
-from .narrow import NARROW_CASTS
+from .narrow_floats import NARROW_CASTS
 from .node import Converter
 from .quantized import QUANTIZED
 from .reductions import REDUCTIONS

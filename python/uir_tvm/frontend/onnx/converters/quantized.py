@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from .narrow import NARROW, SIGNED, from_narrow, to_narrow
+from .narrow_floats import NARROW, SIGNED, from_narrow, to_narrow
 from .node import Converter, OnnxNode, number
 
 

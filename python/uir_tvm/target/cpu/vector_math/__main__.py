@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import argparse
 
-from .accuracy import REFERENCES, measure_error, nanoseconds_per_element
 from .functions import MATH
+from .measure_accuracy import REFERENCES, measure_error, nanoseconds_per_element
 
 
 def main() -> None:

@@ -12,7 +12,7 @@ import tvm
 from tvm.s_tir import Schedule
 from tvm.script import tirx as T
 from uir_tvm.schedule.blocks import leaf_blocks
-from uir_tvm.schedule.in_place import reduce_apart
+from uir_tvm.schedule.continued_reductions import reduce_apart
 from uir_tvm.schedule.rooted import rooted
 
 from tests.primfuncs.table import STRUCTURES

@@ -27,7 +27,7 @@ from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
 from ..igraph.space import Space
 from .affine_from_tir import AffineConverter, NotAffineError
-from .errors import refuse
+from .refusals import refuse
 from .sets import OWNER, WITHIN, environment, owners
 from .tree_nodes import Leaf, Serial, Tree, TreeLoop
 

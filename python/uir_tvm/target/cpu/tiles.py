@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...schedule.space import TileSpace
+from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
 
 #: A core: its tile stays in L1, a cache line of 4-byte elements by four is transposed at a time.

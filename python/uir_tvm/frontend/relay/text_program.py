@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 from ...errors import FrontendError, ModelFormatError
-from . import program as p
+from . import relay_program as p
 from .json_graph import Graph
 
 _METADATA = re.compile(r"^#\[metadata\][ \t]*$", re.MULTILINE)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from uir_tvm.export import batch_runner
 from uir_tvm.tune.agreement import TOLERANCE, differences, least_size
-from uir_tvm.tune.reference import Reference
+from uir_tvm.tune.reference_results import Reference
 
 DTYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in TOLERANCE}
 
@@ -22,8 +22,10 @@ DTYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in TOL
 def elements(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The runner's module, imported as there."""
     monkeypatch.syspath_prepend(str(pathlib.Path(batch_runner.__file__).parent))
-    monkeypatch.delitem(sys.modules, "elements", raising=False)  # another program may have such a module
-    return importlib.import_module("elements")
+    monkeypatch.delitem(
+        sys.modules, "compare_elements", raising=False
+    )  # another program may have such a module
+    return importlib.import_module("compare_elements")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from uir_tvm.igraph.text import print_iop
 from uir_tvm.optimize.webs import rename
-from uir_tvm.target.cpu.views import read_through
+from uir_tvm.target.cpu.read_through import read_through
 
 from .support import parsed
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Sequence
 from ..hardware.rates import Rate, Rates
 from ..igraph.iops import WORK
 from ..refusal import Attempt
-from .fusion import Border
-from .passes import Figure, PassEffect
+from .pass_savings import Figure, PassEffect
 from .report import Explanation, GraphReport, KernelReport
 from .syncs import SyncUse
 from .traffic import PointerTraffic
+from .unfused import Border
 
 INDENT = "  "
 #: Width of the words in the left margin of a block.

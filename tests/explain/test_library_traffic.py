@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from uir_tvm.explain.library import library_work
+from uir_tvm.explain.library_traffic import library_work
 from uir_tvm.hardware.rates import Rates, rates_of
 from uir_tvm.library.attrs import Conv2dAttrs, MatmulAttrs
 from uir_tvm.library.work import WORK

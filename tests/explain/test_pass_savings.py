@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from uir_tvm.explain.passes import Figure, PassEffect, pass_effects
+from uir_tvm.explain.pass_savings import Figure, PassEffect, pass_effects
 
 
 def test_comments_above_the_graph() -> None:

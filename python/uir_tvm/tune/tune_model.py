@@ -27,9 +27,9 @@ from .job import DEFAULTS, Settings
 from .key import expected, key_of
 from .measure import LocalMeasurer, Measurer
 from .models import chosen, cost_model_of, extracted, imported, key_for, resolved, state_for
-from .places import require
 from .session import Session, Watcher
 from .summary import summarise, without_tasks
+from .timed_places import require
 
 if TYPE_CHECKING:
     from .batch import Batch

@@ -15,7 +15,7 @@ from ..igraph.affine import Affine
 from ..igraph.iops_scalar import REDUCE
 from ..igraph.tir_calls import call_name
 from .affine_from_tir import AffineConverter, NotAffineError
-from .memory import FunctionPointers, Storage
+from .function_pointers import FunctionPointers, Storage
 from .tree_nodes import Leaf
 
 

@@ -10,7 +10,7 @@ import pytest
 import uir_tvm
 from uir_tvm.errors import CodegenCapacityError
 from uir_tvm.explain import explain, explain_text, render
-from uir_tvm.explain.render import bytes_text, count_text, percent_text, seconds_text
+from uir_tvm.explain.report_text import bytes_text, count_text, percent_text, seconds_text
 from uir_tvm.igraph.text import print_igraph
 from uir_tvm.target import registry
 

@@ -25,7 +25,7 @@ Function = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
 
 
 @attrs.frozen(eq=False)
-class Stage:
+class ModelStage:
     """A compiled part of the model."""
 
     executable: Executable
@@ -51,7 +51,7 @@ class Look:
 
 
 @attrs.frozen(eq=False)
-class Outside:
+class OutsideOperator:
     """An operator outside kernels; the answer is its results' shapes."""
 
     operator: str
@@ -77,7 +77,7 @@ class Results:
         return b""
 
 
-Action = Stage | Look | Outside | Results
+Action = ModelStage | Look | OutsideOperator | Results
 
 
 class Paths:
@@ -103,7 +103,7 @@ class Paths:
             self.actions = {place: action for place, action in self.actions.items() if place in alive}
 
 
-class Run:
+class StagedCall:
     """One call: goes along known actions, and drives the import where they end.
 
     It is the driver of `uir_tvm.frontend.onnx.run_onnx`, which asks for the same actions in the same order
@@ -148,7 +148,7 @@ class Run:
 
     def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """See `Driver.run`."""
-        self._next(lambda: Stage(self._compile(module), tuple(inputs), tuple(outputs)))
+        self._next(lambda: ModelStage(self._compile(module), tuple(inputs), tuple(outputs)))
 
     def values_of(self, names: Sequence[str]) -> list[np.ndarray]:
         """See `Driver.values_of`."""
@@ -159,7 +159,7 @@ class Run:
         self, operator: str, function: Function, inputs: Sequence[str], outputs: Sequence[str]
     ) -> list[np.ndarray]:
         """See `Driver.compute`."""
-        self._next(lambda: Outside(operator, function, tuple(inputs), tuple(outputs)))
+        self._next(lambda: OutsideOperator(operator, function, tuple(inputs), tuple(outputs)))
         return [numbers(self.values[name]) for name in outputs]
 
     def _next(self, make: Callable[[], Action]) -> None:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from uir_tvm.explain.memory import memory
+from uir_tvm.explain.memory_peaks import memory
 from uir_tvm.verify.access import GraphFacts
 
 from . import graphs

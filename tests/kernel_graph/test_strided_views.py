@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from uir_tvm.kernel_graph.views import Layout, digits, factored_shape, rebase
+from uir_tvm.kernel_graph.strided_views import Layout, digits, factored_shape, rebase
 
 
 def addresses(layout: Layout) -> np.ndarray:

@@ -13,16 +13,16 @@ from tvm import tirx
 from tvm.relax import op
 from tvm.script import tirx as T
 from uir_tvm.schedules.demo import from_relax
-from uir_tvm.tune import reference
-from uir_tvm.tune.reference import HIGHEST_INTEGER, arguments_of, index_limits, reference_of
+from uir_tvm.tune import reference_results
+from uir_tvm.tune.reference_results import HIGHEST_INTEGER, arguments_of, index_limits, reference_of
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.Path:
     """A cache folder for each test, and nothing in memory."""
     monkeypatch.setenv("UIR_CACHE_DIR", str(tmp_path))
-    reference._held.clear()
-    return tmp_path / reference.FOLDER
+    reference_results._held.clear()
+    return tmp_path / reference_results.FOLDER
 
 
 def _func(build: Any, shapes: list[tuple[int, ...]], dtypes: list[str] | None = None) -> tirx.PrimFunc:
@@ -117,19 +117,19 @@ def test_results_are_kept(cache: pathlib.Path, monkeypatch: pytest.MonkeyPatch) 
     first = reference_of(text, 0)
     (path,) = cache.iterdir()
     ran: list[object] = []
-    stock = reference._run
+    stock = reference_results._run
 
     def run(*args: Any) -> Any:
         ran.append(args)
         return stock(*args)
 
-    monkeypatch.setattr(reference, "_run", run)
-    reference._held.clear()
+    monkeypatch.setattr(reference_results, "_run", run)
+    reference_results._held.clear()
     again = reference_of(text, 0)
     assert not ran
     assert [r[1].tobytes() for r in again.results] == [r[1].tobytes() for r in first.results]
     path.write_bytes(path.read_bytes()[:100])
-    reference._held.clear()
+    reference_results._held.clear()
     assert reference_of(text, 0).results[0][1].tobytes() == first.results[0][1].tobytes()
     assert ran
 
@@ -150,9 +150,9 @@ def test_only_so_much_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     first = reference_of(texts[0], 0)
     reference_of(texts[1], 0)
     assert reference_of(texts[0], 0) is first
-    monkeypatch.setattr(reference, "HELD", first.nbytes)
+    monkeypatch.setattr(reference_results, "HELD", first.nbytes)
     assert reference_of(texts[0], 0) is first
-    assert len(reference._held) == 1
+    assert len(reference_results._held) == 1
     last = reference_of(texts[2], 0)
-    assert list(reference._held.values()) == [last]
-    assert last.nbytes > reference.HELD
+    assert list(reference_results._held.values()) == [last]
+    assert last.nbytes > reference_results.HELD

@@ -11,15 +11,15 @@ from tvm import tirx
 
 from ..igraph import ISlice, make
 from ..schedule.annotations import CONTRACT
-from .access import address_of, loads_of
 from .affine_from_tir import NotAffineError
 from .box import Atom
 from .emit import Emitter, reboxed
-from .errors import refuse
 from .expression import TileContext
+from .function_pointers import FunctionPointers
+from .leaf_access import address_of, loads_of
 from .load import affine_address, slice_at
-from .memory import FunctionPointers
 from .plan import LeafPlan, PlanLoop, Planner
+from .refusals import refuse
 
 #: Factors that a contraction takes as they are, by the dtype of its sums.
 _NARROW = {"float32": ("float16", "bfloat16")}

@@ -16,10 +16,10 @@ from tvm.ir import Expr
 from ...igraph.affine import Affine, affine
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IPointer
-from .access import StridedAccess
 from .actions import Action
 from .address import LoopScope, index, plus, times
 from .code import Code
+from .element_access import StridedAccess
 from .elements import convert, element, lanes_of, splat
 from .groups import RowNest, reads, write_domain
 

@@ -12,7 +12,7 @@ import torch
 from tvm import relax
 from uir_tvm import frontend, kernel_graph
 from uir_tvm.errors import ArtifactError
-from uir_tvm.explain.fusion import borders
+from uir_tvm.explain.unfused import borders
 from uir_tvm.target import registry
 
 from tests.kernel_graph.programs import check, constant, module

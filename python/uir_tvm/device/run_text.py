@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import ShapeError
 from ..igraph.dtypes import numpy_of
-from .kernel import DeviceKernel
+from .device_kernel import DeviceKernel
 from .kind import DEVICES, DeviceKind
 from .launch import DeviceArray, LaunchResult
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import IPointer, affine, var
-from uir_tvm.target.cpu.access import Domain, Overlap, StridedAccess, relation
+from uir_tvm.target.cpu.element_access import Domain, Overlap, StridedAccess, relation
 
 P = IPointer("p", "reg", "fp32", 1 << 20)
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...schedule.space import TileSpace
+from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
 from ...schedules.contraction.shared_product import ProductSpace, ProductTile
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from ...schedule.space import TileSpace
+from ...schedule.tile_facts import TileSpace
 from ...schedules.attention import AttentionSpace
 
 #: A vector core with a software-managed memory: long tiles, loaded and stored while others are computed with,

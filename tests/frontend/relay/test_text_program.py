@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from uir_tvm.errors import FrontendError, ModelFormatError
 from uir_tvm.frontend import from_relay
 from uir_tvm.frontend.relay import parse
-from uir_tvm.frontend.relay.program import Call, Constant, Local, Tuple
+from uir_tvm.frontend.relay.relay_program import Call, Constant, Local, Tuple
 
 from .fixtures import text_of
 

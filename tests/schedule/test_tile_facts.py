@@ -7,7 +7,7 @@ import math
 
 import pytest
 from uir_tvm import hardware
-from uir_tvm.schedule.space import MASK_COST, busy_units, even_tile
+from uir_tvm.schedule.tile_facts import MASK_COST, busy_units, even_tile
 
 HW = hardware.get("910b2", "ascend")
 LINE = HW.figures["line_bytes"] // 4

@@ -10,7 +10,7 @@ import attrs
 from ..frontend.relax_view import axes_of
 from ..heroes import hero
 from .program import Op, View
-from .views import Layout
+from .strided_views import Layout
 
 Role = Literal["full", "row", "reduce"] | int  # an int: feeds that operand of a concat
 

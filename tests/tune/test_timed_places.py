@@ -16,7 +16,8 @@ from uir_tvm.errors import DeviceError
 from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
 from uir_tvm.tune.agreement import differences
-from uir_tvm.tune.places import (
+from uir_tvm.tune.reference_results import arguments_of, reference_of
+from uir_tvm.tune.timed_places import (
     CALLS,
     LEAST_CALLS,
     Amid,
@@ -25,7 +26,6 @@ from uir_tvm.tune.places import (
     refused_by,
     require,
 )
-from uir_tvm.tune.reference import arguments_of, reference_of
 
 from .test_job import subject
 

@@ -15,9 +15,9 @@ import tvm
 import tvm_ffi
 
 from .. import threads
-from ..device.kernel import DeviceKernel
+from ..device.device_kernel import DeviceKernel
 from ..device.kind import counts_time
-from ..device.run import Ran, run
+from ..device.run_text import Ran, run
 from ..errors import DeviceError, UirError
 from ..pipeline import KernelRecord
 from ..schedule.hardware_of import model_of_target
