@@ -64,6 +64,21 @@ def test_not_affine(build):
         CONVERTER.convert(build())
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_a_cast_is_affine_where_every_value_fits(dtype):
+    """One more at either end, and it would wrap around."""
+    least, most = int(tvm.tirx.min_value(dtype)), int(tvm.tirx.max_value(dtype))
+
+    def moved(by: int):
+        return tirx.Cast(dtype, tirx.Cast("int64", Q) + tirx.IntImm("int64", by))
+
+    assert CONVERTER.convert(moved(most - 7)) == var("i") + (most - 7)
+    assert CONVERTER.convert(moved(least)) == var("i") + least
+    for by in (most - 6, least - 1):
+        with pytest.raises(NotAffineError):
+            CONVERTER.convert(moved(by))
+
+
 def test_decide():
     """Conditions that the ranges decide are decided; others are not."""
     assert CONVERTER.decide(X < 48) is True

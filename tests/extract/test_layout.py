@@ -97,7 +97,9 @@ def test_value_under_padding():
             "out",
         )
 
-    check(prim(build, ((6, 7), F32)))
+    graph, _ = check(prim(build, ((6, 7), F32)))
+    # the condition is a box: one move reads what lies in it
+    assert "gather" not in [iop.op for iop, _ in graph.walk()]
 
 
 def test_condition_that_is_no_box():
@@ -144,6 +146,18 @@ def test_embedding_gathers_rows(dtype):
     )
     graph, _ = check(func, map_rows(func, "out", 2, 4))
     assert any(iop.op == "gather" and iop.sources[0].cols == 16 for iop, _ in graph.walk())
+
+
+def test_a_row_beyond_the_table_under_a_condition():
+    """The last index names no row behind it: what is not chosen is not read either."""
+
+    def build(t, i):
+        return te.compute(
+            (6, 4), lambda b, j: tirx.if_then_else(i[b] < 4, t[i[b] + 1, j], T.float32(0.5)), "out"
+        )
+
+    func = prim(build, ((5, 4), F32), ((6,), "int32"))
+    check(func, map_rows(func, "out", 2, 2), given={"i": np.array([4, 0, 3, 4, 1, 2])})
 
 
 def test_gather_of_elements():

@@ -316,6 +316,18 @@ def test_gather_reads_only_what_the_index_names() -> None:
         run(graph_of(text), np.array([2, 3], np.int32))
 
 
+def test_gather_says_which_column_of_a_row_holds_nothing() -> None:
+    graph = graph_of("""
+  i = iPointer(dram, int32, 2, in)
+  o = iPointer(dram, fp32, 4, out)
+  r = iPointer(reg, fp32, 8)
+  fill.fp32 r[0; (4,1); (2,1)] [4.0]
+  gather.fp32 o[0; (2,2); (2,1)], r[0; (4,2); (2,1)], i[0; (2,1); (1,1)] [pad=7.0]
+""")
+    with pytest.raises(InterpreterError, match=r"Nothing was written to element \(2, 1\)"):
+        run(graph, np.array([2, 3], np.int32))
+
+
 def test_units_may_meet_in_a_scatter() -> None:
     graph = graph_of(
         """

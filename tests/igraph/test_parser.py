@@ -40,6 +40,13 @@ def test_spaces_and_lines_do_not_matter() -> None:
     assert parse_igraph(" ".join(text.split())) == graph
 
 
+def test_a_loop_has_any_number_of_attributes() -> None:
+    graph = parse_igraph(HARDWARE + GRAPH.replace("[unroll=2]", "[unroll=2, stages=3]"))
+    (loop,) = graph.body
+    assert dict(loop.attrs) == {"unroll": 2, "stages": 3}
+    assert parse_igraph(print_igraph(graph)) == graph
+
+
 #: (what is replaced, by what, words of the message, text at which the error points)
 FAULTS = [
     ("unary.muls", "unery.muls", "no iOp 'unery'", "unery.muls"),

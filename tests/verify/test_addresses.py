@@ -48,6 +48,12 @@ def test_spoilt_addresses_are_found(name):
     assert all(f.remedy for f in found)
 
 
+def test_the_moment_is_shown_at_which_the_later_one_is_made():
+    found = [f for f in check(placed(a=0, b=512)) if f.rule == "addresses"]
+    # b's own first iOp; then c's, which shares bytes with both
+    assert [f.where.partition("[")[0] for f in found] == ["fill.fp32 b", "binary.add.fp32 c"]
+
+
 def test_addresses_beyond_the_memory_are_the_capacity_rules():
     found = check(placed(a=4096))
     assert "capacity" in [f.rule for f in found]

@@ -65,6 +65,7 @@ PASS = {
         "16*(pid % 3) + 48*(pid / 3) + 8*k; (1,8); (8,1)", size=96, loops=2, parallel=(6, 1)
     ),
     "(2, 3, 8) to (3, 2, 8)": store("16*(pid % 3) + 8*(pid / 3); (1,8); (8,1)", size=48, parallel=(6, 1)),
+    "a remainder of a remainder": store("32*((pid % 8) % 4)", size=128),
     "reversed": store("96 - 32*pid", size=128),
     "mixed order of pid and loop": store(
         "32*(pid / 2) + 64*k + 16*(pid % 2); (2,8); (8,1)", size=128, loops=2
@@ -103,6 +104,16 @@ FAIL = {
         store("32*pid - 8*(pid / 3)", size=120),
         "Units 2 and 3 both write element 88",
         {"pid": 2, "other_pid": 3},
+    ),
+    "one column too many": (
+        store("pid; (1,2); (2,1)", size=5),
+        "both write element 1",
+        {"pid": 0, "other_pid": 1, "element": 1},
+    ),
+    "remainders that come again": (
+        store("32*((pid % 4) % 8)", size=128, parallel=(8, 1)),
+        "both write element 0",
+        {"pid": 0, "other_pid": 4, "element": 0},
     ),
     "in place, twice": (
         store("24*pid", size=104, role="inout"),

@@ -111,7 +111,7 @@ CASTS = [
     *(("fp64", to) for to in ("fp32", "int64")),
     *(("int64", to) for to in ("fp32", "int32")),
     *(("int32", to) for to in ("fp32", "int64", "bool")),
-    *(("bool", to) for to in ("fp32", "int64")),
+    *(("bool", to) for to in ("fp32", "bf16", "int64", "int8", "uint8", "bool")),
     ("fp16", "fp32"),
     ("bf16", "fp32"),
     ("fp16", "bf16"),

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import importlib.machinery
 import importlib.metadata
+import importlib.util
 import pathlib
 import stat
 from typing import Any
@@ -251,6 +253,15 @@ def test_pip_packages_that_are_not_all_there(
     found = find_toolchain._probe_nvcc(nvcc)
     assert isinstance(found, find_toolchain.CudaTool) and found.version == "13.0.88"
     assert found.include == (root / "include" / "cccl",)
+
+
+@pytest.mark.parametrize("spec", [None, importlib.machinery.ModuleSpec("nvidia", None)])
+def test_without_pip_packages_there_is_no_folder_of_theirs(
+    monkeypatch: pytest.MonkeyPatch, spec: importlib.machinery.ModuleSpec | None
+) -> None:
+    """None is installed, or a module of that name is no package."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: spec)
+    assert list(find_toolchain._wheel_roots()) == []
 
 
 def test_the_environment_comes_first(
