@@ -20,7 +20,7 @@ from uir_tvm.errors import ArtifactError
 from uir_tvm.export import batch_runner
 from uir_tvm.export.batch_runner import results as lines
 from uir_tvm.target.cuda import toolchain
-from uir_tvm.tune.batch import Batch, export_batch, import_results, load_batch
+from uir_tvm.tune.batch import Batch, export_batch, load_batch
 from uir_tvm.tune.job import CRASHED, LOST, OK, REFUSED, TIMEOUT, WRONG, Job, Settings, trace_json
 from uir_tvm.tune.key import key_of
 
@@ -117,7 +117,6 @@ def test_there_and_back(
     want = [12e-6 / grid for grid in grids(exported)]
     assert [result.median for result in found.results[:5]] == pytest.approx(want)
     assert all(len(result.seconds) == 3 and not result.said for result in found.results[:5])
-    assert import_results(batch) == list(found.results)
     assert found.machine["name"] == "NVIDIA H200" and found.key == exported.key
 
     best = min(range(5), key=lambda number: want[number])
@@ -144,7 +143,7 @@ def test_candidates_that_are_no_good(exported: Batch, batch: pathlib.Path, drive
     )
     code, said = run(batch, "--library", driver, FAKE_MODES=modes)
     assert code == 0, said
-    good, *bad, refused = import_results(batch)
+    good, *bad, refused = load_batch(batch).results
     assert good.outcome == OK and good.median == pytest.approx(12e-6 / first)
     assert [result.outcome for result in bad] == [WRONG, CRASHED, TIMEOUT, CRASHED]
     assert "1 of 960 elements" in bad[0].said and "element 480 is" in bad[0].said
@@ -157,7 +156,7 @@ def test_candidates_that_are_no_good(exported: Batch, batch: pathlib.Path, drive
 def test_a_run_that_was_cut_short_carries_on(batch: pathlib.Path, driver: pathlib.Path) -> None:
     """What is measured is taken in, without the line at which power was lost; the rest is measured."""
     assert run(batch, "--library", driver)[0] == 0
-    whole = import_results(batch)
+    whole = load_batch(batch).results
     path = batch / lines.RESULTS
     text = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(text[:3]) + text[3][:40])
@@ -165,13 +164,13 @@ def test_a_run_that_was_cut_short_carries_on(batch: pathlib.Path, driver: pathli
     assert [result.outcome for result in found.results] == [OK, OK, LOST, LOST, LOST, REFUSED]
     code, said = run(batch, "--library", driver)
     assert code == 0 and "3 to be measured" in said
-    assert import_results(batch) == whole
+    assert load_batch(batch).results == whole
 
 
 def test_a_driver_without_graphs(exported: Batch, batch: pathlib.Path, driver: pathlib.Path) -> None:
     """Launches are timed one by one, and the result says so."""
     assert run(batch, "--library", driver, FAKE_NO_GRAPHS="1")[0] == 0
-    first, *_ = import_results(batch)
+    first, *_ = load_batch(batch).results
     assert first.median == pytest.approx(12e-6 / grids(exported)[0])
     assert "single launches: cuStreamBeginCapture_v2 failed" in first.said
 

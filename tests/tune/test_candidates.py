@@ -17,16 +17,7 @@ from uir_tvm.schedule.decisions import Sampled
 from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target import registry
 from uir_tvm.tune import candidates
-from uir_tvm.tune.candidates import (
-    FAULT,
-    REPLAY,
-    SAME,
-    STAGES,
-    Checker,
-    DesignPoint,
-    VerifyCandidate,
-    form_of,
-)
+from uir_tvm.tune.candidates import FAULT, REPLAY, SAME, Checker, DesignPoint, VerifyCandidate, form_of
 from uir_tvm.tune.job import Job
 from uir_tvm.tune.mutator import neighbours
 from uir_tvm.tune.spaces import DesignSpace, design_spaces
@@ -176,17 +167,3 @@ def test_the_form_of_a_trace_is_that_of_its_space() -> None:
         trace.apply_to_schedule(sch, remove_postproc=True)
         sch.enter_postproc()
         assert form_of(sch.trace) == form_of(space.schedule.trace)
-
-
-def test_the_stages_after_extraction_are_asked_where_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    checker, (space, *_) = small()
-    found = own(checker, space)
-    assert checker.compiles(found) and not checker.refused
-
-    def refused(*_: object) -> Any:
-        raise RuntimeError("no room")
-
-    monkeypatch.setattr(candidates.pipeline, "compile_scheduled", refused)
-    assert checker.compiles(found)  # it was asked already
-    other = Checker(checker.task)
-    assert not other.compiles(own(other, space)) and other.refused == {STAGES: 1}

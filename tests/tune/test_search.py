@@ -230,21 +230,3 @@ def test_proposals_say_what_the_cost_model_expects(monkeypatch: pytest.MonkeyPat
     model = Vague()
     proposed = TaskSearch(task(), [space(2, tile=False)], model).propose(8)
     assert [c.predicted for c in proposed] == model.predict([c.graph for c in proposed])
-
-
-def test_a_thorough_search_asks_the_stages(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What passes or printers refuse takes the place of no other."""
-    without_graphs(monkeypatch)
-
-    def compiles(self: Checker, candidate: DesignPoint) -> bool:
-        return candidate.decisions["d0"] < 4
-
-    monkeypatch.setattr(Checker, "compiles", compiles)
-    here: list[DesignSpace] = [space(1, tile=False)]
-    assert {c.decisions["d0"] for c in searched(TaskSearch(task(), here, Blind(), thorough=True), 8)} == {
-        0,
-        1,
-        2,
-        3,
-    }
-    assert len(searched(TaskSearch(synthetic.task(), here, Blind()), 8)) == 8

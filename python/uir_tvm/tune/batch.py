@@ -128,17 +128,6 @@ def export_batch(jobs: Sequence[Job], folder: str | os.PathLike[str]) -> Batch:
     return load_batch(folder)
 
 
-def import_results(folder: str | os.PathLike[str]) -> list[Result]:
-    """The results of a batch, in the order of its jobs; `LOST` where nobody measured one yet.
-
-    Raises
-    ------
-    ArtifactError
-        See `load_batch`.
-    """
-    return list(load_batch(folder).results)
-
-
 def load_batch(folder: str | os.PathLike[str]) -> Batch:
     """A batch with what was measured of it.
 

@@ -23,12 +23,10 @@ from tvm.s_tir import Schedule, meta_schedule
 from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_hash
 
-from .. import pipeline
 from ..errors import UirError, VerifyError
 from ..extract import extract
 from ..igraph import HardwareModel, IGraph
 from ..optimize import completed
-from ..options import CompileOptions
 from ..schedule.hardware_of import model_of_target
 from .job import DEFAULTS, Job, Settings, trace_json
 from .spaces import DesignSpace
@@ -37,8 +35,8 @@ from .task import Task
 log = logging.getLogger(__name__)
 
 #: Reasons of refusal besides the verifier's rules: the trace does not apply after another decision; no iGraph
-#: says what was scheduled; a pass or a printer has no room for it; a fault of the compiler's own.
-REPLAY, EXTRACTION, STAGES, FAULT = "replay", "extraction", "stages", "fault"
+#: says what was scheduled; a fault of the compiler's own.
+REPLAY, EXTRACTION, FAULT = "replay", "extraction", "fault"
 #: No refusal, but nothing new: another schedule has the same iGraph.
 SAME = "same iGraph"
 
@@ -112,7 +110,7 @@ class Checker:
     ----------
     refused : Counter of str
         Distinct scheduled functions by the reason of their refusal: a rule of the verifier, or one of
-        `REPLAY`, `EXTRACTION`, `STAGES`, `FAULT`; `SAME` counts those that are nothing new.
+        `REPLAY`, `EXTRACTION`, `FAULT`; `SAME` counts those that are nothing new.
     """
 
     def __init__(self, task: Task) -> None:
@@ -122,7 +120,6 @@ class Checker:
         self._verdicts: dict[int, Verdict] = {}
         #: The first function that was found to have an iGraph.
         self._owners: dict[int, int] = {}
-        self._compiles: dict[str, str] = {}
 
     def verdict(self, func: tirx.PrimFunc) -> Verdict:
         """The verdict on a scheduled function."""
@@ -183,30 +180,6 @@ class Checker:
         if verdict.graph is None:
             return None
         return DesignPoint(self.task, space, sch, verdict.graph, space.decisions(sch), verdict.digest)
-
-    def compiles(self, candidate: DesignPoint) -> bool:
-        """Whether the target's passes and its printer take a candidate: some lack of room shows only there.
-
-        It takes as long as compiling up to the source, some ten times as long as `verdict`: ask it of what is
-        to be measured alone.
-        """
-        if candidate.digest not in self._compiles:
-            said = self._compiles[candidate.digest] = self._refusal(candidate.sch.mod["main"])
-            if said:
-                self.refused[STAGES] += 1
-                log.debug("%s: a candidate does not compile: %s", self.task.name, said)
-        return not self._compiles[candidate.digest]
-
-    def _refusal(self, scheduled: tirx.PrimFunc) -> str:
-        """Why the pipeline does not take a scheduled function; empty where it does."""
-        for name in self.task.func.attrs.keys() if self.task.func.attrs else ():
-            scheduled = scheduled.with_attr(name, self.task.func.attrs[name])
-        try:
-            with pipeline.recording(CompileOptions(dump_dir=None, override_dir=None, database=None)):
-                task = self.task
-                return pipeline.compile_scheduled(task.func, task.target, scheduled, task.name).fallback
-        except Exception as error:  # whatever a stage throws, the candidate is no use
-            return f"{type(error).__name__}: {error}"
 
     def _judge(self, func: tirx.PrimFunc, key: int) -> Verdict:
         digest = f"{key & (1 << 64) - 1:016x}"

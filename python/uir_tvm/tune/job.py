@@ -6,8 +6,8 @@ from __future__ import annotations
 import hashlib
 import json
 import statistics
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import tvm
@@ -16,34 +16,16 @@ from tvm.s_tir import Schedule
 
 from ..target import registry
 
+if TYPE_CHECKING:
+    from .spaces import DesignSpace
+    from .task import Task
+
 #: Outcomes: measured and right; a stage refuses it, or the place does not take it; it computes something
 #: else; its process ended; it took longer than `Settings.timeout_seconds`; nobody was left to measure it.
 OK, REFUSED, WRONG, CRASHED, TIMEOUT, LOST = "ok", "refused", "wrong", "crashed", "timeout", "lost"
 OUTCOMES = (OK, REFUSED, WRONG, CRASHED, TIMEOUT, LOST)
 #: Characters of a job's digest.
 DIGEST_LENGTH = 12
-
-
-class Subject(Protocol):
-    """What jobs are about, such as a task of a model: a kernel, unscheduled, and for what it is compiled."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def func(self) -> tirx.PrimFunc: ...
-    @property
-    def target(self) -> tvm.target.Target: ...
-
-
-class Form(Protocol):
-    """The design space that a schedule is of (`spaces.DesignSpace`)."""
-
-    @property
-    def begun(self) -> tirx.PrimFunc: ...
-    @property
-    def schedule(self) -> Schedule: ...
-    @property
-    def decisions(self) -> Callable[[Schedule], Mapping[str, int]]: ...
 
 
 @attrs.frozen
@@ -119,8 +101,8 @@ class Job:
     @classmethod
     def of(
         cls,
-        task: Subject,
-        space: Form | None = None,
+        task: Task,
+        space: DesignSpace | None = None,
         sch: Schedule | None = None,
         *,
         seed: int = 0,
@@ -130,7 +112,7 @@ class Job:
 
         Parameters
         ----------
-        task : Subject
+        task : Task
             The kernel and its target.
         space : DesignSpace, optional
             The space that the schedule is of; without one, the compiler's own schedule is measured.

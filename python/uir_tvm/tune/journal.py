@@ -53,11 +53,6 @@ class Trial:
     result: Result
     wall: float = 0.0
 
-    @property
-    def is_default(self) -> bool:
-        """Whether it is the compiler's own schedule."""
-        return self.candidate is None
-
 
 def _seconds(values: Sequence[float]) -> tuple[float, ...]:
     return tuple(values)

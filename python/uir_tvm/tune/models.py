@@ -152,11 +152,11 @@ def state_for(
     )
 
 
-def _search_of(task: Task, model: CostModel, seed: int) -> Any:
+def _search_of(task: Task, model: CostModel, seed: int) -> TaskSearch:
     return TaskSearch(task, design_spaces(task.func, task.target), model, seed)
 
 
-def _bound_of(search: Any) -> float:
+def _bound_of(search: TaskSearch) -> float:
     """Seconds of a task's roofline; 0 where they are not known."""
     if search.default is None:
         return 0.0

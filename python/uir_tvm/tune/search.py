@@ -62,8 +62,6 @@ class TaskSearch:
     cost_model : Predictor
         Asked at every proposal, so that it may learn in between.
     seed : int
-    thorough : bool
-        Propose only what the target's passes and printer take (`Checker.compiles`), where measuring is dear.
     enumerated : int
         Combinations of a design space up to which all are made; larger ones are evolved.
 
@@ -84,10 +82,9 @@ class TaskSearch:
         cost_model: Predictor,
         seed: int = 0,
         *,
-        thorough: bool = False,
         enumerated: int = ENUMERATED,
     ) -> None:
-        self.task, self.spaces, self.cost_model, self.thorough = task, tuple(spaces), cost_model, thorough
+        self.task, self.spaces, self.cost_model = task, tuple(spaces), cost_model
         self.checker = Checker(task)
         self.size = sum(map(size_of, spaces))
         self.best: Measured | None = None
@@ -131,8 +128,7 @@ class TaskSearch:
                 continue
             for candidate in self._pick(count - len(proposed)):
                 self._leave(candidate)
-                if not self.thorough or self.checker.compiles(candidate):
-                    proposed.append(candidate)
+                proposed.append(candidate)
         return proposed
 
     def tell(self, candidates: Sequence[DesignPoint], results: Sequence[Result]) -> None:

@@ -11,7 +11,7 @@ import math
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -24,6 +24,9 @@ from .measure import Measurer
 from .scheduler import Chosen, choose
 from .state import NOISE, TuningState
 from .task_record import TaskRecord, TrialBatch
+
+if TYPE_CHECKING:
+    from .candidates import DesignPoint
 
 #: Candidates of a batch, and at least so many for each worker, so that none waits for the slowest.
 BATCH, PER_WORKER = 8, 2
@@ -220,7 +223,7 @@ class Session:
             self.watcher.batch(chosen, len(candidates))
             self._measure(record, candidates)
 
-    def _take(self, record: TaskRecord, count: int) -> list[Any]:
+    def _take(self, record: TaskRecord, count: int) -> list[DesignPoint]:
         """The next candidates of a task; stops it where there are none."""
         search = self.known.search(record)
         record.stopped = record.stopped or record.why_stopped()
@@ -233,12 +236,12 @@ class Session:
             record.stopped = "every schedule was tried" if record.trials else "it has one schedule only"
         return taken
 
-    def _measure(self, record: TaskRecord, candidates: Sequence[Any]) -> None:
+    def _measure(self, record: TaskRecord, candidates: Sequence[DesignPoint]) -> None:
         """A batch of a task: measured, in the journal, told to the search."""
         settings = self._patience(record)
         jobs = [candidate.job(seed=self.seed, settings=settings) for candidate in candidates]
         before, begin, last = record.best, self.clock(), self.clock()
-        done: list[Any] = []
+        done: list[DesignPoint] = []
         results: list[Result] = []
 
         def came(index: int, result: Result) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -19,8 +19,13 @@ from .job import WRONG, Job, Result
 from .journal import Confirmation, Journal, Trial
 from .key import Key, key_of
 from .task import Task
-from .task_record import Search, TaskRecord
+from .task_record import TaskRecord
 from .wrong import keep
+
+if TYPE_CHECKING:
+    from .candidates import DesignPoint
+    from .cost_model import CostModel
+    from .search import TaskSearch
 
 log = logging.getLogger(__name__)
 
@@ -30,18 +35,6 @@ log = logging.getLogger(__name__)
 NOISE, GAIN = 0.03, 0.01
 #: Trials of a task in a journal that are made candidates again; each takes some hundredths of a second.
 RESTORED = 64
-
-
-class Model(Protocol):
-    """Learns what schedules take (`cost_model.CostModel`)."""
-
-    def predict(self, graphs: Sequence[Any]) -> Any:
-        """Seconds of iGraphs, or what orders them."""
-        ...
-
-    def update(self, groups: Sequence[tuple[str, list[Any], list[float]]]) -> None:
-        """(origin, graphs, seconds) of what was measured."""
-        ...
 
 
 class TuningState:
@@ -56,7 +49,7 @@ class TuningState:
         Task -> its search.
     bound_of : callable
         A task's search -> seconds of its roofline; 0: not known.
-    cost_model : Model, optional
+    cost_model : CostModel, optional
         Is told of every time, and says what is to be expected of a task.
     modelled : bool
         Whether times are a host model's.
@@ -75,10 +68,10 @@ class TuningState:
         self,
         tasks: Sequence[Task],
         database: ScheduleDatabase,
-        make_search: Callable[[Task], Search],
+        make_search: Callable[[Task], TaskSearch],
         *,
-        bound_of: Callable[[Any], float] = lambda search: 0.0,
-        cost_model: Model | None = None,
+        bound_of: Callable[[TaskSearch], float] = lambda search: 0.0,
+        cost_model: CostModel | None = None,
         modelled: bool = False,
         key: Key | None = None,
     ) -> None:
@@ -146,7 +139,7 @@ class TuningState:
                     record.reports.append(trial.result.report)
         self.tell(record, [candidate for candidate, _ in told], [result for _, result in told])
 
-    def search(self, record: TaskRecord) -> Search:
+    def search(self, record: TaskRecord) -> TaskSearch:
         """The search of a task, made when it is first asked for."""
         if record.search is None:
             record.search = self._make_search(record.task)
@@ -155,7 +148,7 @@ class TuningState:
                 self.tell(record, [record.search.default], [record.default_result])
         return record.search
 
-    def tell(self, record: TaskRecord, candidates: Sequence[Any], results: Sequence[Result]) -> None:
+    def tell(self, record: TaskRecord, candidates: Sequence[DesignPoint], results: Sequence[Result]) -> None:
         """The search and the cost model learn what came of candidates."""
         self.search(record).tell(candidates, results)
         if self.cost_model is not None:
@@ -177,7 +170,9 @@ class TuningState:
         record.take_up_default(result, wall)
         return result
 
-    def note_trial(self, record: TaskRecord, candidate: Any, job: Job, result: Result, wall: float) -> Result:
+    def note_trial(
+        self, record: TaskRecord, candidate: DesignPoint, job: Job, result: Result, wall: float
+    ) -> Result:
         """Keep what came of a candidate; the result with the path of its report."""
         result = self._filed(job, result)
         data = candidate.to_json()
@@ -186,7 +181,7 @@ class TuningState:
         self._take_up(record, candidate, result)
         return result
 
-    def pending(self, record: TaskRecord) -> Any | None:
+    def pending(self, record: TaskRecord) -> DesignPoint | None:
         """The candidate of a task that is to be compared with the default; None where there is none."""
         return record.pending(0.0 if self.modelled else NOISE)
 
@@ -195,7 +190,7 @@ class TuningState:
         return [record for record in self.records.values() if self.pending(record) is not None]
 
     def compared(
-        self, record: TaskRecord, candidate: Any, default: Sequence[float], best: Sequence[float]
+        self, record: TaskRecord, candidate: DesignPoint, default: Sequence[float], best: Sequence[float]
     ) -> Confirmation:
         """Keep what came of a comparison in turns; the database takes a schedule that was faster.
 
@@ -226,7 +221,7 @@ class TuningState:
         record.take_up_confirmation(made)
         return made
 
-    def _take_up(self, record: TaskRecord, candidate: Any, result: Result) -> None:
+    def _take_up(self, record: TaskRecord, candidate: DesignPoint, result: Result) -> None:
         record.measured(result)
         record.digests.add(candidate.digest)
         if result.ok:

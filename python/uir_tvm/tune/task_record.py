@@ -5,14 +5,17 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import attrs
 
-from .job import OK, Job, Result, Settings
+from .job import OK, Result
 from .journal import Confirmation
 from .task import Task
+
+if TYPE_CHECKING:
+    from .candidates import DesignPoint
+    from .search import TaskSearch
 
 #: Share of its roofline at which a task is left alone.
 NEAR_ROOFLINE = 0.95
@@ -24,52 +27,6 @@ USUAL = 8
 RECENT = 2
 #: Comparisons in a row that may fail before a task's candidates are left alone until the next run.
 ATTEMPTS = 8
-
-
-class DesignPoint(Protocol):
-    """What a search proposes (`candidates.DesignPoint`)."""
-
-    task: Any
-    space: Any
-    sch: Any
-    graph: Any
-    digest: str
-
-    def job(self, *, seed: int = ..., settings: Settings = ...) -> Job:
-        """To be measured."""
-        ...
-
-    def to_json(self) -> dict[str, Any]:
-        """For the journal."""
-        ...
-
-
-class Search(Protocol):
-    """The search of a task (`search.TaskSearch`).
-
-    Attributes
-    ----------
-    default : DesignPoint or None
-        The compiler's own schedule.
-    """
-
-    default: Any
-
-    def propose(self, n: int) -> Sequence[Any]:
-        """What to measure next, nothing twice; less where there is no more."""
-        ...
-
-    def tell(self, candidates: Sequence[Any], results: Sequence[Result]) -> None:
-        """What came of it."""
-        ...
-
-    def skip(self, digests: Iterable[str]) -> None:
-        """Candidates of these digests are not to be proposed."""
-        ...
-
-    def restore(self, data: Mapping[str, Any]) -> Any:
-        """A candidate from the journal; None where there is no such any more."""
-        ...
 
 
 @attrs.frozen
@@ -114,7 +71,7 @@ class TaskRecord:
         Share of the best time that the cost model expects the next batch to save.
     stopped : str
         Why it gets no more batches; empty while it may.
-    search : Search or None
+    search : TaskSearch or None
         Made when it is first asked for.
     default_result, default_wall : Result or None, float
         Of the compiler's own schedule (None: not measured yet), and the seconds that measuring it took.
@@ -145,14 +102,14 @@ class TaskRecord:
     batches: list[TrialBatch] = attrs.Factory(list)
     promised: float | None = None
     stopped: str = ""
-    search: Search | None = None
+    search: TaskSearch | None = None
     default_result: Result | None = None
     default_wall: float = 0.0
-    tried: dict[str, tuple[Any, float]] = attrs.Factory(dict)
+    tried: dict[str, tuple[DesignPoint, float]] = attrs.Factory(dict)
     ratios: dict[str, float] = attrs.Factory(dict)
     kept: Confirmation | None = None
     failures: int = 0
-    next: list[Any] = attrs.Factory(list)
+    next: list[DesignPoint] = attrs.Factory(list)
     propose_wall: float = 0.0
     reports: list[str] = attrs.Factory(list)
     resumed: int = 0
@@ -216,7 +173,7 @@ class TaskRecord:
         return ""
 
     @property
-    def fastest(self) -> tuple[Any, float] | None:
+    def fastest(self) -> tuple[DesignPoint, float] | None:
         """The fastest candidate and its seconds; None where none was measured."""
         times = {digest: self.seconds_of(digest) for digest in self.tried}
         digest = min(times, key=times.__getitem__, default=None)
@@ -232,7 +189,7 @@ class TaskRecord:
         """Seconds of what the compiler takes now, on the scale of the trials."""
         return self.default * (1.0 if self.kept is None else self.kept.ratio)
 
-    def pending(self, noise: float) -> Any | None:
+    def pending(self, noise: float) -> DesignPoint | None:
         """The candidate that seems faster than what the compiler takes, and was not compared yet.
 
         Parameters

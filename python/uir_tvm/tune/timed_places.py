@@ -18,7 +18,7 @@ from .. import threads
 from ..device.device_kernel import DeviceKernel
 from ..device.kind import counts_time
 from ..device.run_text import Ran, run
-from ..errors import DeviceError, UirError
+from ..errors import DeviceError
 from ..pipeline import KernelRecord
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
@@ -214,12 +214,3 @@ def require(target: tvm.target.Target) -> None:
             limit=why,
             remedy="measure where there is one: uir tune --rpc, or --export-batch",
         )
-
-
-def refused_by(target: tvm.target.Target) -> str:
-    """What `require` says; empty where kernels can be timed."""
-    try:
-        require(target)
-    except UirError as error:
-        return str(error)
-    return ""
