@@ -166,6 +166,17 @@ def test_sites_are_kept_one_by_one(tmp_path: pathlib.Path, which: int) -> None:
     assert "whole model" in " ".join(made.rows[bad].failed.values())
 
 
+def test_a_whole_model_that_cannot_be_timed_decides_nothing(tmp_path: pathlib.Path) -> None:
+    """Its sites take the default now, and are measured again another time."""
+    with Told({"unpacked": 0.5, "all choices": -1.0}) as told:
+        made = search(tmp_path, told)
+        made.run(lambda row: None, lambda: False)
+    product, activation = made.rows.values()
+    assert made.whole is None and product.chosen == "" and "planted" in product.failed["unpacked"]
+    records = ScheduleDatabase(tmp_path).records(key_of(TARGET))
+    assert set(records.sites()) == {activation.site}
+
+
 def test_time_is_up(tmp_path: pathlib.Path) -> None:
     """What is half measured is not kept."""
     with Told({}) as told:

@@ -39,6 +39,8 @@ log = logging.getLogger(__name__)
 PROMISING, GAIN = 0.03, 0.02
 #: Samples of a first comparison, and of the one that decides.
 FIRST, DECIDING = 3, 11
+#: Seconds that building and timing the whole model may take at least: it has all of its weights to pack.
+WHOLE_SECONDS = 300.0
 
 
 def choices_of(database: ScheduleDatabase, key: Key) -> Choices:
@@ -173,7 +175,7 @@ class GraphSearch:
             if over():
                 break
             rest = {one: option for one, option in self._chosen.items() if one != site}
-            default, other = self._whole(f"without {site}", self._chosen, rest, folder)
+            default, other, _ = self._whole(f"without {site}", self._chosen, rest, folder)
             if other < default * (1 - GAIN):
                 self._chosen = rest
         for site in order:
@@ -198,8 +200,10 @@ class GraphSearch:
         every = len(sites) == len(new)
         name = "all choices" if every else f"with {', '.join(sites)}"
         taken = {**self._chosen, **{site: new[site] for site in sites}}
-        default, other = self._whole(name, self._chosen, taken, folder)
-        if every and math.isfinite(default + other):
+        default, other, failed = self._whole(name, self._chosen, taken, folder)
+        if failed:
+            return dict.fromkeys(sites, f"the whole model could not be timed: {failed}")
+        if every:
             self.whole = default, other
         if other < default:
             self._chosen = taken
@@ -214,18 +218,23 @@ class GraphSearch:
 
     def _whole(
         self, name: str, default: Mapping[str, str], other: Mapping[str, str], folder: pathlib.Path
-    ) -> tuple[float, float]:
-        """Seconds of the whole model by two choices, in turns; infinite where one fails."""
+    ) -> tuple[float, float, str]:
+        """Seconds of the whole model by two choices, in turns, or why there are none."""
         graphs = self.graph(Choices(default)), self.graph(Choices(other))
-        first, second = self._timed(f"the whole model: {name}", graphs, folder, DECIDING)
-        return first.median, second.median
+        results = self._timed(f"the whole model: {name}", graphs, folder, DECIDING, WHOLE_SECONDS)
+        failed = next((f"{one.outcome}: {one.said}" for one in results if not one.ok), "")
+        if failed:
+            log.warning("the whole model, %s: %s", name, failed)
+        return results[0].median, results[1].median, failed
 
     def _timed(
-        self, name: str, graphs: Sequence[KernelGraph], folder: pathlib.Path, repeats: int
+        self, name: str, graphs: Sequence[KernelGraph], folder: pathlib.Path, repeats: int, least: float = 0.0
     ) -> list[Result]:
-        """Graphs in turns, the default first."""
+        """Graphs in turns, the default first; each may take the settings' time, or more if that is less."""
         self.comparisons += 1
-        place, settings = registry.place_of(self.target).name, attrs.evolve(self.settings, repeats=repeats)
+        limit = max(self.settings.timeout_seconds, least)
+        settings = attrs.evolve(self.settings, repeats=repeats, timeout_seconds=limit)
+        place = registry.place_of(self.target).name
         target = registry.resolve(self.target).name
         return self.measurer.confirm(
             [Segment(name, write(graph, folder), target, place, self.seed, settings) for graph in graphs]
