@@ -29,7 +29,7 @@ from uir_tvm.errors import UirError
 from uir_tvm.igraph import IGraph
 from uir_tvm.pipeline import compile_kernel
 from uir_tvm.target.registry import TARGETS
-from uir_tvm.verify import STAGES
+from uir_tvm.verify import RULE_SETS
 from uir_tvm.verify.access import GraphFacts
 
 from tests.models import MODELS, Scale
@@ -86,8 +86,8 @@ def measure(graph: IGraph, repeat: int) -> dict[str, Any]:
         start = time.perf_counter()
         program = GraphFacts(graph)
         refused = ""
-        for stage in STAGES:
-            for rule, checks in stage.items():
+        for rule_set in RULE_SETS:
+            for rule, checks in rule_set.items():
                 began = time.perf_counter()
                 try:
                     refused = refused or next((str(f) for check in checks for f in check(program)), "")

@@ -9,7 +9,7 @@ import pathlib
 import pytest
 from click.testing import CliRunner, Result
 from uir_tvm.cli import main
-from uir_tvm.explain.tuned import SiteResult
+from uir_tvm.explain.tuning_summary import SiteResult
 from uir_tvm.tune import ScheduleDatabase
 
 from .tune.kernels import kernel, scheduled

@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from .explain.tuned import SiteResult
+from .explain.tuning_summary import SiteResult
 from .time_text import duration, time_text
 from .tune.job import WRONG, Result
 from .tune.journal import Confirmation

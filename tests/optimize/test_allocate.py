@@ -69,7 +69,7 @@ def live_bytes(graph: IGraph) -> int:
 @given(register_graphs(), st.integers(0, 2**16))
 def test_random_registers(graph: IGraph, seed: int) -> None:
     placed = check(graph, seed)
-    align = allocate.Interference.of(allocate.program_of(graph), "reg").align
+    align = allocate.Interference.of(allocate.facts_of(graph), "reg").align
     peak = placed.attrs["peak"]["reg"]
     sizes = [int(p.size) * bytes_of(p.dtype) for p in graph.pointers if p.level == "reg"]
     assert live_bytes(graph) <= peak <= sum(-(-size // align) * align for size in sizes)

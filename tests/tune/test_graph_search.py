@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pytest
 import torch
 import uir_tvm
-from uir_tvm.explain.tuned import SiteResult
+from uir_tvm.explain.tuning_summary import SiteResult
 from uir_tvm.import_model import import_model
 from uir_tvm.kernel_graph import Choices, KernelGraph
 from uir_tvm.target import registry

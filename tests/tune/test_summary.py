@@ -9,7 +9,7 @@ import pathlib
 from rich.console import Console
 from uir_tvm.cli_print import table_of
 from uir_tvm.cli_tune_progress import Progress
-from uir_tvm.explain.tuned import Summary
+from uir_tvm.explain.tuning_summary import Summary
 from uir_tvm.tune.budget import Budget
 from uir_tvm.tune.job import WRONG, Job, Result
 from uir_tvm.tune.summary import summarise

@@ -111,7 +111,7 @@ def test_a_rule_is_asked_once_of_a_graph(monkeypatch: pytest.MonkeyPatch) -> Non
         return check
 
     stages = ({"form": (rule("form", False),)}, {"race": (rule("race", True),)})
-    monkeypatch.setattr(uir_tvm.verify, "STAGES", stages)
+    monkeypatch.setattr(uir_tvm.verify, "RULE_SETS", stages)
     small = seed(64)
     verify(small, ["form"])
     for _ in range(2):

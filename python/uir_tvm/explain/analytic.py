@@ -29,7 +29,7 @@ from ..hardware.machine_model import (
 from ..hardware.rates import Rates, rates_of
 from ..igraph.nodes import HardwareModel, IGraph
 from ..target import registry
-from ..verify.access import program_of
+from ..verify.access import facts_of
 from .arithmetic import arithmetic
 from .roofline import roofline
 from .sampled_counts import counts_of
@@ -219,8 +219,8 @@ def distance(graph: IGraph, seconds: float, rates: Rates | None = None) -> float
         is not known.
     """
     rates = rates_of(graph.hardware) if rates is None else rates
-    program = program_of(graph)
-    moved, work = traffic(program), arithmetic(program)
+    facts = facts_of(graph)
+    moved, work = traffic(facts), arithmetic(facts)
     processors = int(graph.hardware.num_groups) * int(graph.hardware.num_units)
-    found = roofline(moved, work, rates, program.num_parallel, processors).bound_seconds
+    found = roofline(moved, work, rates, facts.num_parallel, processors).bound_seconds
     return None if found is None or seconds <= 0 else found / seconds

@@ -52,7 +52,7 @@ class Arithmetic:
         return self.total / moved_bytes if moved_bytes else None
 
 
-def arithmetic(program: GraphFacts) -> Arithmetic:
+def arithmetic(facts: GraphFacts) -> Arithmetic:
     """The operations of a kernel, over all units and iterations.
 
     An elementwise iOp is one operation for each element of its target's box, a reduction one for each element
@@ -60,7 +60,7 @@ def arithmetic(program: GraphFacts) -> Arithmetic:
     Moves, fills, broadcasts, transpositions, iota, gather and scatter compute nothing.
     """
     found: dict[tuple[str, str], list[Count]] = {}
-    for step in program.steps:
+    for step in facts.steps:
         kind = step.spec.work_of(step.iop)
         if kind is not None:
             found.setdefault((kind, _dtype(step)), []).append(_count(step))

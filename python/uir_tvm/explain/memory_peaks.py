@@ -62,19 +62,19 @@ class MemoryUse:
         return self.placed_bytes / self.budget_bytes if self.budget_bytes else None
 
 
-def memory(program: GraphFacts) -> tuple[MemoryUse, ...]:
+def memory(facts: GraphFacts) -> tuple[MemoryUse, ...]:
     """The peaks of reg and sram, where they are used at all."""
-    found = (_use(program, level) for level in MEMORIES)
+    found = (_use(facts, level) for level in MEMORIES)
     return tuple(use for use in found if use is not None)
 
 
-def _use(program: GraphFacts, level: str) -> MemoryUse | None:
+def _use(facts: GraphFacts, level: str) -> MemoryUse | None:
     field, _, owner = MEMORIES[level]
-    held = Interference.of(program, level)
+    held = Interference.of(facts, level)
     top = held.most_alive()
     if top is None:
         return None
-    addresses = given(program.graph)
+    addresses = given(facts.graph)
     if addresses is None:
         placed = held.place().peak
     else:
@@ -89,5 +89,5 @@ def _use(program: GraphFacts, level: str) -> MemoryUse | None:
         )
         for live in top.alive
     )
-    at = print_iop(program.steps[top.position].iop)
-    return MemoryUse(level, owner, top.bytes, placed, int(getattr(program.graph.hardware, field)), at, alive)
+    at = print_iop(facts.steps[top.position].iop)
+    return MemoryUse(level, owner, top.bytes, placed, int(getattr(facts.graph.hardware, field)), at, alive)

@@ -33,7 +33,7 @@ from .unfused import Border, borders, node_name
 RULES = ("form", "shape", "dtype", "bounds")
 
 #: Stages whose text may hold a kernel's iGraph, the last made first.
-STAGES = ("optimize", "igraph")
+IGRAPH_STAGES = ("optimize", "igraph")
 
 
 @attrs.frozen
@@ -144,10 +144,10 @@ def explain_graph(
     passes : tuple of PassEffect, optional
         What made it.
     """
-    program = GraphFacts(graph)
+    facts = GraphFacts(graph)
     rates = rates_of(graph.hardware) if rates is None else rates
-    moved = traffic(program, [touch for step in program.steps for touch in touches(step)])
-    work = arithmetic(program)
+    moved = traffic(facts, [touch for step in facts.steps for touch in touches(step)])
+    work = arithmetic(facts)
     processors = int(graph.hardware.num_groups) * int(graph.hardware.num_units)
     return GraphReport(
         str(graph.name),
@@ -156,8 +156,8 @@ def explain_graph(
         int(graph.num_units),
         moved,
         work,
-        roofline(moved, work, rates, program.num_parallel, processors),
-        memory(program),
+        roofline(moved, work, rates, facts.num_parallel, processors),
+        memory(facts),
         syncs(graph),
         num_phases(graph),
         passes,
@@ -234,12 +234,12 @@ def _text(info: Any) -> str:
     """The text of a kernel's iGraph; empty where it has none."""
     if info.fallback:
         return ""
-    for stage in STAGES:
+    for stage in IGRAPH_STAGES:
         if stage in info.texts:
             return str(info.texts[stage])
     raise ArtifactError(
         f"The file holds no iGraph of the kernel '{info.name}'.",
-        need="the text of the stage " + " or ".join(STAGES),
+        need="the text of the stage " + " or ".join(IGRAPH_STAGES),
         limit="it has " + (", ".join(info.texts) or "no text"),
         remedy="compile the model again: uir compile MODEL -o FILE",
     )

@@ -28,8 +28,8 @@ from ..igraph.dtypes import bytes_of, dtype_of
 from ..igraph.nodes import IGraph, ISlice
 from ..optimize.multibuffer import PIPELINE
 from ..schedule.annotations import VECTOR_ATTR
-from ..verify.access import GraphFacts, Step, program_of
-from ..verify.live_ranges import STAGES
+from ..verify.access import GraphFacts, Step, facts_of
+from ..verify.live_ranges import STAGED
 from .slice_sizes import SliceSizes, axis
 
 #: Of moves, by the levels that they go between; others are between sram and reg.
@@ -56,19 +56,19 @@ def counts_of(graph: IGraph) -> GraphCounts:
 
 
 def _counted(graph: IGraph) -> GraphCounts:
-    program = program_of(graph)
-    sizes_of = SliceSizes(program.num_parallel)
+    facts = facts_of(graph)
+    sizes_of = SliceSizes(facts.num_parallel)
     own = max(int(graph.hardware.vector_bytes), 1)
-    rows = tuple(_row(step, sizes_of) for step in program.steps)
+    rows = tuple(_row(step, sizes_of) for step in facts.steps)
     return GraphCounts(
-        program.num_parallel,
+        facts.num_parallel,
         int(graph.num_groups),
         int(graph.num_units),
         sizes_of.weights,
         rows,
-        *_memory(program),
+        *_memory(facts),
         {str(p.name): int(p.size) * bytes_of(p.dtype) for p in graph.pointers if p.level == "dram"},
-        len({str(loop.var) for step in program.steps for loop in step.loops}),
+        len({str(loop.var) for step in facts.steps for loop in step.loops}),
         float(graph.attrs.get(VECTOR_ATTR, own)) / own,
     )
 
@@ -118,7 +118,7 @@ def _row(step: Step, sizes_of: SliceSizes) -> IOpCounts:
 def _in_flight(step: Step) -> tuple[str, int, int]:
     """(loop, stages, trips) of `IOpCounts`."""
     for loop in reversed(step.loops):
-        for name in (PIPELINE, STAGES):
+        for name in (PIPELINE, STAGED):
             if name in loop.attrs and int(loop.attrs[name]) > 1:
                 return str(loop.var), int(loop.attrs[name]), int(loop.extent)
     return "", 1, 1
@@ -203,12 +203,12 @@ def _transfer(
     return Transfer(level, write, str(piece.pointer.name), moved, segments, contiguous)
 
 
-def _memory(program: GraphFacts) -> tuple[dict[str, int], dict[str, int]]:
+def _memory(facts: GraphFacts) -> tuple[dict[str, int], dict[str, int]]:
     """Bytes of reg and sram, side by side and at the fullest moment."""
     spans: dict[str, list[int]] = {}
     loops: dict[str, list[int]] = {}
     around: dict[str, set[str]] = {}
-    for step in program.steps:
+    for step in facts.steps:
         names = {str(loop.var) for loop in step.loops}
         for name in names:
             loops.setdefault(name, [step.position, step.position])[1] = step.position
@@ -219,9 +219,9 @@ def _memory(program: GraphFacts) -> tuple[dict[str, int], dict[str, int]]:
             around.setdefault(name, set()).update(names)
     held, live = {}, {}
     for level in ("reg", "sram"):
-        change = np.zeros(len(program.steps) + 1, np.int64)
+        change = np.zeros(len(facts.steps) + 1, np.int64)
         total = 0
-        for pointer in program.graph.pointers:
+        for pointer in facts.graph.pointers:
             name = str(pointer.name)
             if pointer.level != level or name not in spans:
                 continue

@@ -150,20 +150,20 @@ def _count(step: Step, access: Access) -> Count:
     return elements(access.region)
 
 
-def traffic(program: GraphFacts, found: Sequence[Touch] | None = None) -> Traffic:
+def traffic(facts: GraphFacts, found: Sequence[Touch] | None = None) -> Traffic:
     """The traffic of a kernel.
 
     Parameters
     ----------
-    program : GraphFacts
+    facts : GraphFacts
         Of a graph that passes the verifier's rules up to ``bounds``.
     found : sequence of Touch, optional
         The touches of all its steps, where they are known already.
     """
-    found = [t for step in program.steps for t in touches(step)] if found is None else found
+    found = [t for step in facts.steps for t in touches(step)] if found is None else found
     levels = tuple(_level(level, found) for level in reversed(LEVELS))
-    drams = [p for p in program.graph.pointers if p.level == "dram"]
-    return Traffic(levels, tuple(_pointer(program, p, found) for p in drams))
+    drams = [p for p in facts.graph.pointers if p.level == "dram"]
+    return Traffic(levels, tuple(_pointer(facts, p, found) for p in drams))
 
 
 def _sides(found: Sequence[Touch]) -> tuple[Count, Count]:
@@ -179,11 +179,11 @@ def _level(level: str, found: Sequence[Touch]) -> LevelTraffic:
     return LevelTraffic(level, read.value, written.value, read.exact and written.exact)
 
 
-def _pointer(program: GraphFacts, pointer: IPointer, found: Sequence[Touch]) -> PointerTraffic:
+def _pointer(facts: GraphFacts, pointer: IPointer, found: Sequence[Touch]) -> PointerTraffic:
     name, role, width = str(pointer.name), str(pointer.role), bytes_of(pointer.dtype)
     mine = [t for t in found if str(t.pointer.name) == name]
     read, written = _sides(mine)
-    accesses = program.by_pointer[name]
+    accesses = facts.by_pointer[name]
     least = {
         kind: _least([a for a in accesses if a.kind == kind], [t for t in mine if t.kind == kind], pointer)
         if role in roles

@@ -24,7 +24,7 @@ from __future__ import annotations
 from ..igraph.nodes import IGraph
 from ..verify.addresses import ADDRESSES, PEAK
 from ..verify.placement import MEMORIES, Interference
-from .flow import program_of
+from .flow import facts_of
 
 
 def run(graph: IGraph) -> IGraph:
@@ -33,11 +33,11 @@ def run(graph: IGraph) -> IGraph:
     Every reg and sram pointer that an iOp reads or writes has an address: a multiple of the hardware model's
     figure ``reg_align`` (``sram_align``), or of its ``vector_bytes``.
     """
-    program = program_of(graph)
+    facts = facts_of(graph)
     addresses: dict[str, int] = {}
     peak: dict[str, int] = {}
     for level in MEMORIES:
-        placed = Interference.of(program, level).place()
+        placed = Interference.of(facts, level).place()
         addresses |= placed.addresses
         peak[level] = placed.peak
     wanted = {ADDRESSES: dict(sorted(addresses.items())), PEAK: peak}

@@ -24,46 +24,46 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
 from ..igraph.rewrite import loop_variables, pointers_of, without
 from ..verify.access import Access, GraphFacts
 from .edit import edited
-from .flow import flow_of, program_of
+from .flow import facts_of, flow_of
 from .reaching_definitions import Flow
 from .slices import span
 
 
 def run(graph: IGraph) -> IGraph:
     """The graph with nothing in it that no parameter depends on."""
-    program = program_of(graph)
-    living = _living(program, flow_of(graph))
+    facts = facts_of(graph)
+    living = _living(facts, flow_of(graph))
     changes: dict[int, IOp | None] = {
-        step.position: None for step in program.steps if step.spec.touches and step.position not in living
+        step.position: None for step in facts.steps if step.spec.touches and step.position not in living
     }
     named = {
         str(piece.pointer.name)
-        for step in program.steps
+        for step in facts.steps
         if step.position in living
         for piece in step.iop.slices()
     }
-    changes |= _resynced(program, graph.params, named)
+    changes |= _resynced(facts, graph.params, named)
     made = _without_empty_loops(edited(graph, changes))
     return _without_unnamed(made)
 
 
-def _living(program: GraphFacts, flow: Flow) -> set[int]:
+def _living(facts: GraphFacts, flow: Flow) -> set[int]:
     """Positions of the iOps that a parameter depends on."""
     makers: dict[int, list[int]] = {}  # position of a reader -> positions of what it may see
     for position, uses in flow.uses.items():
         for use in uses:
             makers.setdefault(use.access.position, []).append(position)
     living: set[int] = set()
-    found = [s.position for s in program.steps if any(_leaves(a) for a in s.accesses)]
+    found = [s.position for s in facts.steps if any(_leaves(a) for a in s.accesses)]
     while found:
         position = found.pop()
         if position in living:
             continue
         living.add(position)
         found += makers.get(position, ())
-        for access in program.steps[position].accesses:
+        for access in facts.steps[position].accesses:
             if access.kind == "read" and access.slice.pointer.level != "reg":
-                found += _shared_makers(program, access)
+                found += _shared_makers(facts, access)
     return living
 
 
@@ -71,10 +71,10 @@ def _leaves(access: Access) -> bool:
     return access.kind == "write" and access.slice.pointer.is_param
 
 
-def _shared_makers(program: GraphFacts, read: Access) -> Iterator[int]:
+def _shared_makers(facts: GraphFacts, read: Access) -> Iterator[int]:
     """The iOps that may write, on any unit and in any iteration, what is read of sram or dram."""
     low, high = _reach(read)
-    for write in program.by_pointer[str(read.slice.pointer.name)]:
+    for write in facts.by_pointer[str(read.slice.pointer.name)]:
         if write.kind == "write" and write.position != read.position:
             first, last = _reach(write)
             if first <= high and low <= last:
@@ -88,10 +88,10 @@ def _reach(access: Access) -> tuple[int, int]:
     return low + first, high + last
 
 
-def _resynced(program: GraphFacts, params: Sequence[IPointer], named: set[str]) -> dict[int, IOp | None]:
+def _resynced(facts: GraphFacts, params: Sequence[IPointer], named: set[str]) -> dict[int, IOp | None]:
     """Syncs whose pointer nobody accesses any more, on a parameter."""
     out: dict[int, IOp | None] = {}
-    for step in program.steps:
+    for step in facts.steps:
         if step.spec.barrier and params:
             pointer = step.iop.target.pointer
             if not pointer.is_param and str(pointer.name) not in named:

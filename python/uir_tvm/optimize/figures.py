@@ -13,7 +13,7 @@ from ..igraph.nodes import IGraph
 from ..verify import capacity
 from ..verify.access import Access
 from ..verify.region import Region
-from .flow import program_of
+from .flow import facts_of
 
 #: Points of a valid box's domain that are counted one by one; above it the whole shape is counted.
 MAX_POINTS = 1 << 20
@@ -58,11 +58,11 @@ class Figures:
 
 def figures(graph: IGraph) -> Figures:
     """The figures of a well-formed graph."""
-    program = program_of(graph)
-    runs = [(step, math.prod(int(loop.extent) for loop in step.loops)) for step in program.steps]
+    facts = facts_of(graph)
+    runs = [(step, math.prod(int(loop.extent) for loop in step.loops)) for step in facts.steps]
     moved = sum(
         _elements(access) * bytes_of(access.slice.pointer.dtype)
-        for access in program.accesses
+        for access in facts.accesses
         if access.slice.pointer.level == "dram"
     )
     return Figures(
@@ -76,7 +76,7 @@ def figures(graph: IGraph) -> Figures:
 
 def peak_bytes(graph: IGraph, level: str) -> int:
     """Bytes of one level alive at once."""
-    top = capacity.peak(program_of(graph), level)
+    top = capacity.peak(facts_of(graph), level)
     return 0 if top is None else top.bytes
 
 

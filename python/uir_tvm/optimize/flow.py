@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from ..igraph.nodes import IGraph
-from ..verify.access import program_of
+from ..verify.access import facts_of
 from .reaching_definitions import Flow
 
 
 def flow_of(graph: IGraph) -> Flow:
     """Which writes of reg memory its reads see."""
-    program = program_of(graph)
-    if "flow" not in program.memo:
-        program.memo["flow"] = Flow(program)
-    flow: Flow = program.memo["flow"]
+    facts = facts_of(graph)
+    if "flow" not in facts.memo:
+        facts.memo["flow"] = Flow(facts)
+    flow: Flow = facts.memo["flow"]
     return flow
 
 
-__all__ = ["flow_of", "program_of"]
+__all__ = ["flow_of", "facts_of"]

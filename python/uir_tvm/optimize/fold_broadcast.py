@@ -22,7 +22,7 @@ from __future__ import annotations
 from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify.access import GraphFacts
 from .edit import Change, edited, with_slices
-from .flow import flow_of, program_of
+from .flow import facts_of, flow_of
 from .reaching_definitions import Flow, Use
 from .slices import UNBOUNDED, place, valid
 
@@ -37,13 +37,13 @@ def run(graph: IGraph) -> IGraph:
     }
     if not names:
         return graph
-    program, flow = program_of(graph), flow_of(graph)
+    facts, flow = facts_of(graph), flow_of(graph)
     changes: dict[int, Change] = {}
-    for step in program.steps:
+    for step in facts.steps:
         uses = flow.uses.get(step.position, [])
         if not uses or not _is_spread(step.iop):
             continue
-        if not all(_can_read(program, flow, step.position, use, names) for use in uses):
+        if not all(_can_read(facts, flow, step.position, use, names) for use in uses):
             continue
         if any(use.access.position in changes for use in uses):
             continue  # its other operand is read so already
@@ -64,9 +64,9 @@ def _is_spread(iop: IOp) -> bool:
     )
 
 
-def _can_read(program: GraphFacts, flow: Flow, position: int, use: Use, names: dict[str, set[str]]) -> bool:
+def _can_read(facts: GraphFacts, flow: Flow, position: int, use: Use, names: dict[str, set[str]]) -> bool:
     """Whether a reader of a broadcast value can read what was broadcast."""
-    broadcast, reader = program.steps[position], program.steps[use.access.position]
+    broadcast, reader = facts.steps[position], facts.steps[use.access.position]
     iop, piece = reader.iop, use.access.slice
     if not use.sole or iop.op != "binary" or str(iop.name) not in names.get(str(iop.dtype), ()):
         return False
@@ -82,7 +82,7 @@ def _can_read(program: GraphFacts, flow: Flow, position: int, use: Use, names: d
     name = str(broadcast.iop.sources[0].pointer.name)
     return not any(
         access.kind == "write" and position < access.position <= reader.position
-        for access in program.by_pointer[name]
+        for access in facts.by_pointer[name]
     )
 
 

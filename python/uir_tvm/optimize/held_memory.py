@@ -23,7 +23,7 @@ import attrs
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..verify.access import Access, GraphFacts
 from .edit import Change, edited, with_slices
-from .flow import flow_of, program_of
+from .flow import facts_of, flow_of
 from .reaching_definitions import Use
 from .slices import UNBOUNDED, covers, may_meet, place, span, valid
 
@@ -67,7 +67,7 @@ def forward(graph: IGraph, *, loads: bool = False, stores: bool = False, copies:
 class _HeldWalk:
     def __init__(self, graph: IGraph, loads: bool, stores: bool, copies: bool) -> None:
         self.loads, self.stores, self.copies = loads, stores, copies
-        self.program: GraphFacts = program_of(graph)
+        self.facts: GraphFacts = facts_of(graph)
         self.flow = flow_of(graph)
         self.changes: dict[int, Change] = {}
         #: operands to exchange when the walk comes to their iOp: position -> operand -> slice
@@ -151,21 +151,21 @@ class _HeldWalk:
 
     def _undisturbed(self, home: ISlice, at: int, reader: Access) -> bool:
         """Whether nothing writes ``home`` from the load to the reader, in any iteration of loops between."""
-        around = {str(loop.var) for loop in self.program.steps[at].loops}
+        around = {str(loop.var) for loop in self.facts.steps[at].loops}
         inner = [str(loop.var) for loop in reader.loops if str(loop.var) not in around]
         end = reader.position
-        while inner and end + 1 < len(self.program.steps):
-            if inner[0] not in {str(loop.var) for loop in self.program.steps[end + 1].loops}:
+        while inner and end + 1 < len(self.facts.steps):
+            if inner[0] not in {str(loop.var) for loop in self.facts.steps[end + 1].loops}:
                 break
             end += 1
-        writes = self.program.by_pointer[str(home.pointer.name)]
+        writes = self.facts.by_pointer[str(home.pointer.name)]
         return not any(
             w.kind == "write" and at < w.position <= end and may_meet(w.slice, home) for w in writes
         )
 
     def _after_writes(self, at: int, held: list[_Holding]) -> list[_Holding]:
         """What is still held after an iOp's writes."""
-        for write in self.program.steps[at].accesses:
+        for write in self.facts.steps[at].accesses:
             if write.kind == "write":
                 held = [h for h in held if not _ends(write, h)]
         return held

@@ -30,7 +30,7 @@ from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from ..verify.access import GraphFacts
 from .edit import edited, fresh_name, with_slices
 from .figures import fits
-from .flow import flow_of, program_of
+from .flow import facts_of, flow_of
 from .reaching_definitions import Flow
 from .slices import UNBOUNDED, covers, span
 
@@ -50,20 +50,20 @@ def run(graph: IGraph) -> IGraph:
 
 def _one(graph: IGraph, refused: set[str]) -> IGraph | None:
     """The graph with one iOp hoisted out of one loop; None where there is none."""
-    program, flow = program_of(graph), flow_of(graph)
+    facts, flow = facts_of(graph), flow_of(graph)
     for position, loop in _direct(graph.body, 0):
-        if _key(program, position) in refused or not _is_invariant(program, flow, position, loop):
+        if _key(facts, position) in refused or not _is_invariant(facts, flow, position, loop):
             continue
-        made = _hoisted(graph, program, flow, position, loop, _whole(program, position))
+        made = _hoisted(graph, facts, flow, position, loop, _whole(facts, position))
         if fits(made):
             return made
-        refused.add(_key(program, position))
+        refused.add(_key(facts, position))
     return None
 
 
-def _key(program: GraphFacts, position: int) -> str:
+def _key(facts: GraphFacts, position: int) -> str:
     """Names one iOp in its loop, over all the graphs that hoisting others makes."""
-    step = program.steps[position]
+    step = facts.steps[position]
     return f"{step.loops[-1].var}|{step.iop.target.pointer.name}|{step.iop.op}|{step.iop.target.offset}"
 
 
@@ -83,24 +83,24 @@ def _direct(body: Sequence[Any], at: int) -> Iterator[tuple[int, Loop]]:
         at += count
 
 
-def _is_invariant(program: GraphFacts, flow: Flow, position: int, loop: Loop) -> bool:
-    step = program.steps[position]
+def _is_invariant(facts: GraphFacts, flow: Flow, position: int, loop: Loop) -> bool:
+    step = facts.steps[position]
     iop = step.iop
     if iop.op not in HOISTED or iop.attrs.get("scope", "unit") != "unit":
         return False
     if (
         iop.target.pointer.level != "reg"
         or loop.extent < 2
-        or _depends(_whole(program, position), str(loop.var))
+        or _depends(_whole(facts, position), str(loop.var))
     ):
         return False
     uses = flow.uses.get(position, [])
     if not uses or not all(use.sole and use.access.operand != "target" for use in uses):
         return False
-    inside = [s for s in program.steps if any(str(n.var) == str(loop.var) for n in s.loops)]
+    inside = [s for s in facts.steps if any(str(n.var) == str(loop.var) for n in s.loops)]
     for source in iop.sources:
         name = str(source.pointer.name)
-        written = [a for a in program.by_pointer[name] if a.kind == "write"]
+        written = [a for a in facts.by_pointer[name] if a.kind == "write"]
         if any(any(str(n.var) == str(loop.var) for n in a.loops) for a in written):
             return False
         barrier = any(spec_of(s.iop).barrier or s.is_group for s in inside)
@@ -109,9 +109,9 @@ def _is_invariant(program: GraphFacts, flow: Flow, position: int, loop: Loop) ->
     return True
 
 
-def _whole(program: GraphFacts, position: int) -> IOp:
+def _whole(facts: GraphFacts, position: int) -> IOp:
     """The iOp over the whole shapes of its slices where all of its sources is there; else itself."""
-    iop = program.steps[position].iop
+    iop = facts.steps[position].iop
     pieces = {"target": iop.target} | {f"source{k}": s for k, s in enumerate(iop.sources)}
     if all(piece.valid == UNBOUNDED for piece in pieces.values()):
         return iop
@@ -119,7 +119,7 @@ def _whole(program: GraphFacts, position: int) -> IOp:
     if not all(_is_inside(piece) for piece in whole.values()):
         return iop
     for source in iop.sources:
-        if source.pointer.level == "reg" and not _made_whole(program, source):
+        if source.pointer.level == "reg" and not _made_whole(facts, source):
             return iop
     return with_slices(iop, whole)
 
@@ -133,9 +133,9 @@ def _is_inside(piece: ISlice) -> bool:
     return start + low >= 0 and start + high < int(piece.pointer.size)
 
 
-def _made_whole(program: GraphFacts, source: ISlice) -> bool:
+def _made_whole(facts: GraphFacts, source: ISlice) -> bool:
     """Whether the one write of a reg pointer makes all of a slice, before all else."""
-    writes = [a for a in program.by_pointer[str(source.pointer.name)] if a.kind == "write"]
+    writes = [a for a in facts.by_pointer[str(source.pointer.name)] if a.kind == "write"]
     if len(writes) != 1 or not writes[0].certain or writes[0].loops:
         return False
     return covers(writes[0].slice, source.replace(rows=(None, None), cols=(None, None)))
@@ -147,19 +147,19 @@ def _depends(iop: IOp, variable: str) -> bool:
     return any(variable in value.variables() for value in values)
 
 
-def _hoisted(graph: IGraph, program: GraphFacts, flow: Flow, position: int, loop: Loop, iop: IOp) -> IGraph:
+def _hoisted(graph: IGraph, facts: GraphFacts, flow: Flow, position: int, loop: Loop, iop: IOp) -> IGraph:
     """The iOp before its loop, writing a pointer of its own unless it already has one."""
     pointer = iop.target.pointer
     uses = flow.uses.get(position, [])
     changes: dict[int, Any] = {}
     pointers = list(graph.pointers)
     alone = {position, *(use.access.position for use in uses)}
-    if any(a.position not in alone or _rewrites(a, position) for a in program.by_pointer[str(pointer.name)]):
+    if any(a.position not in alone or _rewrites(a, position) for a in facts.by_pointer[str(pointer.name)]):
         own = IPointer(fresh_name(graph, str(pointer.name)), "reg", pointer.dtype, pointer.size, "tmp")
         pointers.append(own)
         for use in uses:
             at, operand = use.access.position, use.access.operand
-            before = changes.get(at, program.steps[at].iop)
+            before = changes.get(at, facts.steps[at].iop)
             changes[at] = with_slices(before, {operand: use.access.slice.replace(pointer=own)})
         iop = with_slices(iop, {"target": iop.target.replace(pointer=own)})
     changes[position] = None

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from ..igraph.nodes import IGraph, IOp
 from .edit import edited
-from .flow import program_of
+from .flow import facts_of
 from .slices import place
 
 
 def run(graph: IGraph) -> IGraph:
     """The graph without identities and without moves of elements onto themselves."""
-    gone = {step.position: None for step in program_of(graph).steps if _does_nothing(step.iop)}
+    gone = {step.position: None for step in facts_of(graph).steps if _does_nothing(step.iop)}
     return edited(graph, gone)
 
 

@@ -46,7 +46,7 @@ from ..verify.happens_before import Barrier, Place
 from ..verify.races import Conflict, Races, analysis
 from .cover import WeightedSet, cheapest
 from .edit import edited
-from .flow import program_of
+from .flow import facts_of
 
 #: What one execution of a sync costs against that of others.
 WEIGHTS = {"sram": 1, "dram": 1000}
@@ -85,7 +85,7 @@ def run(graph: IGraph, keep: bool = False) -> IGraph:
     """
     if int(graph.num_parallel) == 1 and (keep or not _has_syncs(graph)):
         return graph
-    given = analysis(program_of(graph))
+    given = analysis(facts_of(graph))
     open_now = list(given.conflicts())
     # what the data decides, and nothing has ordered so far, is left to the data
     exempt = {_identity(c) for c in open_now if c.up_to_data}
@@ -102,7 +102,7 @@ def thinned(graph: IGraph) -> IGraph:
 
     For a pass that knows where barriers had better stand, but not which of them are needed.
     """
-    races = analysis(program_of(graph))
+    races = analysis(facts_of(graph))
 
     def serves(barriers: Sequence[Barrier]) -> bool:
         return all(conflict.up_to_data for conflict in races.conflicts(barriers))
@@ -202,8 +202,8 @@ def _lowered(
 def _held(races: Races) -> list[tuple[Place, Place]]:
     """Where each pointer on chip is first written and last used."""
     out = []
-    for pointer in races.program.graph.pointers:
-        accesses = races.program.by_pointer[str(pointer.name)]
+    for pointer in races.facts.graph.pointers:
+        accesses = races.facts.by_pointer[str(pointer.name)]
         if accesses and pointer.level != "dram":
             places = [races.order.place(a) for a in accesses]
             out.append((min(places), max(places)))

@@ -58,26 +58,26 @@ class Stages:
     on_chip: bool = False
 
 
-def stages_of(program: GraphFacts, loop: Loop, distance: int, on_chip: bool = False) -> Stages:
+def stages_of(facts: GraphFacts, loop: Loop, distance: int, on_chip: bool = False) -> Stages:
     """Tell the loads of a loop's body from the rest.
 
     Parameters
     ----------
-    program : GraphFacts
+    facts : GraphFacts
         Of the graph that has the loop.
     distance : int
         By how many iterations the loads are to run ahead.
     on_chip : bool
         Whether copies from sram to reg may run ahead on their own.
     """
-    return _Analysis(program, loop, distance).run(on_chip)
+    return _Analysis(facts, loop, distance).run(on_chip)
 
 
 class _Analysis:
-    def __init__(self, program: GraphFacts, loop: Loop, distance: int) -> None:
-        self.program, self.loop, self.distance = program, loop, distance
+    def __init__(self, facts: GraphFacts, loop: Loop, distance: int) -> None:
+        self.facts, self.loop, self.distance = facts, loop, distance
         self.var = str(loop.var)
-        self.span = loop_spans(program)[self.var]
+        self.span = loop_spans(facts)[self.var]
         self.starts = list(_starts(loop.body, self.span[0]))
         self.private: dict[str, bool] = {}
 
@@ -160,7 +160,7 @@ class _Analysis:
             if not self._is_private(name):
                 return f"'{name}' holds a value from one iteration to the next, or beyond the loop"
         begin, end = self._positions(index)
-        for read in self.program.accesses:
+        for read in self.facts.accesses:
             if begin <= read.position <= end and read.kind == "read" and read.slice.pointer.level == "dram":
                 write = self._overtaken(read)
                 if write is not None:
@@ -177,8 +177,8 @@ class _Analysis:
     def _touched(self) -> list[str]:
         """The reg and sram pointers used in the loop, in the order of the graph."""
         begin, end = self.span
-        used = {str(a.slice.pointer.name) for a in self.program.accesses if begin <= a.position <= end}
-        return [str(p.name) for p in self.program.graph.pointers if p.level != "dram" and str(p.name) in used]
+        used = {str(a.slice.pointer.name) for a in self.facts.accesses if begin <= a.position <= end}
+        return [str(p.name) for p in self.facts.graph.pointers if p.level != "dram" and str(p.name) in used]
 
     # -- buffers ----------------------------------------------------------------------------------
     def _is_private(self, name: str) -> bool:
@@ -188,22 +188,22 @@ class _Analysis:
         return self.private[name]
 
     def _stays(self, name: str) -> bool:
-        accesses = self.program.by_pointer[name]
+        accesses = self.facts.by_pointer[name]
         begin, end = self.span
         inside = [a for a in accesses if begin <= a.position <= end]
         outside = [a for a in accesses if not begin <= a.position <= end]
         if not all(a.certain for a in inside if a.kind == "write"):
             return False
-        if carries(inside, self.var, int(self.program.graph.num_units)):
+        if carries(inside, self.var, int(self.facts.graph.num_units)):
             return False
-        around = {str(n.var) for n in self.program.steps[begin].loops}
+        around = {str(n.var) for n in self.facts.steps[begin].loops}
         return all(_made_beside(read, outside, self.span, around) for read in outside if read.kind == "read")
 
     # -- what the loads pass ----------------------------------------------------------------------
     def _overtaken(self, read: Access) -> Access | None:
         """A write in the loop that a load would pass though it writes what is loaded."""
         begin, end = self.span
-        for write in self.program.by_pointer[str(read.slice.pointer.name)]:
+        for write in self.facts.by_pointer[str(read.slice.pointer.name)]:
             if write.kind == "write" and begin <= write.position <= end:
                 if not isl.proved(partial(self._passes_by, read, write)):
                     return write
@@ -211,7 +211,7 @@ class _Analysis:
 
     def _passes_by(self, read: Access, write: Access) -> bool:
         """Whether what is loaded in iteration k is not written in iterations k - distance .. k."""
-        units = int(self.program.graph.num_units)
+        units = int(self.facts.graph.num_units)
         theirs, ours = by_owner(write, self.var, units), by_owner(read, self.var, units)
         count = 1 + [str(n.var) for n in read.loops].index(self.var)
         first, second = [f"w{k}" for k in range(count)], [f"r{k}" for k in range(count)]

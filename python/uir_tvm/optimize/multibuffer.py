@@ -64,12 +64,12 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
 from ..igraph.rewrite import FreshNames, loop_variables, map_slices, pointers_of, substituted, without
-from ..verify.live_ranges import STAGES
+from ..verify.live_ranges import STAGED
 from ..verify.placement import alignment
 from . import insert_sync
 from .edit import fresh_name
 from .figures import fits
-from .flow import program_of
+from .flow import facts_of
 from .loads_ahead import Stages, stages_of
 from .pipeline_steps import LaggedPart, Run, runs
 from .stores_behind import Late, late_nodes
@@ -79,7 +79,7 @@ from .webs import rename
 LATE_STORES = "late_stores"
 #: The figure of a device that copies between sram and reg beside all else.
 MOVE_STAGES = "move_stages"
-#: The attribute of a loop that asks for it: a number of stages.  `STAGES` takes its place when it is done.
+#: The attribute of a loop that asks for it: a number of stages.  `STAGED` takes its place when it is done.
 PIPELINE = "pipeline"
 
 
@@ -118,13 +118,13 @@ def _pipelined(graph: IGraph, loop: Loop) -> IGraph:
     late_stores, move_stages = (int(graph.hardware.figures.get(n, 0)) for n in (LATE_STORES, MOVE_STAGES))
     if move_stages:
         # loads pass what is written a step less behind than the last of the stores
-        found = stages_of(program_of(graph), loop, 2 * stages - 1, on_chip=True)
+        found = stages_of(facts_of(graph), loop, 2 * stages - 1, on_chip=True)
         late = late_nodes(loop, found) if late_stores else Late()
         if found.ahead and (found.far or late.twice):
             made = _staged(graph, loop, stages, found, late)
             if fits(made):
                 return made
-    found = stages_of(program_of(graph), loop, stages - 1)
+    found = stages_of(facts_of(graph), loop, stages - 1)
     if not found.ahead:
         _refuse(
             f"Nothing in the loop over {loop.var} can be loaded ahead.",
@@ -277,7 +277,7 @@ class _Stager:
             if run.steady:
                 attributes = {name: v for name, v in self.loop.attrs.items() if name != PIPELINE}
                 body = self.body(run, var(str(self.loop.var)))
-                out.append(Loop(self.loop.var, run.count, body, attributes | {STAGES: self.stages}))
+                out.append(Loop(self.loop.var, run.count, body, attributes | {STAGED: self.stages}))
             elif run.count == 1:
                 for part, first in run.parts:
                     names = self.names.of(loop_variables(part.nodes))

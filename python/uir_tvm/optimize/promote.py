@@ -27,7 +27,7 @@ from ..verify.placement import sram_bytes
 from . import dead
 from .edit import edited, with_slices
 from .figures import fits
-from .flow import program_of
+from .flow import facts_of
 from .held_memory import forward
 from .owner_parts import PackedPart, part_of
 
@@ -46,9 +46,9 @@ def run(graph: IGraph) -> IGraph:
 
 def _promoted(graph: IGraph, name: str) -> IGraph:
     """The graph with one pointer closer; ``graph`` itself where that is not proved, or does not fit."""
-    program = program_of(graph)
-    accesses = program.by_pointer[name]
-    if not accesses or any(a.operand == "buffer" for a in accesses) or _is_viewed(program, name):
+    facts = facts_of(graph)
+    accesses = facts.by_pointer[name]
+    if not accesses or any(a.operand == "buffer" for a in accesses) or _is_viewed(facts, name):
         return graph
     before = str(accesses[0].slice.pointer.level)
     for level, num_owners, units in _levels(graph, before):
@@ -56,7 +56,7 @@ def _promoted(graph: IGraph, name: str) -> IGraph:
         # units of a group may be in different iterations: then each iteration needs its own part
         for own_loops in (_own_loops(accesses), []) if units == 1 else ([],):
             part = part_of(accesses, num_owners, units, sharers, own_loops)
-            made = graph if part is None else _moved(graph, program, accesses, part, level)
+            made = graph if part is None else _moved(graph, facts, accesses, part, level)
             if made is not graph and fits(made) and _is_written(made, name):
                 return made
     return graph
@@ -70,10 +70,10 @@ def _levels(graph: IGraph, level: str) -> Iterator[tuple[str, int, int]]:
         yield "sram", int(graph.num_groups), units
 
 
-def _is_viewed(program: GraphFacts, name: str) -> bool:
+def _is_viewed(facts: GraphFacts, name: str) -> bool:
     return any(
         piece.pointer.name == name
-        for step in program.steps
+        for step in facts.steps
         if step.iop.op == "identity"
         for piece in step.iop.slices()
     )
@@ -91,7 +91,7 @@ def _own_loops(accesses: Sequence[Access]) -> list[str]:
 
 
 def _moved(
-    graph: IGraph, program: GraphFacts, accesses: Sequence[Access], part: PackedPart, level: str
+    graph: IGraph, facts: GraphFacts, accesses: Sequence[Access], part: PackedPart, level: str
 ) -> IGraph:
     old = accesses[0].slice.pointer
     new = IPointer(old.name, level, old.dtype, part.size, "tmp")
@@ -100,23 +100,23 @@ def _moved(
         piece = access.slice.replace(pointer=new, offset=offset, stride=stride)
         operands.setdefault(access.position, {})[access.operand] = piece
     changes: dict[int, IOp] = {
-        position: with_slices(program.steps[position].iop, pieces) for position, pieces in operands.items()
+        position: with_slices(facts.steps[position].iop, pieces) for position, pieces in operands.items()
     }
-    changes |= _syncs(program, graph.params, new)
+    changes |= _syncs(facts, graph.params, new)
     pointers = [new if p.name == old.name else p for p in graph.pointers]
     return edited(graph, changes, pointers)
 
 
-def _syncs(program: GraphFacts, params: Sequence[IPointer], new: IPointer) -> Mapping[int, IOp]:
+def _syncs(facts: GraphFacts, params: Sequence[IPointer], new: IPointer) -> Mapping[int, IOp]:
     """The syncs that named the pointer, on a parameter where it is no shared memory any more."""
     named = params[0] if new.level == "reg" else new
     return {
         step.position: dead.sync_of(step.iop, named)
-        for step in program.steps
+        for step in facts.steps
         if step.spec.barrier and step.iop.target.pointer.name == new.name
     }
 
 
 def _is_written(graph: IGraph, name: str) -> bool:
     """Whether it is proved that the pointer is written before it is read, in the order of its own unit."""
-    return all(fault.pointer != name for fault in initialised.check(program_of(graph)))
+    return all(fault.pointer != name for fault in initialised.check(facts_of(graph)))

@@ -48,23 +48,23 @@ class Use:
 class Flow:
     """What is read of each write of reg memory."""
 
-    def __init__(self, program: GraphFacts) -> None:
-        self.program = program
+    def __init__(self, facts: GraphFacts) -> None:
+        self.facts = facts
         self._seen: dict[tuple[int, str], set[_ReachingWrite]] = {}
-        self._walk(program.graph.body, {}, 0)
+        self._walk(facts.graph.body, {}, 0)
 
     @cached_property
     def uses(self) -> dict[int, list[Use]]:
         """The reads that may see what the iOp at a position wrote to its target, in program order."""
         out: dict[int, list[Use]] = {}
-        for step in self.program.steps:
+        for step in self.facts.steps:
             for access in step.accesses:
                 for reach in self._seen.get((access.position, access.operand), ()):
                     out.setdefault(reach.position, []).append(Use(access, self._sole(access, reach)))
         return out
 
     def _sole(self, access: Access, reach: _ReachingWrite) -> bool:
-        loops = self.program.steps[reach.position].loops
+        loops = self.facts.steps[reach.position].loops
         inside = _variables(access.loops[: len(loops)]) == _variables(loops)
         return inside and not reach.earlier and len(self._seen[access.position, access.operand]) == 1
 
@@ -74,7 +74,7 @@ class Flow:
         """What may be seen after a body that starts at position ``at``."""
         for node in body:
             if not isinstance(node, Loop):
-                state = self._step(self.program.steps[at], state)
+                state = self._step(self.facts.steps[at], state)
                 at += 1
                 continue
             out, _ = self._walk(node.body, state, at)
@@ -113,7 +113,7 @@ class Flow:
 
     def _target(self, position: int) -> Access:
         writes = [
-            a for a in self.program.steps[position].accesses if a.operand == "target" and a.kind == "write"
+            a for a in self.facts.steps[position].accesses if a.operand == "target" and a.kind == "write"
         ]
         return writes[0]
 

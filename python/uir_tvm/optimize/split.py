@@ -119,8 +119,8 @@ def _touching(programs: Sequence[GraphFacts], pointer: IPointer, kind: str | Non
     """The parts that touch a pointer (read or write it)."""
     return [
         k
-        for k, program in enumerate(programs)
-        if any(kind in (None, a.kind) for a in program.by_pointer[str(pointer.name)])
+        for k, facts in enumerate(programs)
+        if any(kind in (None, a.kind) for a in facts.by_pointer[str(pointer.name)])
     ]
 
 
@@ -210,14 +210,14 @@ def _refuse(graph: IGraph, live: Sequence[str]) -> NoReturn:
     )
 
 
-def _stale(program: GraphFacts, pointer: IPointer) -> list[Access]:
+def _stale(facts: GraphFacts, pointer: IPointer) -> list[Access]:
     """Reads of a pointer that this part has not, or not surely, written before."""
-    accesses = program.by_pointer[str(pointer.name)]
+    accesses = facts.by_pointer[str(pointer.name)]
     writes = [a for a in accesses if a.kind == "write" and a.certain]
     reads = [a for a in accesses if a.kind == "read" and not any(covers(w, a) for w in writes)]
     if not reads or not writes:
         return reads
     if replay.cost(accesses) > MAX_COST:
         return reads
-    share = int(program.graph.num_units) if pointer.level == "sram" else 1
+    share = int(facts.graph.num_units) if pointer.level == "sram" else 1
     return [hole.read for hole in replay.first_unwritten(accesses, int(pointer.size), share)]

@@ -23,22 +23,22 @@ from __future__ import annotations
 from ..igraph.nodes import IGraph, ISlice
 from ..verify.access import Access
 from .edit import Change, edited, with_slices
-from .flow import program_of
+from .flow import facts_of
 from .slices import place
 
 
 def run(graph: IGraph) -> IGraph:
     """The graph with such tiles by columns; itself where there are none."""
-    program = program_of(graph)
+    facts = facts_of(graph)
     found: dict[int, dict[str, ISlice]] = {}
     for pointer in graph.pointers:
-        accesses = program.by_pointer.get(str(pointer.name), [])
+        accesses = facts.by_pointer.get(str(pointer.name), [])
         if str(pointer.level) == "reg" and accesses and _may_turn(accesses):
             for access in accesses:
                 found.setdefault(access.position, {})[str(access.operand)] = _turned(access.slice)
     changes: dict[int, Change] = {
         step.position: with_slices(step.iop, found[step.position])
-        for step in program.steps
+        for step in facts.steps
         if step.position in found
     }
     return edited(graph, changes)

@@ -14,7 +14,7 @@ import attrs
 
 from ..igraph.nodes import IGraph, IOp, IPointer
 from .edit import edited, fresh_name, with_slices
-from .flow import flow_of, program_of
+from .flow import facts_of, flow_of
 from .reaching_definitions import Flow
 
 
@@ -41,7 +41,7 @@ def rename(graph: IGraph) -> IGraph:
     flow = flow_of(graph)
     found: list[Web] = []
     for pointer in graph.pointers:
-        accesses = flow.program.by_pointer[str(pointer.name)]
+        accesses = flow.facts.by_pointer[str(pointer.name)]
         if str(pointer.level) == "reg" and all(a.slice.offset.is_constant for a in accesses):
             found += _in_turn(webs_of(flow, str(pointer.name)))[1:]
     return with_pointers(graph, found)
@@ -61,9 +61,9 @@ def _in_turn(webs: list[Web]) -> list[Web]:
 
 def webs_of(flow: Flow, name: str) -> list[Web]:
     """The values of a pointer in program order; one where they cannot be told apart."""
-    accesses = flow.program.by_pointer.get(name, ())
+    accesses = flow.facts.by_pointer.get(name, ())
     whole = [Web(name)]
-    named = (s for step in flow.program.steps if not step.spec.touches for s in step.iop.slices())
+    named = (s for step in flow.facts.steps if not step.spec.touches for s in step.iop.slices())
     if any(str(piece.pointer.name) == name for piece in named):
         return whole
     if any(a.operand != "target" and not str(a.operand).startswith("source") for a in accesses):
@@ -93,7 +93,7 @@ def webs_of(flow: Flow, name: str) -> list[Web]:
 
 def with_pointers(graph: IGraph, webs: Iterable[Web]) -> IGraph:
     """The graph with a new pointer for each of some webs; ``graph`` itself where there are none."""
-    program = program_of(graph)
+    facts = facts_of(graph)
     changes: dict[int, IOp] = {}
     pointers = list(graph.pointers)
     taken: set[str] = set()
@@ -102,7 +102,7 @@ def with_pointers(graph: IGraph, webs: Iterable[Web]) -> IGraph:
         new = IPointer(fresh_name(graph, web.pointer, taken), old.level, old.dtype, old.size, "tmp")
         pointers.append(new)
         for position, operand in [*((at, "target") for at in web.writes), *web.reads]:
-            iop = changes.get(position, program.steps[position].iop)
+            iop = changes.get(position, facts.steps[position].iop)
             piece = iop.target if operand == "target" else iop.sources[int(operand.removeprefix("source"))]
             changes[position] = with_slices(iop, {operand: piece.replace(pointer=new)})
     return edited(graph, changes, pointers) if changes else graph

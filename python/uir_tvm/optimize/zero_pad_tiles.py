@@ -33,7 +33,7 @@ from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify import verify
 from ..verify.access import GraphFacts
 from .edit import edited, with_slices
-from .flow import program_of
+from .flow import facts_of
 
 #: What may be wrong with a padded graph that was right before.
 RULES = ("bounds", "uninitialised", "race")
@@ -41,10 +41,10 @@ RULES = ("bounds", "uninitialised", "race")
 
 def run(graph: IGraph) -> IGraph:
     """The graph with every tile padded that may be; itself where there is none."""
-    program = program_of(graph)
-    tiles = _tiles(program)
+    facts = facts_of(graph)
+    tiles = _tiles(facts)
     while tiles:
-        made = _padded(program, tiles)
+        made = _padded(facts, tiles)
         if made is graph or _is_right(made):
             return made
         tiles.popitem()  # the tiles are few, and one that may not be padded is rare
@@ -59,16 +59,16 @@ class _FilledPointer:
     reads: Mapping[int, str]
 
 
-def _tiles(program: GraphFacts) -> dict[str, _FilledPointer]:
+def _tiles(facts: GraphFacts) -> dict[str, _FilledPointer]:
     out: dict[str, _FilledPointer] = {}
-    for pointer in program.graph.pointers:
+    for pointer in facts.graph.pointers:
         if pointer.level != "sram":
             continue
-        accesses = program.by_pointer[str(pointer.name)]
+        accesses = facts.by_pointer[str(pointer.name)]
         fills = {a.position: a.iop for a in accesses if a.kind == "write"}
         reads = {a.position: a.operand for a in accesses if a.kind == "read"}
         plain = all(_is_fill(iop) for iop in fills.values())
-        read = all(spec_of(program.steps[k].iop).is_product for k in reads)
+        read = all(spec_of(facts.steps[k].iop).is_product for k in reads)
         if fills and reads and plain and read and any(_is_bounded(iop.target) for iop in fills.values()):
             out[str(pointer.name)] = _FilledPointer(fills, reads)
     return out
@@ -94,19 +94,19 @@ def _whole(piece: ISlice) -> ISlice:
     return piece.replace(rows=(None, None), cols=(None, None))
 
 
-def _padded(program: GraphFacts, tiles: Mapping[str, _FilledPointer]) -> IGraph:
+def _padded(facts: GraphFacts, tiles: Mapping[str, _FilledPointer]) -> IGraph:
     changes: dict[int, IOp] = {}
     for tile in tiles.values():
         for position, iop in tile.fills.items():
             if _is_bounded(iop.target):
                 kept = dict(iop.attrs) | {"pad": 0}
                 changes[position] = IOp(iop.op, iop.name, iop.dtype, [_whole(iop.target)], iop.sources, kept)
-    for step in program.steps:
+    for step in facts.steps:
         if step.spec.is_product:
             made = _contraction(step.iop, tiles)
             if made is not step.iop:
                 changes[step.position] = made
-    return edited(program.graph, changes)
+    return edited(facts.graph, changes)
 
 
 def _contraction(iop: IOp, tiles: Mapping[str, _FilledPointer]) -> IOp:

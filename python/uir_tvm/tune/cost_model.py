@@ -65,7 +65,7 @@ class Group:
 
 
 @attrs.frozen
-class _Context:
+class _TaskTag:
     """What `XGBModel` asks of a context: by what measurements of a task are told from others'."""
 
     mod: tvm.IRModule
@@ -196,7 +196,7 @@ class CostModel:
             hardware = group.graphs[0].hardware
             kind, name = str(hardware.kind), f"{hardware.kind}:{hardware.name}"
             trees = self._trees.setdefault(kind, _Trees(self.seed, self.threads))
-            context = _Context(tvm.IRModule({}).with_attr("uir.task", f"{group.origin} {name}"))
+            context = _TaskTag(tvm.IRModule({}).with_attr("uir.task", f"{group.origin} {name}"))
             times = zip(group.graphs, group.seconds, strict=True)
             results = [RunnerResult([second / self._extractor.of(graph)[1]], None) for graph, second in times]
             trees.update(context, [(graph, None) for graph in group.graphs], results)

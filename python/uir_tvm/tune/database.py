@@ -14,7 +14,7 @@ from tvm import tirx
 from tvm.s_tir import Schedule
 
 from ..errors import DatabaseError, UirError
-from ..explain.tuned import SiteResult
+from ..explain.tuning_summary import SiteResult
 from .key import Key, key_of
 from .records import KEY_FILE, Entry, Records, origin_of
 from .shipped import folder_of, refuse_shipped

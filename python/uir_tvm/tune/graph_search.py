@@ -23,7 +23,7 @@ import tvm
 
 from .. import kernel_graph, threads
 from ..errors import UirError
-from ..explain.tuned import SiteResult
+from ..explain.tuning_summary import SiteResult
 from ..kernel_graph import KernelGraph
 from ..kernel_graph.choices import DEFAULT, Choices, choosing
 from ..target import registry

@@ -36,7 +36,7 @@ TICK = 0.25
 #: Seconds that a server may take to answer who it is.
 GREETING = 60.0
 #: Stages of a job, each of which may take the job's own limit.
-STAGES = 3
+STAGES_OF_A_JOB = 3
 #: Seconds beside that: a worker starts, and starts again.
 GRACE = 60.0
 #: Seconds that a session lasts; TVM's server ends it then, should this client have vanished without a word.
@@ -294,8 +294,8 @@ class RpcMeasurer:
         limits = [made.jobs[number].settings.timeout_seconds for number in numbers]
         if made.how == "confirm":
             # all in one process, which has that long for every stage of any of them
-            return STAGES * len(limits) * sum(limits) + self._grace
-        return STAGES * max(limits) * math.ceil(len(limits) / server.workers) + self._grace
+            return STAGES_OF_A_JOB * len(limits) * sum(limits) + self._grace
+        return STAGES_OF_A_JOB * max(limits) * math.ceil(len(limits) / server.workers) + self._grace
 
     def _hand_in(
         self, server: _Server, made: _Round, numbers: Sequence[int], results: Sequence[Result]

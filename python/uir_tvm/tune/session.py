@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from ..explain.tuned import SiteResult
+from ..explain.tuning_summary import SiteResult
 from .budget import Budget
 from .interrupt import Interruptible
 from .job import DEFAULTS, LOST, Job, Result, Settings

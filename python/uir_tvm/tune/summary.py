@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import tvm
 
-from ..explain.tuned import Row, SiteResult, Summary
+from ..explain.tuning_summary import Row, SiteResult, Summary
 from ..target import registry
 from .database import ScheduleDatabase
 from .interrupt import Interruptible

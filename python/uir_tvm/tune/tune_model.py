@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import tvm
 
-from ..explain.tuned import SiteResult, Summary
+from ..explain.tuning_summary import SiteResult, Summary
 from ..kernel_graph.choices import Choices
 from ..options import DEFAULT_TARGET
 from ..target import registry

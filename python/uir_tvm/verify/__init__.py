@@ -18,20 +18,24 @@ from . import (
     capacity,
     coverage,
     form,
-    identity,
     initialised,
     races,
     rules,
+    same_elements,
     valid,
 )
-from .access import Access, GraphFacts, accesses, program_of
+from .access import Access, GraphFacts, accesses, facts_of
 from .equivalent import Equivalence, EquivalenceReference, equivalent
 
-#: The rules by name.  Those of one stage do not rely on each other; the next stage relies on all of them.
-STAGES: Sequence[Mapping[str, Sequence[Callable[[GraphFacts], Iterator[VerifyError]]]]] = (
+#: The rules by name.  Those of one set do not rely on each other; the next set relies on all of them.
+RULE_SETS: Sequence[Mapping[str, Sequence[Callable[[GraphFacts], Iterator[VerifyError]]]]] = (
     {"form": (form.check,)},
     {"shape": (rules.check_shape,), "dtype": (rules.check_dtype,)},
-    {"bounds": (bounds.check, valid.check), "identity": (identity.check,), "alignment": (alignment.check,)},
+    {
+        "bounds": (bounds.check, valid.check),
+        "identity": (same_elements.check,),
+        "alignment": (alignment.check,),
+    },
     {
         "coverage": (coverage.check,),
         "uninitialised": (initialised.check,),
@@ -42,7 +46,7 @@ STAGES: Sequence[Mapping[str, Sequence[Callable[[GraphFacts], Iterator[VerifyErr
 )
 
 #: Every rule's name, in order.
-ALL: tuple[str, ...] = tuple(name for stage in STAGES for name in stage)
+ALL: tuple[str, ...] = tuple(name for rule_set in RULE_SETS for name in rule_set)
 
 
 def verify(graph: IGraph, rules: Sequence[str] = ALL) -> None:
@@ -71,15 +75,15 @@ def _faults(graph: IGraph, rules: Sequence[str]) -> Iterator[VerifyError]:
     unknown = [name for name in rules if name not in ALL]
     if unknown:
         raise ValueError(f"no such rule: {', '.join(unknown)} (there are {', '.join(ALL)})")
-    program = program_of(graph)
-    kept: set[str] = program.memo.setdefault("rules kept", set())
-    for stage in STAGES:
+    facts = facts_of(graph)
+    kept: set[str] = facts.memo.setdefault("rules kept", set())
+    for rule_set in RULE_SETS:
         clean = True
-        for name, checks in stage.items():
+        for name, checks in rule_set.items():
             if name not in rules or name in kept:
                 continue
             faults = 0
-            for fault in (fault for run in checks for fault in run(program)):
+            for fault in (fault for run in checks for fault in run(facts)):
                 faults += 1
                 yield fault
             if not faults:
@@ -91,7 +95,7 @@ def _faults(graph: IGraph, rules: Sequence[str]) -> Iterator[VerifyError]:
 
 __all__ = [
     "ALL",
-    "STAGES",
+    "RULE_SETS",
     "Access",
     "Equivalence",
     "EquivalenceReference",

@@ -189,12 +189,12 @@ class GraphFacts:
 _last = threading.local()
 
 
-def program_of(graph: IGraph) -> GraphFacts:
+def facts_of(graph: IGraph) -> GraphFacts:
     """The graph's steps and accesses; this thread's last graph keeps them for who asks next."""
-    if getattr(_last, "program", None) is None or _last.program.graph is not graph:
-        _last.program = GraphFacts(graph)
-    program: GraphFacts = _last.program
-    return program
+    if getattr(_last, "facts", None) is None or _last.facts.graph is not graph:
+        _last.facts = GraphFacts(graph)
+    facts: GraphFacts = _last.facts
+    return facts
 
 
 def accesses(graph: IGraph) -> list[Access]:

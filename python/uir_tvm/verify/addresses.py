@@ -29,9 +29,9 @@ def given(graph: IGraph) -> dict[str, int] | None:
     return {str(name): int(value) for name, value in found.items()}
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every address that is missing, misaligned, or meets another one that is alive at the same time."""
-    graph = program.graph
+    graph = facts.graph
     if ADDRESSES not in graph.attrs:
         return
     addresses = given(graph)
@@ -43,9 +43,9 @@ def check(program: GraphFacts) -> Iterator[VerifyError]:
             yield _fault(f"'{pointer.name}' has an address, but lies in {pointer.level}.", str(pointer.name))
     ends: dict[str, int] = {}
     for level in MEMORIES:
-        memory = Interference.of(program, level)
+        memory = Interference.of(facts, level)
         yield from _each(memory, addresses)
-        yield from _pairs(program, memory, addresses)
+        yield from _pairs(facts, memory, addresses)
         ends[level] = max((addresses.get(x.name, 0) + x.bytes for x in memory.ranges), default=0)
     said = dict(graph.attrs[PEAK].items()) if PEAK in graph.attrs else ends
     for level, end in ends.items():
@@ -71,18 +71,18 @@ def _each(memory: Interference, addresses: Mapping[str, int]) -> Iterator[Verify
             )
 
 
-def _pairs(program: GraphFacts, memory: Interference, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
+def _pairs(facts: GraphFacts, memory: Interference, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
     for i, others in enumerate(memory.apart):
         for j in others:
             if i < j:
-                yield from _meeting(program, memory.ranges[i], memory.ranges[j], addresses)
+                yield from _meeting(facts, memory.ranges[i], memory.ranges[j], addresses)
     for (a, b), delta in memory.shared.items():
         x, y = memory.ranges[a], memory.ranges[b]
         if x.name in addresses and y.name in addresses and addresses[y.name] != addresses[x.name] + delta:
-            yield from _meeting(program, x, y, addresses)
+            yield from _meeting(facts, x, y, addresses)
 
 
-def _meeting(program: GraphFacts, x: Live, y: Live, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
+def _meeting(facts: GraphFacts, x: Live, y: Live, addresses: Mapping[str, int]) -> Iterator[VerifyError]:
     if x.name not in addresses or y.name not in addresses:
         return
     low = max(addresses[x.name], addresses[y.name])
@@ -99,7 +99,7 @@ def _meeting(program: GraphFacts, x: Live, y: Live, addresses: Mapping[str, int]
             "around every loop too",
         )
         return
-    step = program.steps[max(x.first, y.first)]
+    step = facts.steps[max(x.first, y.first)]
     yield _fault(
         f"'{x.name}' and '{y.name}' share the bytes {low} to {high - 1} of {x.pointer.level} "
         "while both are alive.",

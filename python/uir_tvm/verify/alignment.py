@@ -20,9 +20,9 @@ from .access import GraphFacts
 from .describe import where
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every move that states more than is so."""
-    for step in program.steps:
+    for step in facts.steps:
         stated = step.iop.attrs.get("align") if step.iop.op == "move" else None
         if stated is None:
             continue

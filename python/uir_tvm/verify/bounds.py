@@ -24,10 +24,10 @@ from .describe import where, witness_of
 from .region import Axis, Region
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every slice that leaves its pointer."""
     proved: set[tuple[object, ...]] = set()
-    for step in program.steps:
+    for step in facts.steps:
         for operand, piece, region in touched(step):
             key = (str(piece.pointer.name), region.key)
             if key in proved:

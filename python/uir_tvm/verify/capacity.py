@@ -17,43 +17,43 @@ from .live_ranges import Live
 from .placement import MEMORIES, Interference, Peak, alignment
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every memory whose peak exceeds what the hardware model has."""
-    hardware = program.graph.hardware
+    hardware = facts.graph.hardware
     for level, (field, _, owner) in MEMORIES.items():
         limit = int(getattr(hardware, field))
-        if _surely_fits(program, level, limit):
+        if _surely_fits(facts, level, limit):
             continue
-        memory = Interference.of(program, level)
-        addresses = given(program.graph)
+        memory = Interference.of(facts, level)
+        addresses = given(facts.graph)
         if addresses is not None:
             needed = max((addresses.get(x.name, 0) + x.bytes for x in memory.ranges), default=0)
         else:
             needed = memory.place(enough=limit).peak
         if needed > limit:
-            yield _overflow(program, memory, level, owner, needed, limit)
+            yield _overflow(facts, memory, level, owner, needed, limit)
 
 
-def peak(program: GraphFacts, level: str) -> Peak | None:
+def peak(facts: GraphFacts, level: str) -> Peak | None:
     """Where the most is alive of one level, and what; None when no pointer of it is used."""
-    return Interference.of(program, level).most_alive()
+    return Interference.of(facts, level).most_alive()
 
 
-def _surely_fits(program: GraphFacts, level: str, limit: int) -> bool:
+def _surely_fits(facts: GraphFacts, level: str, limit: int) -> bool:
     """Whether all pointers fit side by side, which nothing but their sizes decides."""
-    if given(program.graph) is not None:
+    if given(facts.graph) is not None:
         return False
-    align = alignment(program.graph.hardware, level)
-    sizes = [Live(p, (), 0, 0, None, None).bytes for p in program.graph.pointers if p.level == level]
+    align = alignment(facts.graph.hardware, level)
+    sizes = [Live(p, (), 0, 0, None, None).bytes for p in facts.graph.pointers if p.level == level]
     return sum(-(-size // align) * align for size in sizes) <= limit
 
 
 def _overflow(
-    program: GraphFacts, memory: Interference, level: str, owner: str, needed: int, limit: int
+    facts: GraphFacts, memory: Interference, level: str, owner: str, needed: int, limit: int
 ) -> VerifyError:
     top = memory.most_alive()
     assert top is not None
-    step = program.steps[top.position]
+    step = facts.steps[top.position]
     need = f"{needed} bytes of {level}"
     if needed > top.bytes:
         need += f" ({top.bytes} alive at once, the rest between pointers that no order packs tighter)"
@@ -64,7 +64,7 @@ def _overflow(
         available=limit,
         where=f"{print_iop(step.iop)}, where {len(top.alive)} are alive: {', '.join(map(str, top.alive))}",
         need=need,
-        limit=f"{limit} bytes on {program.graph.hardware.name}",
+        limit=f"{limit} bytes on {facts.graph.hardware.name}",
         remedy=_remedy(memory, top, limit),
     )
 

@@ -58,16 +58,16 @@ class Clash:
 Finding = Gap | Clash
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every output parameter with an element that no unit or that two units write."""
-    for pointer in program.graph.params:
+    for pointer in facts.graph.params:
         if pointer.role == "in":
             continue
-        writes = [a for a in program.by_pointer[str(pointer.name)] if a.kind == "write"]
+        writes = [a for a in facts.by_pointer[str(pointer.name)] if a.kind == "write"]
         if not all(a.certain for a in writes):
             continue  # the data decides; see above
         answer = find(writes, int(pointer.size), complete=pointer.role == "out")
-        program.memo["coverage", str(pointer.name)] = answer
+        facts.memo["coverage", str(pointer.name)] = answer
         if not answer.excluded:
             yield _error(pointer, writes, answer.found)
 

@@ -27,14 +27,14 @@ ROLES = ("in", "out", "inout", "tmp")
 NUMBER_LIMIT = 1 << 61
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every fault of form."""
-    graph = program.graph
+    graph = facts.graph
     yield from _parallel(graph)
     yield from _pointers(graph)
     yield from _loops(graph.body, [])
     listed = {str(p.name): p for p in graph.pointers}
-    for step in program.steps:
+    for step in facts.steps:
         yield from _iop(graph, step, listed)
 
 

@@ -101,11 +101,11 @@ class Relation:
 class Order:
     """Places and barriers of one program."""
 
-    def __init__(self, program: GraphFacts) -> None:
-        self.program = program
-        self.paths: list[Place] = list(_paths(program.graph.body))
+    def __init__(self, facts: GraphFacts) -> None:
+        self.facts = facts
+        self.paths: list[Place] = list(_paths(facts.graph.body))
         #: (variable, extent) of the loops around every iOp, outermost first.
-        self.loops = [[(str(n.var), int(n.extent)) for n in step.loops] for step in program.steps]
+        self.loops = [[(str(n.var), int(n.extent)) for n in step.loops] for step in facts.steps]
 
     def place(self, access: Access) -> Place:
         """The place of an access."""
@@ -115,15 +115,15 @@ class Order:
     def barriers(self) -> list[Barrier]:
         """Every barrier between units that the graph has, in program order."""
         out = []
-        for step, path in zip(self.program.steps, self.paths, strict=True):
-            size = barrier_size(self.program.graph, step.iop)
+        for step, path in zip(self.facts.steps, self.paths, strict=True):
+            size = barrier_size(self.facts.graph, step.iop)
             if size > 1:
                 out.append(Barrier((*path, BARRIER_PHASE), size, step.position))
         return out
 
     def relations(self, barriers: Sequence[Barrier], within_group: bool) -> Iterator[Relation]:
         """The kinds of pairs of units that ``barriers`` treat alike; those of one group alone if asked."""
-        units, group = self.program.num_parallel, int(self.program.graph.num_units)
+        units, group = self.facts.num_parallel, int(self.facts.graph.num_units)
         sizes = sorted({b.size for b in barriers} | {group, units} - {1})
         always = {units, group} if within_group else {units}
         for joined in _upward_closed(sizes):

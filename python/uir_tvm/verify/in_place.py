@@ -14,7 +14,7 @@ from .access import GraphFacts
 from .live_ranges import Live
 
 
-def in_place(program: GraphFacts, dying: Live, born: Live) -> int | None:
+def in_place(facts: GraphFacts, dying: Live, born: Live) -> int | None:
     """By how many bytes the output's address exceeds the input's if it takes its place; None if it may not.
 
     It may where one elementwise iOp reads the input last and writes the output first, where both slices
@@ -25,7 +25,7 @@ def in_place(program: GraphFacts, dying: Live, born: Live) -> int | None:
     position = dying.dying
     if position is None or position != born.born:
         return None
-    iop = program.steps[position].iop
+    iop = facts.steps[position].iop
     if not spec_of(iop).elementwise or born.accesses[0].kind != "write":
         return None
     target = iop.target
@@ -41,8 +41,8 @@ def in_place(program: GraphFacts, dying: Live, born: Live) -> int | None:
     if not steps or any(not d.is_constant or d.constant != steps[0].constant for d in steps):
         return None
     elements = int(steps[0].constant)
-    if born.pointer.level == "sram" and int(program.graph.num_units) > 1:
-        if not _units_keep_apart(program.graph, dying, born, elements):
+    if born.pointer.level == "sram" and int(facts.graph.num_units) > 1:
+        if not _units_keep_apart(facts.graph, dying, born, elements):
             return None
     return elements * width
 

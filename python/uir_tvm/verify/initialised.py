@@ -30,16 +30,16 @@ MAX_COST = 100_000_000
 MAX_BYTES = 1 << 28
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every read of memory that nothing, or nothing before it, has written."""
-    for pointer in program.graph.pointers:
+    for pointer in facts.graph.pointers:
         if pointer.role in ("in", "inout"):
             continue
-        accesses = program.by_pointer[str(pointer.name)]
+        accesses = facts.by_pointer[str(pointer.name)]
         writes = [a for a in accesses if a.kind == "write"]
         if not all(w.certain for w in writes):
             continue  # the data decides what a scatter writes; the interpreter checks it
-        share = {"reg": 1, "sram": int(program.graph.num_units)}.get(pointer.level, program.num_parallel)
+        share = {"reg": 1, "sram": int(facts.graph.num_units)}.get(pointer.level, facts.num_parallel)
         reads = [a for a in accesses if a.kind == "read"]
         reads = [r for r in reads if not any(covers(w, r) for w in writes)]
         if reads and not writes:

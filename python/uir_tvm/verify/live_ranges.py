@@ -25,7 +25,7 @@ from .initialised import covers
 from .region import PID
 
 #: The attribute of a loop whose iterations overlap: how many of them are in flight.
-STAGES = "stages"
+STAGED = "stages"
 
 #: Positions of the first and last iOp of every loop, by its variable.
 Spans = dict[str, tuple[int, int]]
@@ -73,32 +73,32 @@ class Live:
         return f"{print_slice(self.largest.slice)} {self.bytes} bytes"
 
 
-def loop_spans(program: GraphFacts) -> Spans:
+def loop_spans(facts: GraphFacts) -> Spans:
     """Positions of the first and last iOp of every loop."""
     out: Spans = {}
-    for step in program.steps:
+    for step in facts.steps:
         for loop in step.loops:
             first, _ = out.get(str(loop.var), (step.position, 0))
             out[str(loop.var)] = (first, step.position)
     return out
 
 
-def lives(program: GraphFacts, level: str) -> list[Live]:
+def lives(facts: GraphFacts, level: str) -> list[Live]:
     """The live ranges of the pointers of one level (``reg`` or ``sram``) that some iOp touches."""
-    spans = loop_spans(program)
-    staged = {str(n.var) for step in program.steps for n in step.loops if STAGES in n.attrs}
-    units = int(program.graph.num_units)
+    spans = loop_spans(facts)
+    staged = {str(n.var) for step in facts.steps for n in step.loops if STAGED in n.attrs}
+    units = int(facts.graph.num_units)
     return [
         _life(pointer, accesses, spans, units, staged)
-        for pointer in program.graph.pointers
-        if pointer.level == level and (accesses := program.by_pointer[str(pointer.name)])
+        for pointer in facts.graph.pointers
+        if pointer.level == level and (accesses := facts.by_pointer[str(pointer.name)])
     ]
 
 
-def dying_inputs(program: GraphFacts) -> dict[int, list[Live]]:
+def dying_inputs(facts: GraphFacts) -> dict[int, list[Live]]:
     """The pointers of reg and sram that each iOp reads last, by its position."""
     out: dict[int, list[Live]] = {}
-    for live in (*lives(program, "reg"), *lives(program, "sram")):
+    for live in (*lives(facts, "reg"), *lives(facts, "sram")):
         if live.dying is not None:
             out.setdefault(live.dying, []).append(live)
     return out

@@ -19,10 +19,10 @@ from .region import PID, Region
 FEW_POINTS = 1 << 20
 
 
-def owned(program: GraphFacts, pointer: IPointer) -> bool:
+def owned(facts: GraphFacts, pointer: IPointer) -> bool:
     """Whether surely no element that is written is touched by two units that share it."""
-    graph = program.graph
-    accesses = program.by_pointer[str(pointer.name)]
+    graph = facts.graph
+    accesses = facts.by_pointer[str(pointer.name)]
     if pointer.level == "reg" or int(graph.num_parallel) == 1:
         return True
     if pointer.level == "sram" and int(graph.num_units) == 1:
@@ -39,7 +39,7 @@ def owned(program: GraphFacts, pointer: IPointer) -> bool:
         else:  # the memories of the groups one after the other
             regions = [_placed(r, int(pointer.size), int(graph.num_units)) for r in regions]
     known = ("coverage", str(pointer.name))
-    if len(writes) == len(accesses) and known in program.memo and program.memo[known].excluded:
+    if len(writes) == len(accesses) and known in facts.memo and facts.memo[known].excluded:
         return True
     size = int(pointer.size) * groups
     if coverage.tiled(regions, size, complete=False):

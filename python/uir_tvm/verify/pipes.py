@@ -84,9 +84,9 @@ def dependences(graph: IGraph | GraphFacts, pipe_of: Callable[[IOp], str]) -> li
     pipe_of : Callable[[IOp], str]
         The pipe that an iOp runs on; dependences within one pipe are not listed.
     """
-    program = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
+    facts = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
     found: dict[tuple[object, ...], Dependence] = {}
-    for one in _all(program, pipe_of):
+    for one in _all(facts, pipe_of):
         key = (one.first.position, one.second.position, str(one.pointer.name), one.kind, one.carried)
         other = found.get(key)
         if other is None or (one.distance or 1) < (other.distance or 1):
@@ -96,20 +96,20 @@ def dependences(graph: IGraph | GraphFacts, pipe_of: Callable[[IOp], str]) -> li
     return sorted(kept, key=lambda d: (d.first.position, d.second.position, d.carried or "", d.kind))
 
 
-def _all(program: GraphFacts, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence]:
-    order = Order(program)
+def _all(facts: GraphFacts, pipe_of: Callable[[IOp], str]) -> Iterator[Dependence]:
+    order = Order(facts)
     syncs = [
         (*path, BARRIER_PHASE)
-        for step, path in zip(program.steps, order.paths, strict=True)
+        for step, path in zip(facts.steps, order.paths, strict=True)
         if step.spec.barrier
     ]
-    pipes = [pipe_of(step.iop) for step in program.steps]
+    pipes = [pipe_of(step.iop) for step in facts.steps]
     answers: dict[tuple[object, ...], Decision[Meeting]] = {}
-    for pointer, other in _together(program.graph):
-        for a in program.by_pointer[str(pointer.name)]:
-            for b in program.by_pointer[str(other.name)]:
+    for pointer, other in _together(facts.graph):
+        for a in facts.by_pointer[str(pointer.name)]:
+            for b in facts.by_pointer[str(other.name)]:
                 if pipes[a.position] != pipes[b.position] and "write" in (a.kind, b.kind):
-                    yield from _between(program, order, syncs, a, b, answers)
+                    yield from _between(facts, order, syncs, a, b, answers)
 
 
 def _together(graph: IGraph) -> Iterator[tuple[IPointer, IPointer]]:
@@ -145,7 +145,7 @@ def _seen_from(graph: IGraph, a: Access, b: Access) -> Region | None:
 
 
 def _between(
-    program: GraphFacts,
+    facts: GraphFacts,
     order: Order,
     syncs: list[Place],
     a: Access,
@@ -153,7 +153,7 @@ def _between(
     answers: dict[tuple[object, ...], Decision[Meeting]],
 ) -> Iterator[Dependence]:
     """Those in which ``a`` is the earlier one."""
-    other = _seen_from(program.graph, a, b)
+    other = _seen_from(facts.graph, a, b)
 
     def ask(pairing: Pairing) -> Decision[Meeting]:
         if other is None:
@@ -165,7 +165,7 @@ def _between(
 
     if ask(Pairing()).excluded:
         return
-    first, second = program.steps[a.position], program.steps[b.position]
+    first, second = facts.steps[a.position], facts.steps[b.position]
     for pairing in order.pairings(a, b, syncs):
         answer = ask(pairing)
         if answer.excluded:

@@ -86,18 +86,18 @@ class Interference:
     align: int
 
     @staticmethod
-    def of(program: GraphFacts, level: str) -> Interference:
+    def of(facts: GraphFacts, level: str) -> Interference:
         """The memory of a level, as the graph uses it; several rules and passes ask for it."""
         key = ("memory", level)
-        if key not in program.memo:
-            program.memo[key] = Interference._read(program, level)
-        found: Interference = program.memo[key]
+        if key not in facts.memo:
+            facts.memo[key] = Interference._read(facts, level)
+        found: Interference = facts.memo[key]
         return found
 
     @staticmethod
-    def _read(program: GraphFacts, level: str) -> Interference:
-        ranges = lives(program, level)
-        order = _Barriers(program) if level == "sram" and int(program.graph.num_units) > 1 else None
+    def _read(facts: GraphFacts, level: str) -> Interference:
+        ranges = lives(facts, level)
+        order = _Barriers(facts) if level == "sram" and int(facts.graph.num_units) > 1 else None
         apart: list[set[int]] = [set() for _ in ranges]
         shared: dict[tuple[int, int], int] = {}
         for i, j in itertools.combinations(range(len(ranges)), 2):
@@ -108,13 +108,13 @@ class Interference:
                     apart[a].add(b)
                     apart[b].add(a)
                 continue
-            delta = in_place(program, x, y)
+            delta = in_place(facts, x, y)
             if delta is not None:
                 shared[a, b] = delta
             else:
                 apart[a].add(b)
                 apart[b].add(a)
-        return Interference(ranges, apart, shared, alignment(program.graph.hardware, level))
+        return Interference(ranges, apart, shared, alignment(facts.graph.hardware, level))
 
     def sizes(self) -> list[int]:
         """Bytes of every range."""
@@ -247,12 +247,12 @@ class Interference:
 class _Barriers:
     """Where all units of a group wait for each other."""
 
-    def __init__(self, program: GraphFacts) -> None:
-        self.spans = loop_spans(program)
-        units = int(program.graph.num_units)
+    def __init__(self, facts: GraphFacts) -> None:
+        self.spans = loop_spans(facts)
+        units = int(facts.graph.num_units)
         self.at = [
             step.position
-            for step in program.steps
+            for step in facts.steps
             if (step.spec.barrier and step.iop.attrs["scope"] in ("sram", "dram"))
             or (not step.spec.barrier and step.leaders == units)
         ]

@@ -149,12 +149,12 @@ class SyncNeed:
     lower: str | None = None
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every race, one for each two iOps; two writes of one element of a result are the coverage rule's."""
     seen: set[tuple[object, ...]] = set()
-    for race in analysis(program).find():
+    for race in analysis(facts).find():
         key = (str(race.pointer.name), *sorted((race.first.position, race.second.position)))
-        if key not in seen and not _told_by_coverage(program, race):
+        if key not in seen and not _told_by_coverage(facts, race):
             seen.add(key)
             yield race.error()
 
@@ -169,8 +169,8 @@ def find(graph: IGraph | GraphFacts, limit: int | None = None) -> list[Race]:
     limit : int, optional
         How many to look for at most.
     """
-    program = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
-    return list(islice(analysis(program).find(), limit))
+    facts = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
+    return list(islice(analysis(facts).find(), limit))
 
 
 def sync_needs(graph: IGraph | GraphFacts) -> list[SyncNeed]:
@@ -179,18 +179,18 @@ def sync_needs(graph: IGraph | GraphFacts) -> list[SyncNeed]:
     A sync of scope reg orders no units and is not listed.  Each is asked about alone: of two that serve the
     same race either can go, not both.
     """
-    program = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
-    races = analysis(program)
+    facts = graph if isinstance(graph, GraphFacts) else GraphFacts(graph)
+    races = analysis(facts)
     standing = races.order.barriers
     open_before = {c.key for c in races.conflicts()}
     at = {b.position: b for b in standing}
-    group = int(program.graph.num_units)
+    group = int(facts.graph.num_units)
 
     def opened(barriers: Sequence[Barrier]) -> Race | None:
         return next((races.race(c) for c in races.conflicts(barriers) if c.key not in open_before), None)
 
     out = []
-    for step in program.steps:
+    for step in facts.steps:
         if not step.spec.barrier or step.iop.attrs["scope"] == "reg":
             continue
         mine, race, lower = at.get(step.position), None, None
@@ -204,11 +204,11 @@ def sync_needs(graph: IGraph | GraphFacts) -> list[SyncNeed]:
     return out
 
 
-def analysis(program: GraphFacts) -> Races:
+def analysis(facts: GraphFacts) -> Races:
     """The races of a program; answers once found are kept with it."""
-    if "races" not in program.memo:
-        program.memo["races"] = Races(program)
-    found: Races = program.memo["races"]
+    if "races" not in facts.memo:
+        facts.memo["races"] = Races(facts)
+    found: Races = facts.memo["races"]
     return found
 
 
@@ -251,16 +251,16 @@ class Conflict:
 class Races:
     """Questions about races of one program, under the barriers it has or under others."""
 
-    def __init__(self, program: GraphFacts) -> None:
-        self.program = program
-        self._num_units = int(program.graph.num_units)
+    def __init__(self, facts: GraphFacts) -> None:
+        self.facts = facts
+        self._num_units = int(facts.graph.num_units)
         self._pairs: dict[str, list[tuple[Access, Access]]] = {}
         self._answers: dict[tuple[object, ...], Decision[Meeting]] = {}
 
     @cached_property
     def order(self) -> Order:
         """The places of the program's iOps."""
-        return Order(self.program)
+        return Order(self.facts)
 
     def find(self, barriers: Sequence[Barrier] | None = None) -> Iterator[Race]:
         """Every race under ``barriers`` (None: those of the graph)."""
@@ -274,7 +274,7 @@ class Races:
     def conflicts(self, barriers: Sequence[Barrier] | None = None) -> Iterator[Conflict]:
         """What no barrier of ``barriers`` orders, for each pair of accesses, loop that carries it, and kind
         of pairs of units."""
-        for pointer in self.program.graph.pointers:
+        for pointer in self.facts.graph.pointers:
             pairs = self.pairs(pointer)
             if not pairs:
                 continue
@@ -288,8 +288,8 @@ class Races:
         """The accesses of a pointer, two by two, of which one writes and which units may share."""
         name = str(pointer.name)
         if name not in self._pairs:
-            accesses = self.program.by_pointer[name]
-            self._pairs[name] = [] if owned(self.program, pointer) else list(_conflicts(accesses))
+            accesses = self.facts.by_pointer[name]
+            self._pairs[name] = [] if owned(self.facts, pointer) else list(_conflicts(accesses))
         return self._pairs[name]
 
     def reopened(self, conflict: Conflict, places: Sequence[Place]) -> Decision[Meeting]:
@@ -384,10 +384,10 @@ def _own_parts(a: Access, b: Access, pairing: Pairing, kind: Relation) -> bool:
     return same and spec_of(a.iop).leads == "target" and int(a.iop.attrs["group_size"]) in kind.joined
 
 
-def _told_by_coverage(program: GraphFacts, race: Race) -> bool:
+def _told_by_coverage(facts: GraphFacts, race: Race) -> bool:
     """Whether two units write one element of a result: refused with or without a barrier."""
     both = all(a.kind == "write" and a.certain for a in (race.first, race.second))
-    answer = program.memo.get(("coverage", str(race.pointer.name)))
+    answer = facts.memo.get(("coverage", str(race.pointer.name)))
     return both and answer is not None and (not answer.decided or isinstance(answer.found, coverage.Clash))
 
 

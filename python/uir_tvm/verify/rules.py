@@ -16,18 +16,18 @@ REMEDIES = {
 }
 
 
-def check_shape(program: GraphFacts) -> Iterator[VerifyError]:
+def check_shape(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every iOp whose slices' shapes do not fit together."""
-    yield from _check(program, "shape")
+    yield from _check(facts, "shape")
 
 
-def check_dtype(program: GraphFacts) -> Iterator[VerifyError]:
+def check_dtype(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every iOp on pointers of other dtypes than it takes."""
-    yield from _check(program, "dtype")
+    yield from _check(facts, "dtype")
 
 
-def _check(program: GraphFacts, rule: str) -> Iterator[VerifyError]:
-    for step in program.steps:
+def _check(facts: GraphFacts, rule: str) -> Iterator[VerifyError]:
+    for step in facts.steps:
         for found, sentence in step.problems:
             if found == rule:
                 yield VerifyError(

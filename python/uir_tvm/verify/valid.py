@@ -22,9 +22,9 @@ from .describe import range_text, where, witness_of
 from .region import Axis, Region
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every source that is read outside its valid box."""
-    for step in program.steps:
+    for step in facts.steps:
         if step.spec.touches:
             yield from _step_faults(step)
 

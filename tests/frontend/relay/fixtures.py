@@ -22,7 +22,7 @@ def text_of(name: str) -> str:
 
 
 @functools.cache
-def program_of(name: str) -> Program:
+def facts_of(name: str) -> Program:
     return parse(text_of(name), f"{name}.relay")
 
 
@@ -35,7 +35,7 @@ def answers(name: str) -> dict[str, np.ndarray]:
 def values_of(name: str) -> dict[str, np.ndarray]:
     """A network's parameters, input and all."""
     found = {}
-    for parameter in program_of(name)["main"].params:
+    for parameter in facts_of(name)["main"].params:
         assert isinstance(parameter.type, TensorType)
         shape = tuple(size or 0 for size in parameter.type.shape)
         found[parameter.name] = numbers(parameter.name, shape, parameter.type.dtype)

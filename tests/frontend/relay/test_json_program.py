@@ -20,7 +20,7 @@ from uir_tvm.frontend import from_relay
 from uir_tvm.frontend.relay import import_program, load_params, parse_json
 from uir_tvm.frontend.relay.relay_program import Program
 
-from .fixtures import HERE, program_of, values_of
+from .fixtures import HERE, facts_of, values_of
 
 
 @functools.cache
@@ -30,7 +30,7 @@ def operators() -> Program:
 
 def test_every_case_is_imported_alike() -> None:
     """Attributes, constants and structure: both forms of each case become the same Relax function."""
-    text = program_of("operators")
+    text = facts_of("operators")
     assert set(operators()) == set(text)
     for name in text:
         mods = [import_program(p, {}, shapes={}, function=name) for p in (text, operators())]

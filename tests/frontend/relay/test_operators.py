@@ -27,7 +27,7 @@ from uir_tvm.frontend.relay.relay_program import (
 )
 
 from .document import PAGE, table
-from .fixtures import answers, program_of
+from .fixtures import answers, facts_of
 
 #: So many functions are compiled as one model.
 GROUP = 25
@@ -59,7 +59,7 @@ def operators_of(node: RelayNode) -> set[str]:
 @functools.cache
 def groups() -> tuple[tuple[str, ...], ...]:
     """Cases that are compiled together; those that TOPI computes by themselves, so that the others fuse."""
-    program = program_of("operators")
+    program = facts_of("operators")
     kinds: dict[bool, list[str]] = {False: [], True: []}
     for name in program:
         kinds[kernel_graph.calls_kernels(import_program(program, {}, shapes={}, function=name))].append(name)
@@ -71,7 +71,7 @@ def groups() -> tuple[tuple[str, ...], ...]:
 
 
 def test_every_converter_has_a_case() -> None:
-    seen = set().union(*(operators_of(function) for function in program_of("operators").values()))
+    seen = set().union(*(operators_of(function) for function in facts_of("operators").values()))
     unseen = set(CONVERTERS) - seen
     # the old TVM itself writes a constant shape as an attribute, so that its text keeps the static operator
     dynamic = {name for name in unseen if name.startswith("dyn.")}
@@ -101,7 +101,7 @@ def test_shapes_as_tensors(call: str) -> None:
 @pytest.mark.parametrize("index", range(GROUPS))
 def test_operators(index: int) -> None:
     assert len(groups()) == GROUPS
-    program, expected = program_of("operators"), answers("operators")
+    program, expected = facts_of("operators"), answers("operators")
     names = groups()[index]
     params = [parameter for name in names for parameter in program[name].params]
     together = Function("", params, Tuple("", [program[name].body for name in names]))

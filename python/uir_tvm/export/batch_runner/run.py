@@ -35,7 +35,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 #: Seconds for a worker to start: to import what it needs, and to wake the device.
 START = 180.0
 #: A worker's stages (build and check, time) may each take a candidate's time limit.
-STAGES = 2
+STAGES_OF_A_WORKER = 2
 #: Crashes of workers in a row that say that it is not the candidates.
 CRASHES = 5
 
@@ -234,7 +234,7 @@ class BatchSession:
 
     def _ask(self, how: str, numbers: Sequence[int]) -> list[dict[str, Any]]:
         rows = [self.manifest["candidates"][number] for number in numbers]
-        limit = sum(float(row["settings"]["timeout_seconds"]) for row in rows) * STAGES
+        limit = sum(float(row["settings"]["timeout_seconds"]) for row in rows) * STAGES_OF_A_WORKER
         question = {"how": how, "candidates": list(numbers)}
         return self.worker.ask(question, limit + float(self.manifest["build_seconds"]) * len(rows))
 

@@ -14,7 +14,7 @@ from .function_bodies import renamed
 from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
-    from .simplify import Simplifier
+    from .simplifier import Simplifier
 
 #: Nodes that one loop may become.
 UNROLLED_NODES = 20_000

@@ -21,7 +21,7 @@ from ..relax_view import dtype_of, shape_of
 from .known import VersionedNode
 
 if TYPE_CHECKING:
-    from .simplify import SimplifiedGraph, Simplifier
+    from .simplifier import SimplifiedGraph, Simplifier
 
 #: What an operator outside kernels computes: its operands' numbers -> its results'.
 HostFunction = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]

@@ -19,7 +19,7 @@ from .cuts import StageRunner
 from .input_shapes import fix_shapes, graph_inputs
 from .known import element_name
 from .model_file import load
-from .simplify import SimplifiedGraph, Simplifier
+from .simplifier import SimplifiedGraph, Simplifier
 from .walk import Walk, check_operators
 
 

@@ -18,7 +18,7 @@ from onnx import helper
 from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
-    from .simplify import Simplifier
+    from .simplifier import Simplifier
 
 #: Steps that one recurrent node may have: each is some ten nodes.
 LONGEST = 1024

@@ -15,7 +15,7 @@ from .recurrent import RECURRENT
 from .windows import max_pool, padded
 
 if TYPE_CHECKING:
-    from .simplify import Simplifier
+    from .simplifier import Simplifier
 
 Result = tuple[list[onnx.NodeProto], list[onnx.TensorProto]]
 

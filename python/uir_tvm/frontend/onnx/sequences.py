@@ -12,7 +12,7 @@ from onnx import helper
 from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
-    from .simplify import Simplifier
+    from .simplifier import Simplifier
 
 
 def _operand(step: VersionedNode, simplifier: Simplifier) -> list[str] | None:

@@ -24,7 +24,7 @@ from ..relax_view import dtype_of, shape_of
 from .converters import CONVERTERS
 from .converters.node import OnnxNode
 from .known import STANDARD_DOMAINS, VersionedNode, element_name
-from .simplify import SimplifiedGraph
+from .simplifier import SimplifiedGraph
 
 #: Operators that TVM's importer takes in ONNX Runtime's meaning, whatever domain the node is of.
 MICROSOFT = frozenset(

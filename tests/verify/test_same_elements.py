@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.verify import check, identity
+from uir_tvm.verify import check, same_elements
 
 from .graphs import graph
 
@@ -37,8 +37,8 @@ def test_other_elements():
 
 def test_what_is_not_proved_is_a_fault(monkeypatch):
     def exhausted(question):
-        raise identity.isl.Exhausted
+        raise same_elements.isl.Exhausted
 
-    monkeypatch.setattr(identity.isl, "bounded", exhausted)
+    monkeypatch.setattr(same_elements.isl, "bounded", exhausted)
     (fault,) = check(build(PASS[1]), RULES)
     assert "It is not proved" in fault.what

@@ -16,9 +16,9 @@ from .access import GraphFacts, Step
 from .region import Region
 
 
-def check(program: GraphFacts) -> Iterator[VerifyError]:
+def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every identity whose sides differ."""
-    for step in program.steps:
+    for step in facts.steps:
         if step.iop.op == "identity":
             yield from _step_faults(step)
 

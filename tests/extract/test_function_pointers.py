@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.extract.memory import _join
+from uir_tvm.extract.function_pointers import _join
 from uir_tvm.igraph.affine import Affine, affine, var
 
 Span = tuple[Affine, int, int]
