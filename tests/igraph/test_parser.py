@@ -70,6 +70,7 @@ FAULTS = [
     (" [2.0]", "", "takes 1 params, not 0", "unary"),
     ("[2.0]", "[2.0, 3.0]", "takes 1 params, not 2", "unary"),
     ("[2.0]", "[alpha=2.0]", "no attribute 'alpha'", "alpha"),
+    ("8*i; (1,8); (8,1)]\n", "8*i; (1,8); (8,1)] [pad=0.0, pad=1.0]\n", "no attribute 'pad' here", "pad=1.0"),
     ("[2.0]", "[two]", "A number is missing", "two"),
     ("for i in 4", "for i in n", "must be an integer", "n [unroll"),
     ("for i in", "for i on", "'in' is missing", "on 4"),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import pathlib
@@ -148,7 +149,8 @@ class Judge:
     seconds : float
         That the tests of one fault took when the map was made.
     changed : tuple of str
-        Files of tests that are newer than the map: they come first, whatever lines they run.
+        Files of tests that are newer than the map: they come first, whatever lines they run, and of them those
+        that mirror the faulty file.
     """
 
     reach: Reach
@@ -160,7 +162,7 @@ class Judge:
         file = copy.folder / mutant.path
         text = file.read_text()
         chosen = self.reach.choose(mutant.path, mutant.lines(text), mutant.around(text), self.seconds)
-        tests = (*self.changed, *chosen.tests)
+        tests = (*sorted(self.changed, key=lambda test: _distance(test, mutant.path)), *chosen.tests)
         if not tests:
             return ""
         try:
@@ -169,6 +171,13 @@ class Judge:
             return copy.first_failure(tests, patience)
         finally:
             file.write_text(text)
+
+
+def _distance(test: str, path: str) -> tuple[bool, int]:
+    """How far a file of tests is from the one that mirrors a file of the package."""
+    file, code = pathlib.PurePath(test.partition("::")[0]), pathlib.PurePath(path)
+    folders = zip(file.parts[1:-1], code.parts[2:-1], strict=False)
+    return file.name != f"test_{code.name}", -sum(1 for _ in itertools.takewhile(lambda p: p[0] == p[1], folders))
 
 
 def _failed(printed: str) -> list[str]:

@@ -11,7 +11,7 @@ import coverage
 import pytest
 
 from . import chosen
-from .judge import ENDLESS, Copy, Judge
+from .judge import ENDLESS, Copy, Judge, _distance
 from .mutants import Mutant, mutants
 from .reach import LINES_FILE, SECONDS_FILE, Reach
 
@@ -93,6 +93,13 @@ def test_the_test_of_a_boundary_finds_a_fault_at_it(project: pathlib.Path, copy:
     newer = Judge(far.reach, 60.0, (f"{TESTS}::test_near",))
     assert newer.verdict(at_three, copy) == f"{TESTS}::test_near"
     assert (copy.folder / CODE).read_text() == (project / CODE).read_text() == SOURCE
+
+
+def test_of_new_tests_those_that_mirror_the_faulty_file_come_first() -> None:
+    tests = ["tests/tune/test_a.py", "tests/own/test_b.py", "tests/own/deep/test_c.py", "tests/test_code.py"]
+    code = "python/uir_tvm/own/deep/code.py"
+    wanted = [tests[3], tests[2], tests[1], tests[0]]
+    assert sorted(tests, key=lambda test: _distance(test, code)) == wanted
 
 
 def test_a_copy_has_no_history_and_no_map(copy: Copy) -> None:

@@ -1,45 +1,40 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Even tiles: as many for every unit, whole transfers, no masks where that costs nothing."""
+"""The figures by which kernels are tiled are those of memories and vectors: powers of two, whole words."""
 
 from __future__ import annotations
 
-import math
-
 import pytest
-from uir_tvm import hardware
-from uir_tvm.schedule.tile_facts import MASK_COST, busy_units, even_tile
+from uir_tvm.schedule.tile_facts import TILE_SPACES, TileSpace
 
-HW = hardware.get("910b2", "ascend")
-LINE = HW.figures["line_bytes"] // 4
-UNITS = busy_units(HW)
+KINDS = ("cpu", "cuda", "ascend", "bang")
 
 
-def longest(elements: int, tile: int) -> int:
-    return math.ceil(math.ceil(elements / tile) / UNITS) * tile
+def is_power(number: int) -> bool:
+    return number > 0 and number & (number - 1) == 0
 
 
-@pytest.mark.parametrize(
-    "elements", [1, 31, 1000, 50_000, 777_000, 1 << 20, 1 << 24, 12_345_678, 3 * 4096 * 4096]
-)
-@pytest.mark.parametrize("limit", [512, 5120, 7680])
-def test_tiles_are_even_and_fit(elements: int, limit: int) -> None:
-    """The unit that has most has little more than its share, but for what lines round up."""
-    tile = even_tile(HW, elements, limit, 4)
-    assert 1 <= tile <= min(limit, elements)
-    assert tile % LINE == 0 or tile == elements
-    share = math.ceil(elements / UNITS)
-    assert (
-        longest(elements, tile) <= max(share * MASK_COST + math.ceil(share / tile) * LINE, LINE)
-        or tile == elements
-    )
+@pytest.fixture(params=KINDS)
+def space(request: pytest.FixtureRequest) -> TileSpace:
+    return TILE_SPACES[request.param]
 
 
-def test_a_tile_that_divides_is_taken_where_it_costs_little() -> None:
-    assert (1 << 24) % even_tile(HW, 1 << 24, 5120, 4) == 0
-    assert 777_000 % even_tile(HW, 777_000, 5120, 4) != 0, "no multiple of a line divides it"
+def test_tiles_are_powers_of_two(space: TileSpace) -> None:
+    assert is_power(space.flat_tile) and is_power(space.least_columns) and is_power(space.value_bytes)
+    assert space.least_tile == 0 or is_power(space.least_tile)
+    assert space.row_values == 0 or is_power(space.row_values)
 
 
-def test_few_elements_keep_whole_transfers() -> None:
-    """Half a megabyte on 48 units: one transfer each, no four small ones."""
-    elements = 48 * 4096
-    assert even_tile(HW, elements, 7680, 4) == 4096
+def test_units_share_rows_in_sets_that_double(space: TileSpace) -> None:
+    assert space.sets[0] == 1 and list(space.sets) == sorted(set(space.sets))
+    assert all(map(is_power, space.sets))
+
+
+def test_a_transposed_tile_has_whole_lines_of_every_width(space: TileSpace) -> None:
+    assert set(space.transposed) == {1, 2, 4, 8}
+    for width, sides in space.transposed.items():
+        assert all(is_power(side) and side * width >= 16 for side in sides)
+
+
+def test_what_functions_work_in_is_whole_words(space: TileSpace) -> None:
+    """Scratch of functions holds fp32 values."""
+    assert space.work_bytes % 4 == 0

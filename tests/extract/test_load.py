@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Addresses of loads are bounded by the ranges of loops and by the conditions of the statement."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from uir_tvm.extract.box import Atom
+from uir_tvm.extract.load import _highest, _is_inside_whatever_index
+from uir_tvm.igraph import IPointer, ISlice, var
+from uir_tvm.igraph.affine import Affine, affine
+from uir_tvm.igraph.space import Space
+
+ROW, COL = var("i"), var("j")
+
+
+def context(*atoms: Affine) -> Any:
+    """i below 8, j below 4, where all of the atoms are 1 or more."""
+    space = Space({"i": 8, "j": 4})
+    return SimpleNamespace(converter=SimpleNamespace(space=space), atoms=[Atom(atom) for atom in atoms])
+
+
+@pytest.mark.parametrize(
+    ("expr", "atoms", "highest"),
+    [
+        (ROW, (), 7),
+        (ROW, (5 - ROW,), 4),
+        (ROW * 3 + COL, (5 - ROW,), 15),
+        (ROW * 4, (9 - ROW * 2,), 16),
+        # no multiple of the condition takes the variable out
+        (ROW * 3, (9 - ROW * 2,), 21),
+        # a condition from below says nothing of the highest value
+        (ROW, (ROW - 2,), 7),
+        (-ROW, (ROW - 2,), -3),
+        (ROW + COL, (5 - ROW, 3 - COL), 6),
+        (affine(6), (5 - ROW,), 6),
+    ],
+)
+def test_an_upper_bound_uses_the_conditions(expr: Affine, atoms: tuple[Affine, ...], highest: int) -> None:
+    assert _highest(context(*atoms), expr) == highest
+
+
+@pytest.mark.parametrize(("offset", "inside"), [(0, True), (4, False), (-1, False)])
+def test_a_table_of_rows_lies_inside_as_a_whole(offset: int, inside: bool) -> None:
+    pointer = IPointer("t", "dram", "fp32", 20)
+    table = ISlice(pointer, affine(offset), (5, 4), (4, 1))
+    storage = cast(Any, SimpleNamespace(pointer=pointer))
+    assert _is_inside_whatever_index(context(), storage, table) is inside
