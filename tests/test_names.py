@@ -12,7 +12,6 @@ TARGETS = PACKAGE / "target"
 
 #: Classes that several modules have, and why that is one meaning.
 CLASSES = {
-    "DesignPoint": "a protocol of what the search proposes, beside the class that is it",
     "Machine": "what measures a batch: the worker finds it in the module of the batch's kind by that name",
 }
 #: Modules that several folders have, and why that is one meaning.
