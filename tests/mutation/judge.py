@@ -149,8 +149,8 @@ class Judge:
     seconds : float
         That the tests of one fault took when the map was made.
     changed : tuple of str
-        Files of tests that are newer than the map: they come first, whatever lines they run, and of them those
-        that mirror the faulty file.
+        Files of tests that are newer than the map: they come first, whatever lines they run, and of
+        them those that mirror the faulty file.
     """
 
     reach: Reach
@@ -177,7 +177,8 @@ def _distance(test: str, path: str) -> tuple[bool, int]:
     """How far a file of tests is from the one that mirrors a file of the package."""
     file, code = pathlib.PurePath(test.partition("::")[0]), pathlib.PurePath(path)
     folders = zip(file.parts[1:-1], code.parts[2:-1], strict=False)
-    return file.name != f"test_{code.name}", -sum(1 for _ in itertools.takewhile(lambda p: p[0] == p[1], folders))
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], folders)
+    return file.name != f"test_{code.name}", -len(list(alike))
 
 
 def _failed(printed: str) -> list[str]:
