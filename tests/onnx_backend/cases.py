@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import pathlib
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -14,8 +14,9 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 from onnx.backend.test.loader import load_model_tests
+from onnx.backend.test.runner import Runner
 
-#: Kinds of cases whose models and data come with the package ``onnx``.
+#: Kinds of cases whose models and data come with the package ``onnx``; `_light` adds another.
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator")
 
 
@@ -54,7 +55,22 @@ def load() -> dict[str, Case]:
         for case in found:
             model, data = (case.model, case.data_sets) if kind == "node" else _read(case.model_dir)
             cases[case.name] = Case(case.name, kind, model, data or (), case.rtol, case.atol)
+    cases.update((case.name, case) for case in _light())
     return cases
+
+
+def _light() -> Iterator[Case]:
+    """Whole networks with made-up weights, whose results the package carries."""
+    for path in sorted((pathlib.Path(onnx.__file__).parent / "backend/test/data/light").glob("*.onnx")):
+        model = onnx.load(path)
+        filled = {tensor.name for tensor in model.graph.initializer}
+        given = [value for value in model.graph.input if value.name not in filled]
+        inputs = [Runner.generate_dummy_data(x, seed=0, name=path.stem, random=False) for x in given]
+        results = [
+            numpy_helper.to_array(onnx.load_tensor(path.with_name(f"{path.stem}_output_{number}.pb")))
+            for number in range(len(model.graph.output))
+        ]
+        yield Case(f"test_{path.stem}", "light", model, [(inputs, results)], 1e-3, 1e-5)
 
 
 @functools.cache

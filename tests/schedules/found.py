@@ -54,6 +54,17 @@ FOUND: dict[str, Program] = {
         ),
         (8,),
     ),
+    "gathers of two widths from memory of an earlier phase": Program(
+        "float32",
+        (*(Input((32, 14, 14), "float32"),) * 3, Input((16, 14, 14), "float32")),
+        (
+            *(Step("unary", (place,), (32, 14, 14), ("relu",)) for place in range(3)),
+            Step("concat", (4, 5), (64, 14, 14), (0,)),
+            Step("concat", (7, 6), (96, 14, 14), (0,)),
+            Step("concat", (8, 3), (112, 14, 14), (0,)),
+        ),
+        (9,),
+    ),
     "the second piece of a concatenation written first": Program(
         "float32",
         (Input((2, 1, 2), "float32"), Input((2, 1, 2), "float32")),

@@ -305,9 +305,10 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
   int64_t cols = tiles[0].cols;
   bool dense = true;
   for (size_t k = 0; k < tiles.size(); ++k) dense = dense && (is_column[k] || tiles[k].Dense());
-  bool flat = tiles[0].rows == 1 || (dense && box.AllCols(cols));
+  bool one_row = tiles[0].rows == 1 && box.AllRows(1);
+  bool flat = one_row || (dense && box.AllCols(cols));
   Bound begin = box.col_begin, count = Length(box.col_begin, box.col_end);
-  if (flat && tiles[0].rows > 1) {
+  if (flat && !one_row) {
     begin = box.row_begin;
     count = Length(box.row_begin, box.row_end);
     if (cols > 1) {

@@ -29,10 +29,14 @@ ALIGNMENT = 64
 
 @attrs.frozen
 class Held:
-    """A pointer's buffer; ``row_base`` is the offset that row 0 had, where only one row exists."""
+    """A pointer's buffer; ``row_base`` is the offset that row 0 had, where only one row exists.
+
+    ``allocated`` says that the kernel allocates it, not its caller.
+    """
 
     buffer: tirx.Buffer
     row_base: Affine | None = None
+    allocated: bool = True
 
 
 class Buffers:
@@ -53,7 +57,7 @@ class Buffers:
             layout=None,
         )
         code.add(tirx.DeclBuffer(buffer, data=data))
-        self._held[pointer.name] = Held(buffer)
+        self._held[pointer.name] = Held(buffer, allocated=False)
 
     def allocate(self, code: Code, pointer: IPointer, row: tuple[Affine, int] | None = None) -> None:
         """Memory for a pointer: all of it, or one row (its first offset and its elements)."""
@@ -64,6 +68,10 @@ class Buffers:
     def buffer(self, pointer: IPointer) -> tirx.Buffer:
         """The flat buffer of a pointer."""
         return self._held[pointer.name].buffer
+
+    def allocates(self, pointer: IPointer) -> bool:
+        """Whether the kernel allocates the memory, also where a phase of it takes that for a parameter."""
+        return self._held[pointer.name].allocated
 
     def address(self, scope: LoopScope, access: StridedAccess, row: Expr, col: Expr) -> Expr:
         """The index of element (row, col) of an access in its flat buffer."""

@@ -192,7 +192,7 @@ class NestEmitter:
         return self._lanes_of(group.actions)
 
     def _lanes_of(self, actions: list[Action]) -> int:
-        if any(scalar_only(action) for action in actions):
+        if any(scalar_only(self.kernel, action) for action in actions):
             return 1
         widest = 1
         for action in actions:

@@ -172,7 +172,7 @@ def value_at(kernel: KernelContext, action: Action, args: Sequence[Expr], point:
     return value if action.iop.op in _EXACT else element(result_dtype(action.iop)).round(value)
 
 
-def scalar_only(action: Action) -> bool:
+def scalar_only(kernel: KernelContext, action: Action) -> bool:
     """Whether the action can only be emitted one element at a time."""
     iop = action.iop
     if iop.op == "scatter":
@@ -180,6 +180,6 @@ def scalar_only(action: Action) -> bool:
     if iop.op == "gather" and not action.indexed_rows:
         table = action.tables[0]
         # CompactBufferAllocation cannot unite vector indices of two widths into memory that we allocate
-        ours = not table.pointer.is_param
-        return ours or table.row_begin is not None or table.row_end is not None
+        bounded = table.row_begin is not None or table.row_end is not None
+        return bounded or kernel.memory.allocates(table.pointer)
     return scalar_ops.needs_scalars(iop.op, iop.name, iop.dtype)
