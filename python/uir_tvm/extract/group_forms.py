@@ -21,6 +21,7 @@ from tvm import tirx
 
 from ..igraph import IOp, IPointer, ISlice, Loop, make, map_iops
 from ..igraph.affine import affine, var
+from ..igraph.iops import spec_of
 from ..igraph.iops_scalar import REDUCE
 from ..schedule.annotations import BROADCAST, GROUP
 from .function_pointers import PID, FunctionPointers, UniqueNames
@@ -219,7 +220,7 @@ class FormEmitter:
             return list(nodes)
 
         def exchanged(iop: IOp) -> list[Any]:
-            t, s = (iop.target, iop.sources[0]) if iop.op == "move" else (None, None)
+            t, s = (iop.target, iop.sources[0]) if spec_of(iop).copies else (None, None)
             if t is None or s is None or "pad" in iop.attrs or t.pointer.level != "reg":
                 refuse(
                     "What the units of a set hand each other is no plain copy.",

@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import InterpreterError
 from . import iops_reads as reads
 from .bound import BoundIOp, Env
+from .iops import IOPS
 from .iops_meaning import Box, ValidBoxes, extent
 from .iops_scalar import REDUCE
 from .run_memories import RunMemories, addresses, where
@@ -30,7 +31,7 @@ def execute_group(machine: RunMemories, iop: BoundIOp, envs: list[Env]) -> None:
         raise InterpreterError("Only some units of a group run.", where=print_iop(iop.node))
     use_buffers(machine, iop, list(sets.values()))
     for members in sets.values():
-        (group_reduce if iop.op == "reduce" else group_broadcast)(machine, iop, members)
+        (group_reduce if IOPS[iop.op].leads == "target" else group_broadcast)(machine, iop, members)
     machine.barrier(size)
 
 

@@ -89,6 +89,10 @@ class IOpSpec:
         Whether a value depends on where in the target's box it is.
     rearranges : bool
         Whether every element of the target is one of the source's, by a rule that no data decides.
+    copies : bool
+        Whether every element of the target is that of the source at its place, as it is, or a padding.
+    constant : bool
+        Whether every element of the target is the attribute ``value``.
     barrier : bool
         Whether units wait for each other in it, and nothing else is done.
     touches : bool
@@ -126,6 +130,8 @@ class IOpSpec:
     elementwise: bool = False
     by_place: bool = False
     rearranges: bool = False
+    copies: bool = False
+    constant: bool = False
     barrier: bool = False
     touches: bool = True
     leads: str = ""
@@ -147,6 +153,16 @@ class IOpSpec:
     def is_product(self) -> bool:
         """Whether it multiplies matrices."""
         return self.counts == "product"
+
+    @property
+    def converts(self) -> bool:
+        """Whether it takes numbers of one dtype (its name) to another."""
+        return self.work == "convert"
+
+    @property
+    def renames(self) -> bool:
+        """Whether it gives memory other names and does nothing else."""
+        return not self.touches and not self.barrier
 
     def keeps_target(self, iop: IOp) -> bool:
         """Whether what the target held before may matter to what it holds afterwards."""
@@ -189,7 +205,7 @@ IOPS: dict[str, IOpSpec] = {
     for spec in (
         IOpSpec("move", "t = s; with pad, elements outside the box of s become pad", _T, _T,
                 ("from", "to", "dtype"), shapes.same, reads.move, m.move, attrs=_MOVE,
-                elementwise=True, rearranges=True, pipe="move"),
+                elementwise=True, rearranges=True, copies=True, pipe="move"),
         IOpSpec("sync", "barrier of the units that share the scope", _T, _T, ("scope",), shapes.same_pointer,
                 reads.nothing, attrs=_SCOPE, touches=False, barrier=True, pipe="sync"),
         IOpSpec("unary", "t = f(s, params)", ("result",), _T, _NAMED, shapes.same, reads.same, m.unary,
@@ -209,7 +225,7 @@ IOPS: dict[str, IOpSpec] = {
         IOpSpec("identity", "targets and sources are the same bytes", _T, _T, (), shapes.identity,
                 reads.nothing, variadic=True, touches=False, pipe="nothing"),
         IOpSpec("fill", "t = value", _T, (), _T, shapes.same, reads.same, m.fill,
-                attrs={"value": Attr("number", required=True, bare=True)}, elementwise=True),
+                attrs={"value": Attr("number", required=True, bare=True)}, elementwise=True, constant=True),
         IOpSpec("cast", "t = s as another dtype", _T, ("name",), _NAMED, shapes.same, reads.same, m.cast,
                 attrs=_ROUND, elementwise=True, work="convert"),
         IOpSpec("iota", "t[i,j] = base + i*row_step + j*col_step", _T, (), _T, shapes.same, reads.same,
@@ -298,7 +314,7 @@ def _form_faults(iop: IOp) -> list[str]:
         out.append(f"{iop.op} takes no name, but has {iop.name!r}")
     if iop.dtype not in DTYPES:
         out.append(f"{iop.dtype!r} is no dtype; there are {', '.join(DTYPES)}")
-    if iop.op == "cast" and iop.name not in DTYPES:
+    if spec.converts and iop.name not in DTYPES:
         out.append(f"{iop.name!r} is no dtype to cast from; there are {', '.join(DTYPES)}")
     return out + _attr_faults(spec, iop)
 
@@ -331,7 +347,7 @@ def _attr_faults(spec: IOpSpec, iop: IOp) -> list[str]:
             out.append(f"the attribute {name} must be of the kind {rule.kind}, not {type(value).__name__}")
         elif rule.words and value not in rule.words:
             out.append(f"the attribute {name} is {value!r}, but must be one of {', '.join(rule.words)}")
-    if spec.op == "unary" and iop.name in UNARY:
+    if spec.names is UNARY and iop.name in UNARY:
         wanted, given = UNARY[iop.name].n_params, len(spec.attr(iop, "params"))
         if given != wanted:
             out.append(f"unary.{iop.name} takes {wanted} params, not {given}")

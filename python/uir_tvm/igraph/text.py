@@ -80,7 +80,7 @@ def print_iop(iop: IOp) -> str:
     It also prints iOps that break rules, so that messages can show them.
     """
     targets, sources = [print_slice(s) for s in iop.targets], [print_slice(s) for s in iop.sources]
-    if iop.op == "identity":
+    if iop.op in IOPS and IOPS[iop.op].variadic:
         operands = f"[{', '.join(targets)}], [{', '.join(sources)}]"
     else:
         operands = ", ".join([*targets, *sources])

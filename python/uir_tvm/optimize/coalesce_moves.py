@@ -67,7 +67,7 @@ class _Widen:
             if isinstance(node, Loop):
                 inside = {**extents, str(node.var): int(node.extent)}
                 new = self._collapsed(Loop(node.var, node.extent, self.body(node.body, inside), node.attrs))
-            if isinstance(new, Loop) or new.op != "move":
+            if isinstance(new, Loop) or not spec_of(new).copies:
                 out.append(new)
                 continue
             wide = self._note(new, reshaped(new))
@@ -81,12 +81,14 @@ class _Widen:
 
     def _collapsed(self, loop: Loop) -> Any:
         move = loop.body[0] if len(loop.body) == 1 and not loop.attrs else None
-        wide = _of_loop(loop, move) if isinstance(move, IOp) and move.op == "move" else None
+        wide = _of_loop(loop, move) if isinstance(move, IOp) and spec_of(move).copies else None
         return loop if wide is None else self._note(loop, wide)
 
     def _aligned(self, node: Any, extents: Mapping[str, int]) -> Any:
         return (
-            self._note(node, aligned(node, extents)) if isinstance(node, IOp) and node.op == "move" else node
+            self._note(node, aligned(node, extents))
+            if isinstance(node, IOp) and spec_of(node).copies
+            else node
         )
 
     def _note(self, old: Any, new: Any) -> Any:
@@ -168,7 +170,7 @@ def _partner(out: Sequence[Any], move: IOp) -> int | None:
         node = out[at]
         if isinstance(node, Loop) or not spec_of(node).touches or "buffer" in node.attrs:
             return None
-        if node.op == "move" and _merged(node, move) is not None:
+        if spec_of(node).copies and _merged(node, move) is not None:
             return at
         touches = any(may_meet(p, move.target) for p in node.slices())
         if touches or any(may_meet(p, move.sources[0]) for p in node.targets):

@@ -19,6 +19,8 @@ same loops, and what was broadcast still holds its elements there.
 
 from __future__ import annotations
 
+from ..igraph.iops import spec_of
+from ..igraph.iops_scalar import BINARY
 from ..igraph.nodes import IGraph, IOp, ISlice
 from ..verify.access import GraphFacts
 from .edit import Change, edited, with_slices
@@ -57,7 +59,7 @@ def run(graph: IGraph) -> IGraph:
 def _is_spread(iop: IOp) -> bool:
     """Whether an iOp broadcasts within a unit, in reg, from one place of all iterations."""
     return (
-        iop.op == "broadcast"
+        spec_of(iop).leads == "source0"
         and str(iop.attrs.get("scope", "unit")) == "unit"
         and all(str(piece.pointer.level) == "reg" for piece in iop.slices())
         and iop.target.rows * iop.target.cols > iop.sources[0].rows * iop.sources[0].cols
@@ -68,7 +70,7 @@ def _can_read(facts: GraphFacts, flow: Flow, position: int, use: Use, names: dic
     """Whether a reader of a broadcast value can read what was broadcast."""
     broadcast, reader = facts.steps[position], facts.steps[use.access.position]
     iop, piece = reader.iop, use.access.slice
-    if not use.sole or iop.op != "binary" or str(iop.name) not in names.get(str(iop.dtype), ()):
+    if not use.sole or spec_of(iop).names is not BINARY or str(iop.name) not in names.get(str(iop.dtype), ()):
         return False
     if [str(n.var) for n in broadcast.loops] != [str(n.var) for n in reader.loops]:
         return False

@@ -22,6 +22,7 @@ from typing import Any
 
 from ..igraph import make
 from ..igraph.dtypes import dtype_of
+from ..igraph.iops import spec_of
 from ..igraph.iops_scalar import BINARY, REDUCE
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.rewrite import pointers_of
@@ -60,14 +61,14 @@ def _folded(body: Sequence[Any], named: Mapping[str, int]) -> list[Any] | None:
 
 def _update(nodes: Sequence[Any], at: int) -> int | None:
     """The position of the update of what ``nodes[at]`` fills."""
-    if not isinstance(nodes[at], IOp) or nodes[at].op != "fill":
+    if not isinstance(nodes[at], IOp) or not spec_of(nodes[at]).constant:
         return None
     target = nodes[at].target
     for k in range(at + 1, len(nodes)):
         node = nodes[k]
         if not _names(node, str(target.pointer.name)):
             continue
-        if isinstance(node, Loop) or node.op != "binary" or node.name not in _SCALAR:
+        if isinstance(node, Loop) or spec_of(node).names is not BINARY or node.name not in _SCALAR:
             return None
         same = node.target == node.sources[0] and _same_elements(node.target, target)
         once = same and node.sources[1].pointer.name != target.pointer.name
@@ -102,7 +103,7 @@ def _merged(nodes: list[Any], fill: int, update: int, named: Mapping[str, int]) 
     rest = nodes[:fill] + nodes[fill + 1 : update]
     partial = iop.sources[1]
     # the partial result is made right here, and read nowhere else
-    made_here = isinstance(before, IOp) and before.op == "reduce" and before.target == partial
+    made_here = isinstance(before, IOp) and spec_of(before).names is REDUCE and before.target == partial
     if made_here and named[str(partial.pointer.name)] == 2 and value == REDUCE[iop.name].identity(iop.dtype):
         direct = IOp("reduce", before.name, before.dtype, [iop.target], before.sources, dict(before.attrs))
         return [*rest[:-1], direct, *nodes[update + 1 :]]

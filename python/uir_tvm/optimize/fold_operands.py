@@ -76,14 +76,14 @@ class _Origins(KnownValues):
 
     def made(self, iop: IOp) -> _Origin | None:
         """Of what its target is a copy, if it is one."""
-        if iop.op not in ("move", "cast") or iop.target.pointer.level != "reg":
+        if not (spec_of(iop).copies or spec_of(iop).converts) or iop.target.pointer.level != "reg":
             return None
         source = iop.sources[0]
         if "pad" in iop.attrs and source.valid != UNBOUNDED:
             return None
-        if iop.op == "cast" and not holds(str(iop.dtype), str(iop.name)):
+        if spec_of(iop).converts and not holds(str(iop.dtype), str(iop.name)):
             return None
-        if iop.op == "move" and source.pointer.level == "dram" and not (self.far and readable(source)):
+        if spec_of(iop).copies and source.pointer.level == "dram" and not (self.far and readable(source)):
             return None  # what is in dram another unit may write; and it is far away
         origin = self.of(source.replace(rows=_rows(iop), cols=_cols(iop))) or source
         return None if may_meet(iop.target, origin) else _Origin(iop.target, origin)

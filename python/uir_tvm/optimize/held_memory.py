@@ -20,6 +20,7 @@ from typing import Any
 
 import attrs
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..verify.access import Access, GraphFacts
 from .edit import Change, edited, with_slices
@@ -93,7 +94,7 @@ class _HeldWalk:
             self.changes[at] = iop
         if iop.op in READERS:
             iop = self._operands(iop, held, at)
-        if iop.op == "move" and self._gone(iop, held, at):
+        if spec_of(iop).copies and self._gone(iop, held, at):
             # what it would have held, the older holding holds
             return held if self.changes[at] is None else self._after_writes(at, held)
         held = self._after_writes(at, held)
@@ -171,7 +172,7 @@ class _HeldWalk:
         return held
 
     def _made(self, iop: IOp) -> Iterator[_Holding]:
-        if iop.op != "move":
+        if not spec_of(iop).copies:
             return
         target, source, pad = iop.target, iop.sources[0], _pad(iop)
         if target.pointer.level == "reg" and source.pointer.level != "reg":

@@ -18,6 +18,7 @@ that it reads leaves every one of them as it was.
 
 from __future__ import annotations
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp
 from .edit import edited
 from .flow import facts_of
@@ -31,9 +32,9 @@ def run(graph: IGraph) -> IGraph:
 
 
 def _does_nothing(iop: IOp) -> bool:
-    if iop.op == "identity":
+    if spec_of(iop).renames:
         return True
-    if iop.op != "move":
+    if not spec_of(iop).copies:
         return False
     source = iop.sources[0]
     padded = "pad" in iop.attrs and source.valid != (None, None, None, None)

@@ -98,7 +98,7 @@ class _Analysis:
             str(iop.sources[0].pointer.name)
             for body in nodes
             for iop in body
-            if iop.op == "move" and iop.target.pointer.level == "dram"
+            if spec_of(iop).copies and iop.target.pointer.level == "dram"
         }
         far, onward = self._onward(nodes, ahead) if on_chip else ((), ())
         loaded |= {_name(iop) for k in onward for iop in nodes[k]}
@@ -234,7 +234,7 @@ def _is_load(iop: IOp) -> bool:
 
 def _is_copy(iop: IOp, waiting: set[str]) -> bool:
     return (
-        iop.op == "move"
+        spec_of(iop).copies
         and iop.target.pointer.level == "reg"
         and all(str(s.pointer.name) in waiting for s in iop.sources)
     )

@@ -279,7 +279,7 @@ def _take_zero(nodes: list[Any], target: ISlice) -> bool:
         if not users:
             continue
         (first, *more) = users
-        clears = nodes[number] is first and first.op == "fill" and float(first.attrs["value"]) == 0
+        clears = nodes[number] is first and spec_of(first).constant and float(first.attrs["value"]) == 0
         if more or not clears or place(first.target) != place(target):
             return False
         if valid(first.target) not in (UNBOUNDED, valid(target)):

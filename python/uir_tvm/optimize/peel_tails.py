@@ -124,7 +124,7 @@ def _simplified(iop: IOp, extents: Mapping[str, int]) -> IOp | None:
         for bounds, piece in zip(kept, pieces, strict=True)
     ):
         new = _with_bounds(iop, iter(kept))
-    if new.op == "move" and "pad" in new.attrs:
+    if spec_of(new).copies and "pad" in new.attrs:
         new = _without_pad(new, extents)
     return new
 

@@ -72,10 +72,7 @@ def _levels(graph: IGraph, level: str) -> Iterator[tuple[str, int, int]]:
 
 def _is_viewed(facts: GraphFacts, name: str) -> bool:
     return any(
-        piece.pointer.name == name
-        for step in facts.steps
-        if step.iop.op == "identity"
-        for piece in step.iop.slices()
+        piece.pointer.name == name for step in facts.steps if step.spec.renames for piece in step.iop.slices()
     )
 
 

@@ -91,7 +91,7 @@ class _SimplifyWalk:
 
 
 def _copies_itself(iop: IOp) -> bool:
-    return iop.op == "move" and "pad" not in iop.attrs and place(iop.target) == place(iop.sources[0])
+    return spec_of(iop).copies and "pad" not in iop.attrs and place(iop.target) == place(iop.sources[0])
 
 
 def _keeps_order(old: IOp, new: IOp) -> bool:

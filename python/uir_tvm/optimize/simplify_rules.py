@@ -293,7 +293,7 @@ def _fold(site: Site) -> IOp | None:
     is_float = dtype_of(iop.target.pointer.dtype).kind == "float"
     if is_float and (is_nan(result) or (float(result) == 0 and row is not None and row.either_zero)):
         return None
-    if iop.op == "cast" and not np.isfinite(float(values[0])):
+    if spec.converts and not np.isfinite(float(values[0])):
         return None
     return site.filled(result)
 

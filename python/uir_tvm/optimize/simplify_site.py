@@ -11,7 +11,7 @@ import numpy as np
 
 from ..igraph import make
 from ..igraph.dtypes import dtype_of
-from ..igraph.iops import head
+from ..igraph.iops import head, spec_of
 from ..igraph.nodes import IOp, ISlice
 from .made_values import Definitions, seen_through
 from .slices import place, valid
@@ -42,7 +42,7 @@ class Site:
     def constant(self, k: int) -> Any:
         """The value that every element of source ``k`` holds, as its dtype holds it; None where it varies."""
         made = self.definitions.maker(self.iop, k)
-        if made is None or made.op != "fill":
+        if made is None or not spec_of(made).constant:
             return None
         return rounded(made.attrs["value"], str(made.dtype))
 

@@ -170,7 +170,7 @@ def _load_before(programs: Sequence[GraphFacts], part: int, pointer: IPointer) -
         return None
     made_in, write = before[-1]
     iop = write.iop
-    if write.loops or iop.op != "move" or iop.sources[0].pointer.level != "dram":
+    if write.loops or not spec_of(iop).copies or iop.sources[0].pointer.level != "dram":
         return None
     changed = (
         a.kind == "write" and (k > made_in or a.position > write.position)

@@ -113,7 +113,7 @@ def _left_in_sram(nodes: Nodes, found: Stages) -> set[str]:
 
 def _is_late(iop: IOp, found: Stages, shared: set[str]) -> bool:
     """Whether an iOp stores to dram, or leaves in sram what is stored from there."""
-    if iop.op != "move":
+    if not spec_of(iop).copies:
         return False
     if _is_store(iop):
         return _name(iop.sources[0]) in found.buffers
@@ -122,7 +122,7 @@ def _is_late(iop: IOp, found: Stages, shared: set[str]) -> bool:
 
 
 def _is_store(iop: IOp) -> bool:
-    return iop.op == "move" and iop.target.pointer.level == "dram"
+    return spec_of(iop).copies and iop.target.pointer.level == "dram"
 
 
 def _written(iops: Sequence[IOp]) -> set[str]:

@@ -20,6 +20,7 @@ it and products that read all of it knows where in reg each of them is.
 
 from __future__ import annotations
 
+from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, ISlice
 from ..verify.access import Access
 from .edit import Change, edited, with_slices
@@ -59,14 +60,14 @@ def _may_turn(accesses: list[Access]) -> bool:
 
 def _loads(access: Access) -> bool:
     """Whether an iOp moves columns that are runs."""
-    if access.iop.op != "move":
+    if not spec_of(access.iop).copies:
         return False
     row_stride, col_stride = map(int, access.iop.sources[0].stride)
     return str(access.iop.sources[0].pointer.level) != "reg" and row_stride == 1 and col_stride > 1
 
 
 def _multiplies(access: Access) -> bool:
-    return access.iop.op == "contract" and str(access.operand) == "source1"
+    return spec_of(access.iop).is_product and str(access.operand) == "source1"
 
 
 def _turned(piece: ISlice) -> ISlice:

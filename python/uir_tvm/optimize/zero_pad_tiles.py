@@ -75,7 +75,7 @@ def _tiles(facts: GraphFacts) -> dict[str, _FilledPointer]:
 
 
 def _is_fill(iop: IOp) -> bool:
-    return iop.op == "move" and iop.sources[0].pointer.level == "dram" and "pad" not in iop.attrs
+    return spec_of(iop).copies and iop.sources[0].pointer.level == "dram" and "pad" not in iop.attrs
 
 
 def _is_bounded(piece: ISlice) -> bool:

@@ -23,7 +23,7 @@ from .describe import where
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every move that states more than is so."""
     for step in facts.steps:
-        stated = step.iop.attrs.get("align") if step.iop.op == "move" else None
+        stated = step.iop.attrs.get("align")
         if stated is None:
             continue
         for piece in step.iop.slices():

@@ -19,7 +19,7 @@ from .region import Region
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every identity whose sides differ."""
     for step in facts.steps:
-        if step.iop.op == "identity":
+        if step.spec.renames:
             yield from _step_faults(step)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ..errors import InterpreterError
 from ..igraph.domain import VALUES, Values
 from ..igraph.interpreter import run_partly
-from ..igraph.iops import spec_of
+from ..igraph.iops import head, spec_of
 from ..igraph.iops_scalar import BINARY, UNARY
 from ..igraph.nodes import IGraph
 from .cases import FunctionBuffer
@@ -159,13 +159,13 @@ def traits(graph: IGraph) -> Traits:
     """The traits of a graph."""
     sums = approximate = converts = exponential = grows = False
     for iop, _ in graph.walk():
-        sums |= spec_of(iop).is_product or (iop.op == "reduce" and iop.name in ("add", "mul"))
+        sums |= spec_of(iop).is_product or head(iop) in ("reduce.add", "reduce.mul")
         table: Any = {"unary": UNARY, "binary": BINARY}.get(iop.op, {})
         approximate |= iop.name in table and table[iop.name].wide
         approximate |= any(p.pointer.dtype in _NARROW for p in iop.slices())
-        converts |= iop.op == "cast" and iop.name in _FLOATS and iop.dtype not in _FLOATS
-        exponential |= iop.op == "unary" and iop.name in ("exp", "exp2")
-        grows |= spec_of(iop).is_product or (iop.op == "unary" and iop.name in ("sqrt", "rsqrt"))
+        converts |= spec_of(iop).converts and iop.name in _FLOATS and iop.dtype not in _FLOATS
+        exponential |= head(iop) in ("unary.exp", "unary.exp2")
+        grows |= spec_of(iop).is_product or head(iop) in ("unary.sqrt", "unary.rsqrt")
     return Traits(sums, approximate, converts, exponential and not grows)
 
 
