@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 from uir_tvm.verify.access import GraphFacts
-from uir_tvm.verify.live_ranges import dying_inputs, lives
+from uir_tvm.verify.live_ranges import lives
 
 from .test_capacity import add, build, fill, loop
 
@@ -44,9 +44,3 @@ def test_ranges(name):
     body, expected = CASES[name]
     found = {x.name: (x.first, x.last, x.born, x.dying) for x in lives(GraphFacts(build(body)), "reg")}
     assert {name: found[name] for name in expected} == expected
-
-
-def test_dying_inputs_are_listed_by_the_iop_that_reads_them_last():
-    program = GraphFacts(build(fill("a") + fill("b") + add("c", "a", "b") + add("d", "c", "b")))
-    found = {at: [x.name for x in dead] for at, dead in dying_inputs(program).items()}
-    assert found == {2: ["a"], 3: ["b", "c"]}

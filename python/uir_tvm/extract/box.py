@@ -31,11 +31,6 @@ class Box:
     col_end: Affine | None = None
 
     @property
-    def is_full(self) -> bool:
-        """Whether nothing is bounded."""
-        return self.bounds == (None, None, None, None)
-
-    @property
     def bounds(self) -> tuple[Affine | None, Affine | None, Affine | None, Affine | None]:
         """In the order of the fields."""
         return self.row_begin, self.row_end, self.col_begin, self.col_end

@@ -154,16 +154,6 @@ class Space:
         low, high = self.range(self.fold(affine(a) - b))
         return affine(a) if low >= 0 else affine(b) if high <= 0 else None
 
-    def range_of_least(self, *values: Affine) -> tuple[int, int]:
-        """Bounds of the least of some expressions."""
-        lows, highs = zip(*map(self.range, values), strict=True)
-        return min(lows), min(highs)
-
-    def range_of_greatest(self, *values: Affine) -> tuple[int, int]:
-        """Bounds of the greatest of some expressions."""
-        lows, highs = zip(*map(self.range, values), strict=True)
-        return max(lows), max(highs)
-
     # -- simpler expressions ----------------------------------------------------------------------
 
     def floordiv(self, value: Affine, k: int) -> Affine:

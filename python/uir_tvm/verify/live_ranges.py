@@ -95,15 +95,6 @@ def lives(facts: GraphFacts, level: str) -> list[Live]:
     ]
 
 
-def dying_inputs(facts: GraphFacts) -> dict[int, list[Live]]:
-    """The pointers of reg and sram that each iOp reads last, by its position."""
-    out: dict[int, list[Live]] = {}
-    for live in (*lives(facts, "reg"), *lives(facts, "sram")):
-        if live.dying is not None:
-            out.setdefault(live.dying, []).append(live)
-    return out
-
-
 def _life(
     pointer: IPointer, accesses: Sequence[Access], spans: Spans, num_units: int, staged: AbstractSet[str]
 ) -> Live:
