@@ -73,6 +73,26 @@ def test_constants_wrap_around_as_casts_do(number: int, dtype: str, wanted: int)
     assert _as_number(number, dtype) == wanted
 
 
+def test_one_wide_index_makes_the_address_wide() -> None:
+    """What a run-time index of int64 adds to one of int32 need not fit in the latter."""
+
+    @T.prim_func(s_tir=True)
+    def elements(
+        table: T.Buffer((7, 40), "float32"),
+        rows: T.Buffer((32,), "int64"),
+        cols: T.Buffer((32,), "int32"),
+        y: T.Buffer((32,), "float32"),
+    ):
+        for i in range(32):
+            with T.sblock("y"):
+                a = T.axis.spatial(32, i)
+                y[a] = table[rows[a], cols[a]]
+
+    graph = extracted(apply_default(elements, HARDWARE), HARDWARE)
+    (gather,) = [iop for iop, _ in graph.walk() if iop.op == "gather"]
+    assert gather.sources[1].pointer.dtype == "int64"
+
+
 def test_addresses_beyond_int32_are_computed_in_int64() -> None:
     @T.prim_func(s_tir=True)
     def elements(

@@ -207,6 +207,30 @@ def test_matmul(annotated):
     assert any(iop.op == "contract" for iop, _ in graph.walk()) is annotated
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_sum_over_one_factor_alone_is_no_depth_of_a_contraction(side):
+    """Both factors have k; l, which one of them has, is a loop around."""
+
+    def build(a, b):
+        k, m = te.reduce_axis((0, 12), "k"), te.reduce_axis((0, 3), "l")
+
+        def product(i, j):
+            return a[i, k] * b[k, j, m] if side else a[i, k, m] * b[k, j]
+
+        return te.compute((6, 10), lambda i, j: te.sum(product(i, j), axis=[k, m]), "out")
+
+    shapes = ((6, 12), (12, 10, 3)) if side else ((6, 12, 3), (12, 10))
+    func = prim(build, *((shape, F32) for shape in shapes))
+    sch = Schedule(func)
+    block = sch.get_sblock("out")
+    pid, _ = sch.split(sch.get_loops(block)[0], [3, None])
+    sch.annotate(pid, PARALLEL, "3,1")
+    sch.annotate(block, "uir.contract", 1)
+    graph, _ = check(func, sch.mod["main"])
+    (shape,) = {iop.sources[0].shape for iop, _ in graph.walk() if iop.op == "contract"}
+    assert 12 in shape
+
+
 def test_units_of_a_group_share_sram():
     """A shared buffer holds what the whole group touches; a barrier stands between writers and readers."""
 

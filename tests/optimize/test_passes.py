@@ -52,6 +52,20 @@ def test_what_targets_run_exists_and_pays() -> None:
     assert all(row["pays on"] for row in rows), "a pass that pays nowhere"
 
 
+def test_what_an_executable_keeps_of_a_step() -> None:
+    """What changed in figures where something did, nothing where the pass left the graph."""
+    first, again = optimize(example(), ["load_cse", "load_cse"]).steps
+    assert first.changed and first.before.difference(first.after) in first.line()
+    assert first.to_json() == {
+        "pass": "load_cse",
+        "changed": True,
+        "note": first.before.difference(first.after),
+        "fault": "",
+    }
+    assert again.line() == "load_cse: nothing to do"
+    assert again.to_json() == {"pass": "load_cse", "changed": False, "note": "", "fault": ""}
+
+
 def test_passes_run_in_the_order_given() -> None:
     assert [row.name for row in select(["dead", "load_cse"])] == ["dead", "load_cse"]
     assert [step.name for step in optimize(example(), ["dead", "load_cse"]).steps] == ["dead", "load_cse"]

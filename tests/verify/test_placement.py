@@ -27,6 +27,14 @@ def memory(ranges: list[tuple[int, int, int]]) -> Interference:
     return Interference(lives, apart, {}, ALIGN)
 
 
+def test_the_best_fit_below_the_peak_is_the_tightest_gap() -> None:
+    """Of 8 bytes at 0 and 4 at 12, which both are free by then, four bytes take the four."""
+    found = memory([(8, 0, 0), (4, 0, 1), (4, 0, 0), (4, 0, 1), (4, 1, 1)])
+    order, sizes = range(5), found.sizes()
+    assert found._place(order, sizes, lowest=False) == [0, 8, 12, 16, 12]
+    assert found._place(order, sizes, lowest=True) == [0, 8, 12, 16, 0]
+
+
 @st.composite
 def range_lists(draw, most: int) -> list[tuple[int, int, int]]:
     out = []
