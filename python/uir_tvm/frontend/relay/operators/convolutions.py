@@ -22,10 +22,34 @@ def paddings(padding: Any, dims: int) -> list[int]:
 
 def plain_convolution(operation: Callable[..., Any], plain: str) -> Callable[..., Value]:
     """``plain``: the layout of data that the operation is computed in; kernels have O and I in front."""
-    dims, kernel = len(plain) - 2, "OI" + plain[2:]
+    return _converter(operation, plain, "OI" + plain[2:], _kernel)
+
+
+def transposed_convolution(operation: Callable[..., Any], plain: str) -> Callable[..., Value]:
+    """``plain``: the layout of data that the operation is computed in; kernels have I and O in front."""
+
+    def kernel(c: ConversionContext, w: Value, source: str, target: str, _groups: int) -> Value:
+        return relayout(c, w, source, target)
+
+    return _converter(operation, plain, "IO" + plain[2:], kernel, "output_padding")
+
+
+def _converter(
+    operation: Callable[..., Any], plain: str, layout: str, kernel: Callable[..., Value], *more: str
+) -> Callable[..., Value]:
+    """A converter to ``operation``, which takes data as ``plain`` and kernels as ``layout``.
+
+    Parameters
+    ----------
+    kernel : callable
+        Brings a kernel to a layout: context, kernel, the layouts from and to, groups.
+    more : str
+        Attributes of one number a dimension that the operation takes too.
+    """
+    dims = len(plain) - 2
 
     def convert(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value) -> Value:
-        w = _kernel(c, w, a.kernel_layout, kernel, a.groups)
+        w = kernel(c, w, a.kernel_layout, layout, a.groups)
         data = relayout(c, x, a.data_layout, plain)
         out = a.out_dtype or dtype_of(x)
         if "int" in out:
@@ -39,8 +63,9 @@ def plain_convolution(operation: Callable[..., Any], plain: str) -> Callable[...
                 dilation=list(a.dilation),
                 groups=a.groups,
                 data_layout=plain,
-                kernel_layout=kernel,
+                kernel_layout=layout,
                 out_dtype=out,
+                **{name: list(getattr(a, name)) for name in more},
             )
         )
         return relayout(c, result, plain, a.out_layout or a.data_layout)
@@ -57,34 +82,6 @@ def _kernel(c: ConversionContext, w: Value, source: str, target: str, groups: in
         w = c.permute(w, [1, 0, *range(2, len(shape))])
         w = c.reshape(w, [shape[0] * shape[1], 1, *shape[2:]])
     return w
-
-
-def transposed_convolution(operation: Callable[..., Any], plain: str) -> Callable[..., Value]:
-    dims, kernel = len(plain) - 2, "IO" + plain[2:]
-
-    def convert(c: ConversionContext, a: SimpleNamespace, x: Value, w: Value) -> Value:
-        data = relayout(c, x, a.data_layout, plain)
-        out = a.out_dtype or dtype_of(x)
-        w = relayout(c, w, a.kernel_layout, kernel)
-        if "int" in out:
-            data, w = c.cast(data, out), c.cast(w, out)
-        result = c.emit(
-            operation(
-                data,
-                w,
-                strides=list(a.strides),
-                padding=paddings(a.padding, dims),
-                output_padding=list(a.output_padding),
-                dilation=list(a.dilation),
-                groups=a.groups,
-                data_layout=plain,
-                kernel_layout=kernel,
-                out_dtype=out,
-            )
-        )
-        return relayout(c, result, plain, a.out_layout or a.data_layout)
-
-    return convert
 
 
 def _deformable(c: ConversionContext, a: SimpleNamespace, x: Value, offset: Value, w: Value) -> Value:
