@@ -201,6 +201,16 @@ def test_parts_are_timed_and_compared(tmp_path: pathlib.Path) -> None:
     assert other.outcome == "wrong" and "differ" in other.said
 
 
+def test_whole_models_are_timed(tmp_path: pathlib.Path) -> None:
+    """One that gives a tensor, no tuple of them: as it is, and with another option."""
+    with LocalMeasurer() as measurer:
+        made = search(tmp_path, measurer)
+        asked = Choices()
+        made.graph(asked)
+        seconds = made._whole("as asked", {}, {next(iter(asked.sites)): "unpacked"}, tmp_path)
+    assert seconds[2] == "" and 0 < seconds[0] < 1 and 0 < seconds[1] < 1
+
+
 def test_a_model_of_products_alone_is_tuned(tmp_path: pathlib.Path) -> None:
     """There is something to gain where all is the library's: every product says what it takes."""
     summary = tune(program(), database=tmp_path, trials=8, settings=FAST)

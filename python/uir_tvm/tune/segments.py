@@ -178,7 +178,10 @@ class _Executable:
 
     def results(self) -> tuple[np.ndarray, ...]:
         """What it computes of its inputs."""
-        return tuple(np.array(tensor.numpy()) for tensor in self.main(*self.tensors))
+        found = self.main(*self.tensors)
+        # a whole model may have one result, and then gives no tuple
+        every = (found,) if isinstance(found, tvm.runtime.Tensor) else tuple(found)
+        return tuple(np.array(tensor.numpy()) for tensor in every)
 
     def once(self) -> float:
         """Seconds of a call amid other work."""
