@@ -15,9 +15,8 @@ from .explain.tuning_summary import SiteResult
 from .time_text import duration, time_text
 from .tune.job import WRONG, Result
 from .tune.journal import Confirmation
-from .tune.scheduler import Chosen, total_seconds
 from .tune.session import Session, Watcher
-from .tune.task_record import TaskRecord
+from .tune.task_record import TaskRecord, total_seconds
 
 #: Renewals of the table in a second.
 RATE = 4
@@ -72,11 +71,14 @@ class Progress(Watcher):
         count, by = len(session.known.records), session.measurer.name
         self._say(f"{count} kernels to tune, {session.budget}, by {by}{resumed}")
 
-    def batch(self, chosen: Chosen, count: int) -> None:
+    def batch(self, state: TaskRecord, count: int) -> None:
         """See `Watcher.batch`."""
         self._end_batch()
-        self._now = chosen.state
-        self.doing = f"{chosen.state.task.name}: {count} candidates ({chosen.why})"
+        self._now = state
+        self.doing = f"{state.task.name}: {count} candidates"
+        total = total_seconds(self.session.known.states) if self.session is not None else 0.0
+        if total:
+            self.doing += f" ({state.seconds / total:.0%} of the kernels' time)"
 
     def default(self, state: TaskRecord, result: Result) -> None:
         """See `Watcher.default`."""

@@ -1,98 +1,132 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The next batch goes where a second of tuning saves most of the model's time."""
+"""Batches go by MetaSchedule's task scheduler where the model gains, and what goes wrong comes out of it."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Sequence
 
-import attrs
 import pytest
 from uir_tvm.target import registry
-from uir_tvm.tune.job import OK, REFUSED, Result
-from uir_tvm.tune.scheduler import choose, total_seconds
+from uir_tvm.tune.job import LOST, OK, REFUSED, Result
+from uir_tvm.tune.scheduler import spend
 from uir_tvm.tune.task import Task
-from uir_tvm.tune.task_record import TaskRecord, TrialBatch
+from uir_tvm.tune.task_record import TaskRecord, total_seconds
 
+from .fakes import FakeCandidate
 from .kernels import kernel
 
+BATCHES = 12
 
-def state(name: str = "k", weight: int = 1, **fields: object) -> TaskRecord:
+
+def record(name: str = "k", weight: int = 1, **fields: object) -> TaskRecord:
     """A task of which a batch of 8 was measured, of 100 us that were 200 us."""
-    known: dict[str, object] = {
-        "default": 2e-4,
-        "best": 1e-4,
-        "outcomes": Counter({OK: 8}),
-        "batches": [TrialBatch(8, 2e-4, 1e-4, 4.0)],
-    }
+    known: dict[str, object] = {"default": 2e-4, "best": 1e-4, "outcomes": Counter({OK: 8})}
     task = Task(name, kernel(), registry.resolve("uir-cpu").target, weight)
     return TaskRecord(task, **{**known, **fields})  # type: ignore[arg-type]
 
 
-def chosen(*states: TaskRecord) -> str:
-    found = choose(states)
-    assert found is not None
-    return found.state.task.name
+def order(records: Sequence[TaskRecord], seconds: Callable[[str, int], float], seed: int = 0) -> list[str]:
+    """Who gets the batches, by what the next candidate of each takes; nobody gets more than `BATCHES`."""
+    found: list[str] = []
+
+    def take(one: TaskRecord) -> list[FakeCandidate]:
+        return [FakeCandidate(one.task, 4)] if len(found) < BATCHES else []
+
+    def measure(one: TaskRecord, candidates: Sequence[FakeCandidate]) -> list[Result]:
+        found.append(one.task.name)
+        return [Result((seconds(one.task.name, found.count(one.task.name)),)) for _ in candidates]
+
+    spend(records, take, measure, seed)  # type: ignore[arg-type]
+    return found
 
 
-@pytest.mark.parametrize(
-    "better",
-    [
-        {"weight": 3},
-        {"best": 1.9e-4, "default": 4e-4},
-        {"batches": [TrialBatch(8, 2e-4, 1e-4, 2.0)]},
-        {"promised": 0.5},
-        {"bound": 1e-6},
-    ],
-    ids=["launches", "seconds", "cheap trials", "promise", "far from its roofline"],
-)
-def test_what_is_better(better: dict[str, object]) -> None:
-    """Each thing alone decides, in whatever order the tasks are."""
-    usual = {"bound": 4e-5, "promised": 0.1}
-    one, other = state("usual", **usual), state("better", **{**usual, **better})
-    assert chosen(one, other) == chosen(other, one) == "better"
+def test_first_batches_come_first_in_the_order_of_the_tasks() -> None:
+    names = [f"k{n}" for n in range(4)]
+    found = order([record(name) for name in names], lambda name, at: 1e-4)
+    assert found[:4] == names and len(found) == BATCHES
 
 
-def test_what_brought_nothing_gives_way() -> None:
-    """Batches without a gain, and trials without one, are worth less and less."""
-    stuck = state("stuck", batches=[TrialBatch(8, 1e-4, 1e-4, 4.0)] * 2, outcomes=Counter({OK: 80}))
-    assert chosen(stuck, state("gaining", weight=1)) == "gaining"
+def test_what_gains_more_gets_more() -> None:
+    """One task saves some of its time with every batch, the other stays as it is."""
+    found = order(
+        [record("stuck"), record("gaining")],
+        lambda name, at: 1e-2 - (7e-4 * at if name == "gaining" else 0.0),
+    )
+    assert found.count("gaining") > found.count("stuck")
 
 
-def test_first_batches_come_first() -> None:
-    """Those of the largest share before others, however much a second batch of another may bring."""
-    new = [state(f"new{n}", n, batches=[], outcomes=Counter(), best=2e-4) for n in (1, 3, 2)]
-    found = choose([state("huge", 1000), *new])
-    assert found is not None and found.state is new[1] and "first batch" in found.why
+def test_launches_count() -> None:
+    found = order([record("once"), record("often", 100)], lambda name, at: 1e-3)
+    assert found.count("often") > found.count("once")
+
+
+def test_equal_seeds_give_equal_orders() -> None:
+    records = [record(f"k{n}") for n in range(3)]
+    assert order(records, lambda *_: 1e-3, 7) == order(records, lambda *_: 1e-3, 7)
+
+
+def test_a_task_without_candidates_gets_no_more() -> None:
+    asked: list[str] = []
+
+    def take(one: TaskRecord) -> list[FakeCandidate]:
+        asked.append(one.task.name)
+        return []
+
+    spend([record("a"), record("b")], take, lambda *_: [])  # type: ignore[arg-type]
+    assert sorted(asked) == ["a", "b"]
+
+
+def test_fewer_results_than_candidates_and_failures_go_on() -> None:
+    """A batch that was cut short, and one that was refused, are no end of the others."""
+    left = [[Result((1e-3,))], [Result(outcome=REFUSED)] * 2, [Result(outcome=LOST)] * 2]
+
+    def take(one: TaskRecord) -> list[FakeCandidate]:
+        return [FakeCandidate(one.task, columns) for columns in (4, 8)] if left else []
+
+    spend([record()], take, lambda *_: left.pop())  # type: ignore[arg-type]
+    assert left == []
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError])
+def test_what_is_raised_comes_out(error: type[BaseException]) -> None:
+    """Of measuring and of proposing; nothing more is taken."""
+    taken: list[int] = []
+
+    def take(one: TaskRecord) -> list[FakeCandidate]:
+        taken.append(1)
+        return [FakeCandidate(one.task, 4)]
+
+    def fails(*_: object) -> list[Result]:
+        raise error
+
+    with pytest.raises(error):
+        spend([record(), record("other")], take, fails)  # type: ignore[arg-type]
+    assert taken == [1]
+    with pytest.raises(error):
+        spend([record()], fails, lambda *_: [])
 
 
 @pytest.mark.parametrize(
     ("fields", "why"),
     [
         ({"bound": 9.7e-5}, "at 97% of its roofline"),
-        ({"default": float("inf")}, "its own schedule could not be measured"),
-        ({"stopped": "every schedule was tried"}, "every schedule was tried"),
+        ({"default": float("inf")}, "its own schedule could"),
     ],
 )
-def test_who_gets_nothing(fields: dict[str, object], why: str) -> None:
-    """And says why."""
-    left = state("left", 1000, **fields)
-    assert chosen(left, state("other")) == "other" and left.stopped == why
-    assert choose([left]) is None
+def test_who_needs_nothing_more(fields: dict[str, object], why: str) -> None:
+    assert record(**fields).why_stopped().startswith(why) and record().why_stopped() == ""
 
 
 def test_a_bound_that_was_beaten_is_none() -> None:
     """Data in caches are faster than the roofline of the memory."""
-    beyond = state(bound=2e-4)
-    assert beyond.share_of_bound is None and choose([beyond]) is not None
+    beyond = record(bound=2e-4)
+    assert beyond.share_of_bound is None and beyond.why_stopped() == ""
 
 
 def test_results_count() -> None:
-    one = state()
+    one = record()
     one.measured(Result((5e-5, 7e-5, 6e-5)))
     one.measured(Result(outcome=REFUSED))
     assert (one.best, one.trials, one.rejected) == (6e-5, 10, 1)
-    assert total_seconds([one, state(weight=2)]) == pytest.approx(2.6e-4)
-    assert (
-        attrs.asdict(TrialBatch(8, 2e-4, 1e-4, 1.0))["trials"] == 8
-        and TrialBatch(8, 2e-4, 1e-4, 1.0).saved == 0.5
-    )
+    assert total_seconds([one, record(weight=2)]) == pytest.approx(2.6e-4)

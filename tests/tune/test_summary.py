@@ -72,7 +72,9 @@ def test_lines_where_there_is_no_terminal(tmp_path: pathlib.Path) -> None:
         made = summary(tmp_path, Budget(trials=40), FakeMeasurer(), watcher=watcher)
     text = console.export_text()
     assert "2 kernels to tune, 40 trials, by fake" in text
-    assert "8 candidates (its first batch" in text and "in the database" in text and "\x1b" not in text
+    assert (
+        "8 candidates (75% of the kernels' time)" in text and "in the database" in text and "\x1b" not in text
+    )
     assert made.trials == 40
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning of some tasks within a budget: batches go where the model gains most.
 
-Every task gets its default measured and a first batch; then `scheduler.choose` says which one gets the next.
+Every task gets its default measured and a first batch; then `scheduler.spend` says which one gets the next.
 The end may come at any moment, and the next session on the same database goes on (`state`).
 """
 
@@ -21,7 +21,7 @@ from .interrupt import Interruptible
 from .job import DEFAULTS, LOST, Job, Result, Settings
 from .journal import Confirmation
 from .measure import Measurer
-from .scheduler import Chosen, choose
+from .scheduler import spend
 from .state import NOISE, TuningState
 from .task_record import TaskRecord, TrialBatch
 
@@ -49,8 +49,8 @@ class Watcher:
     def started(self, session: Session) -> None:
         """The tasks are known, and what the journal has of them."""
 
-    def batch(self, chosen: Chosen, count: int) -> None:
-        """A batch begins."""
+    def batch(self, state: TaskRecord, count: int) -> None:
+        """A batch of a task begins."""
 
     def default(self, state: TaskRecord, result: Result) -> None:
         """The compiler's own schedule of a task was measured."""
@@ -162,12 +162,10 @@ class Session:
 
     def _spend(self) -> None:
         """Batches until there is a reason to end, then what is pending."""
-        try:
-            while not self.ended:
-                self._check()
-                self._next_batch()
-        except Over:
-            pass
+        if not self.ended:
+            largest_first = sorted(self.known.states, key=lambda record: -record.seconds)
+            spend(largest_first, self._take, self._measure, self.seed)
+            self.ended = self.ended or "nothing left to try"
         self._confirm_all()
 
     def _worthwhile(self) -> float:
@@ -212,31 +210,30 @@ class Session:
             self.ended = "nobody is left to measure"
             raise Over
 
-    def _next_batch(self) -> None:
-        chosen = choose(self.known.states)
-        if chosen is None:
-            self.ended = "nothing left to try"
-            return
-        record = self.known.records[chosen.state.task.origin]
-        candidates = self._take(record, self._batch_size())
-        if candidates:
-            self.watcher.batch(chosen, len(candidates))
-            self._measure(record, candidates)
-
-    def _take(self, record: TaskRecord, count: int) -> list[DesignPoint]:
-        """The next candidates of a task; stops it where there are none."""
-        search = self.known.search(record)
+    def _take(self, record: TaskRecord) -> list[DesignPoint]:
+        """The next batch of a task; stops it where there is none."""
         record.stopped = record.stopped or record.why_stopped()
-        if record.stopped:
+        try:
+            self._check()
+            if record.stopped:
+                return []
+            count, begin, search = self._batch_size(), self.clock(), self.known.search(record)
+            if begin + record.propose_wall >= self.deadline - self._reserve():
+                self.ended = TIME_IS_UP
+                return []
+        except Over:
             return []
         if len(record.next) < count:
             record.next += search.propose(count - len(record.next))
+            record.propose_wall = self.clock() - begin
         taken, record.next = record.next[:count], record.next[count:]
-        if not taken:
+        if taken:
+            self.watcher.batch(record, len(taken))
+        else:
             record.stopped = "every schedule was tried" if record.trials else "it has one schedule only"
         return taken
 
-    def _measure(self, record: TaskRecord, candidates: Sequence[DesignPoint]) -> None:
+    def _measure(self, record: TaskRecord, candidates: Sequence[DesignPoint]) -> list[Result]:
         """A batch of a task: measured, in the journal, told to the search."""
         settings = self._patience(record)
         jobs = [candidate.job(seed=self.seed, settings=settings) for candidate in candidates]
@@ -259,32 +256,21 @@ class Session:
 
         try:
             self.measurer.measure(jobs, came)
+        except Over:
+            pass  # the rest is not measured
         finally:
             if done:
                 self.known.tell(record, done, results)
-                record.batches.append(TrialBatch(len(done), before, record.best, self.clock() - begin))
+                record.batches.append(TrialBatch(len(done), self.clock() - begin))
         if not done:
-            self.ended = "nobody is left to measure"
-            return
+            self.ended = self.ended or "nobody is left to measure"
+        if self.ended:
+            return results
         self.after_batch()
         # what varies is compared when the task has calmed down; modelled times do not vary
         if self.known.modelled or record.best >= before * (1 - NOISE):
             self._confirm(record)
-        self._check()
-        self._look_ahead(record)
-
-    def _look_ahead(self, record: TaskRecord) -> None:
-        """What comes next for a task, and what the cost model promises of it."""
-        begin = self.clock()
-        if begin + record.propose_wall >= self.deadline - self._reserve():
-            self.ended = TIME_IS_UP
-            raise Over
-        if not record.next:
-            record.next = list(self.known.search(record).propose(BATCH))
-        record.propose_wall = self.clock() - begin
-        if not record.next:
-            record.stopped = record.stopped or "every schedule was tried"
-        self.known.promise(record)
+        return results
 
     @property
     def _workers(self) -> int:

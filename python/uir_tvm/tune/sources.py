@@ -22,6 +22,7 @@ from tvm_ffi.structural import structural_hash
 
 from ..igraph import IGraph
 from .candidates import Checker, DesignPoint, VerifyCandidate, form_of
+from .context import Context
 from .mutator import MutateDecision, options
 from .spaces import DesignSpace
 
@@ -144,26 +145,6 @@ class Expected(meta_schedule.cost_model.PyCostModel):
         return (self.unit / times) ** 2 if math.isfinite(self.unit) else np.zeros(len(graphs))
 
 
-def _log(level: int, file: str, line: int, said: str) -> None:
-    """What an evolution tells of its generations."""
-    log.debug("%s:%d: %s", file.rpartition("/")[2], line, said)
-
-
-class _Context(meta_schedule.TuneContext):
-    """A context of one thread, without the intrinsics of other targets that TVM's own constructor imports.
-
-    They are TVMScript, which takes a minute to parse in a process with as many modules as torch has.
-    """
-
-    def __init__(
-        self, mod: tvm.IRModule, target: tvm.target.Target, generator: Any, strategy: Any, rand_state: int
-    ) -> None:
-        api = meta_schedule.tune_context._ffi_api
-        given = (mod, target, generator, strategy, "main", 1, rand_state, _log)
-        self.__init_handle_by_constructor__(api.TuneContext, *given)
-        api.TuneContextInitialize(self)
-
-
 class Evolved:
     """Design spaces that begin from one function, searched by MetaSchedule's evolution.
 
@@ -203,7 +184,7 @@ class Evolved:
             genetic_num_iters=GENERATIONS,
             eps_greedy=0.1,
         )
-        self.context = _Context(mod, checker.task.target, generator, strategy, seed % (2**31 - 2) + 1)
+        self.context = Context(mod, checker.task.target, generator, strategy, seed % (2**31 - 2) + 1)
         self.context.pre_tuning(
             max_trials=ENDLESS,
             num_trials_per_iter=PICKS,

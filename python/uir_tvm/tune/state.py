@@ -50,7 +50,7 @@ class TuningState:
     bound_of : callable
         A task's search -> seconds of its roofline; 0: not known.
     cost_model : CostModel, optional
-        Is told of every time, and says what is to be expected of a task.
+        Is told of every time.
     modelled : bool
         Whether times are a host model's.
     key : Key, optional
@@ -155,13 +155,6 @@ class TuningState:
             right = [(c.graph, r.median) for c, r in zip(candidates, results, strict=True) if r.ok]
             group = record.task.origin, [graph for graph, _ in right], [seconds for _, seconds in right]
             self.cost_model.update([group])
-
-    def promise(self, record: TaskRecord) -> None:
-        """What the cost model expects of the candidates that come next."""
-        if self.cost_model is not None and record.fastest is not None and record.next:
-            graphs = [record.fastest[0].graph, *(candidate.graph for candidate in record.next)]
-            expected = self.cost_model.predict(graphs)
-            record.promised = max(0.0, 1 - float(min(expected[1:])) / float(expected[0]))
 
     def note_default(self, record: TaskRecord, job: Job, result: Result, wall: float) -> Result:
         """Keep what came of the compiler's own schedule; the result with the path of its report."""

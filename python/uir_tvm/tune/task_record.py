@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import attrs
@@ -21,10 +22,6 @@ if TYPE_CHECKING:
 NEAR_ROOFLINE = 0.95
 #: What may be saved of a task of which no bound is known.
 UNKNOWN_POTENTIAL = 0.5
-#: Trials after which the roofline promises half as much as at the beginning.
-USUAL = 8
-#: Batches whose savings say what the next one may bring.
-RECENT = 2
 #: Comparisons in a row that may fail before a task's candidates are left alone until the next run.
 ATTEMPTS = 8
 
@@ -36,21 +33,12 @@ class TrialBatch:
     Parameters
     ----------
     trials : int
-    before, after : float
-        Seconds of the best schedule before and after it.
     wall : float
         Seconds that it took.
     """
 
     trials: int
-    before: float
-    after: float
     wall: float
-
-    @property
-    def saved(self) -> float:
-        """Share of the best time that it saved."""
-        return 1 - self.after / self.before if 0 < self.before < math.inf else 0.0
 
 
 @attrs.define(eq=False)
@@ -67,8 +55,6 @@ class TaskRecord:
         Trials by outcome, the compiler's own schedule apart.
     batches : list of TrialBatch
         Of this run.
-    promised : float or None
-        Share of the best time that the cost model expects the next batch to save.
     stopped : str
         Why it gets no more batches; empty while it may.
     search : TaskSearch or None
@@ -100,7 +86,6 @@ class TaskRecord:
     best: float = math.inf
     outcomes: Counter[str] = attrs.Factory(Counter)
     batches: list[TrialBatch] = attrs.Factory(list)
-    promised: float | None = None
     stopped: str = ""
     search: TaskSearch | None = None
     default_result: Result | None = None
@@ -148,20 +133,6 @@ class TaskRecord:
         self.outcomes[result.outcome] += 1
         if result.ok:
             self.best = min(self.best, result.median)
-
-    def expected_saving(self) -> float:
-        """Share of the best time that the next batch may save."""
-        fresh = self.potential / (1 + self.trials / USUAL)
-        last = self.batches[-RECENT:]
-        recent = sum(batch.saved for batch in last) / len(last) if last else fresh
-        promised = fresh if self.promised is None else self.promised
-        return min(self.potential, (recent + fresh + promised) / 3)
-
-    @property
-    def batch_seconds(self) -> float:
-        """What a batch takes; 1 before there was any."""
-        last = self.batches[-RECENT:]
-        return sum(batch.wall for batch in last) / len(last) if last else 1.0
 
     def why_stopped(self) -> str:
         """Why it needs no more batches, as far as its times say that."""
@@ -225,3 +196,8 @@ class TaskRecord:
         else:
             self.failures += 1
         self.best = min(self.default, self.fastest[1] if self.fastest is not None else math.inf)
+
+
+def total_seconds(records: Iterable[TaskRecord]) -> float:
+    """What all launches of all tasks take in a run of the model, by the best schedules."""
+    return sum(record.seconds for record in records)
