@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from uir_tvm.extract.box import Atom
-from uir_tvm.extract.load import _highest, _is_inside_whatever_index
+from uir_tvm.extract.box import Atom, Box
+from uir_tvm.extract.load import _highest, _is_inside_whatever_index, guard_box
 from uir_tvm.igraph import IPointer, ISlice, var
 from uir_tvm.igraph.affine import Affine, affine
 from uir_tvm.igraph.space import Space
@@ -40,6 +40,19 @@ def context(*atoms: Affine) -> Any:
 )
 def test_an_upper_bound_uses_the_conditions(expr: Affine, atoms: tuple[Affine, ...], highest: int) -> None:
     assert _highest(context(*atoms), expr) == highest
+
+
+def test_all_guards_are_one_box_unless_one_is_none() -> None:
+    def guarded(*boxes: Box | None) -> str:
+        made = context()
+        made.guards = [SimpleNamespace(box=box) for box in boxes]
+        return str(guard_box(made))
+
+    rows, cols = Box(row_end=affine(3)), Box(col_begin=COL)
+    assert guarded() == "None"
+    assert guarded(rows) == str(rows) != str(cols)
+    assert guarded(rows, cols) == str(Box(row_end=affine(3), col_begin=COL))
+    assert guarded(rows, None) == guarded(None, rows) == "None"
 
 
 @pytest.mark.parametrize(("offset", "inside"), [(0, True), (4, False), (-1, False)])

@@ -131,6 +131,15 @@ def test_cast() -> None:
     check(graph_of(pointers, body), inputs, 0, 0)
 
 
+@pytest.mark.parametrize("target", ["int8", "uint8", "int16", "int64"])
+def test_integers_that_do_not_fit_wrap_around(target: str) -> None:
+    s = IPointer("s", "dram", "int32", SIZE, "in")
+    t = IPointer("t", "dram", target, SIZE, "out")
+    ends = [0, 1, -1, 127, 128, -129, 300, 2**15, 2**24 + 1, 2**31 - 1, -(2**31)]
+    values = np.resize(np.array(ends, np.int32), SIZE)
+    check(graph_of([s, t], [make.cast(_tile(t), _tile(s))]), [values], 0, 0)
+
+
 @pytest.mark.parametrize("rounding", ["rint", "floor", "ceil", "trunc", "round"])
 def test_cast_rounds(rounding: str) -> None:
     s, t = IPointer("s", "dram", "fp32", SIZE, "in"), IPointer("t", "dram", "int32", SIZE, "out")

@@ -149,12 +149,12 @@ def test_transpose(shape: tuple[int, int], dtype: str) -> None:
     check(graph, random_inputs(graph))
 
 
-@pytest.mark.parametrize("stride", ["(2,80)", "(80,2)", "(40,1)"])
+@pytest.mark.parametrize("stride", ["(2,80)", "(80,2)", "(40,1)", "(40,-1)"])
 def test_a_transposed_copy_into_strides(stride: str) -> None:
     """Blocks go straight to a target whose columns are contiguous, through scratch memory to others."""
     graph = parsed(
         "x = iPointer(dram, fp32, 1600, in)\no = iPointer(dram, fp32, 3200, out)",
-        f"move.dram.dram.fp32 o[0; (40,40); {stride}], x[0; (40,40); (1,40)]",
+        f"move.dram.dram.fp32 o[{39 if '-' in stride else 0}; (40,40); {stride}], x[0; (40,40); (1,40)]",
     )
     check(graph, random_inputs(graph))
 

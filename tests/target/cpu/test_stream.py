@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import platform
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import tvm_ffi
 from uir_tvm.igraph import IGraph
+from uir_tvm.target.cpu.stream import Streams
 
 from .support import compiled, parsed
 
@@ -37,6 +40,14 @@ def test_only_where_asked_for_or_large() -> None:
     assert streams(scaled(1024, "[hint=stream]"))
     assert not streams(scaled(1024, ""))
     assert streams(scaled(1 << 26, ""))
+
+
+@pytest.mark.parametrize(
+    ("figures", "size"), [({}, None), ({"l3_bytes": 0}, None), ({"l3_bytes": 1 << 20}, 1 << 20)]
+)
+def test_nothing_is_large_where_the_cache_is_not_known(figures: dict[str, int], size: int | None) -> None:
+    graph = SimpleNamespace(hardware=SimpleNamespace(vector_bytes=64, figures=figures), walk=list)
+    assert Streams(cast(Any, graph), cast(Any, None)).cache == size
 
 
 @pytest.mark.parametrize("shift", [0, 1, 3])
