@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import leaf_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedules import elementwise
+from uir_tvm.schedules.demo import from_relax
 
 
 def matches(sch: Schedule) -> bool:
@@ -31,9 +34,6 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> No
 
 def example() -> Any:
     """A class token before the patches: (1, 1, 384) and (1, 196, 384) along the tokens."""
-    import numpy as np
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda token, patches: op.concat([token, patches], axis=1),

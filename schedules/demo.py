@@ -10,6 +10,11 @@ import attrs
 import numpy as np
 import tvm
 from tvm import relax, tirx
+from uir_tvm import hardware
+from uir_tvm.extract import extract
+from uir_tvm.igraph import interpreter
+from uir_tvm.optimize import completed
+from uir_tvm.schedule.driver import apply_default
 from uir_tvm.schedule.recipe import Recipe
 
 from ..options import DEFAULT_TARGET
@@ -93,11 +98,6 @@ def fuse_whole(mod: tvm.IRModule) -> tirx.PrimFunc:
 
 def show(recipe: Recipe) -> int:
     """Print before, after and the iGraph of a recipe's example; 0 where its numbers are right, else 1."""
-    from uir_tvm import hardware
-    from uir_tvm.extract import extract
-    from uir_tvm.igraph import interpreter
-    from uir_tvm.optimize import completed
-    from uir_tvm.schedule.driver import apply_default
 
     example = recipe.example()
     hw = hardware.get()

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import tvm
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm.igraph import HardwareModel
@@ -34,6 +36,7 @@ from uir_tvm.schedule.row_chain import (
     tile_elements,
 )
 from uir_tvm.schedule.tile_facts import busy_units, even_tile, space_of
+from uir_tvm.schedules.demo import from_relax
 
 
 def matches(sch: Schedule) -> bool:
@@ -141,10 +144,6 @@ def _is_flat(block: BlockInfo) -> bool:
 def example() -> Any:
     """gelu(x + bias) on (512, 768)."""
     from math import erf, sqrt
-
-    import numpy as np
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     def reference(x: Any, bias: Any) -> Any:
         y = x + bias

@@ -6,7 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from tvm.s_tir import Schedule
+from tvm.script import tirx as T
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.annotations import LOOP, PARALLEL, parallel_value
 from uir_tvm.schedule.blocks import BlockInfo, block_info, leaf_blocks, loop_extent, root_block
@@ -14,6 +16,7 @@ from uir_tvm.schedule.decisions import OWN, Decisions, rv_of
 from uir_tvm.schedule.prepare import inline_producers
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.smaller import shrink_of
+from uir_tvm.schedules.demo import Example
 
 #: Elements of a chunk, and others to choose from.
 CHUNK, CHUNKS = 1024, (128, 256, 512, 1024, 2048, 4096)
@@ -72,9 +75,6 @@ def _fuse_runs(sch: Schedule, blocks: Sequence[BlockInfo]) -> None:
 
 def example() -> Any:
     """A running sum over 4 rows of 50, halved: every element needs the one before it."""
-    import numpy as np
-    from tvm.script import tirx as T
-    from uir_tvm.schedules.demo import Example
 
     @T.prim_func(private=True, s_tir=True)
     def running_sum(A: T.Buffer((4, 50), "float32"), B: T.Buffer((4, 50), "float32")):  # type: ignore[valid-type]

@@ -7,6 +7,7 @@ import math
 from typing import Any
 
 import tvm
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, collect, leaf_blocks
@@ -24,6 +25,7 @@ from uir_tvm.schedule.row_chain import (
     rows_per_tile,
     tile_elements,
 )
+from uir_tvm.schedules.demo import from_relax
 
 
 def matches(sch: Schedule) -> bool:
@@ -53,8 +55,6 @@ def _has_indirect_load(block: BlockInfo) -> bool:
 
 def example() -> Any:
     """Token plus position embedding."""
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda table, ids, positions: op.add(op.take(table, ids, axis=0), positions),

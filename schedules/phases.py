@@ -25,6 +25,7 @@ from typing import Any
 import attrs
 from tvm import tirx
 from tvm.ir import TensorLoad
+from tvm.relax import op
 from tvm.s_tir import SBlock, SBlockRealize, Schedule
 from tvm.s_tir.schedule import ScheduleError as TVMScheduleError
 from tvm_ffi.structural import structural_map
@@ -37,6 +38,7 @@ from uir_tvm.schedule.make_tir import function, guarded, sequence
 from uir_tvm.schedule.prepare import inline_producers
 from uir_tvm.schedule.recipe import Form, Recipe
 from uir_tvm.schedule.rooted import ROOT
+from uir_tvm.schedules.demo import from_relax
 
 #: Statements of a function at most: a phase is looked for from each of them to each later one.
 MOST_STATEMENTS = 24
@@ -209,8 +211,6 @@ def _for_units(phase: _Phase, groups: int, units: int) -> Any:
 
 def example() -> Any:
     """Two reductions over different rows: the mean of every row, then of all rows."""
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda x: op.mean(op.mean(x, axis=-1), axis=0), [(60, 500)], lambda x: x.mean(-1).mean(0)

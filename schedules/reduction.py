@@ -5,11 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import reduction_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.recipe import Recipe
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.schedules.normalization.rowwise import (
     common_rows,
     reduces_trailing,
@@ -34,8 +36,6 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
 
 def example() -> Any:
     """Sum of squares over rows of 1000."""
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(lambda x: op.sum(op.multiply(x, x), axis=-1), [(300, 1000)], lambda x: (x * x).sum(-1))
 

@@ -10,7 +10,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import tvm
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.errors import RecipeError
 from uir_tvm.igraph import HardwareModel
@@ -29,6 +31,7 @@ from uir_tvm.schedule.row_chain import (
     tile_sides,
 )
 from uir_tvm.schedule.tile_facts import space_of
+from uir_tvm.schedules.demo import from_relax
 
 
 def matches(sch: Schedule) -> bool:
@@ -107,9 +110,6 @@ def _mentions(load: Any, var: Any) -> bool:
 
 def example() -> Any:
     """exp(x) with its last two dimensions swapped, (20, 160, 170)."""
-    import numpy as np
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda x: op.permute_dims(op.exp(x), [0, 2, 1]),

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import attrs
+import numpy as np
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import dtype_bytes, prim_func
@@ -23,6 +25,7 @@ from uir_tvm.schedule.smaller import shrink_of
 from uir_tvm.schedule.tile_facts import USUAL, product_groups
 from uir_tvm.schedules.attention.flash import FlashTile, flash_function, fold_heads
 from uir_tvm.schedules.attention.parts import Parts, looks_like_attention, read_parts
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.target_facts import Facts
 
 
@@ -165,9 +168,6 @@ def _block_bytes(parts: Parts, keys: int) -> int:
 
 def example() -> Any:
     """Causal attention of 2 heads, 70 queries and keys of 32."""
-    import numpy as np
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     shape = (1, 2, 70, 32)
 

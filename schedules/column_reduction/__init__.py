@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.errors import RecipeError
 from uir_tvm.igraph import HardwareModel
@@ -42,6 +43,7 @@ from uir_tvm.schedule.row_chain import (
 )
 from uir_tvm.schedule.tile_facts import busy_units, space_of
 from uir_tvm.schedules.column_reduction.shared_columns import schedule_columns
+from uir_tvm.schedules.demo import from_relax
 
 #: Results of a tile along the rows at most: short columns fill a tile with those of several.
 MOST_RESULTS = 16
@@ -188,8 +190,6 @@ def _kept_rows(reductions: list[BlockInfo], root: BlockInfo) -> tuple[int, int]:
 
 def example() -> Any:
     """Mean over the tokens of (4, 128, 384)."""
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(lambda x: op.mean(x, axis=1), [(4, 128, 384)], lambda x: x.mean(1))
 

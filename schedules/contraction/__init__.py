@@ -6,7 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import tvm
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.errors import RecipeError
 from uir_tvm.igraph import HardwareModel
@@ -25,6 +27,7 @@ from uir_tvm.schedule.row_chain import (
 from uir_tvm.schedule.smaller import shrink_of, smaller_product
 from uir_tvm.schedule.tile_facts import product_groups
 from uir_tvm.schedules.contraction.shared_product import has_tile, is_alone, share_product, space_for
+from uir_tvm.schedules.demo import from_relax
 
 TILE = (8, 64)
 CHUNK = 64
@@ -130,9 +133,6 @@ def _is_product(block: BlockInfo) -> bool:
 
 def example() -> Any:
     """relu(a @ b + bias), (48, 100) x (100, 72)."""
-    import numpy as np
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     return from_relax(
         lambda a, b, c: op.nn.relu(op.add(op.matmul(a, b), c)),

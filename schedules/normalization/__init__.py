@@ -11,12 +11,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+from tvm.relax import op
 from tvm.s_tir import Schedule
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import reduction_blocks
 from uir_tvm.schedule.decisions import OWN, Decisions
 from uir_tvm.schedule.recipe import Recipe
 from uir_tvm.schedule.row_chain import output_blocks
+from uir_tvm.schedules.demo import from_relax
 from uir_tvm.schedules.normalization.rowwise import (
     common_rows,
     reduces_trailing,
@@ -40,9 +43,6 @@ def schedule(sch: Schedule, hw: HardwareModel, decisions: Decisions = OWN) -> Sc
 
 def example() -> Any:
     """Softmax of (4, 12, 96, 128) scores with a mask."""
-    import numpy as np
-    from tvm.relax import op
-    from uir_tvm.schedules.demo import from_relax
 
     def reference(x: Any, mask: Any) -> Any:
         e = np.exp(x + mask - (x + mask).max(-1, keepdims=True))
