@@ -44,10 +44,10 @@ def build_tree(func: Any) -> Tree:
         A statement that no iGraph has, a loop without a constant bound or of extent zero, or blocks
         outside of the parallel loop.
     """
-    return _Builder(func).run()
+    return _TreeBuilder(func).run()
 
 
-class _Builder:
+class _TreeBuilder:
     def __init__(self, func: Any) -> None:
         self.func = func
         self.bindings: dict[Any, Any] = {}
@@ -444,13 +444,13 @@ def _flatten(nodes: list[Any]) -> list[Any]:
 
 
 _STATEMENTS: dict[type, Any] = {
-    tirx.SeqStmt: _Builder.sequence,
+    tirx.SeqStmt: _TreeBuilder.sequence,
     tirx.BufferStore: lambda b, s: b.straight([s]),
     tirx.Bind: lambda b, s: b.straight([s]),
-    tirx.IfThenElse: _Builder.branch,
-    tirx.Evaluate: _Builder.evaluate,
-    tirx.For: _Builder.loop,
-    tirx.AllocBuffer: _Builder.allocate,
-    s_tir.SBlockRealize: _Builder.realize,
+    tirx.IfThenElse: _TreeBuilder.branch,
+    tirx.Evaluate: _TreeBuilder.evaluate,
+    tirx.For: _TreeBuilder.loop,
+    tirx.AllocBuffer: _TreeBuilder.allocate,
+    s_tir.SBlockRealize: _TreeBuilder.realize,
     tirx.AttrStmt: lambda b, s: b.build(s.body),
 }

@@ -18,7 +18,7 @@ from ..normalize import normalize
 from ..relax_view import NUMPY_DTYPES, array_of, dtype_of, is_constant, shape_of
 from . import relay_program as p
 from .attributes import OPERATORS, resolved
-from .context import ConversionContext, Value
+from .conversion_context import ConversionContext, Value
 from .operators import CONVERTERS, REFUSED
 
 #: Functions inside functions, past which a call is one of itself.

@@ -10,7 +10,7 @@ from typing import Any
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 from .layout import relayout
 
 

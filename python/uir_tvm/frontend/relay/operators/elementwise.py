@@ -11,7 +11,7 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 
 
 def plain(operation: Callable[..., Any]) -> Callable[..., Value]:

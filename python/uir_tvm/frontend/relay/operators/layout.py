@@ -10,7 +10,7 @@ import numpy as np
 from tvm import relax, topi
 
 from ...relax_view import dtype_of
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 from .shapes import concatenate, cut, slices
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from tvm import relax
 
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 
 
 def _softmax(operation: Callable[..., Any]) -> Callable[..., Value]:

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 from tvm import relax
 
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 
 
 def _factors(c: ConversionContext, a: SimpleNamespace, scale: Value, shift: Value) -> tuple[Value, Value]:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from tvm import relax
 
 from ...relax_view import dtype_of
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 
 
 def swapped(c: ConversionContext, x: Value) -> Value:

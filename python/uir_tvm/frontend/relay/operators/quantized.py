@@ -15,7 +15,7 @@ import numpy as np
 from tvm import relax
 
 from ...relax_view import dtype_of
-from ..context import ConversionContext, Value
+from ..conversion_context import ConversionContext, Value
 from .convolutions import plain_convolution, transposed_convolution
 from .elementwise import round_away
 from .products import product, swapped
