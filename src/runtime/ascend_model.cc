@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of Ascend C on their host model (src/device/ascendc), and what they would take on the device.
+#include <tvm/ffi/reflection/registry.h>
+
 #include <memory>
 
 #include "device/ascendc/ascendc.h"
@@ -34,8 +36,6 @@ class AscendModelExecutor final : public TimedModelExecutor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeAscendModelExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<AscendModelExecutor>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<AscendModelExecutor>("ascend", "model"); }
 
 }  // namespace uir::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of BANG C on their host model (src/device/bang), and what they would take on the device.
+#include <tvm/ffi/reflection/registry.h>
+
 #include <memory>
 
 #include "device/bang/bang.h"
@@ -34,8 +36,6 @@ class BangModelExecutor final : public TimedModelExecutor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeBangModelExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<BangModelExecutor>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<BangModelExecutor>("bang", "model"); }
 
 }  // namespace uir::runtime

@@ -3,6 +3,7 @@
 
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/ffi/reflection/registry.h>
 
 #include "runtime/error.h"
 
@@ -177,8 +178,6 @@ void LoadedKernel::Launch(int device, const std::vector<void*>& pointers) {
 
 namespace uir::runtime {
 
-std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<cuda::LoadedKernel>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<cuda::LoadedKernel>("cuda", "gpu"); }
 
 }  // namespace uir::runtime

@@ -5,7 +5,9 @@
 #include <tvm/ffi/reflection/registry.h>
 #include <tvm/ffi/string.h>
 
+#include <map>
 #include <mutex>
+#include <utility>
 
 #include "runtime/error.h"
 
@@ -15,13 +17,13 @@ namespace ffi = tvm::ffi;
 
 namespace {
 
-/*! \brief A place on `ext_dev`, best first; `find` gives nullptr where this machine has none. */
-struct Row {
-  const char* place;
-  DeviceMemory* (*find)();
-};
+/*! \brief Rows by place, devices before the model. */
+using Rows = std::map<std::pair<bool, std::string>, MemoryRow>;
 
-constexpr Row kRows[] = {{"npu", &NpuMemory}, {"mlu", &MluMemory}, {"model", &ModelMemory}};
+Rows& Memories() {
+  static Rows* rows = new Rows();
+  return *rows;
+}
 
 /*! \brief The choice, and what is to be chosen where nothing else is asked for. */
 struct Choice {
@@ -37,7 +39,7 @@ Choice& Global() {
 }
 
 DeviceMemory* Find(const std::string& place) {
-  for (const Row& row : kRows) {
+  for (const auto& [key, row] : Memories()) {
     if (place != "auto" && place != row.place) continue;
     if (DeviceMemory* memory = row.find()) return memory;
   }
@@ -79,6 +81,8 @@ ffi::String Chosen() {
 }
 
 }  // namespace
+
+void RegisterMemory(const MemoryRow& row) { Memories().emplace(std::make_pair(row.place == "model", row.place), row); }
 
 DeviceMemory& ExtDevMemory() {
   Choice& choice = Global();

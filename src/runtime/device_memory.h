@@ -37,12 +37,16 @@ class DeviceMemory {
   virtual void FreeStream(int device, void* stream) = 0;
 };
 
-/*! \brief The memory of the host models: red zones, a record of written bytes; it has no streams. */
-DeviceMemory* ModelMemory();
-/*! \brief The memory of Ascend NPUs by ACL, or nullptr where there is no NPU. */
-DeviceMemory* NpuMemory();
-/*! \brief The memory of Cambricon MLUs by CNRT, or nullptr where there is no MLU. */
-DeviceMemory* MluMemory();
+/*! \brief A place on `ext_dev`. */
+struct MemoryRow {
+  /*! \brief "npu"; "model" is what is taken where there is no device. */
+  std::string place;
+  /*! \brief Its memory, or nullptr where this machine has none. */
+  DeviceMemory* (*find)();
+};
+
+/*! \brief Adds a row; as the library is loaded, from the file of the memory. */
+void RegisterMemory(const MemoryRow& row);
 
 /*! \brief The memory of `ext_dev`, settled by this call if it was not: the device that there is, else the model. */
 DeviceMemory& ExtDevMemory();

@@ -1,36 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor.h"
 
+#include <map>
+#include <tuple>
+
 #include "runtime/error.h"
 
 namespace uir::runtime {
 
 namespace {
 
-/*! \brief The place of kernels of kinds without a row. */
-constexpr const char* kHost = "cpu";
+/*! \brief Rows by kind and place, devices before their models. */
+using Order = std::tuple<std::string, bool, std::string>;
+using Rows = std::map<Order, ExecutorRow>;
+
+Rows& Executors() {
+  static Rows* rows = new Rows();
+  return *rows;
+}
+
+/*! \brief The rows of a kind, or of those without. */
+std::vector<ExecutorRow> RowsOf(const std::string& kind) {
+  std::vector<ExecutorRow> out;
+  for (const auto& [key, row] : Executors()) {
+    if (row.kind == kind) out.push_back(row);
+  }
+  return out.empty() && !kind.empty() ? RowsOf("") : out;
+}
 
 }  // namespace
 
-const std::vector<ExecutorRow>& Executors() {
-  static const std::vector<ExecutorRow> rows = {
-      {"cuda", "gpu", &MakeGpuExecutor},   {"cuda", "model", &MakeSimtExecutor},
-      {"ascend", "npu", &MakeNpuExecutor}, {"ascend", "model", &MakeAscendModelExecutor},
-      {"bang", "mlu", &MakeMluExecutor},   {"bang", "model", &MakeBangModelExecutor},
-  };
-  return rows;
+void RegisterExecutor(const ExecutorRow& row) {
+  Executors().emplace(Order(row.kind, row.place == "model", row.place), row);
 }
 
 std::unique_ptr<Executor> MakeExecutor(const KernelSpec& spec, Binaries& binaries, const std::string& place) {
   std::string places;
-  for (const ExecutorRow& row : Executors()) {
-    if (spec.kind != row.kind) continue;
+  for (const ExecutorRow& row : RowsOf(spec.kind)) {
     if (place == row.place) return row.make(spec, binaries);
-    places += (places.empty() ? "" : " or ") + std::string(row.place);
-  }
-  if (places.empty()) {
-    if (place == kHost) return MakeHostExecutor(spec, binaries);
-    places = kHost;
+    places += (places.empty() ? "" : " or ") + row.place;
   }
   DeviceError({"A kernel was given tensors of another device.", spec.entry,
                "tensors on a " + places + ", where kernels of uir-" + spec.kind + " run", "these lie on: " + place,

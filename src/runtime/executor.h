@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who runs the kernels of a kind of hardware where the tensors lie: one row of a table each.
+// Who runs the kernels of a kind of hardware where the tensors lie: a row each, which its own file adds.
 #pragma once
 
 #include <memory>
@@ -39,28 +39,29 @@ class CallScope {
   void* before_;
 };
 
-/*! \brief A kind of kernels at a place. */
+/*! \brief Who runs a kind of kernels at a place. */
 struct ExecutorRow {
-  /*! \brief Of the hardware that the source is for (`KernelSpec::kind`). */
-  const char* kind;
-  /*! \brief Where the tensors lie: "gpu", "model", "npu" or "mlu" (`PlaceOf`). */
-  const char* place;
+  /*! \brief Of the hardware that the source is for (`KernelSpec::kind`); empty: of kinds without a row. */
+  std::string kind;
+  /*! \brief Where the tensors lie (`PlaceOf`). */
+  std::string place;
   std::unique_ptr<Executor> (*make)(const KernelSpec& spec, Binaries& binaries);
 };
 
-/*! \brief All rows, one for each kind and place. */
-const std::vector<ExecutorRow>& Executors();
+/*! \brief Adds a row; as the library is loaded, from the file of the executor, which is the one place that names it. */
+void RegisterExecutor(const ExecutorRow& row);
+
+/*! \brief The same of a class that is made of both arguments. */
+template <typename E>
+void RegisterExecutor(const std::string& kind, const std::string& place) {
+  auto make = [](const KernelSpec& spec, Binaries& binaries) -> std::unique_ptr<Executor> {
+    return std::make_unique<E>(spec, binaries);
+  };
+  RegisterExecutor({kind, place, make});
+}
 
 /*! \brief The executor of a function for tensors on a device; both arguments must outlive it.
  *  \throws DeviceError Such kernels do not run there. */
 std::unique_ptr<Executor> MakeExecutor(const KernelSpec& spec, Binaries& binaries, const std::string& place);
-
-std::unique_ptr<Executor> MakeGpuExecutor(const KernelSpec& spec, Binaries& binaries);
-std::unique_ptr<Executor> MakeSimtExecutor(const KernelSpec& spec, Binaries& binaries);
-std::unique_ptr<Executor> MakeAscendModelExecutor(const KernelSpec& spec, Binaries& binaries);
-std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries);
-std::unique_ptr<Executor> MakeBangModelExecutor(const KernelSpec& spec, Binaries& binaries);
-std::unique_ptr<Executor> MakeMluExecutor(const KernelSpec& spec, Binaries& binaries);
-std::unique_ptr<Executor> MakeHostExecutor(const KernelSpec& spec, Binaries& binaries);
 
 }  // namespace uir::runtime

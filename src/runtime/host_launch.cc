@@ -2,6 +2,8 @@
 // Kernels of a kind of hardware that has no row of its own, as functions of this machine's code.
 //
 // The target's compiler (`uir_tvm.device.kind`) makes a shared object that has a function NAME_launch for each kernel.
+#include <tvm/ffi/reflection/registry.h>
+
 #include "runtime/executor.h"
 #include "runtime/launchers.h"
 
@@ -34,8 +36,6 @@ class HostExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeHostExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<HostExecutor>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<HostExecutor>("", "cpu"); }
 
 }  // namespace uir::runtime

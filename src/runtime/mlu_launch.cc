@@ -5,6 +5,7 @@
 // for each kernel a function NAME_launch(queue, addresses...) of the host.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/ffi/reflection/registry.h>
 
 #include <array>
 #include <string>
@@ -80,8 +81,6 @@ class MluExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeMluExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<MluExecutor>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<MluExecutor>("bang", "mlu"); }
 
 }  // namespace uir::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ext_dev` as the memory of Cambricon MLUs.
+#include <tvm/ffi/reflection/registry.h>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -59,10 +61,12 @@ class Mlu final : public QueuedMemory<Calls> {
 
 }  // namespace
 
-DeviceMemory* MluMemory() {
-  if (!cnrt::Load()) return nullptr;
-  static Mlu* memory = new Mlu();
-  return memory;
+TVM_FFI_STATIC_INIT_BLOCK() {
+  RegisterMemory({"mlu", []() -> DeviceMemory* {
+                    if (!cnrt::Load()) return nullptr;
+                    static Mlu* memory = new Mlu();
+                    return memory;
+                  }});
 }
 
 }  // namespace uir::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ext_dev` as the memory of the host models.
+#include <tvm/ffi/reflection/registry.h>
+
 #include <algorithm>
 
 #include "device/engine/engine_api.h"
@@ -47,9 +49,11 @@ class Model final : public DeviceMemory {
 
 }  // namespace
 
-DeviceMemory* ModelMemory() {
-  static Model* memory = new Model();
-  return memory;
+TVM_FFI_STATIC_INIT_BLOCK() {
+  RegisterMemory({"model", []() -> DeviceMemory* {
+                    static Model* memory = new Model();
+                    return memory;
+                  }});
 }
 
 }  // namespace uir::runtime

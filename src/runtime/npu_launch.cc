@@ -5,6 +5,7 @@
 // kernel, NAME_launch (`uir_tvm.target.ascend.launchers`), which launches it.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/extra/c_env_api.h>
+#include <tvm/ffi/reflection/registry.h>
 
 #include "runtime/acl_api.h"
 #include "runtime/executor.h"
@@ -43,8 +44,6 @@ class NpuExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeNpuExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<NpuExecutor>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<NpuExecutor>("ascend", "npu"); }
 
 }  // namespace uir::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // `ext_dev` as the memory of Ascend NPUs.
+#include <tvm/ffi/reflection/registry.h>
+
 #include "base/rounding.h"
 #include "runtime/acl_api.h"
 #include "runtime/queued_memory.h"
@@ -58,10 +60,12 @@ class Npu final : public QueuedMemory<Calls> {
 
 }  // namespace
 
-DeviceMemory* NpuMemory() {
-  if (!acl::Load()) return nullptr;
-  static Npu* memory = new Npu();
-  return memory;
+TVM_FFI_STATIC_INIT_BLOCK() {
+  RegisterMemory({"npu", []() -> DeviceMemory* {
+                    if (!acl::Load()) return nullptr;
+                    static Npu* memory = new Npu();
+                    return memory;
+                  }});
 }
 
 }  // namespace uir::runtime

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of CUDA on their host model (src/device/simt).
+#include <tvm/ffi/reflection/registry.h>
+
 #include <memory>
 
 #include "device/simt/simt.h"
@@ -51,8 +53,6 @@ class SimtExecutor final : public Executor {
 
 }  // namespace
 
-std::unique_ptr<Executor> MakeSimtExecutor(const KernelSpec& spec, Binaries& binaries) {
-  return std::make_unique<SimtExecutor>(spec, binaries);
-}
+TVM_FFI_STATIC_INIT_BLOCK() { RegisterExecutor<SimtExecutor>("cuda", "model"); }
 
 }  // namespace uir::runtime
