@@ -16,21 +16,6 @@ void Printer::Line(const std::string& text) {
   lines_.push_back({text.empty() ? "" : std::string(2 * indent_, ' ') + text});
 }
 
-void Printer::Maybe(int number, const std::string& text) {
-  Line(text);
-  lines_.back().number = number;
-}
-
-void Printer::Settle(const std::vector<bool>& stands) {
-  std::vector<Entry> settled;
-  for (Entry& line : lines_) {
-    if (line.number >= 0 && !stands[line.number]) continue;
-    if (line.number >= 0) line.number = kStands;
-    settled.push_back(std::move(line));
-  }
-  lines_ = std::move(settled);
-}
-
 void Printer::Open(const std::string& text) {
   Line(text.empty() ? "{" : text + " {");
   ++indent_;
@@ -62,8 +47,7 @@ void Printer::Comment(const std::string& words) {
 }
 
 void Printer::Append(const Printer& other) {
-  auto first =
-      std::find_if(other.lines_.begin(), other.lines_.end(), [](const Entry& e) { return e.number != kBlank; });
+  auto first = std::find_if(other.lines_.begin(), other.lines_.end(), [](const Entry& e) { return !e.blank; });
   lines_.insert(lines_.end(), first, other.lines_.end());
 }
 
@@ -77,7 +61,7 @@ std::string Printer::Text() const {
   // nothing stands yet, an empty line, or what opens a block
   bool blank = true;
   for (const Entry& line : lines_) {
-    if (line.number == kBlank) {
+    if (line.blank) {
       if (!blank) text += "\n";
       blank = true;
       continue;

@@ -24,11 +24,7 @@ class Printer {
   //! \note What could end the comment, or draw the next line into it, is written as an escape (`CommentText`).
   void Comment(const std::string& text);
   /*! \brief An empty line, unless there is one already or a block has just been opened. */
-  void Blank() { lines_.push_back({"", kBlank}); }
-  /*! \brief A line of which it is decided later, by its number, whether it stands. */
-  void Maybe(int number, const std::string& text);
-  /*! \brief Decides on the lines of `Maybe`, by their numbers. */
-  void Settle(const std::vector<bool>& stands);
+  void Blank() { lines_.push_back({"", true}); }
   /*! \brief Adopts the lines of another printer, as they are but for blank ones at their start. */
   void Append(const Printer& other);
 
@@ -38,11 +34,10 @@ class Printer {
   std::string Text() const;
 
  private:
-  static constexpr int kStands = -1, kBlank = -2;
   struct Entry {
     std::string text;
-    /*! \brief kStands, kBlank, or the number of a line of `Maybe`. */
-    int number = kStands;
+    /*! \brief Whether it is an empty line, which stands only where there is none already. */
+    bool blank = false;
   };
   std::vector<Entry> lines_;
   int indent_;

@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/rounding.h"
 #include "codegen/attributes.h"
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/step_planner.h"
 
 namespace uir::codegen::cuda {
 
@@ -312,6 +314,15 @@ class StagedLoop {
 
 AsyncPlan::AsyncPlan(const Plan& plan, const std::vector<Use>& uses) : plan_(plan), uses_(uses) {
   Body(plan.graph()->body, {});
+  PlaceRings();
+}
+
+void AsyncPlan::PlaceRings() {
+  const int64_t begin = plan_.sram_bytes();
+  for (Ring& ring : rings_) {
+    ring.at = RoundUp(begin + ring_bytes_, sizeof(uint64_t));
+    ring_bytes_ = ring.at + BytesOfRing(plan_, ring) - begin;
+  }
 }
 
 void AsyncPlan::Body(const ffi::Array<ffi::ObjectRef>& body, const Path& path) {
@@ -329,38 +340,56 @@ const AsyncStep* AsyncPlan::At(const Path& path) const {
   return found == steps_.end() ? nullptr : &found->second;
 }
 
-void EmitBefore(Emitter& e, const AsyncPlan& plan, const AsyncStep& step) {
+void PlanBefore(StepPlanner& p, const AsyncStep& step) {
+  for (const RingStep& one : step.rings) {
+    if (one.wait) p.SeesStart();
+  }
+  if (step.barrier != AsyncStep::Barrier::kNone) p.Met();
+}
+
+void EmitBefore(Emitter& e, const AsyncStep& step) {
   if (step.wait) {
     e.needs.Intrinsic("cp_async_wait");
     e.out.Line("cp_async_wait<" + std::to_string(*step.wait) + ">();");
   }
-  for (const RingStep& one : step.rings) EmitRingWait(e, one, plan.rings()[one.ring]);
+  for (const RingStep& one : step.rings) EmitRingWait(e, one);
   if (step.barrier == AsyncStep::Barrier::kBlock && e.plan.graph()->num_units > 1) {
     e.BlockBarrier();
   } else if (step.barrier != AsyncStep::Barrier::kNone) {
     e.WarpBarrier();
   }
-  for (const RingStep& one : step.rings) EmitRingBegin(e, one, plan.rings()[one.ring]);
+  for (const RingStep& one : step.rings) EmitRingBegin(e, one);
 }
 
-void EmitAfter(Emitter& e, const AsyncPlan& plan, const AsyncStep& step) {
-  for (const RingStep& one : step.rings) EmitRingCommit(e, one, plan.rings()[one.ring]);
+void EmitAfter(Emitter& e, const AsyncStep& step) {
+  for (const RingStep& one : step.rings) EmitRingCommit(e, one);
   if (!step.commit) return;
   e.needs.Intrinsic("cp_async_commit");
   e.out.Line("cp_async_commit();");
 }
 
-void EmitCopy(Emitter& e, const IOp& move) {
-  const ISlice target = move->targets[0], source = move->sources[0];
-  const int piece = CopyBytes(e.plan, e.plan.scope(), move);
+namespace {
+
+/*! \brief Copies of so many bytes, lane by lane. */
+class LaneCopyStep final : public Step {
+ public:
+  using Step::Step;
+  void Print(Emitter& e) const final;
+
+  int piece = 0;
+  MeetingPlace read = kNowhere, written = kNowhere;
+};
+
+void LaneCopyStep::Print(Emitter& e) const {
+  const ISlice target = iop->targets[0], source = iop->sources[0];
   const int bytes = TypeOf(std::string(source->pointer->dtype)).bytes, each = piece / bytes;
   const bool along = source->col_stride == 1 && target->col_stride == 1;
   const int64_t lines = along ? source->rows : source->cols;
   const int64_t in_line = (along ? source->cols : source->rows) / each, pieces = lines * in_line;
   const Box box = e.BoxOf(source);
   const bool bounded = !box.whole();
-  e.Reads(source);
-  e.Writes(target);
+  e.Meet(read);
+  e.Meet(written);
   const std::string name = "cp_async_" + std::to_string(piece) + (bounded ? "_zfill" : "");
   e.needs.Intrinsic(name);
   std::string p = e.names.Fresh("p"), line = e.names.Fresh("line"), at = e.names.Fresh("at");
@@ -380,6 +409,16 @@ void EmitCopy(Emitter& e, const IOp& move) {
   }
   e.out.Line(call + ");");
   e.out.Close();
+}
+
+}  // namespace
+
+std::unique_ptr<Step> PlanCopy(StepPlanner& p, const IOp& move) {
+  auto step = std::make_unique<LaneCopyStep>(move);
+  step->piece = CopyBytes(p.plan, p.plan.scope(), move);
+  step->read = p.Reads(move->sources[0]);
+  step->written = p.Writes(move->targets[0]);
+  return step;
 }
 
 }  // namespace uir::codegen::cuda

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -16,11 +17,10 @@
 
 #include "codegen/cuda/bulk.h"
 #include "codegen/cuda/plan.h"
+#include "codegen/cuda/step.h"
 #include "codegen/uses.h"
 
 namespace uir::codegen::cuda {
-
-class Emitter;
 
 /*! \brief Index in the graph's body, then in the body of every loop around it. */
 using Path = std::vector<int>;
@@ -50,21 +50,23 @@ class AsyncPlan {
   const AsyncStep* At(const Path& path) const;
   /*! \brief The pointers that are filled by copies; the steps order all accesses to them. */
   const std::set<std::string>& buffers() const { return buffers_; }
-  /*! \brief Barrier objects of loops with bulk copies. */
-  std::vector<Ring>& rings() { return rings_; }
+  /*! \brief Barrier objects of loops with bulk copies, and the bytes that they take behind the graph's sram. */
   const std::vector<Ring>& rings() const { return rings_; }
+  int64_t ring_bytes() const { return ring_bytes_; }
   /*! \brief Lines for people: how each loop copies, and why. */
   const std::vector<std::string>& notes() const { return notes_; }
 
  private:
   friend class StagedLoop;
   void Body(const ffi::Array<ffi::ObjectRef>& body, const Path& path);
+  void PlaceRings();
 
   const Plan& plan_;
   const std::vector<Use>& uses_;
   std::map<Path, AsyncStep> steps_;
   std::set<std::string> buffers_;
   std::vector<Ring> rings_;
+  int64_t ring_bytes_ = 0;
   std::vector<std::string> notes_;
 };
 
@@ -72,11 +74,13 @@ class AsyncPlan {
 //! rows that are contiguous on both sides, whole on the target's, with 0 for what the source lacks.
 int CopyBytes(const Plan& plan, const Scope& scope, const IOp& move);
 
-/*! \brief Prints the copies of a move, each lane its own pieces. */
-void EmitCopy(Emitter& e, const IOp& move);
+/*! \brief The copies of a move, each lane its own pieces. */
+std::unique_ptr<Step> PlanCopy(StepPlanner& p, const IOp& move);
 
+/*! \brief Says where lanes meet in what a step has before its node. */
+void PlanBefore(StepPlanner& p, const AsyncStep& step);
 /*! \brief Prints what a step has before, and after, its node. */
-void EmitBefore(Emitter& e, const AsyncPlan& plan, const AsyncStep& step);
-void EmitAfter(Emitter& e, const AsyncPlan& plan, const AsyncStep& step);
+void EmitBefore(Emitter& e, const AsyncStep& step);
+void EmitAfter(Emitter& e, const AsyncStep& step);
 
 }  // namespace uir::codegen::cuda

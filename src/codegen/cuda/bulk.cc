@@ -7,6 +7,7 @@
 #include "codegen/attributes.h"
 #include "codegen/cuda/async.h"
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/step_planner.h"
 
 namespace uir::codegen::cuda {
 
@@ -50,10 +51,24 @@ bool IsAligned(const Plan& plan, const IOp& move) {
   return aligned;
 }
 
-/*! \brief The barrier object of a group, and the parity of its phase. */
-std::string Barrier(const Ring& ring, const std::string& group) {
-  return ring.full + " + " + group + " % " + Text(ring.stages);
+/*! \brief The barrier object of a group of a ring. */
+std::string Barrier(const Emitter& e, int ring, const std::string& group) {
+  return e.rings[ring].full + " + " + group + " % " + Text(e.body.async().rings()[ring].stages);
 }
+
+/*! \brief Whether warps of a block take part in a ring together. */
+bool IsShared(const Plan& plan, const Ring& ring) { return !ring.own && plan.graph()->num_units > 1; }
+
+/*! \brief Bulk copies, counted by a ring. */
+class BulkCopyStep final : public Step {
+ public:
+  using Step::Step;
+  void Print(Emitter& e) const final;
+
+  int ring = 0;
+  Runs runs;
+  MeetingPlace read = kNowhere, written = kNowhere;
+};
 
 }  // namespace
 
@@ -81,77 +96,92 @@ int64_t BytesOfCopy(const IOp& move) {
   return runs.count * runs.bytes;
 }
 
-void OpenRings(Emitter& e, std::vector<Ring>* rings) {
-  if (rings->empty()) return;
+void PlanRings(StepPlanner& p, const std::vector<Ring>& rings) {
+  if (rings.empty()) return;
+  const bool shared = std::any_of(rings.begin(), rings.end(), [&](const Ring& ring) { return IsShared(p.plan, ring); });
+  if (!shared) p.Starts();
+}
+
+void OpenRings(Emitter& e) {
+  const std::vector<Ring>& rings = e.body.async().rings();
+  if (rings.empty()) return;
   const int64_t units = e.plan.graph()->num_units;
   bool shared = false;
   e.Prologue("// barrier objects of loads that run ahead, the groups of them that have begun and that have arrived");
-  for (Ring& ring : *rings) {
-    ring.full = e.names.Fresh("full");
-    ring.begun = e.names.Fresh("begun");
-    ring.waited = e.names.Fresh("waited");
-    std::string at = Text(e.AllocateShared(BytesOfRing(e.plan, ring), sizeof(uint64_t)));
+  for (const Ring& ring : rings) {
+    e.rings.push_back({e.names.Fresh("full"), e.names.Fresh("begun"), e.names.Fresh("waited")});
+    const RingTexts& texts = e.rings.back();
+    std::string at = Text(ring.at);
     if (ring.own && units > 1) at += " + unit * " + Text(ring.stages * static_cast<int64_t>(sizeof(uint64_t)));
     e.needs.Core("shared_at");
-    e.Prologue("auto " + ring.full + " = shared_at<uint64_t, " + Text(ring.stages) + ">(smem, " + at + ");");
-    e.Prologue("unsigned " + ring.begun + " = 0;");
-    e.Prologue("unsigned " + ring.waited + " = 0;");
-    shared = shared || (!ring.own && units > 1);
+    e.Prologue("auto " + texts.full + " = shared_at<uint64_t, " + Text(ring.stages) + ">(smem, " + at + ");");
+    e.Prologue("unsigned " + texts.begun + " = 0;");
+    e.Prologue("unsigned " + texts.waited + " = 0;");
+    shared = shared || IsShared(e.plan, ring);
     e.needs.Intrinsic("mbarrier_init");
     for (int i = 0; i < ring.stages; ++i) {
-      e.Prologue(std::string("if (") + (ring.own ? "lane" : "threadIdx.x") + " == 0) mbarrier_init(" + ring.full +
+      e.Prologue(std::string("if (") + (ring.own ? "lane" : "threadIdx.x") + " == 0) mbarrier_init(" + texts.full +
                  " + " + Text(i) + ", " + Text(ring.own ? 1 : units) + ");");
     }
   }
   // the engine that copies sees them initialised, and so does everybody else
   e.needs.Intrinsic("fence_async");
   e.Prologue("if (lane == 0) fence_async();");
-  if (shared) {
-    e.Prologue("__syncthreads();");
-  } else {
-    e.Starts();
-  }
+  if (shared) e.Prologue("__syncthreads();");
 }
 
-void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring) {
-  const ISlice target = move->targets[0], source = move->sources[0];
-  const Runs runs = RunsOf(move);
-  e.Reads(source);
-  e.Writes(target);
+std::unique_ptr<Step> PlanBulkCopy(StepPlanner& p, const IOp& move, int ring) {
+  auto step = std::make_unique<BulkCopyStep>(move);
+  step->ring = ring;
+  step->runs = RunsOf(move);
+  step->read = p.Reads(move->sources[0]);
+  step->written = p.Writes(move->targets[0]);
+  // several lanes copy by what one of them set up
+  if (step->runs.count > 1) p.SeesStart();
+  return step;
+}
+
+void BulkCopyStep::Print(Emitter& e) const {
+  const ISlice target = iop->targets[0], source = iop->sources[0];
+  e.Meet(read);
+  e.Meet(written);
   e.needs.Intrinsic("bulk_copy");
   std::string line = "0";
   if (runs.count == 1) {
     e.out.Open("if (lane == 0)");
   } else {
-    e.SeesStart();
+    e.MeetAtStart();
     line = e.names.Fresh("line");
     e.out.Line("#pragma unroll");
     e.out.Open("for (int " + line + " = lane; " + line + " < " + Text(runs.count) + "; " + line + " += 32)");
   }
   const std::string row = runs.along_rows ? line : "0", col = runs.along_rows ? "0" : line;
   e.out.Line("bulk_copy(" + e.Element(target, row, col) + ", " + e.Element(source, row, col) + ", " + Text(runs.bytes) +
-             ", " + Barrier(ring, ring.begun) + ");");
+             ", " + Barrier(e, ring, e.rings[ring].begun) + ");");
   e.out.Close();
 }
 
-void EmitRingWait(Emitter& e, const RingStep& step, const Ring& ring) {
+void EmitRingWait(Emitter& e, const RingStep& step) {
   if (!step.wait) return;
-  e.SeesStart();
+  const auto& [full, begun, waited] = e.rings[step.ring];
+  e.MeetAtStart();
   e.needs.Intrinsic("mbarrier_wait");
   const std::string left = *step.wait == 0 ? "" : " + " + Text(*step.wait);
-  e.out.Open("for (; " + ring.waited + left + " < " + ring.begun + "; ++" + ring.waited + ")");
-  e.out.Line("mbarrier_wait(" + Barrier(ring, ring.waited) + ", " + ring.waited + " / " + Text(ring.stages) + " % 2);");
+  const std::string stages = Text(e.body.async().rings()[step.ring].stages);
+  e.out.Open("for (; " + waited + left + " < " + begun + "; ++" + waited + ")");
+  e.out.Line("mbarrier_wait(" + Barrier(e, step.ring, waited) + ", " + waited + " / " + stages + " % 2);");
   e.out.Close();
 }
 
-void EmitRingBegin(Emitter& e, const RingStep& step, const Ring& ring) {
+void EmitRingBegin(Emitter& e, const RingStep& step) {
   if (step.expect == 0) return;
   e.needs.Intrinsic("mbarrier_expect_tx");
-  e.out.Line("if (lane == 0) mbarrier_expect_tx(" + Barrier(ring, ring.begun) + ", " + Text(step.expect) + ");");
+  e.out.Line("if (lane == 0) mbarrier_expect_tx(" + Barrier(e, step.ring, e.rings[step.ring].begun) + ", " +
+             Text(step.expect) + ");");
 }
 
-void EmitRingCommit(Emitter& e, const RingStep& step, const Ring& ring) {
-  if (step.commit) e.out.Line("++" + ring.begun + ";");
+void EmitRingCommit(Emitter& e, const RingStep& step) {
+  if (step.commit) e.out.Line("++" + e.rings[step.ring].begun + ";");
 }
 
 }  // namespace uir::codegen::cuda

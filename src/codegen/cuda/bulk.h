@@ -6,23 +6,28 @@
 // waits for the phase.  Where warps have tiles of their own, each of them has a ring of its own.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "codegen/cuda/plan.h"
+#include "codegen/cuda/step.h"
 #include "codegen/uses.h"
 
 namespace uir::codegen::cuda {
-
-class Emitter;
 
 /*! \brief The barrier objects of one loop. */
 struct Ring {
   int stages = 2;
   /*! \brief Whether each warp has its own. */
   bool own = false;
-  /*! \brief Texts: the first barrier object, the groups begun, the groups waited for. */
+  /*! \brief From the start of shared memory, in bytes. */
+  int64_t at = 0;
+};
+
+/*! \brief Texts of a ring: the first barrier object, the groups begun, the groups waited for. */
+struct RingTexts {
   std::string full, begun, waited;
 };
 
@@ -46,15 +51,17 @@ int64_t BytesOfRing(const Plan& plan, const Ring& ring);
 /*! \brief Bytes that a warp copies in one run of a move. */
 int64_t BytesOfCopy(const IOp& move);
 
-/*! \brief Names the rings, finds room for them and prints their initialisation at the kernel's start. */
-void OpenRings(Emitter& e, std::vector<Ring>* rings);
+/*! \brief Says where warps meet once rings are initialised. */
+void PlanRings(StepPlanner& p, const std::vector<Ring>& rings);
+/*! \brief Names the rings and prints their initialisation at the kernel's start. */
+void OpenRings(Emitter& e);
 
-/*! \brief Prints the copies of a move. */
-void EmitBulkCopy(Emitter& e, const IOp& move, const Ring& ring);
+/*! \brief The copies of a move, counted by a ring. */
+std::unique_ptr<Step> PlanBulkCopy(StepPlanner& p, const IOp& move, int ring);
 
 /*! \brief Prints what a step has before, and after, its node: first waits, then (after barriers) what begins. */
-void EmitRingWait(Emitter& e, const RingStep& step, const Ring& ring);
-void EmitRingBegin(Emitter& e, const RingStep& step, const Ring& ring);
-void EmitRingCommit(Emitter& e, const RingStep& step, const Ring& ring);
+void EmitRingWait(Emitter& e, const RingStep& step);
+void EmitRingBegin(Emitter& e, const RingStep& step);
+void EmitRingCommit(Emitter& e, const RingStep& step);
 
 }  // namespace uir::codegen::cuda

@@ -119,6 +119,8 @@ double CostOf(const Access& access, const Layout& layout) {
   return instructions * each * access.times;
 }
 
+double ConversionCost(const Fragment& fragment) { return kConversion * static_cast<double>(fragment.size()); }
+
 Layout ChooseLayout(const std::vector<Access>& accesses, const std::vector<Work>& works) {
   std::vector<double> converted;
   for (const Access& access : accesses) converted.push_back(BestDirect(access));
@@ -128,7 +130,7 @@ Layout ChooseLayout(const std::vector<Access>& accesses, const std::vector<Work>
     double cost = 0;
     for (size_t i = 0; i < accesses.size(); ++i) {
       const Access& access = accesses[i];
-      double moved = kConversion * static_cast<double>(Fragment(layout, access.rows, access.cols).size());
+      double moved = ConversionCost(Fragment(layout, access.rows, access.cols));
       cost += std::min(CostOf(access, layout), converted[i] + moved * access.times);
     }
     for (const Work& work : works) cost += WorkCost(work, layout);

@@ -57,6 +57,9 @@ Width WidthOf(const Access& access, const Layout& layout);
 /*! \brief Modelled cost of one access under a layout. */
 double CostOf(const Access& access, const Layout& layout);
 
+/*! \brief Modelled cost of bringing all registers of a fragment to another layout. */
+double ConversionCost(const Fragment& fragment);
+
 /*! \brief The cheapest layout of a class. */
 Layout ChooseLayout(const std::vector<Access>& accesses, const std::vector<Work>& works);
 

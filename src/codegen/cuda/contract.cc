@@ -7,8 +7,8 @@
 #include "base/rounding.h"
 #include "codegen/attributes.h"
 #include "codegen/cuda/fragments.h"
-#include "codegen/cuda/ops.h"
 #include "codegen/cuda/staged.h"
+#include "codegen/cuda/step_planner.h"
 
 namespace uir::codegen::cuda {
 
@@ -76,16 +76,11 @@ std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch
   return {Wish{0, SumsLayout(iop), true}, Wish{1, FactorLayoutA(*row), false}, Wish{2, FactorLayoutB(*row), false}};
 }
 
-void EmitContract(Emitter& e, const IOp& iop) {
-  const MmaRow* row = MmaOf(iop, e.plan.graph(), e.plan.arch());
-  const WgmmaChoice* together = e.plan.WgmmaOf(iop);
-  if (row != nullptr && together != nullptr && together->row != nullptr) {
-    EmitWgmma(e, iop, *row, *together);
-  } else if (row != nullptr) {
-    EmitMma(e, iop, *row);
-  } else {
-    EmitFma(e, iop);
-  }
+StepPtr PlanContract(StepPlanner& p, const IOp& iop) {
+  const MmaRow* row = MmaOf(iop, p.plan.graph(), p.plan.arch());
+  const WgmmaChoice* together = p.plan.WgmmaOf(iop);
+  if (row == nullptr) return PlanFma(p, iop);
+  return together != nullptr && together->row != nullptr ? PlanWgmma(p, iop, *row, *together) : PlanMma(p, iop, *row);
 }
 
 std::vector<TileAccess> ContractReads(const Plan& plan, const IOp& iop, int source) {
@@ -93,12 +88,23 @@ std::vector<TileAccess> ContractReads(const Plan& plan, const IOp& iop, int sour
   return row != nullptr ? FragmentReads(plan, iop, source, *row) : FmaReads(plan, iop, source);
 }
 
-Box ReadableBox(Emitter& e, const IOp& iop, int source) {
+ReadableBounds ReadableBoundsOf(const StepPlanner& p, const IOp& iop, int source) {
   const ISlice slice = iop->sources[source], target = iop->targets[0];
-  Box box = e.BoxOf(slice);
+  ReadableBounds out;
+  out.bounds = p.BoundsOf(slice);
   const bool bounded = source == 0 ? target->row_begin || target->row_end : target->col_begin || target->col_end;
-  if (!bounded || (source == 0 ? box.rows() : box.cols()) || IsFilled(e.uses(), e.plan.scope(), slice)) return box;
-  const Box whole = e.BoxOf(target);
+  bool& shared = source == 0 ? out.bounds.rows : out.bounds.cols;
+  if (!bounded || shared || IsFilled(p.uses, p.plan.scope(), slice)) return out;
+  out.as_result = true;
+  const Bounds whole = p.BoundsOf(target);
+  shared = source == 0 ? whole.rows : whole.cols;
+  return out;
+}
+
+Box ReadableBox(Emitter& e, const IOp& iop, int source, const ReadableBounds& bounds) {
+  Box box = e.BoxOf(iop->sources[source]);
+  if (!bounds.as_result) return box;
+  const Box whole = e.BoxOf(iop->targets[0]);
   if (source == 0) {
     box.row_begin = whole.row_begin;
     box.row_end = whole.row_end;

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "codegen/cuda/banks.h"
+#include "codegen/cuda/bounds.h"
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/ops.h"
 
 namespace uir::codegen::cuda {
 
@@ -48,19 +50,24 @@ Layout SumsLayout(const IOp& iop);
 Layout FactorLayoutA(const MmaRow& row);
 Layout FactorLayoutB(const MmaRow& row);
 
-/*! \brief The layouts that a product asks for. */
-std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch& arch);
-
 /*! \brief The accesses by which a product reads an operand in memory; what bounds it is left aside. */
 std::vector<TileAccess> ContractReads(const Plan& plan, const IOp& iop, int source);
 std::vector<TileAccess> FmaReads(const Plan& plan, const IOp& iop, int source);
 
-void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row);
-void EmitFma(Emitter& e, const IOp& iop);
+StepPtr PlanMma(StepPlanner& p, const IOp& iop, const MmaRow& row);
+StepPtr PlanFma(StepPlanner& p, const IOp& iop);
+StepPtr PlanWgmma(StepPlanner& p, const IOp& iop, const MmaRow& row, const WgmmaChoice& choice);
 
-//! \brief The box in which an operand in memory may be read: its own, and where that does not bound a side that it
-//! shares with the result, the result's, unless all of the operand's tile was filled.
-Box ReadableBox(Emitter& e, const IOp& iop, int source);
+//! \brief The bounds within which an operand in memory may be read: its own, and where that does not bound a side that
+//! it shares with the result, the result's, unless all of the operand's tile was filled.
+struct ReadableBounds {
+  Bounds bounds;
+  /*! \brief Whether the shared side has those of the result. */
+  bool as_result = false;
+};
+ReadableBounds ReadableBoundsOf(const StepPlanner& p, const IOp& iop, int source);
+/*! \brief The same as texts. */
+Box ReadableBox(Emitter& e, const IOp& iop, int source, const ReadableBounds& bounds);
 
 /*! \brief The text in parentheses, unless it is one word: emitters multiply what they are given. */
 std::string Grouped(const std::string& text);

@@ -15,6 +15,8 @@
 #include "codegen/attributes.h"
 #include "codegen/cuda/contract.h"
 #include "codegen/cuda/fma_steps.h"
+#include "codegen/cuda/step_planner.h"
+#include "codegen/cuda/sums.h"
 
 namespace uir::codegen::cuda {
 
@@ -26,14 +28,74 @@ namespace {
 //! first, into more registers than there are: of 512, with 64 sums, it spills.
 constexpr int64_t kUnrolled = 256;
 
-/*! \brief An operand that every lane can read. */
+/*! \brief How an operand comes to where every lane can read it. */
+struct ReadablePlan {
+  ISlice slice;
+  bool is_a = true;
+  /*! \brief Of one in registers: they, and its copy in scratch, elements of a row and all of its bytes. */
+  std::optional<Operand> held;
+  int64_t pitch = 0, bytes = 0;
+  /*! \brief Of one in memory: its box, and where lanes meet before it is read. */
+  ReadableBounds bounds;
+  MeetingPlace read = kNowhere;
+
+  static ReadablePlan Of(StepPlanner& p, const IOp& iop, int source);
+  /*! \brief How many elements each access may take: what bounds the side along which it goes forbids it. */
+  Reach ReachOf(const Plan& plan, const Fragment& sums, const ReadablePlan& other) const;
+};
+
+ReadablePlan ReadablePlan::Of(StepPlanner& p, const IOp& iop, int source) {
+  ReadablePlan out;
+  out.slice = iop->sources[source];
+  out.is_a = source == 0;
+  const Home& home = p.plan.HomeOf(out.slice);
+  if (!home.registers()) {
+    out.bounds = ReadableBoundsOf(p, iop, source);
+    out.read = p.Reads(out.slice);
+    return out;
+  }
+  out.bounds.bounds = p.BoundsOf(out.slice);
+  out.held = p.Source(out.slice, home.fragment.layout);
+  // a row of whole 16-byte pieces, and one more so that neighbouring rows lie in other banks
+  const int bytes = TypeOf(std::string(out.slice->pointer->dtype)).bytes;
+  const int64_t piece = std::max<int64_t>(1, 16 / bytes);
+  out.pitch = RoundUp(out.slice->cols, piece) + piece;
+  out.bytes = RoundUp(out.pitch * out.slice->rows * bytes, 16);
+  return out;
+}
+
+Reach ReadablePlan::ReachOf(const Plan& plan, const Fragment& sums, const ReadablePlan& other) const {
+  // a copy has rows of whole 16-byte pieces
+  const Reach widest =
+      held ? WidestOf(slice, is_a, {is_a, !is_a}, kLaneBytes, sums) : WidestOf(plan, slice, is_a, sums);
+  const Bounds &own = bounds.bounds, &others = other.bounds.bounds;
+  const bool contracted = is_a ? own.cols || others.rows : own.rows || others.cols;
+  return (widest.deep ? contracted : own.cols) ? Reach() : widest;
+}
+
+/*! \brief A product by fused multiply-adds. */
+class FmaStep final : public Step {
+ public:
+  using Step::Step;
+  void Print(Emitter& e) const final;
+
+  SumsPlan sums;
+  ReadablePlan a, b;
+  Steps steps;
+  /*! \brief Turns of the loop over steps that stand one after the other; 0 where it has one turn. */
+  int64_t unroll = 0;
+  /*! \brief Before operands are copied to scratch, and before the copies are read. */
+  MeetingPlace copied = kNowhere, read = kNowhere;
+};
+
+/*! \brief An operand that every lane can read, while it is printed. */
 struct Readable {
+  const ReadablePlan* plan = nullptr;
   ISlice slice;
   const ScalarType* type = nullptr;
   Box box;
-  /*! \brief Of a copy in scratch: its name and the elements of a row; empty where the slice itself is read. */
+  /*! \brief Of a copy in scratch: its name; empty where the slice itself is read. */
   std::string copy;
-  int64_t pitch = 0;
   Reach reach;
   /*! \brief The registers that hold it. */
   std::string part;
@@ -41,133 +103,73 @@ struct Readable {
 
 class FmaPrinter {
  public:
-  FmaPrinter(Emitter& e, const IOp& iop) : e_(e), iop_(iop), target_(iop->targets[0]) {
-    accumulate_ = Accumulates(iop);
-    type_ = &TypeOf(std::string(target_->pointer->dtype));
-    layout_ = FmaSums(e.plan, iop);
-    depth_ = iop->sources[0]->cols;
-  }
+  FmaPrinter(Emitter& e, const FmaStep& step)
+      : e_(e), step_(step), type_(&TypeOf(std::string(step.iop->targets[0]->pointer->dtype))), sums_(e, step.sums) {}
 
   void Print() {
-    const Home& home = e_.plan.HomeOf(target_);
-    direct_ = home.registers() && !IsNarrow(*type_) && !e_.plan.SparesOutside(target_);
-    std::optional<Regs> old;
-    if (direct_) {
-      sums_ = e_.Target(target_, layout_);
-      if (!accumulate_) Zero();
-    } else {
-      if (accumulate_) old = e_.Source(target_, layout_);
-      // a dtype that is computed in another one is summed in that
-      const std::string held = IsNarrow(*type_) ? std::string(type_->carried) : std::string(type_->name);
-      sums_ = e_.Temporary("sums", held, Fragment(layout_, target_->rows, target_->cols));
-      if (old) {
-        e_.Each(sums_, {&*old}, [&](const Cell& at) { e_.Assign(sums_, at, Widen(*type_, (*old)[at])); });
-      } else {
-        Zero();
-      }
-    }
-    fragment_ = sums_.fragment;
-    Prepare(&a_, iop_->sources[0]);
-    Prepare(&b_, iop_->sources[1]);
+    fragment_ = sums_.regs().fragment;
+    for (Readable* r : {&a_, &b_}) Prepare(r);
+    if (step_.steps.streamed != Streamed::kNone) streamed_ = step_.steps.streamed == Streamed::kA ? &a_ : &b_;
     Copies();
-    Vectors();
     e_.needs.Core("reg");
     e_.needs.Dtype(type_->name);
     Loop();
-    if (!direct_) {
-      Regs out = e_.Target(target_, layout_);
-      Coordinates need;
-      if (out.spare) need = e_.InsideNeeds(out.fragment, *out.spare);
-      e_.Each(out, {&sums_}, [&](const Cell& at) { e_.Assign(out, at, Narrow(*type_, sums_[at])); }, need);
-      e_.Commit(target_, out);
-    } else {
-      e_.Commit(target_, sums_);
-    }
+    sums_.Finish();
   }
 
  private:
-  void Zero() {
-    const ScalarType& held = TypeOf(sums_.dtype);
-    e_.Each(sums_, {}, [&](const Cell& at) {
-      e_.Assign(sums_, at, held.kind == Kind::kFloat ? StoredLiteral(held, 0.0) : StoredLiteral(held, int64_t{0}));
-    });
-  }
-
-  void Prepare(Readable* r, const ISlice& slice) {
-    r->slice = slice;
-    r->type = &TypeOf(std::string(slice->pointer->dtype));
+  void Prepare(Readable* r) {
     const int source = r == &a_ ? 0 : 1;
-    r->box = e_.plan.HomeOf(slice).registers() ? e_.BoxOf(slice) : ReadableBox(e_, iop_, source);
+    r->plan = source == 0 ? &step_.a : &step_.b;
+    r->slice = step_.iop->sources[source];
+    r->type = &TypeOf(std::string(r->slice->pointer->dtype));
+    r->reach = source == 0 ? step_.steps.a : step_.steps.b;
     e_.needs.Dtype(r->type->name);
-    if (!e_.plan.HomeOf(slice).registers()) {
-      e_.Reads(slice);
-      return;
+    if (r->plan->held) {
+      r->box = e_.BoxOf(r->slice);
+      r->copy = e_.names.Fresh("operand");
+    } else {
+      r->box = ReadableBox(e_, step_.iop, source, r->plan->bounds);
+      e_.Meet(r->plan->read);
     }
-    // a row of whole 16-byte pieces, and one more so that neighbouring rows lie in other banks
-    const int64_t piece = std::max<int64_t>(1, 16 / r->type->bytes);
-    r->pitch = RoundUp(slice->cols, piece) + piece;
-    r->copy = e_.names.Fresh("operand");
-  }
-
-  static int64_t CopyBytes(const Readable& r) {
-    return r.copy.empty() ? 0 : (r.pitch * r.slice->rows * r.type->bytes + 15) / 16 * 16;
   }
 
   /*! \brief Brings operands that lie in registers to where every lane can read them. */
   void Copies() {
-    const int64_t bytes = CopyBytes(a_) + CopyBytes(b_);
-    if (bytes == 0) return;
-    std::string place = e_.TemporaryScratch(bytes);
-    e_.WritesTemporary(bytes);
+    if (step_.a.bytes + step_.b.bytes == 0) return;
+    std::string place = e_.TemporaryScratch();
+    e_.Meet(step_.copied);
     for (const Readable* r : {&a_, &b_}) {
       if (r->copy.empty()) continue;
-      const std::string at = r == &b_ && CopyBytes(a_) > 0 ? " + " + std::to_string(CopyBytes(a_)) : "";
+      const std::string at = r == &b_ && step_.a.bytes > 0 ? " + " + std::to_string(step_.a.bytes) : "";
       e_.needs.Core("shared_at");
       e_.out.Line("auto " + r->copy + " = shared_at<" + r->type->stored + ", " +
-                  std::to_string(CopyBytes(*r) / r->type->bytes) + ">(smem, " + place + at + ");");
-      Regs held = e_.Source(r->slice, e_.plan.HomeOf(r->slice).fragment.layout);
+                  std::to_string(r->plan->bytes / r->type->bytes) + ">(smem, " + place + at + ");");
+      Regs held = e_.Source(*r->plan->held);
       e_.Each(held, {}, [&](const Cell& at_cell) { Copy(*r, held, at_cell); }, Coordinates{true, true});
     }
-    e_.ReadsTemporary(bytes);
+    e_.Meet(step_.read);
   }
 
   void Copy(const Readable& r, const Regs& held, const Cell& at) {
     std::string inside = e_.Inside(held.fragment, r.box, at), one = e_.OneOfCopies(held.fragment);
     std::string when = inside.empty() ? one : one.empty() ? inside : inside + " && " + one;
-    std::string to = r.copy + "[(" + (at.row.empty() ? "0" : at.row) + ") * " + std::to_string(r.pitch) + " + " +
+    std::string to = r.copy + "[(" + (at.row.empty() ? "0" : at.row) + ") * " + std::to_string(r.plan->pitch) + " + " +
                      (at.col.empty() ? "0" : at.col) + "] = " + held[at] + ";";
     e_.out.Line(when.empty() ? to : "if (" + when + ") " + to);
   }
 
-  /*! \brief How many elements each access may take: what bounds the side along which it goes forbids it. */
-  void Vectors() {
-    for (Readable* r : {&a_, &b_}) {
-      const bool is_a = r == &a_;
-      // a copy has rows of whole 16-byte pieces
-      r->reach = r->copy.empty() ? WidestOf(e_.plan, r->slice, is_a, fragment_)
-                                 : WidestOf(r->slice, is_a, {is_a, !is_a}, kLaneBytes, fragment_);
-      const bool bounded = r->reach.deep ? a_.box.cols() || b_.box.rows() : r->box.cols();
-      if (bounded) r->reach = Reach();
-    }
-    const Steps steps = StepsOf(a_.reach, b_.reach, fragment_, a_.type->bytes, TypeOf(sums_.dtype).bytes);
-    a_.reach = steps.a;
-    b_.reach = steps.b;
-    step_ = steps.length;
-    if (steps.streamed != Streamed::kNone) streamed_ = steps.streamed == Streamed::kA ? &a_ : &b_;
-  }
-
   std::string Pointer(const Readable& r, const std::string& row, const std::string& col) {
     if (r.copy.empty()) return e_.Element(r.slice, Grouped(row), Grouped(col));
-    return r.copy + " + " + Grouped(row) + " * " + std::to_string(r.pitch) + " + " + col;
+    return r.copy + " + " + Grouped(row) + " * " + std::to_string(r.plan->pitch) + " + " + col;
   }
 
   void Loop() {
     std::string k = e_.names.Fresh("k");
-    std::string begin = a_.box.col_begin.value_or("0"), end = a_.box.col_end.value_or(std::to_string(depth_));
-    const int64_t turns = std::min(step_ > 1 ? int64_t{2} : int64_t{4}, kUnrolled / (fragment_.size() * step_));
-    if (depth_ / step_ > 1) e_.out.Line("#pragma unroll " + std::to_string(std::max<int64_t>(1, turns)));
+    std::string begin = a_.box.col_begin.value_or("0"), end = a_.box.col_end.value_or(std::to_string(a_.slice->cols));
+    if (step_.unroll > 0) e_.out.Line("#pragma unroll " + std::to_string(step_.unroll));
     e_.out.Open("for (int " + k + " = " + begin + "; " + k + " < " + end + "; " +
-                (step_ > 1 ? k + " += " + std::to_string(step_) : "++" + k) + ")");
+                (length() > 1 ? k + " += " + std::to_string(length()) : "++" + k) + ")");
     a_.part = e_.names.Fresh("a_part");
     b_.part = e_.names.Fresh("b_part");
     streamed_ != nullptr ? Stream(k) : Hold(k);
@@ -179,10 +181,10 @@ class FmaPrinter {
     for (const Readable* r : {&a_, &b_}) {
       if (r->reach.deep) Factor(*r, k);
     }
-    const std::string q = OpenUnrolled(e_, "q", step_);
-    if (step_ == 1) e_.out.Open("");
+    const std::string q = OpenUnrolled(e_, "q", length());
+    if (length() == 1) e_.out.Open("");
     for (const Readable* r : {&a_, &b_}) {
-      if (!r->reach.deep) Factor(*r, step_ == 1 ? k : k + " + " + q);
+      if (!r->reach.deep) Factor(*r, length() == 1 ? k : k + " + " + q);
     }
     const auto [i, r] = OpenSide(a_);
     const auto [j, c] = OpenSide(b_);
@@ -200,11 +202,11 @@ class FmaPrinter {
     if (RegistersOf(one) == 1) e_.out.Open("");
     Declare(one, one.reach.elements);
     Access(one, block, n, k, "0");
-    const std::string q = OpenUnrolled(e_, "q", step_);
+    const std::string q = OpenUnrolled(e_, "q", length());
     const auto [along, m] = OpenSide(other);
     &one == &a_ ? Multiply(block, n, along, m, q) : Multiply(along, m, block, n, q);
     CloseSide(other);
-    CloseUnrolled(e_, step_);
+    CloseUnrolled(e_, length());
     if (RegistersOf(one) == 1) e_.out.Close();
     CloseSide(one);
   }
@@ -232,14 +234,14 @@ class FmaPrinter {
   }
 
   /*! \brief Whether a factor of shallow accesses is held for all of a step: step by step, one after the other. */
-  bool Repeated(const Readable& r) const { return streamed_ != nullptr && !r.reach.deep && step_ > 1; }
+  bool Repeated(const Readable& r) const { return streamed_ != nullptr && !r.reach.deep && length() > 1; }
 
   /*! \brief Registers of a factor, and what fills them at `k`. */
   void Factor(const Readable& r, const std::string& k) {
     const auto [blocks, vec] = SideOf(r);
     const bool repeated = Repeated(r);
-    Declare(r, RegistersOf(r) * (repeated ? step_ : r.reach.depth()));
-    const std::string q = repeated ? OpenUnrolled(e_, "q", step_) : "";
+    Declare(r, RegistersOf(r) * (repeated ? length() : r.reach.depth()));
+    const std::string q = repeated ? OpenUnrolled(e_, "q", length()) : "";
     const std::string block = OpenUnrolled(e_, &r == &a_ ? "i" : "j", blocks);
     const int64_t along = r.reach.deep ? 1 : r.reach.elements, turns = vec / along;
     const std::string c = OpenUnrolled(e_, &r == &a_ ? "r" : "c", turns);
@@ -247,7 +249,7 @@ class FmaPrinter {
     Access(r, block, first, repeated ? k + " + " + q : k, Register(r, Number(block, vec, first), repeated ? q : "0"));
     CloseUnrolled(e_, turns);
     CloseUnrolled(e_, blocks);
-    if (repeated) CloseUnrolled(e_, step_);
+    if (repeated) CloseUnrolled(e_, length());
   }
 
   /*! \brief The register of a held factor for a number along its side and a step. */
@@ -329,7 +331,7 @@ class FmaPrinter {
     auto factor = [&](const Readable& f, const std::string& block, const std::string& n) {
       return f.part + "[" + (&f == streamed_ ? q : Register(f, Number(block, SideOf(f).second, n), q)) + "]";
     };
-    const std::string sum = sums_.At(i, j, r, c);
+    const std::string sum = sums_.regs().At(i, j, r, c);
     e_.out.Line(sum + " = " + Sum(factor(a_, i, r), factor(b_, j, c), sum) + ";");
   }
 
@@ -338,28 +340,52 @@ class FmaPrinter {
       return std::string(type_->compute) == "double" ? "fma(" + x + ", " + y + ", " + sum + ")"
                                                      : "fmaf(" + x + ", " + y + ", " + sum + ")";
     }
-    const std::string held = TypeOf(sums_.dtype).name;
+    const std::string held = TypeOf(sums_.regs().dtype).name;
     e_.needs.Helper("wrap_add:" + held);
     e_.needs.Helper("wrap_mul:" + held);
     return "wrap_add(" + sum + ", wrap_mul(" + x + ", " + y + "))";
   }
 
+  /*! \brief Elements of the contracted side in one step. */
+  int64_t length() const { return step_.steps.length; }
+
   Emitter& e_;
-  const IOp& iop_;
-  ISlice target_;
+  const FmaStep& step_;
   const ScalarType* type_;
-  Layout layout_;
+  ProductSums sums_;
   Fragment fragment_;
   Readable a_, b_;
   /*! \brief The factor of which a piece at a time is in registers, if any. */
   const Readable* streamed_ = nullptr;
-  Regs sums_;
-  int64_t depth_, step_ = 1;
-  bool accumulate_ = false, direct_ = false;
 };
+
+void FmaStep::Print(Emitter& e) const { FmaPrinter(e, *this).Print(); }
 
 }  // namespace
 
-void EmitFma(Emitter& e, const IOp& iop) { FmaPrinter(e, iop).Print(); }
+StepPtr PlanFma(StepPlanner& p, const IOp& iop) {
+  auto step = std::make_unique<FmaStep>(iop);
+  const ISlice& target = iop->targets[0];
+  const ScalarType& type = TypeOf(std::string(target->pointer->dtype));
+  // a dtype that is computed in another one is summed in that
+  const std::string held = IsNarrow(type) ? std::string(type.carried) : std::string(type.name);
+  step->sums = SumsPlan::Of(p, iop, held, FmaSums(p.plan, iop), !IsNarrow(type));
+  step->a = ReadablePlan::Of(p, iop, 0);
+  step->b = ReadablePlan::Of(p, iop, 1);
+  if (const int64_t bytes = step->a.bytes + step->b.bytes) {
+    step->copied = p.WritesTemporary(bytes);
+    step->read = p.ReadsTemporary(bytes);
+  }
+  const Fragment& sums = step->sums.target.fragment;
+  step->steps = StepsOf(step->a.ReachOf(p.plan, sums, step->b), step->b.ReachOf(p.plan, sums, step->a), sums,
+                        TypeOf(std::string(iop->sources[0]->pointer->dtype)).bytes, TypeOf(held).bytes);
+  const int64_t length = step->steps.length;
+  if (iop->sources[0]->cols / length > 1) {
+    const int64_t turns = std::min(length > 1 ? int64_t{2} : int64_t{4}, kUnrolled / (sums.size() * length));
+    step->unroll = std::max<int64_t>(1, turns);
+  }
+  step->sums.Finish(p);
+  return step;
+}
 
 }  // namespace uir::codegen::cuda

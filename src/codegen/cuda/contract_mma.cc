@@ -12,15 +12,25 @@ namespace uir::codegen::cuda {
 
 namespace {
 
+class MmaStep final : public Step {
+ public:
+  MmaStep(const IOp& iop, const MmaRow& row) : Step(iop), row(row) {}
+  void Print(Emitter& e) const final;
+
+  const MmaRow& row;
+  FragmentsPlan fragments;
+  SumsPlan sums;
+};
+
 class MmaPrinter {
  public:
-  MmaPrinter(Emitter& e, const IOp& iop, const MmaRow& row)
-      : e_(e), row_(row), fragments_(e, iop, row), sums_(e, iop, row) {
-    type_ = &TypeOf(std::string(iop->sources[0]->pointer->dtype));
+  MmaPrinter(Emitter& e, const MmaStep& step)
+      : e_(e), row_(step.row), fragments_(e, step.iop, step.fragments, step.row), sums_(e, step.sums) {
+    type_ = &TypeOf(std::string(step.iop->sources[0]->pointer->dtype));
     wide_ = type_->bytes == 8;
     blocks_m_ = CeilDiv(fragments_.a().major, 8);
     blocks_n_ = CeilDiv(fragments_.b().major, kMmaColumns);
-    steps_ = CeilDiv(fragments_.a().depth, row.k);
+    steps_ = CeilDiv(fragments_.a().depth, row_.k);
   }
 
   void Print() {
@@ -121,8 +131,16 @@ class MmaPrinter {
   std::string rest_;
 };
 
+void MmaStep::Print(Emitter& e) const { MmaPrinter(e, *this).Print(); }
+
 }  // namespace
 
-void EmitMma(Emitter& e, const IOp& iop, const MmaRow& row) { MmaPrinter(e, iop, row).Print(); }
+StepPtr PlanMma(StepPlanner& p, const IOp& iop, const MmaRow& row) {
+  auto step = std::make_unique<MmaStep>(iop, row);
+  step->fragments = FragmentsPlan::Of(p, iop, row);
+  step->sums = SumsPlan::OfInstruction(p, iop, row);
+  step->sums.Finish(p);
+  return step;
+}
 
 }  // namespace uir::codegen::cuda

@@ -1,20 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// From one layout of registers to another: by copies, by shuffles, or through the warp's scratch.
-//
-// All figures of a layout are powers of two, so a coordinate is a string of bits of which some number the lane and
-// the others the register.  The number of an element's register is the sum of what the *receiving* register's bits
-// give and what the receiving lane's bits give.  Where the latter are zero, one shuffle brings a whole register;
-// where they take d values, d shuffles of different registers do and every lane keeps one.  From three on, scratch is
-// cheaper: each value is stored and loaded once.
-#include "codegen/cuda/convert.h"
-
-#include <algorithm>
+// Prints what brings registers of one layout to another: copies, shuffles, or the way through the warp's scratch.
 #include <cstdio>
-#include <limits>
-#include <set>
 
-#include "codegen/cuda/banks.h"
-#include "codegen/cuda/choose.h"
+#include "codegen/cuda/conversion.h"
+#include "codegen/cuda/emitter.h"
 #include "codegen/cuda/loops.h"
 #include "codegen/words.h"
 
@@ -39,27 +28,6 @@ std::string Sum(const std::vector<std::string>& parts) {
   return out.empty() ? "0" : out;
 }
 
-/*! \brief Where element (i, j) lies in its lane. */
-RegisterOffset OffsetOf(const Fragment& f, int64_t i, int64_t j) {
-  const Layout& l = f.layout;
-  RegisterOffset at{0, 0, 0, 0};
-  if (!f.replicated_r()) at[0] = i / l.step_r(), at[1] = i % l.vec_r;
-  if (!f.replicated_c()) at[2] = j / l.step_c(), at[3] = j % l.vec_c;
-  return at;
-}
-
-/*! \brief Position of a lane in the grid of lanes. */
-std::pair<int, int> PositionOf(const Layout& l, int lane) {
-  return l.lanes_col_major ? std::make_pair(lane % l.lanes_r, lane / l.lanes_r)
-                           : std::make_pair(lane / l.lanes_c, lane % l.lanes_c);
-}
-
-/*! \brief Coordinates of a lane's first element. */
-std::pair<int64_t, int64_t> FirstOf(const Fragment& f, int lane) {
-  auto [r, c] = PositionOf(f.layout, lane);
-  return {f.replicated_r() ? 0 : int64_t{r} * f.layout.vec_r, f.replicated_c() ? 0 : int64_t{c} * f.layout.vec_c};
-}
-
 /*! \brief Lane that holds element (row, col), as text; of copies the first. */
 std::string LaneText(const Fragment& f, const std::string& row, const std::string& col) {
   const Layout& l = f.layout;
@@ -68,71 +36,11 @@ std::string LaneText(const Fragment& f, const std::string& row, const std::strin
               f.replicated_c() ? "" : Field(col, l.vec_c, l.lanes_c, col_step)});
 }
 
-/*! \brief How a tile lies in scratch: element (i, j) is i * pitch + j, or with `turned` j * pitch + i. */
-struct Tile {
-  int64_t pitch = 1;
-  bool turned = false;
-  int64_t width_in = 1, width_out = 1;
-};
-
-/*! \brief Elements that one access moves: a block's neighbours, as far as rows of the tile keep them aligned. */
-int64_t WidthOf(const Fragment& f, const Tile& tile, int bytes) {
-  int64_t vec = tile.turned ? f.layout.vec_r : f.layout.vec_c;
-  int64_t length = tile.turned ? f.rows : f.cols;
-  int64_t width = std::min<int64_t>(vec, kWidestBytes / bytes);
-  while (width > 1 && (tile.pitch % width != 0 || length % width != 0)) width /= 2;
-  return width;
-}
-
-/*! \brief Cost of moving a fragment to or from the tile, in wavefronts. */
-int64_t CostOf(const Fragment& f, const Tile& tile, int64_t width, int bytes) {
-  std::vector<int64_t> addresses;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    auto [i, j] = FirstOf(f, lane);
-    if (i >= f.rows || j >= f.cols) continue;
-    addresses.push_back((tile.turned ? j * tile.pitch + i : i * tile.pitch + j) * bytes);
-  }
-  return BankPasses(addresses, width * bytes) * (f.size() / width);
-}
-
-/*! \brief The padding and the order with the fewest bank conflicts both ways. */
-Tile ChooseTile(const Fragment& to, const Fragment& from, int bytes) {
-  Tile best;
-  int64_t least = std::numeric_limits<int64_t>::max();
-  for (bool turned : {false, true}) {
-    int64_t length = turned ? to.rows : to.cols;
-    for (int64_t pad : {0, 1, 2, 4, 8, 16}) {
-      Tile tile{length + pad, turned};
-      tile.width_in = WidthOf(from, tile, bytes);
-      tile.width_out = WidthOf(to, tile, bytes);
-      int64_t cost = CostOf(from, tile, tile.width_in, bytes) + CostOf(to, tile, tile.width_out, bytes);
-      if (cost < least) {
-        least = cost;
-        best = tile;
-      }
-    }
-  }
-  return best;
-}
-
-}  // namespace
-
-std::vector<RegisterOffset> RegisterOffsets(const Fragment& to, const Fragment& from) {
-  std::set<RegisterOffset> offsets;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    auto [i, j] = FirstOf(to, lane);
-    if (i < to.rows && j < to.cols) offsets.insert(OffsetOf(from, i, j));
-  }
-  return {offsets.begin(), offsets.end()};
-}
-
-namespace {
-
 /*! \brief Prints one conversion. */
-class Conversion {
+class ConversionPrinter {
  public:
-  Conversion(Emitter* e, const Regs& to, const Regs& from)
-      : e_(*e), to_(to), from_(from), type_(TypeOf(to.dtype)), offsets_(RegisterOffsets(to.fragment, from.fragment)) {}
+  ConversionPrinter(Emitter* e, const Conversion& how, const Regs& to, const Regs& from)
+      : e_(*e), how_(how), to_(to), from_(from), type_(TypeOf(to.dtype)) {}
 
   void Copy() {
     e_.Each(to_, {&from_}, [&](const Cell& at) { e_.out.Line(to_[at] + " = " + from_[at] + ";"); });
@@ -157,8 +65,8 @@ class Conversion {
       source = "source";
     }
     std::string target = to_.At(row.block, col.block, row.within, col.within);
-    if (offsets_.size() == 1) {
-      e_.out.Line(target + " = shuffle(" + FromAt(row_fixed, col_fixed, offsets_[0]) + ", " + source + ");");
+    if (how_.offsets.size() == 1) {
+      e_.out.Line(target + " = shuffle(" + FromAt(row_fixed, col_fixed, how_.offsets[0]) + ", " + source + ");");
     } else {
       Kept(target, row_fixed, col_fixed, source);
     }
@@ -166,18 +74,17 @@ class Conversion {
   }
 
   void Scratch() {
-    Tile tile = ChooseTile(to_.fragment, from_.fragment, type_.bytes);
-    int64_t lines = tile.turned ? to_.fragment.cols : to_.fragment.rows;
-    int64_t count = lines * tile.pitch;
+    const ScratchTile& tile = how_.tile;
     e_.out.Comment("to " + to_.fragment.layout.ToString() + " from " + from_.fragment.layout.ToString() +
                    ", through scratch");
-    std::string at = e_.TemporaryScratch(count * type_.bytes);
-    e_.WritesTemporary(count * type_.bytes);
+    std::string at = e_.TemporaryScratch();
+    e_.Meet(how_.written);
     e_.out.Open("");
     e_.needs.Core("shared_at");
-    e_.out.Line(std::string("auto tile = shared_at<") + type_.stored + ", " + Text(count) + ">(smem, " + at + ");");
+    e_.out.Line(std::string("auto tile = shared_at<") + type_.stored + ", " + Text(how_.elements) + ">(smem, " + at +
+                ");");
     Pass(from_, tile, tile.width_in, true);
-    e_.ReadsTemporary(count * type_.bytes);
+    e_.Meet(how_.read);
     Pass(to_, tile, tile.width_out, false);
     e_.out.Close();
   }
@@ -225,15 +132,15 @@ class Conversion {
 
   /*! \brief Several shuffles, of which each lane keeps the one that brought its element. */
   void Kept(const std::string& target, const std::string& row, const std::string& col, const std::string& source) {
-    for (size_t k = 0; k < offsets_.size(); ++k) {
-      std::string value = "shuffle(" + FromAt(row, col, offsets_[k]) + ", " + source + ")";
+    for (size_t k = 0; k < how_.offsets.size(); ++k) {
+      std::string value = "shuffle(" + FromAt(row, col, how_.offsets[k]) + ", " + source + ")";
       if (k == 0) {
         e_.out.Line(target + " = " + value + ";");
         continue;
       }
       std::string name = "other" + Text(static_cast<int64_t>(k));
       e_.out.Line(std::string("const ") + type_.stored + " " + name + " = " + value + ";");
-      e_.out.Line("if (" + LaneCondition(offsets_[k]) + ") " + target + " = " + name + ";");
+      e_.out.Line("if (" + LaneCondition(how_.offsets[k]) + ") " + target + " = " + name + ";");
     }
   }
 
@@ -251,7 +158,7 @@ class Conversion {
   }
 
   /*! \brief All registers to the tile or from it. */
-  void Pass(const Regs& regs, const Tile& tile, int64_t width, bool store) {
+  void Pass(const Regs& regs, const ScratchTile& tile, int64_t width, bool store) {
     const Fragment& f = regs.fragment;
     const Layout& l = f.layout;
     Loops loops(&e_);
@@ -308,22 +215,23 @@ class Conversion {
   }
 
   Emitter& e_;
+  const Conversion& how_;
   const Regs& to_;
   const Regs& from_;
   const ScalarType& type_;
-  std::vector<RegisterOffset> offsets_;
 };
 
 }  // namespace
 
-void Emitter::Convert(const Regs& to, const Regs& from) {
-  Conversion conversion(this, to, from);
-  if (SameHolding(to.fragment, from.fragment)) {
-    conversion.Copy();
-  } else if (RegisterOffsets(to.fragment, from.fragment).size() <= kShuffles) {
-    conversion.Shuffle();
-  } else {
-    conversion.Scratch();
+void Emitter::Convert(const Conversion& how, const Regs& to, const Regs& from) {
+  ConversionPrinter printer(this, how, to, from);
+  switch (how.way) {
+    case Conversion::Way::kCopy:
+      return printer.Copy();
+    case Conversion::Way::kShuffle:
+      return printer.Shuffle();
+    case Conversion::Way::kScratch:
+      return printer.Scratch();
   }
 }
 

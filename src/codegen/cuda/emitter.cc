@@ -2,37 +2,22 @@
 #include "codegen/cuda/emitter.h"
 
 #include <algorithm>
-#include <utility>
-
-#include "base/rounding.h"
 
 namespace uir::codegen::cuda {
 
-Emitter::Emitter(const Plan& plan, const std::vector<Use>& uses, Printer& out, Names& names, Needs& needs)
-    : plan(plan), out(out), names(names), needs(needs), scope(plan.scope()), uses_(uses) {
-  std::map<std::string, int> writers, readers;
-  for (const Use& use : uses) {
-    ++(use.write ? writers : readers)[use.pointer()];
-  }
+Emitter::Emitter(const Plan& plan, const BodyPlan& body, Printer& out, Names& names, Needs& needs)
+    : plan(plan), body(body), out(out), names(names), needs(needs), scope(plan.scope()) {
   for (const IPointer& pointer : plan.graph()->pointers) {
     std::string name(pointer->name);
     const Home& home = plan.HomeOf(name);
-    bool used = writers[name] + readers[name] > 0;
-    if (!used && home.kind != Home::Kind::kDram) continue;
+    if (!body.used().count(name) && home.kind != Home::Kind::kDram) continue;
     std::string text = names.Fresh(name);
     texts_[name] = text;
-    // lanes meet in memory that some of them write and others read, or that two iOps write
-    bool meets = writers[name] > 1 || (writers[name] > 0 && readers[name] > 0);
-    if (home.kind == Home::Kind::kSram || home.kind == Home::Kind::kScratch) {
-      bool scratch = home.kind == Home::Kind::kScratch;
-      const ScalarType& type = TypeOf(std::string(pointer->dtype));
-      needs.Core("shared_at");
-      Prologue("auto " + text + " = shared_at<" + type.stored + ", " + Text(pointer->size) + ">(smem, " +
-               (scratch ? "scratch_at + " : "") + Text(home.at) + ");");
-      tracked_.insert(name);
-    } else if (home.kind == Home::Kind::kDram && meets) {
-      tracked_.insert(name);
-    }
+    if (home.kind != Home::Kind::kSram && home.kind != Home::Kind::kScratch) continue;
+    const ScalarType& type = TypeOf(std::string(pointer->dtype));
+    needs.Core("shared_at");
+    Prologue("auto " + text + " = shared_at<" + type.stored + ", " + Text(pointer->size) + ">(smem, " +
+             (home.kind == Home::Kind::kScratch ? "scratch_at + " : "") + Text(home.at) + ");");
   }
 }
 
@@ -69,49 +54,38 @@ Regs Emitter::Whole(const ISlice& slice) {
   return regs;
 }
 
-Regs Emitter::Source(const ISlice& slice, const Layout& layout) {
-  const Home& home = plan.HomeOf(slice);
-  Fragment wanted(layout, slice->rows, slice->cols);
+Regs Emitter::Source(const Operand& operand, const std::string& outside) {
+  const ISlice& slice = operand.slice;
   std::string dtype(slice->pointer->dtype), name(slice->pointer->name);
-  if (home.registers()) {
-    Regs whole = Whole(slice);
-    if (SameHolding(whole.fragment, wanted)) return whole;
-    Regs converted = Temporary(name + "_as", dtype, wanted);
-    Convert(converted, whole);
+  if (operand.way == Operand::Way::kInPlace) return Whole(slice);
+  if (operand.way == Operand::Way::kConverted) {
+    Regs converted = Temporary(name + "_as", dtype, operand.fragment);
+    Convert(operand.conversion, converted, Whole(slice));
     return converted;
   }
-  Regs loaded = Temporary(name + "_in", dtype, wanted);
-  Load(loaded, slice, Literal(dtype, int64_t{0}));
+  Regs loaded = Temporary(name + "_in", dtype, operand.fragment);
+  Load(*operand.transfer, loaded, outside.empty() ? Literal(dtype, int64_t{0}) : outside);
   return loaded;
 }
 
-Regs Emitter::Target(const ISlice& slice, const Layout& layout) {
-  Fragment wanted(layout, slice->rows, slice->cols);
-  std::string dtype(slice->pointer->dtype), name(slice->pointer->name);
-  if (plan.HomeOf(slice).registers()) {
+Regs Emitter::Target(const Operand& operand) {
+  const ISlice& slice = operand.slice;
+  if (operand.way == Operand::Way::kInPlace) {
     Regs whole = Whole(slice);
-    if (SameHolding(whole.fragment, wanted)) {
-      if (plan.SparesOutside(slice)) whole.spare = BoxOf(slice);
-      return whole;
-    }
+    if (operand.spares) whole.spare = BoxOf(slice);
+    return whole;
   }
-  return Temporary(name + "_out", dtype, wanted);
+  return Temporary(std::string(slice->pointer->name) + "_out", std::string(slice->pointer->dtype), operand.fragment);
 }
 
-void Emitter::Commit(const ISlice& slice, const Regs& regs) {
-  if (!plan.HomeOf(slice).registers()) {
-    Store(slice, regs);
-    return;
-  }
-  Regs whole = Whole(slice);
-  if (whole.name == regs.name) return;
-  if (!plan.SparesOutside(slice)) {
-    Convert(whole, regs);
-    return;
-  }
+void Emitter::Commit(const Operand& operand, const Regs& regs) {
+  if (operand.way == Operand::Way::kInPlace) return;
+  if (operand.way == Operand::Way::kMoved) return Store(*operand.transfer, regs);
+  Regs whole = Whole(operand.slice);
+  if (!operand.spares) return Convert(operand.conversion, whole, regs);
   Regs converted = Temporary(regs.name + "_as", regs.dtype, whole.fragment);
-  Convert(converted, regs);
-  whole.spare = BoxOf(slice);
+  Convert(operand.conversion, converted, regs);
+  whole.spare = BoxOf(operand.slice);
   Each(whole, {&converted}, [&](const Cell& at) { Assign(whole, at, converted[at]); });
 }
 
@@ -123,14 +97,7 @@ std::string Emitter::Literal(const std::string& dtype, const ffi::Any& value) {
   return StoredLiteral(type, value.cast<double>());
 }
 
-int64_t Emitter::AllocateShared(int64_t bytes, int64_t align) {
-  int64_t at = RoundUp(plan.sram_bytes() + extra_shared_bytes_, align);
-  extra_shared_bytes_ = at + bytes - plan.sram_bytes();
-  return at;
-}
-
-std::string Emitter::TemporaryScratch(int64_t bytes) {
-  temporary_scratch_bytes_ = std::max(temporary_scratch_bytes_, bytes);
+std::string Emitter::TemporaryScratch() {
   Prologue("// what an iOp needs scratch for while it runs");
   Prologue("const int temporary_at = scratch_at + " + Text(plan.scratch_bytes()) + ";");
   return "temporary_at";
@@ -138,11 +105,6 @@ std::string Emitter::TemporaryScratch(int64_t bytes) {
 
 void Emitter::Prologue(const std::string& line) {
   if (std::find(prologue_.begin(), prologue_.end(), line) == prologue_.end()) prologue_.push_back(line);
-}
-
-void Emitter::Refuse(const std::string& what, const std::string& need, const std::string& limit,
-                     const std::string& remedy) const {
-  CodegenError(what, where, need, limit, remedy);
 }
 
 }  // namespace uir::codegen::cuda

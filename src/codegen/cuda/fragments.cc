@@ -10,12 +10,12 @@ namespace {
 constexpr int kMatrixBytes = 16, kMatrixRows = 8;
 
 /*! \brief Bytes from one line in memory to the next, whichever side lies along it. */
-int64_t PitchOf(const Factor& f, int bytes) {
+int64_t PitchOf(const FactorPlan& f, int bytes) {
   return (f.depth_stride() == 1 ? f.major_stride() : f.depth_stride()) * bytes;
 }
 
 /*! \brief How a whole operand in memory is fetched. */
-Fetch FetchOf(const Plan& plan, const Factor& f, const MmaRow& row) {
+Fetch FetchOf(const Plan& plan, const FactorPlan& f, const MmaRow& row) {
   const Home& home = plan.HomeOf(f.slice);
   if (home.registers()) return Fetch::kRegisters;
   const int bytes = TypeOf(std::string(f.slice->pointer->dtype)).bytes;
@@ -64,38 +64,55 @@ bool ComesInPairs(const IOp& iop, int source) {
          major % (2 * kMatrixRows) == 0;
 }
 
-Factor::Factor(const ISlice& slice, bool is_a)
-    : slice(slice),
-      is_a(is_a),
-      paired(false),
-      major(is_a ? slice->rows : slice->cols),
-      depth(is_a ? slice->cols : slice->rows) {}
+FactorPlan::FactorPlan(const Plan& plan, const IOp& iop, int source, const MmaRow& row)
+    : slice(iop->sources[source]), is_a(source == 0), paired(ComesInPairs(iop, source)) {
+  major = is_a ? slice->rows : slice->cols;
+  depth = is_a ? slice->cols : slice->rows;
+  fetch = FetchOf(plan, *this, row);
+}
 
-FragmentPrinter::FragmentPrinter(Emitter& e, const IOp& iop, const MmaRow& row)
-    : e_(e), iop_(iop), row_(row), a_(iop->sources[0], true), b_(iop->sources[1], false) {
+FragmentsPlan FragmentsPlan::Of(StepPlanner& p, const IOp& iop, const MmaRow& row) {
+  FragmentsPlan out;
+  const Layout layouts[] = {FactorLayoutA(row), FactorLayoutB(row)};
+  Bounds bounds[2];
+  for (int source : {0, 1}) {
+    FactorPlan& f = source == 0 ? out.a : out.b;
+    f = FactorPlan(p.plan, iop, source, row);
+    if (f.fetch == Fetch::kRegisters) {
+      bounds[source] = p.BoundsOf(f.slice);
+      f.operand = p.Source(f.slice, layouts[source]);
+    } else {
+      f.bounds = ReadableBoundsOf(p, iop, source);
+      bounds[source] = f.bounds.bounds;
+      f.read = p.Reads(f.slice);
+    }
+  }
+  out.limited = bounds[0].cols || out.a.depth % row.k != 0;
+  for (int source : {0, 1}) {
+    FactorPlan& f = source == 0 ? out.a : out.b;
+    if (f.fetch == Fetch::kMatrix && !bounds[source].whole()) f.fetch = Fetch::kElements;
+    if (f.fetch == Fetch::kRuns && (out.limited || !bounds[source].whole())) f.fetch = Fetch::kElements;
+  }
+  return out;
+}
+
+FragmentPrinter::FragmentPrinter(Emitter& e, const IOp& iop, const FragmentsPlan& plan, const MmaRow& row)
+    : e_(e), iop_(iop), row_(row), a_(plan.a), b_(plan.b), limited_(plan.limited) {
   type_ = &TypeOf(std::string(iop->sources[0]->pointer->dtype));
   wide_ = type_->bytes == 8;
   deep_ = row.k / (4 * row.vec);
-  Prepare(&a_, FactorLayoutA(row_));
-  Prepare(&b_, FactorLayoutB(row_));
-  limited_ = a_.box.cols() || a_.depth % row_.k != 0;
-  for (Factor* f : {&a_, &b_}) {
-    if (f->fetch == Fetch::kMatrix && !f->box.whole()) f->fetch = Fetch::kElements;
-    if (f->fetch == Fetch::kRuns && (limited_ || !f->box.whole())) f->fetch = Fetch::kElements;
-  }
+  Prepare(&a_);
+  Prepare(&b_);
 }
 
-void FragmentPrinter::Prepare(Factor* f, const Layout& layout) {
-  const int source = f->is_a ? 0 : 1;
-  f->paired = ComesInPairs(iop_, source);
-  f->fetch = FetchOf(e_.plan, *f, row_);
-  if (f->fetch == Fetch::kRegisters) {
+void FragmentPrinter::Prepare(Factor* f) {
+  if (f->operand) {
     f->box = e_.BoxOf(f->slice);
-    f->regs = e_.Source(f->slice, layout);
+    f->regs = e_.Source(*f->operand);
     return;
   }
-  f->box = ReadableBox(e_, iop_, source);
-  e_.Reads(f->slice);
+  f->box = ReadableBox(e_, iop_, f->is_a ? 0 : 1, f->bounds);
+  e_.Meet(f->read);
 }
 
 void FragmentPrinter::FetchA(const std::string& array, const std::string& i, const std::string& k, bool half) {
@@ -303,9 +320,7 @@ std::string FragmentPrinter::Nothing() const {
 }
 
 std::vector<TileAccess> FragmentReads(const Plan& plan, const IOp& iop, int source, const MmaRow& row) {
-  Factor f(iop->sources[source], source == 0);
-  f.paired = ComesInPairs(iop, source);
-  f.fetch = FetchOf(plan, f, row);
+  const FactorPlan f(plan, iop, source, row);
   const int bytes = TypeOf(std::string(f.slice->pointer->dtype)).bytes;
   const int64_t chunk = kMatrixBytes / bytes;
   std::vector<TileAccess> out;

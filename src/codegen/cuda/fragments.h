@@ -10,12 +10,15 @@
 // ones and the other the odd ones, in the sums too.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "codegen/cuda/banks.h"
 #include "codegen/cuda/contract.h"
+#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/step_planner.h"
 
 namespace uir::codegen::cuda {
 
@@ -28,17 +31,22 @@ enum class Fetch {
 };
 
 /*! \brief One operand of a product: a, whose `major` side is its rows, or b, whose it is its columns. */
-struct Factor {
+struct FactorPlan {
   ISlice slice;
-  bool is_a;
+  bool is_a = true;
   /*! \brief Whether blocks take even and odd ones of 16 along the major side. */
-  bool paired;
+  bool paired = false;
   Fetch fetch = Fetch::kElements;
-  Regs regs;
-  Box box;
-  int64_t major, depth;
+  int64_t major = 1, depth = 1;
+  /*! \brief kRegisters: how it comes to the instruction's layout. */
+  std::optional<Operand> operand;
+  /*! \brief Of one in memory: its box, and where lanes meet before it is read. */
+  ReadableBounds bounds;
+  MeetingPlace read = kNowhere;
 
-  Factor(const ISlice& slice, bool is_a);
+  FactorPlan() = default;
+  /*! \brief As it is fetched where nothing bounds it. */
+  FactorPlan(const Plan& plan, const IOp& iop, int source, const MmaRow& row);
 
   int64_t depth_stride() const { return is_a ? slice->col_stride : slice->row_stride; }
   int64_t major_stride() const { return is_a ? slice->row_stride : slice->col_stride; }
@@ -49,11 +57,29 @@ struct Factor {
   }
 };
 
+/*! \brief Both operands of a product. */
+struct FragmentsPlan {
+  FactorPlan a, b;
+  /*! \brief Whether not all of the contracted side of an instruction exists. */
+  bool limited = false;
+
+  /*! \brief Plans what brings operands that lie in registers into their layout, and what is read. */
+  static FragmentsPlan Of(StepPlanner& p, const IOp& iop, const MmaRow& row);
+};
+
+/*! \brief An operand while it is printed. */
+struct Factor : FactorPlan {
+  Regs regs;
+  Box box;
+
+  explicit Factor(const FactorPlan& plan) : FactorPlan(plan) {}
+};
+
 /*! \brief Prints what fills the fragments of one instruction. */
 class FragmentPrinter {
  public:
-  /*! \brief Brings operands that lie in registers into their layout. */
-  FragmentPrinter(Emitter& e, const IOp& iop, const MmaRow& row);
+  /*! \brief Prints what brings operands that lie in registers into their layout. */
+  FragmentPrinter(Emitter& e, const IOp& iop, const FragmentsPlan& plan, const MmaRow& row);
 
   /*! \brief Type of one fragment register, and how many a tile of an operand has. */
   std::string Element() const { return wide_ ? "double" : "uint32_t"; }
@@ -70,7 +96,7 @@ class FragmentPrinter {
 
  private:
   int per_tile() const { return row_.m / 8; }
-  void Prepare(Factor* f, const Layout& layout);
+  void Prepare(Factor* f);
   void MatricesA(const std::string& array, const std::string& i, const std::string& k, bool half);
   void MatricesB(const std::string& array, const std::string& j, const std::string& k, int count);
   std::string Pairs(const Factor& f, const std::string& major, const std::string& k);
@@ -90,7 +116,7 @@ class FragmentPrinter {
   const MmaRow& row_;
   Factor a_, b_;
   const ScalarType* type_;
-  bool wide_, limited_ = false;
+  bool wide_, limited_;
   /*! \brief Blocks along the contracted side in one instruction. */
   int64_t deep_;
 };

@@ -21,42 +21,41 @@ bool Contiguous(const ISlice& slice) {
 
 }  // namespace
 
-std::optional<Group> Group::Of(Emitter* e, const IOp& iop) {
+std::optional<GroupPlan> GroupPlan::Of(const StepPlanner& p, const IOp& iop) {
   if (TextAttr(iop->attrs, "scope") != "group") return std::nullopt;
-  Group group;
-  group.e_ = e;
-  group.size_ = iop->attrs.at("group_size").cast<int64_t>();
-  group.units_ = e->plan.graph()->num_units;
-  if (group.units_ % group.size_ != 0) {
-    e->Refuse("A block's warps are no multiple of a group form's set.", "num_units % group_size == 0",
-              std::to_string(group.units_) + " warps, sets of " + std::to_string(group.size_));
+  const auto size = iop->attrs.at("group_size").cast<int64_t>();
+  const int64_t units = p.plan.graph()->num_units;
+  if (units % size != 0) {
+    p.Refuse("A block's warps are no multiple of a group form's set.", "num_units % group_size == 0",
+             std::to_string(units) + " warps, sets of " + std::to_string(size));
   }
-  if (group.size_ == 1) return std::nullopt;
-  group.buffer_ = iop->attrs.at("buffer").cast<ISlice>();
-  if (Contiguous(*group.buffer_)) {
-    group.base_ = e->names.Fresh("slots");
-    e->out.Line("auto " + group.base_ + " = " + e->AddressOf(*group.buffer_).text + ";");
-  }
-  return group;
+  if (size == 1) return std::nullopt;
+  const auto buffer = iop->attrs.at("buffer").cast<ISlice>();
+  const int64_t sets = units / size;
+  return GroupPlan{size, units, buffer, Contiguous(buffer), sets > 1 && sets <= kNamedBarriers};
 }
 
-std::string Group::Member() const { return size_ == units_ ? "unit" : "unit % " + std::to_string(size_); }
+Group::Group(Emitter* e, const GroupPlan& plan) : e_(e), plan_(plan) {
+  if (!plan.contiguous) return;
+  base_ = e->names.Fresh("slots");
+  e->out.Line("auto " + base_ + " = " + e->AddressOf(plan.buffer).text + ";");
+}
+
+std::string Group::Member() const {
+  return plan_.size == plan_.units ? "unit" : "unit % " + std::to_string(plan_.size);
+}
 
 std::string Group::Slot(const std::string& k) const {
   if (!base_.empty()) return base_ + "[" + k + "]";
-  std::string cols = std::to_string((*buffer_)->cols);
-  return "*(" + e_->Element(*buffer_, "((" + k + ") / " + cols + ")", "((" + k + ") % " + cols + ")") + ")";
+  std::string cols = std::to_string(plan_.buffer->cols);
+  return "*(" + e_->Element(plan_.buffer, "((" + k + ") / " + cols + ")", "((" + k + ") % " + cols + ")") + ")";
 }
 
-void Group::Barrier() {
-  int64_t sets = units_ / size_;
-  if (sets == 1 || sets > kNamedBarriers) {
-    e_->out.Line("__syncthreads();");
-  } else {
-    e_->needs.Intrinsic("named_barrier");
-    e_->out.Line("named_barrier(1 + unit / " + std::to_string(size_) + ", " + std::to_string(size_ * kLanes) + ");");
-  }
-  e_->Met();
+void Group::Barrier() const {
+  if (!plan_.named) return e_->out.Line("__syncthreads();");
+  e_->needs.Intrinsic("named_barrier");
+  e_->out.Line("named_barrier(1 + unit / " + std::to_string(plan_.size) + ", " + std::to_string(plan_.size * kLanes) +
+               ");");
 }
 
 }  // namespace uir::codegen::cuda

@@ -11,6 +11,7 @@
 #include "codegen/attributes.h"
 #include "codegen/cuda/loops.h"
 #include "codegen/cuda/ops.h"
+#include "codegen/cuda/step_planner.h"
 #include "codegen/words.h"
 
 namespace uir::codegen::cuda {
@@ -33,9 +34,9 @@ Box RowsOf(const Box& box) { return {box.row_begin, box.row_end, {}, {}}; }
 Box ColsOf(const Box& box) { return {{}, {}, box.col_begin, box.col_end}; }
 
 /*! \brief Elements that one access of a row of the table moves in this layout; bounded by what else is masked. */
-int WidthOfRows(const Emitter& e, const ISlice& table, const ISlice& masked, const Layout& layout) {
-  Access access = e.plan.MoveOf(table, e.scope);
-  access.col_bounds = std::min(access.col_bounds, AccessOf(masked, e.scope).col_bounds);
+int WidthOfRows(const StepPlanner& p, const ISlice& table, const ISlice& masked, const Layout& layout) {
+  Access access = p.plan.MoveOf(table, p.scope);
+  access.col_bounds = std::min(access.col_bounds, AccessOf(masked, p.scope).col_bounds);
   Width width = WidthOf(access, layout);
   return width.along_rows ? 1 : width.elements;
 }
@@ -92,12 +93,28 @@ std::string PadOf(Emitter& e, const IOp& iop) {
   return StoredLiteral(type, pad.cast<double>());
 }
 
-void GatherRows(Emitter& e, const IOp& iop, const Regs& y, const Regs& keys, const std::string& pad) {
+/*! \brief A gather: of rows of the table, or of single elements. */
+class GatherStep final : public Step {
+ public:
+  using Step::Step;
+  void Print(Emitter& e) const final;
+
+  Operand keys, target;
+  bool by_row = true;
+  /*! \brief Of rows: elements of one access. */
+  int width = 1;
+  MeetingPlace read = kNowhere;
+
+ private:
+  void Rows(Emitter& e, const Regs& y, const Regs& keys, const std::string& pad) const;
+  void Elements(Emitter& e, const Regs& y, const Regs& keys, const std::string& pad) const;
+};
+
+void GatherStep::Rows(Emitter& e, const Regs& y, const Regs& keys, const std::string& pad) const {
   const ISlice &table = iop->sources[0], &target = iop->targets[0];
   Box valid = e.BoxOf(table), box = e.BoxOf(target);
   const Fragment& f = y.fragment;
   Coordinates needed = e.InsideNeeds(f, box);
-  int width = y.spare ? 1 : WidthOfRows(e, table, target, f.layout);
   std::string type = TypeOf(y.dtype).stored;
   Box rows_only = RowsOf(box), cols_only = ColsOf(box);
   Fragment one_col(f.layout, f.rows, 1), one_row(f.layout, 1, f.cols);
@@ -129,7 +146,7 @@ void GatherRows(Emitter& e, const IOp& iop, const Regs& y, const Regs& keys, con
   rows.Close();
 }
 
-void GatherElements(Emitter& e, const IOp& iop, const Regs& y, const Regs& keys, const std::string& pad) {
+void GatherStep::Elements(Emitter& e, const Regs& y, const Regs& keys, const std::string& pad) const {
   const ISlice& table = iop->sources[0];
   Box valid = e.BoxOf(table), box = e.BoxOf(iop->targets[0]);
   Coordinates needed = e.InsideNeeds(y.fragment, box);
@@ -143,41 +160,59 @@ void GatherElements(Emitter& e, const IOp& iop, const Regs& y, const Regs& keys,
   loops.Close();
 }
 
-/*! \brief One scatter while it is printed. */
-class Scatter {
+void GatherStep::Print(Emitter& e) const {
+  Regs index = e.Source(keys);
+  Regs y = e.Target(target);
+  std::string pad = PadOf(e, iop);
+  e.Meet(read);
+  by_row ? Rows(e, y, index, pad) : Elements(e, y, index, pad);
+  e.Commit(target, y);
+}
+
+/*! \brief A scatter: of rows of the source, or of single elements. */
+class ScatterStep final : public Step {
  public:
-  Scatter(Emitter* e, const IOp& iop) : e_(*e), iop_(iop) {}
+  using Step::Step;
+  void Print(Emitter& e) const final;
+
+  Operand keys, source;
+  bool by_row = true;
+  /*! \brief Of rows: elements of one access. */
+  int width = 1;
+  /*! \brief Whether lanes store at once into what may be one place, and registers one after the other. */
+  bool rivals = true, in_turns = false;
+  MeetingPlace written = kNowhere;
+};
+
+/*! \brief Prints one scatter. */
+class ScatterPrinter {
+ public:
+  ScatterPrinter(Emitter* e, const ScatterStep& step) : e_(*e), step_(step) {}
 
   void Print() {
-    const ISlice &target = iop_->targets[0], &source = iop_->sources[0], &index = iop_->sources[1];
-    by_row_ = ByRow(index, source->rows, source->cols, target->cols);
-    Layout layout = WorkLayout();
-    Regs keys = e_.Source(index, layout), x = e_.Source(source, layout);
+    const ISlice &target = step_.iop->targets[0], &source = step_.iop->sources[0];
+    Regs keys = e_.Source(step_.keys), x = e_.Source(step_.source);
     valid_ = e_.BoxOf(target);
     box_ = e_.BoxOf(source);
-    e_.Writes(target);
+    e_.Meet(step_.written);
     const Fragment& f = x.fragment;
     const Layout& l = f.layout;
-    int width = by_row_ ? std::min(WidthOfRows(e_, target, source, l), WidthOfRows(e_, target, target, l)) : 1;
-    // lanes that store at once into what may be one place
-    rivals_ = by_row_ ? (f.rows > 1 && l.lanes_r > 1) : true;
-    int64_t turns = by_row_ ? f.blocks_r() * l.vec_r : f.size();
-
     Loops loops(&e_);
     Coordinates needed = e_.InsideNeeds(f, box_);
     Place at = loops.Side(f, true, needed.row);
-    if (by_row_) {
+    if (step_.by_row) {
       loops.OpenBlock();
-      if (rivals_ && turns > 1) e_.out.Line("__syncwarp();  // what an earlier row stored, a later one replaces");
+      if (step_.rivals && step_.in_turns)
+        e_.out.Line("__syncwarp();  // what an earlier row stored, a later one replaces");
       Fragment one_col(l, f.rows, 1);
       PrintIndex(e_, keys.At(at.block, "0", at.within, "0"), target, valid_,
                  And({e_.Inside(one_col, RowsOf(box_), CellOf(at, Place())), e_.OneOfCopies(f)}));
-      if (rivals_) PrintLast(l, Text(l.lanes_c), e_.LaneCol(l));
-      Row(x, at, width);
+      if (step_.rivals) PrintLast(l, Text(l.lanes_c), e_.LaneCol(l));
+      Row(x, at);
     } else {
       Place along = loops.Side(f, false, needed.col);
       loops.OpenBlock();
-      if (turns > 1) e_.out.Line("__syncwarp();  // what an earlier element stored, a later one replaces");
+      if (step_.in_turns) e_.out.Line("__syncwarp();  // what an earlier element stored, a later one replaces");
       Cell cell = CellOf(at, along);
       PrintIndex(e_, keys[cell], target, valid_, And({e_.Inside(f, box_, cell), e_.OneOfCopies(f)}));
       PrintLast(l, "1", "0");
@@ -187,17 +222,9 @@ class Scatter {
   }
 
  private:
-  /*! \brief A layout in which the registers' order, then the lanes', is that of rows, then columns. */
-  Layout WorkLayout() const {
-    Layout layout = e_.plan.WorkLayout(iop_);
-    if (!by_row_) return iop_->sources[0]->cols > 1 ? Layout{1, kLanes, 1, 1, false} : Layout{kLanes, 1, 1, 1, false};
-    layout.vec_r = 1;
-    return layout;
-  }
-
   /*! \brief Defines `last`: found, and no later lane stores to the same place. */
   void PrintLast(const Layout& l, const std::string& lanes, const std::string& lane) {
-    bool wide = iop_->targets[0]->rows * l.lanes_c > INT32_MAX;
+    bool wide = step_.iop->targets[0]->rows * l.lanes_c > INT32_MAX;
     std::string place = wide ? "static_cast<int64_t>(index)" : "index";
     if (lanes != "1") place += " * " + lanes + (lane == "0" ? "" : " + " + lane);
     std::string none = "-1 - lane";
@@ -213,14 +240,15 @@ class Scatter {
     return And(conditions);
   }
 
-  void Row(const Regs& x, const Place& at, int width) {
+  void Row(const Regs& x, const Place& at) {
+    const int width = step_.width;
     const Fragment& f = x.fragment;
-    const ISlice& target = iop_->targets[0];
+    const ISlice& target = step_.iop->targets[0];
     Loops cols(&e_);
     Columns along = OpenColumns(e_, &cols, f, width);
     Fragment one_row(f.layout, 1, f.cols);
     std::string inside = e_.Inside(one_row, ColsOf(box_), CellOf(at, along.at));
-    std::string condition = And({ColumnValid(along.at.coordinate, rivals_ ? "last" : "found"), inside});
+    std::string condition = And({ColumnValid(along.at.coordinate, step_.rivals ? "last" : "found"), inside});
     std::string element = e_.Element(target, "index", along.at.coordinate);
     std::string value = x.At(at.block, along.at.block, at.within, along.within);
     if (width == 1) {
@@ -237,28 +265,51 @@ class Scatter {
   }
 
   Emitter& e_;
-  const IOp& iop_;
-  bool by_row_ = true, rivals_ = true;
+  const ScatterStep& step_;
   Box valid_, box_;
 };
 
-}  // namespace
+void ScatterStep::Print(Emitter& e) const { ScatterPrinter(&e, *this).Print(); }
 
-void EmitGather(Emitter& e, const IOp& iop) {
-  const ISlice &target = iop->targets[0], &table = iop->sources[0], &index = iop->sources[1];
-  Layout layout = e.plan.WorkLayout(iop);
-  Regs keys = e.Source(index, layout);
-  Regs y = e.Target(target, layout);
-  std::string pad = PadOf(e, iop);
-  e.Reads(table);
-  if (ByRow(index, target->rows, target->cols, table->cols)) {
-    GatherRows(e, iop, y, keys, pad);
-  } else {
-    GatherElements(e, iop, y, keys, pad);
-  }
-  e.Commit(target, y);
+/*! \brief A layout in which the registers' order, then the lanes', is that of rows, then columns. */
+Layout InOrder(const Plan& plan, const IOp& iop, bool by_row) {
+  if (!by_row) return iop->sources[0]->cols > 1 ? Layout{1, kLanes, 1, 1, false} : Layout{kLanes, 1, 1, 1, false};
+  Layout layout = plan.WorkLayout(iop);
+  layout.vec_r = 1;
+  return layout;
 }
 
-void EmitScatter(Emitter& e, const IOp& iop) { Scatter(&e, iop).Print(); }
+}  // namespace
+
+StepPtr PlanGather(StepPlanner& p, const IOp& iop) {
+  const ISlice &target = iop->targets[0], &table = iop->sources[0], &index = iop->sources[1];
+  const Layout layout = p.plan.WorkLayout(iop);
+  auto step = std::make_unique<GatherStep>(iop);
+  step->keys = p.Source(index, layout);
+  step->target = p.Target(target, layout);
+  step->read = p.Reads(table);
+  step->by_row = ByRow(index, target->rows, target->cols, table->cols);
+  if (step->by_row && !step->target.spares_in_place()) {
+    step->width = WidthOfRows(p, table, target, step->target.fragment.layout);
+  }
+  p.Commit(&step->target);
+  return step;
+}
+
+StepPtr PlanScatter(StepPlanner& p, const IOp& iop) {
+  const ISlice &target = iop->targets[0], &source = iop->sources[0], &index = iop->sources[1];
+  auto step = std::make_unique<ScatterStep>(iop);
+  const bool by_row = step->by_row = ByRow(index, source->rows, source->cols, target->cols);
+  const Layout layout = InOrder(p.plan, iop, by_row);
+  step->keys = p.Source(index, layout);
+  step->source = p.Source(source, layout);
+  step->written = p.Writes(target);
+  const Fragment& f = step->source.fragment;
+  const Layout& l = f.layout;
+  if (by_row) step->width = std::min(WidthOfRows(p, target, source, l), WidthOfRows(p, target, target, l));
+  step->rivals = !by_row || (f.rows > 1 && l.lanes_r > 1);
+  step->in_turns = (by_row ? f.blocks_r() * l.vec_r : f.size()) > 1;
+  return step;
+}
 
 }  // namespace uir::codegen::cuda

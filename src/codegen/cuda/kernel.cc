@@ -8,10 +8,9 @@
 
 #include "base/attrs.h"
 #include "base/rounding.h"
-#include "codegen/cuda/async.h"
+#include "codegen/cuda/body_plan.h"
 #include "codegen/cuda/functions.h"
 #include "codegen/cuda/helpers.h"
-#include "codegen/cuda/ops.h"
 #include "codegen/cuda/reshape.h"
 #include "codegen/error.h"
 #include "codegen/words.h"
@@ -27,105 +26,43 @@ const char* const kReserved =
     "same_bits scratch_at shared_at signbit smem source store_vec store_vec_stream sum temporary_at threadIdx "
     "tile to unit unix v vc vec vr word y0 y1 yn";
 
-/*! \brief The body, printed in order; knows where register arrays are declared. */
-class Walk {
- public:
-  Walk(Emitter* e, const std::vector<Use>& uses) : e_(*e), async_(e->plan, uses) {
-    PlaceDeclarations(uses);
-    for (const std::string& name : async_.buffers()) e_.Untrack(name);
-    OpenRings(e_, &async_.rings());
-  }
+void PrintLoop(Emitter& e, const Node& node);
 
-  const std::vector<std::string>& notes() const { return async_.notes(); }
-
-  void Body(const ffi::Array<ffi::ObjectRef>& body, std::vector<int> path) {
-    path.push_back(0);
-    for (const ffi::ObjectRef& node : body) {
-      auto declared = declarations_.find(path);
-      if (declared != declarations_.end()) {
-        e_.out.Blank();
-        for (const std::string& name : declared->second) e_.Declare(name);
-      }
-      const AsyncStep* step = async_.At(path);
-      if (step != nullptr) EmitBefore(e_, async_, *step);
-      if (auto loop = node.as<Loop>()) {
-        One(*loop, path);
-      } else {
-        One(node.as_or_throw<IOp>(), step);
-      }
-      if (step != nullptr) EmitAfter(e_, async_, *step);
-      ++path.back();
-    }
-  }
-
- private:
-  /*! \brief Before the first iOp of the innermost body that holds all uses. */
-  void PlaceDeclarations(const std::vector<Use>& uses) {
-    std::map<std::string, std::vector<int>> common;
-    std::map<std::string, const Use*> first;
-    std::vector<std::string> order;
-    for (const Use& use : uses) {
-      if (!e_.plan.HomeOf(use.slice).registers()) continue;
-      std::string name = use.pointer();
-      auto [at, fresh] = common.emplace(name, use.path);
-      if (fresh) {
-        first[name] = &use;
-        order.push_back(name);
-        continue;
-      }
-      std::vector<int>& path = at->second;
-      size_t same = 0;
-      while (same + 1 < path.size() && same + 1 < use.path.size() && path[same] == use.path[same]) ++same;
-      path.resize(same + 1);
-    }
-    for (const std::string& name : order) {
-      const Use& use = *first[name];
-      std::vector<int> path = common[name];
-      // what is not written whole first may come from an earlier iteration: it outlives all loops
-      bool carried = !use.write || use.reads_too || !BoxText(use.slice).empty();
-      if (carried) path.resize(1);
-      declarations_[path].push_back(name);
-    }
-  }
-
-  void One(const Loop& loop, const std::vector<int>& path) {
-    std::string name(loop->var), text = e_.names.Fresh(name);
-    e_.out.Blank();
-    if (auto factor = AttrOf(loop->attrs, "unroll").as<int64_t>()) {
-      e_.out.Line("#pragma unroll " + std::to_string(*factor));
-    }
-    e_.out.Open("for (int " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text + ")");
-    e_.scope.Bind(name, text, {0, std::max<int64_t>(loop->extent - 1, 0)});
-    e_.Enter(loop);
-    Body(loop->body, path);
-    e_.Leave(loop);
-    e_.out.Close();
-  }
-
-  void One(const IOp& iop, const AsyncStep* step) {
-    std::string text = Describe(iop);
-    e_.where = std::string(e_.plan.graph()->name) + ": " + text;
-    e_.out.Blank();
-    e_.out.Comment(text);
-    if (step != nullptr && step->ring) {
-      EmitBulkCopy(e_, iop, async_.rings()[*step->ring]);
-    } else if (step != nullptr && step->copy) {
-      EmitCopy(e_, iop);
+void PrintNodes(Emitter& e, const std::vector<Node>& nodes) {
+  for (const Node& node : nodes) {
+    if (!node.declared.empty()) e.out.Blank();
+    for (const std::string& name : node.declared) e.Declare(name);
+    if (node.around != nullptr) EmitBefore(e, *node.around);
+    e.out.Blank();
+    if (node.loop) {
+      PrintLoop(e, node);
     } else {
-      OpRowOf(iop).emit(e_, iop);
+      e.out.Comment(Describe(node.step->iop));
+      node.step->Print(e);
     }
+    if (node.around != nullptr) EmitAfter(e, *node.around);
   }
+}
 
-  Emitter& e_;
-  AsyncPlan async_;
-  std::map<std::vector<int>, std::vector<std::string>> declarations_;
-};
+void PrintLoop(Emitter& e, const Node& node) {
+  const Loop& loop = *node.loop;
+  std::string name(loop->var), text = e.names.Fresh(name);
+  if (auto factor = AttrOf(loop->attrs, "unroll").as<int64_t>()) {
+    e.out.Line("#pragma unroll " + std::to_string(*factor));
+  }
+  e.out.Open("for (int " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text + ")");
+  e.scope.Bind(name, text, {0, std::max<int64_t>(loop->extent - 1, 0)});
+  e.Enter();
+  PrintNodes(e, node.body);
+  e.Leave();
+  e.out.Close();
+}
 
 std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& e, Needs* needs) {
   std::vector<std::string> params;
   std::map<std::string, bool> written;
-  for (const Use& use : e.uses()) written[use.pointer()] = written[use.pointer()] || use.write;
-  for (const IPointer& pointer : ParametersOf(graph, e.uses())) {
+  for (const Use& use : e.body.uses()) written[use.pointer()] = written[use.pointer()] || use.write;
+  for (const IPointer& pointer : ParametersOf(graph, e.body.uses())) {
     std::string name(pointer->name), dtype(pointer->dtype);
     needs->Dtype(dtype);
     // what may be bound to the same memory as another parameter must not be said to be apart
@@ -182,20 +119,15 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   kernel.cooperative = AttrOr(graph->attrs, "cooperative", false);
   Plan plan(graph);
   std::vector<Use> uses = UsesOf(graph);
-  const std::set<std::string> used = PointersOf(uses);
+  const BodyPlan planned(plan, uses);
+  kernel.shared_bytes = planned.shared_bytes() + planned.scratch_bytes() * graph->num_units;
+  CheckShared(kernel, graph, plan);
   for (const IPointer& pointer : ParametersOf(graph, uses)) kernel.params.emplace_back(pointer->name);
   Names names{Reserved()};
   Printer body{1};
-  Emitter e(plan, uses, body, names, *needs);
-  Walk walk(&e, uses);
-  walk.Body(graph->body, {});
-  e.Settle();
-
-  int64_t sram = plan.sram_bytes() + e.extra_shared_bytes();
-  int64_t scratch = RoundUp(plan.scratch_bytes() + e.temporary_scratch_bytes(), 128);
-  sram = scratch == 0 ? sram : RoundUp(sram, 128);
-  kernel.shared_bytes = sram + scratch * graph->num_units;
-  CheckShared(kernel, graph, plan);
+  Emitter e(plan, planned, body, names, *needs);
+  OpenRings(e);
+  PrintNodes(e, planned.nodes());
 
   Printer out;
   out.Open(Signature(kernel, graph, e, needs));
@@ -208,9 +140,9 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
         "const int unit = __shfl_sync(0xffffffffu, int(threadIdx.x / 32), 0);  // the same in all lanes");
     definitions.push_back("const int pid = int(blockIdx.x) * " + std::to_string(graph->num_units) + " + unit;");
   }
-  if (scratch > 0) {
-    std::string own = graph->num_units == 1 ? "" : " + unit * " + std::to_string(scratch);
-    definitions.push_back("const int scratch_at = " + std::to_string(sram) + own +
+  if (planned.scratch_bytes() > 0) {
+    std::string own = graph->num_units == 1 ? "" : " + unit * " + std::to_string(planned.scratch_bytes());
+    definitions.push_back("const int scratch_at = " + std::to_string(planned.shared_bytes()) + own +
                           ";  // this warp's own part of smem");
   }
   definitions.insert(definitions.end(), e.prologue().begin(), e.prologue().end());
@@ -218,7 +150,7 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   out.Append(body);
   out.Close();
   kernel.text = out.Text();
-  kernel.notes = walk.notes();
+  kernel.notes = planned.async().notes();
   for (const Use& use : uses) {
     const WgmmaChoice* choice = use.write && use.operand == 0 ? plan.WgmmaOf(use.iop) : nullptr;
     if (choice == nullptr) continue;
@@ -229,7 +161,7 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   for (const IPointer& pointer : graph->pointers) {
     std::string pointer_name(pointer->name);
     const Home& home = plan.HomeOf(pointer_name);
-    if (pointer->level != "reg" || !used.count(pointer_name)) continue;
+    if (pointer->level != "reg" || !planned.used().count(pointer_name)) continue;
     if (home.registers()) {
       kernel.notes.push_back(pointer_name + ": " + std::to_string(home.fragment.size()) + " registers a lane, " +
                              home.fragment.layout.ToString());

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Boxes, addresses, loads and stores of register arrays, and where the lanes of a warp must meet.
+// Boxes, addresses, loads and stores of register arrays, barriers.
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
 
+#include "codegen/cuda/bounds.h"
 #include "codegen/cuda/emitter.h"
 
 namespace uir::codegen::cuda {
 
 namespace {
-
-/*! \brief Issue slots of one register on its way through scratch to another layout; as in choose.cc. */
-constexpr double kConversion = 2.5;
-constexpr int64_t kUnbounded = 16;
 
 /*! \brief ` + name * factor`, with nothing where it is 0 and 64 bits where the greatest value needs them. */
 std::string Term(const std::string& name, int64_t factor, int64_t greatest) {
@@ -40,10 +37,9 @@ struct Side {
 }  // namespace
 
 std::optional<std::string> Emitter::Bound(const ffi::Optional<Affine>& bound, int64_t length, bool end) {
-  if (!bound) return std::nullopt;
+  if (!IsBinding(bound, length, end, scope)) return std::nullopt;
   const Affine& value = bound.value();
   Range range = scope.Of(value);
-  if (end ? range.low >= length : range.high <= 0) return std::nullopt;
   if (range.Constant()) return Text(std::min(std::max<int64_t>(range.low, 0), length));
   bool wide = scope.Wide(value);
   std::string text = scope.Text(value), zero = wide ? "int64_t(0)" : "0";
@@ -115,40 +111,26 @@ std::string Emitter::Element(const ISlice& slice, const std::string& row, const 
   return AddressOf(slice).text + Term(row, slice->row_stride, slice->rows) + Term(col, slice->col_stride, slice->cols);
 }
 
-void Emitter::Load(const Regs& regs, const ISlice& slice, const std::string& outside, const Transfer& how) {
-  Move(regs, slice, true, outside, how);
+void Emitter::Load(const Transfer& how, const Regs& regs, const std::string& outside) {
+  if (!how.between) return Move(how, regs, true, outside);
+  Regs between = Temporary(regs.name + "_by_line", regs.dtype, *how.between);
+  Move(how, between, true, outside);
+  Convert(how.conversion, regs, between);
 }
 
-void Emitter::Store(const ISlice& slice, const Regs& regs, const Transfer& how) { Move(regs, slice, false, "", how); }
+void Emitter::Store(const Transfer& how, const Regs& regs) {
+  if (!how.between) return Move(how, regs, false, "");
+  Regs between = Temporary(regs.name + "_by_line", regs.dtype, *how.between);
+  Convert(how.conversion, between, regs);
+  Move(how, between, false, "");
+}
 
-void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::string& outside, const Transfer& how) {
+void Emitter::Move(const Transfer& how, const Regs& regs, bool load, const std::string& outside) {
+  const ISlice& slice = how.slice;
   const Fragment& f = regs.fragment;
-  Access access = plan.MoveOf(slice, scope, how.align);
-  Access inner = access;
-  inner.row_bounds = inner.col_bounds = kUnbounded;
-  Layout best = ChooseLayout({inner}, {});
-  double moved = kConversion * static_cast<double>(Fragment(best, f.rows, f.cols).size());
-  if (CostOf(inner, best) + moved < CostOf(inner, f.layout)) {
-    // lanes that lie apart in memory: go through a layout in which they are neighbours
-    Regs between = Temporary(regs.name + "_by_line", regs.dtype, Fragment(best, f.rows, f.cols));
-    if (load) {
-      Move(between, slice, load, outside, how);
-      Convert(regs, between);
-    } else {
-      Convert(between, regs);
-      Move(between, slice, load, outside, how);
-    }
-    return;
-  }
   Box box = BoxOf(slice);
-  if (how.within) {
-    box = Both(box, BoxOf(*how.within));
-    Access other = AccessOf(*how.within, scope);
-    access.row_bounds = std::min(access.row_bounds, other.row_bounds);
-    access.col_bounds = std::min(access.col_bounds, other.col_bounds);
-  }
-  load ? Reads(slice, f) : Writes(slice, f);
-  Width exact = WidthOf(access, f.layout), wide = WidthOf(inner, f.layout);
+  if (how.hint.within) box = Both(box, BoxOf(*how.hint.within));
+  Meet(how.meets);
   out.Open("");
   std::string type = TypeOf(regs.dtype).stored;
   bool constant = load && slice->pointer->level == "dram";
@@ -163,34 +145,36 @@ void Emitter::Move(const Regs& regs, const ISlice& slice, bool load, const std::
     std::string pointer = constant ? "const " + type + "*" : slice->pointer->level == "dram" ? type + "*" : "auto";
     out.Line(pointer + " const " + (load ? "from" : "to") + " = " + AddressOf(slice).text + lane + ";");
   }
-  bool bounded = wide.along_rows ? box.rows() : box.cols();
-  if (wide.elements > exact.elements && bounded) {
+  if (how.split) {
     // most tiles are whole: they move by wide accesses, one that the box cuts moves element by element
-    const auto& begin = wide.along_rows ? box.row_begin : box.col_begin;
-    const auto& end = wide.along_rows ? box.row_end : box.col_end;
+    const bool by_rows = how.wide.along_rows;
+    const auto& begin = by_rows ? box.row_begin : box.col_begin;
+    const auto& end = by_rows ? box.row_end : box.col_end;
     std::vector<std::string> whole;
     if (begin) whole.push_back(*begin + " == 0");
-    if (end) whole.push_back(*end + " == " + Text(wide.along_rows ? f.rows : f.cols));
+    if (end) whole.push_back(*end + " == " + Text(by_rows ? f.rows : f.cols));
     Box across = box;
-    (wide.along_rows ? across.row_begin : across.col_begin).reset();
-    (wide.along_rows ? across.row_end : across.col_end).reset();
+    (by_rows ? across.row_begin : across.col_begin).reset();
+    (by_rows ? across.row_end : across.col_end).reset();
     out.Open("if (" + Join(whole, " && ") + ")");
-    Accesses(regs, slice, across, wide, load, outside, how.stream);
+    Accesses(how, regs, across, how.wide, load, outside);
     out.Close(" else {");
     Printer rest(out.indent() + 1);
     std::swap(out, rest);
-    Accesses(regs, slice, box, exact, load, outside, how.stream);
+    Accesses(how, regs, box, how.exact, load, outside);
     std::swap(out, rest);
     out.Append(rest);
     out.Line("}");
   } else {
-    Accesses(regs, slice, box, exact, load, outside, how.stream);
+    Accesses(how, regs, box, how.exact, load, outside);
   }
   out.Close();
 }
 
-void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Width width, bool load,
-                       const std::string& outside, bool stream) {
+void Emitter::Accesses(const Transfer& how, const Regs& regs, const Box& box, Width width, bool load,
+                       const std::string& outside) {
+  const ISlice& slice = how.slice;
+  const bool stream = how.hint.stream;
   const Fragment& f = regs.fragment;
   const Layout& l = f.layout;
   int w = width.elements;
@@ -283,33 +267,9 @@ void Emitter::Accesses(const Regs& regs, const ISlice& slice, const Box& box, Wi
 
 namespace {
 
-/*! \brief The name under which the scratch of iOps is told apart from pointers. */
-constexpr const char* kTemporary = "temporary scratch";
-
 constexpr const char* kWarpBarrier = "__syncwarp();";
 
-/*! \brief The same for what is set up before the body. */
-constexpr const char* kStart = "start of the kernel";
-
-/*! \brief What lies behind the greatest end of the valid box is not touched. */
-Touch TouchOf(const ISlice& slice, bool write, std::optional<Fragment> lanes, const Scope& scope) {
-  Touch touch(slice, write, lanes);
-  if (slice->row_end) touch.rows = std::clamp<int64_t>(scope.Of(slice->row_end.value()).high, 1, touch.rows);
-  if (slice->col_end) touch.cols = std::clamp<int64_t>(scope.Of(slice->col_end.value()).high, 1, touch.cols);
-  return touch;
-}
-
-Touch TouchOf(const char* what, int64_t bytes, bool write) {
-  Touch touch;
-  touch.pointer = what;
-  touch.write = write;
-  touch.cols = bytes;
-  return touch;
-}
-
 }  // namespace
-
-void Emitter::Met() { meetings_.Met(); }
 
 void Emitter::BlockBarrier() {
   if (plan.has_atoms()) {
@@ -318,56 +278,16 @@ void Emitter::BlockBarrier() {
     out.Line("fence_async();");
   }
   out.Line("__syncthreads();");
-  Met();
 }
 
-void Emitter::WarpBarrier() {
-  out.Line(kWarpBarrier);
-  Met();
+void Emitter::WarpBarrier() { out.Line(kWarpBarrier); }
+
+void Emitter::Meet(MeetingPlace place) {
+  if (body.Meets(place)) WarpBarrier();
 }
 
-void Emitter::Touches(Touch touch) { out.Maybe(meetings_.Touches(std::move(touch)), kWarpBarrier); }
-
-void Emitter::Reads(const ISlice& slice, std::optional<Fragment> lanes) {
-  if (tracked_.count(std::string(slice->pointer->name))) Touches(TouchOf(slice, false, lanes, scope));
-}
-
-void Emitter::Writes(const ISlice& slice, std::optional<Fragment> lanes) {
-  if (tracked_.count(std::string(slice->pointer->name))) Touches(TouchOf(slice, true, lanes, scope));
-}
-
-void Emitter::ReadsTemporary(int64_t bytes) { Touches(TouchOf(kTemporary, bytes, false)); }
-
-void Emitter::WritesTemporary(int64_t bytes) { Touches(TouchOf(kTemporary, bytes, true)); }
-
-void Emitter::Starts() { meetings_.Notes(TouchOf(kStart, 1, true)); }
-
-void Emitter::SeesStart() {
-  starts_.push_back(meetings_.Asks(TouchOf(kStart, 1, false)));
-  Prologue(kWarpBarrier);
-}
-
-void Emitter::OnlySome(const std::function<void()>& body) {
-  meetings_.OpenSome();
-  body();
-  meetings_.CloseSome();
-}
-
-void Emitter::Enter(const Loop& loop) {
-  bounds_.emplace_back();
-  meetings_.Enter(loop);
-}
-
-void Emitter::Leave(const Loop& loop) {
-  meetings_.Leave(loop);
-  bounds_.pop_back();
-}
-
-void Emitter::Settle() {
-  const std::vector<bool> meets = meetings_.Plan(plan.scope());
-  out.Settle(meets);
-  const bool seen = std::any_of(starts_.begin(), starts_.end(), [&](int place) { return meets[place]; });
-  if (!seen) prologue_.erase(std::remove(prologue_.begin(), prologue_.end(), kWarpBarrier), prologue_.end());
+void Emitter::MeetAtStart() {
+  if (body.meets_at_start()) Prologue(kWarpBarrier);
 }
 
 }  // namespace uir::codegen::cuda

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the classes of iOps that the CUDA printer knows.
 #include "codegen/cuda/ops.h"
 
-#include "codegen/cuda/contract.h"
 #include "codegen/op_row.h"
+#include "codegen/uses.h"
 
 namespace uir::codegen::cuda {
 
@@ -13,23 +12,23 @@ namespace {
 constexpr unsigned kTarget = 1, kFirst = 2, kSecond = 4, kThird = 8;
 
 const OpRow kOps[] = {
-    // op, emitter, operands of one layout, operands in memory, wishes
-    {"move", EmitMove, kTarget | kFirst, 0, nullptr},
-    {"fill", EmitFill, 0, 0, nullptr},
-    {"contract", EmitContract, 0, 0, ContractWishes},
-    {"identity", EmitIdentity, 0, 0, nullptr},
-    {"sync", EmitSync, 0, 0, nullptr},
-    {"unary", EmitUnary, kTarget | kFirst, 0, nullptr},
-    {"binary", EmitBinary, kTarget | kFirst | kSecond, 0, nullptr},
-    {"compare", EmitCompare, kTarget | kFirst | kSecond, 0, nullptr},
-    {"select", EmitSelect, kTarget | kFirst | kSecond | kThird, 0, nullptr},
-    {"cast", EmitCast, kTarget | kFirst, 0, nullptr},
-    {"iota", EmitIota, 0, 0, nullptr},
-    {"reduce", EmitReduce, kTarget | kFirst, 0, nullptr},
-    {"broadcast", EmitBroadcast, kTarget | kFirst, 0, nullptr},
-    {"transpose", EmitTranspose, 0, 0, nullptr},
-    {"gather", EmitGather, kTarget | kSecond, kFirst, nullptr},
-    {"scatter", EmitScatter, kFirst | kSecond, kTarget, nullptr},
+    // op, planner, operands of one layout, operands in memory, wishes
+    {"move", PlanMove, kTarget | kFirst, 0, nullptr},
+    {"fill", PlanFill, 0, 0, nullptr},
+    {"contract", PlanContract, 0, 0, ContractWishes},
+    {"identity", PlanIdentity, 0, 0, nullptr},
+    {"sync", PlanSync, 0, 0, nullptr},
+    {"unary", PlanUnary, kTarget | kFirst, 0, nullptr},
+    {"binary", PlanBinary, kTarget | kFirst | kSecond, 0, nullptr},
+    {"compare", PlanCompare, kTarget | kFirst | kSecond, 0, nullptr},
+    {"select", PlanSelect, kTarget | kFirst | kSecond | kThird, 0, nullptr},
+    {"cast", PlanCast, kTarget | kFirst, 0, nullptr},
+    {"iota", PlanIota, 0, 0, nullptr},
+    {"reduce", PlanReduce, kTarget | kFirst, 0, nullptr},
+    {"broadcast", PlanBroadcast, kTarget | kFirst, 0, nullptr},
+    {"transpose", PlanTranspose, 0, 0, nullptr},
+    {"gather", PlanGather, kTarget | kSecond, kFirst, nullptr},
+    {"scatter", PlanScatter, kFirst | kSecond, kTarget, nullptr},
 };
 
 }  // namespace

@@ -1,32 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
-// The emitters of all classes of iOps; the table over them is in ops.cc.
+// The classes of iOps: what plans a step of each, and what each asks of layouts; ops.cc holds the table.
 #pragma once
 
-#include "codegen/cuda/emitter.h"
+#include <memory>
+#include <vector>
+
+#include "codegen/cuda/plan.h"
+#include "codegen/cuda/step.h"
 
 namespace uir::codegen::cuda {
 
+using WishFn = std::vector<Wish> (*)(const IOp& iop, const IGraph& graph, const Arch& arch);
+
+/*! \brief What the printer knows of a class of iOps. */
+struct OpRow {
+  const char* op;
+  PlanFn plan;
+  /*! \brief Operands that share one layout, as bits (bit 0 the target, bit n the n-th source). */
+  unsigned joined;
+  /*! \brief Operands that must not be in registers: they are indexed by what only the run knows. */
+  unsigned in_memory;
+  /*! \brief Layouts that it asks for, or nullptr. */
+  WishFn wishes;
+};
+
+/*! \brief The row of an op; refuses one without. */
+const OpRow& OpRowOf(const IOp& iop);
+
+using StepPtr = std::unique_ptr<Step>;
+
 // moves.cc
-void EmitMove(Emitter& e, const IOp& iop);
+StepPtr PlanMove(StepPlanner& p, const IOp& iop);
 // contract.cc
-void EmitContract(Emitter& e, const IOp& iop);
+StepPtr PlanContract(StepPlanner& p, const IOp& iop);
+std::vector<Wish> ContractWishes(const IOp& iop, const IGraph& graph, const Arch& arch);
 // simple.cc
-void EmitFill(Emitter& e, const IOp& iop);
-void EmitIdentity(Emitter& e, const IOp& iop);
-void EmitSync(Emitter& e, const IOp& iop);
+StepPtr PlanFill(StepPlanner& p, const IOp& iop);
+StepPtr PlanIdentity(StepPlanner& p, const IOp& iop);
+StepPtr PlanSync(StepPlanner& p, const IOp& iop);
 // elementwise.cc
-void EmitUnary(Emitter& e, const IOp& iop);
-void EmitBinary(Emitter& e, const IOp& iop);
-void EmitCompare(Emitter& e, const IOp& iop);
-void EmitSelect(Emitter& e, const IOp& iop);
-void EmitCast(Emitter& e, const IOp& iop);
-void EmitIota(Emitter& e, const IOp& iop);
+StepPtr PlanUnary(StepPlanner& p, const IOp& iop);
+StepPtr PlanBinary(StepPlanner& p, const IOp& iop);
+StepPtr PlanCompare(StepPlanner& p, const IOp& iop);
+StepPtr PlanSelect(StepPlanner& p, const IOp& iop);
+StepPtr PlanCast(StepPlanner& p, const IOp& iop);
+StepPtr PlanIota(StepPlanner& p, const IOp& iop);
 // reduce.cc, broadcast.cc
-void EmitReduce(Emitter& e, const IOp& iop);
-void EmitBroadcast(Emitter& e, const IOp& iop);
+StepPtr PlanReduce(StepPlanner& p, const IOp& iop);
+StepPtr PlanBroadcast(StepPlanner& p, const IOp& iop);
 // exchange.cc, indexed.cc
-void EmitTranspose(Emitter& e, const IOp& iop);
-void EmitGather(Emitter& e, const IOp& iop);
-void EmitScatter(Emitter& e, const IOp& iop);
+StepPtr PlanTranspose(StepPlanner& p, const IOp& iop);
+StepPtr PlanGather(StepPlanner& p, const IOp& iop);
+StepPtr PlanScatter(StepPlanner& p, const IOp& iop);
 
 }  // namespace uir::codegen::cuda

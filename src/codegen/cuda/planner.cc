@@ -7,7 +7,7 @@
 #include "base/rounding.h"
 #include "codegen/attributes.h"
 #include "codegen/cuda/asked_layouts.h"
-#include "codegen/cuda/emitter.h"
+#include "codegen/cuda/ops.h"
 #include "codegen/cuda/piece.h"
 #include "codegen/cuda/scalar.h"
 #include "codegen/error.h"

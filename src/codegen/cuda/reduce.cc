@@ -13,6 +13,7 @@
 #include "codegen/cuda/group.h"
 #include "codegen/cuda/loops.h"
 #include "codegen/cuda/ops.h"
+#include "codegen/cuda/step_planner.h"
 
 namespace uir::codegen::cuda {
 
@@ -26,46 +27,63 @@ bool SameBound(const ffi::Optional<Affine>& a, const ffi::Optional<Affine>& b) {
   return a.value().ToString() == b.value().ToString();
 }
 
-/*! \brief One reduce while it is printed; *folded* is the side that is reduced, *kept* the other. */
-class Reduce {
+/*! \brief Partial results for so many terms. */
+int64_t PartialsOf(int64_t terms) { return terms >= 2 * kPartials ? kPartials : terms >= kPartials ? 2 : 1; }
+
+/*! \brief A reduce; *folded* is the side that is reduced, *kept* the other. */
+class ReduceStep final : public Step {
  public:
-  Reduce(Emitter* e, const IOp& iop)
-      : e_(*e), iop_(iop), name_(iop->name), dtype_(iop->dtype), carried_(TypeOf(TypeOf(dtype_).carried)) {
-    by_row_ = IsByRow(iop);
+  using Step::Step;
+  void Print(Emitter& e) const final;
+
+  bool by_row = true;
+  Operand source, target;
+  std::optional<GroupPlan> group;
+  /*! \brief Whether the source's box bounds the kept side as the target's does: what is not read is not written. */
+  bool same_kept = false;
+  /*! \brief Whether it matters that an element exists on the kept side. */
+  bool kept_masked = false;
+  /*! \brief Partial results of a lane, and of the warp that joins those of a set. */
+  int64_t partials = 1, set_partials = 1;
+};
+
+/*! \brief Prints one reduce. */
+class ReducePrinter {
+ public:
+  ReducePrinter(Emitter* e, const ReduceStep& step)
+      : e_(*e),
+        step_(step),
+        name_(step.iop->name),
+        dtype_(step.iop->dtype),
+        carried_(TypeOf(TypeOf(dtype_).carried)),
+        by_row_(step.by_row) {
     identity_ = IdentityLiteral(name_, dtype_);
     for (const std::string& key : ConversionHelpers(TypeOf(dtype_))) e_.needs.Helper(key);
   }
 
   void Print() {
-    Layout layout = e_.plan.WorkLayout(iop_);
-    Regs source = e_.Source(iop_->sources[0], layout);
-    Regs target = e_.Target(iop_->targets[0], layout);
-    Box box = e_.BoxOf(iop_->sources[0]);
-    std::optional<Group> group = Group::Of(&e_, iop_);
-    const ISlice &s = iop_->sources[0], &t = iop_->targets[0];
-    bool same = by_row_ ? SameBound(s->row_begin, t->row_begin) && SameBound(s->row_end, t->row_end)
-                        : SameBound(s->col_begin, t->col_begin) && SameBound(s->col_end, t->col_end);
-    if (same && !group) {
-      // what no source is read for, no target is written for either
+    Regs source = e_.Source(step_.source);
+    Regs target = e_.Target(step_.target);
+    Box box = e_.BoxOf(step_.source.slice);
+    if (step_.same_kept) {
       (by_row_ ? box.row_begin : box.col_begin).reset();
       (by_row_ ? box.row_end : box.col_end).reset();
     }
-    if (group) e_.Writes(iop_->attrs.at("buffer").cast<ISlice>());
-    Warp(source, target, box, group ? &*group : nullptr);
-    if (!group) {
-      e_.Commit(iop_->targets[0], target);
-      return;
+    if (!step_.group) {
+      Warp(source, target, box, nullptr);
+      return e_.Commit(step_.target, target);
     }
-    group->Barrier();
-    e_.Reads(iop_->attrs.at("buffer").cast<ISlice>());
-    Leader(target, *group);
-    const ISlice written = iop_->targets[0];
-    bool home = e_.plan.HomeOf(written).registers() && target.name == e_.TextOf(std::string(written->pointer->name));
-    if (home) return;
+    const Group group(&e_, *step_.group);
+    e_.Meet(step_.group->written);
+    Warp(source, target, box, &group);
+    group.Barrier();
+    e_.Meet(step_.group->read);
+    Leader(target, group);
+    if (step_.target.way == Operand::Way::kInPlace) return;
     // only the first warp has something to bring home
-    e_.BoxOf(written);
-    e_.out.Open("if (" + group->Member() + " == 0)");
-    e_.OnlySome([&] { e_.Commit(written, target); });
+    e_.BoxOf(step_.target.slice);
+    e_.out.Open("if (" + group.Member() + " == 0)");
+    e_.Commit(step_.target, target);
     e_.out.Close();
   }
 
@@ -99,31 +117,25 @@ class Reduce {
     }
   }
 
-  static int64_t PartialsOf(int64_t terms) { return terms >= 2 * kPartials ? kPartials : terms >= kPartials ? 2 : 1; }
-
   /*! \brief What the warp's lanes hold of every kept row, joined and in all lanes of it. */
-  void Warp(const Regs& source, const Regs& target, const Box& box, Group* group) {
+  void Warp(const Regs& source, const Regs& target, const Box& box, const Group* group) {
     const Fragment& f = source.fragment;
-    const Layout& l = f.layout;
     Coordinates needed = e_.InsideNeeds(f, box);
     // a row that does not exist has no result that counts
-    bool kept_box = by_row_ ? box.rows() : box.cols();
-    bool kept_masked = kept_box || group != nullptr;
-    (by_row_ ? needed.row : needed.col) = kept_masked && (by_row_ ? needed.row : needed.col);
+    (by_row_ ? needed.row : needed.col) = step_.kept_masked && (by_row_ ? needed.row : needed.col);
     Coordinates target_needs = KeptNeeds(target);
     bool kept_wanted = (by_row_ ? needed.row || target_needs.row : needed.col || target_needs.col) || group != nullptr;
 
     Loops kept(&e_);
     Place at = kept.Side(f, by_row_, kept_wanted);
-    int64_t terms = by_row_ ? f.blocks_c() * l.vec_c : f.blocks_r() * l.vec_r;
-    int64_t count = PartialsOf(terms);
+    const int64_t count = step_.partials;
     // names of one result are its own
     kept.OpenBlock();
     std::string sum = Partials(count);
     Loops folded(&e_);
     Place along = folded.Side(f, !by_row_, by_row_ ? needed.col : needed.row);
     Cell cell = by_row_ ? CellOf(at, along) : CellOf(along, at);
-    std::string inside = InsideFolded(f, box, cell, kept_masked);
+    std::string inside = InsideFolded(f, box, cell);
     std::string value = Carry(dtype_, source[cell]);
     if (!inside.empty()) value = "(" + inside + " ? " + value + " : " + identity_ + ")";
     Join(count == 1 ? sum : "part[" + PartialIndex(f, along, count) + "]", value);
@@ -139,8 +151,8 @@ class Reduce {
   }
 
   /*! \brief Whether an element counts; that it exists on the kept side matters only where results go to memory. */
-  std::string InsideFolded(const Fragment& f, const Box& box, const Cell& cell, bool kept_masked) {
-    if (kept_masked) return e_.Inside(f, box, cell);
+  std::string InsideFolded(const Fragment& f, const Box& box, const Cell& cell) {
+    if (step_.kept_masked) return e_.Inside(f, box, cell);
     // an exact fragment of the same folded side asks for nothing on the kept side
     Fragment exact = f;
     (by_row_ ? exact.rows : exact.cols) = 1;
@@ -170,7 +182,7 @@ class Reduce {
   }
 
   /*! \brief A kept row's result to its register, or to the warp's slot of the buffer. */
-  void Result(const Regs& target, const Place& at, const std::string& sum, Group* group) {
+  void Result(const Regs& target, const Place& at, const std::string& sum, const Group* group) {
     std::string value = Uncarry(dtype_, sum);
     Place none;
     none.coordinate = "0";
@@ -201,15 +213,14 @@ class Reduce {
     kept.OpenBlock("if (" + group.Member() + " == 0)");
     Place at = kept.Side(f, by_row_, true);
     kept.OpenBlock();
-    int64_t count = PartialsOf(group.size());
-    if (group.size() % count != 0) count = 1;
+    const int64_t count = step_.set_partials;
     std::string sum = Partials(count);
     Place none;
     none.coordinate = "0";
     Cell cell = by_row_ ? CellOf(at, none) : CellOf(none, at);
     std::string exists = e_.Inside(f, Box(), cell);
     Loops members(&e_);
-    std::string member = members.Open("m", group.size());
+    std::string member = members.Open("m", group.plan().size);
     std::string value = Carry(dtype_, group.Slot(SlotIndex(f, member, at.coordinate)));
     if (!exists.empty()) value = "(" + exists + " ? " + value + " : " + identity_ + ")";
     Join(count == 1 ? sum : "part[m % " + std::to_string(count) + "]", value);
@@ -220,15 +231,44 @@ class Reduce {
   }
 
   Emitter& e_;
-  const IOp& iop_;
+  const ReduceStep& step_;
   std::string name_, dtype_;
   const ScalarType& carried_;
   bool by_row_;
   std::string identity_;
 };
 
+void ReduceStep::Print(Emitter& e) const { ReducePrinter(&e, *this).Print(); }
+
 }  // namespace
 
-void EmitReduce(Emitter& e, const IOp& iop) { Reduce(&e, iop).Print(); }
+StepPtr PlanReduce(StepPlanner& p, const IOp& iop) {
+  auto step = std::make_unique<ReduceStep>(iop);
+  const ISlice &s = iop->sources[0], &t = iop->targets[0];
+  const Layout layout = p.plan.WorkLayout(iop);
+  const bool by_row = step->by_row = IsByRow(iop);
+  step->source = p.Source(s, layout);
+  step->target = p.Target(t, layout);
+  step->group = GroupPlan::Of(p, iop);
+  const bool same = by_row ? SameBound(s->row_begin, t->row_begin) && SameBound(s->row_end, t->row_end)
+                           : SameBound(s->col_begin, t->col_begin) && SameBound(s->col_end, t->col_end);
+  step->same_kept = same && !step->group;
+  const Bounds bounds = p.BoundsOf(s);
+  step->kept_masked = step->group || (!step->same_kept && (by_row ? bounds.rows : bounds.cols));
+  const Fragment& f = step->source.fragment;
+  step->partials = PartialsOf(by_row ? f.blocks_c() * f.layout.vec_c : f.blocks_r() * f.layout.vec_r);
+  if (!step->group) {
+    p.Commit(&step->target);
+    return step;
+  }
+  GroupPlan& group = *step->group;
+  step->set_partials = PartialsOf(group.size);
+  if (group.size % step->set_partials != 0) step->set_partials = 1;
+  group.written = p.Writes(group.buffer);
+  p.Met();
+  group.read = p.Reads(group.buffer);
+  p.OnlySome([&] { p.Commit(&step->target); });
+  return step;
+}
 
 }  // namespace uir::codegen::cuda

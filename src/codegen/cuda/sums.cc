@@ -5,47 +5,54 @@
 
 namespace uir::codegen::cuda {
 
-ProductSums::ProductSums(Emitter& e, const IOp& iop, const MmaRow& row)
-    : e_(e), iop_(iop), row_(row), layout_(SumsLayout(iop)) {
-  const ISlice& target = iop_->targets[0];
-  const bool accumulate = Accumulates(iop);
-  const Home& home = e_.plan.HomeOf(target);
-  const Fragment fragment(layout_, target->rows, target->cols);
-  e_.needs.Dtype(std::string(target->pointer->dtype));
-  const bool same = home.registers() && home.fragment.layout == layout_;
-  direct_ = same && std::string(target->pointer->dtype) == row_.sum && !e_.plan.SparesOutside(target);
-  if (direct_) {
-    sums_ = e_.Target(target, layout_);
-    if (!accumulate) Zero();
+SumsPlan SumsPlan::Of(StepPlanner& p, const IOp& iop, const std::string& dtype, const Layout& layout, bool fits) {
+  const ISlice& target = iop->targets[0];
+  SumsPlan out;
+  out.dtype = dtype;
+  out.direct = fits && p.plan.HomeOf(target).registers() && !p.plan.SparesOutside(target);
+  if (!out.direct && Accumulates(iop)) out.old = p.Source(target, layout);
+  out.target = p.Target(target, layout);
+  out.accumulates = Accumulates(iop);
+  return out;
+}
+
+SumsPlan SumsPlan::OfInstruction(StepPlanner& p, const IOp& iop, const MmaRow& row) {
+  const ISlice& target = iop->targets[0];
+  const Layout layout = SumsLayout(iop);
+  const bool same = p.plan.HomeOf(target).fragment.layout == layout;
+  return Of(p, iop, row.sum, layout, same && std::string(target->pointer->dtype) == row.sum);
+}
+
+ProductSums::ProductSums(Emitter& e, const SumsPlan& plan)
+    : e_(e), plan_(plan), type_(TypeOf(std::string(plan.target.slice->pointer->dtype))) {
+  e_.needs.Dtype(type_.name);
+  if (plan_.direct) {
+    sums_ = e_.Target(plan_.target);
+    if (!plan_.accumulates) Zero();
     return;
   }
   std::optional<Regs> old;
-  if (accumulate) old = e_.Source(target, layout_);
-  sums_ = e_.Temporary("sums", row_.sum, fragment);
-  if (!old) {
+  if (plan_.old) old = e_.Source(*plan_.old);
+  sums_ = e_.Temporary("sums", plan_.dtype, plan_.target.fragment);
+  if (old) {
+    e_.Each(sums_, {&*old}, [&](const Cell& at) { e_.Assign(sums_, at, Widen(type_, (*old)[at])); });
+  } else {
     Zero();
-    return;
   }
-  const ScalarType& type = TypeOf(old->dtype);
-  e_.Each(sums_, {&*old}, [&](const Cell& at) { e_.Assign(sums_, at, Widen(type, (*old)[at])); });
 }
 
 void ProductSums::Zero() {
-  e_.Each(sums_, {}, [&](const Cell& at) { e_.Assign(sums_, at, StoredLiteral(TypeOf(row_.sum), 0.0)); });
+  const std::string zero = StoredLiteral(TypeOf(sums_.dtype), int64_t{0});
+  e_.Each(sums_, {}, [&](const Cell& at) { e_.Assign(sums_, at, zero); });
 }
 
 void ProductSums::Finish() {
-  const ISlice& target = iop_->targets[0];
-  if (direct_) {
-    e_.Commit(target, sums_);
-    return;
-  }
-  const ScalarType& type = TypeOf(std::string(target->pointer->dtype));
-  Regs out = e_.Target(target, layout_);
+  if (plan_.direct) return;
+  Regs out = e_.Target(plan_.target);
   Coordinates need;
   if (out.spare) need = e_.InsideNeeds(out.fragment, *out.spare);
-  e_.Each(out, {&sums_}, [&](const Cell& at) { e_.Assign(out, at, Narrow(type, sums_[at])); }, need);
-  e_.Commit(target, out);
+  e_.Each(out, {&sums_}, [&](const Cell& at) { e_.Assign(out, at, Narrow(type_, sums_[at])); }, need);
+  e_.Commit(plan_.target, out);
 }
 
 }  // namespace uir::codegen::cuda

@@ -22,7 +22,6 @@
 
 namespace uir::codegen::cuda {
 
-class Emitter;
 struct MmaRow;
 
 /*! \brief Warps that make one product, and rows of a that each of them has. */
@@ -71,8 +70,5 @@ struct ProductFigures {
 
 /*! \brief Whether four warps are faster together than each for itself, and by which figures (`reason`). */
 bool WgmmaPays(const ProductFigures& figures, std::string* reason);
-
-/*! \brief Prints the product. */
-void EmitWgmma(Emitter& e, const IOp& iop, const MmaRow& mma, const WgmmaChoice& choice);
 
 }  // namespace uir::codegen::cuda
