@@ -3,6 +3,7 @@
 #include <functional>
 #include <set>
 
+#include "igraph/parts.h"
 #include "igraph/space.h"
 
 namespace uir {
@@ -10,14 +11,6 @@ namespace uir {
 namespace {
 
 Affine AffineOf(const Term& term) { return Affine(0, {term}); }
-
-/*! \brief (the part whose coefficients k divides, the rest with its constant in [0, k)). */
-std::pair<Affine, Affine> Split(const Affine& expr, int64_t k) {
-  std::vector<Term> outside, inside;
-  for (const Term& term : expr->terms) (term->coeff % k == 0 ? outside : inside).push_back(term);
-  int64_t rest = FloorModInt(expr->constant, k);
-  return {Affine(CheckedAdd(expr->constant, -rest), std::move(outside)), Affine(rest, std::move(inside))};
-}
 
 /*! \brief The factors g > 1 of k that some coefficients share with it, the greatest first. */
 std::set<int64_t, std::greater<int64_t>> CommonFactors(const Affine& expr, int64_t k) {
@@ -46,12 +39,12 @@ std::optional<std::pair<Affine, Affine>> Space::Aligned(const Affine& expr, int6
 
 Affine Space::FloorDiv(const Affine& expr, int64_t k) const {
   if (k <= 1) return expr.FloorDiv(k);
-  auto [multiples, inside] = Split(expr, k);
+  auto [multiples, inside] = SplitMultiples(expr, k);
   Affine outside = multiples.FloorDiv(k);
   Range quotients = uir::FloorDiv(RangeOf(inside), k);
   if (quotients.Constant()) return outside + Affine::Constant(quotients.low);
   for (int64_t g : CommonFactors(inside, k)) {
-    auto [whole, rest] = Split(inside, g);
+    auto [whole, rest] = SplitMultiples(inside, g);
     if (RangeOf(rest).Within({0, g - 1})) return outside + FloorDiv(whole.FloorDiv(g), k / g);
   }
   if (auto aligned = Aligned(inside, k)) return outside + aligned->first.FloorDiv(k);
@@ -78,11 +71,11 @@ Affine Space::Mod(const Affine& expr, int64_t k) const {
       return Mod(expr + InnerOf(term).Scale(term->coeff) - AffineOf(term), k);
     }
   }
-  Affine inside = Split(expr, k).second;
+  Affine inside = SplitMultiples(expr, k).second;
   Range quotients = uir::FloorDiv(RangeOf(inside), k);
   if (quotients.Constant()) return inside - Affine::Constant(CheckedMul(k, quotients.low));
   for (int64_t g : CommonFactors(inside, k)) {
-    auto [whole, rest] = Split(inside, g);
+    auto [whole, rest] = SplitMultiples(inside, g);
     if (RangeOf(rest).Within({0, g - 1})) return Mod(whole.FloorDiv(g), k / g).Scale(g) + rest;
   }
   if (auto aligned = Aligned(inside, k)) return aligned->second;

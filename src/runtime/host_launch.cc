@@ -11,26 +11,13 @@ namespace uir::runtime {
 
 namespace {
 
-/*! \brief A launcher: groups, nothing, addresses of the arguments in the kernel's order. */
-using Launcher = void (*)(uint32_t groups, void* stream, void* const* arguments);
-
 class HostExecutor final : public Executor {
  public:
-  HostExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), launchers_(spec, binaries) {}
+  HostExecutor(const KernelSpec& spec, Binaries& binaries) : launchers_(spec, binaries) {}
 
-  void Launch(int, const std::vector<void*>& pointers) final {
-    const std::vector<void*>& launchers = launchers_.Get();
-    std::vector<void*> arguments;
-    for (size_t k = 0; k < spec_.launches.size(); ++k) {
-      const LaunchSpec& launch = spec_.launches[k];
-      arguments.clear();
-      for (int position : launch.arguments) arguments.push_back(pointers[position]);
-      reinterpret_cast<Launcher>(launchers[k])(static_cast<uint32_t>(launch.grid), nullptr, arguments.data());
-    }
-  }
+  void Launch(int, const std::vector<void*>& pointers) final { launchers_.CallAll(pointers, nullptr); }
 
  private:
-  const KernelSpec& spec_;
   Launchers launchers_;
 };
 

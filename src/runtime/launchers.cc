@@ -32,4 +32,18 @@ const std::vector<void*>& Launchers::Get() {
   return found_;
 }
 
+void Launchers::CallAll(const std::vector<void*>& pointers, void* stream,
+                        const std::function<void(const LaunchSpec&)>& launched) {
+  using Launcher = void (*)(uint32_t blocks, void* stream, void* const* arguments);
+  const std::vector<void*>& launchers = Get();
+  std::vector<void*> arguments;
+  for (size_t k = 0; k < spec_.launches.size(); ++k) {
+    const LaunchSpec& launch = spec_.launches[k];
+    arguments.clear();
+    for (int position : launch.arguments) arguments.push_back(pointers[position]);
+    reinterpret_cast<Launcher>(launchers[k])(static_cast<uint32_t>(launch.grid), stream, arguments.data());
+    launched(launch);
+  }
+}
+
 }  // namespace uir::runtime

@@ -2,6 +2,7 @@
 // Functions of the host that launch a function's kernels, in what a vendor's compiler made.
 #pragma once
 
+#include <functional>
 #include <mutex>
 #include <vector>
 
@@ -21,6 +22,12 @@ class Launchers {
   /*! \brief The launcher of every launch in order; loaded at the first call, for the architecture of the function.
    *  \throws DeviceError The object cannot be loaded, or has not a launcher. */
   const std::vector<void*>& Get();
+
+  //! \brief Calls every launcher in order as NAME_launch(blocks, stream, addresses of the arguments).
+  //! \param launched Called after each.
+  void CallAll(
+      const std::vector<void*>& pointers, void* stream,
+      const std::function<void(const LaunchSpec&)>& launched = [](const LaunchSpec&) {});
 
  private:
   const KernelSpec& spec_;

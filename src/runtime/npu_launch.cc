@@ -15,30 +15,19 @@ namespace uir::runtime {
 
 namespace {
 
-/*! \brief A launcher: blocks, stream, addresses of the arguments in the kernel's order. */
-using Launcher = void (*)(uint32_t blocks, void* stream, void* const* arguments);
-
 class NpuExecutor final : public Executor {
  public:
-  NpuExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), launchers_(spec, binaries) {}
+  NpuExecutor(const KernelSpec& spec, Binaries& binaries) : launchers_(spec, binaries) {}
 
   void Launch(int device, const std::vector<void*>& pointers) final {
     const acl::Api& api = acl::Require();
     acl::UseDevice(device);
-    const std::vector<void*>& launchers = launchers_.Get();
-    void* stream = TVMFFIEnvGetStream(kDLExtDev, device);
-    std::vector<void*> arguments;
-    for (size_t k = 0; k < spec_.launches.size(); ++k) {
-      const LaunchSpec& launch = spec_.launches[k];
-      arguments.clear();
-      for (int position : launch.arguments) arguments.push_back(pointers[position]);
-      reinterpret_cast<Launcher>(launchers[k])(static_cast<uint32_t>(launch.grid), stream, arguments.data());
+    launchers_.CallAll(pointers, TVMFFIEnvGetStream(kDLExtDev, device), [&api](const LaunchSpec& launch) {
       if (api.GetLastError) acl::Check(api.GetLastError(acl::kThreadLevel), "A launch", launch.name);
-    }
+    });
   }
 
  private:
-  const KernelSpec& spec_;
   Launchers launchers_;
 };
 

@@ -56,26 +56,9 @@ struct Columns {
   std::string within;
 };
 
-Columns OpenColumns(Emitter& e, Loops* loops, const Fragment& f, int width) {
-  const Layout& l = f.layout;
+Columns OpenColumns(Loops* loops, const Fragment& f, int width) {
   Columns out;
-  out.at.block = loops->Open("cb", f.blocks_c());
-  out.at.within = loops->Open("vc", l.vec_c / width);
-  std::string sum;
-  auto add = [&sum](const std::string& text, int64_t factor) {
-    if (text == "0") return;
-    sum += (sum.empty() ? "" : " + ") + text + (factor == 1 ? "" : " * " + Text(factor));
-  };
-  add(e.LaneCol(l), l.vec_c);
-  add(out.at.block, l.step_c());
-  add(out.at.within, width);
-  if (f.replicated_c() || sum.empty()) {
-    out.at.coordinate = "0";
-  } else {
-    loops->OpenBlock();
-    out.at.coordinate = "col";
-    e.out.Line("const int col = " + sum + ";");
-  }
+  out.at = loops->Side(f, false, true, width);
   out.within = width == 1             ? out.at.within
                : out.at.within == "0" ? "n"
                                       : "(" + out.at.within + " * " + Text(width) + " + n)";
@@ -125,7 +108,7 @@ void GatherStep::Rows(Emitter& e, const Regs& y, const Regs& keys, const std::st
   PrintIndex(e, keys.At(at.block, "0", at.within, "0"), table, valid,
              e.Inside(one_col, rows_only, CellOf(at, Place())));
   Loops cols(&e);
-  Columns along = OpenColumns(e, &cols, f, width);
+  Columns along = OpenColumns(&cols, f, width);
   Cell cell = CellOf(at, along.at);
   std::string condition = And({"found", e.Inside(one_row, cols_only, cell)});
   std::string element = e.Element(table, "index", along.at.coordinate);
@@ -245,7 +228,7 @@ class ScatterPrinter {
     const Fragment& f = x.fragment;
     const ISlice& target = step_.iop->targets[0];
     Loops cols(&e_);
-    Columns along = OpenColumns(e_, &cols, f, width);
+    Columns along = OpenColumns(&cols, f, width);
     Fragment one_row(f.layout, 1, f.cols);
     std::string inside = e_.Inside(one_row, ColsOf(box_), CellOf(at, along.at));
     std::string condition = And({ColumnValid(along.at.coordinate, step_.rivals ? "last" : "found"), inside});

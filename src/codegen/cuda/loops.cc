@@ -1,18 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/cuda/loops.h"
 
+#include "codegen/cuda/index.h"
+
 namespace uir::codegen::cuda {
-
-namespace {
-
-/*! \brief ` + text * factor`, nothing where it is zero. */
-void AddTo(std::string* sum, const std::string& text, int64_t factor) {
-  if (text == "0") return;
-  if (!sum->empty()) *sum += " + ";
-  *sum += factor == 1 ? text : text + " * " + std::to_string(factor);
-}
-
-}  // namespace
 
 std::string Loops::Open(const std::string& name, int64_t count) {
   if (count == 1) return "0";
@@ -28,20 +19,21 @@ void Loops::OpenBlock(const std::string& head) {
   ++opened_;
 }
 
-Place Loops::Side(const Fragment& fragment, bool rows, bool coordinate) {
+Place Loops::Side(const Fragment& fragment, bool rows, bool coordinate, int width) {
   const Layout& l = fragment.layout;
   Place at;
   at.block = Open(rows ? "rb" : "cb", rows ? fragment.blocks_r() : fragment.blocks_c());
-  at.within = Open(rows ? "vr" : "vc", rows ? l.vec_r : l.vec_c);
+  at.within = Open(rows ? "vr" : "vc", (rows ? l.vec_r : l.vec_c) / width);
   if (!coordinate) return at;
   bool replicated = rows ? fragment.replicated_r() : fragment.replicated_c();
-  std::string sum;
+  Index index;
   if (!replicated) {
-    AddTo(&sum, rows ? e_.LaneRow(l) : e_.LaneCol(l), rows ? l.vec_r : l.vec_c);
-    AddTo(&sum, at.block, rows ? l.step_r() : l.step_c());
-    AddTo(&sum, at.within, 1);
+    index.Add(rows ? e_.LaneRow(l) : e_.LaneCol(l), rows ? l.vec_r : l.vec_c);
+    index.Add(at.block, rows ? l.step_r() : l.step_c());
+    index.Add(at.within, width);
   }
-  if (sum.empty()) {
+  const std::string sum = index.Text();
+  if (sum == "0") {
     at.coordinate = "0";
     return at;
   }

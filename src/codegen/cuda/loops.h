@@ -25,8 +25,9 @@ class Loops {
   std::string Open(const std::string& name, int64_t count);
   /*! \brief A block of statements without a loop; without a head only where none is open yet. */
   void OpenBlock(const std::string& head = "");
-  /*! \brief The rows (or columns) of registers that a lane holds, with the coordinate where it is wanted. */
-  Place Side(const Fragment& fragment, bool rows, bool coordinate);
+  //! \brief The rows (or columns) of registers that a lane holds, with the coordinate where it is wanted.
+  //! \param width Neighbours of a block that one turn takes.
+  Place Side(const Fragment& fragment, bool rows, bool coordinate, int width = 1);
   /*! \brief Closes all that is open. */
   void Close();
 

@@ -3,39 +3,9 @@
 #include <algorithm>
 
 #include "codegen/cuda/emitter.h"
+#include "codegen/cuda/index.h"
 
 namespace uir::codegen::cuda {
-
-namespace {
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
-/*! \brief A sum of constants and of texts times constants. */
-class Index {
- public:
-  void Add(const std::string& text, int64_t factor) {
-    if (IsNumber(text)) {
-      constant_ += std::stoll(text) * factor;
-    } else if (factor == 1) {
-      parts_.push_back(text);
-    } else if (factor != 0) {
-      parts_.push_back(text + " * " + std::to_string(factor));
-    }
-  }
-  std::string Text() const {
-    std::string text = Join(parts_, " + ");
-    if (text.empty()) return std::to_string(constant_);
-    return constant_ == 0 ? text : text + " + " + std::to_string(constant_);
-  }
-
- private:
-  int64_t constant_ = 0;
-  std::vector<std::string> parts_;
-};
-
-}  // namespace
 
 std::string Regs::At(const std::string& block_r, const std::string& block_c, const std::string& r,
                      const std::string& c) const {

@@ -9,6 +9,7 @@
 
 #include "codegen/cuda/piece.h"
 #include "codegen/uses.h"
+#include "igraph/parts.h"
 
 namespace uir::codegen::cuda {
 
@@ -33,13 +34,9 @@ ISlice Copy(const ISlice& slice, int64_t rows, int64_t cols, int64_t row_stride,
 
 /*! \brief e / k where k divides every term of e. */
 std::optional<Affine> Divided(const Affine& e, int64_t k) {
-  if (e->constant % k != 0) return std::nullopt;
-  std::vector<Term> terms;
-  for (const Term& term : e->terms) {
-    if (term->coeff % k != 0) return std::nullopt;
-    terms.emplace_back(term->coeff / k, term->kind, term->var, term->inner, term->divisor);
-  }
-  return Affine(e->constant / k, terms);
+  const auto [whole, rest] = SplitMultiples(e, k);
+  if (rest->constant != 0 || !rest->terms.empty()) return std::nullopt;
+  return whole.FloorDiv(k);
 }
 
 /*! \brief One row of rows*cols elements as rows of cols; nothing where its box does not end with a row. */

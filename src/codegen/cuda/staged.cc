@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <vector>
 
+#include "igraph/parts.h"
+
 namespace uir::codegen::cuda {
 
 namespace {
 
-/*! \brief Terms that tell iterations apart: the place of an iteration in flight. */
-bool IsOfLoop(const Term& term) {
-  Affine alone(0, {term});
-  auto variables = alone.Variables();
+/*! \brief Whether a term tells iterations apart: the place of an iteration in flight. */
+bool IsOfLoop(const Affine& term) {
+  const auto variables = term.Variables();
   return std::any_of(variables.begin(), variables.end(), [](const ffi::String& name) { return name != "pid"; });
 }
 
@@ -20,22 +21,16 @@ int64_t StepOf(const std::vector<Use>& uses, const std::string& pointer) {
   int64_t step = 0;
   for (const Use& use : uses) {
     if (use.pointer() != pointer) continue;
-    for (const Term& term : use.slice->offset->terms) {
-      if (IsOfLoop(term)) step = std::max(step, term->coeff);
-    }
+    for (const Term& term : Split(use.slice->offset, IsOfLoop).first->terms) step = std::max(step, term->coeff);
   }
   return step;
 }
 
 /*! \brief The greatest element of a slice, counted from the beginning of its place. */
 int64_t LastOf(const ISlice& slice, int64_t step, const Scope& scope) {
-  std::vector<Term> terms;
-  for (const Term& term : slice->offset->terms) {
-    if (!IsOfLoop(term)) terms.push_back(term);
-  }
-  const int64_t begin = step > 0 ? slice->offset->constant % step : slice->offset->constant;
-  return scope.Of(Affine(begin, terms)).high + (slice->rows - 1) * slice->row_stride +
-         (slice->cols - 1) * slice->col_stride;
+  const Affine within = Split(slice->offset, IsOfLoop).second;
+  const int64_t places = step > 0 ? within->constant / step * step : 0;
+  return scope.Of(within).high - places + (slice->rows - 1) * slice->row_stride + (slice->cols - 1) * slice->col_stride;
 }
 
 /*! \brief Whether a slice's lines never reach over the end of the tile's lines. */
@@ -45,12 +40,7 @@ bool KeepsToLines(const ISlice& slice, const Scope& scope) {
   const int64_t pitch = by_rows ? slice->row_stride : slice->col_stride;
   const int64_t length = by_rows ? slice->cols : slice->rows;
   if ((by_rows ? slice->rows : slice->cols) == 1) return true;
-  std::vector<Term> within;
-  for (const Term& term : slice->offset->terms) {
-    if (term->coeff % pitch != 0) within.push_back(term);
-  }
-  const int64_t begin = ((slice->offset->constant % pitch) + pitch) % pitch;
-  const Range range = scope.Of(Affine(begin, within));
+  const Range range = scope.Of(SplitMultiples(slice->offset, pitch).second);
   return range.low >= 0 && range.high + length <= pitch;
 }
 

@@ -18,19 +18,13 @@ namespace {
 
 constexpr int64_t kAtomRows = 8, kAtomLine = 128;
 
-/*! \brief `4 * k + 8`; a constant where k is one. */
-std::string StepText(int64_t each, const std::string& k, int64_t more) {
-  if (k == "0") return Text(more);
-  return Text(each) + " * " + k + (more == 0 ? "" : " + " + Text(more));
-}
-
 /*! \brief The descriptor of a factor's part from `major` on, in step k. */
 std::string Descriptor(Emitter& e, const ISlice& slice, const WgmmaTile& tile, bool is_a, int64_t major, int depth,
                        const std::string& k) {
   auto node = ffi::make_object<ISliceNode>(*slice.get());
   node->offset = tile.offset;
   const ISlice first(node);
-  const std::string along = StepText(depth, k, 0), side = Text(major);
+  const std::string along = Plus({{depth, k}}), side = Text(major);
   const std::string element = is_a ? e.Element(first, side, Grouped(along)) : e.Element(first, Grouped(along), side);
   // atoms of one line of atoms follow each other; a single one has no next
   const int64_t leading = tile.across ? kAtomRows * std::min(tile.pitch, kAtomLine) : 16;
@@ -77,7 +71,7 @@ void WgmmaStep::Print(Emitter& e) const {
     } else {
       e.Meet(read_a);
       e.needs.Intrinsic("ldmatrix_x4");
-      e.out.Line("ldmatrix_x4(&" + part + "[" + StepText(4, i, 0) + "], " +
+      e.out.Line("ldmatrix_x4(&" + part + "[" + Plus({{4, i}}) + "], " +
                  e.Element(a, Grouped(Plus({{kWarpRows, i}, {1, "lane % 16"}})),
                            Grouped(Plus({{kTf32Depth, k}, {4, "(lane / 16)"}}))) +
                  ");");
@@ -96,10 +90,11 @@ void WgmmaStep::Print(Emitter& e) const {
       flags = "<" + (tiles ? Text(choice.a->across) + ", " : "") + Text(choice.b.across) + ">";
     }
     auto rows = [&](int above) {
-      return "&" + product.regs().At(Grouped(StepText(2, group, above)), Text(first / kMmaColumns), "0", "0");
+      return "&" +
+             product.regs().At(Grouped(Plus({{2, group}, {1, Text(above)}})), Text(first / kMmaColumns), "0", "0");
     };
     const std::string factor = tiles ? Descriptor(e, a, *choice.a, true, 0, mma.k, k)
-                                     : "&" + parts + "[" + k + "][" + StepText(4, group, 0) + "]";
+                                     : "&" + parts + "[" + k + "][" + Plus({{4, group}}) + "]";
     e.out.Line(name + flags + "(" + rows(0) + ", " + rows(1) + ", " + factor + ", " +
                Descriptor(e, b, choice.b, false, first, mma.k, k) + ");");
   }

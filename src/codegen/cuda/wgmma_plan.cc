@@ -9,6 +9,7 @@
 #include "codegen/cuda/planner.h"
 #include "codegen/cuda/staged.h"
 #include "codegen/cuda/wgmma.h"
+#include "igraph/parts.h"
 
 namespace uir::codegen::cuda {
 
@@ -24,26 +25,12 @@ std::optional<bool> Asked(const IGraph& graph) {
   return asked == nullptr ? std::nullopt : std::optional<bool>(asked.cast<bool>());
 }
 
-bool SpeaksOfPid(const Affine& expr) {
-  auto variables = expr.Variables();
-  return std::any_of(variables.begin(), variables.end(), [](const ffi::String& name) { return name == "pid"; });
-}
+/*! \brief The number of four neighbouring warps, and which of them a warp is. */
+constexpr const char *kFour = "#four", *kWarp = "#warp";
 
-bool IsPid(const Affine& expr) {
-  return expr->constant == 0 && expr->terms.size() == 1 && expr->terms[0]->coeff == 1 &&
-         expr->terms[0]->kind == "var" && expr->terms[0]->var == "pid";
-}
-
-/*! \brief Whether an expression is the same for four neighbouring warps: pid only in quotients by multiples of 4. */
-bool SameForFour(const Affine& expr) {
-  return std::all_of(expr->terms.begin(), expr->terms.end(), [](const Term& term) {
-    Affine alone(0, {term});
-    if (!SpeaksOfPid(alone)) return true;
-    if (term->kind == "var") return false;
-    Affine inner = InnerOf(term);
-    if (term->kind == "floordiv" && IsPid(inner) && term->divisor % kWarpgroup == 0) return true;
-    return SameForFour(inner);
-  });
+bool SpeaksOf(const Affine& expr, const char* name) {
+  const auto variables = expr.Variables();
+  return std::find(variables.begin(), variables.end(), name) != variables.end();
 }
 
 /*! \brief Columns of the instructions that make up so many, widest first; across lines each begins an atom. */
@@ -62,26 +49,19 @@ std::optional<std::vector<std::pair<int64_t, int>>> PiecesOf(int64_t cols, int64
 }  // namespace
 
 std::optional<std::pair<Affine, int64_t>> OfFourWarps(const Affine& offset) {
-  const Affine pid = Affine::Var("pid");
-  Affine first = Affine::Constant(offset->constant);
-  int64_t step = 0;
-  for (const Term& term : offset->terms) {
-    Affine alone(0, {term});
-    if (SameForFour(alone)) {
-      first = first + alone;
-      continue;
-    }
-    if (term->kind == "var") {
-      first = first + pid.FloorDiv(kWarpgroup).Scale(kWarpgroup * term->coeff);
-    } else if (term->kind == "mod" && IsPid(InnerOf(term)) && term->divisor % kWarpgroup == 0) {
-      Affine group = pid.FloorDiv(kWarpgroup).Mod(term->divisor / kWarpgroup);
-      first = first + group.Scale(kWarpgroup * term->coeff);
-    } else {
-      return std::nullopt;
-    }
-    step += term->coeff;
-  }
-  return std::make_pair(first, step);
+  // what else an offset speaks of is left as it is, and so are terms that are the same for four warps anyway
+  Space space;
+  for (const ffi::String& name : offset.Variables()) space.Bind(name, {{INT32_MIN, INT32_MAX}});
+  space.Bind("pid", {{0, INT32_MAX}});
+  space.Bind(kFour, {{0, INT32_MAX / kWarpgroup}});
+  space.Bind(kWarp, {{0, kWarpgroup - 1}});
+  const Affine pid = Affine::Var(kFour).Scale(kWarpgroup) + Affine::Var(kWarp);
+  const Affine apart = Substitute(offset, {{"pid", pid}}, space);
+  const auto [own, common] = Split(apart, [](const Affine& term) { return SpeaksOf(term, kWarp); });
+  const bool one = own->terms.empty() || (own->terms.size() == 1 && own->terms[0]->kind == "var");
+  if (!one) return std::nullopt;
+  const Affine first = Substitute(common, {{kFour, Affine::Var("pid").FloorDiv(kWarpgroup)}}, space);
+  return std::make_pair(first, own->terms.empty() ? int64_t{0} : own->terms[0]->coeff);
 }
 
 /*! \brief The analysis of one product. */
@@ -178,17 +158,12 @@ class WgmmaCandidate {
     tile.offset = four->first;
     // within a line: chunks of one instruction along it, whole atoms across it
     const int64_t unit = (tile.across ? tile.chunks * kChunk : kDepthBytes) / bytes;
-    std::vector<Term> within;
-    for (const Term& term : tile.offset->terms) {
-      if (term->coeff % (kAtomRows * line) == 0) continue;
-      if (term->coeff % unit != 0) return no("begins within an atom");
-      within.push_back(term);
-    }
-    const int64_t whole = kAtomRows * line;
-    const int64_t begin = (tile.offset->constant % whole + whole) % whole;
-    const Range range = plan_.scope().Of(Affine(begin, within));
+    const Affine within = SplitMultiples(tile.offset, kAtomRows * line).second;
+    const Affine apart = SplitMultiples(within, unit).second;
+    const Range range = plan_.scope().Of(within);
     const int64_t length = tile.across ? (is_a ? kWarpgroup * step : slice->cols) : (is_a ? slice->cols : slice->rows);
-    if (begin % unit != 0 || range.low < 0 || range.high + length > line) return no("begins within an atom");
+    const bool whole = apart->constant == 0 && apart->terms.empty();
+    if (!whole || range.low < 0 || range.high + length > line) return no("begins within an atom");
     return tile;
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C interface of the host model of Ascend 910B cores (libuir_device.so).
 //
-// The model runs kernels of a shared object that `uir_tvm.device.ascend.compile` built from Ascend C text.
+// The model runs kernels of a shared object that `uir_tvm.target.ascend.host_model` built from Ascend C text.
 // Global memory is that of the engine, as on the model of CUDA devices (engine_api.h). Launches run
 // one at a time; the function may be called from any thread.
 #pragma once
@@ -26,7 +26,7 @@ typedef struct {
   //! one or two vector cores.
   const char* core;
   //! \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
-  //! `uir_tvm.hardware.ascend_costs.as_data` describes costs; may be NULL, then sizes are those of the 910B2 and no
+  //! `uir_tvm.target.ascend.costs.as_data` describes costs; may be NULL, then sizes are those of the 910B2 and no
   //! time is counted.
   const char* device;
   /*! \brief Most findings that are reported; 0 takes 16. */

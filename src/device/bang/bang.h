@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C interface of the host model of Cambricon MLU cores (libuir_device.so).
 //
-// The model runs kernels of a shared object that `uir_tvm.device.bang.compile` built from BANG C text.
+// The model runs kernels of a shared object that `uir_tvm.target.bang.host_model` built from BANG C text.
 // Global memory is that of the engine, as on the model of CUDA devices (engine_api.h). Launches run
 // one at a time; the function may be called from any thread.
 #pragma once
@@ -28,7 +28,7 @@ typedef struct {
   //! launches that it makes are run.
   int32_t units;
   //! \brief JSON of the device: {"name": str, "figures": {name: number}, "costs": {...}}, as
-  //! `uir_tvm.hardware.bang_costs.as_data` describes costs; may be NULL, then sizes are those of the MLU370 and no time
+  //! `uir_tvm.target.bang.costs.as_data` describes costs; may be NULL, then sizes are those of the MLU370 and no time
   //! is counted.
   const char* device;
   /*! \brief Most findings that are reported; 0 takes 16. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // C interface of the host model of CUDA devices (libuir_device.so).
 //
-// The model runs kernels of a shared object that `uir_tvm.device.simt.compile` built from emitted CUDA text.
+// The model runs kernels of a shared object that `uir_tvm.target.cuda.host_model` built from emitted CUDA text.
 // Memory comes from the engine: it has red zones around every allocation and knows which bytes were written.
 // All functions may be called from any thread; launches, of all models, run one at a time.
 #pragma once

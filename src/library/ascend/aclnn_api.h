@@ -2,7 +2,7 @@
 // The functions of aclnn that library operators use, loaded when they are first used.
 //
 // Declared here rather than included, so that the library builds and loads where there is no toolkit. Where each was
-// checked: python/uir_tvm/export/ascend_api.json.
+// checked: python/uir_tvm/target/ascend/project_names.json.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   a bias or a residual, one matrix   aclnnAddmm
 //   a bias or a residual, a batch      aclnnBaddbmm, once for each outer index where batches do not join
 //
-// The documents that the functions were checked in: python/uir_tvm/export/ascend_api.json.
+// The documents that the functions were checked in: python/uir_tvm/target/ascend/project_names.json.
 #pragma once
 
 #include <vector>
@@ -24,7 +24,7 @@ struct Product {
 
 //! \brief The calls that compute a product.
 //! \throws ValueError A factor, an activation, a packed weight, or more than one term to add: the table of the target's
-//!  library (`uir_tvm.library.library_tables.ASCEND`) has none of these.
+//!  library (`uir_tvm.target.ascend.library.TABLE`) has none of these.
 std::vector<Product> Products(const MatmulAttrs& attrs);
 
 /*! \brief Throws ValueError for an epilogue that a convolution does not have: anything but a bias. */

@@ -2,7 +2,7 @@
 // What the runtime asks of CNNL: functions of a shared object that is compiled against the toolkit's headers.
 //
 // CNNL's structures and numbers are its headers' own, so that calls cannot be made without them. The functions' text
-// is python/uir_tvm/library/cnnl (glue.cpp), which declares the same.
+// is python/uir_tvm/target/bang/templates/glue/glue.cpp, which declares the same.
 #pragma once
 
 #include <cstddef>

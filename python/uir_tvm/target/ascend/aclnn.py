@@ -50,7 +50,7 @@ def products(product: MatmulAttrs) -> tuple[Product, ...]:
     Raises
     ------
     ValueError
-        It has what the library's table (`library.library_tables.ASCEND`) does not allow.
+        It has what the library's table (`target.ascend.library.TABLE`) does not allow.
     """
     calls = tvm_ffi.get_global_func("uir.library.ascend.products")(product.to_json())
     return tuple(Product(str(call["function"]), tuple(map(_operand, call["operands"]))) for call in calls)

@@ -12,7 +12,7 @@ extern "C" {
 
 /*! \brief A kernel as the host model has it. */
 typedef struct {
-  /*! \brief The shared object that `uir_tvm.device.ascend.compile` built, and the function in it. */
+  /*! \brief The shared object that `uir_tvm.target.ascend.host_model` built, and the function in it. */
   const char* library;
   const char* kernel;
   /*! \brief "aiv", "aic" or "mix". */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the header of this name of Cambricon's operator library: the part that exported projects use.
 //
-// Names and parameters are the vendor's as public programs use them (export/bang_api.json has the sources); values of
-// enumerations are our own, as nothing but this header and libuir_cnrt.so sees them.
+// Names and parameters are the vendor's as public programs use them (uir_tvm/target/bang/project_names.json has the
+// sources); values of enumerations are our own, as nothing but this header and libuir_cnrt.so sees them.
 #pragma once
 
 #include "cnrt.h"

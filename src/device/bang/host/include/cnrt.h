@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Stands for the header of this name of Cambricon's runtime: the part of it that exported projects use.
 //
-// Names, parameters and values are the vendor's (export/bang_api.json has the sources). What they do is in
-// libuir_cnrt.so, on the host model.
+// Names, parameters and values are the vendor's (uir_tvm/target/bang/project_names.json has the sources). What they do
+// is in libuir_cnrt.so, on the host model.
 #pragma once
 
 #include <stddef.h>

@@ -10,7 +10,7 @@ extern "C" {
 
 /*! \brief A kernel as the host model has it. */
 typedef struct {
-  /*! \brief The shared object that `uir_tvm.device.bang.compile` built, and the function in it. */
+  /*! \brief The shared object that `uir_tvm.target.bang.host_model` built, and the function in it. */
   const char* library;
   const char* kernel;
   /*! \brief Groups of a launch, and cores of a group: 1 (Block) or 4 (Union1). */
