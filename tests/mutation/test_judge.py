@@ -109,6 +109,7 @@ def test_a_copy_has_no_history_and_no_map(copy: Copy) -> None:
 
 def test_a_case_that_a_fault_renames_has_not_found_it(copy: Copy) -> None:
     assert copy.first_failure([f"{TESTS}::test_names[c]"], 60.0) == ""
+    assert copy.first_failure(["tests/own/test_moved.py::test_it"], 60.0) == ""
     # nor does it hide what others find, and cases that are not listed do not run
     listed = [f"{TESTS}::test_names[c]", f"{TESTS}::test_far", f"{TESTS}::test_names[b]"]
     (copy.folder / CODE).write_text(SOURCE.replace("x > 3", "x < 3"))
