@@ -25,6 +25,8 @@ class Scope {
   /*! \brief Forgets a variable. */
   void Unbind(const std::string& name);
 
+  /*! \brief What is known of the variables. */
+  const Space& space() const { return space_; }
   /*! \brief Least and greatest value (interval arithmetic: it may be wider than the truth). */
   Range Of(const Affine& expr) const { return space_.RangeOf(expr); }
   //! \brief The greatest power of two, up to `limit`, that divides every value of the expression; of 0 it is `limit`.

@@ -18,7 +18,7 @@ namespace {
 /*! \brief Blocks from a repeat to the next that Copy can step over. */
 constexpr int64_t kMostCopyStep = 4095;
 /*! \brief Every row's block over its columns: by columns where rows are many, else by rows. */
-void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Extent& rows) {
+void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Bound& rows) {
   int64_t each = kRepeatBytes / target.bytes, cols = target.cols, per = kBlockBytes / target.bytes;
   std::string type = ElementType(target.dtype);
   auto copy = [&](const std::string& to, const std::string& from, int64_t mask, const std::string& repeats,
@@ -28,9 +28,9 @@ void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Exte
     return e.Call("Copy", "repeat", {type}, {to, from, std::to_string(mask), repeats, params}) + ";";
   };
   std::vector<std::string> lines;
-  int64_t by_cols = CeilDiv(cols, each) * CeilDiv(rows.most, kMostRepeats);
-  if (rows.most > 1 && by_cols <= rows.most && RowBlocks(target) <= kMostCopyStep) {
-    for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
+  int64_t by_cols = CeilDiv(cols, each) * CeilDiv(rows.most(), kMostRepeats);
+  if (rows.most() > 1 && by_cols <= rows.most() && RowBlocks(target) <= kMostCopyStep) {
+    for (int64_t row = 0; row < rows.most(); row += kMostRepeats) {
       for (int64_t col = 0; col < cols; col += each) {
         lines.push_back(copy(e.At(target.Part(row, col, 1, 1)), e.At(blocks.Part(0, row * per, 1, 1)),
                              std::min(each, cols - col), RestText(rows, row, kMostRepeats), RowBlocks(target), 1));
@@ -38,7 +38,6 @@ void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Exte
     }
   } else {
     std::string row = e.Fresh("r");
-    lines.push_back("for (int32_t " + row + " = 0; " + row + " < " + rows.text + "; ++" + row + ") {");
     std::string from = e.At(blocks, TimesText(row, per)), step = TimesText(row, target.row_stride);
     for (int64_t col = 0; col < cols;) {
       int64_t repeats = std::min(kMostRepeats, (cols - col) / each), mask = each;
@@ -46,22 +45,21 @@ void SpreadBlocks(Emitter& e, const Tile& target, const Tile& blocks, const Exte
         repeats = 1;
         mask = cols - col;
       }
-      lines.push_back("  " + copy(e.At(target.Part(0, col, 1, 1), step), from, mask, std::to_string(repeats), 8, 0));
+      lines.push_back(copy(e.At(target.Part(0, col, 1, 1), step), from, mask, std::to_string(repeats), 8, 0));
       col += repeats * mask;
     }
-    lines.emplace_back("}");
+    lines = Looped(row, "0", rows.text, lines);
   }
   Tile read = blocks, written = target;
-  read.cols = rows.most * per;
-  written.rows = rows.most;
+  read.cols = rows.most() * per;
+  written.rows = rows.most();
   e.Do("V", lines, {Reads(read), Writes(written)});
 }
 
 void BroadcastRow(Emitter& e, const Tile& target, const Tile& source) {
-  EachBlocks(e, source, Extent::Of(target.box.row_end),
-             [&](int64_t row, int64_t most, const Tile& blocks, const Extent& n) {
-               SpreadBlocks(e, target.Part(row, 0, most, target.cols), blocks, n);
-             });
+  EachBlocks(e, source, target.box.row_end, [&](int64_t row, int64_t most, const Tile& blocks, const Bound& n) {
+    SpreadBlocks(e, target.Part(row, 0, most, target.cols), blocks, n);
+  });
 }
 
 void BroadcastCol(Emitter& e, const Tile& target, const Tile& source) {
@@ -70,7 +68,7 @@ void BroadcastCol(Emitter& e, const Tile& target, const Tile& source) {
   Tile row = source;
   row.rows = target.rows;
   row.row_stride = 0;
-  RunOnWindows(e, p, made, {target, row}, Extent::Of(target.box.row_end), Extent::Of(target.cols));
+  RunOnWindows(e, p, made, {target, row}, target.box.row_end, Bound::Of(target.cols));
 }
 
 }  // namespace

@@ -42,21 +42,11 @@ std::string Number(int64_t value) { return std::to_string(value); }
 template <typename Line>
 std::vector<std::string> ForEach(int64_t count, const std::string& index, Line&& line) {
   if (count == 1) return {line("0")};
-  return {"for (int32_t " + index + " = 0; " + index + " < " + Number(count) + "; ++" + index + ") {",
-          "  " + line(index), "}"};
-}
-
-std::string Times(const std::string& index, int64_t factor) {
-  return index == "0" ? "0" : factor == 1 ? index : index + " * " + Number(factor);
+  return Looped(index, "0", Number(count), {line(index)});
 }
 
 std::string Index(const std::string& tensor, const std::string& offset) {
   return offset.empty() || offset == "0" ? tensor : tensor + "[" + offset + "]";
-}
-
-std::string Plus(const std::string& a, const std::string& b) {
-  if (a.empty() || a == "0") return b;
-  return b.empty() || b == "0" ? a : a + " + " + b;
 }
 
 }  // namespace
@@ -224,7 +214,7 @@ std::string Cube::InL1(const Factor& factor, const Sizes& sizes, const Affine& p
   int64_t of_left = 2 * sizes.m * sizes.chunk, of_one = factor.side * sizes.chunk;
   std::string tensor = Tensor("A1", std::string("l1_") + factor.name(), sizes.type,
                               factor.left ? 0 : of_left * sizes.bytes, 2 * of_one, sizes.bytes);
-  return Index(tensor, Plus(e_->Text(place.Scale(of_one)), more));
+  return Index(tensor, tiles::PlusText(e_->Text(place.Scale(of_one)), more));
 }
 
 Affine Cube::L1Byte(const Factor& factor, const Sizes& sizes, const Affine& place) const {
@@ -235,7 +225,7 @@ Affine Cube::L1Byte(const Factor& factor, const Sizes& sizes, const Affine& plac
 std::string Cube::Operand(const Factor& factor, const Sizes& sizes, const Affine& place, const std::string& more) {
   int64_t of_one = factor.side * sizes.chunk;
   std::string tensor = Tensor(factor.memory(), factor.region(), sizes.type, 0, 2 * of_one, sizes.bytes);
-  return Index(tensor, Plus(e_->Text(place.Scale(of_one)), more));
+  return Index(tensor, tiles::PlusText(e_->Text(place.Scale(of_one)), more));
 }
 
 void Cube::Fetch(const Factor& factor, const Sizes& sizes, int64_t at, int64_t length, const Affine& place) {
@@ -258,8 +248,8 @@ void Cube::Fetch(const Factor& factor, const Sizes& sizes, int64_t at, int64_t l
                   params(groups, one ? 0 : group * factor.pitch, one ? 0 : group * cols))};
   } else {
     lines = ForEach(groups, "i", [&](const std::string& i) {
-      return copy(InL1(factor, sizes, place, Times(i, group * cols)),
-                  e_->At(factor.tile, Plus(skip, Times(i, group * factor.pitch))), params(1, 0, 0));
+      return copy(InL1(factor, sizes, place, TimesText(i, group * cols)),
+                  e_->At(factor.tile, tiles::PlusText(skip, TimesText(i, group * factor.pitch))), params(1, 0, 0));
     });
   }
   e_->Do("MTE2", lines, {Bytes("l1", L1Byte(factor, sizes, place), rows * cols * sizes.bytes, true)});
@@ -287,28 +277,28 @@ void Cube::Load(const Factor& factor, const Sizes& sizes, int64_t length, const 
   int64_t edge = narrow ? 32 : 16, squares_across = factor.side / edge, squares_along = length / edge;
   std::vector<std::string> lines;
   if (factor.left && factor.turned) {
-    lines =
-        sizes.bytes == 2
-            ? ForEach(across, "i",
-                      [&](const std::string& i) { return plain(Times(i, along * one), i, length / 16, across, true); })
-            : ForEach(squares_across, "i", [&](const std::string& i) {
-                return square(Times(i, (narrow ? 2 : 1) * along * one), i, squares_along, squares_across,
-                              narrow ? 0 : 1, narrow ? along - 1 : 0);
-              });
+    lines = sizes.bytes == 2 ? ForEach(across, "i",
+                                       [&](const std::string& i) {
+                                         return plain(TimesText(i, along * one), i, length / 16, across, true);
+                                       })
+                             : ForEach(squares_across, "i", [&](const std::string& i) {
+                                 return square(TimesText(i, (narrow ? 2 : 1) * along * one), i, squares_along,
+                                               squares_across, narrow ? 0 : 1, narrow ? along - 1 : 0);
+                               });
   } else if (!factor.left && factor.turned && sizes.bytes != 2) {
     lines = ForEach(squares_along, "i", [&](const std::string& i) {
-      return square(Times(i, (narrow ? 1 : 2) * across * one), Times(i, squares_across), squares_across, 1,
+      return square(TimesText(i, (narrow ? 1 : 2) * across * one), TimesText(i, squares_across), squares_across, 1,
                     narrow ? 1 : 0, narrow ? 0 : across - 1);
     });
   } else if (!factor.left && !factor.turned) {
     lines = ForEach(along, "i",
-                    [&](const std::string& i) { return plain(Times(i, across * one), i, across, along, false); });
+                    [&](const std::string& i) { return plain(TimesText(i, across * one), i, across, along, false); });
   } else {
     // the order of L0 is that of L1
     int64_t outer = factor.left ? across : along, inner = factor.left ? along : across;
     bool whole = outer * inner <= kMostRepeats;
     lines = ForEach(whole ? 1 : outer, "i", [&](const std::string& i) {
-      return plain(Times(i, inner * one), Times(i, inner), whole ? outer * inner : inner, 1, factor.turned);
+      return plain(TimesText(i, inner * one), TimesText(i, inner), whole ? outer * inner : inner, 1, factor.turned);
     });
   }
   int64_t bytes = factor.side * length * sizes.bytes;

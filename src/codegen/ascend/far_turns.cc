@@ -66,13 +66,13 @@ bool Asks(const IOp& iop) {
 
 }  // namespace
 
-void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, const Extent& rows, const Extent& cols) {
+void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, const Bound& rows, const Bound& cols) {
   Tile x = e.As(turns.x, "int32"), rest = e.As(turns.rest, "int32"), peak = turns.peak;
   peak.cols = kPeakPlace + 1;
-  x.rows = rest.rows = rows.most;
-  x.cols = rest.cols = cols.most;
+  x.rows = rest.rows = rows.most();
+  x.cols = rest.cols = cols.most();
   x.box = rest.box = {Bound::Of(0), Bound::Of(x.rows), Bound::Of(0), Bound::Of(x.cols)};
-  const bool one = rows.Constant() && rows.most == 1;
+  const bool one = rows.Constant() && rows.most() == 1;
   const std::string row = one ? "0" : e.Fresh("r"), col = e.Fresh("c"), bits = e.Fresh("bits"),
                     exponent = e.Fresh("exponent");
   if (one) x.row_stride = rest.row_stride = 0;
@@ -91,7 +91,7 @@ void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, co
                                  ";",
                              "  }", "}"});
   Tile read = x, written = rest;
-  if (one) read.row_stride = written.row_stride = cols.most;
+  if (one) read.row_stride = written.row_stride = cols.most();
   e.Do("S", lines, {Reads(peak), Reads(read), Reads(written), Writes(written)});
 }
 

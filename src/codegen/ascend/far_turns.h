@@ -27,7 +27,7 @@ struct FarTurns {
 };
 
 /*! \brief Puts right what is left of the large ones; `mode`: "sin" or "cos". */
-void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, const Extent& rows, const Extent& cols);
+void PrintFarRest(Emitter& e, const std::string& mode, const FarTurns& turns, const Bound& rows, const Bound& cols);
 
 /*! \brief The text of `kRestOfTurns` with a blank line before it, where a graph asks for it; else nothing. */
 std::string RestOfTurns(const ffi::Array<IGraph>& graphs);

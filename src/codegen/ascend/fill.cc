@@ -41,7 +41,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
   std::vector<std::string> lines;
   std::string row = tile.rows == 1 ? "" : e.Fresh("row");
   std::optional<Pattern> pattern = PatternOf(e, tile, value);
-  std::string loop = "for (int32_t " + row + " = 0; " + row + " < " + std::to_string(tile.rows) + "; ++" + row + ")";
+  std::string loop = ForText(row, "0", std::to_string(tile.rows));
   std::string pipe = pattern ? "V" : "S";
   if (pattern) {
     const Tile& words = pattern->tile;
@@ -63,7 +63,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
     std::string set =
         e.Call("LocalTensor.SetValue", "member", {type}, {tile.tensor, index, e.Literal(tile.dtype, value)});
     if (tile.rows > 1) lines.push_back(loop);
-    lines.push_back("  for (int32_t " + col + " = 0; " + col + " < " + std::to_string(tile.cols) + "; ++" + col + ")");
+    lines.push_back("  " + ForText(col, "0", std::to_string(tile.cols)));
     lines.push_back("    " + set + ";");
   }
   if (!condition.empty()) {

@@ -91,9 +91,7 @@ void Gather(Emitter& e, Job job, const Tile& table) {
   std::vector<std::string> lines{call("")};
   if (job.row_begin.text != "0" || job.row_end.text != "1") {
     std::string row = e.Fresh("row");
-    lines = {
-        "for (int32_t " + row + " = " + job.row_begin.text + "; " + row + " < " + job.row_end.text + "; ++" + row + ")",
-        "  " + call(row)};
+    lines = {ForText(row, job.row_begin.text, job.row_end.text), "  " + call(row)};
   }
   job.regions.push_back(Reads(table));
   e.Do("V", lines, job.regions);
@@ -127,9 +125,7 @@ void Narrow(Emitter& e, const Tile& to, const Tile& wide, const Box& box) {
       "Cast", "count", {type, "half"},
       {e.At(to, row + " * " + std::to_string(to.row_stride)), e.At(wide, row + " * " + std::to_string(wide.row_stride)),
        EnumValue("RoundMode", "CAST_RINT"), box.col_end.text});
-  e.Do("V",
-       {"for (int32_t " + row + " = " + box.row_begin.text + "; " + row + " < " + box.row_end.text + "; ++" + row + ")",
-        "  " + call + ";"},
+  e.Do("V", {ForText(row, box.row_begin.text, box.row_end.text), "  " + call + ";"},
        {Reads(wide.Around(box)), Writes(to.Around(box))});
 }
 

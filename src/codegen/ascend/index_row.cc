@@ -49,17 +49,17 @@ void AddUnderMask(Emitter& e, const Tile& row, int64_t count, int bit, int64_t s
 void IndexRow(Emitter& e, const Tile& row, int64_t count, const std::string& first, int64_t step) {
   if (const Tile* kept = e.KeptIndex(count)) {
     Tile to = From(row, 0, count), index = From(*kept, 0, count);
-    Extent all = Extent::Of(count);
+    Bound all = Bound::Of(count);
     if (step != 1) CallCount(e, Scalar("Muls", to, index, Difference(step)), all);
     if (step == 1 || first != "0") CallCount(e, Scalar("Adds", to, step == 1 ? index : to, first), all);
     return;
   }
   int64_t made = std::min(count, kBlock);
-  CallCount(e, {"Duplicate", {"int32_t"}, {From(row, 0, made)}, {first}}, Extent::Of(made));
+  CallCount(e, {"Duplicate", {"int32_t"}, {From(row, 0, made)}, {first}}, Bound::Of(made));
   for (int bit = 0; int64_t{1} << bit < made; ++bit) AddUnderMask(e, row, made, bit, step);
   for (; made < count; made *= 2) {
     int64_t more = std::min(made, count - made);
-    CallCount(e, Scalar("Adds", From(row, made, more), From(row, 0, more), Difference(step * made)), Extent::Of(more));
+    CallCount(e, Scalar("Adds", From(row, made, more), From(row, 0, more), Difference(step * made)), Bound::Of(more));
   }
 }
 

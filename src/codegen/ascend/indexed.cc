@@ -43,11 +43,8 @@ struct Indexed {
 std::string RowIndices(Emitter& e, const Indexed& job, const Box& box) {
   std::string name = e.Fresh("index"), row = e.Fresh("r");
   e.Plain("int64_t " + name + "[" + std::to_string(job.tile.rows) + "];");
-  e.Do("S",
-       {ForText(row, box.row_begin, box.row_end),
-        "  " + name + "[" + row + "] = " + Member(e, job.index, "GetValue", {OffsetText(e, job.index, row, "0")}) + ";",
-        "}"},
-       {Reads(job.index)});
+  std::string value = Member(e, job.index, "GetValue", {OffsetText(e, job.index, row, "0")});
+  e.Do("S", OverRows(row, box, {name + "[" + row + "] = " + value + ";"}), {Reads(job.index)});
   return name;
 }
 
@@ -86,8 +83,9 @@ void GatherByRows(Emitter& e, const Indexed& job) {
   if (cols.range.high <= 0) return;
   std::string some = cols.range.low > 0 ? "" : " && " + cols.Text(Precedence::kSum) + " > 0";
   e.Do("MTE2",
-       {ForText(row, box.row_begin, box.row_end), "  if (" + InRange(number, job.table.box) + some + ") {",
-        "    " + RowCopy(e, job, row, number, box.col_begin, box.col_end, true), "  }", "}"},
+       OverRows(row, box,
+                tiles::Under("if (" + InRange(number, job.table.box) + some + ")",
+                             {RowCopy(e, job, row, number, box.col_begin, box.col_end, true)})),
        {Reads(job.table), Writes(job.tile)});
 }
 
@@ -98,29 +96,27 @@ void GatherByElements(Emitter& e, const Indexed& job, const ffi::Any& pad) {
   std::string value = Member(e, job.table, "GetValue", {OffsetText(e, job.table, number, job.by_row ? col : "0")});
   std::string chosen = InRange(number, job.table.box) + " ? " + value + " : " + e.Literal(job.tile.dtype, pad);
   e.Do("S",
-       {ForText(row, box.row_begin, box.row_end), "  " + ForText(col, box.col_begin, box.col_end),
-        "    const int64_t " + number + " = " + index + ";",
-        "    " + Member(e, job.tile, "SetValue", {OffsetText(e, job.tile, row, col), chosen}) + ";", "  }", "}"},
+       OverBox(row, col, box,
+               {"const int64_t " + number + " = " + index + ";",
+                Member(e, job.tile, "SetValue", {OffsetText(e, job.tile, row, col), chosen}) + ";"}),
        {Reads(job.index), Reads(job.table), Writes(job.tile)});
 }
 
 /*! \brief Waits where an earlier copy wrote the same row: of equal rows the last holds. */
 std::vector<std::string> WaitForEqual(Emitter& e, const std::string& name, const std::string& row, const Bound& begin) {
   std::string other = e.Fresh("q"), clash = e.Fresh("again");
-  return {"  bool " + clash + " = false;",
-          "  for (int32_t " + other + " = " + begin.text + "; " + other + " < " + row + "; ++" + other + ") " + clash +
-              " = " + clash + " || " + name + "[" + other + "] == " + name + "[" + row + "];",
-          "  if (" + clash + ") " + e.Call("PipeBarrier", "plain", {}, {"MTE3"}) + ";"};
+  return {"bool " + clash + " = false;",
+          ForText(other, begin.text, row) + " " + clash + " = " + clash + " || " + name + "[" + other + "] == " + name +
+              "[" + row + "];",
+          "if (" + clash + ") " + e.Call("PipeBarrier", "plain", {}, {"MTE3"}) + ";"};
 }
 
 void ScatterByRows(Emitter& e, const Indexed& job, const Box& box, const Bound& begin, const Bound& end) {
   std::string name = RowIndices(e, job, box), row = e.Fresh("r"), number = name + "[" + row + "]";
-  std::vector<std::string> lines = {ForText(row, box.row_begin, box.row_end),
-                                    "  if (!(" + InRange(number, job.table.box) + ")) continue;"};
+  std::vector<std::string> lines = {"if (!(" + InRange(number, job.table.box) + ")) continue;"};
   for (const std::string& line : WaitForEqual(e, name, row, box.row_begin)) lines.push_back(line);
-  lines.push_back("  " + RowCopy(e, job, row, number, begin, end, false));
-  lines.emplace_back("}");
-  e.Do("MTE3", lines, {Reads(job.tile), job.table.Region(true)});
+  lines.push_back(RowCopy(e, job, row, number, begin, end, false));
+  e.Do("MTE3", OverRows(row, box, lines), {Reads(job.tile), job.table.Region(true)});
 }
 
 /*! \brief Element by element to global memory: each in a block of its own, since copies start at blocks. */
@@ -138,28 +134,25 @@ void ScatterByElements(Emitter& e, const Indexed& job, const Box& box) {
           box.row_end.text + ";");
   std::string own = Member(e, index, "GetValue", {OffsetText(e, index, "0", job.by_row ? "0" : col)});
   e.Do("S",
-       {ForText(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;",
-        "  " + name + "[" + col + "] = " + own + ";",
-        "  " +
-            Member(e, blocks, "SetValue",
-                   {TimesText(col, per), Member(e, line, "GetValue", {OffsetText(e, line, "0", col)})}) +
-            ";",
-        "}"},
+       OverCols(col, box,
+                {"if (!" + alive + ") continue;", name + "[" + col + "] = " + own + ";",
+                 Member(e, blocks, "SetValue",
+                        {TimesText(col, per), Member(e, line, "GetValue", {OffsetText(e, line, "0", col)})}) +
+                     ";"}),
        {Reads(index), Reads(line), Writes(blocks)});
   std::string to = e.At(job.table, OffsetText(e, Zero(job.table), name + "[" + col + "]", job.by_row ? col : "0"));
   std::string params = e.Call("DataCopyExtParams", "struct", {}, {"1", std::to_string(job.tile.bytes), "0", "0", "0"});
-  std::vector<std::string> lines = {ForText(col, box.col_begin, box.col_end), "  if (!" + alive + ") continue;"};
+  std::vector<std::string> lines = {"if (!" + alive + ") continue;"};
   std::string inside = InRange(name + "[" + col + "]", job.table.box);
   if (job.by_row) {
     inside += " && " + col + " >= " + job.table.box.col_begin.text + " && " + col + " < " + job.table.box.col_end.text;
   }
-  lines.push_back("  if (!(" + inside + ")) continue;");
+  lines.push_back("if (!(" + inside + ")) continue;");
   if (!job.by_row) {
     for (const std::string& text : WaitForEqual(e, name, col, box.col_begin)) lines.push_back(text);
   }
-  lines.push_back("  " + e.Call("DataCopyPad", "store", {type}, {to, e.At(blocks, TimesText(col, per)), params}) + ";");
-  lines.emplace_back("}");
-  e.Do("MTE3", lines, {Reads(blocks), job.table.Region(true)});
+  lines.push_back(e.Call("DataCopyPad", "store", {type}, {to, e.At(blocks, TimesText(col, per)), params}) + ";");
+  e.Do("MTE3", OverCols(col, box, lines), {Reads(blocks), job.table.Region(true)});
   rows.Close();
 }
 
@@ -172,14 +165,12 @@ void ScatterLocally(Emitter& e, const Indexed& job, const Box& box) {
     inside += " && " + col + " >= " + job.table.box.col_begin.text + " && " + col + " < " + job.table.box.col_end.text;
   }
   e.Do("S",
-       {ForText(row, box.row_begin, box.row_end), "  " + ForText(col, box.col_begin, box.col_end),
-        "    const int64_t " + number + " = " + index + ";", "    if (!(" + inside + ")) continue;",
-        "    " +
-            Member(e, job.table, "SetValue",
-                   {OffsetText(e, job.table, number, job.by_row ? col : "0"),
-                    Member(e, job.tile, "GetValue", {OffsetText(e, job.tile, row, col)})}) +
-            ";",
-        "  }", "}"},
+       OverBox(row, col, box,
+               {"const int64_t " + number + " = " + index + ";", "if (!(" + inside + ")) continue;",
+                Member(e, job.table, "SetValue",
+                       {OffsetText(e, job.table, number, job.by_row ? col : "0"),
+                        Member(e, job.tile, "GetValue", {OffsetText(e, job.tile, row, col)})}) +
+                    ";"}),
        {Reads(job.index), Reads(job.tile), Writes(job.table)});
 }
 

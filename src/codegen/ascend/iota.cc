@@ -38,23 +38,18 @@ void EmitIota(Emitter& e, const IOp& iop) {
   bool direct = t.dtype == "int32", one = t.rows == 1;
   Tile index = direct && one ? t : e.Work("int32", 1, t.cols);
   IndexRow(e, index, t.cols, one ? base : "0", col_step);
-  Extent cols = Extent::Of(t.cols);
+  Bound cols = Bound::Of(t.cols);
   if (one) {
-    if (!direct) Convert(e, t, index, Extent::Of(1), cols);
+    if (!direct) Convert(e, t, index, Bound::Of(1), cols);
     return;
   }
   Tile made = direct ? t : e.Work("int32", t.rows, t.cols);
   std::string row = e.Fresh("r"), value = TimesText(row, row_step);
   if (base != "0") value = base + " + " + value;
-  e.Do("V",
-       {"for (int32_t " + row + " = 0; " + row + " < " + std::to_string(t.rows) + "; ++" + row + ") {",
-        "  " +
-            e.Call("Adds", "count", {"int32_t"},
-                   {e.At(made, TimesText(row, made.row_stride)), e.At(index), value, count}) +
-            ";",
-        "}"},
-       {Writes(made), Reads(index)});
-  if (!direct) Convert(e, t, made, Extent::Of(t.rows), cols);
+  std::string call =
+      e.Call("Adds", "count", {"int32_t"}, {e.At(made, TimesText(row, made.row_stride)), e.At(index), value, count});
+  e.Do("V", Looped(row, "0", std::to_string(t.rows), {call + ";"}), {Writes(made), Reads(index)});
+  if (!direct) Convert(e, t, made, Bound::Of(t.rows), cols);
 }
 
 }  // namespace uir::codegen::ascend

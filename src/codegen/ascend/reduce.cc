@@ -86,16 +86,16 @@ Folding FoldingOf(Emitter& e, const IOp& iop) {
            "run this operator on the host");
 }
 
-void Fold(Emitter& e, const Folding& folding, const Tile& target, const Tile& a, const Tile& b, const Extent& rows,
-          const Extent& cols) {
+void Fold(Emitter& e, const Folding& folding, const Tile& target, const Tile& a, const Tile& b, const Bound& rows,
+          const Bound& cols) {
   CallRows(e, {folding.pair, {ElementType(folding.dtype)}, {target, a, b}, {}}, rows, cols);
 }
 
-void FillIdentity(Emitter& e, const Folding& folding, const Tile& target, const Extent& rows, const Extent& cols) {
+void FillIdentity(Emitter& e, const Folding& folding, const Tile& target, const Bound& rows, const Bound& cols) {
   CallRows(e, {"Duplicate", {ElementType(folding.dtype)}, {target}, {folding.identity}}, rows, cols);
 }
 
-void Convert(Emitter& e, const Tile& target, const Tile& source, const Extent& rows, const Extent& cols) {
+void Convert(Emitter& e, const Tile& target, const Tile& source, const Bound& rows, const Bound& cols) {
   Program p;
   Value x = p.Input(0, source.dtype), made;
   if (target.dtype == "int16" && source.bytes == 1) {
@@ -110,9 +110,9 @@ void Convert(Emitter& e, const Tile& target, const Tile& source, const Extent& r
   RunOnWindows(e, p, made, {target, source}, rows, cols);
 }
 
-Tile FromRow(Tile tile, const std::string& row) {
+Tile FromRow(Tile tile, const Bound& row) {
   // the tensor starts later, the offset stays: regions are those of the whole tile
-  if (row != "0") tile.tensor += "[" + TimesText(row, tile.row_stride) + "]";
+  if (row.text != "0") tile.tensor += "[" + (row * tile.row_stride).text + "]";
   return tile;
 }
 
@@ -123,15 +123,15 @@ void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
   }
   int64_t cols = s.cols;
   bool converts = folding.dtype != folding.stored;
-  Extent rows = Extent::Of(s.box.row_end);
+  Bound rows = s.box.row_end;
   const Bound& begin = s.box.row_begin;
   bool whole = rows.Constant() && begin.Constant();
   int64_t first = begin.Constant() ? begin.range.low : 0;
-  int64_t count = whole ? rows.most - first : s.rows;
+  int64_t count = whole ? rows.most() - first : s.rows;
   Tile result = converts ? e.Work(folding.dtype, 1, cols) : t;
   if (count <= 0) {
-    FillIdentity(e, folding, result, Extent::Of(1), Extent::Of(cols));
-    if (converts) Convert(e, t, result, Extent::Of(1), Extent::Of(cols));
+    FillIdentity(e, folding, result, Bound::Of(1), Bound::Of(cols));
+    if (converts) Convert(e, t, result, Bound::Of(1), Bound::Of(cols));
     return;
   }
   // the rows in the dtype of the computation, next to each other where they are folded
@@ -139,7 +139,7 @@ void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
   Tile wide = s.Part(first, 0, s.rows - first, cols);
   if (whole && converts) {
     Tile made = e.Work(folding.dtype, count, cols, pitch);
-    Convert(e, made, wide, Extent::Of(count), Extent::Of(cols));
+    Convert(e, made, wide, Bound::Of(count), Bound::Of(cols));
     wide = made;
   }
   auto rows_of = [&](const Tile& tile, int64_t row, int64_t n) { return tile.Part(row, 0, n, cols); };
@@ -153,14 +153,14 @@ void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
         return tile;
       };
       Tile x = flat(to), y = flat(a), z = flat(b);
-      CallCount(e, {folding.pair, {ElementType(folding.dtype)}, {x, y, z}, {}}, Extent::Of(x.cols));
+      CallCount(e, {folding.pair, {ElementType(folding.dtype)}, {x, y, z}, {}}, Bound::Of(x.cols));
     } else {
-      Fold(e, folding, to, a, b, Extent::Of(n), Extent::Of(cols));
+      Fold(e, folding, to, a, b, Bound::Of(n), Bound::Of(cols));
     }
   };
   if (whole) {
     if (count == 1) {
-      Convert(e, t, rows_of(wide, 0, 1), Extent::Of(1), Extent::Of(cols));
+      Convert(e, t, rows_of(wide, 0, 1), Bound::Of(1), Bound::Of(cols));
       return;
     }
     int64_t half = HalfPower(count), row_bytes = wide.row_stride * wide.bytes;
@@ -180,29 +180,29 @@ void ReduceCol(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
     int64_t half = HalfPower(s.rows), row_bytes = (pitch + (converts ? pitch : 0)) * BytesOf(folding.dtype);
     while (half > 1 && half * row_bytes > WorkBytes(e)) half /= 2;
     Tile work = e.Work(folding.dtype, half, cols, pitch);
-    FillIdentity(e, folding, work, Extent::Of(half), Extent::Of(cols));
-    Tile from = FromRow(s, begin.text);
-    std::string number = rows.text + " - " + begin.text;
-    Extent all = {begin.text == "0" ? rows.text : number, s.rows, 0};
+    FillIdentity(e, folding, work, Bound::Of(half), Bound::Of(cols));
+    Tile from = FromRow(s, begin);
+    Bound all = rows - begin;
+    all.range = {0, s.rows};
     Tile made = converts ? e.Work(folding.dtype, half, cols, pitch) : from;
     for (int64_t row = 0; row < s.rows; row += half) {
-      Extent n = PartOf(e, all, std::to_string(row), std::min(half, s.rows - row));
+      Bound n = PartOf(e, all, std::to_string(row), std::min(half, s.rows - row));
       Tile part = rows_of(from, row, std::min(half, s.rows - row));
       if (converts) {
         Tile own = rows_of(made, 0, std::min(half, s.rows - row));
-        Convert(e, own, part, n, Extent::Of(cols));
+        Convert(e, own, part, n, Bound::Of(cols));
         part = own;
       }
-      Fold(e, folding, work, work, part, n, Extent::Of(cols));
+      Fold(e, folding, work, work, part, n, Bound::Of(cols));
     }
     for (int64_t n = half / 2; n >= 1; n /= 2) {
       fold(rows_of(work, 0, n), rows_of(work, 0, n), rows_of(work, n, n), n);
     }
     Tile last = rows_of(work, 0, 1);
-    Convert(e, t, last, Extent::Of(1), Extent::Of(cols));
+    Convert(e, t, last, Bound::Of(1), Bound::Of(cols));
     return;
   }
-  if (converts) Convert(e, t, result, Extent::Of(1), Extent::Of(cols));
+  if (converts) Convert(e, t, result, Bound::Of(1), Bound::Of(cols));
 }
 
 namespace {

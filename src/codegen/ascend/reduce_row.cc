@@ -23,7 +23,7 @@ constexpr int64_t kMostRepeats = 255;
 /*! \brief One chunk of rows on its way from (rows, cols) to (rows, 1). */
 class RowReduction {
  public:
-  RowReduction(Emitter& e, const Folding& folding, const Extent& rows) : e_(e), f_(folding), rows_(rows) {
+  RowReduction(Emitter& e, const Folding& folding, const Bound& rows) : e_(e), f_(folding), rows_(rows) {
     bytes_ = BytesOf(folding.dtype);
     lanes_ = (folding.across.empty() ? kBlockBytes : kRepeatBytes) / bytes_;
   }
@@ -31,15 +31,15 @@ class RowReduction {
   //! \param source Of the dtype of the computation; rows start at blocks.
   //! \param cols How many columns count, from the first on.
   //! \param result (rows, 1), at any row stride.
-  void Run(Tile source, const Extent& cols, const Tile& result) {
+  void Run(Tile source, const Bound& cols, const Tile& result) {
     current_ = source;
     width_ = cols;
-    if (!cols.Constant() && (f_.across.empty() || cols.most > lanes_)) {
+    if (!cols.Constant() && (f_.across.empty() || cols.most() > lanes_)) {
       Gather(lanes_);
-    } else if (width_.most > lanes_ && !Shrinks()) {
+    } else if (width_.most() > lanes_ && !Shrinks()) {
       Gather(lanes_);
     }
-    while (width_.most > lanes_) {
+    while (width_.most() > lanes_) {
       if (Shrinks()) {
         Shrink();
       } else {
@@ -56,23 +56,21 @@ class RowReduction {
  private:
   /*! \brief Whether BlockReduce can shrink all rows as one run. */
   bool Shrinks() const {
-    return bytes_ == 4 && !f_.across.empty() && width_.Constant() && width_.most % lanes_ == 0 &&
-           (current_.row_stride == width_.most || rows_.most == 1);
+    return bytes_ == 4 && !f_.across.empty() && width_.Constant() && width_.most() % lanes_ == 0 &&
+           (current_.row_stride == width_.most() || rows_.most() == 1);
   }
 
   void Shrink() {
-    int64_t width = width_.most / 8;
-    Tile made = e_.Work(f_.dtype, rows_.most, width, width);
-    int64_t repeats = rows_.most * width_.most / lanes_;
+    int64_t width = width_.most() / 8;
+    Tile made = e_.Work(f_.dtype, rows_.most(), width, width);
+    int64_t repeats = rows_.most() * width_.most() / lanes_;
     std::vector<std::string> lines;
     for (int64_t done = 0; done < repeats; done += kMostRepeats) {
       int64_t n = std::min(kMostRepeats, repeats - done);
       std::string count = std::to_string(n);
       if (!rows_.Constant()) {
-        std::string rest = TimesText(rows_.text, width_.most / lanes_) + " - " + std::to_string(done);
-        if (done == 0) rest = TimesText(rows_.text, width_.most / lanes_);
-        count = "(" + rest + " < 0 ? 0 : " + MinText("(" + rest + ")", count) + ")";
-        if (done == 0) count = MinText(rest, std::to_string(n));
+        std::string rest = (rows_ * (width_.most() / lanes_) - Bound::Of(done)).text;
+        count = done == 0 ? MinText(rest, count) : "(" + rest + " < 0 ? 0 : " + MinText("(" + rest + ")", count) + ")";
       }
       lines.push_back(e_.Call("BlockReduce" + f_.across, "repeat", {ElementType(f_.dtype)},
                               {e_.At(made, std::to_string(done * 8)), e_.At(current_, std::to_string(done * lanes_)),
@@ -80,102 +78,102 @@ class RowReduction {
                       ";");
     }
     Tile from = current_;
-    from.cols = width_.most;
+    from.cols = width_.most();
     e_.Do("V", lines, {Reads(from), Writes(made)});
     current_ = made;
-    width_ = Extent::Of(width);
+    width_ = Bound::Of(width);
   }
 
   /*! \brief The upper half onto the lower one, in a work buffer. */
   void Halve() {
-    int64_t half = RoundUp((width_.most + 1) / 2, 8 * (bytes_ == 2 ? 2 : 1)), rest = width_.most - half;
-    Fold(e_, f_, current_, current_, current_.Part(0, half, rows_.most, rest), rows_, Extent::Of(rest));
-    width_ = Extent::Of(half);
+    int64_t half = RoundUp((width_.most() + 1) / 2, 8 * (bytes_ == 2 ? 2 : 1)), rest = width_.most() - half;
+    Fold(e_, f_, current_, current_, current_.Part(0, half, rows_.most(), rest), rows_, Bound::Of(rest));
+    width_ = Bound::Of(half);
   }
 
   /*! \brief Columns onto each other, into a work buffer of a power of two times `unit` columns. */
   void Gather(int64_t unit) {
-    int64_t cols = width_.most, held = unit;
-    int64_t room = std::max<int64_t>(unit, WorkBytes(e_) / (rows_.most * bytes_));
+    int64_t cols = width_.most(), held = unit;
+    int64_t room = std::max<int64_t>(unit, WorkBytes(e_) / (rows_.most() * bytes_));
     while (held * 4 <= cols && held * 2 <= room) held *= 2;
-    Tile work = e_.Work(f_.dtype, rows_.most, held, held);
+    Tile work = e_.Work(f_.dtype, rows_.most(), held, held);
     int64_t next = 0;
     if (!width_.Constant()) {
-      FillIdentity(e_, f_, work, rows_, Extent::Of(held));
+      FillIdentity(e_, f_, work, rows_, Bound::Of(held));
     } else if (2 * held <= cols) {
-      Fold(e_, f_, work, current_.Part(0, 0, rows_.most, held), current_.Part(0, held, rows_.most, held), rows_,
-           Extent::Of(held));
+      Fold(e_, f_, work, current_.Part(0, 0, rows_.most(), held), current_.Part(0, held, rows_.most(), held), rows_,
+           Bound::Of(held));
       next = 2 * held;
     } else {
-      Convert(e_, work, current_.Part(0, 0, rows_.most, held), rows_, Extent::Of(held));
+      Convert(e_, work, current_.Part(0, 0, rows_.most(), held), rows_, Bound::Of(held));
       next = held;
     }
     for (; next < cols; next += held) {
       int64_t most = std::min(held, cols - next);
-      Extent n = width_.Constant() ? Extent::Of(most) : PartOf(e_, width_, std::to_string(next), most);
-      Fold(e_, f_, work, work, current_.Part(0, next, rows_.most, most), rows_, n);
+      Bound n = width_.Constant() ? Bound::Of(most) : PartOf(e_, width_, std::to_string(next), most);
+      Fold(e_, f_, work, work, current_.Part(0, next, rows_.most(), most), rows_, n);
     }
     current_ = work;
-    width_ = Extent::Of(held);
+    width_ = Bound::Of(held);
   }
 
   /*! \brief A repeat per row. */
   void Whole(const Tile& result) {
-    if (width_.least < 1)
-      CallRows(e_, {"Duplicate", {ElementType(f_.dtype)}, {AsRow(result)}, {f_.identity}}, Extent::Of(1), rows_);
+    if (width_.least() < 1)
+      CallRows(e_, {"Duplicate", {ElementType(f_.dtype)}, {AsRow(result)}, {f_.identity}}, Bound::Of(1), rows_);
     std::vector<std::string> lines;
-    std::string stride = std::to_string(rows_.most == 1 ? 8 : RowBlocks(current_));
-    for (int64_t row = 0; row < rows_.most; row += kMostRepeats) {
-      int64_t most = std::min(kMostRepeats, rows_.most - row);
+    std::string stride = std::to_string(rows_.most() == 1 ? 8 : RowBlocks(current_));
+    for (int64_t row = 0; row < rows_.most(); row += kMostRepeats) {
+      int64_t most = std::min(kMostRepeats, rows_.most() - row);
       std::string count = std::to_string(most);
       if (!rows_.Constant()) {
         std::string rest = row == 0 ? rows_.text : "(" + rows_.text + " - " + std::to_string(row) + ")";
-        count = rows_.most - row > most ? MinText(rest, count) : rest;
+        count = rows_.most() - row > most ? MinText(rest, count) : rest;
         if (row > 0) count = "(" + rest + " < 0 ? 0 : " + count + ")";
       }
       std::vector<std::string> args = {e_.At(result.Part(row, 0, 1, 1)),
                                        e_.At(current_.Part(row, 0, 1, 1)),
                                        width_.text,
                                        count,
-                                       std::to_string(rows_.most == 1 ? 1 : result.row_stride),
+                                       std::to_string(rows_.most() == 1 ? 1 : result.row_stride),
                                        "1",
                                        stride};
       if (f_.across != "Sum") args.push_back(EnumValue("ReduceOrder", "ORDER_ONLY_VALUE"));
       lines.push_back(e_.Call("WholeReduce" + f_.across, "repeat", {ElementType(f_.dtype)}, args) + ";");
     }
     Tile from = current_;
-    from.cols = width_.most;
+    from.cols = width_.most();
     e_.Do("V", lines, {Reads(from), Writes(result)});
   }
 
   /*! \brief The columns of one block as vectors over the rows, combined pairwise. */
   void Lanes(const Tile& result) {
-    int64_t count = width_.most;
-    if (count == 1 && rows_.most == 1) {
-      Convert(e_, result, current_.Part(0, 0, 1, 1), Extent::Of(1), Extent::Of(1));
+    int64_t count = width_.most();
+    if (count == 1 && rows_.most() == 1) {
+      Convert(e_, result, current_.Part(0, 0, 1, 1), Bound::Of(1), Bound::Of(1));
       return;
     }
-    Tile offsets = Offsets(e_, rows_.most, current_.row_stride * bytes_);
+    Tile offsets = Offsets(e_, rows_.most(), current_.row_stride * bytes_);
     std::vector<Tile> lanes;
     for (int64_t lane = 0; lane < count; ++lane) {
-      lanes.push_back(e_.Work(f_.dtype, 1, rows_.most));
+      lanes.push_back(e_.Work(f_.dtype, 1, rows_.most()));
       GatherStrided(e_, lanes.back(), current_, offsets, lane * bytes_, rows_);
     }
     Tile row = AsRow(result);
     for (int64_t apart = 1; apart < count; apart *= 2) {
       for (int64_t lane = 0; lane + apart < count; lane += 2 * apart) {
         bool last = 2 * apart >= count;
-        Fold(e_, f_, last ? row : lanes[lane], lanes[lane], lanes[lane + apart], Extent::Of(1), rows_);
+        Fold(e_, f_, last ? row : lanes[lane], lanes[lane], lanes[lane + apart], Bound::Of(1), rows_);
       }
     }
-    if (count == 1) Convert(e_, row, lanes[0], Extent::Of(1), rows_);
+    if (count == 1) Convert(e_, row, lanes[0], Bound::Of(1), rows_);
   }
 
   Emitter& e_;
   const Folding& f_;
-  Extent rows_;
+  Bound rows_;
   Tile current_;
-  Extent width_;
+  Bound width_;
   int64_t bytes_ = 4;
   int64_t lanes_ = 64;
 };
@@ -196,10 +194,10 @@ Tile Offsets(Emitter& e, int64_t count, int64_t step) {
 }
 
 void GatherStrided(Emitter& e, const Tile& target, const Tile& source, const Tile& offsets, int64_t base,
-                   const Extent& count) {
+                   const Bound& count) {
   std::string type = ElementType(target.dtype);
   Tile to = target;
-  to.cols = count.most;
+  to.cols = count.most();
   e.Do("V",
        e.Call("Gather", "count", {type}, {e.At(to), e.At(source), e.At(offsets), std::to_string(base), count.text}) +
            ";",
@@ -214,32 +212,31 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
   }
   bool converts = folding.dtype != folding.stored;
   const Bound &row_begin = s.box.row_begin, &begin = s.box.col_begin;
-  Extent rows = Extent::Of(s.box.row_end), cols = Extent::Of(s.box.col_end);
+  Bound rows = s.box.row_end, cols = s.box.col_end;
   if (row_begin.text != "0") {
-    rows = {"(" + s.box.row_end.text + " - " + row_begin.text + ")", s.rows, 0};
-    if (s.box.row_end.Constant() && row_begin.Constant())
-      rows = Extent::Of(s.box.row_end.range.low - row_begin.range.low);
+    rows = {"(" + s.box.row_end.text + " - " + row_begin.text + ")", {0, s.rows}};
+    if (s.box.row_end.Constant() && row_begin.Constant()) rows = s.box.row_end - row_begin;
   }
   // rows of the target without a source
-  if (t.box.row_end.text != s.box.row_end.text || t.box.row_begin.text != row_begin.text || cols.most == 0) {
+  if (t.box.row_end.text != s.box.row_end.text || t.box.row_begin.text != row_begin.text || cols.most() == 0) {
     Tile all = t;
     if (!converts) {
-      CallRows(e, {"Duplicate", {ElementType(folding.dtype)}, {AsRow(all)}, {folding.identity}}, Extent::Of(1),
-               Extent::Of(t.rows));
+      CallRows(e, {"Duplicate", {ElementType(folding.dtype)}, {AsRow(all)}, {folding.identity}}, Bound::Of(1),
+               Bound::Of(t.rows));
     } else {
       Tile held = e.Work(folding.dtype, 1, t.rows);
-      FillIdentity(e, folding, held, Extent::Of(1), Extent::Of(t.rows));
-      Convert(e, AsRow(all), held, Extent::Of(1), Extent::Of(t.rows));
+      FillIdentity(e, folding, held, Bound::Of(1), Bound::Of(t.rows));
+      Convert(e, AsRow(all), held, Bound::Of(1), Bound::Of(t.rows));
     }
   }
-  if (rows.most <= 0 || cols.most == 0) return;
+  if (rows.most() <= 0 || cols.most() == 0) return;
   bool shifted = begin.range.high > 0, copies = converts || shifted;
   int64_t per_row = BytesPerRow(folding, s.cols, copies);
-  int64_t chunk = std::clamp<int64_t>(WorkBytes(e) / per_row, 1, rows.most);
+  int64_t chunk = std::clamp<int64_t>(WorkBytes(e) / per_row, 1, rows.most());
   // results of a chunk start at a block
-  if (chunk < rows.most && chunk > 16) chunk = chunk / 16 * 16;
+  if (chunk < rows.most() && chunk > 16) chunk = chunk / 16 * 16;
   bool direct = !converts && (t.row_stride == 1 || t.rows == 1 || !folding.across.empty());
-  bool unaligned = chunk < rows.most && chunk % 16 != 0;
+  bool unaligned = chunk < rows.most() && chunk % 16 != 0;
   if (!converts && folding.across.empty() && t.rows > 1 && t.row_stride != 1) {
     e.Refuse("The results of a reduction of " + folding.stored + " lie apart.", "a row stride of 1",
              std::to_string(t.row_stride));
@@ -249,33 +246,33 @@ void ReduceRow(Emitter& e, const Folding& folding, const Tile& t, const Tile& s)
                 {"unified buffer", 16 * per_row, WorkBytes(e)}, std::to_string(16 * per_row) + " bytes",
                 std::to_string(WorkBytes(e)) + " bytes");
   }
-  Tile from = FromRow(s, row_begin.text), to = FromRow(t, row_begin.text);
+  Tile from = FromRow(s, row_begin), to = FromRow(t, row_begin);
   Tile copy = copies ? e.Work(folding.dtype, chunk, s.cols) : s;
   Tile result = converts ? e.Work(folding.dtype, 1, chunk) : t;
-  auto one = [&](const Tile& part, const Tile& out, const Extent& n) {
+  auto one = [&](const Tile& part, const Tile& out, const Bound& n) {
     Tile current = part;
     if (copies) {
       current = copy;
-      current.rows = n.most;
+      current.rows = n.most();
       Convert(e, current, part, n, cols);
     }
-    if (shifted) FillIdentity(e, folding, current, n, Extent::Of(begin));
+    if (shifted) FillIdentity(e, folding, current, n, begin);
     Tile own = converts ? result : out;
     if (converts) {
-      own.rows = n.most;
+      own.rows = n.most();
       own.cols = 1;
       own.row_stride = 1;
     }
     RowReduction(e, folding, n).Run(current, cols, own);
-    if (converts) Convert(e, AsRow(out), AsRow(own), Extent::Of(1), n);
+    if (converts) Convert(e, AsRow(out), AsRow(own), Bound::Of(1), n);
   };
-  if (chunk >= rows.most) {
-    one(from.Part(0, 0, rows.most, s.cols), to.Part(0, 0, rows.most, 1), rows);
+  if (chunk >= rows.most()) {
+    one(from.Part(0, 0, rows.most(), s.cols), to.Part(0, 0, rows.most(), 1), rows);
     return;
   }
-  for (int64_t row = 0; row < rows.most; row += chunk) {
-    int64_t most = std::min(chunk, rows.most - row);
-    Extent n = rows.Constant() ? Extent::Of(most) : PartOf(e, rows, std::to_string(row), most);
+  for (int64_t row = 0; row < rows.most(); row += chunk) {
+    int64_t most = std::min(chunk, rows.most() - row);
+    Bound n = rows.Constant() ? Bound::Of(most) : PartOf(e, rows, std::to_string(row), most);
     one(from.Part(row, 0, most, s.cols), to.Part(row, 0, most, 1), n);
   }
 }

@@ -102,12 +102,11 @@ void OneByOne(Emitter& e, const Tile& to, const Tile& from, const Box& box) {
     return (text == "0" ? "" : text + " + ") + row + " * " + std::to_string(tile.row_stride) + " + " + col + " * " +
            std::to_string(tile.col_stride);
   };
-  auto loop = [](const std::string& name, const Bound& begin, const Bound& end) {
-    return "for (int32_t " + name + " = " + begin.text + "; " + name + " < " + end.text + "; ++" + name + ")";
-  };
   std::string value = e.Call("LocalTensor.GetValue", "member", {type}, {from.tensor, index(from)});
   std::string set = e.Call("LocalTensor.SetValue", "member", {type}, {to.tensor, index(to), value});
-  e.Do("S", {loop(row, box.row_begin, box.row_end), "  " + loop(col, box.col_begin, box.col_end), "    " + set + ";"},
+  e.Do("S",
+       {ForText(row, box.row_begin.text, box.row_end.text), "  " + ForText(col, box.col_begin.text, box.col_end.text),
+        "    " + set + ";"},
        {Reads(from.Around(box)), Writes(to.Around(box))});
   Bound count = (box.row_end - box.row_begin) * to.cols;
   if (count.range.high > kBlockBytes) {

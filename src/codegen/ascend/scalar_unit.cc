@@ -47,10 +47,6 @@ std::string IdentityOf(const std::string& name) {
 
 }  // namespace
 
-std::string ForText(const std::string& var, const Bound& begin, const Bound& end) {
-  return "for (int32_t " + var + " = " + begin.text + "; " + var + " < " + end.text + "; ++" + var + ") {";
-}
-
 std::string OffsetText(const Emitter& e, const Tile& tile, const std::string& row, const std::string& col) {
   std::string text = e.Text(tile.offset);
   auto add = [&text](const std::string& index, int64_t stride) {
@@ -79,9 +75,9 @@ void EmitScalarQuotient(Emitter& e, const IOp& iop) {
   auto element = [&](const Tile& tile) { return Member(e, tile, "GetValue", {OffsetText(e, tile, row, col)}); };
   std::string made = std::string("b == 0 ? 0 : (b == -1 ? ") + quotient.by_minus_one + " : " + quotient.text + ")";
   e.Do("S",
-       {ForText(row, t.box.row_begin, t.box.row_end), "  " + ForText(col, t.box.col_begin, t.box.col_end),
-        "    const int64_t a = " + element(x) + ", b = " + element(y) + ";",
-        "    " + Member(e, t, "SetValue", {OffsetText(e, t, row, col), made}) + ";", "  }", "}"},
+       OverBox(row, col, t.box,
+               {"const int64_t a = " + element(x) + ", b = " + element(y) + ";",
+                Member(e, t, "SetValue", {OffsetText(e, t, row, col), made}) + ";"}),
        {Reads(x), Reads(y), Writes(t)});
 }
 
@@ -99,14 +95,14 @@ void EmitScalarReduce(Emitter& e, const IOp& iop) {
   const Bound &first = by_row ? from.row_begin : from.col_begin, &last = by_row ? from.row_end : from.col_end;
   std::string inside = line + " >= " + first.text + " && " + line + " < " + last.text;
   std::string held = e.Fresh("x");
-  e.Do("S",
-       {ForText(line, begin, end), "  int64_t " + sum + " = " + IdentityOf(name) + ";",
-        "  " + ForText(each, by_row ? from.col_begin : from.row_begin, by_row ? from.col_end : from.row_end),
-        "    if (!(" + inside + ")) continue;",
-        "    const int64_t " + held + " = " + Member(e, s, "GetValue", {offset(s, each)}) + ";",
-        "    " + sum + " = " + Joined(name, sum, held) + ";", "  }",
-        "  " + Member(e, t, "SetValue", {offset(t, "0"), sum}) + ";", "}"},
-       {Reads(s), Writes(t)});
+  std::vector<std::string> lines =
+      Looped(each, (by_row ? from.col_begin : from.row_begin).text, (by_row ? from.col_end : from.row_end).text,
+             {"if (!(" + inside + ")) continue;",
+              "const int64_t " + held + " = " + Member(e, s, "GetValue", {offset(s, each)}) + ";",
+              sum + " = " + Joined(name, sum, held) + ";"});
+  lines.insert(lines.begin(), "int64_t " + sum + " = " + IdentityOf(name) + ";");
+  lines.push_back(Member(e, t, "SetValue", {offset(t, "0"), sum}) + ";");
+  e.Do("S", Looped(line, begin.text, end.text, lines), {Reads(s), Writes(t)});
 }
 
 }  // namespace uir::codegen::ascend

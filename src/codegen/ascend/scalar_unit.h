@@ -9,8 +9,6 @@
 
 namespace uir::codegen::ascend {
 
-/*! \brief `for (int32_t var = begin; var < end; ++var) {`. */
-std::string ForText(const std::string& var, const Bound& begin, const Bound& end);
 /*! \brief The offset of element (row, col) within a tile's tensor, as text. */
 std::string OffsetText(const Emitter& e, const Tile& tile, const std::string& row, const std::string& col);
 /*! \brief A call of `GetValue` or `SetValue` of a tile's tensor. */

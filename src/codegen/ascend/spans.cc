@@ -8,17 +8,12 @@
 namespace uir::codegen::ascend {
 namespace {
 
-Extent Difference(const Bound& end, const Bound& begin) {
-  if (begin.Constant() && begin.range.low == 0) return Extent::Of(end);
-  return {end.text + " - " + begin.text, end.range.high - begin.range.low, end.range.low - begin.range.high};
-}
-
 /*! \brief Whether rows, with the gaps between them, can be worked on as one. */
-bool IsFlat(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, const Extent& cols, bool exact) {
+bool IsFlat(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, const Bound& cols, bool exact) {
   const Tile& target = tiles[0];
   bool alike =
       std::all_of(tiles.begin(), tiles.end(), [&](const Tile& tile) { return tile.row_stride == target.row_stride; });
-  bool whole = cols.Constant() && cols.most == target.cols;
+  bool whole = cols.Constant() && cols.most() == target.cols;
   return alike && whole && (target.row_stride == target.cols || (!exact && GapsFree(e, slice)));
 }
 
@@ -27,8 +22,8 @@ bool IsFlat(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, con
 bool RowsBeginLate(Emitter& e, const ISlice& slice, const std::vector<Tile>& tiles, bool exact) {
   const Tile& target = tiles[0];
   if (target.rows == 1 || std::all_of(tiles.begin(), tiles.end(), RowsAligned)) return false;
-  Extent cols = Extent::Of(target.cols);
-  if (exact || e.SparesOutside(slice)) cols = Difference(target.box.col_end, target.box.col_begin);
+  Bound cols = Bound::Of(target.cols);
+  if (exact || e.SparesOutside(slice)) cols = target.box.col_end - target.box.col_begin;
   return !IsFlat(e, slice, tiles, cols, exact);
 }
 
@@ -42,16 +37,16 @@ bool BeginsAtBlocks(const std::vector<Tile>& tiles) {
   });
 }
 
-Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most) {
+Bound PartOf(Emitter& e, const Bound& count, const std::string& done, int64_t most) {
   std::string name = e.Fresh("count"), rest = "(" + count.text + ") - " + done, limit = std::to_string(most);
   e.Plain("const int32_t " + name + " = " + rest + " < 0 ? 0 : (" + rest + " < " + limit + " ? " + rest + " : " +
           limit + ");");
-  return {name, most, 0};
+  return {name, {0, most}};
 }
 
-Extent NotNegative(const Extent& count) {
-  if (count.least >= 0) return count;
-  return {"(" + count.text + " < 0 ? 0 : " + count.text + ")", count.most, 0};
+Bound NotNegative(const Bound& count) {
+  if (count.least() >= 0) return count;
+  return {"(" + count.text + " < 0 ? 0 : " + count.text + ")", {0, count.most()}};
 }
 
 Span SpanOf(Emitter& e, const ISlice& slice, std::vector<Tile> tiles, bool exact) {
@@ -80,36 +75,35 @@ Span SpanOf(Emitter& e, const ISlice& slice, std::vector<Tile> tiles, bool exact
     row = row_begin.range.low;
     col = col_begin.range.low;
   }
-  span.rows = Difference(target.box.row_end, row_begin);
+  span.rows = target.box.row_end - row_begin;
   Bound col_end = spares || one_row ? target.box.col_end : Bound::Of(target.cols);
-  span.cols = Difference(col_end, col_begin);
+  span.cols = col_end - col_begin;
   for (Tile& tile : span.windows) tile = tile.Part(row, col, target.rows - row, target.cols - col);
   if (one_row) {
     span.flat = true;
     // an empty row is an empty box
-    if (spares) span.rows = Difference(target.box.row_end, target.box.row_begin);
+    if (spares) span.rows = target.box.row_end - target.box.row_begin;
     if (!span.rows.Constant()) {
-      span.cols = {"(" + span.rows.text + " > 0 ? " + span.cols.text + " : 0)", span.cols.most, 0};
+      span.cols = {"(" + span.rows.text + " > 0 ? " + span.cols.text + " : 0)", {0, span.cols.most()}};
     }
-    if (span.rows.most <= 0) span.cols = Extent::Of(0);
-    span.rows = Extent::Of(1);
+    if (span.rows.most() <= 0) span.cols = Bound::Of(0);
+    span.rows = Bound::Of(1);
     return span;
   }
   std::vector<Tile> whole = span.windows;
   whole[0] = target;
   span.flat = IsFlat(e, slice, whole, span.cols, exact);
   if (span.flat) {
-    int64_t pitch = target.row_stride, gap = pitch - target.cols, rows = span.rows.most;
-    Extent count = {TimesText(span.rows.text, pitch), rows * pitch - gap, span.rows.least * pitch - gap};
-    if (gap > 0) count.text = count.Constant() ? std::to_string(count.most) : count.text + " - " + std::to_string(gap);
+    int64_t pitch = target.row_stride, gap = pitch - target.cols;
+    Bound count = span.rows * pitch - Bound::Of(gap);
     for (Tile& tile : span.windows) {
       tile.rows = 1;
-      tile.cols = count.most;
-      tile.row_stride = count.most;
-      tile.box = {Bound::Of(0), Bound::Of(1), Bound::Of(0), Bound::Of(count.most)};
+      tile.cols = count.most();
+      tile.row_stride = count.most();
+      tile.box = {Bound::Of(0), Bound::Of(1), Bound::Of(0), Bound::Of(count.most())};
     }
     span.cols = count;
-    span.rows = Extent::Of(1);
+    span.rows = Bound::Of(1);
     return span;
   }
   for (const Tile& tile : span.windows) {

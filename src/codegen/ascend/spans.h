@@ -17,8 +17,8 @@ using tiles::GapsFree;
 struct Span {
   /*! \brief Whether all elements of every operand follow each other: then there is one row. */
   bool flat = false;
-  Extent rows;
-  Extent cols;
+  Bound rows;
+  Bound cols;
   /*! \brief The operands from the first such element on. */
   std::vector<Tile> windows;
 };
@@ -42,8 +42,8 @@ bool RowsBeginLate(Emitter& e, const ISlice& slice, const std::vector<Tile>& til
 bool BeginsAtBlocks(const std::vector<Tile>& tiles);
 
 /*! \brief A named count of `count - done`, held to [0, most]. */
-Extent PartOf(Emitter& e, const Extent& count, const std::string& done, int64_t most);
+Bound PartOf(Emitter& e, const Bound& count, const std::string& done, int64_t most);
 /*! \brief The count, held to what is not negative. */
-Extent NotNegative(const Extent& count);
+Bound NotNegative(const Bound& count);
 
 }  // namespace uir::codegen::ascend

@@ -49,13 +49,13 @@ std::string Repeated(Emitter& e, const std::string& api, const Operands& o, cons
 }
 
 /*! \brief By columns where rows are many (a repeat for each row), else row by row. */
-void OverRows(Emitter& e, const std::string& api, const Operands& o, const Extent& rows) {
+void OverRows(Emitter& e, const std::string& api, const Operands& o, const Bound& rows) {
   int64_t each = kRepeatBytes / o.target.bytes, cols = o.target.cols, per = kBlockBytes / o.target.bytes;
-  int64_t by_cols = CeilDiv(cols, each) * CeilDiv(rows.most, kMostRepeats);
+  int64_t by_cols = CeilDiv(cols, each) * CeilDiv(rows.most(), kMostRepeats);
   bool reached = std::max(RowBlocks(o.target), RowBlocks(o.whole)) <= kMostRepeats;
   std::vector<std::string> lines;
-  if (rows.most > 1 && by_cols <= rows.most && reached) {
-    for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
+  if (rows.most() > 1 && by_cols <= rows.most() && reached) {
+    for (int64_t row = 0; row < rows.most(); row += kMostRepeats) {
       for (int64_t col = 0; col < cols; col += each) {
         lines.push_back(Repeated(e, api, o,
                                  {e.At(o.target.Part(row, col, 1, 1)), e.At(o.whole.Part(row, col, 1, 1)),
@@ -65,9 +65,9 @@ void OverRows(Emitter& e, const std::string& api, const Operands& o, const Exten
       }
     }
   } else {
-    bool one = rows.Constant() && rows.most == 1;
+    bool one = rows.Constant() && rows.most() == 1;
     std::string row = one ? "0" : e.Fresh("r"), indent = one ? "" : "  ";
-    if (!one) lines.push_back("for (int32_t " + row + " = 0; " + row + " < " + rows.text + "; ++" + row + ") {");
+    if (!one) lines.push_back(ForText(row, "0", rows.text) + " {");
     auto at = [&](const Tile& tile, int64_t col, int64_t step) {
       return one ? e.At(tile.Part(0, col, 1, 1)) : e.At(tile.Part(0, col, 1, 1), TimesText(row, step));
     };
@@ -86,18 +86,18 @@ void OverRows(Emitter& e, const std::string& api, const Operands& o, const Exten
     if (!one) lines.emplace_back("}");
   }
   auto counted = [&](Tile tile) {
-    tile.rows = rows.most;
+    tile.rows = rows.most();
     return tile;
   };
   Tile read = o.blocks;
-  read.cols = rows.most * per;
+  read.cols = rows.most() * per;
   e.Do("V", lines, {Reads(counted(o.whole)), Reads(read), Writes(counted(o.target))});
 }
 
 }  // namespace
 
-void EachBlocks(Emitter& e, const Tile& source, const Extent& rows,
-                const std::function<void(int64_t, int64_t, const Tile&, const Extent&)>& use) {
+void EachBlocks(Emitter& e, const Tile& source, const Bound& rows,
+                const std::function<void(int64_t, int64_t, const Tile&, const Bound&)>& use) {
   Tile column = AsRow(source);
   if (column.rows > 1 || column.align < kBlockBytes) {
     Tile dense = e.Work(source.dtype, 1, source.rows);
@@ -107,12 +107,12 @@ void EachBlocks(Emitter& e, const Tile& source, const Extent& rows,
   int64_t per = kBlockBytes / source.bytes;
   // a chunk reads whole repeats of Brcb, and starts at a block
   int64_t unit = std::max(kBrcbElements, per);
-  int64_t chunk = std::min(RoundUp(rows.most, unit), std::max(unit, WorkBytes(e) / kBlockBytes / unit * unit));
+  int64_t chunk = std::min(RoundUp(rows.most(), unit), std::max(unit, WorkBytes(e) / kBlockBytes / unit * unit));
   chunk = std::min(chunk, kMostRepeats / unit * unit * kBrcbElements);
   Tile blocks = e.Work(source.dtype, 1, chunk * per);
   std::string type = ElementType(source.dtype);
-  for (int64_t row = 0; row < rows.most; row += chunk) {
-    int64_t most = std::min(chunk, rows.most - row);
+  for (int64_t row = 0; row < rows.most(); row += chunk) {
+    int64_t most = std::min(chunk, rows.most() - row);
     Tile from = column.Part(0, row, 1, most), made = blocks;
     made.cols = RoundUp(most, kBrcbElements) * per;
     from.cols = RoundUp(most, kBrcbElements);
@@ -120,9 +120,9 @@ void EachBlocks(Emitter& e, const Tile& source, const Extent& rows,
                                      std::to_string(RoundUp(most, kBrcbElements) / kBrcbElements),
                                      e.Call("BrcbRepeatParams", "struct", {}, {"1", "8"})};
     e.Do("V", e.Call("Brcb", "repeat", {type}, args) + ";", {Reads(from), Writes(made)});
-    Extent n = rows.Constant()     ? Extent::Of(most)
-               : rows.most == most ? rows
-                                   : PartOf(e, rows, std::to_string(row), most);
+    Bound n = rows.Constant()       ? Bound::Of(most)
+              : rows.most() == most ? rows
+                                    : PartOf(e, rows, std::to_string(row), most);
     use(row, most, blocks, n);
   }
 }
@@ -152,7 +152,7 @@ void EmitSpread(Emitter& e, const std::string& api, const IOp& iop) {
   column.box.col_begin = Bound::Of(0);
   column.box.col_end = Bound::Of(1);
   const Box& box = o.target.box;
-  EachBlocks(e, column, Extent::Of(box.row_end), [&](int64_t row, int64_t most, const Tile& blocks, const Extent& n) {
+  EachBlocks(e, column, box.row_end, [&](int64_t row, int64_t most, const Tile& blocks, const Bound& n) {
     Operands part = o;
     part.target = o.target.Part(row, 0, most, o.target.cols);
     part.whole = o.whole.Part(row, 0, most, o.whole.cols);

@@ -19,8 +19,8 @@ constexpr int64_t kMostRepeats = 255;
 //! \param rows How many, from the first on.
 //! \param use Prints what reads the blocks: of `most` rows from `row` on, of which `n` count; block k is of row
 //! `row + k`.
-void EachBlocks(Emitter& e, const Tile& column, const Extent& rows,
-                const std::function<void(int64_t row, int64_t most, const Tile& blocks, const Extent& n)>& use);
+void EachBlocks(Emitter& e, const Tile& column, const Bound& rows,
+                const std::function<void(int64_t row, int64_t most, const Tile& blocks, const Bound& n)>& use);
 
 /*! \brief Whether a slice shows one value in all columns of a row, or in all rows of one column. */
 bool IsSpread(const ISlice& slice);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "codegen/tiles/box.h"
+#include "codegen/tiles/lines.h"
 #include "codegen/tiles/tile.h"
 
 namespace uir::codegen::ascend {
@@ -12,13 +13,20 @@ using tiles::Both;
 using tiles::Bound;
 using tiles::Box;
 using tiles::EndInRow;
+using tiles::ForText;
+using tiles::Looped;
+using tiles::MinText;
 using tiles::OutsideText;
+using tiles::OverBox;
+using tiles::OverCols;
+using tiles::OverRows;
 using tiles::Reads;
 using tiles::SameBox;
 using tiles::SameBytes;
 using tiles::ShareBytes;
 using tiles::Smaller;
 using tiles::Tile;
+using tiles::TimesText;
 using tiles::Turned;
 using tiles::Writes;
 

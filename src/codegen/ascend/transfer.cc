@@ -128,14 +128,9 @@ void Transfer(Emitter& e, const Tile& ub, const Tile& gm, const Box& box, bool l
     std::string row = e.Fresh("row");
     Piece one = piece;
     one.rows = Bound::Of(1);
-    lines = {
-        "for (int32_t " + row + " = 0; " + row + " < " + piece.rows.text + "; ++" + row + ")",
-        "  " +
-            copier.Text(one, row + " * " + std::to_string(ub.row_stride), row + " * " + std::to_string(gm.row_stride)) +
-            ";"};
-    if (gm.row_stride == 0) {
-      lines[1] = "  " + copier.Text(one, row + " * " + std::to_string(ub.row_stride)) + ";";
-    }
+    std::string gm_more = gm.row_stride == 0 ? "" : row + " * " + std::to_string(gm.row_stride);
+    lines = {ForText(row, "0", piece.rows.text),
+             "  " + copier.Text(one, row + " * " + std::to_string(ub.row_stride), gm_more) + ";"};
     lines = WhereSome(lines, {piece.cols});
   } else if (piece.rows.range.high <= kMostRows) {
     lines = WhereSome({copier.Text(piece) + ";"}, {piece.rows, piece.cols});

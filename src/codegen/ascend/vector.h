@@ -31,8 +31,8 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, const ISlice& 
 //! \brief Prints a program over windows that lie as they are: the target's first, then the operands'.
 //!
 //! Rows of windows start at 32-byte blocks; a window's row stride may be 0, which repeats its row.
-void RunOnWindows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows,
-                  const Extent& rows, const Extent& cols);
+void RunOnWindows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Bound& rows,
+                  const Bound& cols);
 
 /*! \brief Bytes that work buffers of an iOp may take: what is free, but no more than helps. */
 int64_t WorkBytes(const Emitter& e);

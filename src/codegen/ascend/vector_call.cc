@@ -46,32 +46,12 @@ std::string Repeated(Emitter& e, const VectorCall& call, const std::vector<std::
 
 }  // namespace
 
-std::string RestText(const Extent& total, int64_t done, int64_t most) {
-  if (total.Constant()) return std::to_string(std::clamp<int64_t>(total.most - done, 0, most));
+std::string RestText(const Bound& total, int64_t done, int64_t most) {
+  if (total.Constant()) return std::to_string(std::clamp<int64_t>(total.most() - done, 0, most));
   std::string rest = done == 0 ? total.text : total.text + " - " + std::to_string(done);
   std::string text = done == 0 ? rest : "(" + rest + ")";
-  if (total.least - done < 0) text = "(" + text + " < 0 ? 0 : " + text + ")";
-  return total.most - done > most ? MinText(text, std::to_string(most)) : text;
-}
-
-bool NumberOf(const std::string& text, int64_t* value) {
-  char* end = nullptr;
-  *value = std::strtoll(text.c_str(), &end, 10);
-  return !text.empty() && *end == '\0';
-}
-
-std::string MinText(const std::string& a, const std::string& b) {
-  int64_t x = 0, y = 0;
-  if (NumberOf(a, &x) && NumberOf(b, &y)) return std::to_string(std::min(x, y));
-  return "(" + a + " < " + b + " ? " + a + " : " + b + ")";
-}
-
-std::string TimesText(const std::string& text, int64_t factor) {
-  int64_t value = 0;
-  if (factor == 1) return text;
-  if (NumberOf(text, &value)) return std::to_string(value * factor);
-  bool atom = text.find_first_of(" ?") == std::string::npos || text.front() == '(';
-  return (atom ? text : "(" + text + ")") + " * " + std::to_string(factor);
+  if (total.least() - done < 0) text = "(" + text + " < 0 ? 0 : " + text + ")";
+  return total.most() - done > most ? MinText(text, std::to_string(most)) : text;
 }
 
 bool RowsReachable(const std::vector<Tile>& tensors) {
@@ -80,16 +60,16 @@ bool RowsReachable(const std::vector<Tile>& tensors) {
   });
 }
 
-void CallCount(Emitter& e, const VectorCall& call, const Extent& count, const std::string& form) {
+void CallCount(Emitter& e, const VectorCall& call, const Bound& count, const std::string& form) {
   std::vector<std::string> args;
   for (const Tile& tile : call.tensors) args.push_back(e.At(tile));
   args.insert(args.end(), call.arguments.begin(), call.arguments.end());
   args.push_back(count.text);
-  e.Do("V", e.Call(call.api, form, call.types, args) + ";", RegionsOf(call, 1, count.most));
+  e.Do("V", e.Call(call.api, form, call.types, args) + ";", RegionsOf(call, 1, count.most()));
 }
 
-void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Extent& cols) {
-  if (rows.Constant() && rows.most == 1) {
+void CallRows(Emitter& e, const VectorCall& call, const Bound& rows, const Bound& cols) {
+  if (rows.Constant() && rows.most() == 1) {
     CallCount(e, call, cols);
     return;
   }
@@ -97,10 +77,10 @@ void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Exte
   for (const Tile& tile : call.tensors) widest = std::max(widest, tile.bytes);
   int64_t step = kRepeatBytes / widest;
   std::vector<std::string> lines;
-  int64_t pieces = CeilDiv(cols.most, step) * CeilDiv(rows.most, kMostRepeats);
-  if (HasForm(call.api, "repeat") && RowsReachable(call.tensors) && pieces <= rows.most) {
-    for (int64_t row = 0; row < rows.most; row += kMostRepeats) {
-      for (int64_t col = 0; col < cols.most; col += step) {
+  int64_t pieces = CeilDiv(cols.most(), step) * CeilDiv(rows.most(), kMostRepeats);
+  if (HasForm(call.api, "repeat") && RowsReachable(call.tensors) && pieces <= rows.most()) {
+    for (int64_t row = 0; row < rows.most(); row += kMostRepeats) {
+      for (int64_t col = 0; col < cols.most(); col += step) {
         std::vector<std::string> tensors;
         for (const Tile& tile : call.tensors) {
           tensors.push_back(e.At(tile.Part(row, col, 1, 1)));
@@ -114,10 +94,9 @@ void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Exte
     for (const Tile& tile : call.tensors) args.push_back(e.At(tile, TimesText(row, tile.row_stride)));
     args.insert(args.end(), call.arguments.begin(), call.arguments.end());
     args.push_back(cols.text);
-    lines = {"for (int32_t " + row + " = 0; " + row + " < " + rows.text + "; ++" + row + ") {",
-             "  " + e.Call(call.api, "count", call.types, args) + ";", "}"};
+    lines = Looped(row, "0", rows.text, {e.Call(call.api, "count", call.types, args) + ";"});
   }
-  e.Do("V", lines, RegionsOf(call, rows.most, cols.most));
+  e.Do("V", lines, RegionsOf(call, rows.most(), cols.most()));
 }
 
 OwnLoop::OwnLoop(Emitter& e, const std::string& hint, int64_t extent) : e_(e) {

@@ -41,14 +41,14 @@ class Runner {
   void Constants(int64_t elements) {
     for (size_t k = 0; k < ready_.steps().size(); ++k) {
       if (ready_.IsPrepared(static_cast<int>(k))) {
-        Print(static_cast<int>(k), {}, Extent::Of(1), Extent::Of(elements), 0);
+        Print(static_cast<int>(k), {}, Bound::Of(1), Bound::Of(elements), 0);
       }
     }
   }
 
   //! \brief All steps but the constants; the target is the first window, then the sources.
   //! \param pitch Elements from row to row in work buffers; 0: consecutive elements, one row.
-  void Steps(const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
+  void Steps(const std::vector<Tile>& windows, const Bound& rows, const Bound& cols, int64_t pitch) {
     for (size_t k = 0; k < ready_.steps().size(); ++k) {
       if (!Computes(ready_.steps()[k]) || ready_.IsPrepared(static_cast<int>(k))) continue;
       Print(static_cast<int>(k), windows, rows, cols, pitch);
@@ -78,17 +78,10 @@ class Runner {
     return e_.As(tile, step.dtype);
   }
 
-  static Extent Stored(const Extent& elements, const Step& step) {
-    Extent out{TimesText(elements.text, step.per), elements.most * step.per, elements.least * step.per};
-    if (step.pack == 1) return out;
-    int64_t pack = step.pack, value = 0;
-    out.text = NumberOf(out.text, &value)
-                   ? std::to_string(CeilDiv(value, pack))
-                   : "(" + out.text + " + " + std::to_string(pack - 1) + ") / " + std::to_string(pack);
-    return {out.text, CeilDiv(out.most, pack), CeilDiv(out.least, pack)};
-  }
+  /*! \brief Stored elements of a step for elements of the iOp; a last one that is half used counts. */
+  static Bound Stored(const Bound& elements, const Step& step) { return CeilDiv(elements * step.per, step.pack); }
 
-  void Print(int id, const std::vector<Tile>& windows, const Extent& rows, const Extent& cols, int64_t pitch) {
+  void Print(int id, const std::vector<Tile>& windows, const Bound& rows, const Bound& cols, int64_t pitch) {
     const Step& step = ready_.steps()[id];
     VectorCall call;
     call.api = step.api;
@@ -129,7 +122,7 @@ class Runner {
     }
     if (step.form == Step::Form::kIndex) {
       // a constant: over all that a chunk may need
-      IndexRow(e_, call.tensors[0], Stored(cols, step).most);
+      IndexRow(e_, call.tensors[0], Stored(cols, step).most());
       return;
     }
     if (step.form == Step::Form::kPeak) {
@@ -138,21 +131,22 @@ class Runner {
     }
     if (step.form == Step::Form::kFarRest) {
       PrintFarRest(e_, step.mode, {call.tensors[1], call.tensors[0], work_[buffers_.of[ready_.RootOf(step.args[2])]]},
-                   pitch > 0 ? rows : Extent::Of(1), cols);
+                   pitch > 0 ? rows : Bound::Of(1), cols);
       return;
     }
     if (step.form == Step::Form::kGather) {
-      PrintGather(step, call, pitch > 0 ? Extent{TimesText(rows.text, pitch), rows.most * pitch, 0} : cols);
+      PrintGather(step, call, pitch > 0 ? rows * pitch : cols);
       return;
     }
     if (pitch > 0 && !buffers_only) {
       CallRows(e_, call, rows, Stored(cols, counted));
       return;
     }
-    Extent elements = cols;
-    if (pitch > 0) elements = {TimesText(rows.text, pitch), rows.most * pitch, rows.least * pitch};
-    Extent count = Stored(elements, counted);
-    if (step.form == Step::Form::kCompare) count = WholeRepeats(count, kRepeatBytes / BytesOf(counted.dtype));
+    Bound count = Stored(pitch > 0 ? rows * pitch : cols, counted);
+    if (step.form == Step::Form::kCompare) {
+      const int64_t repeat = kRepeatBytes / BytesOf(counted.dtype);
+      count = CeilDiv(count, repeat) * repeat;
+    }
     // a mask has a byte for eight elements
     for (Tile& tile : call.tensors) tile.rows = 1;
     CallCount(e_, call, count, form);
@@ -160,10 +154,10 @@ class Runner {
 
   //! \brief The largest of the numbers, at `kPeakPlace` of the result's buffer: what no element of the chunk has stays
   //! zero, then halves are put onto each other.
-  void PrintPeak(int id, const std::vector<Tile>& tensors, const Extent& rows, const Extent& cols, int64_t pitch) {
+  void PrintPeak(int id, const std::vector<Tile>& tensors, const Bound& rows, const Bound& cols, int64_t pitch) {
     Tile all = work_[buffers_.of[id]];
     all.cols = all.row_stride = capacity_;
-    CallCount(e_, {"Duplicate", {"float"}, {all}, {Literal(0, "float")}}, Extent::Of(capacity_), "count");
+    CallCount(e_, {"Duplicate", {"float"}, {all}, {Literal(0, "float")}}, Bound::Of(capacity_), "count");
     VectorCall cast{"Cast", {"float", "int32_t"}, tensors, {EnumValue("RoundMode", "CAST_RINT")}};
     if (pitch > 0) {
       CallRows(e_, cast, rows, cols);
@@ -174,7 +168,7 @@ class Runner {
     while (half * 2 < size) half *= 2;
     for (; half >= kPeakPlace; size = half, half /= 2) {
       Tile low = all.Part(0, 0, 1, size - half), high = all.Part(0, half, 1, size - half);
-      CallCount(e_, {"Max", {"float"}, {low, low, high}, {}}, Extent::Of(size - half), "count");
+      CallCount(e_, {"Max", {"float"}, {low, low, high}, {}}, Bound::Of(size - half), "count");
     }
     Tile most = all.Part(0, kPeakPlace, 1, 1), held = all.Part(0, 0, 1, kPeakPlace);
     e_.Do("V",
@@ -186,27 +180,20 @@ class Runner {
   }
 
   /*! \brief Words by their offsets: source and target are of different lengths. */
-  void PrintGather(const Step& step, const VectorCall& call, const Extent& elements) {
-    Extent count = Stored(elements, step);
+  void PrintGather(const Step& step, const VectorCall& call, const Bound& elements) {
+    Bound count = Stored(elements, step);
     std::vector<std::string> args;
     std::vector<pipes::Region> regions;
     for (size_t k = 0; k < call.tensors.size(); ++k) {
       Tile tile = call.tensors[k];
       const Step& own = k == 0 ? step : ready_.steps()[step.args[k - 1]];
       tile.rows = 1;
-      tile.cols = Stored(elements, own).most;
+      tile.cols = Stored(elements, own).most();
       args.push_back(e_.At(tile));
       regions.push_back(tile.Region(k == 0));
     }
     args.insert(args.end(), {step.literal, count.text});
     e_.Do("V", e_.Call(call.api, "count", call.types, args) + ";", regions);
-  }
-
-  static Extent WholeRepeats(const Extent& count, int64_t unit) {
-    if (count.Constant()) return Extent::Of(RoundUp(count.most, unit));
-    std::string each = std::to_string(unit);
-    std::string sum = "(" + count.text + " + " + std::to_string(unit - 1) + ")";
-    return {sum + " / " + each + " * " + each, RoundUp(count.most, unit), RoundUp(count.least, unit)};
   }
 
   Emitter& e_;
@@ -224,23 +211,23 @@ Tile Moved(Tile tile, const Affine& by, int64_t rows, int64_t cols, int64_t alig
 }
 
 /*! \brief Consecutive elements of all windows (one row each), in chunks where there are work buffers. */
-void RunFlat(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& count) {
-  bool whole = count.Constant() && count.most % 128 == 0;
+void RunFlat(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Bound& count) {
+  bool whole = count.Constant() && count.most() % 128 == 0;
   Ready ready(program, result, false, whole);
   Buffers buffers = PlaceSteps(ready);
   Runner runner(e, ready, buffers);
   if (buffers.Bits() == 0) {
-    runner.Steps(windows, Extent::Of(1), NotNegative(count), 0);
+    runner.Steps(windows, Bound::Of(1), NotNegative(count), 0);
     return;
   }
-  int64_t all = RoundUp(count.most, kChunkUnit);
+  int64_t all = RoundUp(count.most(), kChunkUnit);
   int64_t fits = std::max(kChunkUnit, WorkBytes(e) * 8 / buffers.Bits() / kChunkUnit * kChunkUnit);
   int64_t chunks = CeilDiv(all, fits);
-  int64_t chunk = RoundUp(CeilDiv(count.most, chunks), kChunkUnit);
+  int64_t chunk = RoundUp(CeilDiv(count.most(), chunks), kChunkUnit);
   runner.Reserve(chunk);
-  runner.Constants(std::min(chunk, RoundUp(count.most, 128)));
-  if (count.most <= chunk) {
-    runner.Steps(windows, Extent::Of(1), NotNegative(count), 0);
+  runner.Constants(std::min(chunk, RoundUp(count.most(), 128)));
+  if (count.most() <= chunk) {
+    runner.Steps(windows, Bound::Of(1), NotNegative(count), 0);
     return;
   }
   auto parts = [&](const Affine& from, int64_t cols) {
@@ -249,30 +236,30 @@ void RunFlat(Emitter& e, const Program& program, Value result, const std::vector
       out.push_back(Moved(tile, from, 1, cols, chunk * tile.bytes & -(chunk * tile.bytes)));
     return out;
   };
-  int64_t full = count.most / chunk, rest = count.most % chunk;
+  int64_t full = count.most() / chunk, rest = count.most() % chunk;
   OwnLoop loop(e, "chunk", full);
-  Extent each = Extent::Of(chunk);
+  Bound each = Bound::Of(chunk);
   if (!count.Constant()) each = PartOf(e, count, TimesText(loop.Text(), chunk), chunk);
-  runner.Steps(parts(loop.var().Scale(chunk), chunk), Extent::Of(1), each, 0);
+  runner.Steps(parts(loop.var().Scale(chunk), chunk), Bound::Of(1), each, 0);
   loop.Close();
   if (rest == 0) return;
-  Extent last = count.Constant() ? Extent::Of(rest) : PartOf(e, count, std::to_string(full * chunk), rest);
-  runner.Steps(parts(Affine::Constant(full * chunk), rest), Extent::Of(1), last, 0);
+  Bound last = count.Constant() ? Bound::Of(rest) : PartOf(e, count, std::to_string(full * chunk), rest);
+  runner.Steps(parts(Affine::Constant(full * chunk), rest), Bound::Of(1), last, 0);
 }
 
 /*! \brief Rows that lie apart, each short: repeats over the rows. */
-void RunRows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& rows,
-             const Extent& cols) {
+void RunRows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Bound& rows,
+             const Bound& cols) {
   Ready ready(program, result, true, false);
   Buffers buffers = PlaceSteps(ready);
   Runner runner(e, ready, buffers);
-  int64_t pitch = RoundUp(cols.most, 32);
+  int64_t pitch = RoundUp(cols.most(), 32);
   if (buffers.Bits() == 0) {
     runner.Steps(windows, rows, cols, pitch);
     return;
   }
   int64_t fits = std::max<int64_t>(1, WorkBytes(e) * 8 / buffers.Bits() / kChunkUnit * kChunkUnit / pitch);
-  int64_t chunks = CeilDiv(rows.most, fits), chunk = CeilDiv(rows.most, chunks);
+  int64_t chunks = CeilDiv(rows.most(), fits), chunk = CeilDiv(rows.most(), chunks);
   runner.Reserve(RoundUp(chunk * pitch, kChunkUnit));
   runner.Constants(chunk * pitch);
   auto parts = [&](const Affine& from, int64_t count) {
@@ -281,32 +268,32 @@ void RunRows(Emitter& e, const Program& program, Value result, const std::vector
       out.push_back(Moved(tile, from.Scale(tile.row_stride), count, tile.cols, kBlockBytes));
     return out;
   };
-  int64_t full = rows.most / chunk, rest = rows.most % chunk;
+  int64_t full = rows.most() / chunk, rest = rows.most() % chunk;
   if (full == 1 && rest == 0) {
     runner.Steps(windows, rows, cols, pitch);
     return;
   }
   OwnLoop loop(e, "chunk", full);
-  Extent each = rows.Constant() ? Extent::Of(chunk) : PartOf(e, rows, TimesText(loop.Text(), chunk), chunk);
+  Bound each = rows.Constant() ? Bound::Of(chunk) : PartOf(e, rows, TimesText(loop.Text(), chunk), chunk);
   runner.Steps(parts(loop.var().Scale(chunk), chunk), each, cols, pitch);
   loop.Close();
   if (rest == 0) return;
-  Extent last = rows.Constant() ? Extent::Of(rest) : PartOf(e, rows, std::to_string(full * chunk), rest);
+  Bound last = rows.Constant() ? Bound::Of(rest) : PartOf(e, rows, std::to_string(full * chunk), rest);
   runner.Steps(parts(Affine::Constant(full * chunk), rest), last, cols, pitch);
 }
 
 /*! \brief Every row by itself. */
-void RunEachRow(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Extent& rows,
-                const Extent& cols) {
-  OwnLoop loop(e, "row", rows.most);
+void RunEachRow(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Bound& rows,
+                const Bound& cols) {
+  OwnLoop loop(e, "row", rows.most());
   std::vector<Tile> row;
   for (const Tile& tile : windows)
     row.push_back(Moved(tile, loop.var().Scale(tile.row_stride), 1, tile.cols, kBlockBytes));
-  Extent count = cols;
+  Bound count = cols;
   if (!rows.Constant()) {
     std::string name = e.Fresh("count");
     e.Plain("const int32_t " + name + " = " + loop.Text() + " < " + rows.text + " ? " + cols.text + " : 0;");
-    count = {name, cols.most, 0};
+    count = {name, {0, cols.most()}};
   }
   RunFlat(e, program, result, row, count);
   loop.Close();
@@ -346,7 +333,7 @@ void RunBeside(Emitter& e, const Program& program, Value result, const ISlice& s
     if (k > 0 && zeros) FillTile(e, windows[k], ffi::Any(int64_t{0}));
     if (k > 0) Relayout(e, windows[k], tiles[k], target.box);
   }
-  RunOnWindows(e, program, result, windows, Extent::Of(target.rows), Extent::Of(target.cols));
+  RunOnWindows(e, program, result, windows, Bound::Of(target.rows), Bound::Of(target.cols));
   if (windows[0].tensor != target.tensor) Relayout(e, target, windows[0], target.box);
 }
 
@@ -356,12 +343,12 @@ int64_t WorkBytes(const Emitter& e) {
   return std::clamp<int64_t>(e.plan().limit() - e.plan().total(), 8 * 1024, kMostWork);
 }
 
-void RunOnWindows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows,
-                  const Extent& rows, const Extent& cols) {
-  if (rows.most == 0 || cols.most == 0) return;
-  if (rows.Constant() && rows.most == 1) {
+void RunOnWindows(Emitter& e, const Program& program, Value result, const std::vector<Tile>& windows, const Bound& rows,
+                  const Bound& cols) {
+  if (rows.most() == 0 || cols.most() == 0) return;
+  if (rows.Constant() && rows.most() == 1) {
     RunFlat(e, program, result, windows, cols);
-  } else if (cols.most >= kLongRow || !RowsReachable(windows)) {
+  } else if (cols.most() >= kLongRow || !RowsReachable(windows)) {
     RunEachRow(e, program, result, windows, rows, cols);
   } else {
     RunRows(e, program, result, windows, rows, cols);

@@ -9,17 +9,6 @@
 
 namespace uir::codegen::ascend {
 
-/*! \brief A number of rows or elements: text, and what it is at most. */
-struct Extent {
-  std::string text;
-  int64_t most = 0;
-  int64_t least = 0;
-
-  static Extent Of(int64_t value) { return {std::to_string(value), value, value}; }
-  static Extent Of(const Bound& bound) { return {bound.text, bound.range.high, bound.range.low}; }
-  bool Constant() const { return most == least; }
-};
-
 //! \brief One vector function with its tensors (the target first) and what follows them.
 //!
 //! `types` are the element types of its row in the table; tensors may be of different dtypes (Cast), and `units[k]` is
@@ -33,24 +22,18 @@ struct VectorCall {
 };
 
 /*! \brief Prints a call over `count` consecutive elements from the start of every tensor: one instruction. */
-void CallCount(Emitter& e, const VectorCall& call, const Extent& count, const std::string& form = "count");
+void CallCount(Emitter& e, const VectorCall& call, const Bound& count, const std::string& form = "count");
 
 //! \brief Prints a call over rows x cols elements of tensors whose rows lie apart: repeats over the rows where the
 //! strides allow, else a loop over the rows in count form.  One instruction.
 //! \note Rows start at 32-byte blocks.
-void CallRows(Emitter& e, const VectorCall& call, const Extent& rows, const Extent& cols);
+void CallRows(Emitter& e, const VectorCall& call, const Bound& rows, const Bound& cols);
 
 /*! \brief Whether tensors' rows can be reached by the strides of repeats. */
 bool RowsReachable(const std::vector<Tile>& tensors);
 
-/*! \brief `a < b ? a : b`, worked out where both are numbers. */
-std::string MinText(const std::string& a, const std::string& b);
 /*! \brief `total - done`, held to [0, most]. */
-std::string RestText(const Extent& total, int64_t done, int64_t most);
-/*! \brief `(text) * factor`, worked out where it is a number. */
-std::string TimesText(const std::string& text, int64_t factor);
-/*! \brief The text as a number; false where it is none. */
-bool NumberOf(const std::string& text, int64_t* value);
+std::string RestText(const Bound& total, int64_t done, int64_t most);
 
 /*! \brief A loop of the emitter's own around instructions: `var` may stand in offsets until `Close`. */
 class OwnLoop {

@@ -55,7 +55,7 @@ void BroadcastTile(Emitter& e, const Tile& to, const Tile& from, const std::stri
   bool some = begin.Constant() ? end.range.low > begin.range.low : end.range.low > begin.range.high;
   if (!some) lines[0] = "if (" + count + " > 0) " + lines[0];
   // scalar code reads the element in the order of vector functions
-  e.Do("COMPUTE", Looped(row, to.box.row_begin.text, to.box.row_end.text, lines), {Writes(to), Reads(from)});
+  e.Do("COMPUTE", OverRows(row, to.box, lines), {Writes(to), Reads(from)});
 }
 
 void EmitBroadcast(Emitter& e, const IOp& iop) {

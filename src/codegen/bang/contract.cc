@@ -279,13 +279,12 @@ void MultiplyWhole(Emitter& e, const Tile& t, const Tile& a, const Tile& b, bool
   std::vector<std::string> lines = {wide + " " + sum + " = " + (accumulate ? "(" + wide + ")" + to : "0") + ";"};
   std::vector<std::string> step = {sum + " += (" + wide + ")" + e.Element(a, i, k) + " * (" + wide + ")" +
                                    e.Element(b, k, j) + ";"};
-  for (std::string& line : Looped(k, a.box.col_begin.text, a.box.col_end.text, step)) lines.push_back(std::move(line));
+  for (std::string& line : OverCols(k, a.box, step)) lines.push_back(std::move(line));
   lines.push_back(to + " = (" + std::string(type.stored) + ")" + sum + ";");
-  lines = Looped(j, t.box.col_begin.text, t.box.col_end.text, lines);
   e.Note("scalar code, some tens of cycles for a product");
   std::vector<pipes::Region> regions = {Writes(t), Reads(a), Reads(b)};
   if (accumulate) regions.push_back(Reads(t));
-  e.Do("S", Looped(i, t.box.row_begin.text, t.box.row_end.text, lines), regions);
+  e.Do("S", OverBox(i, j, t.box, lines), regions);
 }
 
 }  // namespace

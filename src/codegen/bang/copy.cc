@@ -143,7 +143,7 @@ std::vector<std::string> CopyLines(Emitter& e, const Tile& to, const Tile& from,
     std::string to_more, from_more;
     for (const Dimension& dim : shape.dims) {
       std::string i = e.Fresh("i");
-      lines.push_back(indent + "for (int32_t " + i + " = 0; " + i + " < " + dim.count.text + "; ++" + i + ")");
+      lines.push_back(indent + tiles::ForText(i, "0", dim.count.text));
       indent += "  ";
       auto add = [&i](std::string* text, int64_t stride) {
         if (stride != 0) *text += (text->empty() ? "" : " + ") + i + " * " + std::to_string(stride);

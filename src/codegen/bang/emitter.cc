@@ -126,12 +126,8 @@ void Emitter::DoBlocking(const std::vector<std::string>& lines, const std::vecto
   tiles::Emitter::Do("MOVE", text, regions, true, pipes::VocabularyOf("bang").drains);
 }
 
-std::vector<std::string> Emitter::Conditional(std::vector<std::string> lines) const {
-  if (condition_.empty()) return lines;
-  for (std::string& line : lines) line = "  " + line;
-  lines.insert(lines.begin(), "if (" + condition_ + ") {");
-  lines.push_back("}");
-  return lines;
+std::vector<std::string> Emitter::Conditional(const std::vector<std::string>& lines) const {
+  return Under(condition_.empty() ? "" : "if (" + condition_ + ")", lines);
 }
 
 void Emitter::NoteInterval(const ISlice& target, const Interval& interval) {

@@ -23,6 +23,7 @@
 #include "codegen/tiles/box.h"
 #include "codegen/tiles/emitter.h"
 #include "codegen/tiles/gaps.h"
+#include "codegen/tiles/lines.h"
 #include "codegen/uses.h"
 
 namespace uir::codegen::bang {
@@ -33,10 +34,15 @@ using tiles::Both;
 using tiles::Bound;
 using tiles::Box;
 using tiles::GapsFree;
+using tiles::Looped;
+using tiles::OverBox;
+using tiles::OverCols;
+using tiles::OverRows;
 using tiles::Place;
 using tiles::Plan;
 using tiles::Reads;
 using tiles::Tile;
+using tiles::Under;
 using tiles::Writes;
 
 /*! \brief Bytes that tensors of NRAM, WRAM and SRAM start at multiples of: what a vector instruction takes a cycle. */
@@ -141,7 +147,7 @@ class Emitter : public tiles::Emitter {
  private:
   const Pointer& Declare(const Pointer& pointer);
   /*! \brief Lines under the condition that stands, if one does. */
-  std::vector<std::string> Conditional(std::vector<std::string> lines) const;
+  std::vector<std::string> Conditional(const std::vector<std::string>& lines) const;
 
   std::map<std::string, std::string> parameters_, locals_;
   std::vector<Pointer> pointers_;

@@ -37,7 +37,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
                     ";");
   } else {
     std::string row = e.Fresh("row"), stride = row + " * " + std::to_string(tile.row_stride);
-    lines.push_back(indent + "for (int32_t " + row + " = 0; " + row + " < " + rows.text + "; ++" + row + ")");
+    lines.push_back(indent + tiles::ForText(row, "0", rows.text));
     if (vector) {
       lines.push_back(indent + "  " +
                       Table().Call(e.where(), "__bang_write_value", "count", {type.stored},
@@ -45,7 +45,7 @@ void FillTile(Emitter& e, const Tile& tile, const ffi::Any& value, const std::st
                       ";");
     } else {
       std::string col = e.Fresh("col");
-      lines.push_back(indent + "  for (int32_t " + col + " = 0; " + col + " < " + cols.text + "; ++" + col + ")");
+      lines.push_back(indent + "  " + tiles::ForText(col, "0", cols.text));
       lines.push_back(indent + "    (" + e.At(tile, first) + ")[" + stride + " + " + col + " * " +
                       std::to_string(tile.col_stride) + "] = " + literal + ";");
     }

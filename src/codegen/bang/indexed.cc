@@ -41,7 +41,7 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
   // one element of either side, in a loop over k unless the index names each
   auto over = [&](const std::string& line) {
     std::vector<std::string> one = {line};
-    return each ? one : Looped(k, box.col_begin.text, box.col_end.text, one);
+    return each ? one : OverCols(k, box, one);
   };
   std::string own = e.Element(moved, row, each ? col : k), other = e.Element(table, at, each ? "0" : k);
   std::vector<std::string> copy, lines;
@@ -65,9 +65,9 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
     }
   }
   lines.emplace_back("}");
-  if (each) lines = Looped(col, moved.box.col_begin.text, moved.box.col_end.text, lines);
-  lines = Looped(row, moved.box.row_begin.text, moved.box.row_end.text, lines);
-  e.Do("S", lines, {to_table ? Reads(moved) : Writes(moved), Reads(index), to_table ? Writes(table) : Reads(table)});
+  if (each) lines = OverCols(col, moved.box, lines);
+  e.Do("S", OverRows(row, moved.box, lines),
+       {to_table ? Reads(moved) : Writes(moved), Reads(index), to_table ? Writes(table) : Reads(table)});
 }
 
 }  // namespace

@@ -24,9 +24,8 @@ void EmitIota(Emitter& e, const IOp& iop) {
   add(row, AttrOr<int64_t>(iop->attrs, "row_step", 0));
   add(col, AttrOr<int64_t>(iop->attrs, "col_step", 1));
   std::vector<std::string> lines = {e.Element(made, row, col) + " = (" + type + ")(" + value + ");"};
-  lines = Looped(col, made.box.col_begin.text, made.box.col_end.text, lines);
   e.Note("scalar code, some tens of cycles for an element");
-  e.Do("S", Looped(row, made.box.row_begin.text, made.box.row_end.text, lines), {Writes(made)});
+  e.Do("S", OverBox(row, col, made.box, lines), {Writes(made)});
   if (narrow) ConvertTile(e, t, made, t.box, true);
 }
 

@@ -1,65 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "codegen/bang/memory_core.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "codegen/attributes.h"
 #include "codegen/bang/api.h"
 #include "codegen/bang/tile_ops.h"
 #include "codegen/pipes/plan.h"
+#include "igraph/numbered.h"
+#include "igraph/space.h"
 
 namespace uir::codegen::bang {
 
 namespace {
 
-/*! \brief Whether an expression may differ between the units of a cluster of `units`. */
-bool OfUnit(const Affine& expr, int64_t units) {
-  for (const Term& term : expr->terms) {
-    if (!term->inner) {
-      if (term->var == "pid") return true;
-      continue;
-    }
-    Affine inner = InnerOf(term);
-    bool cluster = term->kind == "floordiv" && term->divisor % units == 0 && inner->constant % units == 0 &&
-                   inner->terms.size() == 1 && !inner->terms[0]->inner && inner->terms[0]->var == "pid" &&
-                   inner->terms[0]->coeff == 1;
-    if (!cluster && OfUnit(inner, units)) return true;
-  }
-  return false;
+/*! \brief Names of pid's parts in expressions: no variable of a graph has a space in its name. */
+const char* const kCluster = "cluster of pid";
+const char* const kUnit = "unit of pid";
+
+/*! \brief An expression over the clusters and the units of a cluster. */
+Affine ByUnit(const Emitter& e, const Affine& expr) {
+  const IGraph& graph = e.plan().graph();
+  Space space = e.every_scope().space();
+  space.Bind(kCluster, {{0, graph->num_groups - 1}, 1});
+  space.Bind(kUnit, {{0, graph->num_units - 1}, 1});
+  Affine pid = Affine::Var(kCluster).Scale(graph->num_units) + Affine::Var(kUnit);
+  return space.Simplify(Substitute(expr, {{"pid", pid}}));
 }
 
-bool OfUnit(const ISlice& slice, int64_t units) {
-  auto bound = [units](const ffi::Optional<Affine>& one) { return one && OfUnit(one.value(), units); };
-  return OfUnit(slice->offset, units) || bound(slice->row_begin) || bound(slice->row_end) || bound(slice->col_begin) ||
-         bound(slice->col_end);
+/*! \brief Whether a slice may differ between the units of a cluster. */
+bool OfUnit(const Emitter& e, const ISlice& slice) {
+  auto differs = [&](const ffi::Optional<Affine>& one) {
+    if (!one) return false;
+    const auto names = ByUnit(e, one.value()).Variables();
+    return std::find(names.begin(), names.end(), kUnit) != names.end();
+  };
+  return differs(slice->offset) || differs(slice->row_begin) || differs(slice->row_end) || differs(slice->col_begin) ||
+         differs(slice->col_end);
 }
 
 /*! \brief By how much an offset grows from one unit of a cluster to the next, where that is the same for all. */
-std::optional<int64_t> PerUnit(const Affine& offset, int64_t units) {
-  int64_t step = 0;
-  for (const Term& term : offset->terms) {
-    if (!term->inner) {
-      if (term->var == "pid") step += term->coeff;
-      continue;
-    }
-    Affine inner = InnerOf(term);
-    bool own = inner->constant == 0 && inner->terms.size() == 1 && !inner->terms[0]->inner &&
-               inner->terms[0]->var == "pid" && inner->terms[0]->coeff == 1;
-    if (own && term->kind == "mod" && term->divisor == units) {
-      step += term->coeff;
-    } else if (!(own && term->kind == "floordiv" && term->divisor % units == 0) && OfUnit(inner, units)) {
-      return std::nullopt;
-    }
-  }
-  return step;
+std::optional<int64_t> PerUnit(const Emitter& e, const Affine& offset) {
+  return NumberedAffine(ByUnit(e, offset), [](const std::string& name) { return name == kUnit ? 0 : 1; })
+      .GrowthIn(0, 1);
 }
 
 /*! \brief The runs of all units as the rows of one tile; false where a unit's elements are no run, or not all valid. */
-bool Joined(Tile* tile, int64_t units) {
-  std::optional<int64_t> step = PerUnit(tile->offset, units);
+bool Joined(const Emitter& e, Tile* tile) {
+  std::optional<int64_t> step = PerUnit(e, tile->offset);
   if (!step || !tile->Dense() || !tile->box.Whole(tile->rows, tile->cols)) return false;
   tile->cols *= tile->rows;
-  tile->rows = units;
+  tile->rows = e.plan().graph()->num_units;
   tile->row_stride = *step;
   tile->col_stride = 1;
   tile->box = Box::Of(tile->rows, tile->cols);
@@ -123,13 +115,13 @@ bool IsMemoryCoreMove(const IOp& iop) {
 void EmitMemoryCoreMove(Emitter& e, const IOp& iop) {
   const ISlice &target = iop->targets[0], &source = iop->sources[0];
   int64_t units = e.plan().graph()->num_units;
-  bool each = OfUnit(target, units) || OfUnit(source, units);
+  bool each = OfUnit(e, target) || OfUnit(e, source);
   std::vector<pipes::Region> regions;
   std::vector<std::string> lines = e.Apart([&] {
     Tile to = e.TileOf(target), from = e.TileOf(source), all_to = to, all_from = from;
     Box box = Both(e, to.box, from.box);
     regions = {from.Around(box).Region(false), to.Around(box).Region(true)};
-    if (each && Joined(&all_to, units) && Joined(&all_from, units)) {
+    if (each && Joined(e, &all_to) && Joined(e, &all_from)) {
       each = false;
       to = all_to;
       from = all_from;
@@ -139,11 +131,9 @@ void EmitMemoryCoreMove(Emitter& e, const IOp& iop) {
   });
   if (each) {
     std::string pid = e.Text(Affine::Var("pid")), core = e.Fresh("core");
-    for (std::string& line : lines) line = "  " + line;
-    lines.insert(lines.begin(),
-                 {"for (int32_t " + core + " = 0; " + core + " < " + std::to_string(units) + "; ++" + core + ") {",
-                  "  const int32_t " + pid + " = taskIdY * " + std::to_string(units) + " + " + core + ";"});
-    lines.push_back("}");
+    std::string all = std::to_string(units);
+    lines.insert(lines.begin(), "const int32_t " + pid + " = taskIdY * " + all + " + " + core + ";");
+    lines = Looped(core, "0", all, lines);
   }
   e.Do(kMemoryCore, lines, regions);
 }

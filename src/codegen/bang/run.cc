@@ -14,6 +14,9 @@
 namespace uir::codegen::bang {
 namespace {
 
+using tiles::PlusText;
+using tiles::TimesText;
+
 /*! \brief Work buffers of one iOp take at most this much where more is free: longer chunks gain little. */
 constexpr int64_t kMostWork = 192 * 1024;
 /*! \brief What a chunk is a multiple of, in elements: a vector instruction works on 128 bytes. */
@@ -22,19 +25,6 @@ constexpr int64_t kChunkUnit = 128;
 constexpr int64_t kSlotBytes = 4;
 /*! \brief Rows of a tile that columns go with. */
 constexpr int64_t kMostRows = 4096;
-
-std::string Sum(const std::string& a, const std::string& b) {
-  if (a.empty() || a == "0") return b;
-  if (b.empty() || b == "0") return a;
-  return a + " + " + b;
-}
-
-std::string Times(const std::string& text, int64_t factor) {
-  if (factor == 0 || text == "0") return "0";
-  if (factor == 1) return text;
-  bool atom = text.find_first_of(" ?") == std::string::npos;
-  return (atom ? text : "(" + text + ")") + " * " + std::to_string(factor);
-}
 
 /*! \brief Where lines are printed for: what is added to the start of each tile, how many elements, which rows. */
 struct Span {
@@ -83,19 +73,15 @@ class Runner {
       }
       // a number for each row
       std::string row = e_.Fresh("r");
-      Span one{span.from, std::to_string(span.cols), Sum(span.row, row)};
-      for (std::string& start : one.from) start = Sum(start, Times(row, span.cols));
-      one.inside = Times(row, span.cols);
-      for (std::string& line : RowLoop(row, span.rows, Line(id, one))) lines.push_back(std::move(line));
+      Span one{span.from, std::to_string(span.cols), PlusText(span.row, row)};
+      for (std::string& start : one.from) start = PlusText(start, TimesText(row, span.cols));
+      one.inside = TimesText(row, span.cols);
+      for (std::string& line : Looped(row, "0", span.rows, {Line(id, one)})) lines.push_back(std::move(line));
     }
     return lines;
   }
 
  private:
-  static std::vector<std::string> RowLoop(const std::string& row, const std::string& rows, const std::string& line) {
-    return Looped(row, "0", rows, {line});
-  }
-
   bool IsConstant(int id) const {
     return placed_.used(id) && placed_.steps()[id].form == Step::Form::kFill && placed_.slot(id) >= 0;
   }
@@ -121,7 +107,7 @@ class Runner {
     if (origin.form == Step::Form::kInput || placed_.slot(root) < 0) {
       return Typed(e_.At(tiles_[tile], span.from[tile]), ElementType(tiles_[tile].dtype), type);
     }
-    std::string at = Sum(std::to_string(placed_.slot(root) * chunk_), span.inside);
+    std::string at = PlusText(std::to_string(placed_.slot(root) * chunk_), span.inside);
     return Typed(e_.At(*work_, at), "float", type);
   }
 
@@ -189,32 +175,12 @@ class Runner {
   const Tile* segments_;
 };
 
-/*! \brief `end - begin`. */
-Bound Length(const Bound& begin, const Bound& end) {
-  if (begin.Constant() && end.Constant()) return Bound::Of(end.range.low - begin.range.low);
-  if (begin.Constant() && begin.range.low == 0) return end;
-  Bound out = end;
-  out.text = end.text + " - " + (begin.text.find(' ') == std::string::npos ? begin.text : "(" + begin.text + ")");
-  out.range.low = end.range.low - begin.range.high;
-  out.range.high = end.range.high - begin.range.low;
-  return out;
-}
-
 }  // namespace
 
 std::string Typed(const std::string& address, const std::string& own, const std::string& wanted) {
   if (own == wanted) return address;
   bool atom = address.find(' ') == std::string::npos;
   return "(" + wanted + " *)" + (atom ? address : "(" + address + ")");
-}
-
-std::vector<std::string> Looped(const std::string& var, const std::string& from, const std::string& to,
-                                const std::vector<std::string>& lines) {
-  std::vector<std::string> out = {"for (int32_t " + var + " = " + from + "; " + var + " < " + to + "; ++" + var +
-                                  ") {"};
-  for (const std::string& line : lines) out.push_back("  " + line);
-  out.emplace_back("}");
-  return out;
 }
 
 namespace {
@@ -249,15 +215,12 @@ Layout LayoutOf(Emitter& e, const Program& program, Value result, int64_t most, 
 std::vector<std::string> Stepped(const std::string& var, const std::string& left, const std::string& end, int64_t step,
                                  const std::vector<std::string>& lines) {
   std::string most = std::to_string(step);
-  std::vector<std::string> out = {"for (int32_t " + var + " = 0; " + var + " < " + end + "; " + var + " += " + most +
-                                  ") {"};
+  std::vector<std::string> inner = lines;
   if (!left.empty()) {
-    out.push_back("  const int32_t " + left + " = " + end + " - " + var + " < " + most + " ? " + end + " - " + var +
-                  " : " + most + ";");
+    inner.insert(inner.begin(), "const int32_t " + left + " = " + end + " - " + var + " < " + most + " ? " + end +
+                                    " - " + var + " : " + most + ";");
   }
-  for (const std::string& line : lines) out.push_back("  " + line);
-  out.emplace_back("}");
-  return out;
+  return Under("for (int32_t " + var + " = 0; " + var + " < " + end + "; " + var + " += " + most + ")", inner);
 }
 
 /*! \brief Whole dense tiles with columns: rows together as far as work buffers hold them, or parts of rows. */
@@ -273,12 +236,12 @@ std::vector<std::string> RunByRows(Emitter& e, const Runner& runner, const Layou
   if (together > 0) {
     bool even = rows % together == 0;
     std::string number = even ? std::to_string(together) : rest;
-    std::string count = even ? std::to_string(together * cols) : Times(rest, cols);
+    std::string count = even ? std::to_string(together * cols) : TimesText(rest, cols);
     return Stepped(row, even ? "" : rest, std::to_string(rows), together,
-                   runner.Steps({at(Times(row, cols)), count, row, number, cols}));
+                   runner.Steps({at(TimesText(row, cols)), count, row, number, cols}));
   }
   std::vector<std::string> lines = Stepped(part, rest, std::to_string(cols), layout.chunk,
-                                           runner.Steps({at(Sum(Times(row, cols), part)), rest, row}));
+                                           runner.Steps({at(PlusText(TimesText(row, cols), part)), rest, row}));
   return Looped(row, "0", std::to_string(rows), lines);
 }
 
@@ -307,17 +270,10 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
   for (size_t k = 0; k < tiles.size(); ++k) dense = dense && (is_column[k] || tiles[k].Dense());
   bool one_row = tiles[0].rows == 1 && box.AllRows(1);
   bool flat = one_row || (dense && box.AllCols(cols));
-  Bound begin = box.col_begin, count = Length(box.col_begin, box.col_end);
+  Bound begin = box.col_begin, count = box.col_end - box.col_begin;
   if (flat && !one_row) {
-    begin = box.row_begin;
-    count = Length(box.row_begin, box.row_end);
-    if (cols > 1) {
-      begin.text = Times(begin.text, cols);
-      count.text = count.Constant() ? std::to_string(count.range.low * cols) : Times(count.text, cols);
-      count.range.low *= cols;
-      count.range.high *= cols;
-      if (begin.Constant()) begin.text = std::to_string(begin.range.low * cols);
-    }
+    begin = box.row_begin * cols;
+    count = (box.row_end - box.row_begin) * cols;
   }
   if (count.range.high <= 0) return;
   // fused functions take two elements at least, and no other operand than the first in the target's place
@@ -362,9 +318,9 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
     std::string row = e.Fresh("r"), part = e.Fresh("k"), rest = e.Fresh("m");
     std::vector<std::string> from;
     for (const Tile& tile : tiles) {
-      std::string start = flat ? "0" : Times(row, tile.row_stride);
-      start = Sum(start, begin.text);
-      from.push_back(layout.chunked ? Sum(start, part) : start);
+      std::string start = flat ? "0" : TimesText(row, tile.row_stride);
+      start = PlusText(start, begin.text);
+      from.push_back(layout.chunked ? PlusText(start, part) : start);
     }
     if (!count.Constant() && count.text.find(' ') != std::string::npos) {
       number = e.Fresh("n");
@@ -374,14 +330,10 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
       inner = Stepped(part, rest, number, layout.chunk, runner.Steps({from, rest}));
     } else {
       inner = runner.Steps({from, number});
-      if (count.range.low <= 0) {
-        for (std::string& line : inner) line = "  " + line;
-        inner.insert(inner.begin(), "if (" + number + " > 0) {");
-        inner.emplace_back("}");
-      }
+      if (count.range.low <= 0) inner = Under("if (" + number + " > 0)", inner);
     }
     lines.insert(lines.end(), constants.begin(), constants.end());
-    if (!flat) inner = Looped(row, box.row_begin.text, box.row_end.text, inner);
+    if (!flat) inner = OverRows(row, box, inner);
   }
   lines.insert(lines.end(), inner.begin(), inner.end());
   std::vector<pipes::Region> regions = {Writes(tiles[0])};

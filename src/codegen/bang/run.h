@@ -27,8 +27,4 @@ void RunOnTiles(Emitter& e, const Program& program, Value result, std::vector<Ti
 /*! \brief `(type *)(address)`, or the address where the type is that of the tile. */
 std::string Typed(const std::string& address, const std::string& own, const std::string& wanted);
 
-/*! \brief Lines indented under a loop `for (int32_t i = from; i < to; ++i)`, or themselves where it runs once. */
-std::vector<std::string> Looped(const std::string& var, const std::string& from, const std::string& to,
-                                const std::vector<std::string>& lines);
-
 }  // namespace uir::codegen::bang

@@ -16,8 +16,8 @@ void ScalarLoop(Emitter& e, const std::vector<Tile>& tiles, const Box& box, cons
     regions.push_back(k == 0 ? Writes(tiles[k]) : Reads(tiles[k]));
   }
   std::vector<std::string> lines = body(at);
-  if (!one_col) lines = Looped(col, box.col_begin.text, box.col_end.text, lines);
-  if (!one_row) lines = Looped(row, box.row_begin.text, box.row_end.text, lines);
+  if (!one_col) lines = OverCols(col, box, lines);
+  if (!one_row) lines = OverRows(row, box, lines);
   if (one_row && one_col) {
     lines.insert(lines.begin(), "{");
     lines.emplace_back("}");

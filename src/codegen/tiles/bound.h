@@ -20,6 +20,8 @@ struct Bound {
 
   static Bound Of(int64_t value) { return {std::to_string(value), {value, value}}; }
   bool Constant() const { return range.Constant(); }
+  int64_t least() const { return range.low; }
+  int64_t most() const { return range.high; }
   /*! \brief The text, parenthesised where it binds less tightly than `at_least`. */
   std::string Text(Precedence at_least) const;
 };

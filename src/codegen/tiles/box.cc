@@ -2,10 +2,10 @@
 #include "codegen/tiles/box.h"
 
 #include <algorithm>
-#include <vector>
 
 #include "codegen/printer.h"
 #include "codegen/tiles/emitter.h"
+#include "codegen/tiles/lines.h"
 
 namespace uir::codegen::tiles {
 
@@ -93,6 +93,19 @@ void InParts(Emitter& e, const Tile& to, const Tile& from, int64_t some,
     const Tile source = part(from);
     move(part(to), source);
   }
+}
+
+std::vector<std::string> OverRows(const std::string& row, const Box& box, const std::vector<std::string>& lines) {
+  return Looped(row, box.row_begin.text, box.row_end.text, lines);
+}
+
+std::vector<std::string> OverCols(const std::string& col, const Box& box, const std::vector<std::string>& lines) {
+  return Looped(col, box.col_begin.text, box.col_end.text, lines);
+}
+
+std::vector<std::string> OverBox(const std::string& row, const std::string& col, const Box& box,
+                                 const std::vector<std::string>& lines) {
+  return OverRows(row, box, OverCols(col, box, lines));
 }
 
 std::string OutsideText(const Tile& tile, const Box& box) {

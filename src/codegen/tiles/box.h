@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "codegen/tiles/tile.h"
 
@@ -34,6 +35,11 @@ bool SameBytes(const Tile& a, const Tile& b);
 //! \param move Is given the target's part and the source's.
 void InParts(Emitter& e, const Tile& to, const Tile& from, int64_t some,
              const std::function<void(const Tile& to, const Tile& from)>& move);
+/*! \brief Lines in a loop over the rows of a box, over its columns, over both. */
+std::vector<std::string> OverRows(const std::string& row, const Box& box, const std::vector<std::string>& lines);
+std::vector<std::string> OverCols(const std::string& col, const Box& box, const std::vector<std::string>& lines);
+std::vector<std::string> OverBox(const std::string& row, const std::string& col, const Box& box,
+                                 const std::vector<std::string>& lines);
 /*! \brief C++ text of the condition that something of a tile lies outside of a box; empty where that is so. */
 std::string OutsideText(const Tile& tile, const Box& box);
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "codegen/tiles/lines.h"
+
 namespace uir::codegen::tiles {
 
 namespace {
@@ -189,8 +191,7 @@ void Emitter::End() {
 
 void Emitter::Enter(const Loop& loop) {
   std::string name(loop->var), text = names_->Fresh(name);
-  headers_.push_back("for (int32_t " + text + " = 0; " + text + " < " + std::to_string(loop->extent) + "; ++" + text +
-                     ")");
+  headers_.push_back(ForText(text, "0", std::to_string(loop->extent)));
   Range range{0, std::max<int64_t>(loop->extent - 1, 0)};
   scope_.Bind(name, text, range);
   every_scope_.Bind(name, text, range);

@@ -17,7 +17,7 @@ from ...igraph.affine import Affine, affine
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import IPointer
 from .actions import Action
-from .address import LoopScope, index, plus, times
+from .address import LoopScope, index
 from .code import Code
 from .element_access import StridedAccess
 from .elements import convert, element, lanes_of, splat
@@ -77,9 +77,9 @@ class Buffers:
         """The index of element (row, col) of an access in its flat buffer."""
         base = self._held[access.pointer.name].row_base
         if base is not None:
-            return plus(scope.expr(access.offset - base), times(col, access.col))
-        start = plus(scope.expr(access.offset), times(row, access.row))
-        return plus(start, times(col, access.col))
+            return scope.expr(access.offset - base) + col * access.col
+        start = scope.expr(access.offset) + row * access.row
+        return start + col * access.col
 
     def stride(self, access: StridedAccess) -> int:
         """Elements from one row of an access to the next in its buffer."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tvm import tirx
 from tvm.ir import Expr, TensorLoad
 
-from .address import INDEX, as_int, index, plus, times
+from .address import INDEX, as_int, index
 from .elements import boundable, lanes_of, like, type_of
 
 KIND = tirx.ForKind
@@ -97,7 +97,7 @@ class Code:
             body(self, begin)
             return
         variable = tirx.Var(name, INDEX)
-        body(inner, plus(times(variable, step), begin))
+        body(inner, variable * step + begin)
         if inner.statements:
             self.add(tirx.For(variable, index(0), count, kind, inner.statement()))
 

@@ -16,7 +16,7 @@ from tvm.ir import Expr
 from ...igraph.dtypes import bytes_of
 from ...igraph.nodes import ISlice
 from .actions import Action
-from .address import as_int, greatest, index, plus, times
+from .address import as_int, distance, index
 from .buffers import scratch
 from .code import Code
 from .element_access import access_of
@@ -44,7 +44,7 @@ class ContractEmitter:
         cols = (scope.bound(t.col_begin, 0, t.cols), scope.bound(t.col_end, t.cols, t.cols))
         depth = self.a.cols
         k0, k1 = scope.bound(self.a.col_begin, 0, depth), scope.bound(self.a.col_end, depth, depth)
-        self.depth = (code.bind_index(k0), code.bind_index(_count(k0, k1)))
+        self.depth = (code.bind_index(k0), code.bind_index(distance(k0, k1)))
         pack = self.b.cols > 1 and self.b.col_stride != 1 and t.rows > ROWS
         if pack:
             self.panel = scratch(code, "panel", self.compute, self.a.cols * self.lanes * VECTORS)
@@ -59,7 +59,7 @@ class ContractEmitter:
     def _panels(self, code: Code, begin: Expr, end: Expr) -> Iterator[tuple[Expr, Expr, int]]:
         """(first column, panels, columns of each): wide ones, then narrower ones for what is left."""
         widest = self.lanes * VECTORS
-        known = as_int(_count(begin, end))
+        known = as_int(distance(begin, end))
         if known is None:
             yield from self._dynamic_panels(code, begin, end, widest)
             return
@@ -67,14 +67,14 @@ class ContractEmitter:
         while known and width:
             if known >= width:
                 yield begin, index(known // width), width
-                begin, known = plus(begin, known // width * width), known % width
+                begin, known = begin + known // width * width, known % width
             width //= 2
 
     def _dynamic_panels(
         self, code: Code, begin: Expr, end: Expr, widest: int
     ) -> Iterator[tuple[Expr, Expr, int]]:
         begin = code.bind_index(begin)
-        count = code.bind_index(_count(begin, end))
+        count = code.bind_index(distance(begin, end))
         wide = code.bind_index(tirx.truncdiv(count, index(widest)))
         yield begin, wide, widest
         done = code.bind_index(wide * index(widest))
@@ -82,20 +82,22 @@ class ContractEmitter:
 
     def _rows(self, code: Code, rows: tuple[Expr, Expr], col: Expr, width: int) -> None:
         begin, end = rows
-        count = _count(begin, end)
+        count = distance(begin, end)
         known = as_int(count)
         if known is not None:
             blocks = index(known // ROWS)
         else:
             blocks = code.bind_index(tirx.truncdiv(count, index(ROWS)))
         code.loop(begin, blocks, ROWS, lambda inner, row: self._block(inner, row, ROWS, col, width), "m")
-        rest = plus(begin, times(blocks, ROWS))
-        code.loop(rest, _count(rest, end), 1, lambda inner, row: self._block(inner, row, 1, col, width), "m")
+        rest = begin + blocks * ROWS
+        code.loop(
+            rest, distance(rest, end), 1, lambda inner, row: self._block(inner, row, 1, col, width), "m"
+        )
 
     def _block(self, code: Code, row: Expr, rows: int, col: Expr, width: int) -> None:
         lanes = min(width, self.lanes)
         parts = range(0, width, lanes)
-        each = [(plus(row, i), plus(col, part)) for i in range(rows) for part in parts]
+        each = [(row + i, col + part) for i in range(rows) for part in parts]
         at = tirx.Ramp(index(0), index(1), lanes) if lanes > 1 else index(0)
         held = [scratch(code, "acc", self.compute, lanes) for _ in each]
         for buffer, (r, c) in zip(held, each, strict=True):
@@ -103,7 +105,7 @@ class ContractEmitter:
 
         def step(inner: Code, k: Expr) -> None:
             vectors = [inner.bind(self._b(k, col, part, lanes)) for part in parts]
-            factors = [inner.bind(self._load(self.a, plus(row, i), k, 1)) for i in range(rows)]
+            factors = [inner.bind(self._load(self.a, row + i, k, 1)) for i in range(rows)]
             for number, buffer in enumerate(held):
                 factor, vector = factors[number // len(parts)], vectors[number % len(parts)]
                 total = tirx.BufferLoad(buffer, [at]) + splat(factor, lanes) * vector
@@ -129,8 +131,8 @@ class ContractEmitter:
     def _b(self, k: Expr, col: Expr, part: int, lanes: int) -> Expr:
         """``lanes`` elements of row k of b, ``part`` columns into the panel that begins at ``col``."""
         if self.panel is None:
-            return self._load(self.b, k, plus(col, part), lanes)
-        at = plus(k * index(self.lanes * VECTORS), part)
+            return self._load(self.b, k, col + part, lanes)
+        at = k * index(self.lanes * VECTORS) + part
         return tirx.BufferLoad(self.panel, [tirx.Ramp(at, index(1), lanes) if lanes > 1 else at])
 
     def _pack(self, code: Code, col: Expr, width: int) -> None:
@@ -139,14 +141,9 @@ class ContractEmitter:
 
         def line(inner: Code, k: Expr) -> None:
             def one(innermost: Code, j: Expr) -> None:
-                at = plus(k * index(self.lanes * VECTORS), j)
-                innermost.add(tirx.BufferStore(self.panel, self._load(self.b, k, plus(col, j), 1), [at]))
+                at = k * index(self.lanes * VECTORS) + j
+                innermost.add(tirx.BufferStore(self.panel, self._load(self.b, k, col + j, 1), [at]))
 
             inner.loop(index(0), index(width), 1, one, "j")
 
         code.loop(*self.depth, 1, line, "k")
-
-
-def _count(begin: Expr, end: Expr) -> Expr:
-    a, b = as_int(begin), as_int(end)
-    return index(max(b - a, 0)) if a is not None and b is not None else greatest(end - begin, index(0))

@@ -10,7 +10,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from .actions import COLLECT, REDUCE_ROW, SCATTER, Action
-from .address import as_int, greatest, index, plus
+from .address import as_int, distance, index
 from .code import Code
 from .element_access import Box, StridedAccess
 from .elements import element, splat
@@ -101,11 +101,11 @@ class GroupEmitter:
         def body(inner: Code, col: Expr) -> None:
             self.point(inner, Point(self.row.number, col, 1, guarded), None)
 
-        code.loop(begin, self.nest.count(begin, end), 1, body, "c")
+        code.loop(begin, distance(begin, end), 1, body, "c")
 
     def _vectors(self, code: Code, begin: Expr, end: Expr) -> None:
         lanes = self.nest.lanes(self.group)
-        number = self.nest.count(begin, end)
+        number = distance(begin, end)
         if lanes == 1 or (as_int(number) is None and self.group.cols < lanes):
             self.one_by_one(code, begin, end, False)
             return
@@ -116,7 +116,7 @@ class GroupEmitter:
 
         def several(inner: Code, col: Expr) -> None:
             for k in range(unroll):
-                self.point(inner, Point(self.row.number, plus(col, k * lanes), lanes), k)
+                self.point(inner, Point(self.row.number, col + k * lanes, lanes), k)
 
         def one(inner: Code, col: Expr) -> None:
             self.point(inner, Point(self.row.number, col, lanes), 0)
@@ -128,19 +128,19 @@ class GroupEmitter:
             done = code.bind_index(begin + main * index(step))
             if unroll > 1:
                 rest = tirx.truncdiv(end - done, index(lanes))
-                code.loop(done, greatest(rest, index(0)), lanes, one, "c")
-                done = code.bind_index(done + greatest(rest, index(0)) * index(lanes))
+                code.loop(done, tirx.max(rest, index(0)), lanes, one, "c")
+                done = code.bind_index(done + tirx.max(rest, index(0)) * index(lanes))
             self.one_by_one(code, done, end, False)
             return
         code.loop(begin, index(known // step), step, several, "c")
-        at = plus(begin, known // step * step)
+        at = begin + known // step * step
         left = known % step
         code.loop(at, index(left // lanes), lanes, one, "c")
-        at, left = plus(at, left // lanes * lanes), left % lanes
+        at, left = at + left // lanes * lanes, left % lanes
         while left:
             width = 1 << (left.bit_length() - 1)
             self.point(code, Point(self.row.number, at, width), None)
-            at, left = plus(at, width), left - width
+            at, left = at + width, left - width
 
     # --- one point ---------------------------------------------------------------------------------
 
@@ -231,7 +231,7 @@ class GroupEmitter:
         value, at = code.bind(args[0]), code.bind(tirx.Cast("int64", args[1]))
         r0, r1 = self.nest.bounds(target.valid[:2], target.rows)
         inside = tirx.And(at >= r0, at < r1)
-        address = plus(scope.expr(target.offset), 0) + at * index(target.row_stride)
+        address = scope.expr(target.offset) + at * index(target.row_stride)
         access = action.write
         if action.indexed_rows:
             address = address + point.col * index(target.col_stride)

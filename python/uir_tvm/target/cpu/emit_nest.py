@@ -9,7 +9,7 @@ from tvm.ir import Expr
 from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
 from .actions import COLLECT, REDUCE_ROW, Action
-from .address import as_int, greatest, index, least
+from .address import distance, index
 from .code import Code
 from .element_access import Box, StridedAccess
 from .emit_group import GroupEmitter, NestRow, Range
@@ -80,7 +80,7 @@ class NestEmitter:
         def body(inner: Code, row: Expr) -> None:
             self._row(inner, NestRow(nest, row), collected)
 
-        code.loop(begin, self.count(begin, end), 1, body, "r")
+        code.loop(begin, distance(begin, end), 1, body, "r")
         for each in collected.values():
             each.finish(code)
 
@@ -105,14 +105,6 @@ class NestEmitter:
         scope = self.kernel.scope
         return scope.bound(bounds[0], 0, limit), scope.bound(bounds[1], limit, limit)
 
-    @staticmethod
-    def count(begin: Expr, end: Expr) -> Expr:
-        """How many there are from ``begin`` to ``end``."""
-        a, b = as_int(begin), as_int(end)
-        if a is not None and b is not None:
-            return index(max(b - a, 0))
-        return greatest(end - begin, index(0))
-
     def _guards(self, group: ColumnGroup) -> list[Box]:
         found: list[Box] = []
         for action in group.actions:
@@ -135,10 +127,10 @@ class NestEmitter:
         guards = self._guards(group)
         for guard in guards:
             low, high = self.bounds(guard[2:], group.cols)
-            clean_begin, clean_end = greatest(clean_begin, low), least(clean_end, high)
+            clean_begin, clean_end = tirx.max(clean_begin, low), tirx.min(clean_end, high)
         if guards:
-            clean_begin = least(clean_begin, end)
-            clean_end = greatest(clean_begin, clean_end)
+            clean_begin = tirx.min(clean_begin, end)
+            clean_end = tirx.max(clean_begin, clean_end)
         return Range(begin, end, clean_begin, clean_end)
 
     def _row_exists(self, group: ColumnGroup, row: Expr, rows: int) -> Expr | None:

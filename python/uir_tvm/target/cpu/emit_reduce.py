@@ -10,7 +10,7 @@ from tvm.ir import Expr
 
 from ...igraph.iops import REDUCE
 from .actions import Action
-from .address import as_int, greatest, index, plus
+from .address import as_int, distance, index
 from .buffers import scratch
 from .code import Code
 from .elements import boundable, element, lanes_of, like
@@ -135,13 +135,13 @@ class Collected:
         begin, end = scope.bound(box[2], 0, cols), scope.bound(box[3], cols, cols)
         a, b = as_int(begin), as_int(end)
         if a is None or b is None:
-            code.loop(begin, greatest(end - begin, index(0)), 1, lambda inner, col: body(inner, col, 1), "c")
+            code.loop(begin, distance(begin, end), 1, lambda inner, col: body(inner, col, 1), "c")
             return
-        count = max(b - a, 0)
-        vectors = count // self.lanes
+        number = max(b - a, 0)
+        vectors = number // self.lanes
         code.loop(begin, index(vectors), self.lanes, lambda inner, col: body(inner, col, self.lanes), "c")
-        rest = plus(begin, vectors * self.lanes)
-        code.loop(rest, index(count - vectors * self.lanes), 1, lambda inner, col: body(inner, col, 1), "c")
+        rest = begin + vectors * self.lanes
+        code.loop(rest, index(number - vectors * self.lanes), 1, lambda inner, col: body(inner, col, 1), "c")
 
     def _at(self, col: Expr, lanes: int) -> Expr:
         address = col

@@ -17,7 +17,7 @@ from ...igraph.dtypes import bytes_of
 from ...igraph.iops import spec_of
 from . import transpose
 from .actions import MAP, Action
-from .address import index, plus
+from .address import index
 from .buffers import scratch
 from .code import Code
 from .element_access import StridedAccess
@@ -108,7 +108,7 @@ def _lines(
 ) -> None:
     def line(inner: Code, i: Expr) -> None:
         staged = {access: Staged(buffer, i) for access, buffer in blocks.items()}
-        emitter.vector(inner, nest, plus(row, i), col, lanes, staged)
+        emitter.vector(inner, nest, row + i, col, lanes, staged)
 
     code.loop(index(0), index(lanes), 1, line, "i")
 

@@ -15,7 +15,7 @@ from ...igraph.dtypes import dtype_of
 from ...igraph.nodes import IOp
 from . import scalar_ops
 from .actions import Action
-from .address import INDEX, LoopScope, as_int, index, plus, times
+from .address import INDEX, LoopScope, as_int, index
 from .buffers import Buffers
 from .elements import constant, convert, element, lanes_of, splat
 from .llvm_text import LlvmText
@@ -94,8 +94,8 @@ def _iota(kernel: KernelContext, action: Action, args: Sequence[Expr], point: Po
         row_step, col_step = col_step, row_step
     # vectors convert from int32 in one instruction, from int64 element by element
     narrow = -(2**31) <= low and high < 2**31
-    start = plus(kernel.scope.expr(base), times(point.row, row_step))
-    start = plus(start, times(point.col, col_step))
+    start = kernel.scope.expr(base) + point.row * row_step
+    start = start + point.col * col_step
     dtype = "int32" if narrow else INDEX
     first = convert(start, dtype)
     target = element(iop.dtype).compute
@@ -125,7 +125,7 @@ def _gather(kernel: KernelContext, action: Action, args: Sequence[Expr], point: 
     def load(which: Expr) -> Expr:
         where = which * splat(index(table.row_stride), width) + splat(start, width)
         if action.indexed_rows:
-            where = plus(where, times(point.col, table.col_stride))
+            where = where + point.col * table.col_stride
             if point.lanes > 1:
                 where = tirx.Ramp(where, index(table.col_stride), point.lanes)
         return row.load(tirx.BufferLoad(buffer, [where]))
