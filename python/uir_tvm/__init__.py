@@ -21,10 +21,10 @@ __version__ = "0.1.0"
 #: Modules that need neither TVM nor the native library: what the command reads before it knows what to do.
 _LIGHT = (
     "_native",
-    "address",
     "cli",
     "environment",
     "errors",
+    "network_address",
     "options",
     "target_facts",
     "time_text",
@@ -63,9 +63,26 @@ _native.check_versions()
 sys.meta_path.insert(0, _LoadFirst())
 
 #: Public name -> module that defines it (imported when first used).
-_LAZY = {"compile": ".api", "load": ".runtime", "Executable": ".runtime", "CompileOptions": ".options"}
+_LAZY = {
+    "compile": ".api",
+    "load": ".runtime",
+    "Executable": ".runtime",
+    "CompileOptions": ".options",
+    "InTorch": ".frontend.torch_named",
+    "TorchBackend": ".dynamo",
+    "supports": ".support",
+}
 
-__all__ = ["CompileOptions", "Executable", "__version__", "compile", "load"]
+__all__ = [
+    "CompileOptions",
+    "Executable",
+    "InTorch",
+    "TorchBackend",
+    "__version__",
+    "compile",
+    "load",
+    "supports",
+]
 
 
 def __getattr__(name: str) -> Any:

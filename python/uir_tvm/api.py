@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import pathlib
@@ -26,7 +27,7 @@ from .errors import (
     ValueNeededError,
     last_line,
 )
-from .import_model import Shapes, Values, import_model, model_name
+from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
@@ -34,6 +35,7 @@ from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.model_stages import StagedCall
 from .runtime.specialized import SpecializedExecutable
 from .runtime.tensors import TensorSpec
+from .structure import STRUCTURE
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +47,10 @@ def compile(
     model: Any,
     target: str | tvm.target.Target = DEFAULT_TARGET,
     *,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    converters: Mapping[str, Any] | None = None,
+    strict: bool = False,
     shapes: Shapes = None,
     values: Values = None,
     name: str | None = None,
@@ -56,14 +62,25 @@ def compile(
 
     Parameters
     ----------
-    model : tvm.IRModule, torch.export.ExportedProgram, onnx.ModelProto, PrimFunc, IGraph, str or Path
-        A Relax module with a function ``main``; an exported program; an ONNX model; one kernel; or a file:
+    model : tvm.IRModule, nn.Module, ExportedProgram, onnx.ModelProto, PrimFunc, IGraph, str or Path
+        A Relax module with a function ``main``; a module of PyTorch with ``args``, which is exported in
+        eval mode; an exported program; an ONNX model; one kernel; or a file:
         ``.onnx``, ``.pt2`` (torch.export.save), ``.relay`` and ``.json`` (Relay's text and JSON, with the
         parameters in a file of the same name that ends in .params or .npz), or a dump of any stage:
         ``.relax.json`` (the model), ``.tir.json`` (a kernel), ``.igraph`` and ``.opt.igraph`` (a kernel on
         flat tensors).
     target : str or Target
         A name, perhaps with a hardware model behind a colon; see ``uir targets``.
+    args, kwargs : sequence, mapping, optional
+        Example arguments of a module of PyTorch; their shapes and dtypes, and constants among them, become
+        the executable's. Tensors may be nested in lists, tuples, dictionaries, dataclasses and what
+        ``torch.utils._pytree`` knows.
+    converters : mapping of str to callable, optional
+        How operators of PyTorch are computed that the package does not know, or computes otherwise:
+        ``"my::op"`` -> ``function(node, importer) -> relax.Var``, or `uir_tvm.InTorch`.
+    strict : bool
+        Whether an operator of PyTorch without a converter is refused. Otherwise PyTorch computes it at run
+        time; the report lists such operators, with the reason, under ``opaque``.
     shapes : mapping of str to tuple of int, optional
         Shapes for inputs with dynamic dimensions (ONNX, Relay).
     values : mapping of str to numpy.ndarray, optional
@@ -82,7 +99,8 @@ def compile(
     Returns
     -------
     Executable
-        Callable with NumPy arrays or torch tensors.
+        Callable with NumPy arrays or torch tensors. One of a model of PyTorch takes the module's own
+        arguments, by place or by name, and returns what the module returns, nested as there.
 
     Raises
     ------
@@ -97,9 +115,9 @@ def compile(
     options = options or CompileOptions()
     if database is not None:
         options = attrs.evolve(options, database=pathlib.Path(database))
-    label = name or model_name(model)
+    label, door = name or model_name(model), Door(args, kwargs, converters, strict)
     try:
-        return _compile(model, target, shapes, values, label, options, progress)
+        return _compile(model, target, shapes, values, label, options, progress, door)
     except (ValueNeededError, DynamicShapeError) as error:
         needed = error
     again = _loaded(model)
@@ -139,6 +157,7 @@ def _compile(
     label: str,
     options: CompileOptions,
     progress: Progress | None,
+    door: Door | None = None,
 ) -> Executable:
     """One executable; ValueNeededError where an input without a value decides a shape."""
     from . import autoload, export, kernel_graph
@@ -159,8 +178,9 @@ def _compile(
         seconds[stage] = time.perf_counter() - start
         return result
 
-    mod = timed("import", lambda: import_model(model, shapes, values))
+    mod = timed("import", lambda: import_model(model, shapes, values, door))
     inputs, outputs = _signature(mod)
+    structure = json.loads(mod.attrs[STRUCTURE]) if mod.attrs and STRUCTURE in mod.attrs else None
     graph = None
     if not kernel_graph.calls_kernels(mod):
         if options.dump_dir is not None:
@@ -200,6 +220,7 @@ def _compile(
         seconds=seconds,
         relax=text,
         device=place.name,
+        structure=structure,
     )
     return Executable(library, info, graph)
 

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from .cli_base import OUT, Commands, emit, global_options, shapes_of, state_of, toolkit_options
+from .cli_check import check_command
 from .cli_database import database_commands
 from .cli_export import export_command
 from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
@@ -32,6 +33,7 @@ def main() -> None:
 
     \b
     uir compile model.onnx -o model.uir               compile for this CPU
+    uir check model.onnx                              where each of its operators would run
     uir run model.uir --input x.npy                   run it
     uir inspect model.uir                             what it consists of
     uir inspect model.uir --kernel NAME --stage igraph
@@ -335,6 +337,7 @@ def _names(text: str) -> tuple[str, ...]:
     return () if text == "none" else tuple(name.strip() for name in text.split(",") if name.strip())
 
 
+main.add_command(check_command)
 main.add_command(run_command)
 main.add_command(verify_command)
 main.add_command(database_commands)

@@ -70,12 +70,11 @@ def run_command(
     exe = load(file)
     arrays = random_inputs(exe.info.inputs) if use_random else [load_array(p) for p in inputs]
     with recording(timeline is not None, exe.hardware) as found:
-        result = exe(*arrays)
-    results = result if isinstance(result, tuple) else (result,)
+        results = exe.flat(*arrays)
     times = []
     for _ in range(repeat):
         start = time.perf_counter()
-        exe(*arrays)
+        exe.flat(*arrays)
         times.append(time.perf_counter() - start)
     if output is not None:
         output = _write_arrays(output, dict(zip([s.name for s in exe.info.outputs], results, strict=True)))

@@ -289,7 +289,19 @@ class FrontendError(UirError):
 
 
 class UnsupportedOperatorError(FrontendError):
-    """A model that uses an operator which no importer knows."""
+    """A model that uses an operator which no importer knows.
+
+    Parameters
+    ----------
+    operators : mapping of str to (str, str)
+        Why each is not known, and a remedy, where there may be several.
+    """
+
+    def __init__(
+        self, what: str, *, operators: Mapping[str, tuple[str, str]] | None = None, **fields: str
+    ) -> None:
+        self.operators = dict(operators or {})
+        super().__init__(what, **fields)
 
 
 class ValueNeededError(FrontendError):

@@ -6,9 +6,10 @@ from __future__ import annotations
 import logging
 import pathlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import attrs
 import tvm
 from tvm import relax, tirx
 
@@ -22,7 +23,31 @@ Shapes = Mapping[str, tuple[int, ...]] | None
 Values = Mapping[str, Any] | None
 
 
-def import_model(model: Any, shapes: Shapes = None, values: Values = None) -> tvm.IRModule:
+@attrs.frozen
+class Door:
+    """What `uir_tvm.compile` is told of a model of PyTorch.
+
+    Attributes
+    ----------
+    args : sequence, optional
+        Example arguments of a module, by place.
+    kwargs : mapping, optional
+        The same by name.
+    converters : mapping, optional
+        Of users' operators (`frontend.from_torch`).
+    strict : bool
+        Whether operators without a converter are refused; otherwise PyTorch computes them.
+    """
+
+    args: Sequence[Any] | None = None
+    kwargs: Mapping[str, Any] | None = None
+    converters: Mapping[str, Any] | None = None
+    strict: bool = False
+
+
+def import_model(
+    model: Any, shapes: Shapes = None, values: Values = None, door: Door | None = None
+) -> tvm.IRModule:
     """A normalised Relax module of anything that `uir_tvm.compile` takes.
 
     Raises
@@ -32,12 +57,12 @@ def import_model(model: Any, shapes: Shapes = None, values: Values = None) -> tv
     """
     from . import kernel_graph
 
-    mod = _imported(model, shapes, values)
+    mod = _imported(model, shapes, values, door or Door())
     # TVM's importers lower some operators themselves
     return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
 
 
-def _imported(model: Any, shapes: Shapes, values: Values) -> tvm.IRModule:
+def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRModule:
     """A module of operators, or of operators beside calls of kernels."""
     from . import frontend, kernel_graph
 
@@ -56,20 +81,33 @@ def _imported(model: Any, shapes: Shapes, values: Values) -> tvm.IRModule:
     if isinstance(model, IGraph):
         return frontend.from_igraph(model)
     if isinstance(model, str | pathlib.Path):
-        return _import_file(pathlib.Path(model), shapes, values)
+        return _import_file(pathlib.Path(model), shapes, values, door)
     kind = type(model).__module__.partition(".")[0]
-    if kind == "torch" and type(model).__name__ == "ExportedProgram":
-        return frontend.from_torch(model)
+    if is_torch_module(model) or (kind == "torch" and type(model).__name__ == "ExportedProgram"):
+        return frontend.from_torch(
+            model,
+            door.args,
+            door.kwargs,
+            custom_convert_map=dict(door.converters or {}),
+            strict=door.strict,
+        )
     if kind == "onnx":
         return frontend.from_onnx(model, shapes=shapes, values=values)
     raise FrontendError(
         f"A {type(model).__name__} cannot be compiled.",
-        need="a Relax IRModule, a torch.export.ExportedProgram, an ONNX model or a file of one",
-        remedy="torch modules: pass torch.export.export(module, args)",
+        need="a Relax IRModule, a torch.nn.Module with args, a torch.export.ExportedProgram, an ONNX model "
+        "or a file of one",
+        remedy="export it to one of these",
     )
 
 
-def _import_file(path: pathlib.Path, shapes: Shapes, values: Values) -> tvm.IRModule:
+def is_torch_module(model: Any) -> bool:
+    """Whether it is a ``torch.nn.Module`` (torch itself is not imported for the question)."""
+    bases = [(base.__module__, base.__name__) for base in type(model).__mro__]
+    return ("torch.nn.modules.module", "Module") in bases
+
+
+def _import_file(path: pathlib.Path, shapes: Shapes, values: Values, door: Door) -> tvm.IRModule:
     reader = next((read for suffix, read in READERS.items() if path.name.endswith(suffix)), None)
     if path.is_dir():
         raise ModelFormatError(
@@ -83,10 +121,14 @@ def _import_file(path: pathlib.Path, shapes: Shapes, values: Values) -> tvm.IRMo
         )
     if not path.is_file():
         raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
+    if reader is _torch_program:
+        return _torch_program(path, shapes, values, door)
     return reader(path, shapes, values)
 
 
-def _torch_program(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+def _torch_program(
+    file: pathlib.Path, _shapes: Shapes, _values: Values, door: Door | None = None
+) -> tvm.IRModule:
     from . import frontend
 
     from_torch = frontend.from_torch  # says so where torch is not installed
@@ -102,7 +144,8 @@ def _torch_program(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.
             need=first_line(error),
             remedy="save it with torch.export.save(program, path)",
         ) from error
-    return from_torch(program)
+    door = door or Door()
+    return from_torch(program, custom_convert_map=dict(door.converters or {}), strict=door.strict)
 
 
 def _relax_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:

@@ -300,9 +300,11 @@ def test_failing_export_is_typed() -> None:
         from_torch(Function(branching), (normal(3),))
 
 
-def test_output_that_is_no_tensor_is_refused() -> None:
-    with pytest.raises(FrontendError, match="no tensor"):
-        from_torch(Function(lambda x: (x * 2, 7)), (normal(3),))
+def test_a_result_without_tensors_is_refused() -> None:
+    mod = from_torch(Function(lambda x: (x * 2, 7)), (normal(3),))
+    assert operators(mod) == {"multiply": 1}
+    with pytest.raises(FrontendError, match="no output of the model is a tensor"):
+        from_torch(Function(lambda x: (None, 7)), (normal(3),))
 
 
 def test_result_has_one_function_without_attributes() -> None:

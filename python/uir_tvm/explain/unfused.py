@@ -38,7 +38,9 @@ class Border:
 
 def node_name(node: Mapping[str, Any]) -> str:
     """A node of the graph's JSON as reports name it."""
-    return str(node["kernel"] if node["type"] == "custom" else f"library {node['kind']}")
+    if node["type"] == "custom":
+        return str(node["kernel"])
+    return f"{'PyTorch' if node['type'] == 'opaque' else 'library'} {node['kind']}"
 
 
 def borders(graph: Mapping[str, Any]) -> tuple[Border, ...]:

@@ -177,6 +177,13 @@ def host_program(exe: Executable) -> HostProgram:
     groups: list[NodeSteps] = []
     for number, node in enumerate(graph["nodes"]):
         title = " + ".join(node["ops"])
+        if node["type"] == "opaque":
+            raise ExportError(
+                f"`{exe.info.name}` has an operator that PyTorch computes, {node['kind']}.",
+                need="a model of kernels, library calls and functions of the host",
+                limit=node["reason"],
+                remedy="compile it with converters for the operator",
+            )
         if node["type"] == "library":
             step = LibraryStep(
                 node["kind"], json.dumps(node["attrs"]), tuple(node["inputs"]), *node["outputs"]

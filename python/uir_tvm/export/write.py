@@ -92,10 +92,7 @@ def write_project(
     if not check:
         return write_program(program, kind, directory, weights)
     given = random_inputs(exe.info.inputs) if inputs is None else inputs
-    result = exe(*given)
-    return write_program(
-        program, kind, directory, weights, given, result if isinstance(result, tuple) else (result,)
-    )
+    return write_program(program, kind, directory, weights, given, exe.flat(*given))
 
 
 def write_program(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,11 +12,13 @@ import torch
 import tvm
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.utils import _pytree as pytree
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
 from ..errors import FrontendError, ShapeError, UnsupportedOperatorError, first_line
 from ..one_at_a_time import one_at_a_time
+from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposition_table
@@ -23,12 +26,16 @@ from .torch_graph import (
     CONSTANT_KINDS,
     drop_assertions,
     drop_constant_inputs,
+    drop_constant_outputs,
     drop_empty,
     fold_constants,
     target_name,
     weights_to_inputs,
 )
+from .torch_named import name_operators, split_converters
+from .torch_opaque import obstacle
 from .torch_promotion import promote
+from .torch_structure import structure_of
 
 #: Attribute of a module: its inputs that are weights.
 WEIGHTS = "uir.weights"
@@ -45,7 +52,8 @@ def export_torch(
     module : torch.nn.Module
         Its mode is restored afterwards.
     args, kwargs
-        Example inputs; their shapes and dtypes become the program's.
+        Example inputs; their shapes and dtypes become the program's. Dataclasses among them, and among the
+        results, are registered with ``torch.utils._pytree``.
 
     Returns
     -------
@@ -59,10 +67,19 @@ def export_torch(
     """
     training = module.training
     module.eval()
+    given = (args,) if isinstance(args, torch.Tensor) else tuple(args), dict(kwargs or {})
+    _register_classes(given)
+    given = distinct(given)
     try:
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
-            return torch.export.export(module, tuple(args), dict(kwargs or {}))
+            try:
+                return torch.export.export(module, *given)
+            except Exception:
+                # dataclasses among the results are seen only now
+                if not _register_classes(module(*given[0], **given[1])):
+                    raise
+                return torch.export.export(module, *given)
     except Exception as error:
         raise FrontendError(
             f"torch.export cannot export {type(module).__name__}: {first_line(error)}",
@@ -70,6 +87,27 @@ def export_torch(
         ) from error
     finally:
         module.train(training)
+
+
+def distinct(value: Any) -> Any:
+    """A copy of every tensor that example inputs have a second time: export takes the two for one."""
+    seen: set[int] = set()
+
+    def copied(leaf: Any) -> Any:
+        again = isinstance(leaf, torch.Tensor) and id(leaf) in seen
+        seen.add(id(leaf))
+        return leaf.detach().clone() if again else leaf
+
+    return pytree.tree_map(copied, value)
+
+
+def _register_classes(value: Any) -> bool:
+    """Make PyTorch's pytrees know every dataclass in a value; whether there was one that they did not."""
+    found = [each for each in pytree.tree_leaves(value) if dataclasses.is_dataclass(each)]
+    found = [each for each in found if not isinstance(each, type)]
+    for each in found:
+        register(type(each))
+    return bool(found) and (_register_classes(value) or True)
 
 
 @one_at_a_time
@@ -80,6 +118,7 @@ def from_torch(
     *,
     custom_convert_map: dict[str, Converter] | None = None,
     weights_as_inputs: bool = False,
+    strict: bool = True,
 ) -> tvm.IRModule:
     """Import a PyTorch model as a normalised Relax module.
 
@@ -90,18 +129,23 @@ def from_torch(
     args, kwargs : optional
         Example inputs of a module.
     custom_convert_map : dict, optional
-        Converters for further operators: name (``mul.Tensor``) -> ``function(node, importer) -> relax.Var``.
+        Converters for further operators by name (``mul.Tensor``; of a user's library ``my::op``, or one
+        overload of it, ``my::op.out``): ``function(node, importer) -> relax.Var``, or an `InTorch`.
     weights_as_inputs : bool
         Whether the module's parameters become inputs of ``main``, after the caller's, in the module's order,
         instead of constants (`weights_of` names them): what is compiled is small and serves any weights of
         these shapes, but no weight is joined or packed ahead of time. Buffers stay constants.
+    strict : bool
+        Whether an operator without a converter is refused. Otherwise PyTorch computes it at run time, as a
+        call of `uir_tvm.opaque_call.FUNCTION`, and complex numbers are pairs between such calls.
 
     Returns
     -------
     tvm.IRModule
         One Relax function ``main``: parameters named after the program's tensor inputs, weights as
         constants (copies: later changes of the model do not reach them), result a tensor or, for
-        several outputs, the tuple of the model's flattened tensor outputs. See `normalize` for its form.
+        several outputs, the tuple of the model's flattened tensor outputs. See `normalize` for its form. Its
+        attribute `STRUCTURE` says how arguments and results are nested, but for ``weights_as_inputs``.
 
     Raises
     ------
@@ -110,22 +154,29 @@ def from_torch(
     ShapeError
         For a dynamic dimension.
     FrontendError
-        For a program that changes its state, has outputs that are not tensors, or fails to import.
+        For a program that changes its state, has no tensor among its outputs, or fails to import.
     """
     exported = _exported(program, args, kwargs)
+    in_torch, by_node = split_converters(custom_convert_map or {})
     _check_inputs(exported)
     _check_shapes(exported)
+    _check_complex(exported)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
-        exported = exported.run_decompositions(decomposition_table())
+        exported = exported.run_decompositions(decomposition_table(in_torch))
     _check_outputs(exported)
+    structure = "" if weights_as_inputs else structure_of(exported)
+    name_operators(exported)
     drop_assertions(exported)
     drop_constant_inputs(exported)
+    drop_constant_outputs(exported)
     weights = weights_to_inputs(exported) if weights_as_inputs else {}
     drop_empty(exported)
     fold_constants(exported)
     promote(exported)
-    converters = converter_map(custom_convert_map)
+    converters = converter_map(by_node)
+    if not strict:
+        converters = converter_map(by_node, _left_to_torch(exported, converters))
     _check_operators(exported, converters)
     mod = from_exported_program(
         exported,
@@ -134,7 +185,7 @@ def from_torch(
         run_ep_decomposition=False,
     )
     mod = own_constants(normalize(mod))
-    return mod.with_attr(WEIGHTS, weights) if weights else mod
+    return mod.with_attr(WEIGHTS, weights) if weights_as_inputs else mod.with_attr(STRUCTURE, structure)
 
 
 def weights_of(mod: tvm.IRModule) -> dict[str, str]:
@@ -153,7 +204,8 @@ def _exported(
         if args is None and not kwargs:
             raise FrontendError(
                 f"a module ({type(program).__name__}) without example inputs",
-                remedy="from_torch(module, example_args), or pass the result of torch.export.export",
+                need="arguments whose shapes and dtypes the model is compiled for",
+                remedy="pass args=(...) and kwargs={...}, or the result of torch.export.export",
             )
         return export_torch(program, args or (), kwargs)
     if not isinstance(program, ExportedProgram):
@@ -186,6 +238,20 @@ def _check_inputs(program: ExportedProgram) -> None:
             )
 
 
+def _check_complex(program: ExportedProgram) -> None:
+    """No input and no output is complex: between kernels such tensors are pairs, which no caller expects."""
+    names = {*program.graph_signature.user_inputs, *program.graph_signature.user_outputs}
+    for node in program.graph.nodes:
+        value = node.meta.get("val")
+        if node.name in names and isinstance(value, torch.Tensor) and value.is_complex():
+            raise FrontendError(
+                f"{node.name!r}, an input or output of the model, is complex",
+                where=f"{value.dtype} {tuple(value.shape)}",
+                need="real tensors at the model's borders",
+                remedy="pass and return torch.view_as_real of it",
+            )
+
+
 def _check_shapes(program: ExportedProgram) -> None:
     """No tensor has a shape that depends on data."""
     for node in program.graph.nodes:
@@ -201,18 +267,38 @@ def _check_shapes(program: ExportedProgram) -> None:
 
 
 def _check_outputs(program: ExportedProgram) -> None:
-    """Every output is a user's, and a tensor."""
+    """Every output is a user's: a tensor, or a constant beside tensors."""
+    tensors = 0
     for spec in program.graph_signature.output_specs:
         if spec.kind is not OutputKind.USER_OUTPUT:
             raise FrontendError(
                 f"the model changes its state while it runs ({spec.kind.name}: {spec.target!r})",
                 remedy="call eval() before export; return the new state as an output instead of storing it",
             )
-        if not isinstance(spec.arg, TensorArgument):
+        constant = isinstance(spec.arg, ConstantArgument) and isinstance(spec.arg.value, PLAIN)
+        if not isinstance(spec.arg, TensorArgument) and not constant:
             raise FrontendError(
                 f"an output of the model is no tensor: {getattr(spec.arg, 'value', spec.arg)!r}",
-                remedy="wrap the model in a module that returns tensors only",
+                remedy="wrap the model in a module that returns tensors and constants only",
             )
+        tensors += not constant
+    if not tensors:
+        raise FrontendError(
+            "no output of the model is a tensor",
+            remedy="return what the model computes, not numbers of it",
+        )
+
+
+def _left_to_torch(program: ExportedProgram, converters: Mapping[str, Converter]) -> dict[str, str]:
+    """The operators without a converter that PyTorch can compute at run time, each with the reason."""
+    nodes = [node for node in program.graph.nodes if node.op == "call_function"]
+    missing = [node for node in nodes if target_name(node) not in converters]
+    never = {target_name(node) for node in missing if obstacle(node)}
+    return {
+        name: REFUSED.get(name, "has no converter")
+        for node in missing
+        if (name := target_name(node)) not in never
+    }
 
 
 def _check_operators(program: ExportedProgram, converters: Mapping[str, Converter]) -> None:
@@ -228,6 +314,7 @@ def _check_operators(program: ExportedProgram, converters: Mapping[str, Converte
         f"unsupported PyTorch operator{'s' if len(missing) > 1 else ''}: {', '.join(sorted(missing))}",
         where="; ".join(describe(node) for node in missing.values()),
         remedy="; ".join([*reasons, REMEDY]),
+        operators={name: (REFUSED.get(name, "has no converter"), REMEDY) for name in missing},
     )
 
 

@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from ..errors import FrontendError, last_line
 from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
+from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
 from .torch_scatter import SCATTERS
 from .torch_sorting import SORTS
 from .torch_windows import WINDOWS
@@ -24,7 +26,8 @@ from .torch_windows import WINDOWS
 Converter = Callable[[fx.Node, Any], Any]
 
 REMEDY = (
-    "pass custom_convert_map={name: function(node, importer) -> relax.Var} to from_torch, "
+    'pass converters={"library::operator": function(node, importer) -> relax.Var, or '
+    "uir_tvm.InTorch(function)} to uir_tvm.compile (custom_convert_map of from_torch), "
     "or write the operator in terms of others in the model"
 )
 
@@ -40,10 +43,22 @@ _VALUE = "makes a Python number of a tensor's value; keep it a tensor"
 REFUSED: dict[str, str] = {
     "bernoulli.p": _RANDOM,
     "native_dropout.default": _RANDOM,
-    "randn.default": _RANDOM,
-    "randn_like.default": _RANDOM,
-    "exponential.default": _RANDOM,
-    "_native_batch_norm_legit_functional.default": "updates statistics; call eval() before export",
+    **dict.fromkeys(
+        (
+            "exponential.default",
+            "multinomial.default",
+            "normal_functional.default",
+            "rand.default",
+            "rand_like.default",
+            "randint.default",
+            "randint.low",
+            "randn.default",
+            "randn_like.default",
+            "randperm.default",
+            "uniform.default",
+        ),
+        _RANDOM,
+    ),
     "cond": _BRANCH,
     "item.default": _VALUE,
     "_local_scalar_dense.default": _VALUE,
@@ -225,13 +240,18 @@ CONVERTERS: dict[str, Converter] = {
 }
 
 
-def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Converter]:
+def converter_map(
+    extra: dict[str, Converter] | None = None, rest: Mapping[str, str] | None = None
+) -> dict[str, Converter]:
     """Every converter there is, each checking what it returns against PyTorch's own shape and dtype.
 
     Parameters
     ----------
     extra : dict of str to Converter, optional
         The caller's converters by operator name (``mul.Tensor``); they come before ours and TVM's.
+    rest : mapping of str to str, optional
+        Operators that PyTorch computes at run time, each with the reason. None: a converter that fails is an
+        error; otherwise PyTorch computes what it was to convert.
 
     Returns
     -------
@@ -245,7 +265,22 @@ def converter_map(extra: dict[str, Converter] | None = None) -> dict[str, Conver
     for name in REFUSED:
         known.pop(name, None)
     known.update(extra or {})
-    return {name: partial(_checked, convert) for name, convert in known.items()}
+    if rest is None:
+        return {name: partial(_checked, convert) for name, convert in known.items()}
+    found = {name: partial(_checked_or_left, convert) for name, convert in known.items()}
+    return found | {name: opaque_converter(reason) for name, reason in rest.items()}
+
+
+def _checked_or_left(convert: Converter, node: fx.Node, importer: ExportedProgramImporter) -> Any:
+    """Convert a node; what is complex, and what its converter fails on, is left to PyTorch where that can."""
+    if is_complex(node) and node.target is not operator.getitem and not obstacle(node):
+        return opaque("computes with complex numbers", node, importer)
+    try:
+        return _checked(convert, node, importer)
+    except FrontendError as error:
+        if obstacle(node):
+            raise
+        return opaque(error.what, node, importer)
 
 
 def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporter) -> Any:
@@ -261,7 +296,7 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
             remedy=REMEDY,
         ) from error
     expected = node.meta.get("val")
-    if isinstance(expected, torch.Tensor) and isinstance(result, tvm.ir.Expr):
+    if isinstance(expected, torch.Tensor) and isinstance(result, tvm.ir.Expr) and not expected.is_complex():
         result = importer.block_builder.normalize(result)
         want = (tuple(expected.shape), str(expected.dtype).removeprefix("torch."))
         have = (shape_of(result), dtype_of(result)) if isinstance(result.ty, relax.TensorType) else None
@@ -276,6 +311,6 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
 
 def describe(node: fx.Node) -> str:
     """A node with the line of the model's source that made it."""
-    trace = str(node.meta.get("stack_trace") or "").strip().splitlines()
+    trace = [line for line in str(node.meta.get("stack_trace") or "").splitlines() if line.strip(" ^~")]
     source = f", from: {trace[-1].strip()}" if trace else ""
     return f"node {node.name} = {target_name(node)}{source}"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from torch._decomp import decomposition_table as core
 from torch.export.decomp_utils import CustomDecompTable
 
-from .torch_arithmetic import ARITHMETIC
+from .torch_arithmetic import ARITHMETIC, NARROW
 from .torch_functions import FUNCTIONS
 from .torch_indexing import INDEXING
 from .torch_pools import POOLS
@@ -25,7 +25,7 @@ from .torch_writes import WRITES
 aten = torch.ops.aten
 
 # Taken apart by PyTorch itself: the importer's converters compute something else, or fail.
-BORROWED = (aten.grid_sampler_2d.default,)
+BORROWED = (aten.grid_sampler_2d.default, aten._native_batch_norm_legit_functional.default)
 # Left whole, because the importer knows them and their parts would only hide what they are.
 KEPT = (
     aten.layer_norm.default,
@@ -77,6 +77,29 @@ def attention(
     return torch.matmul(weights, value)
 
 
+def flash_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    """What AOTAutograd has of an attention on the CPU: the result, and log(sum(exp(scores))) in fp32."""
+    result = attention(query, key, value, attn_mask, dropout_p, is_causal, scale=scale)
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    score = torch.matmul(query.float() * factor, key.float().transpose(-2, -1))
+    if is_causal:
+        seen = torch.ones(query.shape[-2], key.shape[-2], dtype=torch.bool, device=query.device).tril()
+        score = torch.where(seen, score, -math.inf)
+    if attn_mask is not None:
+        kept = attn_mask.dtype == torch.bool
+        score = torch.where(attn_mask, score, -math.inf) if kept else score + attn_mask
+    return result, torch.logsumexp(score, -1)
+
+
 def batch_norm(
     x: Tensor,
     weight: Tensor | None,
@@ -96,6 +119,17 @@ def batch_norm(
     shape = [1, -1] + [1] * (x.dim() - 2)
     empty = x.new_empty((0,))
     return x * scale.reshape(shape) + shift.reshape(shape), empty, empty
+
+
+def native_layer_norm(
+    x: Tensor, shape: list[int], weight: Tensor | None, bias: Tensor | None, eps: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Layer normalisation, with the mean and the reciprocal deviation that its gradient reads."""
+    axes = list(range(x.dim() - len(shape), x.dim()))
+    wide = x.float() if x.dtype in NARROW else x
+    mean = wide.mean(axes, keepdim=True)
+    variance = (wide - mean).square().mean(axes, keepdim=True)
+    return aten.layer_norm.default(x, shape, weight, bias, eps), mean, torch.rsqrt(variance + eps)
 
 
 def any_dims(x: Tensor, dim: int | list[int] | None = None, keepdim: bool = False) -> Tensor:
@@ -124,7 +158,9 @@ def _flag(found: Tensor, x: Tensor) -> Tensor:
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.scaled_dot_product_attention.default: attention,
+    aten._scaled_dot_product_flash_attention_for_cpu.default: flash_attention,
     aten._native_batch_norm_legit_no_training.default: batch_norm,
+    aten.native_layer_norm.default: native_layer_norm,
     aten.any.default: any_dims,
     aten.any.dim: any_dims,
     aten.any.dims: any_dims,
@@ -151,13 +187,13 @@ def _resizes() -> list[Any]:
     ]
 
 
-def decomposition_table() -> CustomDecompTable:
-    """PyTorch's decompositions to core operators, with `KEPT` taken out and `DECOMPOSITIONS` put in."""
+def decomposition_table(extra: Mapping[Any, Callable[..., Any]] | None = None) -> CustomDecompTable:
+    """PyTorch's decompositions to core operators, without `KEPT`, with `DECOMPOSITIONS` and a user's."""
     table = torch.export.default_decompositions()
     for operator in (*KEPT, *_resizes()):
         table.pop(operator, None)
     for operator in BORROWED:
         table[operator] = core[operator]
-    for operator, decomposition in DECOMPOSITIONS.items():
+    for operator, decomposition in (DECOMPOSITIONS | dict(extra or {})).items():
         table[operator] = decomposition
     return table

@@ -79,6 +79,21 @@ def drop_constant_inputs(program: ExportedProgram) -> None:
     signature.input_specs[:] = kept
 
 
+def drop_constant_outputs(program: ExportedProgram) -> None:
+    """Remove outputs that are Python values: the program's structure holds them."""
+    signature = program.graph_signature
+    (output,) = program.graph.find_nodes(op="output")
+    results = output.args[0]
+    assert isinstance(results, list | tuple)
+    kept = [
+        (spec, result)
+        for spec, result in zip(signature.output_specs, results, strict=True)
+        if not isinstance(spec.arg, ConstantArgument)
+    ]
+    signature.output_specs[:] = [spec for spec, _ in kept]
+    output.args = (tuple(result for _, result in kept),)
+
+
 def weights_to_inputs(program: ExportedProgram) -> dict[str, str]:
     """Make inputs of a program's parameters, after those of the caller; buffers stay constants.
 

@@ -15,6 +15,7 @@ from torch import fx
 from torch.export import ExportedProgram
 
 from .torch_graph import target_name
+from .torch_opaque import is_complex
 
 aten = torch.ops.aten
 
@@ -48,7 +49,7 @@ def promote(program: ExportedProgram) -> None:
     graph = program.graph
     for node in list(graph.nodes):
         result = node.meta.get("val") if node.op == "call_function" else None
-        if not isinstance(result, torch.Tensor):
+        if not isinstance(result, torch.Tensor) or is_complex(node):
             continue
         operator = target_name(node).partition(".")[0]
         if operator in LOGICAL:

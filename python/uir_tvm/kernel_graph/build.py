@@ -14,6 +14,7 @@ from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
+from ..opaque_call import FUNCTION, OpaqueCall
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
@@ -25,7 +26,8 @@ from .legalize import lowering_for
 from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
-from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, Tensor
+from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, OpaqueOp, Tensor
+from .op_kinds import OPAQUE
 from .operator_groups import OperatorGroup, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
@@ -167,7 +169,8 @@ class _Assembly:
         whole = NodeOperators(group, group.ops)
         if group.hero == "library":
             self.parts.append(whole)
-            return [self._library_node(group)]
+            opaque = group.ops[0].name == OPAQUE
+            return [self._opaque_node(group) if opaque else self._library_node(group)]
         needed = self._needed(group)
         try:
             node = self._custom_node(group, needed)
@@ -224,6 +227,22 @@ class _Assembly:
             (self.tensor(op.result),),
             (op.name, *steps),
             kernel_reads([op]),
+        )
+
+    def _opaque_node(self, group: OperatorGroup) -> OpaqueOp:
+        (op,) = group.ops
+        assert op.call is not None
+        call = OpaqueCall(str(op.call.args[-1].value))
+        return OpaqueOp(
+            "opaque",
+            FUNCTION,
+            call,
+            tuple(self.tensor(view.base) for view in op.operands),
+            tuple(self.tensor(value) for value in op.results),
+            (call.operator,),
+            kernel_reads([op]),
+            tuple(view.shape for view in op.operands),
+            call.reason,
         )
 
     def _custom_node(self, group: OperatorGroup, needed: set[Value]) -> CustomOp:

@@ -11,7 +11,8 @@ from tvm import relax
 
 from ..errors import ShapeError, UirError
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
-from .op_kinds import kind_of
+from ..opaque_call import FUNCTION
+from .op_kinds import OPAQUE, kind_of
 from .program import Op, Program, Value, View
 from .strided_views import Layout
 
@@ -73,7 +74,7 @@ class _Reader:
             return fields[int(expr.index)]
         if not isinstance(expr, tvm.ir.Call):
             return self._resolve(expr)
-        if not isinstance(expr.op, tvm.ir.Op) or op_name(expr).startswith("call_"):
+        if not isinstance(expr.op, tvm.ir.Op) or (op_name(expr).startswith("call_") and not _is_opaque(expr)):
             raise UirError(
                 f"binding {binding.var.name} calls {expr.op}, which is no Relax operator",
                 need="a model as the front ends make it",
@@ -155,6 +156,11 @@ class _Reader:
             f"the kernel graph cannot read {type(expr).__name__}",
             remedy="normalise the module: uir_tvm.frontend.normalize",
         )
+
+
+def _is_opaque(call: tvm.ir.Call) -> bool:
+    """Whether a call is one of PyTorch's operators at run time."""
+    return op_name(call) == OPAQUE and str(call.args[0].global_symbol) == FUNCTION
 
 
 def _key(var: tvm.ir.Var) -> int:

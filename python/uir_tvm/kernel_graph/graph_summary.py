@@ -9,7 +9,7 @@ from typing import Any
 
 from attrs import asdict
 
-from .nodes import CustomOp, KernelGraph, Tensor
+from .nodes import CustomOp, KernelGraph, OpaqueOp, Tensor
 
 
 def summarise(graph: KernelGraph) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def summarise(graph: KernelGraph) -> dict[str, Any]:
     dict
         ``operators`` (of the model), ``nodes``, ``library``, ``custom``, ``kernels`` (distinct custom
         functions), ``heroes`` (custom operators by hero), ``bytes_before`` (every operator a kernel of its
-        own, views free), ``bytes_after``, ``constant_bytes``, ``fallbacks``.
+        own, views free), ``bytes_after``, ``constant_bytes``, ``fallbacks``, ``opaque`` (operators that
+        PyTorch computes: ``operator``, ``reason``, ``count``).
     """
     constants = {t: t.bytes for node in graph.nodes for t in node.inputs if t.constant is not None}
     return {
@@ -34,7 +35,14 @@ def summarise(graph: KernelGraph) -> dict[str, Any]:
         "bytes_after": graph.fused_bytes,
         "constant_bytes": sum(constants.values()),
         "fallbacks": list(graph.fallbacks),
+        "opaque": _opaque(graph),
     }
+
+
+def _opaque(graph: KernelGraph) -> list[dict[str, Any]]:
+    """The operators that PyTorch computes, each once for every reason."""
+    counts = Counter((node.ops[0], node.reason) for node in graph.opaque_ops)
+    return [{"operator": name, "reason": why, "count": count} for (name, why), count in counts.items()]
 
 
 def _tensor(tensor: Tensor) -> dict[str, Any]:
@@ -62,6 +70,8 @@ def graph_json(graph: KernelGraph) -> str:
         }
         if isinstance(node, CustomOp):
             entry |= {"type": "custom", "kernel": node.name, "hero": node.hero}
+        elif isinstance(node, OpaqueOp):
+            entry |= {"type": "opaque", "kind": node.ops[0], "reason": node.reason}
         else:
             entry |= {"type": "library", "kind": node.kind, "attrs": json.loads(node.attrs.to_json())}
         nodes.append(entry)

@@ -62,6 +62,22 @@ class LibraryOp:
 
 
 @frozen(eq=False)
+class OpaqueOp(LibraryOp):
+    """A call of PyTorch, for an operator that nobody has a converter for.
+
+    Attributes
+    ----------
+    input_shapes : tuple
+        The shape in which the operator sees the bytes of each input.
+    reason : str
+        Why it is no kernel.
+    """
+
+    input_shapes: tuple[tuple[int, ...], ...]
+    reason: str
+
+
+@frozen(eq=False)
 class CustomOp:
     """A kernel of our own.
 
@@ -180,7 +196,13 @@ class KernelGraph:
     @property
     def library_ops(self) -> tuple[LibraryOp, ...]:
         """Nodes that call the library."""
-        return tuple(node for node in self.nodes if isinstance(node, LibraryOp))
+        library = (node for node in self.nodes if isinstance(node, LibraryOp))
+        return tuple(node for node in library if not isinstance(node, OpaqueOp))
+
+    @property
+    def opaque_ops(self) -> tuple[OpaqueOp, ...]:
+        """Nodes that PyTorch computes."""
+        return tuple(node for node in self.nodes if isinstance(node, OpaqueOp))
 
     @property
     def custom_ops(self) -> tuple[CustomOp, ...]:

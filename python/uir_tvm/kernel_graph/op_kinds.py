@@ -7,6 +7,9 @@ from attrs import field, frozen
 
 from ..heroes import hero
 
+#: The call of what PyTorch computes at run time (`uir_tvm.opaque_call`).
+OPAQUE = "call_pure_packed"
+
 
 @frozen
 class OpKind:
@@ -70,6 +73,7 @@ KINDS: dict[str, OpKind] = {
     "uir.attention": _ATTENTION,
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
+    OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
 }
 
 

@@ -7,6 +7,7 @@ from math import prod
 
 from .attention import ATTENTION, store_in_order
 from .library_match import geometry
+from .op_kinds import OPAQUE
 from .program import Op, Program, Value, View, compose
 from .strided_views import Layout
 
@@ -28,6 +29,10 @@ def place(program: Program) -> None:
             for index, view in enumerate(op.operands):
                 is_bias = op.attrs["epilogue"][: index - 1] == ("bias",) and index == 2
                 if index != 1 and not is_bias and not _plain(view):
+                    op.operands[index] = _copied(program, view, before=op)
+        elif op.name == OPAQUE:
+            for index, view in enumerate(op.operands):
+                if not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
     for op in program.ops:
         if op.name == ATTENTION:

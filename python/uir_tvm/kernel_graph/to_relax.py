@@ -12,7 +12,7 @@ from .build import build
 from .cuda_graph import capture, check
 from .empty_calls import empty_tensor, without_empty_calls
 from .legalize import legalize
-from .nodes import CustomOp, KernelGraph, LibraryOp, Tensor
+from .nodes import CustomOp, KernelGraph, LibraryOp, Node, OpaqueOp, Tensor
 
 #: The function that returns the constants of a graph, as `graph_constants` orders them.
 WEIGHTS = "weights"
@@ -114,22 +114,28 @@ class _Writer:
         call = relax.call_tir(
             self.functions[node.name], relax.Tuple(args), types if len(types) > 1 else types[0]
         )
+        self._bind(node, call)
+
+    def _bind(self, node: Node, call: tvm.ir.Call) -> None:
+        """The results of a node's call."""
         result = self.builder.emit(call)
-        if len(types) == 1:
+        if len(node.outputs) == 1:
             self.vars[node.outputs[0]] = result
             return
         for index, tensor in enumerate(node.outputs):
             self.vars[tensor] = self.builder.emit(relax.TupleGetItem(result, index))
 
     def _library(self, node: LibraryOp) -> None:
-        (output,) = node.outputs
-        args = [self._read(tensor, tensor.shape) for tensor in node.inputs]
+        whole = tuple(tensor.shape for tensor in node.inputs)
+        shapes = node.input_shapes if isinstance(node, OpaqueOp) else whole
+        args = [self._read(tensor, shape) for tensor, shape in zip(node.inputs, shapes, strict=True)]
+        types = [relax.TensorType(tensor.shape, tensor.dtype) for tensor in node.outputs]
         call = relax.op.call_dps_packed(
             node.function,
             relax.Tuple([*args, tvm.ir.StringImm(node.attrs.to_json())]),
-            relax.TensorType(output.shape, output.dtype),
+            types if len(types) > 1 else types[0],
         )
-        self.vars[output] = self.builder.emit(call)
+        self._bind(node, call)
 
 
 def vm_passes(target: tvm.target.Target | None = None) -> tvm.transform.Pass:

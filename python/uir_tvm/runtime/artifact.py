@@ -32,6 +32,7 @@ from .._native import REQUIRED
 from ..errors import ArtifactError, last_line
 from ..hardware import instructions
 from ..target import registry
+from . import opaque
 from .artifact_errors import (
     another_kind,
     check_library,
@@ -176,6 +177,7 @@ def load(path: str | pathlib.Path) -> Executable:
     path = pathlib.Path(path)
     manifest, parts = _read_zip(path)
     exe = _described(path, manifest, parts)
+    opaque.check_torch(exe.info.graph.get("opaque", ()), exe.info.name)
     exe.library = _code(path, manifest, parts[LIBRARY])
     return exe
 
@@ -235,6 +237,7 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
         seconds=info["seconds"],
         relax=relax_text,
         device=info["device"],
+        structure=info.get("structure"),
     )
 
 

@@ -16,9 +16,11 @@ from tvm.runtime.vm import VirtualMachine
 
 from .. import hardware, threads
 from ..device.kind import counts_time
-from ..errors import DeviceError
+from ..errors import DeviceError, ShapeError
 from ..igraph.nodes import HardwareModel
+from ..structure import Structure
 from ..target import registry
+from . import opaque
 from .modelled import Times, recording
 from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
 
@@ -66,6 +68,8 @@ class ModelInfo:
     relax: str = ""
     #: Name of the place where it runs (`uir_tvm.target.place`): cpu, gpu or model.
     device: str = "cpu"
+    #: How arguments and results are nested (`uir_tvm.structure.Structure` as JSON); None: they are flat.
+    structure: Mapping[str, Any] | None = None
 
 
 class Executable:
@@ -103,6 +107,7 @@ class Executable:
         self.source = source
         spec = registry.get(info.target.partition(":")[0])
         self._place = spec.place(info.device)
+        self._returns_tuple = True
         # The virtual machine has one stack of frames.
         self._lock = threading.Lock()
 
@@ -137,32 +142,60 @@ class Executable:
     @functools.cached_property
     def _vm(self) -> VirtualMachine:
         # The first call makes it: a model can be compiled, looked at and saved where it cannot run.
+        opaque.check(self.info.graph.get("opaque", ()), self.info.name)
         return VirtualMachine(self.library, [self.device])
 
     @functools.cached_property
     def _main(self) -> Any:
         return self._vm["main"]
 
-    def __call__(self, *inputs: Any) -> Any:
+    @functools.cached_property
+    def structure(self) -> Structure | None:
+        """How arguments and results are nested; None: flat tensors in, a tensor or a tuple of them out."""
+        return None if self.info.structure is None else Structure.from_json(self.info.structure)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Run the model.
 
         Parameters
         ----------
-        *inputs : numpy.ndarray, torch.Tensor or tvm.runtime.Tensor
-            As ``info.inputs`` names them.
+        *inputs, **named : numpy.ndarray, torch.Tensor or tvm.runtime.Tensor, or containers of these
+            As ``info.inputs`` names them; or, where the model has a `structure`, its own arguments.
 
         Returns
         -------
-        tensor or tuple of tensors
+        tensor or tuple of tensors, or what the `structure` says
             torch tensors when any input is one, else NumPy arrays; on a GPU where an input lies there.
 
         Raises
         ------
         ShapeError
-            A wrong number of inputs, or one of a wrong shape or dtype.
+            A wrong number of inputs, one of a wrong shape or dtype, or arguments nested in another way.
         DeviceError
             This machine has not the device that it was compiled for, or an input lies on another device of
             its kind.
+        """
+        structure, count = self.structure, len(self.info.inputs)
+        if structure is not None:
+            if named or len(inputs) != count or any(not hasattr(value, "shape") for value in inputs):
+                inputs = tuple(structure.flatten(inputs, named, count))
+            return structure.unflatten(self.flat(*inputs))
+        if named:
+            raise ShapeError(
+                f"The executable takes no argument by name, given {', '.join(named)}.",
+                need="; ".join(map(str, self.info.inputs)),
+                remedy="pass one tensor for each input, in this order",
+            )
+        results = self.flat(*inputs)
+        return results if self._returns_tuple else results[0]
+
+    def flat(self, *inputs: Any) -> tuple[Any, ...]:
+        """The call with one tensor for each of ``info.inputs``, and the results as ``info.outputs`` has them.
+
+        Raises
+        ------
+        ShapeError, DeviceError
+            As of a call.
         """
         check_inputs(inputs, self.info.inputs)
         check_devices(inputs, self.info.inputs, self.device)
@@ -170,8 +203,7 @@ class Executable:
         like = Likeness.of(inputs)
         with self._lock, like.stream():
             result = self._main(*[to_tvm(value, self.device) for value in inputs])
-            if isinstance(result, tvm.runtime.Tensor):
-                return from_tvm(result, like)
+            self._returns_tuple = not isinstance(result, tvm.runtime.Tensor)
             return tuple(from_tvm(value, like) for value in flatten(result))
 
     @property
@@ -198,7 +230,7 @@ class Executable:
             It was compiled for another place; host models of its target count no time.
         """
         with recording(timeline, self.hardware, library_computes) as found:
-            self(*inputs)
+            self.flat(*inputs)
         if not found.times.launches:
             counting = [name for name, record in registry.TARGETS.items() if counts_time(record.kind)]
             raise DeviceError(

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command ``uir check``."""
+
+from __future__ import annotations
+
+import pathlib
+import sys
+from typing import Any
+
+import click
+
+from .cli_base import ERRORS, OUT, Command, emit, global_options, shapes_of
+from .cli_print import table_of
+from .errors import UnsupportedOperatorError
+from .options import DEFAULT_TARGET
+
+
+@click.command("check", cls=Command)
+@click.argument("model", type=click.Path(path_type=pathlib.Path))
+@click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
+@click.option(
+    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
+)
+@click.option(
+    "--allow-torch", is_flag=True, help="Operators that PyTorch computes at run time are no failure."
+)
+@global_options
+@click.pass_context
+def check_command(
+    ctx: click.Context, model: pathlib.Path, target: str, shapes: tuple[str, ...], allow_torch: bool
+) -> None:
+    """Say where each part of MODEL would run, before anything is compiled.
+
+    The places: igraph (a kernel of ours), library (the target's), tvm (TVM's own lowering, on the host),
+    torch (PyTorch, at run time, for an operator without a converter), and refused. MODEL is as of `uir
+    compile`. The exit code is that of the error which `uir compile` would end with, 9 for an operator without
+    a converter (unless --allow-torch); 0 where the model compiles.
+
+    \b
+    uir check model.onnx
+    uir check program.pt2 --target uir-ascend --json
+    """
+    from .support import supports
+
+    found = supports(model, target, shapes=shapes_of(shapes))
+    data = found.to_json()
+
+    def human() -> None:
+        rows: list[dict[str, Any]] = [
+            {key: row[key] for key in ("operators", "place", "count", "name", "reason")}
+            for row in data["rows"]
+        ]
+        OUT.print(table_of(rows))
+        counts = ", ".join(f"{count} {place}" for place, count in data["counts"].items())
+        OUT.print(f"{found.model} for {found.target}: {counts}", markup=False, highlight=False)
+        for row in data["rows"]:
+            if row["place"] == "torch":
+                text = f"{row['operators']}: {row['remedy']}"
+                ERRORS.print(text, markup=False, highlight=False, soft_wrap=True)
+        if found.error is not None:
+            ERRORS.print(f"[bold red]{type(found.error).__name__}[/]", end=": ")
+            ERRORS.print(str(found.error), markup=False, highlight=False, soft_wrap=True)
+
+    emit(ctx, data, human)
+    if found.error is not None:
+        sys.exit(found.error.exit_code)
+    if "torch" in found.counts and not allow_torch:
+        sys.exit(UnsupportedOperatorError.exit_code)

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators without a converter as calls that PyTorch computes at run time."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any
+
+import torch
+import tvm
+from torch import fx
+from tvm import relax
+
+from ..errors import FrontendError
+from ..opaque_call import FUNCTION, dumps
+
+#: Floats of the parts of a complex number.
+PARTS = {torch.complex64: torch.float32, torch.complex128: torch.float64}
+#: dtypes of tensors that pass between kernels and PyTorch.
+DTYPES = frozenset(
+    {
+        *PARTS,
+        *(torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64),
+        *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+    }
+)
+
+
+def operator_of(node: fx.Node) -> torch._ops.OpOverload | None:
+    """The operator of a call, if it is one of PyTorch's libraries."""
+    target = getattr(node.target, "operator", node.target)
+    return target if isinstance(target, torch._ops.OpOverload) else None
+
+
+def full_name(operator: torch._ops.OpOverload) -> str:
+    """As ``aten::add.Tensor``."""
+    return f"{operator.namespace}::{operator.__name__}"
+
+
+def obstacle(node: fx.Node) -> str:
+    """Why PyTorch cannot compute a node for us; empty where it can."""
+    operator = operator_of(node)
+    if operator is None:
+        return "is no operator of a library"
+    if operator._schema.is_mutable:
+        return "changes its arguments"
+    results = _results(node)
+    if not results:
+        return "has no result"
+    for value in results:
+        if not isinstance(value, torch.Tensor):
+            return "has results that are no tensors"
+        if value.dtype not in DTYPES:
+            return f"has a result of {value.dtype}"
+        if any(not isinstance(size, int) for size in value.shape):
+            return "has a result whose shape depends on data"
+        if not value.numel():
+            return "has a result without elements"
+    for source in node.all_input_nodes:
+        value = source.meta.get("val")
+        if not isinstance(value, torch.Tensor) or value.dtype not in DTYPES or not value.numel():
+            return "reads what is no tensor, or has no elements"
+    return ""
+
+
+def is_complex(node: fx.Node) -> bool:
+    """Whether a node reads or makes complex numbers."""
+    values = [*_results(node), *(source.meta.get("val") for source in node.all_input_nodes)]
+    return any(isinstance(value, torch.Tensor) and value.is_complex() for value in values)
+
+
+def _results(node: fx.Node) -> list[Any]:
+    value = node.meta.get("val")
+    return list(value) if isinstance(value, list | tuple) else [] if value is None else [value]
+
+
+def opaque(reason: str, node: fx.Node, importer: Any) -> Any:
+    """A call of PyTorch at run time.
+
+    Raises
+    ------
+    FrontendError
+        An argument has no form that can be written.
+    """
+    operator = operator_of(node)
+    assert operator is not None, node
+    sources: list[fx.Node] = []
+    args = [_encoded(value, sources) for value in node.args]
+    kwargs = {name: _encoded(value, sources) for name, value in node.kwargs.items()}
+    complex_ = [index for index, source in enumerate(sources) if source.meta["val"].is_complex()]
+    text = dumps(full_name(operator), args, kwargs, complex_, reason)
+    types = [_type(value) for value in _results(node)]
+    single = isinstance(node.meta["val"], torch.Tensor)
+    call = relax.op.call_pure_packed(
+        FUNCTION,
+        *[importer.env[source] for source in sources],
+        tvm.ir.StringImm(text),
+        ty_args=types if single else relax.TupleType(types),
+    )
+    return importer.block_builder.emit(call)
+
+
+def opaque_converter(reason: str) -> Any:
+    """A converter to a call of PyTorch."""
+    return partial(opaque, reason)
+
+
+def _type(value: torch.Tensor) -> relax.TensorType:
+    shape, dtype = list(value.shape), value.dtype
+    if dtype in PARTS:
+        shape, dtype = [*shape, 2], PARTS[dtype]
+    return relax.TensorType(shape, str(dtype).removeprefix("torch."))
+
+
+def _encoded(value: Any, sources: list[fx.Node]) -> Any:
+    """An argument as plain data; its tensors are numbered as they are met."""
+    if isinstance(value, fx.Node):
+        if value not in sources:
+            sources.append(value)
+        return {"tensor": sources.index(value)}
+    if isinstance(value, list | tuple):
+        return [_encoded(item, sources) for item in value]
+    if isinstance(value, complex):
+        return {"number": [value.real, value.imag]}
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"number": str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    if isinstance(value, torch.device):
+        return {"device": "cpu"}
+    for kind, word in (
+        (torch.dtype, "dtype"),
+        (torch.layout, "layout"),
+        (torch.memory_format, "memory_format"),
+    ):
+        if isinstance(value, kind):
+            return {word: str(value).removeprefix("torch.")}
+    raise FrontendError(
+        f"an argument of PyTorch's operator is a {type(value).__name__}",
+        need="tensors, numbers, words, dtypes and lists of these",
+        remedy="pass converters={name: ...} for the operator",
+    )

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``uir_tvm.supports``: where each part of a model would run, said before any machine code is made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import attrs
+import tvm
+
+from . import autoload, kernel_graph, pipeline
+from .errors import FrontendError, UirError, UnsupportedOperatorError, first_line
+from .import_model import Door, Shapes, Values, import_model, model_name
+from .kernel_graph.nodes import CustomOp, KernelGraph
+from .options import DEFAULT_TARGET, CompileOptions
+from .target import registry
+
+#: Where operators may run, the best first.
+PLACES = {
+    "igraph": "a kernel of ours, proved as an iGraph",
+    "library": "the target's library",
+    "tvm": "TVM's own lowering, on the host",
+    "torch": "PyTorch, at run time, on the host",
+    "refused": "nowhere: the model does not compile",
+}
+
+#: For an operator that PyTorch computes.
+REMEDY = (
+    'pass converters={"library::operator": function(node, importer) -> relax.Var, or '
+    "uir_tvm.InTorch(function)}, or let PyTorch compute it: the model then needs torch where it runs"
+)
+
+
+@attrs.frozen
+class Row:
+    """Some operators that run together, and where.
+
+    Attributes
+    ----------
+    operators : str
+        The model's operators, as Relax or, where they are refused, their framework names them.
+    place : str
+        A key of `PLACES`.
+    count : int
+        How often the model has them.
+    name : str
+        The kernel, or the library's function.
+    reason, remedy : str
+        Why they are not in a better place, and what to do.
+    """
+
+    operators: str
+    place: str
+    count: int = 1
+    name: str = ""
+    reason: str = ""
+    remedy: str = ""
+
+
+@attrs.frozen
+class Support:
+    """What becomes of a model; true where all of it compiles.
+
+    Attributes
+    ----------
+    model, target : str
+    rows : tuple of Row
+        In the order of `PLACES`, refusals first.
+    error : UirError, optional
+        What a compilation would raise.
+    """
+
+    model: str
+    target: str
+    rows: tuple[Row, ...]
+    error: UirError | None = attrs.field(default=None, eq=False)
+
+    def __bool__(self) -> bool:
+        return self.error is None
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Nodes by place, those that there are."""
+        counted = {place: sum(row.count for row in self.rows if row.place == place) for place in PLACES}
+        return {place: count for place, count in counted.items() if count}
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the verdict, counts by place, rows, and the error."""
+        return {
+            "model": self.model,
+            "target": self.target,
+            "compiles": self.error is None,
+            "counts": self.counts,
+            "rows": [attrs.asdict(row) for row in self.rows],
+            "error": self.error.to_json() if self.error is not None else None,
+        }
+
+
+def supports(
+    model: Any,
+    target: str | tvm.target.Target = DEFAULT_TARGET,
+    *,
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    converters: Mapping[str, Any] | None = None,
+    strict: bool = False,
+    shapes: Shapes = None,
+    values: Values = None,
+    name: str | None = None,
+    options: CompileOptions | None = None,
+) -> Support:
+    """Say where each part of a model would run: iGraphs, libraries, TVM's own lowering, PyTorch, or
+    nowhere.
+
+    The model is imported and its kernels are scheduled and verified; no machine code is made.
+
+    Parameters
+    ----------
+    model, target, args, kwargs, converters, strict, shapes, values, name, options
+        As of `uir_tvm.compile`.
+
+    Returns
+    -------
+    Support
+        True where the model compiles; a refusal is a row with its reason and remedy, and no exception.
+
+    Raises
+    ------
+    TargetError
+        An unknown target, hardware model or device.
+    """
+    options = options or CompileOptions()
+    autoload.register()
+    spec = registry.resolve(target, options.device)
+    label = name or model_name(model)
+    try:
+        mod = import_model(model, shapes, values, Door(args, kwargs, converters, strict))
+        rows = _rows(mod, spec.target, options)
+    except UirError as error:
+        return Support(label, spec.name, _refusals(error), error)
+    order = list(PLACES)[::-1]
+    return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))))
+
+
+def _refusals(error: UirError) -> tuple[Row, ...]:
+    """What a model fails on."""
+    operators = error.operators if isinstance(error, UnsupportedOperatorError) else ()
+    if operators:
+        return tuple(
+            Row(operator, "refused", reason=reason, remedy=remedy)
+            for operator, (reason, remedy) in operators.items()
+        )
+    what = "the model" if isinstance(error, FrontendError) else error.where or "the model"
+    return (Row(what, "refused", reason=first_line(error), remedy=error.remedy),)
+
+
+def _rows(mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions) -> list[Row]:
+    """A row for every distinct kernel, and for every distinct call of the library."""
+    if kernel_graph.calls_kernels(mod):
+        functions = {gvar.name_hint: func for gvar, func in mod.functions.items()}
+        kernels = {name: func for name, func in functions.items() if isinstance(func, tvm.tirx.PrimFunc)}
+        names = {name: (name,) for name in kernels}
+        return _kernel_rows(kernels, names, dict.fromkeys(kernels, 1), target, options)
+    graph = kernel_graph.build(
+        mod, target, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
+    )
+    calls: dict[tuple[str, str], int] = {}
+    for node in graph.library_ops:
+        key = " + ".join(node.ops), node.function
+        calls[key] = calls.get(key, 0) + 1
+    rows = [Row(operators, "library", count, function) for (operators, function), count in calls.items()]
+    rows += [
+        Row(row["operator"], "torch", row["count"], reason=row["reason"], remedy=REMEDY)
+        for row in graph.summary()["opaque"]
+    ]
+    return rows + _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)
+
+
+def _operators(graph: KernelGraph) -> dict[str, tuple[str, ...]]:
+    return {node.name: node.ops for node in graph.custom_ops}
+
+
+def _counts(nodes: Sequence[CustomOp]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for node in nodes:
+        found[node.name] = found.get(node.name, 0) + 1
+    return found
+
+
+def _kernel_rows(
+    kernels: Mapping[str, Any],
+    operators: Mapping[str, tuple[str, ...]],
+    counts: Mapping[str, int],
+    target: tvm.target.Target,
+    options: CompileOptions,
+) -> list[Row]:
+    """Every kernel through the stages, up to its text."""
+    rows = []
+    with pipeline.recording(options):
+        for name, func in kernels.items():
+            record = pipeline.compile_kernel(func, target, name)
+            place = "tvm" if record.fallback else "igraph"
+            rows.append(Row(" + ".join(operators[name]), place, counts[name], name, record.fallback))
+    return rows

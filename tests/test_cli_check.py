@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``uir check``: where a model's operators would run, and the exit code where it does not compile."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+
+import onnx
+from click.testing import CliRunner
+from onnx import TensorProto, helper
+from uir_tvm.cli import main
+
+
+def model(path: pathlib.Path, *operators: str) -> str:
+    """An ONNX file of a chain of operators of one operand."""
+    names = [f"v{index}" for index in range(len(operators) + 1)]
+    nodes = [
+        helper.make_node(op, [names[index]], [names[index + 1]], domain="my" if op == "Mine" else "")
+        for index, op in enumerate(operators)
+    ]
+    first, last = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [2, 3]) for name in (names[0], names[-1])
+    )
+    graph = helper.make_graph(nodes, "chain", [first], [last])
+    opsets = [helper.make_opsetid("", 20), helper.make_opsetid("my", 1)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=10), path)
+    return str(path)
+
+
+def test_a_model_that_compiles(tmp_path: pathlib.Path) -> None:
+    result = CliRunner().invoke(main, ["check", model(tmp_path / "m.onnx", "Exp", "Softmax"), "--json"])
+    found = json.loads(result.output)
+    assert result.exit_code == 0 and found["compiles"] and set(found["counts"]) == {"igraph"}
+    assert "softmax" in found["rows"][0]["operators"]
+
+
+def test_a_model_with_one_unknown_operator(tmp_path: pathlib.Path) -> None:
+    path = model(tmp_path / "m.onnx", "Exp", "Mine")
+    found = CliRunner().invoke(main, ["check", path, "--json"])
+    data = json.loads(found.output)
+    assert found.exit_code == 9 and not data["compiles"] and data["error"]["remedy"]
+    assert "refused" in data["counts"] and data["rows"][0]["remedy"]
+    result = CliRunner().invoke(main, ["check", path])
+    assert result.exit_code == 9 and "refused" in result.output
