@@ -82,20 +82,6 @@ Affine Space::Mod(const Affine& expr, int64_t k) const {
   return inside.Mod(k);
 }
 
-Affine Space::Simplify(const Affine& expr) const {
-  Affine made = Affine::Constant(expr->constant);
-  for (const Term& term : expr->terms) {
-    if (term->kind == "var") {
-      made = made + AffineOf(term);
-      continue;
-    }
-    Affine inner = Simplify(InnerOf(term));
-    Affine atom = term->kind == "floordiv" ? FloorDiv(inner, term->divisor) : Mod(inner, term->divisor);
-    made = made + atom.Scale(term->coeff);
-  }
-  return made;
-}
-
 Affine Space::Fold(const Affine& expr) const {
   Affine folded = Joined(expr);
   for (const Term& term : folded->terms) {

@@ -42,8 +42,6 @@ class Space {
   Affine FloorDiv(const Affine& expr, int64_t k) const;
   /*! \brief expr - k * floor(expr / k), simplified. */
   Affine Mod(const Affine& expr, int64_t k) const;
-  /*! \brief The expression of quotients and remainders that are simplified. */
-  Affine Simplify(const Affine& expr) const;
   /*! \brief Joins c*k*floor(e/k) + c*(e mod k) into c*e, also where the quotient was simplified. */
   Affine Fold(const Affine& expr) const;
 

@@ -9,7 +9,7 @@
 #include "codegen/bang/tile_ops.h"
 #include "codegen/pipes/plan.h"
 #include "igraph/numbered.h"
-#include "igraph/space.h"
+#include "igraph/parts.h"
 
 namespace uir::codegen::bang {
 
@@ -26,7 +26,7 @@ Affine ByUnit(const Emitter& e, const Affine& expr) {
   space.Bind(kCluster, {{0, graph->num_groups - 1}, 1});
   space.Bind(kUnit, {{0, graph->num_units - 1}, 1});
   Affine pid = Affine::Var(kCluster).Scale(graph->num_units) + Affine::Var(kUnit);
-  return space.Simplify(Substitute(expr, {{"pid", pid}}));
+  return Substitute(expr, {{"pid", pid}}, space);
 }
 
 /*! \brief Whether a slice may differ between the units of a cluster. */
