@@ -99,6 +99,28 @@ def test_compile_onnx_with_shapes(tmp_path: pathlib.Path) -> None:
     np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["output0"], -np.ones((5, 3)))
 
 
+def test_compile_onnx_with_values(tmp_path: pathlib.Path) -> None:
+    """An input that decides a shape becomes a constant, by a text or a file."""
+    nodes = [onnx.helper.make_node("ReduceSum", ["x", "axes"], ["y"], keepdims=0)]
+    inputs = [
+        onnx.helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, (2, 3)),
+        onnx.helper.make_tensor_value_info("axes", onnx.TensorProto.INT64, (1,)),
+    ]
+    output = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ("n",))
+    graph = onnx.helper.make_graph(nodes, "sum", inputs, [output])
+    path = tmp_path / "sum.onnx"
+    onnx.save(onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)]), path)
+    assert "'axes' decides" in refused(9, "compile", path)
+    np.save(tmp_path / "axes.npy", np.array([1]))
+    np.save(tmp_path / "x.npy", np.ones((2, 3), "float32"))
+    for value in ("axes=[1]", f"axes={tmp_path / 'axes.npy'}"):
+        ok("compile", path, "--value", value)
+        ok("run", tmp_path / "sum.uir", "--input", tmp_path / "x.npy", "-o", tmp_path / "y.npz")
+        np.testing.assert_array_equal(np.load(tmp_path / "y.npz")["output0"], [3, 3])
+    for value in ("axes=one", "axes=nowhere.npy", "[1]"):
+        assert "--value" in refused(2, "compile", path, "--value", value)
+
+
 def test_run_reads_and_writes_arrays(compiled: pathlib.Path, tmp_path: pathlib.Path) -> None:
     x = tiny.example()
     np.save(tmp_path / "x.npy", x)

@@ -10,7 +10,18 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Commands, emit, global_options, shapes_of, state_of, toolkit_options
+from .cli_base import (
+    OUT,
+    Commands,
+    emit,
+    global_options,
+    shape_option,
+    shapes_of,
+    state_of,
+    toolkit_options,
+    value_option,
+    values_of,
+)
 from .cli_check import check_command
 from .cli_database import database_commands
 from .cli_export import export_command
@@ -56,9 +67,8 @@ def main() -> None:
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
 @click.option("-o", "--output", type=click.Path(path_type=pathlib.Path), help="Default: MODEL.uir.")
-@click.option(
-    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
-)
+@shape_option
+@value_option
 @click.option(
     "--dump", type=click.Path(path_type=pathlib.Path), help="Write every stage of every kernel here."
 )
@@ -115,6 +125,7 @@ def compile_command(
     target: str,
     output: pathlib.Path | None,
     shapes: tuple[str, ...],
+    values: tuple[str, ...],
     dump: pathlib.Path | None,
     override: pathlib.Path | None,
     verify: bool,
@@ -165,7 +176,16 @@ def compile_command(
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:
-        exe = api.compile(model, target, shapes=shapes_of(shapes), options=options, progress=notify)
+        exe = api.compile(
+            model,
+            target,
+            shapes=shapes_of(shapes),
+            values=values_of(values),
+            options=options,
+            progress=notify,
+        )
+        if (needed := getattr(exe, "needed", None)) is not None:
+            raise needed
         notify("link", 0, 0, "")
         path = exe.save(destination)
     report = exe.report() | {"file": str(path), "total_seconds": round(time.perf_counter() - start, 2)}

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from rich.console import Console
@@ -15,6 +15,9 @@ from rich.logging import RichHandler
 from . import _native
 from .errors import UirError
 from .options import TOOLKITS
+
+if TYPE_CHECKING:
+    import numpy as np
 
 ERRORS = Console(stderr=True)
 OUT = Console()
@@ -150,6 +153,21 @@ def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
         human()
 
 
+#: Sizes that a model leaves open.
+shape_option = click.option(
+    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
+)
+#: Inputs that decide shapes or attributes.
+value_option = click.option(
+    "--value",
+    "values",
+    multiple=True,
+    metavar="NAME=[0,1]",
+    help="Make an input a constant (ONNX): a number, a list of them, or a .npy file. The compiled model does "
+    "not take it.",
+)
+
+
 def shapes_of(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
     """Shapes by input, of options ``NAME=1x128``; None where there are none."""
     shapes = {}
@@ -160,3 +178,27 @@ def shapes_of(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:
             raise click.BadParameter(f"{pair!r} is not NAME=1x128", param_hint="'--shape'")
         shapes[name] = tuple(int(part) for part in parts)
     return shapes or None
+
+
+def values_of(pairs: tuple[str, ...]) -> dict[str, np.ndarray] | None:
+    """Constants by input, of options ``NAME=[0,1]``: int64, float32 or bool, or what a .npy file holds."""
+    import numpy as np
+
+    values = {}
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        try:
+            if text.endswith(".npy"):
+                values[name] = np.load(text, allow_pickle=False)
+                continue
+            array = np.asarray(json.loads(text))
+        except (OSError, ValueError) as error:
+            raise click.BadParameter(f"{pair!r}: {error}", param_hint="'--value'") from error
+        if not name or array.dtype.kind not in "iufb":
+            raise click.BadParameter(f"{pair!r} is not NAME=[0,1]", param_hint="'--value'")
+        values[name] = array.astype(DTYPES_OF_TEXT[array.dtype.kind])
+    return values or None
+
+
+#: What numbers in a text are, by NumPy's kind.
+DTYPES_OF_TEXT = {"i": "int64", "u": "uint64", "f": "float32", "b": "bool"}

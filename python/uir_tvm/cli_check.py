@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS, OUT, Command, emit, global_options, shapes_of
+from .cli_base import ERRORS, OUT, Command, emit, global_options, shape_option, shapes_of
 from .cli_print import table_of
 from .errors import UnsupportedOperatorError
 from .options import DEFAULT_TARGET
@@ -18,9 +18,7 @@ from .options import DEFAULT_TARGET
 @click.command("check", cls=Command)
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
-@click.option(
-    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
-)
+@shape_option
 @click.option(
     "--allow-torch", is_flag=True, help="Operators that PyTorch computes at run time are no failure."
 )

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .cli_base import ERRORS, OUT, Command, emit, global_options, shapes_of, state_of, wide
+from .cli_base import (
+    ERRORS,
+    OUT,
+    Command,
+    emit,
+    global_options,
+    shape_option,
+    shapes_of,
+    state_of,
+    wide,
+)
 from .cli_print import table_of
 from .cli_tune_server import TrackerAddress
 from .network_address import Address
@@ -71,9 +81,7 @@ STARTTIME = 19
     metavar="DIR",
     help="Take up what the runner of an exported batch measured.",
 )
-@click.option(
-    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
-)
+@shape_option
 @click.option("--device", type=click.Choice(DEVICES), help="Where kernels run; as for `uir compile`.")
 @click.option("--fuse/--no-fuse", default=True, show_default=True, help="As for `uir compile`.")
 @global_options

@@ -62,6 +62,8 @@ class SpecializedExecutable:
         device: str,
     ) -> None:
         self._run_model, self._compile_module = run_model, compile_module
+        #: Why one compilation does not do.
+        self.needed = needed
         spec = registry.resolve(target, device)
         inputs = tuple(TensorSpec(*row) for row in needed.signature if row[0] not in given)
         place = registry.place_of(spec.target)
