@@ -248,6 +248,6 @@ def backend(
         raise FrontendError(
             f"the backend uir has no option {', '.join(unknown)}",
             need="one of " + ", ".join(OPTIONS),
-            remedy='torch.compile(model, backend="uir", options={"target": "uir-cpu"})',
+            remedy=f'torch.compile(model, backend="uir", options={{"target": "{DEFAULT_TARGET}"}})',
         )
     return TorchBackend(**(options or {}))(graph, inputs)

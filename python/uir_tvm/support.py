@@ -33,7 +33,7 @@ REMEDY = (
 
 
 @attrs.frozen
-class Row:
+class SupportRow:
     """Some operators that run together, and where.
 
     Attributes
@@ -65,7 +65,7 @@ class Support:
     Attributes
     ----------
     model, target : str
-    rows : tuple of Row
+    rows : tuple of SupportRow
         In the order of `PLACES`, refusals first.
     error : UirError, optional
         What a compilation would raise.
@@ -73,7 +73,7 @@ class Support:
 
     model: str
     target: str
-    rows: tuple[Row, ...]
+    rows: tuple[SupportRow, ...]
     error: UirError | None = attrs.field(default=None, eq=False)
 
     def __bool__(self) -> bool:
@@ -143,19 +143,19 @@ def supports(
     return Support(label, spec.name, tuple(sorted(rows, key=lambda row: order.index(row.place))))
 
 
-def _refusals(error: UirError) -> tuple[Row, ...]:
+def _refusals(error: UirError) -> tuple[SupportRow, ...]:
     """What a model fails on."""
     operators = error.operators if isinstance(error, UnsupportedOperatorError) else ()
     if operators:
         return tuple(
-            Row(operator, "refused", reason=reason, remedy=remedy)
+            SupportRow(operator, "refused", reason=reason, remedy=remedy)
             for operator, (reason, remedy) in operators.items()
         )
     what = "the model" if isinstance(error, FrontendError) else error.where or "the model"
-    return (Row(what, "refused", reason=first_line(error), remedy=error.remedy),)
+    return (SupportRow(what, "refused", reason=first_line(error), remedy=error.remedy),)
 
 
-def _rows(mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions) -> list[Row]:
+def _rows(mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions) -> list[SupportRow]:
     """A row for every distinct kernel, and for every distinct call of the library."""
     if kernel_graph.calls_kernels(mod):
         functions = {gvar.name_hint: func for gvar, func in mod.functions.items()}
@@ -169,9 +169,11 @@ def _rows(mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions)
     for node in graph.library_ops:
         key = " + ".join(node.ops), node.function
         calls[key] = calls.get(key, 0) + 1
-    rows = [Row(operators, "library", count, function) for (operators, function), count in calls.items()]
+    rows = [
+        SupportRow(operators, "library", count, function) for (operators, function), count in calls.items()
+    ]
     rows += [
-        Row(row["operator"], "torch", row["count"], reason=row["reason"], remedy=REMEDY)
+        SupportRow(row["operator"], "torch", row["count"], reason=row["reason"], remedy=REMEDY)
         for row in graph.summary()["opaque"]
     ]
     return rows + _kernel_rows(graph.kernels, _operators(graph), _counts(graph.custom_ops), target, options)
@@ -194,12 +196,12 @@ def _kernel_rows(
     counts: Mapping[str, int],
     target: tvm.target.Target,
     options: CompileOptions,
-) -> list[Row]:
+) -> list[SupportRow]:
     """Every kernel through the stages, up to its text."""
     rows = []
     with pipeline.recording(options):
         for name, func in kernels.items():
             record = pipeline.compile_kernel(func, target, name)
             place = "tvm" if record.fallback else "igraph"
-            rows.append(Row(" + ".join(operators[name]), place, counts[name], name, record.fallback))
+            rows.append(SupportRow(" + ".join(operators[name]), place, counts[name], name, record.fallback))
     return rows

@@ -62,7 +62,7 @@ def test_inputs_and_outputs_are_files(
     x.tofile(tmp_path / "mine.bin")
     done = run(program, "--project", project, "--output", tmp_path, tmp_path / "mine.bin")
     assert done.returncode == 0, done.stderr
-    want, same = ByHand()(x)
+    want, same = ByHand().flat(x)
     np.testing.assert_allclose(
         np.fromfile(tmp_path / "output0.bin", "float32").reshape(8, 16), want, rtol=1e-5
     )

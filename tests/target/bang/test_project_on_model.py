@@ -66,7 +66,7 @@ def test_inputs_and_outputs_are_files(
     arguments = ["--output", tmp_path, tmp_path / "x.bin", tmp_path / "image.bin"]
     done = run(program, "--project", project, *arguments)
     assert done.returncode == 0, done.stderr
-    (want,) = ByHand()(x, image)
+    (want,) = ByHand().flat(x, image)
     got = np.fromfile(tmp_path / "output0.bin", "float32").reshape(8, 16)
     np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 

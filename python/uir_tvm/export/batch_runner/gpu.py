@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from elements import compare
+from compare_elements import compare
 from measuring import Refused, confirm, measure
 
 LIBRARY = "libcuda.so.1"
