@@ -183,6 +183,32 @@ def test_a_fault_of_the_compiler_is_raised_where_that_is_asked_for(
         uir_tvm.compile(tiny.module(), options=CompileOptions(faults=way))
 
 
+@pytest.mark.parametrize("way", ["fall back", "raise"])
+def test_what_tvm_cannot_build_costs_the_kernel_its_igraph_alone(
+    way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fault that shows when TVM makes machine code of all kernels: the one that has it is found."""
+    from uir_tvm.target.cpu import lower
+
+    right = lower.lower
+
+    def wrong(graph: Any, func: tvm.tirx.PrimFunc) -> tvm.tirx.PrimFunc:
+        lowered = right(graph, func)
+        unknown, kind = tvm.tirx.Var("nowhere", "int32"), tvm.tirx.ForKind.SERIAL
+        return lowered.with_body(tvm.tirx.For(tvm.tirx.Var("i", "int32"), 0, unknown, kind, lowered.body))
+
+    monkeypatch.setattr(lower, "lower", wrong)
+    options = CompileOptions(faults=way)
+    if way == "raise":
+        with pytest.raises(Exception):  # noqa: B017  (TVM's own class)
+            uir_tvm.compile(tiny.module(), options=options)
+        return
+    exe = uir_tvm.compile(tiny.module(), options=options)
+    np.testing.assert_allclose(exe(tiny.example()), tiny.expected(tiny.example()), atol=tiny.TOLERANCE)
+    (kernel,) = exe.info.kernels
+    assert kernel.fallback.startswith("build: a fault of the compiler: ")
+
+
 def test_ways_to_treat_faults_are_checked() -> None:
     with pytest.raises(UirError, match="one of fall back, raise"):
         CompileOptions(faults="ignore")

@@ -206,7 +206,7 @@ def _compile(
         notify("kernels", done, total, record.name)
 
     with pipeline.recording(options, kernel_done) as records:
-        library = timed("kernels", lambda: _build(lowered, spec.target, records))
+        library = timed("kernels", lambda: _build(lowered, spec.target, records, options))
     kernels = tuple(_info_of(r) for r in records.values())
     if spec.spec.kind in export.PROJECTS:
         kernels = tuple(_with_host_code(kernel, lowered) for kernel in kernels)
@@ -237,15 +237,25 @@ def _choices(options: CompileOptions, target: tvm.target.Target) -> Choices:
 
 
 def _build(
-    mod: tvm.IRModule, target: tvm.target.Target, records: Mapping[str, pipeline.KernelRecord]
+    mod: tvm.IRModule,
+    target: tvm.target.Target,
+    records: Mapping[str, pipeline.KernelRecord],
+    options: CompileOptions,
 ) -> tvm.runtime.Module:
-    """The machine code of a model; UnsupportedOperatorError where TVM fails on what is left to it."""
+    """The machine code of a model; UnsupportedOperatorError where TVM fails on what is left to it.
+
+    A kernel that TVM cannot build is left to TVM's own lowering, as where a stage has a fault.
+    """
     try:
         return relax.build(mod, target, relax_pipeline=None)
     except UirError:
         raise
     except Exception as error:  # of the many that TVM raises
         left = [record.name for record in records.values() if record.refusal]
+        broken = {} if left or options.faults == "raise" else _unbuildable(mod, target, options)
+        if broken:
+            with pipeline.leaving(broken):
+                return relax.build(mod, target, relax_pipeline=None)
         if not left:
             raise
         raise UnsupportedOperatorError(
@@ -254,6 +264,23 @@ def _build(
             need="kernels that TVM lowers for the host, where none of ours fits",
             remedy="compute these operators in another dtype, or express the model by others",
         ) from error
+
+
+def _unbuildable(
+    mod: tvm.IRModule, target: tvm.target.Target, options: CompileOptions
+) -> dict[str, Exception]:
+    """The kernels that TVM cannot build by themselves, and what it raises."""
+    found: dict[str, Exception] = {}
+    for variable, func in mod.functions.items():
+        if not isinstance(func, tirx.PrimFunc):
+            continue
+        try:
+            with pipeline.recording(options):
+                tvm.compile(tvm.IRModule({variable: func}), target)
+        except Exception as error:  # whatever TVM raises
+            found[variable.name_hint] = error
+    return found
+
 
 
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:

@@ -19,7 +19,7 @@ import logging
 import pathlib
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -51,11 +51,15 @@ __all__ = [
     "Stage",
     "compile_kernel",
     "compile_scheduled",
+    "leaving",
     "read_dump",
     "recording",
 ]
 
 log = logging.getLogger(__name__)
+
+#: What comes after the stages: TVM makes machine code of all kernels.
+BUILD = "build"
 
 _RECORDS: contextvars.ContextVar[dict[str, KernelRecord] | None] = contextvars.ContextVar(
     "uir_records", default=None
@@ -64,6 +68,8 @@ _OPTIONS: contextvars.ContextVar[CompileOptions | None] = contextvars.ContextVar
 _PROGRESS: contextvars.ContextVar[Callable[[KernelRecord], None] | None] = contextvars.ContextVar(
     "uir_progress", default=None
 )
+#: Kernels that are left to TVM's own lowering whatever their stages say, and why.
+_LEFT: contextvars.ContextVar[Mapping[str, Exception]] = contextvars.ContextVar("uir_left", default={})  # noqa: B039
 #: Errors on their way out through TVM's passes, which keep their text but not their class.
 _RAISED: contextvars.ContextVar[list[Exception] | None] = contextvars.ContextVar("uir_raised", default=None)
 
@@ -95,6 +101,22 @@ def recording(
         _OPTIONS.reset(tokens[1])
         _PROGRESS.reset(tokens[2])
         _RAISED.reset(tokens[3])
+
+
+@contextlib.contextmanager
+def leaving(kernels: Mapping[str, Exception]) -> Iterator[None]:
+    """Leave kernels to TVM's own lowering inside: TVM cannot build what was emitted for them.
+
+    Parameters
+    ----------
+    kernels : mapping of str to Exception
+        What TVM raised, by the kernel's name.
+    """
+    token = _LEFT.set(kernels)
+    try:
+        yield
+    finally:
+        _LEFT.reset(token)
 
 
 @one_at_a_time
@@ -173,6 +195,8 @@ def _best(func: tirx.PrimFunc, label: str, context: StageContext) -> KernelRecor
     from .schedule.begin import is_scheduled
     from .schedule.tuned import tuned_schedule
 
+    if label in _LEFT.get():
+        return _refused(_record(func, label), BUILD, _LEFT.get()[label], context, time.perf_counter())
     given = _path(STAGES[0], label, context) is not None
     if given or given_igraph(func) is not None or is_scheduled(func):
         return _through(_record(func, label), context)
