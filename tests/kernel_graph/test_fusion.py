@@ -24,6 +24,18 @@ def test_elementwise_chain_with_broadcasts_is_one_kernel() -> None:
     assert graph.op_count == 4
 
 
+def test_a_long_chain_is_several_kernels() -> None:
+    """So that a model's compilation takes time as the model grows, not as its square."""
+
+    def body(emit, x):
+        for _ in range(200):
+            x = emit(op.negative(x))
+        return x
+
+    graph = check({"x": ((2, 3), F32)}, body)
+    assert [len(node.ops) for node in graph.nodes] == [8, 96, 96]
+
+
 def test_residual_and_layer_norm_write_both_results() -> None:
     """The sum is read again later: it is a second output, not a second computation."""
 

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 from tvm import relax
+from uir_tvm.kernel_graph import build, fusion
 
-from .programs import check, constant
+from .programs import check, constant, module
 
 op = relax.op
 
@@ -54,13 +55,13 @@ def reduce(emit: Any, rng: random.Random, x: Any) -> Any:
     return emit(op.matmul(x, constant(shape[-1], 4, seed=rng.randrange(5), low=-0.5, high=0.5)))
 
 
-def program(seed: int) -> Any:
+def program(seed: int, count: int = 12) -> Any:
     """A body for `programs.module` of a dozen operators on one input, with up to three outputs."""
 
     def body(emit: Any, x: Any) -> tuple[Any, ...]:
         rng = random.Random(seed)
         values = [x]
-        for _ in range(12):
+        for _ in range(count):
             x = rng.choice(values[-4:])
             kind = rng.randrange(6)
             if kind == 0:
@@ -85,3 +86,14 @@ def program(seed: int) -> Any:
 def test_random_program(seed: int) -> None:
     """A dozen random operators, several outputs; the seed is the test's name."""
     check({"x": ((2, 6, 4), "float32")}, program(seed))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_bounded_search_for_paths_merges_alike(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a search leaves out lies on no path: the kernels are those of a search through everything."""
+
+    def names(patience: int) -> list[str]:
+        monkeypatch.setattr(fusion, "PATIENCE", patience)
+        return [str(node) for node in build(module({"x": ((2, 6, 4), "float32")}, program(seed, 40))).nodes]
+
+    assert names(1) == names(10**9)

@@ -20,6 +20,11 @@ INTO_ROWS = frozenset({"elementwise", "gather"})
 INTO_OTHERS = frozenset({"elementwise"})
 # More buffers than this exhaust registers for addresses on every target.
 MAX_BUFFERS = 24
+# Scheduling and lowering one kernel take time by the square of its operators: with a bound, a model's time
+# grows as the model does. The largest kernel of the models in tests/models has 8.
+MAX_OPERATORS = 96
+# Groups that a search for a path looks at before it asks which ones cannot lie on it.
+PATIENCE = 64
 
 
 @frozen
@@ -71,6 +76,8 @@ class Fusion:
         self.users = program.users()
         self.groups: dict[Op, OperatorGroup] = {op: singleton(op) for op in program.ops}
         self.order = {op: index for index, op in enumerate(program.ops)}
+        #: Groups of several operators.
+        self.merged: dict[OperatorGroup, None] = {}
 
     def run(self) -> list[OperatorGroup]:
         """Group all operators.
@@ -95,16 +102,17 @@ class Fusion:
         order: list[OperatorGroup] = []
         seen: set[OperatorGroup] = set()
 
-        def visit(group: OperatorGroup) -> None:
-            if group in seen:
-                return
-            seen.add(group)
-            for source in self._sources(group):
-                visit(source)
-            order.append(group)
-
         for op in self.program.ops:
-            visit(self.groups[op])
+            # a group waits below what it reads; no recursion, which a long model would exhaust
+            waiting = [(self.groups[op], False)]
+            while waiting:
+                group, ready = waiting.pop()
+                if ready:
+                    order.append(group)
+                elif group not in seen:
+                    seen.add(group)
+                    waiting.append((group, True))
+                    waiting += [(source, False) for source in reversed(self._sources(group))]
         return order
 
     def _sources(self, group: OperatorGroup) -> list[OperatorGroup]:
@@ -157,6 +165,8 @@ class Fusion:
         group.ops = sorted((*group.ops, *other.ops), key=lambda member: self.order[member])
         for member in other.ops:
             self.groups[member] = group
+        self.merged.pop(other, None)
+        self.merged[group] = None
         return True
 
     def fit(self, group: OperatorGroup, op: Op) -> Fit | Obstacle | None:
@@ -180,6 +190,8 @@ class Fusion:
         fit = self._aligned(group, other) if same_rows else self._place(group, op)
         if isinstance(fit, Obstacle):
             return fit
+        if len(group.ops) + len(other.ops) > MAX_OPERATORS:
+            return Obstacle(f"more than {MAX_OPERATORS} operators")
         if self._reaches(group, other) or self._reaches(other, group):
             return Obstacle("one kernel would wait for its own result")
         buffers = {view.base for view in (*group.external(), *other.external())}
@@ -312,11 +324,31 @@ class Fusion:
         """Whether goal reads start's results through at least one other group."""
         stack = [source for source in self._sources(goal) if source is not start]
         seen = {goal}
+        bound = -1
         while stack:
             group = stack.pop()
             if group is start:
                 return True
-            if group not in seen:
-                seen.add(group)
+            if group in seen:
+                continue
+            seen.add(group)
+            if len(seen) == PATIENCE:
+                bound = self._bound(start)
+            if self.order[group.ops[-1]] >= bound:
                 stack.extend(self._sources(group))
         return False
+
+    def _bound(self, start: OperatorGroup) -> int:
+        """A place in the program such that no group before it can read what start computes.
+
+        Operators read earlier ones alone, but a group's operators lie apart: a group around the place could
+        be read before it and read start behind it. So the place is one that no group lies around.
+        """
+        bound, moved = self.order[start.ops[0]], True
+        while moved:
+            moved = False
+            for group in self.merged:
+                first = self.order[group.ops[0]]
+                if first < bound < self.order[group.ops[-1]]:
+                    bound, moved = first, True
+        return bound
