@@ -138,13 +138,16 @@ def binarizer(node: OnnxNode) -> list[Any] | None:
 
 
 def bit_shift(node: OnnxNode) -> list[Any]:
-    """BitShift: by as many bits as the dtype has, or more, all are gone."""
+    """BitShift: by as many bits as the dtype has, or more, all are gone; to the right, signs stay."""
     left = node.attributes["direction"].decode() == "LEFT"
     dtype = node.dtype()
     bits = np.dtype(dtype).itemsize * 8
     width = number(bits, dtype)
     inside = relax.op.less(node.input(1), width)
-    amount = relax.op.where(inside, node.input(1), number(0, dtype))
+    signs = not left and dtype.startswith("int")
+    amount = relax.op.where(inside, node.input(1), number(bits - 1 if signs else 0, dtype))
+    if signs:
+        return [relax.op.right_shift(node.input(0), node.emit(amount))]
     moved = (relax.op.left_shift if left else relax.op.right_shift)(node.input(0), node.emit(amount))
     return [relax.op.where(inside, moved, number(0, dtype))]
 
