@@ -188,16 +188,14 @@ def test_what_tvm_cannot_build_costs_the_kernel_its_igraph_alone(
     way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A fault that shows when TVM makes machine code of all kernels: the one that has it is found."""
-    from uir_tvm.target.cpu import lower
+    right = registry.TargetRecord.lower
 
-    right = lower.lower
-
-    def wrong(graph: Any, func: tvm.tirx.PrimFunc) -> tvm.tirx.PrimFunc:
-        lowered = right(graph, func)
+    def wrong(record: registry.TargetRecord, graph: Any, func: tvm.tirx.PrimFunc) -> tvm.tirx.PrimFunc:
+        lowered = right(record, graph, func)
         unknown, kind = tvm.tirx.Var("nowhere", "int32"), tvm.tirx.ForKind.SERIAL
         return lowered.with_body(tvm.tirx.For(tvm.tirx.Var("i", "int32"), 0, unknown, kind, lowered.body))
 
-    monkeypatch.setattr(lower, "lower", wrong)
+    monkeypatch.setattr(registry.TargetRecord, "lower", wrong)
     options = CompileOptions(faults=way)
     if way == "raise":
         with pytest.raises(Exception):  # noqa: B017  (TVM's own class)
