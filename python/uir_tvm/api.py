@@ -8,7 +8,7 @@ import logging
 import os
 import pathlib
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import attrs
@@ -198,12 +198,10 @@ def _compile(
     with kernel_graph.cuda_graph.asking(options.cuda_graph):
         lowered = timed("memory plan", lambda: kernel_graph.vm_passes(spec.target)(mod))
     total = sum(isinstance(func, tirx.PrimFunc) for func in mod.functions.values())
-    done = 0
 
     def kernel_done(record: pipeline.KernelRecord) -> None:
-        nonlocal done
-        done += 1
-        notify("kernels", done, total, record.name)
+        # by name: a kernel that TVM cannot build comes twice
+        notify("kernels", len(records), total, record.name)
 
     with pipeline.recording(options, kernel_done) as records:
         library = timed("kernels", lambda: _build(lowered, spec.target, records, options))
@@ -251,19 +249,29 @@ def _build(
     except UirError:
         raise
     except Exception as error:  # of the many that TVM raises
-        left = [record.name for record in records.values() if record.refusal]
-        broken = {} if left or options.faults == "raise" else _unbuildable(mod, target, options)
-        if broken:
-            with pipeline.leaving(broken):
-                return relax.build(mod, target, relax_pipeline=None)
-        if not left:
-            raise
-        raise UnsupportedOperatorError(
-            f"TVM's own lowering fails on kernels without an iGraph: {', '.join(left)}",
-            where=last_line(error),
-            need="kernels that TVM lowers for the host, where none of ours fits",
-            remedy="compute these operators in another dtype, or express the model by others",
-        ) from error
+        left = {record.name for record in records.values() if record.refusal}
+        found = {} if options.faults == "raise" else _unbuildable(mod, target, options)
+        broken = {name: fault for name, fault in found.items() if name not in left}
+        if not broken:
+            if not left:
+                raise
+            raise _not_lowered(left, error) from error
+    try:
+        with pipeline.leaving(broken):
+            return relax.build(mod, target, relax_pipeline=None)
+    except UirError:
+        raise
+    except Exception as error:
+        raise _not_lowered(left | set(broken), error) from error
+
+
+def _not_lowered(left: Set[str], error: Exception) -> UnsupportedOperatorError:
+    return UnsupportedOperatorError(
+        f"TVM's own lowering fails on kernels without an iGraph: {', '.join(sorted(left))}",
+        where=last_line(error),
+        need="kernels that TVM lowers for the host, where none of ours fits",
+        remedy="compute these operators in another dtype, or express the model by others",
+    )
 
 
 def _unbuildable(
@@ -277,10 +285,11 @@ def _unbuildable(
         try:
             with pipeline.recording(options):
                 tvm.compile(tvm.IRModule({variable: func}), target)
+        except MemoryError:
+            raise
         except Exception as error:  # whatever TVM raises
             found[variable.name_hint] = error
     return found
-
 
 
 def _signature(mod: tvm.IRModule) -> tuple[tuple[TensorSpec, ...], tuple[TensorSpec, ...]]:
