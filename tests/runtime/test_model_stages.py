@@ -130,3 +130,20 @@ def test_sizes_that_a_model_leaves_open() -> None:
     with pytest.raises(ArtifactError, match="cannot be saved") as caught:
         executable.save("model.uir")
     assert "shapes=" in caught.value.remedy
+
+
+@pytest.mark.parametrize("x", [0.0, 2.0])
+def test_a_scalar_that_is_found_or_not(x: float) -> None:
+    proto = model("g (float x, float y) => (int64[0,n] i, float z) { i = NonZero(x) z = Add(x, y) }")
+    found, z = uir_tvm.compile(proto)(np.array(x, np.float32), np.array(1, np.float32))
+    assert found.shape == (0, int(x != 0)) and z == x + 1
+
+
+def test_operands_that_do_not_fit_outside_kernels() -> None:
+    text = "g (float[3] x, float[5] c) => (float[n] y) { b = Cast<to=9>(c) y = Compress<axis=0>(x, b) }"
+    executable = uir_tvm.compile(model(text))
+    got = executable(np.arange(3, dtype=np.float32), np.array([1, 0, 1, 0, 0], np.float32))
+    np.testing.assert_array_equal(got, [0, 2])
+    with pytest.raises(ShapeError, match="Compress cannot be computed") as caught:
+        executable(np.ones(3, np.float32), np.ones(5, np.float32))
+    assert "[5]" in caught.value.where and caught.value.remedy

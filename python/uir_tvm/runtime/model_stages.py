@@ -17,6 +17,7 @@ import attrs
 import numpy as np
 import tvm
 
+from ..errors import ShapeError
 from .executable import Executable
 
 #: Values by name while a model runs.
@@ -61,7 +62,18 @@ class OutsideOperator:
 
     def run(self, values: Values) -> bytes:
         """Compute it on the host."""
-        made = [np.asarray(part) for part in self.function([numbers(values[name]) for name in self.inputs])]
+        given = [numbers(values[name]) for name in self.inputs]
+        try:
+            made = [np.asarray(part) for part in self.function(given)]
+        except (IndexError, ValueError) as error:  # NumPy's, of operands that do not fit each other
+            named = zip(self.inputs, given, strict=True)
+            shapes = ", ".join(f"{name}: {list(array.shape)}" for name, array in named)
+            raise ShapeError(
+                f"{self.operator} cannot be computed: {error}",
+                where=shapes,
+                need="operands as the ONNX standard asks",
+                remedy="check the model's inputs, or the node before it",
+            ) from error
         values.update(zip(self.outputs, made, strict=True))
         return b"".join(_described(array, False) for array in made)
 

@@ -18,7 +18,8 @@ def non_zero(step: VersionedNode) -> HostFunction:
 
     def compute(given: Arrays) -> list[np.ndarray]:
         (x,) = _present(given)
-        return [np.array(np.nonzero(x) if x.ndim else np.nonzero(x[None])[:0], np.int64).reshape(x.ndim, -1)]
+        # a scalar has no coordinates; it is found or not
+        return [np.array(np.nonzero(x), np.int64) if x.ndim else np.zeros((0, int(x != 0)), np.int64)]
 
     return compute
 
