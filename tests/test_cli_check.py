@@ -7,6 +7,7 @@ import json
 import pathlib
 
 import onnx
+import uir_tvm
 from click.testing import CliRunner
 from onnx import TensorProto, helper
 from uir_tvm.cli import main
@@ -43,3 +44,20 @@ def test_a_model_with_one_unknown_operator(tmp_path: pathlib.Path) -> None:
     assert "refused" in data["counts"] and data["rows"][0]["remedy"]
     result = CliRunner().invoke(main, ["check", path])
     assert result.exit_code == 9 and "refused" in result.output
+
+
+def test_a_model_that_is_compiled_at_the_call(tmp_path: pathlib.Path) -> None:
+    """Python takes it as it is; a file of it needs a size and a value, which make it plain."""
+    text = "g (float[n,4] x, int64[1] axes) => (float[m] y) { y = ReduceSum<keepdims=0>(x, axes) }"
+    proto = onnx.parser.parse_model('<ir_version: 9, opset_import: ["" : 18]>' + text)
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    found = uir_tvm.supports(path)
+    assert found and found.counts == {"call": 1} and found.to_json()["compiles"]
+    for options, code, remedy in (
+        ((), 10, "--shape x=nx4"),
+        (("--shape", "x=2x4"), 9, "--value axes="),
+        (("--shape", "x=2x4", "--value", "axes=[1]"), 0, "1 igraph"),
+    ):
+        result = CliRunner().invoke(main, ["check", str(path), *options])
+        assert result.exit_code == code and remedy in result.output, result.output

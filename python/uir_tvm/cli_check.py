@@ -9,7 +9,17 @@ from typing import Any
 
 import click
 
-from .cli_base import ERRORS, OUT, Command, emit, global_options, shape_option, shapes_of
+from .cli_base import (
+    ERRORS,
+    OUT,
+    Command,
+    emit,
+    global_options,
+    shape_option,
+    shapes_of,
+    value_option,
+    values_of,
+)
 from .cli_print import table_of
 from .errors import UnsupportedOperatorError
 from .options import DEFAULT_TARGET
@@ -19,20 +29,27 @@ from .options import DEFAULT_TARGET
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
 @shape_option
+@value_option
 @click.option(
     "--allow-torch", is_flag=True, help="Operators that PyTorch computes at run time are no failure."
 )
 @global_options
 @click.pass_context
 def check_command(
-    ctx: click.Context, model: pathlib.Path, target: str, shapes: tuple[str, ...], allow_torch: bool
+    ctx: click.Context,
+    model: pathlib.Path,
+    target: str,
+    shapes: tuple[str, ...],
+    values: tuple[str, ...],
+    allow_torch: bool,
 ) -> None:
     """Say where each part of MODEL would run, before anything is compiled.
 
     The places: igraph (a kernel of ours), library (the target's), tvm (TVM's own lowering, on the host),
-    torch (PyTorch, at run time, for an operator without a converter), and refused. MODEL is as of `uir
-    compile`. The exit code is that of the error which `uir compile` would end with, 9 for an operator without
-    a converter (unless --allow-torch); 0 where the model compiles.
+    torch (PyTorch, at run time, for an operator without a converter), call (open sizes or values: Python
+    compiles it at the call, a file needs --shape or --value), and refused. MODEL is as of `uir compile`. The
+    exit code is that of the error which `uir compile` would end with, 9 for an operator without a converter
+    (unless --allow-torch); 0 where the model compiles.
 
     \b
     uir check model.onnx
@@ -40,7 +57,7 @@ def check_command(
     """
     from .support import supports
 
-    found = supports(model, target, shapes=shapes_of(shapes))
+    found = supports(model, target, shapes=shapes_of(shapes), values=values_of(values))
     data = found.to_json()
 
     def human() -> None:

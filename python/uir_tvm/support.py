@@ -10,7 +10,14 @@ import attrs
 import tvm
 
 from . import autoload, kernel_graph, pipeline
-from .errors import FrontendError, UirError, UnsupportedOperatorError, first_line
+from .errors import (
+    DynamicShapeError,
+    FrontendError,
+    UirError,
+    UnsupportedOperatorError,
+    ValueNeededError,
+    first_line,
+)
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.nodes import CustomOp, KernelGraph
 from .options import DEFAULT_TARGET, CompileOptions
@@ -22,8 +29,12 @@ PLACES = {
     "library": "the target's library",
     "tvm": "TVM's own lowering, on the host",
     "torch": "PyTorch, at run time, on the host",
+    "call": "not decided before the call, which compiles the model for its sizes and values",
     "refused": "nowhere: the model does not compile",
 }
+
+#: `uir_tvm.compile` makes a `SpecializedExecutable` where it meets these.
+AT_THE_CALL = (DynamicShapeError, ValueNeededError)
 
 #: For an operator that PyTorch computes.
 REMEDY = (
@@ -68,7 +79,7 @@ class Support:
     rows : tuple of SupportRow
         In the order of `PLACES`, refusals first.
     error : UirError, optional
-        What a compilation would raise.
+        What a compilation would raise, or, for a model that is compiled at the call, what a file of it lacks.
     """
 
     model: str
@@ -77,7 +88,7 @@ class Support:
     error: UirError | None = attrs.field(default=None, eq=False)
 
     def __bool__(self) -> bool:
-        return self.error is None
+        return self.error is None or "call" in self.counts
 
     @property
     def counts(self) -> dict[str, int]:
@@ -90,7 +101,7 @@ class Support:
         return {
             "model": self.model,
             "target": self.target,
-            "compiles": self.error is None,
+            "compiles": bool(self),
             "counts": self.counts,
             "rows": [attrs.asdict(row) for row in self.rows],
             "error": self.error.to_json() if self.error is not None else None,
@@ -145,6 +156,8 @@ def supports(
 
 def _refusals(error: UirError) -> tuple[SupportRow, ...]:
     """What a model fails on."""
+    if isinstance(error, AT_THE_CALL):
+        return (SupportRow("the model", "call", reason=first_line(error), remedy=error.remedy),)
     operators = error.operators if isinstance(error, UnsupportedOperatorError) else ()
     if operators:
         return tuple(

@@ -127,7 +127,8 @@ def _refuse_dynamic(
             f"input {value.name!r} has a dynamic dimension",
             where=f"shape {declared}" + (f"; elsewhere {', '.join(sorted(several))}" if several else ""),
             need="fixed shapes",
-            remedy=f"pass shapes={{{value.name!r}: ({text})}} with a number for each symbol",
+            remedy=f"pass shapes={{{value.name!r}: ({text})}} with a number for each symbol "
+            f"(--shape {value.name}={text.replace(', ', 'x')})",
         )
 
 

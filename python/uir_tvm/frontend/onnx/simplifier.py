@@ -283,7 +283,8 @@ class Simplifier:
             signature=self._signature(),
             where=step.text,
             need="its value when the model is imported",
-            remedy=f"pass values={{{first!r}: ...}}, or call uir_tvm.compile, which compiles at the call"
+            remedy=f"pass values={{{first!r}: ...}} (--value {first}=...), or call uir_tvm.compile, which "
+            "compiles at the call"
             if inputs
             else "call uir_tvm.compile, which compiles what follows at the call",
         )
