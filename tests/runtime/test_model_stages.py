@@ -24,7 +24,7 @@ DOUBLE = """
 g (float[4] x) => (float[4] y, int64 rounds) {
   zero = Constant<value_int=0>()
   end = Constant<value_float=100.0>()
-  most = Constant<value_int=1000>()
+  most = Constant<value_int=9223372036854775807>()
   top = ReduceMax<keepdims=0>(x)
   c = Less(top, end)
   y, rounds = Loop(most, c, x, zero)<body = round (int64 i, bool go, float[4] v, int64 j)

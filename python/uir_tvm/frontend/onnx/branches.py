@@ -33,10 +33,7 @@ def branch(step: VersionedNode, simplifier: Simplifier) -> bool:
 
 
 def loop(step: VersionedNode, simplifier: Simplifier) -> bool:
-    """Loop of a known number of rounds -> its rounds one after the other.
-
-    The condition of each round must be a constant once the rounds before it are unrolled.
-    """
+    """Loop -> its rounds one after the other; the graph runs up to where a condition is computed."""
     known, node = simplifier.known, step.node
     graph = attributes_of(step)["body"]
     assert isinstance(graph, onnx.GraphProto)
@@ -47,7 +44,8 @@ def loop(step: VersionedNode, simplifier: Simplifier) -> bool:
         return False
     condition = True if start is None else bool(start.reshape(-1)[0])
     limit = counts[0] if counts is not None else UNROLLED_NODES
-    if counts is not None and limit * len(graph.node) > UNROLLED_NODES:
+    # a loop with a condition may end long before its greatest number of rounds
+    if not conditional and limit * len(graph.node) > UNROLLED_NODES:
         return False
     carried = list(node.input[2:])
     rows: list[list[str]] = [[] for _ in graph.output[1 + len(carried) :]]
