@@ -6,10 +6,11 @@ the compiler's folders, plants each in a copy of the repository, and runs the te
 the quickest first.  Which those are, one run of the tests under coverage says (``--map``: made where it is
 missing, in about twice the time of these tests; ``--tests`` narrows them).
 
-Results are kept in ``--json`` as they come; a run with the same file goes on where the last one ended.  What
-no test finds is listed: it needs a test, or an entry in tests/mutation/equivalent.json that says why it
-changes nothing.  ``--again`` judges those once more, first by the tests that changed since the map was made;
-the table then has what was found before and what is now.
+Results are kept in ``--json`` as they come; a run with the same file goes on where the last one ended, and
+``--folders`` judges those of the draw that are in some folders.  What no test finds is listed: it needs a
+test, or an entry in tests/mutation/equivalent.json that says why it changes nothing.  ``--again`` judges those
+once more, first by the tests that changed since the map was made; the table then has what was found before
+and what is now.
 
 Exit code 0 where the tests find the share that ``--least`` says, of the faults that a test could find.
 """
@@ -47,12 +48,12 @@ def main() -> int:
     """Plant as the command line says."""
     args = _arguments()
     console = Console(width=None if sys.stdout.isatty() else 150)
-    found = sample(ROOT, args.folders, args.count, args.seed)
+    found = [m for m in sample(ROOT, FOLDERS, args.count, args.seed) if m.folder in args.folders]
     equivalent = reasons(ROOT, found, listed())
     results = Results.load(pathlib.Path(args.json), args.seed)
-    left = [mutant for mutant in found if str(mutant) not in results.now]
+    left = [mutant for mutant in found if mutant.name not in results.now]
     if args.again:
-        left += [m for m in found if results.now.get(str(m)) == "" and m not in equivalent]
+        left += [m for m in found if results.now.get(m.name) == "" and m not in equivalent]
     console.print(f"seed {args.seed}, {len(found)} faults, {len(left)} of them to judge", style="dim")
     if left:
         _judge(console, left, args, results)
@@ -82,7 +83,7 @@ def _judge(console: Console, left: list[Mutant], args: argparse.Namespace, resul
             try:
                 for done in concurrent.futures.as_completed(waiting):
                     mutant, verdict = waiting[done], done.result()
-                    results.add(str(mutant), verdict)
+                    results.add(mutant.name, verdict)
                     if not verdict:
                         progress.console.print(f"not found: {mutant}", style="red", highlight=False)
                     progress.advance(bar)
@@ -108,9 +109,11 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--count", type=int, default=200, help="faults (default: 200)")
+    parser.add_argument("--count", type=int, default=200, help="faults of all folders (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folders", nargs="+", choices=FOLDERS, default=list(FOLDERS), metavar="FOLDER")
+    parser.add_argument(
+        "--folders", nargs="+", choices=FOLDERS, default=FOLDERS, metavar="FOLDER", help="of these faults only"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
     parser.add_argument(
         "--seconds", type=float, default=60.0, help="that the tests of one fault took (default: 60)"
@@ -159,20 +162,20 @@ def _report(
     least: float,
 ) -> int:
     """A table by folder; the shares are of the faults that a test could find."""
-    judged = [mutant for mutant in found if str(mutant) in results.now]
+    judged = [mutant for mutant in found if mutant.name in results.now]
     table = Table("folder", "faults", "equivalent", "found first", "found now", "share first", "share now")
     folders = {mutant.folder: [m for m in judged if m.folder == mutant.folder] for mutant in judged}
     share = 0.0
     for folder, mutants in {**folders, "all": judged}.items():
         able = [mutant for mutant in mutants if mutant not in equivalent]
-        first = sum(bool(results.before(str(mutant))) for mutant in able)
-        now = sum(bool(results.now[str(mutant)]) for mutant in able)
+        first = sum(bool(results.before(mutant.name)) for mutant in able)
+        now = sum(bool(results.now[mutant.name]) for mutant in able)
         share = now / max(len(able), 1)
         counts = (len(mutants), len(mutants) - len(able), first, now)
         table.add_row(folder, *map(str, counts), f"{first / max(len(able), 1):.1%}", f"{share:.1%}")
     console.print(table)
     for mutant in judged:
-        if not results.now[str(mutant)] and mutant not in equivalent:
+        if not results.now[mutant.name] and mutant not in equivalent:
             console.print(f"not found: {mutant}", highlight=False)
     return 0 if share >= least else 1
 

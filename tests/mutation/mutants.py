@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import ast
+import hashlib
+import itertools
 import pathlib
-import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 import attrs
@@ -31,6 +33,8 @@ class Mutant:
         Where it is in its line, from 1.
     statement : int
         The first line of the statement that it is in, from 1.
+    number : int
+        Which it is of the faults of its file that read the same, from 1.
     """
 
     path: str
@@ -42,6 +46,13 @@ class Mutant:
     end: int
     column: int
     statement: int
+    number: int
+
+    @property
+    def name(self) -> str:
+        """What it is called in results: the same when other lines of its file move."""
+        number = f" (number {self.number})" if self.number > 1 else ""
+        return f"{self.path}: {self.kind}: {_plain(self.before)} -> {_plain(self.after)}{number}"
 
     @property
     def folder(self) -> str:
@@ -65,8 +76,12 @@ class Mutant:
         return f"{self.path}:{self.line}:{self.column}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
 
 
+def _plain(code: str) -> str:
+    return " ".join(code.split())
+
+
 def _short(code: str) -> str:
-    line = " ".join(code.split())
+    line = _plain(code)
     return line if len(line) <= 60 else line[:57] + "..."
 
 
@@ -154,6 +169,7 @@ def mutants(path: pathlib.Path, root: pathlib.Path) -> Iterator[Mutant]:
     for line in text.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     tree = ast.parse(text)
+    alike: Counter[tuple[str, str, str]] = Counter()
     statements = [node for node in ast.walk(tree) if isinstance(node, ast.stmt)]
     for node in _code(tree):
         for kind, change in KINDS.items():
@@ -165,6 +181,8 @@ def mutants(path: pathlib.Path, root: pathlib.Path) -> Iterator[Mutant]:
                     text, starts, node.end_lineno, node.end_col_offset
                 )
                 after = f"({ast.unparse(ast.fix_missing_locations(changed))})"
+                reads = (kind, _plain(text[start:end]), _plain(after))
+                alike[reads] += 1
                 yield Mutant(
                     path=str(path.relative_to(root)),
                     line=node.lineno,
@@ -175,11 +193,15 @@ def mutants(path: pathlib.Path, root: pathlib.Path) -> Iterator[Mutant]:
                     end=end,
                     column=column + 1,
                     statement=_innermost(statements, node.lineno, node.end_lineno),
+                    number=alike[reads],
                 )
 
 
 def sample(root: pathlib.Path, folders: Sequence[str], count: int, seed: int) -> list[Mutant]:
     """Faults spread over folders and kinds, the same for a seed.
+
+    What is drawn of a folder and a kind are the first in the order of digests of their names: a change of the
+    code draws no other faults elsewhere.
 
     Parameters
     ----------
@@ -190,21 +212,18 @@ def sample(root: pathlib.Path, folders: Sequence[str], count: int, seed: int) ->
     count : int
         How many faults; folders and kinds take turns.
     """
-    draw = random.Random(seed)
-    piles: dict[tuple[str, str], list[Mutant]] = {}
+    piles: dict[tuple[str, str], list[Mutant]] = {(kind, folder): [] for kind in KINDS for folder in folders}
     for folder in folders:
         for path in sorted((root / "python/uir_tvm" / folder).rglob("*.py")):
             for mutant in mutants(path, root):
-                piles.setdefault((folder, mutant.kind), []).append(mutant)
-    for pile in piles.values():
-        draw.shuffle(pile)
-    order = sorted(piles, key=lambda key: (list(KINDS).index(key[1]), folders.index(key[0])))
-    found: list[Mutant] = []
-    while len(found) < count and any(piles.values()):
-        for key in order:
-            if piles[key] and len(found) < count:
-                found.append(piles[key].pop())
-    return found
+                piles[mutant.kind, folder].append(mutant)
+
+    def place(mutant: Mutant) -> bytes:
+        return hashlib.sha256(f"{seed} {mutant.name}".encode()).digest()
+
+    turns = itertools.zip_longest(*(sorted(pile, key=place) for pile in piles.values()))
+    drawn = (mutant for turn in turns for mutant in turn if mutant is not None)
+    return list(itertools.islice(drawn, count))
 
 
 def _code(tree: ast.AST) -> Iterator[ast.expr]:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Planted faults of our own code: each is one change that parses, and a seed draws the same."""
+"""Planted faults of our own code: each is one change that parses, and a seed draws the same
+whatever else of the code changes."""
 
 from __future__ import annotations
 
@@ -50,3 +51,24 @@ def test_faults_of_the_package_parse_and_a_seed_draws_the_same(folder: str) -> N
     assert {m.kind for m in found} == set(KINDS)
     for mutant in found:
         ast.parse(mutant.planted((ROOT / mutant.path).read_text()))
+
+
+def test_what_is_drawn_and_its_names_stay_when_other_code_changes(tmp_path: pathlib.Path) -> None:
+    package = tmp_path / "python/uir_tvm"
+    for folder in ("a", "b"):
+        (package / folder).mkdir(parents=True)
+        (package / folder / "f.py").write_text(SOURCE)
+    drawn = [m.name for m in sample(tmp_path, ["a", "b"], 12, seed=3)]
+    assert len(drawn) == len(set(drawn)) == 12
+    # lines move, and one folder has a file more
+    (package / "a/f.py").write_text("# a line more" + "\n" * 30 + SOURCE)
+    (package / "b/g.py").write_text(SOURCE)
+    after = [m.name for m in sample(tmp_path, ["a", "b"], 12, seed=3)]
+    assert [n for n in after if "/a/" in n] == [n for n in drawn if "/a/" in n]
+
+
+def test_faults_that_read_the_same_have_names_of_their_own(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "f.py").write_text("def f(a):\n    return a < 1 or f(\n        a < 1\n    )\n")
+    compared = [m.name for m in mutants(tmp_path / "f.py", tmp_path) if m.kind == "comparison"]
+    name = "f.py: comparison: a < 1 -> (a <= 1)"
+    assert compared == [name, f"{name} (number 2)"]
