@@ -8,7 +8,7 @@ missing, in about twice the time of these tests; ``--tests`` narrows them).
 
 Results are kept in ``--json`` as they come; a run with the same file goes on where the last one ended, and
 ``--folders`` judges those of the draw that are in some folders.  What no test finds is listed: it needs a
-test, or an entry in tests/mutation/equivalent.json that says why it changes nothing.  ``--again`` judges those
+test, or an entry in tests/mutation/equivalent.json that says why it changes nothing.  ``--again`` judges it
 once more, first by the tests that changed since the map was made; the table then has what was found before
 and what is now.
 
@@ -112,7 +112,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--count", type=int, default=200, help="faults of all folders (default: 200)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
-        "--folders", nargs="+", choices=FOLDERS, default=FOLDERS, metavar="FOLDER", help="of these faults only"
+        "--folders", nargs="+", choices=FOLDERS, default=FOLDERS, metavar="FOLDER", help="only their faults"
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="faults at a time")
     parser.add_argument(

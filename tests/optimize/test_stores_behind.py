@@ -181,6 +181,16 @@ KEPT = {
             f"move.reg.dram.fp32 {far('y')}, {tile('t')}",
         ],
     ),
+    "the next iteration reads one of two results": (
+        1,
+        [
+            f"move.dram.reg.fp32 {tile('t')}, {far('x')}",
+            f"move.dram.reg.fp32 {tile('r')}, {far('y')}",
+            f"binary.add.fp32 {tile('u')}, {tile('t')}, {tile('r')}",
+            f"move.reg.dram.fp32 {far('w')}, {tile('u')}",
+            f"move.reg.dram.fp32 {tile('y', '32*k + 32 + 2048*(pid/2) + 16*(pid % 2)')}, {tile('u')}",
+        ],
+    ),
 }
 
 

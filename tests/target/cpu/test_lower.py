@@ -159,6 +159,17 @@ def test_a_transposed_copy_into_strides(stride: str) -> None:
     check(graph, random_inputs(graph))
 
 
+@pytest.mark.parametrize("stride", ["(2,80)", "(80,2)", "(40,1)"])
+def test_a_transposed_copy_by_way_of_a_tile(stride: str) -> None:
+    """The tile's contiguous columns are those of the loops, whatever the strides of the target."""
+    graph = parsed(
+        "x = iPointer(dram, fp32, 1600, in)\no = iPointer(dram, fp32, 3200, out)\na = iPointer(reg, fp32, 1600)",
+        f"""move.dram.reg.fp32 a[0; (40,40); (40,1)], x[0; (40,40); (1,40)]
+        move.reg.dram.fp32 o[0; (40,40); {stride}], a[0; (40,40); (40,1)]""",
+    )
+    check(graph, random_inputs(graph))
+
+
 def test_move_with_padding_on_every_side() -> None:
     """Elements outside the source's box become the pad value; what feeds a reduction likewise."""
     graph = parsed(

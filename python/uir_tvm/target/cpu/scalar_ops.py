@@ -18,7 +18,7 @@ from tvm_ffi import structural
 
 from ...errors import CodegenError
 from ...igraph.dtypes import dtype_of
-from .elements import convert, like, type_of
+from .elements import convert, element, like, type_of
 from .vector_math import MATH, emit
 from .vector_math.ops import let
 
@@ -350,7 +350,7 @@ def cast(x: Expr, source: str, target: str, rounding: str | None) -> Expr:
         A directed rounding to a narrower float.
     """
     a, b = dtype_of(source), dtype_of(target)
-    compute = "float32" if b.kind == "float" and b.bytes < 4 else b.tvm
+    compute = element(target).compute
     if b.kind == "bool":
         if a.kind == "bool":
             return x
