@@ -111,10 +111,9 @@ def test_processes_end_with_their_parent(measurer: LocalMeasurer) -> None:
     """A worker whose parent's end of the pipe closes is gone; no job is blamed for that."""
     own = _jobs()[0]
     measurer.measure([own])
-    (process,) = measurer._alive
+    (process,) = measurer._idle
     number = process._process.pid
-    os.close(process._life)
-    process._life = -1
+    process._pipe.close()
     assert process._process.wait(timeout=10) != 0
     with pytest.raises(ProcessLookupError):
         os.kill(number, 0)

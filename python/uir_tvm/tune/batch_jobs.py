@@ -34,10 +34,7 @@ class Machine:
 
         job = self.jobs[0]
         key = key_of(job.target, job.place)
-        wanted = Key.from_json(self.manifest["key"])
-        versions = {name: version for name, version in key.versions.items() if name != TOOLCHAIN}
-        here = Key.from_json({**key.to_json(), "versions": versions})
-        differs = wanted.differs(here)
+        differs = Key.from_json(self.manifest["key"]).differs(key.without_toolchain)
         if differs:
             raise Missing(f"this machine is not like the one that made the batch: {differs}")
         return {"name": platform.node(), "hardware": key.hardware, "toolchain": key.versions[TOOLCHAIN]}

@@ -60,6 +60,12 @@ class Key:
         digest = hashlib.sha256(text.encode()).hexdigest()[:DIGEST_LENGTH]
         return f"{self.target}-{self.hardware}-{self.place}-{digest}"
 
+    @property
+    def without_toolchain(self) -> Key:
+        """The key but for what compiles: what is the same on every machine that has these versions."""
+        versions = {name: version for name, version in self.versions.items() if name != TOOLCHAIN}
+        return attrs.evolve(self, versions=versions)
+
     def to_json(self) -> dict[str, Any]:
         """As a mapping of strings."""
         return attrs.asdict(self)

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import pathlib
 import tempfile
-import time
-from collections import deque
 from collections.abc import Callable, Sequence
-from multiprocessing.connection import wait
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed, wait
 from typing import Any, Protocol, Self
 
 import tvm
@@ -20,6 +18,8 @@ from .job import Job, Result
 from .process import WorkerProcess
 from .segments import Segment
 
+#: Seconds between looks at whether what was interrupted has ended.
+TICK = 0.05
 #: Called with a job's number and its result, as results come in.
 OnResult = Callable[[int, Result], None]
 
@@ -51,8 +51,8 @@ class Measurer(Protocol):
 class LocalMeasurer:
     """Measures in processes of this machine, which are started anew where a candidate took one along.
 
-    A process imports everything once and takes one job at a time.  What it compiles lies in a folder of its
-    own, which goes with the measurer.
+    A process imports everything once and takes one job at a time, from a thread that waits for it.  What it
+    compiles lies in a folder of its own, which goes with the measurer.
 
     Parameters
     ----------
@@ -70,12 +70,15 @@ class LocalMeasurer:
         self.workers, self.prepare = workers, prepare
         self.name = f"{workers} local process{'es' if workers > 1 else ''}"
         self._folder = tempfile.TemporaryDirectory(prefix="uir_tune_")
+        count = str(threads or environment.num_threads())
         self._environment = {
             "UIR_CACHE_DIR": self._folder.name,
-            "UIR_NUM_THREADS": str(threads or environment.num_threads()),
-            "TVM_NUM_THREADS": str(threads or environment.num_threads()),
+            "UIR_NUM_THREADS": count,
+            "TVM_NUM_THREADS": count,
         }
-        self._alive: list[WorkerProcess] = []
+        self._pool = ThreadPoolExecutor(workers)
+        self._idle: list[WorkerProcess] = []
+        self._busy: set[WorkerProcess] = set()
         self._closed = False
 
     @classmethod
@@ -92,7 +95,8 @@ class LocalMeasurer:
         DeviceError
             No process can be started.
         """
-        return self._share([[job] for job in jobs], on_result)
+        found = self._share([[job] for job in jobs], False, on_result)
+        return [result for (result,) in found]
 
     def confirm(self, jobs: Sequence[Job] | Sequence[Segment]) -> list[Result]:
         """See `Measurer.confirm`; parts of models too.
@@ -102,16 +106,14 @@ class LocalMeasurer:
         DeviceError
             No process can be started.
         """
-        found: list[Result] = []
-        self._share([jobs] if jobs else [], None, found)
-        return found
+        return self._share([jobs], True)[0] if jobs else []
 
     def close(self) -> None:
         """See `Measurer.close`."""
         self._closed = True
-        for process in self._alive:
+        for process in (*self._busy, *self._idle):
             process.kill()
-        self._alive.clear()
+        self._pool.shutdown()
         self._folder.cleanup()
 
     def __enter__(self) -> Self:
@@ -123,71 +125,39 @@ class LocalMeasurer:
     def _share(
         self,
         batches: Sequence[Sequence[Job] | Sequence[Segment]],
-        on_result: OnResult | None,
-        together: list[Result] | None = None,
-    ) -> list[Result]:
-        """Results of batches: of single jobs, or (``together``) of one whose jobs take turns."""
+        turns: bool,
+        on_result: OnResult | None = None,
+    ) -> list[list[Result]]:
+        """Results of batches, each by one process."""
         if self._closed:
             raise ValueError("the measurer is closed")
-        results: dict[int, Result] = {}
-        waiting, busy = deque(range(len(batches))), dict[WorkerProcess, int]()
-
-        def settle(process: WorkerProcess, found: list[Result], gone: bool) -> None:
-            number = busy.pop(process)
-            if gone:
-                self._alive.remove(process)
-            if together is not None:
-                together.extend(found * len(batches[number]) if gone else found)
-                return
-            results[number] = found[0]
-            if on_result is not None:
-                on_result(number, found[0])
-
+        numbers: dict[Future[list[Result]], int] = {}
         try:
-            while waiting or busy:
-                while waiting and (process := self._idle(busy)) is not None:
-                    busy[process] = waiting.popleft()
-                    process.give(batches[busy[process]], together is not None)
-                self._listen(busy, settle)
+            numbers |= {self._pool.submit(self._run, b, turns): n for n, b in enumerate(batches)}
+            for future in as_completed(numbers):
+                found = future.result()
+                if on_result is not None:
+                    on_result(numbers[future], found[0])
         finally:
             # interrupted: what they still measure belongs to nobody
-            for process in busy:
-                process.kill()
-                self._alive.remove(process)
-        return [results[number] for number in range(len(results))]
+            for future in numbers:
+                future.cancel()
+            while wait(numbers, TICK).not_done:
+                for process in list(self._busy):
+                    process.kill()
+        return [future.result() for future in numbers]
 
-    def _idle(self, busy: dict[WorkerProcess, int]) -> WorkerProcess | None:
-        """A process without a job, a new one if there may be more; None where all have one."""
-        for process in [process for process in self._alive if process not in busy]:
-            if not process.gone:
-                return process
-            # something else ended it, such as a machine without memory left: no job is to blame
-            process.kill()
-            self._alive.remove(process)
-        if len(self._alive) == self.workers:
-            return None
-        process = WorkerProcess(pathlib.Path(self._folder.name), self._environment, self.prepare)
-        self._alive.append(process)
-        return process
-
-    def _listen(
-        self, busy: dict[WorkerProcess, int], settle: Callable[[WorkerProcess, list[Result], bool], None]
-    ) -> None:
-        """Hear what the processes have to say, until the next one would be overdue."""
-        soonest = min(process.deadline for process in busy) - time.monotonic()
-        heard = wait([process.answers for process in busy], max(0.0, soonest))
-        for process in list(busy):
-            if process.answers in heard:
-                try:
-                    found = process.listen()
-                except EOFError:
-                    if not process.ready:
-                        raise process.did_not_start() from None
-                    settle(process, [process.crashed()], True)
-                    continue
-                if found is not None:
-                    settle(process, found, False)
-            elif process.overdue():
-                if not process.ready:
-                    raise process.did_not_start()
-                settle(process, [process.timeout()], True)
+    def _run(self, jobs: Sequence[Job] | Sequence[Segment], turns: bool) -> list[Result]:
+        """Results by a process without a job, or by a new one; in a thread."""
+        # where something else ended it, such as a machine without memory left, no job is to blame
+        process = self._idle.pop() if self._idle else None
+        if process is None or process.gone:
+            process = WorkerProcess(pathlib.Path(self._folder.name), self._environment, self.prepare)
+        self._busy.add(process)
+        try:
+            found = process.run(jobs, turns)
+        finally:
+            self._busy.remove(process)
+        if not process.gone:
+            self._idle.append(process)
+        return found

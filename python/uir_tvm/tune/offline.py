@@ -13,13 +13,11 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import attrs
-
 from ..errors import ArtifactError, TuneError
 from .batch import Batch, export_batch, load_batch
 from .database import ScheduleDatabase
 from .job import DEFAULTS, LOST, Job, Settings
-from .key import TOOLCHAIN, Key
+from .key import Key
 from .state import TuningState
 from .task_record import TaskRecord
 
@@ -43,8 +41,7 @@ def key_in(database: ScheduleDatabase, expected: Key) -> Key:
         That of results that were taken in before; `expected` where there are none.
     """
     for records in database.all_records():
-        versions = {name: v for name, v in records.key.versions.items() if name != TOOLCHAIN}
-        if attrs.evolve(records.key, versions=versions) == expected:
+        if records.key.without_toolchain == expected:
             return records.key
     return expected
 

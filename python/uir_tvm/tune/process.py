@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A worker's process as its parent sees it: started, given jobs, watched, ended."""
+"""A worker's process, both ends of it: started, given jobs, watched and ended here; measuring there.
+
+One pipe joins them, with JSON both ways.  Its end says to the process that its parent is gone, and to the
+parent that the process is.
+"""
 
 from __future__ import annotations
 
+import importlib
 import json
+import multiprocessing
 import os
 import pathlib
+import queue
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from multiprocessing.connection import Connection
@@ -22,7 +30,7 @@ from .segments import Segment
 _PROGRAM = """
 from uir_tvm import _native
 _native.load(torch=False)
-from uir_tvm.tune.worker import main
+from uir_tvm.tune.process import main
 main()
 """
 #: Seconds until a process has imported everything.
@@ -45,103 +53,58 @@ class WorkerProcess:
     """
 
     def __init__(self, folder: pathlib.Path, environment: Mapping[str, str], prepare: str = "") -> None:
-        theirs_in, jobs = os.pipe()
-        answers, theirs_out = os.pipe()
-        their_life, self._life = os.pipe()
-        theirs = (theirs_in, theirs_out, their_life)
-        command = [sys.executable, "-c", _PROGRAM, *map(str, theirs)]
-        self._log = folder / f"worker-{jobs}-{time.monotonic_ns()}.log"
+        self._pipe, theirs = multiprocessing.Pipe()
+        self._log = folder / f"worker-{theirs.fileno()}-{time.monotonic_ns()}.log"
+        self._ready = False
         paths = os.pathsep.join(path or os.getcwd() for path in sys.path)
-        with self._log.open("wb") as log:
+        with theirs, self._log.open("wb") as log:
             self._process = subprocess.Popen(
-                [*command, *([prepare] if prepare else [])],
-                pass_fds=theirs,
+                [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), prepare],
+                pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
                 env={**os.environ, "PYTHONPATH": paths, **environment},
                 start_new_session=True,
             )
-        for number in theirs:
-            os.close(number)
-        self._jobs = Connection(jobs, readable=False)
-        #: To wait for: it is ready when an answer, or the end of the process, is there.
-        self.answers = Connection(answers, writable=False)
-        self.ready = False
-        self.stage = "starting"
-        self.deadline = time.monotonic() + START_SECONDS
-        self._seconds = START_SECONDS
-        self._given = b""
-
-    def give(self, jobs: Sequence[Job] | Sequence[Segment], turns: bool) -> None:
-        """Let it measure some jobs, in turns or one after the other, as soon as it is ready."""
-        self._given = json.dumps({"jobs": [job.to_json() for job in jobs], "turns": turns}).encode()
-        self._seconds = sum(job.settings.timeout_seconds for job in jobs)
-        if self.ready:
-            self._send()
-
-    def _send(self) -> None:
-        self.stage = "taking a job"
-        self._renew()
-        try:
-            self._jobs.send_bytes(self._given)
-        except OSError:
-            # it has ended: `listen` says so
-            return
-
-    def listen(self) -> list[Result] | None:
-        """What it says, after `answers` is ready; None: nothing yet that is a result.
-
-        Raises
-        ------
-        EOFError
-            It has ended.
-        """
-        try:
-            message: dict[str, Any] = json.loads(self.answers.recv_bytes())
-        except OSError as error:
-            raise EOFError from error
-        if "results" in message:
-            return [Result.from_json(row) for row in message["results"]]
-        if "ready" in message:
-            self.ready = True
-            self._send()
-        else:
-            self.stage = str(message["stage"])
-            self._renew()
-        return None
 
     @property
     def gone(self) -> bool:
         """Whether it has ended, which nobody may have heard yet."""
         return self._process.poll() is not None
 
-    def overdue(self) -> bool:
-        """Whether it has been at one stage for too long."""
-        return time.monotonic() > self.deadline
+    def run(self, jobs: Sequence[Job] | Sequence[Segment], turns: bool) -> list[Result]:
+        """What comes of some jobs, in turns or one after the other; waits for it.
 
-    def timeout(self) -> Result:
-        """End it, as it takes too long; what came of its job."""
-        self.kill()
-        return Result((), TIMEOUT, f"still {self.stage} after {self._seconds:g} s")
+        A process that crashes, or that is at one stage for longer than all jobs may take, is ended: that is
+        the result of all of them.
 
-    def crashed(self) -> Result:
-        """What came of its job, as it has ended."""
+        Raises
+        ------
+        DeviceError
+            It ended or hung before it was ready.
+        """
+        seconds, stage = sum(job.settings.timeout_seconds for job in jobs), "taking a job"
+        asked = {"jobs": [job.to_json() for job in jobs], "turns": turns}
+        try:
+            if not self._ready:
+                if not self._pipe.poll(START_SECONDS):
+                    raise EOFError
+                self._ready = bool(self._pipe.recv_bytes())
+            self._pipe.send_bytes(json.dumps(asked).encode())
+            while self._pipe.poll(seconds):
+                message = json.loads(self._pipe.recv_bytes())
+                if "results" in message:
+                    return [Result.from_json(row) for row in message["results"]]
+                stage = str(message["stage"])
+        except (EOFError, OSError):
+            self.kill()
+            if not self._ready:
+                raise self._did_not_start() from None
+            said = f"ended {self._how()} while {stage}{self._last_words(': ')}"
+            return [Result((), CRASHED, said)] * len(jobs)
         self.kill()
-        code = self._process.returncode
-        how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
-        said = self._last_words()
-        return Result((), CRASHED, f"ended {how} while {self.stage}" + (f": {said}" if said else ""))
-
-    def did_not_start(self) -> DeviceError:
-        """The error of a process that ended or hung before it was ready."""
-        self.kill()
-        return DeviceError(
-            "No process that measures can be started.",
-            need="uir_tvm and TVM in " + sys.executable,
-            limit=self._last_words() or f"it ended with {self._process.returncode}",
-            remedy="run `uir doctor`",
-        )
+        return [Result((), TIMEOUT, f"still {stage} after {seconds:g} s")] * len(jobs)
 
     def kill(self) -> None:
         """End it and what it started."""
@@ -151,19 +114,59 @@ class WorkerProcess:
             except ProcessLookupError:
                 pass
         self._process.wait()
-        self._jobs.close()
-        self.answers.close()
-        if self._life >= 0:
-            os.close(self._life)
-            self._life = -1
 
-    def _renew(self) -> None:
-        self.deadline = time.monotonic() + self._seconds
+    def _how(self) -> str:
+        code = self._process.returncode
+        return f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
 
-    def _last_words(self) -> str:
-        """The last line that it wrote."""
+    def _did_not_start(self) -> DeviceError:
+        return DeviceError(
+            "No process that measures can be started.",
+            need="uir_tvm and TVM in " + sys.executable,
+            limit=self._last_words() or f"it ended {self._how()}",
+            remedy="run `uir doctor`",
+        )
+
+    def _last_words(self, before: str = "") -> str:
+        """The last line that it wrote, behind something; empty where there is none."""
         try:
             lines = self._log.read_text(errors="replace").strip().splitlines()
         except OSError:
             return ""
-        return lines[-1].strip()[:SAID_LENGTH] if lines else ""
+        return before + lines[-1].strip()[:SAID_LENGTH] if lines else ""
+
+
+def main() -> None:
+    """What the process does, with the arguments ``PIPE MODULE:FUNCTION``: answer until the parent is gone."""
+    from .evaluate import run_in_turns, run_job, run_segments
+
+    pipe, given = Connection(int(sys.argv[1])), queue.SimpleQueue[dict[str, Any]]()
+    threading.Thread(target=_listen, args=(pipe, given), daemon=True).start()
+
+    def tell(message: Mapping[str, Any]) -> None:
+        pipe.send_bytes(json.dumps(message).encode())
+
+    def at(stage: str) -> None:
+        tell({"stage": stage})
+
+    module, _, function = sys.argv[2].partition(":")
+    if module:
+        getattr(importlib.import_module(module), function)()
+    tell({"ready": True})
+    while True:
+        asked = given.get()
+        if any("module" in row for row in asked["jobs"]):
+            results = run_segments([Segment.from_json(row) for row in asked["jobs"]])
+        else:
+            jobs = [Job.from_json(row) for row in asked["jobs"]]
+            results = run_in_turns(jobs, at) if asked["turns"] else [run_job(job, at) for job in jobs]
+        tell({"results": [result.to_json() for result in results]})
+
+
+def _listen(pipe: Connection, given: queue.SimpleQueue[dict[str, Any]]) -> None:
+    """Hear the parent; when it is gone, end this process and the compilers that it started."""
+    try:
+        while True:
+            given.put(json.loads(pipe.recv_bytes()))
+    except (EOFError, OSError):
+        os.killpg(os.getpgrp(), signal.SIGKILL)

@@ -1,50 +1,71 @@
 # SPDX-License-Identifier: Apache-2.0
 """Candidates measured by other machines: servers of a key that TVM's RPC tracker knows.
 
-Every server is held by a thread, which takes the next jobs from a common queue when it is done with the last
-ones.  What is lost with a server goes to others.  The thread that asked for results waits for all of them; it
-looks at every server's time limit, because a machine that hangs says nothing.
+Whoever asks for results deals jobs to servers, one call in a thread for each, and takes what comes back.  It
+looks for more servers meanwhile, and at every server's time limit, because a machine that hangs says nothing.
+What is lost with a server goes to others.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import logging
 import math
-import queue
 import threading
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
 
 import attrs
 
-from ..errors import DeviceError
+from ..errors import UirError, first_line
 from ..network_address import Address
 from .job import LOST, Job, Result
 from .key import Key
 from .measure import OnResult
-from .peers import Peers
-from .server import HELLO, MEASURE
-from .tracker import Offer, Tracker
+from .server import HELLO, MEASURE, checked
+from .tracker import Tracker
 
 log = logging.getLogger(__name__)
 
 #: Seconds between looks at the tracker for servers, and at the limits of those at work.
 TICK = 0.25
-#: Seconds that a server may take to answer who it is.
-GREETING = 60.0
+#: Servers that are asked for at once, and seconds that one may take to answer who it is.
+ASKED, GREETING = 4, 60.0
 #: Stages of a job, each of which may take the job's own limit.
 STAGES_OF_A_JOB = 3
 #: Seconds beside that: a worker starts, and starts again.
 GRACE = 60.0
 #: Seconds that a session lasts; TVM's server ends it then, should this client have vanished without a word.
 LEASE = 3600
-#: Seconds after which a server without work goes back to the tracker, for other clients.
+#: Seconds after which servers without work go back to the tracker, for other clients.
 IDLE = 20.0
 #: Servers that may be lost with a job.
 TRIES = 3
+
+#: A target and a place.
+Kind = tuple[str, str]
+
+
+@attrs.define(eq=False)
+class _Server:
+    """A server that this client holds, or has asked for."""
+
+    #: What it is at: an answer to who it is, or the results of a batch; None: it is free.
+    call: Future[Any] | None = None
+    #: Until when that must be there, and until when the server is held.
+    deadline: float = math.inf
+    ends: float = math.inf
+    session: Any = None
+    address: Address | None = None
+    workers: int = 1
+    #: For what it may measure.
+    kinds: set[Kind] = attrs.field(factory=set)
+    #: Numbers of the jobs that it has.
+    batch: list[int] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
@@ -53,26 +74,23 @@ class _Round:
 
     jobs: Sequence[Job]
     how: str
+    on_result: OnResult | None
     #: Numbers of the jobs that nobody has.
     waiting: deque[int]
     results: dict[int, Result] = attrs.field(factory=dict)
-    tries: dict[int, int] = attrs.field(factory=dict)
-    #: Numbers of jobs whose results are there.
-    news: queue.SimpleQueue[int] = attrs.field(factory=queue.SimpleQueue)
+    #: Servers that were lost with a job.
+    tries: Counter[int] = attrs.field(factory=Counter)
 
+    @property
+    def kinds(self) -> set[Kind]:
+        """Of its jobs."""
+        return {(job.target, job.place) for job in self.jobs}
 
-@attrs.define(eq=False)
-class _Server:
-    """A server that this client holds."""
-
-    address: Address
-    workers: int = 1
-    name: str = ""
-    #: What it has, of which round, and until when it must have answered.
-    round: _Round | None = None
-    batch: list[int] = attrs.field(factory=list)
-    deadline: float = math.inf
-    ends: float = math.inf
+    def settle(self, number: int, result: Result) -> None:
+        """A job has its result."""
+        self.results[number] = result
+        if self.on_result is not None:
+            self.on_result(number, result)
 
 
 class RpcMeasurer:
@@ -90,8 +108,6 @@ class RpcMeasurer:
         Seconds that a server may take beside the time limits of its jobs before it counts as lost.
     tries : int
         Servers that may be lost with a job before it counts as lost itself: it may be what ends them.
-    function : str
-        The remote function that measures.
 
     Raises
     ------
@@ -110,236 +126,218 @@ class RpcMeasurer:
         patience: float = 60.0,
         grace: float = GRACE,
         tries: int = TRIES,
-        function: str = MEASURE,
     ) -> None:
-        self.tracker = Tracker(Address(host, port))
-        self.key = key
-        self._patience, self._grace, self._tries, self._function = patience, grace, tries, function
-        self._lock = threading.Condition()
+        self.tracker, self.key = Tracker(Address(host, port)), key
+        self._patience, self._grace, self._tries = patience, grace, tries
+        #: Held while jobs are dealt.
+        self._lock = threading.Lock()
         self._servers: list[_Server] = []
-        self._peers = Peers()
-        self._round: _Round | None = None
-        self._closed = False
-        self._alone_since = time.monotonic()
+        #: Of the servers that were accepted first: others must have the same, or times would not compare.
+        self._keys: dict[Kind, Key] = {}
+        self._refused: set[Address] = set()
+        self._refusal = ""
+        self._closed = self._silent = False
+        self._looked = 0.0
+        self._leaving = threading.Timer(IDLE, self._leave_idle)
         self._known = len(self.tracker.servers(key))
-        self._scout = threading.Thread(target=self._look_for_servers, daemon=True, name="uir-rpc-scout")
-        self._scout.start()
 
     @property
     def workers(self) -> int:
         """Jobs at once: of the servers that this client holds, or as many as the tracker knows servers."""
-        with self._lock:
-            return max(1, self._known, sum(server.workers for server in self._servers if server.name))
+        return max(1, self._known, sum(server.workers for server in self._servers if server.kinds))
 
     @property
     def servers(self) -> list[str]:
         """Addresses of the servers that this client holds."""
-        with self._lock:
-            return [str(server.address) for server in self._servers if server.name]
+        return [str(server.address) for server in self._servers if server.kinds]
 
     def key_of(self, target: str, place: str) -> Key | None:
         """Under what times of a target at a place are to be kept; None before a server said who it is."""
-        return self._peers.key_of(target, place)
+        return self._keys.get((target, place))
 
     def measure(self, jobs: Sequence[Job], on_result: OnResult | None = None) -> list[Result]:
         """The results of some jobs, in their order; see `measure.Measurer`."""
-        made = _Round(jobs, "measure", deque(range(len(jobs))))
-        return self._finish(made, on_result)
+        return self._deal(_Round(jobs, "measure", on_result, deque(range(len(jobs)))))
 
     def confirm(self, jobs: Sequence[Job]) -> list[Result]:
         """Measure a few jobs in turns, all on one server."""
-        return self._finish(_Round(jobs, "confirm", deque(range(len(jobs)))), None)
+        return self._deal(_Round(jobs, "confirm", None, deque(range(len(jobs)))))
 
     def close(self) -> None:
         """Leave all servers; those at work end with what they have."""
-        with self._lock:
-            self._closed = True
-            self._lock.notify_all()
+        self._closed = True
+        self._leaving.cancel()
+        self._servers.clear()
 
-    def _finish(self, made: _Round, on_result: OnResult | None) -> list[Result]:
+    def _leave_idle(self) -> None:
+        """Nobody asked for results for a while: servers without work go back to the tracker."""
         with self._lock:
-            if self._closed:
-                raise RuntimeError("the measurer is closed")
-            self._round = made
-            self._alone_since = time.monotonic()
-            self._lock.notify_all()
-        try:
-            for _ in made.jobs:
-                number = self._next(made)
-                if on_result is not None:
-                    on_result(number, made.results[number])
-        finally:
-            with self._lock:
-                # whatever comes of this round later is of no interest
-                made.waiting.clear()
-                self._round = None
+            self._servers = [server for server in self._servers if server.call is not None]
+
+    def _deal(self, made: _Round) -> list[Result]:
+        """Results of all jobs."""
+        if self._closed:
+            raise RuntimeError("the measurer is closed")
+        self._leaving.cancel()
+        with self._lock:
+            seen = time.monotonic()
+            try:
+                while len(made.results) < len(made.jobs):
+                    self._look_for_servers(made)
+                    self._give(made)
+                    calls = [server.call for server in self._servers if server.call is not None]
+                    if not wait(calls, TICK, FIRST_COMPLETED).done:
+                        time.sleep(0 if calls else TICK)
+                    self._take(made)
+                    if any(server.session is not None for server in self._servers):
+                        seen = time.monotonic()
+                    elif time.monotonic() - seen > self._patience:
+                        self._give_up(made)
+            finally:
+                for server in self._servers:
+                    server.batch = []  # whatever comes of this round later is of no interest
+                self._leaving = threading.Timer(IDLE, self._leave_idle)
+                self._leaving.daemon = True
+                self._leaving.start()
         return [made.results[number] for number in range(len(made.jobs))]
 
-    def _next(self, made: _Round) -> int:
-        """The number of the next job with a result."""
-        while True:
-            try:
-                return made.news.get(timeout=TICK)
-            except queue.Empty:
-                self._drop_what_hangs()
-                self._give_up_alone(made)
+    def _look_for_servers(self, made: _Round) -> None:
+        """Ask for one more while there is work."""
+        asked = sum(server.session is None for server in self._servers)
+        if made.waiting and asked < ASKED and time.monotonic() > self._looked + TICK:
+            self._looked = time.monotonic()
+            self._servers.append(_Server())
+            self._ask(self._servers[-1], made.kinds)
 
-    def _drop_what_hangs(self) -> None:
-        now = time.monotonic()
-        with self._lock:
-            hanging = [server for server in self._servers if now > server.deadline]
-        for server in hanging:
-            # its thread waits in TVM's client, which cannot be interrupted, and is left there
-            self._lose(server, "it does not answer")
+    def _ask(self, server: _Server, kinds: set[Kind]) -> None:
+        server.call = _called(self._answers, server, kinds)
+        server.deadline = time.monotonic() + GREETING
 
-    def _give_up_alone(self, made: _Round) -> None:
-        """Without a server for long: what nobody has is lost."""
-        with self._lock:
-            if self._servers:
-                self._alone_since = time.monotonic()
-            elif time.monotonic() - self._alone_since > self._patience:
-                why = self._peers.refusal or f"no server with the key {self.key} at {self.tracker.address}"
-                said = f"nobody measured it for {self._patience:g} s: {why}"
-                while made.waiting:
-                    self._settle(made, made.waiting.popleft(), Result(outcome=LOST, said=said))
+    def _answers(self, server: _Server, kinds: set[Kind]) -> dict[Kind, Any] | None:
+        """What a server says of itself, the tracker's next one where it is none yet; None: there is none."""
+        if server.session is None:
+            self._known = len(self.tracker.servers(self.key))
+            offer = self.tracker.request(self.key) if self.tracker.free(self.key) else None
+            if offer is None or offer[0] in self._refused:
+                return None
+            (server.address, ticket), server.ends = offer, time.monotonic() + LEASE / 2
+            host, port = server.address.host, server.address.port
+            server.session = importlib.import_module("tvm.rpc").connect(host, port, ticket, LEASE)
+        hello = server.session.get_function(HELLO)
+        asked = {kind: json.dumps({"target": kind[0], "place": kind[1]}) for kind in kinds}
+        return {kind: json.loads(str(hello(text))) for kind, text in asked.items()}
 
-    def _settle(self, made: _Round, number: int, result: Result) -> None:
-        made.results[number] = result
-        made.news.put(number)
-
-    def _look_for_servers(self) -> None:
-        """Take every server that is free while there is work."""
-        silent = False
-        while not self._closed:
-            with self._lock:
-                wanted = self._round is not None and bool(self._round.waiting)
-                if not wanted:
-                    self._lock.wait(TICK)
-                    continue
-            try:
-                offer = self.tracker.request(self.key) if self.tracker.free(self.key) else None
-                self._known = len(self.tracker.servers(self.key))
-                silent = False
-            except DeviceError as error:
-                if not silent:
-                    log.warning("%s", error)
-                silent, offer = True, None
-            if offer is None or self._peers.refuses(offer.address):
-                time.sleep(TICK)
-                continue
-            server = _Server(offer.address, deadline=time.monotonic() + GREETING)
-            with self._lock:
-                self._servers.append(server)
-            arguments = (server, offer)
-            threading.Thread(target=self._hold, args=arguments, daemon=True, name="uir-rpc-server").start()
-
-    def _hold(self, server: _Server, offer: Offer) -> None:
-        """The thread of a server."""
+    def _accept(self, server: _Server, said: Mapping[Kind, Any] | None) -> None:
+        """Take a server on by what it says of itself, or refuse it, which is logged."""
+        self._silent = False
         try:
-            self._work(server, offer)
-        except Exception as error:  # TVM's client raises whatever its C++ throws
-            self._lose(server, _first_line(error))
-        else:
-            with self._lock:
-                if server in self._servers:
-                    self._servers.remove(server)
+            for kind, answer in (said or {}).items():
+                key = checked(str(server.address), *kind, answer, self._keys.get(kind))
+                self._keys.setdefault(kind, key)
+                if not server.kinds:
+                    log.info("server %s (%s) measures", server.address, answer["name"])
+                server.kinds.add(kind)
+                server.workers = max(1, int(answer["workers"]))
+        except UirError as error:
+            log.warning("%s", error)
+            self._refusal = " ".join(str(error).split())
+            assert server.address is not None
+            self._refused.add(server.address)
+            said = None
+        if said is None:
+            self._servers.remove(server)
 
-    def _work(self, server: _Server, offer: Offer) -> None:
-        from tvm import rpc
+    def _give(self, made: _Round) -> None:
+        """The next jobs to servers that are free."""
+        now = time.monotonic()
+        for server in [server for server in self._servers if server.call is None]:
+            if now > server.ends:
+                self._servers.remove(server)
+            elif not made.waiting:
+                break
+            elif not made.kinds <= server.kinds:
+                self._ask(server, made.kinds - server.kinds)
+            else:
+                server.batch = _next_batch(made, server.workers)
+                jobs = [made.jobs[number] for number in server.batch]
+                server.call = _called(_measured, server.session, made.how, jobs)
+                server.deadline = now + self._limit(server, made.how, jobs)
 
-        address = offer.address
-        server.ends = time.monotonic() + LEASE / 2
-        session = rpc.connect(address.host, address.port, offer.ticket, session_timeout=LEASE)
-        hello, measure = session.get_function(HELLO), session.get_function(self._function)
-        while (batch := self._take(server)) is not None:
-            made, numbers = batch
-            jobs = [made.jobs[number] for number in numbers]
-            for target, place in {(job.target, job.place) for job in jobs}:
-                if not self._peers.knows(address, target, place):
-                    said = json.loads(str(hello(json.dumps({"target": target, "place": place}))))
-                    if not self._peers.accept(address, target, place, said):
-                        self._return(server)
-                        return
-                    self._introduce(server, said)
-            asked = {"how": made.how, "jobs": [job.to_json() for job in jobs]}
-            answers = json.loads(str(measure(json.dumps(asked))))
-            self._hand_in(server, made, numbers, [Result.from_json(answer) for answer in answers])
-
-    def _introduce(self, server: _Server, said: dict[str, Any]) -> None:
-        with self._lock:
-            if not server.name:
-                log.info("server %s (%s) measures", server.address, said["name"])
-            server.name, server.workers = str(said["name"]), max(1, int(said["workers"]))
-
-    def _take(self, server: _Server) -> tuple[_Round, list[int]] | None:
-        """The next jobs for a server; waits for them; None: leave it."""
-        idle = time.monotonic() + IDLE
-        with self._lock:
-            server.deadline = math.inf
-            while True:
-                now = time.monotonic()
-                if self._closed or server not in self._servers or now > min(idle, server.ends):
-                    return None
-                made = self._round
-                if made is not None and made.waiting:
-                    break
-                self._lock.wait(TICK)
-            numbers = _next_batch(made, server.workers)
-            server.round, server.batch = made, numbers
-            server.deadline = time.monotonic() + self._limit(server, made, numbers)
-            return made, numbers
-
-    def _limit(self, server: _Server, made: _Round, numbers: Sequence[int]) -> float:
+    def _limit(self, server: _Server, how: str, jobs: Sequence[Job]) -> float:
         """Seconds that a server may take for some jobs."""
-        limits = [made.jobs[number].settings.timeout_seconds for number in numbers]
-        if made.how == "confirm":
+        limits = [job.settings.timeout_seconds for job in jobs]
+        if how == "confirm":
             # all in one process, which has that long for every stage of any of them
             return STAGES_OF_A_JOB * len(limits) * sum(limits) + self._grace
         return STAGES_OF_A_JOB * max(limits) * math.ceil(len(limits) / server.workers) + self._grace
 
-    def _hand_in(
-        self, server: _Server, made: _Round, numbers: Sequence[int], results: Sequence[Result]
-    ) -> None:
-        assert len(numbers) == len(results), (len(numbers), len(results))
-        with self._lock:
-            if server not in self._servers:
-                return  # given up before: its jobs are others'
-            server.round, server.batch = None, []
-            for number, result in zip(numbers, results, strict=True):
-                self._settle(made, number, result)
+    def _take(self, made: _Round) -> None:
+        """What has come back, and what has not in its time."""
+        for server in [server for server in self._servers if server.call is not None]:
+            call = server.call
+            assert call is not None
+            if not call.done():
+                if time.monotonic() > server.deadline:
+                    # its thread waits in TVM's client, which cannot be interrupted, and is left there
+                    self._lose(server, "it does not answer", made)
+            elif (error := call.exception()) is not None:
+                self._lose(server, first_line(error), made)
+            else:
+                server.call, found = None, call.result()
+                if not isinstance(found, list):
+                    self._accept(server, found)
+                    continue
+                numbers, server.batch = server.batch, []
+                # there are no numbers of a round that was broken off
+                for number, result in zip(numbers, found, strict=False):
+                    made.settle(number, result)
 
-    def _return(self, server: _Server) -> None:
-        """A server that is refused gives its jobs back, which are none the worse for it."""
-        with self._lock:
-            made = server.round
-            if made is not None and server in self._servers:
-                made.waiting.extendleft(reversed(server.batch))
-
-    def _lose(self, server: _Server, why: str) -> None:
+    def _lose(self, server: _Server, why: str, made: _Round) -> None:
         """A server is gone: its jobs go to others."""
-        with self._lock:
-            if server not in self._servers:
-                return
-            self._servers.remove(server)
-            made, numbers = server.round, server.batch
-            self._alone_since = time.monotonic()
-            if made is None or made is not self._round:
-                log.warning("server %s is lost (%s)", server.address, why)
-                return
-            log.warning(
-                "server %s is lost (%s); what it had, %d of the candidates, goes to others",
-                server.address,
-                why,
-                len(numbers),
-            )
-            for number in reversed(numbers):
-                made.tries[number] = made.tries.get(number, 0) + 1
-                if made.tries[number] < self._tries:
-                    made.waiting.appendleft(number)
-                else:
-                    said = f"{self._tries} servers were lost while they measured it"
-                    self._settle(made, number, Result(outcome=LOST, said=said))
-            self._lock.notify_all()
+        self._servers.remove(server)
+        if server.address is None:
+            if not self._silent:
+                log.warning("%s", why)
+            self._silent = True
+            return
+        more = f"; what it had, {len(server.batch)} of the candidates, goes to others" if server.batch else ""
+        log.warning("server %s is lost (%s)%s", server.address, why, more)
+        for number in reversed(server.batch):
+            made.tries[number] += 1
+            if made.tries[number] < self._tries:
+                made.waiting.appendleft(number)
+            else:
+                said = f"{self._tries} servers were lost while they measured it"
+                made.settle(number, Result(outcome=LOST, said=said))
+
+    def _give_up(self, made: _Round) -> None:
+        """Without a server for long: what nobody has is lost."""
+        why = self._refusal or f"no server with the key {self.key} at {self.tracker.address}"
+        said = f"nobody measured it for {self._patience:g} s: {why}"
+        while made.waiting:
+            made.settle(made.waiting.popleft(), Result(outcome=LOST, said=said))
+
+
+def _called(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
+    """What a function gives, in a thread that does not keep this process from ending."""
+    future = Future[Any]()
+
+    def run() -> None:
+        try:
+            future.set_result(function(*arguments))
+        except Exception as error:  # TVM's client raises whatever its C++ throws
+            future.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="uir-rpc").start()
+    return future
+
+
+def _measured(session: Any, how: str, jobs: Sequence[Job]) -> list[Result]:
+    """The results of jobs on a server."""
+    asked = json.dumps({"how": how, "jobs": [job.to_json() for job in jobs]})
+    found = [Result.from_json(row) for row in json.loads(str(session.get_function(MEASURE)(asked)))]
+    assert len(found) == len(jobs), (len(found), len(jobs))
+    return found
 
 
 def _next_batch(made: _Round, workers: int) -> list[int]:
@@ -351,11 +349,7 @@ def _next_batch(made: _Round, workers: int) -> list[int]:
     numbers = [made.waiting.popleft()]
     # what was lost with a server before goes alone: it may be why
     while made.waiting and len(numbers) < workers:
-        if any(made.tries.get(number) for number in (numbers[0], made.waiting[0])):
+        if any(made.tries[number] for number in (numbers[0], made.waiting[0])):
             break
         numbers.append(made.waiting.popleft())
     return numbers
-
-
-def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -4,7 +4,8 @@
     uir.tune.hello      who this is: versions, toolchain, hardware, and whether a place is here
     uir.tune.measure    jobs as JSON in, results as JSON out
 
-A session of TVM's server is a process of its own, forked where uir_tvm is imported already.  It keeps its
+Clients take a server on by what it says of itself (`checked`), or its times would be of something else.  A
+session of TVM's server is a process of its own, forked where uir_tvm is imported already.  It keeps its
 workers from its first job to its end, so that a job costs no start of Python.  Candidates run in those
 workers: one that crashes ends a worker, not the session.
 """
@@ -30,7 +31,7 @@ from ..errors import DeviceError, UirError
 from ..network_address import Address
 from ..target import registry
 from .job import Job
-from .key import key_of
+from .key import Key, expected, key_of
 from .measure import Measurer
 
 log = logging.getLogger(__name__)
@@ -216,3 +217,63 @@ class _Session:
             "found": here.found() or "",
             "workers": int(getattr(self._own(), "workers", 1)),
         }
+
+
+def checked(address: str, target: str, place: str, said: Mapping[str, Any], others: Key | None = None) -> Key:
+    """The key of a server that may measure.
+
+    Parameters
+    ----------
+    address : str
+        For messages.
+    target, place : str
+        Of the jobs.
+    said : mapping
+        What the server's ``uir.tune.hello`` answered.
+    others : Key, optional
+        Of the servers that were accepted before.
+
+    Raises
+    ------
+    DeviceError
+        It has other versions or other hardware, or cannot measure there at all.
+    """
+    refused = said.get("refused")
+    if refused is not None:
+        raise DeviceError(
+            f"Server {address} cannot measure {target}: {refused['what']}",
+            need=refused["need"],
+            limit=refused["limit"],
+            remedy=refused["remedy"] or "start it where that is so",
+        )
+    if said["absent"]:
+        raise DeviceError(
+            f"Server {address} has no {place} for {target}.",
+            need="a machine with one, or jobs for its host model",
+            limit=str(said["absent"]),
+            remedy=f"give servers without {place} another --key",
+        )
+    theirs = Key.from_json(said["key"])
+    ours = expected(target, place)
+    if differs := ours.differs(theirs.without_toolchain):
+        raise DeviceError(
+            f"Server {address} is not like this machine.",
+            need=", ".join(f"{name} {version}" for name, version in ours.versions.items()),
+            limit=differs,
+            remedy="install the same versions there, or give it another --key",
+        )
+    if said["found"] and said["found"] != theirs.hardware:
+        raise DeviceError(
+            f"Server {address} has other hardware.",
+            need=theirs.hardware,
+            limit=f"its {place} is {said['found']}",
+            remedy="give servers of each kind a --key of their own",
+        )
+    if others is not None and (differs := others.differs(theirs)):
+        raise DeviceError(
+            f"Server {address} is not like the other servers, so that their times do not compare.",
+            need=", ".join(f"{name} {version}" for name, version in others.versions.items()),
+            limit=differs,
+            remedy="install the same there, or give it another --key",
+        )
+    return theirs

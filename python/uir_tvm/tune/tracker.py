@@ -24,21 +24,6 @@ ANSWER = 10.0
 
 
 @attrs.frozen
-class Offer:
-    """A server that the tracker gives to this client, until it is used or some seconds are over.
-
-    Parameters
-    ----------
-    address : Address
-    ticket : str
-        What the server wants to hear of who connects.
-    """
-
-    address: Address
-    ticket: str
-
-
-@attrs.frozen
 class Tracker:
     """Questions to a tracker, each over a connection of its own.
 
@@ -71,8 +56,10 @@ class Tracker:
         """
         return int(self._summary()["queue_info"].get(key, {}).get("free", 0))
 
-    def request(self, key: str, seconds: float = 1.0) -> Offer | None:
-        """A server of a key for this client alone; None where none is free within so many seconds.
+    def request(self, key: str, seconds: float = 1.0) -> tuple[Address, str] | None:
+        """A server of a key for this client alone, and the ticket that it wants to hear of who connects.
+
+        It is kept for some seconds.  None where none is free within so many.
 
         Raises
         ------
@@ -89,7 +76,7 @@ class Tracker:
         if status != base.TrackerCode.SUCCESS:
             return None
         host, port, ticket = value
-        return Offer(Address(str(host), int(port)), str(ticket))
+        return Address(str(host), int(port)), str(ticket)
 
     def _summary(self) -> dict[str, Any]:
         with self._connected() as connection:
