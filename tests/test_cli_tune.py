@@ -6,16 +6,16 @@ from __future__ import annotations
 import json
 import pathlib
 import socket
+import threading
 
 import pytest
 import tvm
 import uir_tvm
 from click.testing import CliRunner, Result
 from tvm import relax
-from tvm.rpc.tracker import Tracker
 from uir_tvm.cli import main
-from uir_tvm.tune import ScheduleDatabase, key_of, server
-from uir_tvm.tune.tracker import Address
+from uir_tvm.tune import ScheduleDatabase, key_of
+from uir_tvm.tune.server import MeasuringServer
 
 from . import tiny
 from .kernel_graph.programs import constant, module
@@ -111,28 +111,24 @@ def test_no_kernels(tmp_path: pathlib.Path) -> None:
     assert result.exit_code == 0 and "1 sites of the graph" in result.stdout
 
 
-def test_no_tracker(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """A tracker that is not there is named."""
+def test_no_server(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    """A server that is not there is named."""
     with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
+        unused.bind((HOST, 0))
         port = unused.getsockname()[1]
-    result = uir(model, "--database", tmp_path / "db", "--rpc", f"127.0.0.1:{port}", "--key", "k")
-    assert result.exit_code == 15 and f"127.0.0.1:{port}" in result.stderr
+    result = uir(model, "--database", tmp_path / "db", "--rpc", f"{HOST}:{port}", "--key", "k")
+    assert result.exit_code == 15 and f"{HOST}:{port}" in result.stderr
 
 
 def test_on_a_server(model: pathlib.Path, tmp_path: pathlib.Path) -> None:
-    """Through a real tracker; what the server measured is kept under its key, which is this machine's."""
-    tracker = Tracker(HOST, 21190, 21200, silent=True)
-    served = server.start(Address(HOST, tracker.port), "k", host=HOST, port=21210)
-    try:
-        address = f"{HOST}:{tracker.port}"
-        where = ("--rpc", address, "--key", "k")
+    """What the server measured is kept under its key, which is this machine's."""
+    with MeasuringServer(HOST, 21210, "k") as served:
+        threading.Thread(target=served.serve_forever, daemon=True).start()
+        where = ("--rpc", f"{HOST}:{served.port}", "--key", "k")
         result = uir(model, "--database", tmp_path / "db", "--trials", 2, *where, "--json")
         assert result.exit_code == 0, result.output
         summary = json.loads(result.stdout)
         assert (summary["measurer"], summary["trials"]) == ("rpc", 2)
         assert all(row["default"] for row in summary["rows"])
         assert [path.name for path in (tmp_path / "db").glob("*-cpu-*")] == [key_of("uir-cpu").folder]
-    finally:
-        served.terminate()
-        tracker.terminate()
+        served.shutdown()

@@ -52,7 +52,7 @@ def main() -> None:
     uir export model.uir --project DIR                sources for the vendor's toolkit
     uir tune model.onnx --database DIR                measure faster schedules for its kernels
     uir db list DIR                                   measured schedules
-    uir tune-server --tracker HOST:PORT --key KEY     measure here for those who tune
+    uir tune-server --key KEY                         measure here for those who tune
     uir targets; uir passes; uir doctor               what there is to compile for, and with
 
     \b

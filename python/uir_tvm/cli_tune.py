@@ -25,7 +25,7 @@ from .cli_base import (
     wide,
 )
 from .cli_print import table_of
-from .cli_tune_server import TrackerAddress
+from .cli_tune_server import ServerAddress
 from .network_address import Address
 from .options import DEFAULT_TARGET, DEVICES
 
@@ -58,9 +58,10 @@ STARTTIME = 19
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the search and of the inputs.")
 @click.option(
     "--rpc",
-    type=TrackerAddress(),
+    type=ServerAddress(),
+    multiple=True,
     metavar="HOST:PORT",
-    help="Measure on servers that this tracker of TVM knows (`uir tune-server`).",
+    help="Measure on this server (`uir tune-server`); once for each.",
 )
 @click.option("--key", metavar="KEY", help="The servers' key (`uir tune-server --key`); needs --rpc.")
 @click.option(
@@ -95,7 +96,7 @@ def tune_command(
     trials: int | None,
     kernels: str | None,
     seed: int,
-    rpc: Address | None,
+    rpc: tuple[Address, ...],
     key: str | None,
     cost_model: pathlib.Path | None,
     export_batch: pathlib.Path | None,
@@ -116,7 +117,7 @@ def tune_command(
     \b
     Devices:
       uir tune model.onnx --target uir-ascend --database tuned             on the host model: modelled times
-      uir tune model.onnx --target uir-cuda --database tuned --rpc HOST:9190 --key gpu
+      uir tune model.onnx --target uir-cuda --database tuned --rpc HOST:9090 --key SECRET
       uir tune model.onnx --target uir-cuda --database tuned --export-batch out      no network: carry it
       uir tune model.onnx --target uir-cuda --database tuned --import-results out    over, and back
 
@@ -132,23 +133,33 @@ def tune_command(
 
     folder = _database(database)
     _check(rpc, key, export_batch, import_results)
-    common: dict[str, Any] = {"shapes": shapes_of(shapes), "device": device, "fuse": fuse, "kernels": kernels}
     with _measurer(rpc, key) as measurer, Progress(ERRORS, quiet=state_of(ctx)["json"]) as watcher:
-        common |= {"cost_model": cost_model, "seed": seed, "database": folder, "watcher": watcher}
+        common: dict[str, Any] = {
+            "database": folder,
+            "kernels": kernels,
+            "cost_model": cost_model,
+            "seed": seed,
+            "shapes": shapes_of(shapes),
+            "fuse": fuse,
+            "watcher": watcher,
+        }
+        if rpc or export_batch is not None or import_results is not None:
+            device = device or tune_model.away(target)
         if export_batch is not None:
-            _export(ctx, tune_model.export_candidates(model, target, export_batch, count=trials, **common))
+            subject = tune_model.Subject(model, tune_model.resolved(target, device), **common)
+            _export(ctx, tune_model.export_candidates(subject, export_batch, trials))
             return
         if import_results is not None:
-            summary = tune_model.import_measured(model, target, import_results, **common)
+            subject = tune_model.Subject(model, tune_model.resolved(target, device), **common)
+            summary = tune_model.import_measured(subject, import_results)
         else:
-            if rpc is not None:
-                common["device"] = device or tune_model.away(target)
             summary = tune_model.tune(
                 model,
                 target,
                 time_budget=time_budget,
                 trials=trials,
                 measurer=measurer,
+                device=device,
                 started=_born(),
                 **common,
             )
@@ -183,24 +194,24 @@ def _database(given: pathlib.Path | None) -> pathlib.Path:
 
 
 def _check(
-    rpc: Address | None, key: str | None, export: pathlib.Path | None, results: pathlib.Path | None
+    rpc: tuple[Address, ...], key: str | None, export: pathlib.Path | None, results: pathlib.Path | None
 ) -> None:
     """Options that do not go together."""
-    if (rpc is None) != (key is None):
+    if bool(rpc) != (key is not None):
         raise click.UsageError("--rpc HOST:PORT and --key KEY go together.")
-    if sum(option is not None for option in (rpc, export, results)) > 1:
+    if sum(option is not None for option in (rpc or None, export, results)) > 1:
         raise click.UsageError("--rpc, --export-batch and --import-results exclude each other.")
 
 
 @contextlib.contextmanager
-def _measurer(rpc: Address | None, key: str | None) -> Iterator[Any]:
-    """The servers of a tracker; None: this machine."""
-    if rpc is None or key is None:
+def _measurer(rpc: tuple[Address, ...], key: str | None) -> Iterator[Any]:
+    """Servers; None: this machine."""
+    if key is None:
         yield None
         return
     from .tune.rpc import RpcMeasurer
 
-    measurer = RpcMeasurer(rpc.host, rpc.port, key)
+    measurer = RpcMeasurer(rpc, key)
     try:
         yield measurer
     finally:

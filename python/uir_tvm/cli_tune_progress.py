@@ -107,7 +107,7 @@ class Progress(Watcher):
 
     def _end_batch(self) -> None:
         state = self._now
-        if state is not None and state.batches and self.session is not None:
+        if state is not None and state.trial_wall and self.session is not None:
             self._say(
                 f"[{self._clock()}] {self.doing}: best {time_text(state.best)}, "
                 f"default {time_text(state.default)}"

@@ -12,7 +12,7 @@ from uir_tvm.tune.job import Job, Result, Settings
 from uir_tvm.tune.measure import OnResult
 
 #: Kernels that do something else.
-CRASHES, HANGS = "crashes the session", "hangs"
+CRASHES, HANGS = "crashes the server", "hangs"
 
 
 @attrs.frozen
@@ -30,7 +30,7 @@ class Sleeping:
             if job.kernel == HANGS:
                 time.sleep(600)
         time.sleep(max(job.settings.min_repeat_seconds for job in jobs))
-        return [Result((1e-3 * (1 + job.seed),), said=str(os.getppid())) for job in jobs]
+        return [Result((1e-3 * (1 + job.seed),), said=str(os.getpid())) for job in jobs]
 
     def confirm(self, jobs: Sequence[Job]) -> list[Result]:
         """One after the other."""

@@ -69,7 +69,7 @@ def test_what_a_trace_cannot_do_is_refused() -> None:
     for wrong in (other, attrs.evolve(job, trace=[["nothing"], []])):
         result = run_job(wrong)
         assert result.outcome == REFUSED
-        assert "the trace does not apply" in result.said
+        assert "The trace does not apply" in result.said
 
 
 def test_what_no_stage_takes_is_refused() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 from collections.abc import Sequence
 
@@ -18,6 +19,7 @@ from uir_tvm.tune.graph_search import GraphSearch, choices_of
 from uir_tvm.tune.job import CRASHED, Result, Settings
 from uir_tvm.tune.key import key_of
 from uir_tvm.tune.measure import LocalMeasurer
+from uir_tvm.tune.models import Subject
 from uir_tvm.tune.segments import Segment, compare, difference, write
 
 TARGET = registry.resolve("uir-cpu").target
@@ -72,8 +74,7 @@ class Told(LocalMeasurer):
 
 
 def search(folder: pathlib.Path, measurer: LocalMeasurer) -> GraphSearch:
-    mod = import_model(program())
-    return GraphSearch(mod, TARGET, ScheduleDatabase(folder), key_of(TARGET), measurer, FAST)
+    return GraphSearch(Subject(program(), TARGET, folder), measurer, FAST)
 
 
 def test_what_is_faster_is_kept_and_not_measured_again(tmp_path: pathlib.Path) -> None:
@@ -120,32 +121,35 @@ def test_what_does_not_make_the_model_faster_is_not_taken(tmp_path: pathlib.Path
         assert again.asked == []
 
 
+class Noted(Subject):
+    """Notes what it builds."""
+
+    @functools.cached_property
+    def built(self) -> list[dict[str, str]]:
+        """The choices, in order."""
+        return []
+
+    def graph(self, choices: Choices) -> KernelGraph:
+        """As asked."""
+        self.built.append(dict(choices.chosen))
+        return super().graph(choices)
+
+
 class Whole(Told):
     """As told; the whole model takes longer with each of some sites, and less with any other."""
 
     def __init__(self, bad: set[str]) -> None:
         super().__init__({"unpacked": 0.5, "own kernel": 0.5, "apart": 0.5})
-        self.bad, self.search = bad, None
+        self.bad, self.subject = bad, Noted(None, TARGET, "nowhere")
 
     def confirm(self, jobs: Sequence[Segment]) -> list[Result]:  # type: ignore[override]
         """By the choices of the graphs that were built last."""
         if not jobs[0].kernel.startswith("the whole model"):
             return super().confirm(jobs)
-        assert self.search is not None
         times = []
-        for chosen in self.search.built[-2:]:
+        for chosen in self.subject.built[-2:]:
             times.append(1.0 + sum(0.3 if site in self.bad else -0.1 for site in chosen))
         return [Result((seconds,)) for seconds in times]
-
-
-class Noted(GraphSearch):
-    """Notes what it builds."""
-
-    built: list[dict[str, str]]
-
-    def graph(self, choices: Choices) -> KernelGraph:
-        self.built = [*getattr(self, "built", []), dict(choices.chosen)]
-        return super().graph(choices)
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -154,11 +158,11 @@ def test_sites_are_kept_one_by_one(tmp_path: pathlib.Path, which: int) -> None:
     mod = import_model(torch.export.export(Wide().eval(), (torch.randn(16, 64),)))
     asked = Choices()
     with Whole(set()) as told:
-        GraphSearch(mod, TARGET, ScheduleDatabase(tmp_path / "x"), key_of(TARGET), told, FAST).graph(asked)
+        Subject(mod, TARGET, tmp_path / "x").graph(asked)
         bad = [site for site in asked.sites if "unpacked" in asked.sites[site]][which]
         told.bad = {bad}
-        made = Noted(mod, TARGET, ScheduleDatabase(tmp_path), key_of(TARGET), told, FAST)
-        told.search = made  # type: ignore[assignment]
+        told.subject = Noted(mod, TARGET, tmp_path)
+        made = GraphSearch(told.subject, told, FAST)
         made.run(lambda row: None, lambda: False)
     kept = choices_of(ScheduleDatabase(tmp_path), key_of(TARGET)).chosen
     good = {site for site, row in made.rows.items() if row.options} - {bad}
@@ -189,8 +193,8 @@ def test_parts_are_timed_and_compared(tmp_path: pathlib.Path) -> None:
     """The real thing in this process; a part that computes something else has no time."""
     made = search(tmp_path, LocalMeasurer())
     asked = Choices()
-    graph = made.graph(asked)
-    part = difference(graph, made.graph(Choices({next(iter(asked.sites)): "unpacked"})))
+    graph = made.subject.graph(asked)
+    part = difference(graph, made.subject.graph(Choices({next(iter(asked.sites)): "unpacked"})))
     assert part is not None and part.count == 1
     paths = [write(one, tmp_path) for one in (part.default, part.other)]
     default, other = compare([Segment("x", path, "uir-cpu", "cpu", settings=FAST) for path in paths])
@@ -206,8 +210,9 @@ def test_whole_models_are_timed(tmp_path: pathlib.Path) -> None:
     with LocalMeasurer() as measurer:
         made = search(tmp_path, measurer)
         asked = Choices()
-        made.graph(asked)
-        seconds = made._whole("as asked", {}, {next(iter(asked.sites)): "unpacked"}, tmp_path)
+        made._folder = tmp_path
+        made.subject.graph(asked)
+        seconds = made._whole("as asked", {}, {next(iter(asked.sites)): "unpacked"})
     assert seconds[2] == "" and 0 < seconds[0] < 1 and 0 < seconds[1] < 1
 
 

@@ -58,7 +58,7 @@ def test_a_damaged_line_is_named(line: str, journal: Journal) -> None:
 
 def test_a_folder_that_cannot_be_made(tmp_path: pathlib.Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(DatabaseError, match="cannot be made"):
+    with pytest.raises(DatabaseError, match="cannot be written"):
         Journal(tmp_path / "file", key_of("uir-cpu")).add(DEFAULT)
 
 

@@ -3,51 +3,51 @@
 
 from __future__ import annotations
 
-import json
 import pathlib
 import subprocess
 import sys
 
 import pytest
 import uir_tvm
-from uir_tvm.errors import ArtifactError, TuneError
+from uir_tvm.errors import TuneError
 from uir_tvm.tune import ScheduleDatabase
-from uir_tvm.tune.offline import FILE
-from uir_tvm.tune.tune_model import export_candidates, import_measured
+from uir_tvm.tune.tune_model import Subject, away, export_candidates, import_measured, resolved
 
 from .. import tiny
 from .kernels import model
 
 
+def subject(model: object, database: pathlib.Path) -> Subject:
+    """A model for this processor."""
+    return Subject(model, resolved("uir-cpu", away("uir-cpu")), database)
+
+
 def test_out_and_back(tmp_path: pathlib.Path) -> None:
     """What was measured is not sent again, and models take what was found faster."""
     folder, database = tmp_path / "batch", tmp_path / "db"
-    batch = export_candidates(tiny.module(), "uir-cpu", folder, database=database, count=4)
+    batch = export_candidates(subject(tiny.module(), database), folder, 4)
     assert sum(job.is_default for job in batch.jobs) == 1 and len(batch.jobs) == 5
     with pytest.raises(TuneError, match="Nothing of the batch was measured"):
-        import_measured(tiny.module(), "uir-cpu", folder, database=database)
+        import_measured(subject(tiny.module(), database), folder)
     subprocess.run([sys.executable, folder / "run.py"], check=True, capture_output=True)
-    summary = import_measured(tiny.module(), "uir-cpu", folder, database=database)
+    summary = import_measured(subject(tiny.module(), database), folder)
     assert summary.resumed == 0 and summary.trials == 4 and "4 new results" in summary.ended
-    again = import_measured(tiny.module(), "uir-cpu", folder, database=database)
+    again = import_measured(subject(tiny.module(), database), folder)
     assert again.trials == 0 and again.resumed == 4
     assert (again.before, again.after) == (summary.before, summary.after)
     kept = {entry.name for entry in ScheduleDatabase(database).entries()}
     assert kept == {row.kernel for row in summary.rows if row.gain and row.gain > 1}
     exe = uir_tvm.compile(tiny.module(), database=database)
     assert {kernel.name for kernel in exe.info.kernels if kernel.recipe == "database"} == kept
-    more = export_candidates(tiny.module(), "uir-cpu", tmp_path / "more", database=database, count=4)
+    more = export_candidates(subject(tiny.module(), database), tmp_path / "more", 4)
     digests = [{job.digest for job in made.jobs if not job.is_default} for made in (batch, more)]
     assert not digests[0] & digests[1]
 
 
 def test_another_model(tmp_path: pathlib.Path) -> None:
-    """A batch is refused for a model of other kernels, and without what its jobs are candidates of."""
+    """A batch is refused for a model of other kernels."""
     folder = tmp_path / "batch"
-    export_candidates(tiny.module(), "uir-cpu", folder, database=tmp_path / "db", count=2)
+    export_candidates(subject(tiny.module(), tmp_path / "db"), folder, 2)
     subprocess.run([sys.executable, folder / "run.py"], check=True, capture_output=True)
     with pytest.raises(TuneError, match="of another model"):
-        import_measured(model(), "uir-cpu", folder, database=tmp_path / "db")
-    (folder / FILE).write_text(json.dumps([]))
-    with pytest.raises(ArtifactError, match="does not say what was measured"):
-        import_measured(tiny.module(), "uir-cpu", folder, database=tmp_path / "db")
+        import_measured(subject(model(), tmp_path / "db"), folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Many machines: a real tracker, and server processes on loopback that come, sleep, hang and are killed.
+"""Many machines: server processes on loopback that come, sleep, hang and are killed.
 
 Each test takes the servers that those before it left: the runner may give some of them to another process.
 
@@ -9,28 +9,27 @@ What is measured is how work is dealt out, so that measuring is sleeping (`sleep
 from __future__ import annotations
 
 import logging
+import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import attrs
-import cloudpickle
-import psutil
 import pytest
-from tvm.rpc.tracker import Tracker as TrackerProcess
 from uir_tvm.errors import DeviceError
 from uir_tvm.network_address import Address
-from uir_tvm.tune import server
 from uir_tvm.tune.job import LOST, OK, Result
 from uir_tvm.tune.key import key_of
 from uir_tvm.tune.rpc import RpcMeasurer
+from uir_tvm.tune.server import MeasuringServer
 
 from . import sleeping
 from .sleeping import jobs, want
 
-HOST = "127.0.0.1"
-#: Keys of one server by itself, and of several.
+HOST, SECRET = "127.0.0.1", "open sesame"
+#: Names of one server by itself, and of several.
 ONE, MANY = "one", "many"
 #: Three servers, whose sleep is all that they share, against one: 3 but for the messages.
 FASTER = 2.2
@@ -38,46 +37,42 @@ FASTER = 2.2
 
 @attrs.define
 class Site:
-    """A tracker, and servers by their key."""
+    """Servers: a process each, and where it listens."""
 
-    address: Address
-    starting: dict[str, list[Future[Any]]] = attrs.field(factory=dict)
+    servers: dict[str, list[tuple[Any, Address]]]
 
-    def measurer(self, key: str, **how: Any) -> RpcMeasurer:
+    def measurer(self, name: str, key: str = SECRET, **how: Any) -> RpcMeasurer:
         """A client."""
-        return RpcMeasurer(self.address.host, self.address.port, key, **how)
+        return RpcMeasurer([address for _, address in self.servers[name]], key, **how)
 
-    def processes(self, key: str) -> list[psutil.Process]:
-        """Of the servers of a key that are still there."""
-        found = [future.result().proc._proc for future in self.starting[key]]
-        return [psutil.Process(one.pid) for one in found if one.poll() is None]
+    def processes(self, name: str) -> list[Any]:
+        """Of the servers of a name that are still there."""
+        return [process for process, _ in self.servers[name] if process.is_alive()]
 
-    def left(self, key: str, count: int) -> bool:
-        """Whether so many servers of a key are there, or will be soon: clients learn of an end first."""
+    def left(self, name: str, count: int) -> bool:
+        """Whether so many servers of a name are there, or will be soon: clients learn of an end first."""
         until = time.monotonic() + 60
-        while len(self.processes(key)) > count and time.monotonic() < until:
+        while len(self.processes(name)) > count and time.monotonic() < until:
             time.sleep(0.05)
-        return len(self.processes(key)) == count
+        return len(self.processes(name)) == count
+
+
+def started(port: int) -> tuple[Any, Address]:
+    """A process with a server."""
+    server = MeasuringServer(HOST, port, SECRET, make=sleeping.Sleeping)
+    process = multiprocessing.get_context("fork").Process(target=server.serve_forever, daemon=True)
+    process.start()
+    server.socket.close()
+    return process, Address(HOST, server.port)
 
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """A tracker, three servers that are alike, and one by itself; they start while the tests begin."""
-    # servers import this module's neighbours, which are not where they look for modules
-    cloudpickle.register_pickle_by_value(sleeping)
-    tracker = TrackerProcess(HOST, 20190, 20200, silent=True)
-    made = Site(Address(HOST, tracker.port))
-
-    def start(key: str, port: int) -> Any:
-        return server.start(made.address, key, host=HOST, port=port, make=sleeping.Sleeping)
-
-    with ThreadPoolExecutor(4) as pool:
-        made.starting[ONE] = [pool.submit(start, ONE, 20200)]
-        made.starting[MANY] = [pool.submit(start, MANY, 20210 + number) for number in range(3)]
-        yield made
-    for future in [*made.starting[ONE], *made.starting[MANY]]:
-        future.result().terminate()
-    tracker.terminate()
+    """Three servers that are alike, and one by itself."""
+    made = Site({ONE: [started(20200)], MANY: [started(20210) for _ in range(3)]})
+    yield made
+    for process, _ in [*made.servers[ONE], *made.servers[MANY]]:
+        process.kill()
 
 
 def medians(results: list[Result]) -> list[float]:
@@ -117,8 +112,7 @@ def test_three_servers_and_one_that_is_killed(site: Site, caplog: pytest.LogCapt
     def kill_one(number: int, result: Result) -> None:
         seen.append(number)
         if len(seen) == 4:
-            for process in (*first.children(recursive=True), first):
-                process.kill()
+            first.kill()
 
     with caplog.at_level(logging.WARNING, "uir_tvm.tune.rpc"):
         results = measurer.measure(jobs(24, 0.25), kill_one)
@@ -138,8 +132,7 @@ def test_a_server_that_hangs_is_dropped(site: Site, caplog: pytest.LogCaptureFix
     measurer = site.measurer(MANY, grace=1.0)
     hangs, *works = site.processes(MANY)
     await_servers(measurer, 1 + len(works))
-    (session,) = hangs.children()
-    session.suspend()
+    os.kill(hangs.pid, signal.SIGSTOP)
     try:
         with caplog.at_level(logging.WARNING, "uir_tvm.tune.rpc"):
             results = measurer.measure(jobs(6, 0.05, limit=0.5))
@@ -147,7 +140,7 @@ def test_a_server_that_hangs_is_dropped(site: Site, caplog: pytest.LogCaptureFix
         assert {int(result.said) for result in results} <= {process.pid for process in works}
         assert "does not answer" in caplog.text
     finally:
-        session.resume()
+        os.kill(hangs.pid, signal.SIGCONT)
     measurer.close()
 
 
@@ -161,7 +154,7 @@ def test_a_job_that_ends_servers_is_given_up(site: Site) -> None:
     first, crashed, *rest = measurer.measure(given)
     assert medians([first, *rest]) == pytest.approx([want(4)[number] for number in (0, 2, 3)])
     assert crashed.outcome == LOST and "1 servers were lost" in crashed.said
-    assert site.left(MANY, before - 1), "a server whose session crashed leaves"
+    assert site.left(MANY, before - 1), "it is gone"
     measurer.close()
 
 
@@ -191,15 +184,27 @@ def test_a_server_without_the_place_is_refused(site: Site, caplog: pytest.LogCap
     measurer.close()
 
 
-def test_without_servers_nothing_hangs(site: Site) -> None:
-    measurer = site.measurer("nobody", patience=0.3)
+def test_a_server_that_works_for_others(site: Site) -> None:
+    """What nobody measures is lost; the server is there again when the other one leaves."""
+    first = site.measurer(ONE)
+    await_servers(first, 1)
+    measurer = site.measurer(ONE, patience=0.3)
     (result,) = measurer.measure(jobs(1, 0.0))
-    assert result == Result(outcome=LOST, said=result.said)
-    assert "no server with the key nobody" in result.said
+    assert result.outcome == LOST and "no server at 127.0.0.1" in result.said
+    first.close()
+    await_servers(measurer, 1)
     measurer.close()
 
 
-def test_without_a_tracker() -> None:
-    with pytest.raises(DeviceError, match="No tracker answers") as caught:
-        RpcMeasurer(HOST, 20189, ONE)
-    assert "tvm.exec.rpc_tracker" in caught.value.remedy
+def test_who_does_not_know_the_key(site: Site) -> None:
+    """Nothing is measured for it, and it hears why."""
+    measurer = site.measurer(ONE, "guessed", patience=0.3)
+    (result,) = measurer.measure(jobs(1, 0.0))
+    assert result.outcome == LOST and "has another key" in result.said
+    measurer.close()
+
+
+def test_without_a_server() -> None:
+    with pytest.raises(DeviceError, match="No server answers") as caught:
+        RpcMeasurer([Address(HOST, 20189)], SECRET)
+    assert "uir tune-server" in caught.value.remedy

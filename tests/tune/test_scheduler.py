@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
 from uir_tvm.target import registry
-from uir_tvm.tune.job import LOST, OK, REFUSED, Result
+from uir_tvm.tune.job import LOST, REFUSED, Result
+from uir_tvm.tune.journal import Trial
 from uir_tvm.tune.scheduler import spend
 from uir_tvm.tune.task import Task
 from uir_tvm.tune.task_record import TaskRecord, total_seconds
@@ -21,7 +21,8 @@ BATCHES = 12
 
 def record(name: str = "k", weight: int = 1, **fields: object) -> TaskRecord:
     """A task of which a batch of 8 was measured, of 100 us that were 200 us."""
-    known: dict[str, object] = {"default": 2e-4, "best": 1e-4, "outcomes": Counter({OK: 8})}
+    tried = {str(at): Trial("origin", name, str(at), {}, Result((1e-4,))) for at in range(8)}
+    known: dict[str, object] = {"default": 2e-4, "best": 1e-4, "tried": tried}
     task = Task(name, kernel(), registry.resolve("uir-cpu").target, weight)
     return TaskRecord(task, **{**known, **fields})  # type: ignore[arg-type]
 
@@ -126,7 +127,8 @@ def test_a_bound_that_was_beaten_is_none() -> None:
 
 def test_results_count() -> None:
     one = record()
-    one.measured(Result((5e-5, 7e-5, 6e-5)))
-    one.measured(Result(outcome=REFUSED))
+    right = Trial("origin", "k", "a", {}, Result((5e-5, 7e-5, 6e-5)))
+    one.take_up(right, FakeCandidate(one.task, 1))  # type: ignore[arg-type]
+    one.take_up(Trial("origin", "k", "b", {}, Result(outcome=REFUSED)))
     assert (one.best, one.trials, one.rejected) == (6e-5, 10, 1)
     assert total_seconds([one, record(weight=2)]) == pytest.approx(2.6e-4)

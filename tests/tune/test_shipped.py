@@ -13,8 +13,7 @@ from uir_tvm import api, kernel_graph
 from uir_tvm.errors import DatabaseError
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, tune
-from uir_tvm.tune.database import stale
-from uir_tvm.tune.shipped import FOLDER, SHIPPED, folder_of
+from uir_tvm.tune.database import FOLDER, SHIPPED, folder_of, stale
 from uir_tvm.tune.task import tasks_of
 
 from ..models import MODELS

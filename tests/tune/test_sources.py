@@ -10,7 +10,8 @@ import pytest
 from tvm.s_tir import Schedule, meta_schedule
 from uir_tvm.tune.candidates import Checker
 from uir_tvm.tune.mutator import decided, options
-from uir_tvm.tune.sources import Enumerated, Evolved, Expected, combination, size_of, sources_of
+from uir_tvm.tune.search import TaskSearch
+from uir_tvm.tune.sources import Evolved, Expected, combination, size_of
 
 from . import synthetic
 from .kernels import kernel
@@ -28,21 +29,21 @@ def test_every_combination_is_made_once() -> None:
 def test_small_spaces_are_enumerated_and_large_ones_of_one_beginning_evolve_together() -> None:
     other = attrs.evolve(space(4), begun=kernel(True))
     spaces = [space(1), space(4), space(5), other]
-    small, *large = sources_of(spaces, Checker(task()), Vague().predict, 0, enumerated=100)
-    assert isinstance(small, Enumerated) and small.size == size_of(spaces[0])
-    assert [type(source) for source in large] == [Evolved, Evolved]
-    assert [source.spaces for source in large] == [tuple(spaces[1:3]), (other,)]
+    search = TaskSearch(task(), spaces, Vague(), 0, enumerated=100)
+    assert sorted(at for _, at in search._combinations) == list(range(size_of(spaces[0])))
+    assert all(small is spaces[0] for small, _ in search._combinations)
+    assert [evolved.spaces for evolved in search._evolved] == [tuple(spaces[1:3]), (other,)]
 
 
 def test_an_enumeration_gives_all_in_another_order_for_another_seed(monkeypatch: pytest.MonkeyPatch) -> None:
     without_graphs(monkeypatch)
 
     def given(seed: int) -> list[str]:
-        source = Enumerated(space(2, tile=False), Checker(task()), seed)
+        search = TaskSearch(task(), [space(2, tile=False)], Vague(), seed)
         found = []
-        while not source.exhausted:
-            found += source.more(10)
-        assert source.more(1) == []
+        while not search.exhausted:
+            found += search.propose(10)
+        assert search.propose(1) == []
         return [candidate.digest for candidate in found]
 
     assert given(1) == given(1) != given(2)
@@ -64,7 +65,7 @@ def test_an_evolution_begins_from_what_was_measured(monkeypatch: pytest.MonkeyPa
             for _ in range(8):
                 source.tell(best, 1.0)
         # the optimum itself is known and not given again
-        return min(synthetic.cost(c.graph) for c in source.more(16))  # type: ignore[arg-type]
+        return min(synthetic.cost(c.graph) for c in source.more())  # type: ignore[arg-type]
 
     assert 1.0 < near(True) < 0.7 * near(False)
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 from uir_tvm.tune.job import Result
-from uir_tvm.tune.journal import Confirmation
+from uir_tvm.tune.journal import Confirmation, Trial
 from uir_tvm.tune.task_record import TaskRecord
 
 
@@ -23,10 +23,9 @@ class Named:
 def record_of(default: float, **seconds: float) -> TaskRecord:
     """A record with candidates by name."""
     record = TaskRecord(task=None)  # type: ignore[arg-type]
-    record.take_up_default(Result((default,)), 0.1)
+    record.take_up(Trial("origin", "kernel", "", None, Result((default,)), 0.1))
     for name, second in seconds.items():
-        record.tried[name] = Named(name), second
-        record.measured(Result((second,)))
+        record.take_up(Trial("origin", "kernel", name, {}, Result((second,))), Named(name))  # type: ignore[arg-type]
     return record
 
 

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import secrets
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -95,6 +96,38 @@ def write_project(
     return write_program(program, kind, directory, weights, given, exe.flat(*given))
 
 
+@contextlib.contextmanager
+def new_folder(directory: pathlib.Path) -> Iterator[pathlib.Path]:
+    """A folder to write, which appears under its name whole or not at all.
+
+    Parameters
+    ----------
+    directory : Path
+        It must not exist, or be empty.
+
+    Raises
+    ------
+    ExportError
+        It is not empty.
+    ArtifactError
+        It cannot be written.
+    """
+    _check_directory(directory)
+    partial = directory.with_name(f".{directory.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        partial.mkdir()
+        yield partial
+        if directory.is_dir():
+            directory.rmdir()
+        partial.rename(directory)
+    except OSError as error:
+        raise ArtifactError(
+            f"{directory} cannot be written.", need=str(error), remedy="name another folder"
+        ) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
 def write_program(
     program: HostProgram,
     kind: ProjectKind,
@@ -122,24 +155,11 @@ def write_program(
         The folder cannot be written.
     """
     directory = pathlib.Path(directory)
-    _check_directory(directory)
-    texts = dict(kind.texts(program))
-    partial = directory.with_name(f".{directory.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        partial.mkdir()
-        _write_texts(partial, texts, kind)
+    with new_folder(directory) as partial:
+        _write_texts(partial, dict(kind.texts(program)), kind)
         _write_weights(partial, weights, program)
         if inputs is not None:
             _write_check(partial, program, inputs, outputs)
-        if directory.is_dir():
-            directory.rmdir()
-        partial.rename(directory)
-    except OSError as error:
-        raise ArtifactError(
-            f"{directory} cannot be written.", need=str(error), remedy="name another folder"
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     files = {
         path.relative_to(directory).as_posix(): path.stat().st_size
         for path in sorted(directory.rglob("*"))

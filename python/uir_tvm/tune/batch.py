@@ -12,7 +12,6 @@ import json
 import logging
 import os
 import pathlib
-import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,11 +23,13 @@ from .. import environment
 from ..errors import ArtifactError, ExportError
 from ..export import batch_runner
 from ..export.batch_runner import results as lines
+from ..export.write import new_folder
 from ..target import registry
 from ..target.place import Place
 from . import batch_jobs
 from .batch_kinds import BUILDERS, Data
 from .job import LOST, Job, Result
+from .json_lines import writing
 from .key import TOOLCHAIN, Key, expected
 from .reference_results import reference_of
 
@@ -105,26 +106,18 @@ def export_batch(jobs: Sequence[Job], folder: str | os.PathLike[str]) -> Batch:
     Raises
     ------
     ExportError
-        No jobs, or jobs of several places; the folder is not empty or cannot be written.
+        No jobs, or jobs of several places; the folder is not empty.
+    ArtifactError
+        The folder cannot be written.
     ToolchainError
         What compiles for the place is missing here.
     """
     folder = pathlib.Path(folder)
     place = _place_of(jobs)
-    _check_free(folder)
-    partial = folder.with_name(f".{folder.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        partial.mkdir(parents=True)
+    with writing(folder, ArtifactError):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+    with new_folder(folder) as partial:
         _write(partial, jobs, place)
-        if folder.is_dir():
-            folder.rmdir()
-        partial.rename(folder)
-    except OSError as error:
-        raise ExportError(
-            f"{folder} cannot be written.", need=str(error), remedy="name another folder"
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
     return load_batch(folder)
 
 
@@ -161,14 +154,19 @@ def load_batch(folder: str | os.PathLike[str]) -> Batch:
     jobs = tuple(Job.from_json(row) for row in json.loads((folder / JOBS).read_text()))
     machine: dict[str, Any] = next((row["machine"] for row in reversed(rows) if "machine" in row), {})
     try:
-        found = _results_of(manifest, rows)
+        found = {row["candidate"]: Result.from_json(row["result"]) for row in rows if "candidate" in row}
+        for number, row in enumerate(manifest["candidates"]):
+            if row["settled"] is not None:
+                found[number] = Result.from_json(row["settled"])
         confirmed = {
             (first, second): tuple(map(Result.from_json, row["confirm"]["results"]))
             for row in rows
             if "confirm" in row
             for first, second in [row["confirm"]["candidates"]]
         }
-        key = _key_of(manifest, machine)
+        key = Key.from_json(manifest["key"])
+        if TOOLCHAIN in machine:
+            key = attrs.evolve(key, versions={**key.versions, TOOLCHAIN: machine[TOOLCHAIN]})
     except (KeyError, TypeError, ValueError) as error:
         raise ArtifactError(
             "The batch cannot be taken in.",
@@ -194,15 +192,6 @@ def _place_of(jobs: Sequence[Job]) -> Place:
             remedy="export those of each by themselves",
         )
     return registry.place_of(registry.resolve(*places[0]).target)
-
-
-def _check_free(folder: pathlib.Path) -> None:
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise ExportError(
-            f"{folder} exists and is not empty.",
-            need="a folder that does not exist, or an empty one",
-            remedy="name another, or take its results in first",
-        )
 
 
 def _write(folder: pathlib.Path, jobs: Sequence[Job], place: Place) -> None:
@@ -290,17 +279,3 @@ def _candidate(number: int, job: Job, task: int, made: Mapping[str, Any] | Resul
         "settled": made.to_json() if isinstance(made, Result) else None,
         "artefact": {} if isinstance(made, Result) else dict(made),
     }
-
-
-def _results_of(manifest: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> dict[int, Result]:
-    found = {row["candidate"]: Result.from_json(row["result"]) for row in rows if "candidate" in row}
-    for number, row in enumerate(manifest["candidates"]):
-        if row["settled"] is not None:
-            found[number] = Result.from_json(row["settled"])
-    return found
-
-
-def _key_of(manifest: Mapping[str, Any], machine: Mapping[str, Any]) -> Key:
-    key = Key.from_json(manifest["key"])
-    toolchain = machine.get(TOOLCHAIN)
-    return key if toolchain is None else attrs.evolve(key, versions={**key.versions, TOOLCHAIN: toolchain})

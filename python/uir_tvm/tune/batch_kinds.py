@@ -40,12 +40,13 @@ def _as_files(folder: pathlib.Path, below: str, reference: Reference, job: Job) 
     rows = []
     for at, (name, before) in enumerate(zip(reference.names, reference.arguments, strict=True)):
         stem = f"{below}/{at:02d}"
-        _write(folder / f"{stem}-before.bin", before)
+        # NumPy's byte orders do not know bfloat16, whose machines are all little-endian
+        (folder / f"{stem}-before.bin").write_bytes(before.tobytes())
         forms = []
         for number, form in enumerate(reference.results):
             same = any(form[at].tobytes() == other[at].tobytes() for other in reference.results[:number])
             if not same:
-                _write(folder / f"{stem}-after{number}.bin", form[at])
+                (folder / f"{stem}-after{number}.bin").write_bytes(form[at].tobytes())
                 forms.append({"file": f"{stem}-after{number}.bin", "floor": _floor(form[at], reference.sums)})
         written = reference.written[at]
         rows.append(
@@ -63,12 +64,6 @@ def _as_files(folder: pathlib.Path, below: str, reference: Reference, job: Job) 
 
 def _floor(wanted: np.ndarray, sums: bool) -> float:
     return 0.0 if wanted.dtype.kind in "biu" else least_size(wanted.astype(np.float64), sums)
-
-
-def _write(path: pathlib.Path, array: np.ndarray) -> None:
-    plain = np.ascontiguousarray(array)
-    # NumPy's byte orders do not know bfloat16, whose machines are all little-endian
-    path.write_bytes(plain.tobytes())
 
 
 def _cubin(folder: pathlib.Path, name: str, _task: str, job: Job) -> Finish:

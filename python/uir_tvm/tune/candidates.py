@@ -16,19 +16,18 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
-import tvm
 from tvm import tirx
 from tvm.ir.utils import derived_object
 from tvm.s_tir import Schedule, meta_schedule
 from tvm.s_tir.schedule import Trace
 from tvm_ffi.structural import structural_hash
 
-from ..errors import UirError, VerifyError
+from ..errors import ScheduleRefusedError, UirError, VerifyError
 from ..extract import extract
 from ..igraph import HardwareModel, IGraph
 from ..optimize import completed
 from ..schedule.hardware_of import model_of_target
-from .job import DEFAULTS, Job, Settings, trace_json
+from .job import DEFAULTS, Job, Settings, replayed, trace_json
 from .spaces import DesignSpace
 from .task import Task
 
@@ -135,16 +134,14 @@ class Checker:
         """The iGraph of a schedule; None where it is refused."""
         return self.verdict(sch.mod["main"]).graph
 
-    def replay(self, space: DesignSpace, trace: Trace) -> Schedule | None:
+    def replay(self, space: DesignSpace, trace: Trace | list[Any]) -> Schedule | None:
         """A trace applied to the function that its space begins from; None where it does not apply."""
-        sch = Schedule(tvm.IRModule({"main": space.begun}), debug_mask="none", error_render_level="fast")
         try:
-            trace.apply_to_schedule(sch, remove_postproc=True)
-        except Exception as error:  # an instruction raises whatever TVM's C++ or a primitive of ours throws
+            return replayed(space.begun, trace, remove_postproc=True)
+        except ScheduleRefusedError as error:
             self.refused[REPLAY] += 1
-            log.debug("%s: a trace does not apply: %s", self.task.name, error)
+            log.debug("%s: a trace does not apply: %s", self.task.name, error.limit)
             return None
-        return sch
 
     def candidate(self, space: DesignSpace, trace: Trace) -> DesignPoint | None:
         """What a trace makes of a space's function; None where it is refused.
@@ -159,16 +156,10 @@ class Checker:
 
     def restore(self, spaces: Iterable[DesignSpace], data: Mapping[str, Any]) -> DesignPoint | None:
         """A candidate from `DesignPoint.to_json`; None where the recipes make no such schedule any more."""
-        forks = dict(data["forks"])
         for space in spaces:
-            if space.recipe == data["recipe"] and dict(space.forks) == forks:
-                sch = Schedule(tvm.IRModule({"main": space.begun}), debug_mask="none")
-                try:
-                    Trace.apply_json_to_schedule(data["trace"], sch)
-                except Exception as error:  # see `replay`
-                    log.debug("%s: a noted trace does not apply: %s", self.task.name, error)
-                    return None
-                if form_of(sch.trace) != form_of(space.schedule.trace):
+            if space.recipe == data.get("recipe") and dict(space.forks) == dict(data["forks"]):
+                sch = self.replay(space, data["trace"])
+                if sch is None or form_of(sch.trace) != form_of(space.schedule.trace):
                     return None
                 made = self.of_schedule(space, sch)
                 return made if made is not None and made.digest == data["digest"] else None

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import logging
 import os
 import pathlib
@@ -12,15 +13,21 @@ from collections.abc import Iterable, Sequence
 import tvm
 from tvm import tirx
 from tvm.s_tir import Schedule
+from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
+from tvm_ffi.structural import structural_equal
 
-from ..errors import DatabaseError, UirError
+from ..errors import DatabaseError, ScheduleRefusedError, UirError
 from ..explain.tuning_summary import SiteResult
+from .job import replayed
 from .key import Key, key_of
-from .records import KEY_FILE, Entry, Records, origin_of
-from .shipped import folder_of, refuse_shipped
+from .records import KEY_FILE, NAME, ORIGIN, Entry, Records, bare, origin_of
 
 log = logging.getLogger(__name__)
 
+#: What stands for the database that comes with the package, wherever one is named; a folder of that name is
+#: ``./shipped``. It was made by ``uir tune`` and ``uir db export`` (docs/tuning.md says how).
+SHIPPED = "shipped"
+FOLDER = pathlib.Path(__file__).parent / "shipped_schedules"
 #: What was said already, so that a model of a hundred kernels says it once.
 _said: set[str] = set()
 
@@ -72,7 +79,12 @@ class ScheduleDatabase:
         DatabaseError
             It is the one that comes with the package.
         """
-        refuse_shipped(self.folder)
+        if self.folder == FOLDER:
+            raise DatabaseError(
+                "The database that comes with the package is for reading.",
+                need="a folder of your own",
+                remedy="name another folder; `uir db merge FOLDER shipped` puts what is shipped into it",
+            )
         return self
 
     def records(self, key: Key) -> Records:
@@ -142,8 +154,16 @@ class ScheduleDatabase:
             given = str(list(seconds))
             raise DatabaseError("A schedule without a time.", need="seconds above 0", limit=given)
         key = key_of(target) if key is None else key
-        records = Records(self.folder / key.folder, key)
-        return records.add(func, sch, seconds, func if begun is None else begun)
+        name, origin = str((func.attrs or {}).get("global_symbol", "main")), origin_of(func)
+        mod = tvm.IRModule({"main": func if begun is None else begun})
+        mod = mod.with_attr(ORIGIN, origin).with_attr(NAME, name)
+        _refuse_other_beginning(mod, sch, name)
+        workload = Workload(mod)
+        record = TuningRecord(sch.trace, workload, [float(s) for s in seconds])
+        written = [json.loads(json.dumps(value)) for value in (workload.as_json(), record.as_json())]
+        entry = Entry(key, origin, name, tuple(map(float, seconds)), *written)
+        self.records(key).extend([entry])
+        return entry
 
     def best(self, func: tirx.PrimFunc, target: str | tvm.target.Target) -> Entry | None:
         """The fastest schedule of a kernel for this machine; None where there is none.
@@ -152,7 +172,7 @@ class ScheduleDatabase:
         """
         key = key_of(target)
         self._say_what_is_stale(key)
-        records = Records(self.folder / key.folder, key)
+        records = self.records(key)
         if not (records.folder / KEY_FILE).is_file():
             return None
         return _best_by_origin(records.folder, _stamp(records.folder)).get(origin_of(func))
@@ -179,7 +199,7 @@ class ScheduleDatabase:
         new = 0
         for records in other.all_records():
             if wanted is None or records.key.folder in wanted:
-                own = Records(self.folder / records.key.folder, records.key)
+                own = self.records(records.key)
                 new += own.extend(_fastest(records.entries(), keep)) + own.add_sites(
                     [*records.sites().values()]
                 )
@@ -205,12 +225,33 @@ class ScheduleDatabase:
                 log.warning("schedules in %s are not used: %s; tune again", records.folder, why)
 
 
+def folder_of(name: str | os.PathLike[str]) -> pathlib.Path:
+    """The folder of a database: the package's own for `SHIPPED`, else the path that was given."""
+    return FOLDER if os.fspath(name) == SHIPPED else pathlib.Path(name)
+
+
 def stale(key: Key) -> str:
     """Why records of a key are not used on this machine; empty where they are."""
     try:
         return key_of(f"{key.target}:{key.hardware}", key.place).differs(key)
     except UirError as error:
         return error.what
+
+
+def _refuse_other_beginning(mod: tvm.IRModule, sch: Schedule, name: str) -> None:
+    """Replay a trace: it must give the schedule's function."""
+    said = "the trace gives another function"
+    try:
+        same = structural_equal(bare(replayed(mod, sch.trace).mod["main"]), bare(sch.mod["main"]))
+    except ScheduleRefusedError as error:
+        same, said = False, error.limit
+    if not same:
+        raise ScheduleRefusedError(
+            f"The schedule of {name} cannot be made again by its trace.",
+            need="the function that the schedule began from, and a trace of all that was done to it",
+            limit=said,
+            remedy="pass that function as `begun`",
+        )
 
 
 def _fastest(entries: Iterable[Entry], keep: int | None) -> list[Entry]:

@@ -10,30 +10,30 @@ Only then is it timed.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import pathlib
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import attrs
 import tvm
 from tvm import tirx
 from tvm.s_tir import Schedule
-from tvm.s_tir.schedule import Trace
 
 from .. import pipeline
-from ..errors import DeviceModelError, UirError
+from ..errors import DeviceModelError, UirError, first_line
 from ..options import CompileOptions
 from ..pipeline import KernelRecord
 from ..target import registry
 from . import timed_places, wrong
 from .agreement import differences
-from .job import CRASHED, OK, REFUSED, WRONG, Job, Result
+from .job import CRASHED, OK, REFUSED, WRONG, Job, Result, replayed
 from .reference_results import Reference, reference_of
 from .segments import Segment, compare
-from .timed_places import Runner
+from .timed_places import Runner, in_turns
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +44,8 @@ OnStage = Callable[[str], None]
 #: What a level of `CompileOptions.equivalence` a confirmed schedule has to pass.
 CONFIRMED = "sampled"
 
+T = TypeVar("T")
+
 
 @attrs.frozen
 class _Ready:
@@ -52,14 +54,6 @@ class _Ready:
     job: Job
     runner: Runner
     note: str
-
-
-class _Unmeasured(Exception):
-    """A job that ends with another outcome than a time."""
-
-    def __init__(self, result: Result) -> None:
-        super().__init__(result.said)
-        self.result = result
 
 
 def run_job(job: Job, on_stage: OnStage | None = None) -> Result:
@@ -75,93 +69,81 @@ def run_job(job: Job, on_stage: OnStage | None = None) -> Result:
     Result
         Whatever the candidate does that does not end the process.
     """
-    with _settled() as settled:
-        ready = _checked(job, on_stage or _nobody)
-        settled += _timed([ready], on_stage or _nobody)
-    return settled[0]
+    return run_in_turns([job], on_stage, "none")[0]
 
 
-def run_in_turns(jobs: Sequence[Job], on_stage: OnStage | None = None) -> list[Result]:
+def run_in_turns(
+    jobs: Sequence[Job], on_stage: OnStage | None = None, equivalence: str = CONFIRMED
+) -> list[Result]:
     """Measure jobs in this process, a sample of each in turn, so that what slows the machine slows all.
 
     They are held to more than candidates: their iGraphs are compared with their functions on special
     numbers too, as the compiler does when it first meets a schedule of a database.
+
+    Parameters
+    ----------
+    on_stage : callable, optional
+        Called with what it is at.
+    equivalence : str
+        As of `CompileOptions`.
     """
-    results: dict[int, Result] = {}
-    ready: dict[int, _Ready] = {}
-    for number, job in enumerate(jobs):
-        with _settled() as settled:
-            ready[number] = _checked(job, on_stage or _nobody, CONFIRMED)
-        if settled:
-            results[number] = settled[0]
-    with _settled() as settled:
-        timed = _timed(list(ready.values()), on_stage or _nobody)
-        results.update(zip(ready, timed, strict=True))
-    for number in range(len(jobs)):
-        if number not in results:
-            results[number] = settled[0]
-    return [results[number] for number in range(len(jobs))]
+    watch = on_stage or (lambda stage: None)
+    made = [settled(_checked, job, watch, equivalence) for job in jobs]
+    ready = [one for one in made if isinstance(one, _Ready)]
+    watch(TIMING)
+    timed = settled(_timed, ready)
+    times = iter(timed if isinstance(timed, list) else [timed] * len(ready))
+    return [one if isinstance(one, Result) else next(times) for one in made]
 
 
 def run_segments(segments: Sequence[Segment]) -> list[Result]:
     """Time parts of a model in turns; what one of them does that cannot be timed is the result of all."""
-    with _settled() as settled:
-        return compare(segments)
-    return settled * len(segments)
+    found = settled(compare, segments)
+    return [found] * len(segments) if isinstance(found, Result) else found
 
 
-def _nobody(_stage: str) -> None:
-    """Nobody watches."""
-
-
-@contextlib.contextmanager
-def _settled() -> Iterator[list[Result]]:
-    """Collects the result of what goes another way inside."""
-    found: list[Result] = []
+def settled(function: Callable[..., T], *arguments: Any) -> T | Result:
+    """What a function gives; the result of a candidate that goes another way inside."""
     try:
-        yield found
-    except _Unmeasured as unmeasured:
-        found.append(unmeasured.result)
+        return function(*arguments)
     except UirError as error:
-        found.append(Result((), REFUSED, str(error)))
+        return Result((), REFUSED, str(error))
     except Exception as error:  # whatever a candidate raises is its result
         log.debug("a candidate failed", exc_info=error)
-        said = (str(error).strip() or "no message").splitlines()[0]
-        found.append(Result((), CRASHED, f"{type(error).__name__}: {said}"))
+        said = first_line(error) if str(error).strip() else "no message"
+        return Result((), CRASHED, f"{type(error).__name__}: {said}")
 
 
-def _checked(job: Job, on_stage: OnStage, equivalence: str = "none") -> _Ready:
-    """The job's kernel, which computes the right thing.
-
-    Raises
-    ------
-    _Unmeasured
-        It does not.
-    """
+def _checked(job: Job, on_stage: OnStage, equivalence: str) -> _Ready | Result:
+    """The job's kernel, which computes the right thing; a result where it does not."""
     target = target_of(job)
     timed_places.require(target)
     on_stage(COMPARING)
     reference = reference_of(job.func, job.seed)
     on_stage(BUILDING)
     func = tvm.ir.load_json(job.func)
-    sch = replayed(job, func)
+    sch = schedule_of(job, func)
     record = _compiled(job, func, target, sch, equivalence)
+    if isinstance(record, Result):
+        return record
     runner = timed_places.runner_of(record, target, reference.arguments)
     on_stage(TIMING)
     faults = _faults(runner, reference, job)
     if faults:
         said = faults[0] if len(faults) == 1 else f"{faults[0]} (and {len(faults) - 1} more lines)"
         report = wrong.report_of(job, record, reference, faults, sch)
-        raise _Unmeasured(Result((), WRONG, said, report, runner.modelled))
+        return Result((), WRONG, said, report, runner.modelled)
     return _Ready(job, runner, record.fallback)
 
 
 def compiled(job: Job) -> KernelRecord | Result:
     """What the pipeline makes of a job's schedule, for others to run; a result where it makes nothing."""
-    with _settled() as settled:
+
+    def made() -> KernelRecord | Result:
         func = tvm.ir.load_json(job.func)
-        return _compiled(job, func, target_of(job), replayed(job, func), "none")
-    return settled[0]
+        return _compiled(job, func, target_of(job), schedule_of(job, func), "none")
+
+    return settled(made)
 
 
 def target_of(job: Job) -> tvm.target.Target:
@@ -175,30 +157,23 @@ def target_of(job: Job) -> tvm.target.Target:
     return registry.resolve(job.target, job.place).target
 
 
-def replayed(job: Job, func: tirx.PrimFunc) -> Schedule | None:
+def schedule_of(job: Job, func: tirx.PrimFunc) -> Schedule | None:
     """The schedule of a job, made again from its trace; None for the compiler's own.
 
     Raises
     ------
-    _Unmeasured
+    ScheduleRefusedError
         The trace does not apply.
     """
     if job.trace is None:
         return None
-    begun = func if job.begun is None else tvm.ir.load_json(job.begun)
-    sch = Schedule(tvm.IRModule({"main": begun}), debug_mask="none", error_render_level="fast")
-    try:
-        Trace.apply_json_to_schedule(job.trace, sch)
-    except Exception as error:  # an instruction of TVM
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise _Unmeasured(Result((), REFUSED, f"the trace does not apply: {said}")) from error
-    return sch
+    return replayed(func if job.begun is None else tvm.ir.load_json(job.begun), job.trace)
 
 
 def _compiled(
     job: Job, func: tirx.PrimFunc, target: tvm.target.Target, sch: Schedule | None, equivalence: str
-) -> KernelRecord:
-    """What the pipeline makes of a schedule, or of the compiler's own."""
+) -> KernelRecord | Result:
+    """What the pipeline makes of a schedule, or of the compiler's own; a result where it makes nothing."""
     # whatever this process's environment says: candidates are compared with what models are compiled to
     options = CompileOptions(dump_dir=None, override_dir=None, database=None, equivalence=equivalence)
     with pipeline.recording(options):
@@ -211,7 +186,7 @@ def _compiled(
             record = pipeline.compile_scheduled(func, target, scheduled, job.kernel)
     # TVM's own lowering is what a model gets of a kernel that has no iGraph, and a CPU can time it
     if record.fallback and not (sch is None and registry.place_of(target).device == "cpu"):
-        raise _Unmeasured(Result((), REFUSED, record.fallback))
+        return Result((), REFUSED, record.fallback)
     return record
 
 
@@ -227,17 +202,18 @@ def _faults(runner: Runner, reference: Reference, job: Job) -> list[str]:
     return found
 
 
-def _timed(ready: Sequence[_Ready], on_stage: OnStage) -> list[Result]:
-    """Samples of all, in turns; every other round the other way round."""
-    on_stage(TIMING)
-    samples: list[list[float]] = [[] for _ in ready]
-    repeats = max((one.job.settings.repeats for one in ready), default=0)
-    for turn in range(repeats):
-        for one, seconds in list(zip(ready, samples, strict=True))[:: -1 if turn % 2 else 1]:
-            if turn == 0 or not one.runner.modelled:
-                seconds.append(one.runner.sample(one.job.settings.min_repeat_seconds))
+def _timed(ready: Sequence[_Ready]) -> list[Result]:
+    """Samples of all, in turns; a modelled time is the same in every run."""
+    samplers = [partial(one.runner.sample, one.job.settings.min_repeat_seconds) for one in ready]
+    samples = in_turns(samplers, max((one.job.settings.repeats for one in ready), default=0))
     return [
-        Result(tuple(seconds), OK, one.note, modelled=one.runner.modelled, bound=one.runner.bound)
+        Result(
+            seconds[: 1 if one.runner.modelled else None],
+            OK,
+            one.note,
+            modelled=one.runner.modelled,
+            bound=one.runner.bound,
+        )
         for one, seconds in zip(ready, samples, strict=True)
     ]
 

@@ -16,22 +16,23 @@ import math
 import pathlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import attrs
-import tvm
 
-from .. import kernel_graph, threads
 from ..errors import UirError
 from ..explain.tuning_summary import SiteResult
 from ..kernel_graph import KernelGraph
-from ..kernel_graph.choices import DEFAULT, Choices, choosing
+from ..kernel_graph.choices import DEFAULT, Choices
 from ..target import registry
 from .database import ScheduleDatabase
-from .job import Result, Settings
-from .key import Key
+from .job import Settings
+from .key import Key, key_of
 from .measure import LocalMeasurer, Measurer
 from .segments import Difference, Segment, difference, write
+
+if TYPE_CHECKING:
+    from .models import Subject
 
 log = logging.getLogger(__name__)
 
@@ -55,11 +56,11 @@ def choices_of(database: ScheduleDatabase, key: Key) -> Choices:
     return Choices({str(row["site"]): str(row["chosen"]) for row in rows if row["chosen"]})
 
 
-def why_not(mod: Any, target: tvm.target.Target, measurer: Measurer) -> str:
+def why_not(subject: Subject, measurer: Measurer) -> str:
     """Why nobody measures the sites of a model's graph; empty where they are measured."""
-    if isinstance(mod, KernelGraph) or kernel_graph.calls_kernels(mod):
+    if subject.calls_kernels:
         return "it is given as kernels"
-    if registry.place_of(target).device != "cpu":
+    if registry.place_of(subject.target).device != "cpu":
         return "only those of this machine's own processor are timed, as its library runs here"
     if not isinstance(measurer, LocalMeasurer):
         return (
@@ -73,18 +74,10 @@ class GraphSearch:
 
     Parameters
     ----------
-    mod : IRModule
-        The model as operators.
-    target : Target
-    database : ScheduleDatabase
-    key : Key
-        What times are true of.
+    subject : Subject
+        A model as operators.
     measurer : LocalMeasurer
     settings : Settings
-    seed : int
-        Of the inputs.
-    fuse : bool
-        As `CompileOptions.fuse`.
 
     Attributes
     ----------
@@ -96,31 +89,15 @@ class GraphSearch:
         Seconds of the whole model before and with all options that are faster by themselves, in turns.
     """
 
-    def __init__(
-        self,
-        mod: tvm.IRModule,
-        target: tvm.target.Target,
-        database: ScheduleDatabase,
-        key: Key,
-        measurer: LocalMeasurer,
-        settings: Settings,
-        *,
-        seed: int = 0,
-        fuse: bool = True,
-    ) -> None:
-        self.mod, self.target, self.fuse, self.seed = mod, target, fuse, seed
-        self.records = database.records(key)
-        self.measurer, self.settings = measurer, settings
+    def __init__(self, subject: Subject, measurer: LocalMeasurer, settings: Settings) -> None:
+        self.subject, self.measurer, self.settings = subject, measurer, settings
+        key = key_of(subject.target)
+        self.records = subject.database.records(key)
         self.rows: dict[str, SiteResult] = {}
         self.comparisons = 0
         self.whole: tuple[float, float] | None = None
-        self._chosen = choices_of(database, key).chosen
-
-    def graph(self, choices: Choices) -> KernelGraph:
-        """The model's graph under some choices."""
-        threads.before_compiling()  # or packing a weight would bind this process to one processor
-        with choosing(choices):
-            return kernel_graph.build(self.mod, self.target, fuse=self.fuse)
+        self._chosen = choices_of(subject.database, key).chosen
+        self._folder = pathlib.Path()
 
     def run(
         self,
@@ -146,36 +123,37 @@ class GraphSearch:
         """
         known = {site: SiteResult.from_json(row) for site, row in self.records.sites().items()}
         asked, before = Choices(self._chosen), dict(self._chosen)
-        graph = self.graph(asked)
+        graph = self.subject.graph(asked)
         self.rows = {site: known[site] for site in asked.sites if site in known}
         with tempfile.TemporaryDirectory(prefix="uir_graph_") as folder:
+            self._folder = pathlib.Path(folder)
             for site, options in asked.sites.items():
                 if site in known:
                     continue
-                row = self._measured(site, options, graph, pathlib.Path(folder), over)
+                row = self._measured(site, options, graph, over)
                 if row is None:
                     break
                 self.rows[site] = row
                 on_site(row)
                 if row.chosen:
                     self._chosen[site] = row.chosen
-                    graph = self.graph(Choices(self._chosen))
+                    graph = self.subject.graph(Choices(self._chosen))
                 else:
                     self.records.add_sites([row.to_json()])
             if self._chosen != before:
-                self._settle(before, pathlib.Path(folder), too_late or over)
+                self._settle(before, too_late or over)
 
-    def _settle(self, before: Mapping[str, str], folder: pathlib.Path, over: Callable[[], bool]) -> None:
+    def _settle(self, before: Mapping[str, str], over: Callable[[], bool]) -> None:
         """Keep the new choices with which the whole model is faster, on a busy machine too."""
         new = {site: self._chosen[site] for site in self._chosen if site not in before}
         order = sorted(new, key=lambda site: self.rows[site].saved)
         self._chosen = dict(before)
-        undecided = self._keep(order, new, folder, over)
+        undecided = self._keep(order, new, over)
         for site in [site for site in order if site in self._chosen and len(self._chosen) > len(before) + 1]:
             if over():
                 break
             rest = {one: option for one, option in self._chosen.items() if one != site}
-            default, other, _ = self._whole(f"without {site}", self._chosen, rest, folder)
+            default, other, _ = self._whole(f"without {site}", self._chosen, rest)
             if other < default * (1 - GAIN):
                 self._chosen = rest
         for site in order:
@@ -187,9 +165,7 @@ class GraphSearch:
             if site not in undecided:
                 self.records.add_sites([row.to_json()])
 
-    def _keep(
-        self, sites: Sequence[str], new: Mapping[str, str], folder: pathlib.Path, over: Callable[[], bool]
-    ) -> dict[str, str]:
+    def _keep(self, sites: Sequence[str], new: Mapping[str, str], over: Callable[[], bool]) -> dict[str, str]:
         """Take sites that make the whole model faster: all of them, or of each half what does.
 
         Returns
@@ -200,7 +176,7 @@ class GraphSearch:
         every = len(sites) == len(new)
         name = "all choices" if every else f"with {', '.join(sites)}"
         taken = {**self._chosen, **{site: new[site] for site in sites}}
-        default, other, failed = self._whole(name, self._chosen, taken, folder)
+        default, other, failed = self._whole(name, self._chosen, taken)
         if failed:
             return dict.fromkeys(sites, f"the whole model could not be timed: {failed}")
         if every:
@@ -213,86 +189,76 @@ class GraphSearch:
         if over():
             return dict.fromkeys(sites, "no time was left to try it in the whole model by itself")
         half = len(sites) // 2
-        larger = self._keep(sites[half:], new, folder, over)
-        return {**larger, **self._keep(sites[:half], new, folder, over)}
+        larger = self._keep(sites[half:], new, over)
+        return {**larger, **self._keep(sites[:half], new, over)}
 
     def _whole(
-        self, name: str, default: Mapping[str, str], other: Mapping[str, str], folder: pathlib.Path
+        self, name: str, default: Mapping[str, str], other: Mapping[str, str]
     ) -> tuple[float, float, str]:
-        """Seconds of the whole model by two choices, in turns, or why there are none."""
-        graphs = self.graph(Choices(default)), self.graph(Choices(other))
-        results = self._timed(f"the whole model: {name}", graphs, folder, DECIDING, WHOLE_SECONDS)
-        failed = next((f"{one.outcome}: {one.said}" for one in results if not one.ok), "")
-        if failed:
-            log.warning("the whole model, %s: %s", name, failed)
-        return results[0].median, results[1].median, failed
+        """The whole model by two choices; see `_compared`."""
+        graphs = self.subject.graph(Choices(default)), self.subject.graph(Choices(other))
+        found = self._compared(f"the whole model: {name}", graphs, DECIDING, WHOLE_SECONDS)
+        if found[2]:
+            log.warning("the whole model, %s: %s", name, found[2])
+        return found
 
-    def _timed(
-        self, name: str, graphs: Sequence[KernelGraph], folder: pathlib.Path, repeats: int, least: float = 0.0
-    ) -> list[Result]:
-        """Graphs in turns, the default first; each may take the settings' time, or more if that is less."""
+    def _compared(
+        self, name: str, graphs: tuple[KernelGraph, KernelGraph], repeats: int, least: float = 0.0
+    ) -> tuple[float, float, str]:
+        """Seconds of two graphs in turns, the default first, or why there are none.
+
+        Each may take the settings' time, or more if that is less.
+        """
         self.comparisons += 1
         limit = max(self.settings.timeout_seconds, least)
         settings = attrs.evolve(self.settings, repeats=repeats, timeout_seconds=limit)
-        place = registry.place_of(self.target).name
-        target = registry.resolve(self.target).name
-        return self.measurer.confirm(
-            [Segment(name, write(graph, folder), target, place, self.seed, settings) for graph in graphs]
+        where, seed = self.subject.target, self.subject.seed
+        place, target = registry.place_of(where).name, registry.resolve(where).name
+        modules = [write(graph, self._folder) for graph in graphs]
+        default, other = self.measurer.confirm(
+            [Segment(name, module, target, place, seed, settings) for module in modules]
         )
+        bad = next((one.said or one.outcome for one in (default, other) if not one.ok), "")
+        if bad:
+            log.debug("%s: %s", name, bad)
+        return default.median, other.median, bad
 
     def _measured(
-        self,
-        site: str,
-        options: tuple[str, ...],
-        graph: KernelGraph,
-        folder: pathlib.Path,
-        over: Callable[[], bool],
+        self, site: str, options: tuple[str, ...], graph: KernelGraph, over: Callable[[], bool]
     ) -> SiteResult | None:
         """What is found of a site; None where time is up before that."""
         found: dict[str, tuple[float, float]] = {}
         failed: dict[str, str] = {}
         parts: dict[str, Difference] = {}
+
+        def compare(option: str, repeats: int) -> None:
+            graphs = parts[option].default, parts[option].other
+            default, other, why = self._compared(f"{site}: {option}", graphs, repeats)
+            found[option] = default, other
+            if why:
+                del found[option]
+                failed[option] = why
+
         for option in options:
             if over():
                 return None
             try:
-                part = difference(graph, self.graph(Choices({**self._chosen, site: option})))
+                part = difference(graph, self.subject.graph(Choices({**self._chosen, site: option})))
             except UirError as error:
                 failed[option] = error.what
                 continue
             if part is not None:
                 parts[option] = part
-                self._compare(site, option, part, folder, FIRST, found, failed)
+                compare(option, FIRST)
         chosen = DEFAULT
         promising = [name for name, (default, other) in found.items() if other < default * (1 - PROMISING)]
         for option in sorted(promising, key=lambda name: found[name][1] / found[name][0]):
             if over():
                 return None
-            self._compare(site, option, parts[option], folder, DECIDING, found, failed)
+            compare(option, DECIDING)
             default, other = found.get(option, (1.0, math.inf))
             if other < default * (1 - GAIN):
                 chosen = option
                 break
         count = max((part.count for part in parts.values()), default=0)
         return SiteResult(site, chosen, count, found, failed)
-
-    def _compare(
-        self,
-        site: str,
-        option: str,
-        part: Difference,
-        folder: pathlib.Path,
-        repeats: int,
-        found: dict[str, tuple[float, float]],
-        failed: dict[str, str],
-    ) -> None:
-        """The default's part and an option's in turns; note medians, or what failed."""
-        graphs = part.default, part.other
-        default, other = self._timed(f"{site}: {option}", graphs, folder, repeats)
-        bad = next((result for result in (default, other) if not result.ok), None)
-        if bad is not None:
-            found.pop(option, None)
-            failed[option] = bad.said
-            log.debug("%s: %s is %s: %s", site, option, bad.outcome, bad.said)
-        else:
-            found[option] = default.median, other.median

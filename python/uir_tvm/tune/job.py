@@ -7,13 +7,15 @@ import hashlib
 import json
 import statistics
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import attrs
 import tvm
 from tvm import tirx
 from tvm.s_tir import Schedule
+from tvm.s_tir.schedule import Trace
 
+from ..errors import ScheduleRefusedError, first_line
 from ..target import registry
 
 if TYPE_CHECKING:
@@ -28,8 +30,23 @@ OUTCOMES = (OK, REFUSED, WRONG, CRASHED, TIMEOUT, LOST)
 DIGEST_LENGTH = 12
 
 
+class Plain:
+    """What crosses processes and machines as JSON: a class of attrs whose fields are plain data, or such."""
+
+    __slots__ = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain data."""
+        return attrs.asdict(self)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Of what `to_json` gave."""
+        return cls(**data)
+
+
 @attrs.frozen
-class Settings:
+class Settings(Plain):
     """How candidates are measured.
 
     Parameters
@@ -50,21 +67,17 @@ class Settings:
     timeout_seconds: float = attrs.field(default=60.0, validator=attrs.validators.gt(0))
     tolerance: Mapping[str, float] = attrs.field(factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return attrs.asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Settings:
-        """Of what `to_json` gave."""
-        return cls(**data)
-
 
 DEFAULTS = Settings()
 
 
+def settings_of(given: Settings | Mapping[str, Any]) -> Settings:
+    """Settings, of what they are as plain data too."""
+    return given if isinstance(given, Settings) else Settings.from_json(given)
+
+
 @attrs.frozen
-class Job:
+class Job(Plain):
     """A schedule of a kernel, to be measured.
 
     Parameters
@@ -86,6 +99,8 @@ class Job:
     settings : Settings
     decisions : mapping of str to int
         What the trace decides, by name: for reports.
+    origin, candidate : str, mapping or None
+        In a batch: the task (`records.origin_of`), and what it is of that (`DesignPoint.to_json`).
     """
 
     kernel: str
@@ -95,8 +110,10 @@ class Job:
     begun: str | None = attrs.field(default=None, repr=False)
     trace: list[Any] | None = attrs.field(default=None, repr=False)
     seed: int = 0
-    settings: Settings = DEFAULTS
+    settings: Settings = attrs.field(default=DEFAULTS, converter=settings_of)
     decisions: Mapping[str, int] = attrs.field(factory=dict)
+    origin: str = ""
+    candidate: Mapping[str, Any] | None = attrs.field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -141,19 +158,32 @@ class Job:
         """Whether it is the compiler's own schedule."""
         return self.trace is None
 
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return attrs.asdict(self)
 
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Job:
-        """Of what `to_json` gave."""
-        return cls(**{**data, "settings": Settings.from_json(data["settings"])})
-
-
-def trace_json(trace: tvm.s_tir.schedule.Trace) -> list[Any]:
-    """A trace as plain data, for ``Trace.apply_json_to_schedule``."""
+def trace_json(trace: Trace) -> list[Any]:
+    """A trace as plain data, for `replayed`."""
     return _plain(trace.as_json())
+
+
+def replayed(
+    begun: tirx.PrimFunc | tvm.IRModule, trace: Trace | list[Any], remove_postproc: bool = False
+) -> Schedule:
+    """A trace applied to the function that it begins from.
+
+    Raises
+    ------
+    ScheduleRefusedError
+        It does not apply; the limit is what TVM says.
+    """
+    mod = begun if isinstance(begun, tvm.IRModule) else tvm.IRModule({"main": begun})
+    sch = Schedule(mod, debug_mask="none", error_render_level="fast")
+    try:
+        if isinstance(trace, Trace):
+            trace.apply_to_schedule(sch, remove_postproc=remove_postproc)
+        else:
+            Trace.apply_json_to_schedule(trace, sch)
+    except Exception as error:  # an instruction raises whatever TVM's C++ or a primitive of ours throws
+        raise ScheduleRefusedError("The trace does not apply.", limit=first_line(error)) from error
+    return sch
 
 
 def _plain(value: Any) -> Any:
@@ -177,12 +207,13 @@ def _with_model(target: registry.Resolved) -> str:
     return f"{target.spec.name}:{model}" if model and not here else target.name
 
 
-def _seconds(values: Sequence[float]) -> tuple[float, ...]:
+def seconds_of(values: Sequence[float]) -> tuple[float, ...]:
+    """Samples, as whoever took them or read them has them."""
     return tuple(float(value) for value in values)
 
 
 @attrs.frozen
-class Result:
+class Result(Plain):
     """What came of a job.
 
     Parameters
@@ -201,7 +232,7 @@ class Result:
         What binds a modelled time: a pipe, or the memory.
     """
 
-    seconds: tuple[float, ...] = attrs.field(default=(), converter=_seconds)
+    seconds: tuple[float, ...] = attrs.field(default=(), converter=seconds_of)
     outcome: str = attrs.field(default=OK, validator=attrs.validators.in_(OUTCOMES))
     said: str = ""
     report: str = attrs.field(default="", repr=False)
@@ -221,12 +252,3 @@ class Result:
     def median(self) -> float:
         """Median seconds; infinite where there are none."""
         return statistics.median(self.seconds) if self.seconds else float("inf")
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return {**attrs.asdict(self), "seconds": list(self.seconds)}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Result:
-        """Of what `to_json` gave."""
-        return cls(**data)

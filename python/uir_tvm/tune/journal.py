@@ -11,14 +11,14 @@ from __future__ import annotations
 import os
 import pathlib
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
 from ..errors import DatabaseError
-from .job import Result
-from .json_lines import add_lines, read_lines
+from .job import Plain, Result, seconds_of
+from .json_lines import add_lines, read_lines, writing
 from .key import Key
 from .records import Records
 
@@ -29,7 +29,7 @@ TRIAL, CONFIRMED = "trial", "confirmed"
 
 
 @attrs.frozen
-class Trial:
+class Trial(Plain):
     """A measured schedule of a kernel.
 
     Parameters
@@ -50,16 +50,14 @@ class Trial:
     kernel: str
     digest: str
     candidate: Mapping[str, Any] | None = attrs.field(repr=False)
-    result: Result
+    result: Result = attrs.field(
+        converter=lambda given: Result(**given) if isinstance(given, dict) else given
+    )
     wall: float = 0.0
 
 
-def _seconds(values: Sequence[float]) -> tuple[float, ...]:
-    return tuple(values)
-
-
 @attrs.frozen
-class Confirmation:
+class Confirmation(Plain):
     """A schedule and the compiler's own one, measured in turns.
 
     Parameters
@@ -72,8 +70,8 @@ class Confirmation:
 
     origin: str
     digest: str
-    default: tuple[float, ...] = attrs.field(converter=_seconds)
-    best: tuple[float, ...] = attrs.field(converter=_seconds)
+    default: tuple[float, ...] = attrs.field(converter=seconds_of)
+    best: tuple[float, ...] = attrs.field(converter=seconds_of)
     kept: bool
 
     @property
@@ -120,10 +118,7 @@ class Journal:
         for number, data in enumerate(read_lines(self.path), 1):
             try:
                 fields = dict(data)
-                kind = _KINDS[fields.pop("what")]
-                if kind is Trial:
-                    fields["result"] = Result.from_json(fields["result"])
-                yield kind(**fields)
+                yield _KINDS[fields.pop("what")](**fields)
             except (KeyError, TypeError, ValueError) as error:
                 raise DatabaseError(
                     f"Line {number} of {self.path} is none of a journal.",
@@ -140,20 +135,6 @@ class Journal:
             The file cannot be written.
         """
         self.records.begin()
-        try:
+        with writing(self.path):
             self.path.parent.mkdir(exist_ok=True)
-        except OSError as error:
-            raise DatabaseError(
-                f"{self.path.parent} cannot be made.",
-                need="a folder that this user may write",
-                limit=str(error),
-                remedy="name another database",
-            ) from error
-        add_lines(self.path, [_data(line) for line in lines])
-
-
-def _data(line: Line) -> dict[str, Any]:
-    data = {field.name: getattr(line, field.name) for field in attrs.fields(type(line))}
-    if isinstance(line, Trial):
-        data["result"] = line.result.to_json()
-    return {"what": _NAMES[type(line)], **data}
+        add_lines(self.path, [{"what": _NAMES[type(line)], **line.to_json()} for line in lines])

@@ -3,14 +3,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO
 
-from ..errors import DatabaseError
+from ..errors import DatabaseError, UirError
+
+
+@contextlib.contextmanager
+def writing(path: pathlib.Path, kind: type[UirError] = DatabaseError) -> Iterator[None]:
+    """What is done inside writes a file or makes a folder.
+
+    Raises
+    ------
+    DatabaseError
+        Or another kind of error: it cannot.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise kind(
+            f"{path} cannot be written.",
+            need="a folder that this user may write, with room",
+            limit=str(error),
+            remedy="name another place",
+        ) from error
 
 
 def read_lines(path: pathlib.Path) -> list[Any]:
@@ -56,15 +77,12 @@ def add_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
         The file cannot be written.
     """
     text = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values)
-    try:
-        with path.open("a+b") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            _end_last_line(file)
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-    except OSError as error:
-        raise _unwritten(path, error) from error
+    with writing(path), path.open("a+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        _end_last_line(file)
+        file.write(text.encode())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _end_last_line(file: BinaryIO) -> None:
@@ -83,15 +101,6 @@ def _end_last_line(file: BinaryIO) -> None:
         file.write(b"\n")
 
 
-def _unwritten(path: pathlib.Path, error: OSError) -> DatabaseError:
-    return DatabaseError(
-        f"{path} cannot be written.",
-        need="a folder that this user may write, with room",
-        limit=str(error),
-        remedy="name another folder",
-    )
-
-
 def write_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
     """Replace a file by values, all or nothing.
 
@@ -101,11 +110,10 @@ def write_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
         The file cannot be written.
     """
     partial = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        partial.unlink(missing_ok=True)
-        add_lines(partial, values)
-        partial.replace(path)
-    except OSError as error:
-        raise _unwritten(path, error) from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with writing(path):
+        try:
+            partial.unlink(missing_ok=True)
+            add_lines(partial, values)
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)

@@ -7,7 +7,6 @@ import hashlib
 import importlib.metadata
 import json
 from collections.abc import Mapping
-from typing import Any
 
 import attrs
 import tvm
@@ -17,6 +16,7 @@ from ..igraph import HardwareModel
 from ..igraph.text import print_hardware
 from ..schedule.hardware_of import model_of_target
 from ..target import registry
+from .job import Plain
 
 #: Characters of a digest in a folder's name.
 DIGEST_LENGTH = 12
@@ -25,7 +25,7 @@ TOOLCHAIN = "toolchain"
 
 
 @attrs.frozen
-class Key:
+class Key(Plain):
     """One row of what a database holds schedules for.
 
     Parameters
@@ -46,7 +46,7 @@ class Key:
     hardware: str
     model: str
     place: str
-    versions: Mapping[str, str] = attrs.field(converter=lambda versions: dict(sorted(versions.items())))
+    versions: Mapping[str, str] = attrs.field(converter=lambda versions: dict(sorted(dict(versions).items())))
 
     @property
     def subject(self) -> tuple[str, str, str]:
@@ -65,24 +65,6 @@ class Key:
         """The key but for what compiles: what is the same on every machine that has these versions."""
         versions = {name: version for name, version in self.versions.items() if name != TOOLCHAIN}
         return attrs.evolve(self, versions=versions)
-
-    def to_json(self) -> dict[str, Any]:
-        """As a mapping of strings."""
-        return attrs.asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Key:
-        """Of what `to_json` gave.
-
-        Raises
-        ------
-        ValueError
-            Something else.
-        """
-        names = {field.name for field in attrs.fields(cls)}
-        if set(data) != names or not isinstance(data["versions"], Mapping):
-            raise ValueError(f"a key has {', '.join(sorted(names))}")
-        return cls(**data)
 
     def differs(self, other: Key) -> str:
         """In what another key differs, in words; empty where it does not."""

@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import fnmatch
+import functools
 import os
-import pathlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 import tvm
 
-from .. import environment, kernel_graph, threads
+from .. import kernel_graph, threads
 from ..errors import DeviceError, TuneError
 from ..explain.analytic import distance
 from ..import_model import import_model, model_name
@@ -26,76 +26,116 @@ from .job import DEFAULTS, Job, Settings
 from .key import Key, key_of
 from .measure import Measurer
 from .search import TaskSearch
+from .session import Watcher
 from .spaces import design_spaces
 from .state import TuningState
 from .task import Extracted, Task, tasks_of
 
 
-def resolved(target: Any, device: str | None) -> tvm.target.Target:
-    """A target, at the place where its kernels run.
+@attrs.frozen(slots=False)
+class Subject:
+    """A model that is tuned for a target; what it is of is as `tune_model.tune` takes it.
 
-    Raises
-    ------
-    TargetError
-        An unknown target, hardware model or place.
+    Parameters
+    ----------
+    target : Target
+        At the place where its kernels run.
     """
-    return registry.resolve(target, environment.device() if device is None else device).target
 
+    model: Any
+    target: tvm.target.Target
+    database: ScheduleDatabase = attrs.field(converter=lambda given: ScheduleDatabase(given).to_write())
+    kernels: str | None = None
+    cost_model: CostModel | str | os.PathLike[str] | None = None
+    seed: int = 0
+    shapes: Mapping[str, tuple[int, ...]] | None = None
+    name: str | None = None
+    fuse: bool = True
+    watcher: Watcher = attrs.field(default=None, converter=lambda given: given or Watcher())
 
-def imported(
-    model: Any, shapes: Mapping[str, tuple[int, ...]] | None = None, name: str | None = None
-) -> tuple[KernelGraph | tvm.IRModule, str]:
-    """A model as Relax, or as the graph that it is, and its name.
+    @functools.cached_property
+    def mod(self) -> KernelGraph | tvm.IRModule:
+        """It as Relax, or as the graph that it is.
 
-    Raises
-    ------
-    FrontendError
-        It cannot be imported.
-    """
-    label = name or model_name(model)
-    return (model if isinstance(model, KernelGraph) else import_model(model, shapes)), label
+        Raises
+        ------
+        FrontendError
+            It cannot be imported.
+        """
+        self.watcher.phase("reading the model")
+        return self.model if isinstance(self.model, KernelGraph) else import_model(self.model, self.shapes)
 
+    @property
+    def label(self) -> str:
+        """Its name."""
+        return self.name or model_name(self.model)
 
-def extracted(
-    mod: KernelGraph | tvm.IRModule, where: tvm.target.Target, choices: Choices, fuse: bool = True
-) -> Extracted:
-    """The tasks of an imported model, its graph built with some choices."""
-    if isinstance(mod, KernelGraph) or kernel_graph.calls_kernels(mod):
-        return tasks_of(mod, where)
-    threads.before_compiling()  # or packing a weight would bind this process to one processor
-    with choosing(choices):
-        return tasks_of(kernel_graph.build(mod, where, fuse=fuse), where)
+    @functools.cached_property
+    def learned(self) -> CostModel:
+        """The cost model."""
+        if isinstance(self.cost_model, CostModel):
+            return self.cost_model
+        if self.cost_model is None or not os.path.exists(self.cost_model):
+            return CostModel(seed=self.seed)
+        return CostModel.load(self.cost_model)
 
+    def save(self) -> None:
+        """Keep the cost model, where it is one of a file."""
+        if self.cost_model is not None and not isinstance(self.cost_model, CostModel):
+            self.learned.save(self.cost_model)
 
-def chosen(found: Extracted, pattern: str | None) -> Extracted:
-    """The tasks whose names a pattern fits.
+    @property
+    def calls_kernels(self) -> bool:
+        """Whether it is given as kernels, with nothing left to choose."""
+        return isinstance(self.mod, KernelGraph) or kernel_graph.calls_kernels(self.mod)
 
-    Raises
-    ------
-    TuneError
-        There are none.
-    """
-    tasks = tuple(t for t in found.tasks if pattern is None or fnmatch.fnmatchcase(t.name, pattern))
-    if tasks:
-        return attrs.evolve(found, tasks=tasks)
-    if found.tasks:
-        names = ", ".join(task.name for task in found.tasks)
+    def graph(self, choices: Choices) -> KernelGraph:
+        """Its graph under some choices."""
+        threads.before_compiling()  # or packing a weight would bind this process to one processor
+        with choosing(choices):
+            return kernel_graph.build(self.mod, self.target, fuse=self.fuse)
+
+    def extracted(self, choices: Choices) -> Extracted:
+        """All tasks, the graph built with some choices."""
+        return tasks_of(self.mod if self.calls_kernels else self.graph(choices), self.target)
+
+    def chosen(self, found: Extracted) -> Extracted:
+        """The tasks whose names the pattern fits.
+
+        Raises
+        ------
+        TuneError
+            There are none.
+        """
+        pattern = self.kernels
+        tasks = tuple(t for t in found.tasks if pattern is None or fnmatch.fnmatchcase(t.name, pattern))
+        if tasks:
+            return attrs.evolve(found, tasks=tasks)
+        if found.tasks:
+            names = ", ".join(task.name for task in found.tasks)
+            raise TuneError(
+                f"No kernel is called {pattern!r}.",
+                where="kernels, --kernels",
+                need="a pattern that fits one of " + names,
+            )
+        why = "; ".join(f"{name}: {said}" for name, said in found.left.items())
         raise TuneError(
-            f"No kernel is called {pattern!r}.",
-            where="kernels, --kernels",
-            need="a pattern that fits one of " + names,
+            "The model has no kernel to tune.",
+            limit=why or f"all of its {found.library} operators are the library's",
+            remedy="there is nothing to do: compile it as it is",
         )
-    why = "; ".join(f"{name}: {said}" for name, said in found.left.items())
-    raise TuneError(
-        "The model has no kernel to tune.",
-        limit=why or f"all of its {found.library} operators are the library's",
-        remedy="there is nothing to do: compile it as it is",
-    )
 
-
-def is_modelled(tasks: Sequence[Task]) -> bool:
-    """Whether times of tasks are a host model's."""
-    return bool(registry.place_of(tasks[0].target).name == MODEL)
+    def state(self, found: Extracted, key: Key) -> TuningState:
+        """What is known of tasks, with the searches of `search` and the roofline of `analytic`."""
+        return TuningState(
+            found.tasks,
+            self.database,
+            lambda task: TaskSearch(task, design_spaces(task.func, task.target), self.learned, self.seed),
+            bound_of=_bound_of,
+            cost_model=self.learned,
+            modelled=registry.place_of(self.target).name == MODEL,
+            key=key,
+        )
 
 
 def key_for(measurer: Measurer | None, task: Task, settings: Settings = DEFAULTS) -> Key:
@@ -119,41 +159,9 @@ def key_for(measurer: Measurer | None, task: Task, settings: Settings = DEFAULTS
                 f"No server measures for {job.target}.",
                 where=measurer.name,
                 limit=result.said,
-                remedy="start some with `uir tune-server`, and look at them with its --list",
+                remedy="start some with `uir tune-server`",
             )
     return key
-
-
-def cost_model_of(
-    given: CostModel | str | os.PathLike[str] | None, seed: int
-) -> tuple[CostModel, Callable[[], None]]:
-    """The cost model, and what keeps it."""
-    if isinstance(given, CostModel):
-        return given, lambda: None
-    if given is None:
-        return CostModel(seed=seed), lambda: None
-    path = pathlib.Path(given)
-    made = CostModel.load(path) if path.exists() else CostModel(seed=seed)
-    return made, lambda: made.save(path)
-
-
-def state_for(
-    found: Extracted, database: ScheduleDatabase, model: CostModel, seed: int, key: Key | None = None
-) -> TuningState:
-    """What is known of tasks, with the searches of `search` and the roofline of `analytic`."""
-    return TuningState(
-        found.tasks,
-        database,
-        lambda task: _search_of(task, model, seed),
-        bound_of=_bound_of,
-        cost_model=model,
-        modelled=is_modelled(found.tasks),
-        key=key,
-    )
-
-
-def _search_of(task: Task, model: CostModel, seed: int) -> TaskSearch:
-    return TaskSearch(task, design_spaces(task.func, task.target), model, seed)
 
 
 def _bound_of(search: TaskSearch) -> float:

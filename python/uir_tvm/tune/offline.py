@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tuning for machines that no network reaches: candidates out, what was measured of them back in.
 
-Beside the files of a batch (`batch`) lies what its jobs are candidates of, so that the folder alone is enough
-to go on; the journal has what came of it.
+The jobs of a batch (`batch`) say what they are candidates of, so that the folder alone is enough to go on;
+the journal has what came of it.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import pathlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from ..errors import ArtifactError, TuneError
+import attrs
+
+from ..errors import TuneError
 from .batch import Batch, export_batch, load_batch
 from .database import ScheduleDatabase
 from .job import DEFAULTS, LOST, Job, Settings
@@ -21,10 +21,11 @@ from .key import Key
 from .state import TuningState
 from .task_record import TaskRecord
 
-#: What the jobs of a batch are candidates of, and how many there are by default.
-FILE, COUNT = "candidates.json", 64
-#: Candidates of a kernel at least.
-LEAST = 2
+if TYPE_CHECKING:
+    from .candidates import DesignPoint
+
+#: Candidates of a batch by default, and of each of its kernels at least.
+COUNT, LEAST = 64, 2
 
 
 def key_in(database: ScheduleDatabase, expected: Key) -> Key:
@@ -80,18 +81,18 @@ def export(
     worth = {record.task.origin: _worth(known, record) for record in records}
     total = sum(worth.values())
     jobs: list[Job] = []
-    rows: list[dict[str, Any]] = []
     for record in records:
-        share = worth[record.task.origin] / total if total else 1 / len(records)
+        task = record.task
+        share = worth[task.origin] / total if total else 1 / len(records)
         candidates = known.search(record).propose(max(LEAST, round(count * share)))
         if not candidates:
             continue
-        phase(f"{len(candidates)} candidates of {record.task.name}")
-        jobs.append(Job.of(record.task, seed=seed, settings=settings))
-        rows.append({"origin": record.task.origin, "kernel": record.task.name, "candidate": None})
-        for candidate in candidates:
-            jobs.append(candidate.job(seed=seed, settings=settings))
-            rows.append({**rows[-1], "candidate": candidate.to_json()})
+        phase(f"{len(candidates)} candidates of {task.name}")
+        jobs.append(attrs.evolve(Job.of(task, seed=seed, settings=settings), origin=task.origin))
+        jobs += [
+            attrs.evolve(one.job(seed=seed, settings=settings), origin=task.origin, candidate=one.to_json())
+            for one in candidates
+        ]
     if not jobs:
         raise TuneError(
             "There is nothing left to try.",
@@ -99,9 +100,7 @@ def export(
             remedy="all schedules were measured: compile with the database",
         )
     phase(f"building {len(jobs)} kernels")
-    made = export_batch(jobs, folder)
-    (pathlib.Path(folder) / FILE).write_text(json.dumps(rows))
-    return made
+    return export_batch(jobs, folder)
 
 
 def take_up(known: TuningState, batch: Batch) -> int:
@@ -121,15 +120,12 @@ def take_up(known: TuningState, batch: Batch) -> int:
 
     Raises
     ------
-    ArtifactError
-        The folder does not say what its jobs are candidates of.
     TuneError
         It has candidates of none of the model's kernels.
     """
-    rows = read_rows(batch)
     known.replay()
-    if not any(row["origin"] in known.records for row in rows):
-        names = ", ".join(sorted({row["kernel"] for row in rows}))
+    if not any(job.origin in known.records for job in batch.jobs):
+        names = ", ".join(sorted({job.kernel for job in batch.jobs}))
         raise TuneError(
             "The batch is of another model.",
             where=str(batch.folder),
@@ -137,52 +133,28 @@ def take_up(known: TuningState, batch: Batch) -> int:
             limit=f"it has candidates of {names}",
         )
     new = 0
-    candidates: dict[int, Any] = {}
-    for number, (row, job, result) in enumerate(zip(rows, batch.jobs, batch.results, strict=True)):
-        record = known.records.get(row["origin"])
+    candidates: dict[int, DesignPoint] = {}
+    for number, (job, result) in enumerate(zip(batch.jobs, batch.results, strict=True)):
+        record = known.records.get(job.origin)
         if record is None or result.outcome == LOST:
             continue
-        if row["candidate"] is None:
-            if record.default_result is None:
-                known.note_default(record, job, result, 0.0)
+        if job.is_default:
+            if record.own is None:
+                known.note(record, None, job, result, 0.0)
             continue
-        candidate = known.search(record).restore(row["candidate"])
+        candidate = known.search(record).restore(job.candidate or {})
         if candidate is None:
             continue
         candidates[number] = candidate
-        if candidate.digest not in record.digests:
-            result = known.note_trial(record, candidate, job, result, 0.0)
+        if candidate.digest not in record.tried:
+            result = known.note(record, candidate, job, result, 0.0)
             known.tell(record, [candidate], [result])
             new += 1
     for (_, best), (default, faster) in batch.confirmed.items():
-        record = known.records.get(rows[best]["origin"])
+        record = known.records.get(batch.jobs[best].origin)
         if record is not None and best in candidates and candidates[best].digest not in record.ratios:
             known.compared(record, candidates[best], default.seconds, faster.seconds)
     return new
-
-
-def read_rows(batch: Batch) -> list[Mapping[str, Any]]:
-    """What the jobs of a batch are candidates of.
-
-    Raises
-    ------
-    ArtifactError
-        The file is missing or damaged.
-    """
-    path = batch.folder / FILE
-    try:
-        rows = json.loads(path.read_text())
-        fits = len(rows) == len(batch.jobs) and all({"origin", "kernel", "candidate"} <= set(r) for r in rows)
-        why = "it is of another batch"
-    except (OSError, ValueError, TypeError) as error:
-        fits, why = False, str(error)
-    if not fits:
-        raise ArtifactError(
-            f"{path} does not say what was measured.",
-            limit=why,
-            remedy="take results in from the folder that `uir tune --export-batch` wrote",
-        )
-    return rows
 
 
 def load(folder: str | os.PathLike[str]) -> Batch:

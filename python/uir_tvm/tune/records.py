@@ -18,14 +18,17 @@ import tvm
 from tvm import tirx
 from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
-from tvm_ffi.structural import structural_equal, structural_hash
+from tvm_ffi.structural import structural_hash
 
-from ..errors import DatabaseError, ScheduleRefusedError
-from .json_lines import add_lines, read_lines, write_lines
+from ..errors import DatabaseError, first_line
+from .job import replayed
+from .json_lines import add_lines, read_lines, write_lines, writing
 from .key import Key
 
 #: Attributes of a workload's module: `origin_of` the kernel, and its name.
 ORIGIN, NAME = "uir.origin", "uir.kernel"
+#: Seconds that MetaSchedule notes for a candidate that did not run.
+FAILED = 1e9
 #: Files of a records.
 KEY_FILE, WORKLOADS, RECORDS = "key.json", "database_workload.json", "database_tuning_record.json"
 #: Beside them: what was measured of sites of kernel graphs (`graph_search`), a line for each.
@@ -87,16 +90,14 @@ class Entry:
         """
         try:
             record = self._tuning_record()
-            sch = Schedule(record.workload.mod, debug_mask="none")
-            record.trace.apply_to_schedule(sch, remove_postproc=False)
-        except Exception as error:  # TVM's readers and instructions raise many kinds
+            return replayed(record.workload.mod, record.trace)
+        except Exception as error:  # TVM's readers raise many kinds
             raise DatabaseError(
                 f"A schedule of {self.name} does not apply.",
                 where=self.key.folder,
-                limit=(str(error).strip() or type(error).__name__).splitlines()[0],
+                limit=getattr(error, "limit", first_line(error)),
                 remedy="prune the database, and tune again",
             ) from error
-        return sch
 
     def _tuning_record(self) -> TuningRecord:
         return TuningRecord.from_json(self.record, Workload.from_json(self.workload))
@@ -157,21 +158,6 @@ class Records:
                 entries.append(Entry(self.key, origin, name, seconds, workloads[index], record))
         return entries
 
-    def add(
-        self, func: tirx.PrimFunc, sch: Schedule, seconds: Sequence[float], begun: tirx.PrimFunc
-    ) -> Entry:
-        """Keep a schedule of a kernel; see `ScheduleDatabase.add`."""
-        attributes = func.attrs or {}
-        name, origin = str(attributes.get("global_symbol", "main")), origin_of(func)
-        mod = tvm.IRModule({"main": begun}).with_attr(ORIGIN, origin).with_attr(NAME, name)
-        _refuse_other_beginning(mod, sch, name)
-        workload = Workload(mod)
-        record = TuningRecord(sch.trace, workload, [float(s) for s in seconds])
-        written = [json.loads(json.dumps(value)) for value in (workload.as_json(), record.as_json())]
-        entry = Entry(self.key, origin, name, tuple(float(s) for s in seconds), *written)
-        self.extend([entry])
-        return entry
-
     def extend(self, entries: Sequence[Entry]) -> int:
         """Add entries that are not there yet; returns how many."""
         self.begin()
@@ -223,15 +209,8 @@ class Records:
 
     def begin(self) -> None:
         """Make the folder, and say in it what it is for."""
-        try:
+        with writing(self.folder):
             self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise DatabaseError(
-                f"{self.folder} cannot be made.",
-                need="a folder that this user may write",
-                limit=str(error),
-                remedy="name another folder",
-            ) from error
         if not (self.folder / KEY_FILE).is_file():
             write_lines(self.folder / KEY_FILE, [self.key.to_json()])
 
@@ -247,26 +226,4 @@ class Records:
         return DatabaseError(
             f"Line {number} of {self.folder / file} is no entry of a MetaSchedule database.",
             remedy="restore the file, or delete the folder and tune again",
-        )
-
-
-#: Seconds that MetaSchedule notes for a candidate that did not run.
-FAILED = 1e9
-
-
-def _refuse_other_beginning(mod: tvm.IRModule, sch: Schedule, name: str) -> None:
-    """Replay a trace: it must give the schedule's function."""
-    replayed = Schedule(mod, debug_mask="none")
-    try:
-        sch.trace.apply_to_schedule(replayed, remove_postproc=False)
-        same = structural_equal(bare(replayed.mod["main"]), bare(sch.mod["main"]))
-        said = "the trace gives another function"
-    except Exception as error:  # an instruction of TVM
-        same, said = False, (str(error).strip() or type(error).__name__).splitlines()[0]
-    if not same:
-        raise ScheduleRefusedError(
-            f"The schedule of {name} cannot be made again by its trace.",
-            need="the function that the schedule began from, and a trace of all that was done to it",
-            limit=said,
-            remedy="pass that function as `begun`",
         )

@@ -1,71 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Candidates measured by other machines: servers of a key that TVM's RPC tracker knows.
+"""Candidates measured by other machines, on which ``uir tune-server`` runs.
 
-Whoever asks for results deals jobs to servers, one call in a thread for each, and takes what comes back.  It
-looks for more servers meanwhile, and at every server's time limit, because a machine that hangs says nothing.
-What is lost with a server goes to others.
+Every connection is one worker of a server, held by a thread, which takes the next jobs from a common queue
+when it is done with the last ones.  Another thread for each server connects while there is work: servers come
+and go.  What is lost with a connection goes to others.
 """
 
 from __future__ import annotations
 
-import importlib
 import json
 import logging
-import math
+import queue
+import socket
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from collections.abc import Mapping, Sequence
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any
 
 import attrs
 
-from ..errors import UirError, first_line
+from ..errors import DeviceError, UirError, first_line
 from ..network_address import Address
 from .job import LOST, Job, Result
 from .key import Key
 from .measure import OnResult
-from .server import HELLO, MEASURE, checked
-from .tracker import Tracker
+from .server import BUSY, checked
 
 log = logging.getLogger(__name__)
 
-#: Seconds between looks at the tracker for servers, and at the limits of those at work.
+#: Seconds between looks at whether there is work, and whether anybody is there to do it.
 TICK = 0.25
-#: Servers that are asked for at once, and seconds that one may take to answer who it is.
-ASKED, GREETING = 4, 60.0
+#: Seconds that connecting may take, and answering who it is; and until the next time that it is tried.
+ANSWER, GREETING, RETRY = 10.0, 60.0, 1.0
 #: Stages of a job, each of which may take the job's own limit.
 STAGES_OF_A_JOB = 3
 #: Seconds beside that: a worker starts, and starts again.
 GRACE = 60.0
-#: Seconds that a session lasts; TVM's server ends it then, should this client have vanished without a word.
-LEASE = 3600
-#: Seconds after which servers without work go back to the tracker, for other clients.
+#: Seconds after which a connection without work is left, for other clients.
 IDLE = 20.0
-#: Servers that may be lost with a job.
+#: Connections that may be lost with a job.
 TRIES = 3
-
-#: A target and a place.
-Kind = tuple[str, str]
-
-
-@attrs.define(eq=False)
-class _Server:
-    """A server that this client holds, or has asked for."""
-
-    #: What it is at: an answer to who it is, or the results of a batch; None: it is free.
-    call: Future[Any] | None = None
-    #: Until when that must be there, and until when the server is held.
-    deadline: float = math.inf
-    ends: float = math.inf
-    session: Any = None
-    address: Address | None = None
-    workers: int = 1
-    #: For what it may measure.
-    kinds: set[Kind] = attrs.field(factory=set)
-    #: Numbers of the jobs that it has.
-    batch: list[int] = attrs.field(factory=list)
 
 
 @attrs.define(eq=False)
@@ -73,83 +50,76 @@ class _Round:
     """One call of `measure` or `confirm`."""
 
     jobs: Sequence[Job]
-    how: str
-    on_result: OnResult | None
-    #: Numbers of the jobs that nobody has.
-    waiting: deque[int]
+    turns: bool
+    #: Numbers of the jobs that nobody has, by those that go together.
+    waiting: deque[list[int]]
     results: dict[int, Result] = attrs.field(factory=dict)
-    #: Servers that were lost with a job.
     tries: Counter[int] = attrs.field(factory=Counter)
+    #: Numbers of jobs whose results are there.
+    news: queue.SimpleQueue[int] = attrs.field(factory=queue.SimpleQueue)
 
-    @property
-    def kinds(self) -> set[Kind]:
-        """Of its jobs."""
-        return {(job.target, job.place) for job in self.jobs}
-
-    def settle(self, number: int, result: Result) -> None:
-        """A job has its result."""
-        self.results[number] = result
-        if self.on_result is not None:
-            self.on_result(number, result)
+    def settle(self, numbers: Sequence[int], results: Sequence[Result]) -> None:
+        """Jobs have their results."""
+        for number, result in zip(numbers, results, strict=True):
+            self.results[number] = result
+            self.news.put(number)
 
 
 class RpcMeasurer:
-    """Measures on every server of a key that a tracker knows or comes to know.
+    """Measures on servers of other machines.
 
     Parameters
     ----------
-    host, port : str, int
-        The tracker's.
+    servers : sequence of Address
+        Some may come later, or go.
     key : str
-        The servers' (``uir tune-server --key``).
+        What the servers want to hear of who connects (``uir tune-server --key``).
     patience : float
         Seconds without any server after which what remains is given up as lost.
     grace : float
         Seconds that a server may take beside the time limits of its jobs before it counts as lost.
     tries : int
-        Servers that may be lost with a job before it counts as lost itself: it may be what ends them.
+        Connections that may be lost with a job before it counts as lost itself: it may be what ends them.
 
     Raises
     ------
     DeviceError
-        No tracker answers there.
+        Nobody answers at any of the addresses.
     """
 
     name = "rpc"
 
     def __init__(
         self,
-        host: str,
-        port: int,
+        servers: Sequence[Address],
         key: str,
         *,
         patience: float = 60.0,
         grace: float = GRACE,
         tries: int = TRIES,
     ) -> None:
-        self.tracker, self.key = Tracker(Address(host, port)), key
+        self._addresses, self._key = tuple(servers), key.encode()
         self._patience, self._grace, self._tries = patience, grace, tries
-        #: Held while jobs are dealt.
-        self._lock = threading.Lock()
-        self._servers: list[_Server] = []
+        self._lock = threading.Condition()
+        self._held: list[Address] = []
         #: Of the servers that were accepted first: others must have the same, or times would not compare.
-        self._keys: dict[Kind, Key] = {}
-        self._refused: set[Address] = set()
-        self._refusal = ""
-        self._closed = self._silent = False
-        self._looked = 0.0
-        self._leaving = threading.Timer(IDLE, self._leave_idle)
-        self._known = len(self.tracker.servers(key))
+        self._keys: dict[tuple[str, str], Key] = {}
+        self._refused: dict[Address, str] = {}
+        self._round: _Round | None = None
+        self._closed = False
+        self._require_one()
+        for address in self._addresses:
+            threading.Thread(target=self._dial, args=(address,), daemon=True, name="uir-dial").start()
 
     @property
     def workers(self) -> int:
-        """Jobs at once: of the servers that this client holds, or as many as the tracker knows servers."""
-        return max(1, self._known, sum(server.workers for server in self._servers if server.kinds))
+        """Jobs at once: connections that are held, or servers where there are none yet."""
+        return len(self._held) or len(self._addresses)
 
     @property
     def servers(self) -> list[str]:
-        """Addresses of the servers that this client holds."""
-        return [str(server.address) for server in self._servers if server.kinds]
+        """Addresses of the servers that measure for this client, once for each of their workers."""
+        return [str(address) for address in self._held]
 
     def key_of(self, target: str, place: str) -> Key | None:
         """Under what times of a target at a place are to be kept; None before a server said who it is."""
@@ -157,199 +127,188 @@ class RpcMeasurer:
 
     def measure(self, jobs: Sequence[Job], on_result: OnResult | None = None) -> list[Result]:
         """The results of some jobs, in their order; see `measure.Measurer`."""
-        return self._deal(_Round(jobs, "measure", on_result, deque(range(len(jobs)))))
+        return self._finish(_Round(jobs, False, deque([at] for at in range(len(jobs)))), on_result)
 
     def confirm(self, jobs: Sequence[Job]) -> list[Result]:
         """Measure a few jobs in turns, all on one server."""
-        return self._deal(_Round(jobs, "confirm", None, deque(range(len(jobs)))))
+        return self._finish(_Round(jobs, True, deque([[*range(len(jobs))]] if jobs else [])), None)
 
     def close(self) -> None:
         """Leave all servers; those at work end with what they have."""
-        self._closed = True
-        self._leaving.cancel()
-        self._servers.clear()
-
-    def _leave_idle(self) -> None:
-        """Nobody asked for results for a while: servers without work go back to the tracker."""
         with self._lock:
-            self._servers = [server for server in self._servers if server.call is not None]
+            self._closed = True
+            self._lock.notify_all()
 
-    def _deal(self, made: _Round) -> list[Result]:
-        """Results of all jobs."""
-        if self._closed:
-            raise RuntimeError("the measurer is closed")
-        self._leaving.cancel()
-        with self._lock:
-            seen = time.monotonic()
+    def _require_one(self) -> None:
+        why = {}
+        for address in self._addresses:
             try:
-                while len(made.results) < len(made.jobs):
-                    self._look_for_servers(made)
-                    self._give(made)
-                    calls = [server.call for server in self._servers if server.call is not None]
-                    if not wait(calls, TICK, FIRST_COMPLETED).done:
-                        time.sleep(0 if calls else TICK)
-                    self._take(made)
-                    if any(server.session is not None for server in self._servers):
-                        seen = time.monotonic()
-                    elif time.monotonic() - seen > self._patience:
-                        self._give_up(made)
-            finally:
-                for server in self._servers:
-                    server.batch = []  # whatever comes of this round later is of no interest
-                self._leaving = threading.Timer(IDLE, self._leave_idle)
-                self._leaving.daemon = True
-                self._leaving.start()
+                socket.create_connection((address.host, address.port), ANSWER).close()
+                return
+            except OSError as error:
+                why[str(address)] = first_line(error)
+        raise DeviceError(
+            f"No server answers at {', '.join(why) or 'no address'}.",
+            need="a machine that measures",
+            limit="; ".join(why.values()),
+            remedy="start one there: uir tune-server --key KEY",
+        )
+
+    def _finish(self, made: _Round, on_result: OnResult | None) -> list[Result]:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("the measurer is closed")
+            self._round = made
+            self._lock.notify_all()
+        seen = time.monotonic()
+        try:
+            while len(made.results) < len(made.jobs) or not made.news.empty():
+                try:
+                    number = made.news.get(timeout=TICK)
+                except queue.Empty:
+                    seen = self._give_up_alone(made, seen)
+                    continue
+                if on_result is not None:
+                    on_result(number, made.results[number])
+        finally:
+            with self._lock:
+                made.waiting.clear()  # whatever comes of this round later is of no interest
+                self._round = None
         return [made.results[number] for number in range(len(made.jobs))]
 
-    def _look_for_servers(self, made: _Round) -> None:
-        """Ask for one more while there is work."""
-        asked = sum(server.session is None for server in self._servers)
-        if made.waiting and asked < ASKED and time.monotonic() > self._looked + TICK:
-            self._looked = time.monotonic()
-            self._servers.append(_Server())
-            self._ask(self._servers[-1], made.kinds)
+    def _give_up_alone(self, made: _Round, seen: float) -> float:
+        """Without a server for long what nobody has is lost; when there was one."""
+        with self._lock:
+            if self._held:
+                return time.monotonic()
+            if time.monotonic() - seen > self._patience:
+                why = (
+                    "; ".join(self._refused.values())
+                    or f"no server at {', '.join(map(str, self._addresses))}"
+                )
+                lost = Result(outcome=LOST, said=f"nobody measured it for {self._patience:g} s: {why}")
+                while made.waiting:
+                    numbers = made.waiting.popleft()
+                    made.settle(numbers, [lost] * len(numbers))
+        return seen
 
-    def _ask(self, server: _Server, kinds: set[Kind]) -> None:
-        server.call = _called(self._answers, server, kinds)
-        server.deadline = time.monotonic() + GREETING
-
-    def _answers(self, server: _Server, kinds: set[Kind]) -> dict[Kind, Any] | None:
-        """What a server says of itself, the tracker's next one where it is none yet; None: there is none."""
-        if server.session is None:
-            self._known = len(self.tracker.servers(self.key))
-            offer = self.tracker.request(self.key) if self.tracker.free(self.key) else None
-            if offer is None or offer[0] in self._refused:
-                return None
-            (server.address, ticket), server.ends = offer, time.monotonic() + LEASE / 2
-            host, port = server.address.host, server.address.port
-            server.session = importlib.import_module("tvm.rpc").connect(host, port, ticket, LEASE)
-        hello = server.session.get_function(HELLO)
-        asked = {kind: json.dumps({"target": kind[0], "place": kind[1]}) for kind in kinds}
-        return {kind: json.loads(str(hello(text))) for kind, text in asked.items()}
-
-    def _accept(self, server: _Server, said: Mapping[Kind, Any] | None) -> None:
-        """Take a server on by what it says of itself, or refuse it, which is logged."""
-        self._silent = False
-        try:
-            for kind, answer in (said or {}).items():
-                key = checked(str(server.address), *kind, answer, self._keys.get(kind))
-                self._keys.setdefault(kind, key)
-                if not server.kinds:
-                    log.info("server %s (%s) measures", server.address, answer["name"])
-                server.kinds.add(kind)
-                server.workers = max(1, int(answer["workers"]))
-        except UirError as error:
-            log.warning("%s", error)
-            self._refusal = " ".join(str(error).split())
-            assert server.address is not None
-            self._refused.add(server.address)
-            said = None
-        if said is None:
-            self._servers.remove(server)
-
-    def _give(self, made: _Round) -> None:
-        """The next jobs to servers that are free."""
-        now = time.monotonic()
-        for server in [server for server in self._servers if server.call is None]:
-            if now > server.ends:
-                self._servers.remove(server)
-            elif not made.waiting:
-                break
-            elif not made.kinds <= server.kinds:
-                self._ask(server, made.kinds - server.kinds)
-            else:
-                server.batch = _next_batch(made, server.workers)
-                jobs = [made.jobs[number] for number in server.batch]
-                server.call = _called(_measured, server.session, made.how, jobs)
-                server.deadline = now + self._limit(server, made.how, jobs)
-
-    def _limit(self, server: _Server, how: str, jobs: Sequence[Job]) -> float:
-        """Seconds that a server may take for some jobs."""
-        limits = [job.settings.timeout_seconds for job in jobs]
-        if how == "confirm":
-            # all in one process, which has that long for every stage of any of them
-            return STAGES_OF_A_JOB * len(limits) * sum(limits) + self._grace
-        return STAGES_OF_A_JOB * max(limits) * math.ceil(len(limits) / server.workers) + self._grace
-
-    def _take(self, made: _Round) -> None:
-        """What has come back, and what has not in its time."""
-        for server in [server for server in self._servers if server.call is not None]:
-            call = server.call
-            assert call is not None
-            if not call.done():
-                if time.monotonic() > server.deadline:
-                    # its thread waits in TVM's client, which cannot be interrupted, and is left there
-                    self._lose(server, "it does not answer", made)
-            elif (error := call.exception()) is not None:
-                self._lose(server, first_line(error), made)
-            else:
-                server.call, found = None, call.result()
-                if not isinstance(found, list):
-                    self._accept(server, found)
+    def _dial(self, address: Address) -> None:
+        """The thread of a server: connects while there is work, until it has no more workers."""
+        while not self._closed and address not in self._refused:
+            with self._lock:
+                if self._round is None or not self._round.waiting:
+                    self._lock.wait()
                     continue
-                numbers, server.batch = server.batch, []
-                # there are no numbers of a round that was broken off
-                for number, result in zip(numbers, found, strict=False):
-                    made.settle(number, result)
-
-    def _lose(self, server: _Server, why: str, made: _Round) -> None:
-        """A server is gone: its jobs go to others."""
-        self._servers.remove(server)
-        if server.address is None:
-            if not self._silent:
-                log.warning("%s", why)
-            self._silent = True
-            return
-        more = f"; what it had, {len(server.batch)} of the candidates, goes to others" if server.batch else ""
-        log.warning("server %s is lost (%s)%s", server.address, why, more)
-        for number in reversed(server.batch):
-            made.tries[number] += 1
-            if made.tries[number] < self._tries:
-                made.waiting.appendleft(number)
+            try:
+                connection = self._connected(address)
+            except UirError as error:
+                self._refuse(address, error)
+            except (OSError, EOFError, AssertionError) as error:
+                log.debug("server %s: %s", address, first_line(error))
+                time.sleep(RETRY)
             else:
-                said = f"{self._tries} servers were lost while they measured it"
-                made.settle(number, Result(outcome=LOST, said=said))
+                arguments = (address, connection)
+                with self._lock:
+                    self._held.append(address)
+                threading.Thread(target=self._hold, args=arguments, daemon=True, name="uir-server").start()
 
-    def _give_up(self, made: _Round) -> None:
-        """Without a server for long: what nobody has is lost."""
-        why = self._refusal or f"no server with the key {self.key} at {self.tracker.address}"
-        said = f"nobody measured it for {self._patience:g} s: {why}"
-        while made.waiting:
-            made.settle(made.waiting.popleft(), Result(outcome=LOST, said=said))
+    def _connected(self, address: Address) -> Connection:
+        """A connection to a server, which knows the key as well.
 
-
-def _called(function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-    """What a function gives, in a thread that does not keep this process from ending."""
-    future = Future[Any]()
-
-    def run() -> None:
+        Raises
+        ------
+        DeviceError
+            It does not.
+        OSError, EOFError
+            It is not there, or busy.
+        """
+        opened = socket.create_connection((address.host, address.port), ANSWER)
+        opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        opened.settimeout(None)
+        connection = Connection(opened.detach())
         try:
-            future.set_result(function(*arguments))
-        except Exception as error:  # TVM's client raises whatever its C++ throws
-            future.set_exception(error)
+            answer_challenge(connection, self._key)
+            deliver_challenge(connection, self._key)
+        except AuthenticationError as error:
+            raise DeviceError(
+                f"Server {address} has another key.", need="its --key", limit=str(error)
+            ) from error
+        if connection.recv_bytes() == BUSY:
+            raise BlockingIOError("it works for others")
+        return connection
 
-    threading.Thread(target=run, daemon=True, name="uir-rpc").start()
-    return future
+    def _hold(self, address: Address, connection: Connection) -> None:
+        """The thread of a connection: what waits is measured there."""
+        kinds: set[tuple[str, str]] = set()
+        try:
+            while (taken := self._take()) is not None:
+                made, numbers = taken
+                jobs = [made.jobs[number] for number in numbers]
+                try:
+                    for kind in {(job.target, job.place) for job in jobs} - kinds:
+                        said = _answer(connection, {"hello": kind}, GREETING)
+                        with self._lock:
+                            key = checked(str(address), *kind, said, self._keys.get(kind))
+                            self._keys.setdefault(kind, key)
+                        kinds.add(kind)
+                        log.info("server %s (%s) measures %s", address, said["name"], kind[0])
+                    asked = {"turns": made.turns, "jobs": [job.to_json() for job in jobs]}
+                    rows = _answer(connection, asked, self._limit(jobs))["results"]
+                except UirError as error:
+                    self._refuse(address, error)
+                    made.waiting.appendleft(numbers)  # which is none the worse for it
+                    return
+                except (OSError, EOFError, ValueError) as error:
+                    self._lose(address, str(error) or "it has ended", made, numbers)
+                    return
+                made.settle(numbers, [Result.from_json(row) for row in rows])
+        finally:
+            connection.close()
+            with self._lock:
+                self._held.remove(address)
+
+    def _take(self) -> tuple[_Round, list[int]] | None:
+        """The next jobs; waits for them; None: leave the server."""
+        idle = time.monotonic() + IDLE
+        with self._lock:
+            while not self._closed and time.monotonic() < idle:
+                if self._round is not None and self._round.waiting:
+                    return self._round, self._round.waiting.popleft()
+                self._lock.wait(TICK)
+        return None
+
+    def _limit(self, jobs: Sequence[Job]) -> float:
+        """Seconds that a server may take for some jobs: for every stage of any of them that long."""
+        limits = [job.settings.timeout_seconds for job in jobs]
+        return STAGES_OF_A_JOB * len(limits) * sum(limits) + self._grace
+
+    def _refuse(self, address: Address, error: UirError) -> None:
+        """A server may not measure, which is said once."""
+        log.warning("%s", error)
+        self._refused[address] = " ".join(str(error).split())
+
+    def _lose(self, address: Address, why: str, made: _Round, numbers: list[int]) -> None:
+        """A connection is gone: its jobs go to others."""
+        log.warning(
+            "server %s is lost (%s); what it had, %d of the candidates, goes to others",
+            address,
+            why,
+            len(numbers),
+        )
+        with self._lock:
+            made.tries.update(numbers)
+            if self._round is made and made.tries[numbers[0]] < self._tries:
+                made.waiting.appendleft(numbers)
+                self._lock.notify_all()
+                return
+        said = f"{self._tries} servers were lost while they measured it"
+        made.settle(numbers, [Result(outcome=LOST, said=said)] * len(numbers))
 
 
-def _measured(session: Any, how: str, jobs: Sequence[Job]) -> list[Result]:
-    """The results of jobs on a server."""
-    asked = json.dumps({"how": how, "jobs": [job.to_json() for job in jobs]})
-    found = [Result.from_json(row) for row in json.loads(str(session.get_function(MEASURE)(asked)))]
-    assert len(found) == len(jobs), (len(found), len(jobs))
-    return found
-
-
-def _next_batch(made: _Round, workers: int) -> list[int]:
-    """Take the jobs for a server off the queue: as many as it measures at once, or all to be confirmed."""
-    if made.how == "confirm":
-        numbers = list(made.waiting)
-        made.waiting.clear()
-        return numbers
-    numbers = [made.waiting.popleft()]
-    # what was lost with a server before goes alone: it may be why
-    while made.waiting and len(numbers) < workers:
-        if any(made.tries[number] for number in (numbers[0], made.waiting[0])):
-            break
-        numbers.append(made.waiting.popleft())
-    return numbers
+def _answer(connection: Connection, asked: Mapping[str, Any], seconds: float) -> dict[str, Any]:
+    """What a server says to something, in so many seconds."""
+    connection.send_bytes(json.dumps(asked).encode())
+    if not connection.poll(seconds):
+        raise TimeoutError("it does not answer")
+    answer: dict[str, Any] = json.loads(connection.recv_bytes())
+    return answer

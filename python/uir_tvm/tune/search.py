@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search for a task's fastest schedule: what to measure next, given what was measured.
 
-Candidates wait in a pool, filled by the sources of the task's design spaces and by the neighbours of the
-fastest measured ones.  Of every batch most are the ones that the cost model expects to be fastest, some are
-neighbours of the fastest measured, and some anything at all.
+Candidates wait in a pool, filled by combinations of small design spaces, by evolutions of large ones, and by
+the neighbours of the fastest measured ones.  Of every batch most are the ones that the cost model expects to
+be fastest, some are neighbours of the fastest measured, and some anything at all.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ from typing import Any, Protocol
 
 import attrs
 import numpy as np
+from tvm_ffi.structural import structural_hash
 
 from ..igraph import IGraph
 from .candidates import Checker, DesignPoint
 from .job import Result
 from .mutator import neighbours
-from .sources import size_of, sources_of
+from .sources import ENDLESS, Evolved, combination, size_of
 from .spaces import DesignSpace
 from .task import Task
 
@@ -89,8 +90,19 @@ class TaskSearch:
         self.size = sum(map(size_of, spaces))
         self.best: Measured | None = None
         self._rng = random.Random(seed)
-        self._sources = sources_of(spaces, self.checker, cost_model.predict, seed, enumerated)
-        self._source_of = {id(space): source for source in self._sources for space in source.spaces}
+        #: Of small spaces what nobody made yet; of large ones an evolution for each beginning.
+        self._combinations = [
+            (space, at) for space in spaces if size_of(space) <= enumerated for at in range(size_of(space))
+        ]
+        self._rng.shuffle(self._combinations)
+        together: dict[int, list[DesignSpace]] = {}
+        for space in spaces:
+            if size_of(space) > enumerated:
+                together.setdefault(structural_hash(space.begun), []).append(space)
+        self._evolved = [
+            Evolved(group, self.checker, cost_model.predict, self._rng.randrange(ENDLESS))
+            for group in together.values()
+        ]
         self._measured: list[Measured] = []
         self._pool: dict[str, DesignPoint] = {}
         self._seen: set[str] = set()
@@ -111,7 +123,7 @@ class TaskSearch:
     @property
     def exhausted(self) -> bool:
         """Whether there is nothing left to propose."""
-        return not self._pool and all(source.exhausted for source in self._sources)
+        return not (self._pool or self._combinations or self._alive())
 
     def propose(self, count: int) -> list[DesignPoint]:
         """The next candidates to measure, best expected first; fewer where the spaces are exhausted.
@@ -122,9 +134,9 @@ class TaskSearch:
         proposed: list[DesignPoint] = []
         while len(proposed) < count:
             self._fill(count - len(proposed))
+            if self.exhausted:
+                break
             if not self._pool:
-                if all(source.exhausted for source in self._sources):
-                    break
                 continue
             for candidate in self._pick(count - len(proposed)):
                 self._leave(candidate)
@@ -139,7 +151,9 @@ class TaskSearch:
                 continue
             found = Measured(candidate, result.median)
             self._measured.append(found)
-            self._source_of[id(candidate.space)].tell(candidate, found.seconds)
+            for evolved in self._evolved:
+                if any(candidate.space is space for space in evolved.spaces):
+                    evolved.tell(candidate, found.seconds)
             if self.best is None or found.seconds < self.best.seconds:
                 self.best = found
 
@@ -166,21 +180,26 @@ class TaskSearch:
         self.skip([candidate.digest])
         self._waiting.discard(id(candidate.space))
 
+    def _alive(self) -> list[Evolved]:
+        return [evolved for evolved in self._evolved if not evolved.exhausted]
+
     def _fill(self, count: int) -> None:
-        """Make more candidates: neighbours of the fastest, then of all sources in turns."""
+        """Make more candidates: neighbours of the fastest, combinations, and what evolves."""
         for found in sorted(self._measured, key=lambda m: m.seconds)[:PARENTS]:
             candidate = found.candidate
             if candidate.digest not in self._expanded:
                 self._expanded.add(candidate.digest)
                 for trace in neighbours(candidate.sch.trace):
                     self._add(self.checker.candidate(candidate.space, trace), found.seconds)
-        live = [source for source in self._sources if not source.exhausted]
-        self._rng.shuffle(live)
-        wanted = count * MADE
-        for left, source in zip(range(len(live), 0, -1), live, strict=True):
-            if wanted <= 0:
-                break
-            made = source.more(-(-wanted // left))
+        alive, wanted = self._alive(), count * MADE
+        share = -(-wanted // (1 + len(alive)))
+        taken, self._combinations = self._combinations[:share], self._combinations[share:]
+        for space, at in taken:
+            self._add(self.checker.candidate(space, combination(space.schedule.trace, at)))
+        wanted -= len(taken)
+        self._rng.shuffle(alive)
+        while alive and wanted > 0:
+            made = alive.pop().more()
             wanted -= len(made)
             for candidate in made:
                 self._add(candidate)

@@ -8,6 +8,7 @@ import pathlib
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import attrs
@@ -26,20 +27,19 @@ from ..schedule.hardware_of import model_of_target
 from ..target import registry
 from .agreement import differences
 from .cold_cache import ColdCache
-from .job import DEFAULTS, OK, WRONG, Result, Settings
+from .job import DEFAULTS, OK, WRONG, Plain, Result, Settings, settings_of
 from .records import bare
 from .reference_results import Reference
+from .timed_places import calls_of, in_turns
 
 #: A call that takes so many times as long as the default's is timed no further.
 HOPELESS = 1.5
-#: Calls of a sample.
-LEAST_CALLS, CALLS = 3, 10
 #: Integers that may be indices.
 INTEGERS = 2
 
 
 @attrs.frozen
-class Segment:
+class Segment(Plain):
     """A part of a model, to be timed beside the default's same part.
 
     Parameters
@@ -60,16 +60,7 @@ class Segment:
     target: str
     place: str
     seed: int = 0
-    settings: Settings = DEFAULTS
-
-    def to_json(self) -> dict[str, Any]:
-        """As plain data."""
-        return attrs.asdict(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Segment:
-        """Of what `to_json` gave."""
-        return cls(**{**data, "settings": Settings.from_json(data["settings"])})
+    settings: Settings = attrs.field(default=DEFAULTS, converter=settings_of)
 
 
 @attrs.frozen
@@ -192,9 +183,7 @@ class _Executable:
 
     def sample(self, least: float) -> float:
         """The median of calls that take so long together, within limits."""
-        first = self.once()
-        count = max(LEAST_CALLS, min(CALLS, int(least / max(first, 1e-9)) + 1))
-        return statistics.median(self.once() for _ in range(count))
+        return statistics.median(self.once() for _ in range(calls_of(self.once(), least)))
 
 
 def _random(rng: np.random.Generator, shape: Sequence[int], dtype: str) -> np.ndarray:
@@ -225,11 +214,9 @@ def compare(segments: Sequence[Segment]) -> list[Result]:
     alive = [number for number, seconds in first.items() if seconds <= HOPELESS * first[0] or not number]
     again = {number: made[number].once() for number in first if number not in alive}
     alive += [number for number, seconds in again.items() if seconds <= HOPELESS * first[0]]
-    samples: dict[int, list[float]] = {number: [] for number in alive}
     settings = segments[0].settings
-    for turn in range(settings.repeats):
-        for number in alive[:: -1 if turn % 2 else 1]:
-            samples[number].append(made[number].sample(settings.min_repeat_seconds))
+    samplers = [partial(made[number].sample, settings.min_repeat_seconds) for number in alive]
+    samples = dict(zip(alive, in_turns(samplers, settings.repeats), strict=True))
     for number, seconds in first.items():
         results[number] = Result(samples.get(number) or (min(seconds, again.get(number, seconds)),), OK)
     return [results[number] for number in range(len(segments))]

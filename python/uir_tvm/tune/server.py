@@ -1,222 +1,148 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A server that measures: TVM's RPC server, with two functions more.
+"""A server that measures for other machines: JSON both ways, over connections of Python's multiprocessing.
 
-    uir.tune.hello      who this is: versions, toolchain, hardware, and whether a place is here
-    uir.tune.measure    jobs as JSON in, results as JSON out
-
-Clients take a server on by what it says of itself (`checked`), or its times would be of something else.  A
-session of TVM's server is a process of its own, forked where uir_tvm is imported already.  It keeps its
-workers from its first job to its end, so that a job costs no start of Python.  Candidates run in those
-workers: one that crashes ends a worker, not the session.
+Who connects must know the server's key, and the server shows that it does, before anything else is said
+(``multiprocessing.connection`` has the protocol).  Then a client asks who this is, and takes the server on by
+what it says of itself (`checked`), or its times would be of something else.  Every connection has a worker of
+its own from its first job to its end: candidates run in processes, which crash without the server.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib.util
+import errno
 import json
 import logging
-import multiprocessing.util
-import os
 import socket
+import socketserver
 import threading
-import time
 from collections.abc import Callable, Mapping
+from multiprocessing import AuthenticationError
+from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import Any
 
-import attrs
-import tvm_ffi
-
-from ..errors import DeviceError, UirError
-from ..network_address import Address
+from ..errors import DeviceError, UirError, first_line
 from ..target import registry
 from .job import Job
 from .key import Key, expected, key_of
-from .measure import Measurer
+from .measure import LocalMeasurer, Measurer
 
 log = logging.getLogger(__name__)
 
-#: Functions of a session.
-HELLO, MEASURE = "uir.tune.hello", "uir.tune.measure"
-#: What TVM's servers import when they start.
-NEEDS = ("cloudpickle", "psutil")
 #: First port that is tried, and how many.
 PORT, PORTS = 9090, 100
-#: Seconds between looks at whether the process that started this one still lives.
-WATCH = 0.5
-#: Seconds before a server that ended is started again.
-PAUSE = 2.0
-
-#: Makes the measurer of a session.
-Make = Callable[[], Measurer]
+#: What a connection hears first: it has a worker, or there is none for it.
+READY, BUSY = b"ready", b"busy"
+#: Seconds after which a client that asks for nothing is taken to be gone.
+SILENT = 120.0
 
 
-def start(
-    tracker: Address,
-    key: str,
-    *,
-    host: str = "0.0.0.0",
-    port: int = PORT,
-    address: str | None = None,
-    make: Make | None = None,
-    workers: int = 1,
-) -> Any:
-    """Start a server process that reports to a tracker.
+class MeasuringServer(socketserver.ThreadingTCPServer):
+    """Listens, and measures in threads; `serve_forever` runs it.
 
     Parameters
     ----------
-    tracker : Address
-        It need not be there yet: the server asks for a minute, and again when it is lost.
+    host, port : str, int
+        Where to listen; the port is the first that is tried.
     key : str
-        By which clients ask for servers like this one.
-    host : str
-        Where to listen; default: everywhere.
-    port : int
-        The first that is tried.
-    address : str, optional
-        The name or number by which clients reach this machine; default: the one that the tracker sees.
-    make : callable, optional
-        Makes the measurer of a session, in the server's process; default: `measure.LocalMeasurer`.
+        What clients have to know.
     workers : int
-        Jobs at once, of the default measurer.
-
-    Returns
-    -------
-    tvm.rpc.Server
-        With ``port``, ``proc`` and ``terminate()``.
+        Connections at once: more than 1 for modelled times only, measured ones disturb each other.
+    make : callable
+        Makes the measurer of a connection.
 
     Raises
     ------
     DeviceError
-        Packages that TVM's RPC needs are missing.
+        It cannot listen there.
     """
-    rpc = _rpc()
-    make = make or functools.partial(_local, workers)
-    return rpc.Server(
-        host,
-        port,
-        port + PORTS,
-        tracker_addr=(tracker.host, tracker.port),
-        key=key,
-        custom_addr=address,
-        silent=True,
-        server_init_callback=functools.partial(_prepare, os.getpid(), make),
-    )
 
+    daemon_threads = allow_reuse_address = True
 
-def serve(begin: Callable[[], Any], say: Callable[[str], None]) -> None:
-    """Keep a server running until this process is interrupted.
+    def __init__(
+        self, host: str, port: int, key: str, workers: int = 1, make: Callable[[], Measurer] = LocalMeasurer
+    ) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._key, self._make = key.encode(), make
+        self._workers = threading.Semaphore(workers)
+        self._measurers: list[Measurer] = []
+        for number in range(port, port + PORTS):
+            try:
+                super().__init__((host, number), socketserver.BaseRequestHandler)
+                return
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE or number == port + PORTS - 1:
+                    raise DeviceError(
+                        f"A server cannot listen at {host}:{number}.",
+                        need="an address of this machine, and a port that this user may take",
+                        limit=str(error),
+                        remedy="name another --host or --port",
+                    ) from error
 
-    Parameters
-    ----------
-    begin : callable
-        Starts it (`start`).
-    say : callable
-        Gets lines for people.
-    """
-    server = None
-    try:
-        while True:
-            server = begin()
-            say(f"listening at port {server.port}")
-            while server.proc.is_alive():
-                server.proc.join(1.0)
-            say(f"the server process ended; starting another in {PAUSE:g} s")
-            server.terminate()
-            time.sleep(PAUSE)
-    finally:
-        if server is not None:
-            server.terminate()
+    @property
+    def port(self) -> int:
+        """At which it listens."""
+        return int(self.server_address[1])
 
-
-def _rpc() -> Any:
-    """TVM's RPC, which some packages that TVM does not bring must be there for."""
-    missing = [name for name in NEEDS if importlib.util.find_spec(name) is None]
-    if missing:
-        raise DeviceError(
-            "A server needs packages that are not installed.",
-            need=", ".join(missing),
-            remedy="pip install 'uir_tvm[rpc]'",
-        )
-    return importlib.import_module("tvm.rpc")
-
-
-def _local(workers: int) -> Measurer:
-    from .measure import LocalMeasurer
-
-    return LocalMeasurer(workers=workers)
-
-
-def _prepare(parent: int, make: Make) -> None:
-    """In the server's process, before it listens: what sessions have."""
-    _leave_after(parent)
-    threading.excepthook = _end_process
-    session = _Session(make)
-    tvm_ffi.register_global_func(HELLO, session.hello, override=True)
-    tvm_ffi.register_global_func(MEASURE, session.measure, override=True)
-
-
-def _leave_after(parent: int) -> None:
-    """End this process when its parent is gone; a server that nobody holds would serve for ever."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(WATCH)
-        os._exit(0)
-
-    if os.getppid() == parent:
-        threading.Thread(target=watch, daemon=True, name="uir-tune-watch").start()
-
-
-def _end_process(failure: threading.ExceptHookArgs) -> None:
-    """The thread that listens ended, as it does when a session crashes: the process is of no more use."""
-    log.error("the server ends: %s", failure.exc_value)
-    os._exit(1)
-
-
-@attrs.define
-class _Session:
-    """The state of a session; made before the fork, filled after it."""
-
-    make: Make
-    measurer: Measurer | None = None
-
-    def hello(self, text: str) -> str:
-        """Who this is, for jobs of a target at a place."""
-        _leave_after(os.getppid())
-        asked = json.loads(str(text))
+    def finish_request(self, request: Any, client_address: Any) -> None:
+        """A connection, from its beginning to its end; in a thread."""
+        request.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection = Connection(request.detach())
         try:
-            return json.dumps(self._described(str(asked["target"]), str(asked["place"])))
+            deliver_challenge(connection, self._key)
+            answer_challenge(connection, self._key)
+            if not self._workers.acquire(blocking=False):
+                connection.send_bytes(BUSY)
+                return
+            try:
+                connection.send_bytes(READY)
+                self._answer(connection)
+            finally:
+                self._workers.release()
+        except AuthenticationError:
+            log.warning("%s does not know the key", client_address[0])
+        except (EOFError, OSError, AssertionError) as error:
+            log.info("%s has left: %s", client_address[0], first_line(error))
         except UirError as error:
-            return json.dumps({"refused": error.to_json()})
+            log.error("%s", error)
+        finally:
+            connection.close()
 
-    def measure(self, text: str) -> str:
-        """Results of jobs: ``{"how": "measure" or "confirm", "jobs": [...]}``."""
-        asked = json.loads(str(text))
-        jobs = [Job.from_json(job) for job in asked["jobs"]]
-        measurer = self._own()
-        results = measurer.confirm(jobs) if asked["how"] == "confirm" else measurer.measure(jobs)
-        return json.dumps([result.to_json() for result in results])
+    def server_close(self) -> None:
+        """End all workers."""
+        super().server_close()
+        for measurer in list(self._measurers):
+            measurer.close()
 
-    def _own(self) -> Measurer:
-        if self.measurer is None:
-            self.measurer = self.make()
-            # when the session ends: TVM's server runs it by multiprocessing, which would wait for workers
-            multiprocessing.util.Finalize(None, self.measurer.close, exitpriority=100)
-        return self.measurer
+    def _answer(self, connection: Connection) -> None:
+        measurer = self._make()
+        self._measurers.append(measurer)
+        try:
+            while connection.poll(SILENT):
+                asked = json.loads(connection.recv_bytes())
+                answer = said_of(*asked["hello"]) if "hello" in asked else measured(measurer, asked)
+                connection.send_bytes(json.dumps(answer).encode())
+        finally:
+            self._measurers.remove(measurer)
+            measurer.close()
 
-    def _described(self, target: str, place: str) -> Mapping[str, Any]:
-        found = registry.resolve(target, place)
-        here = registry.place_of(found.target)
-        if absent := here.absent():
-            return {"name": socket.gethostname(), "absent": absent}
-        return {
-            "name": socket.gethostname(),
-            "absent": "",
-            "key": key_of(target, place).to_json(),
-            "found": here.found() or "",
-            "workers": int(getattr(self._own(), "workers", 1)),
-        }
+
+def measured(measurer: Measurer, asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Results of jobs: ``{"jobs": [...], "turns": whether they are measured in turns}``."""
+    jobs = [Job.from_json(job) for job in asked["jobs"]]
+    results = measurer.confirm(jobs) if asked["turns"] else measurer.measure(jobs)
+    return {"results": [result.to_json() for result in results]}
+
+
+def said_of(target: str, place: str) -> dict[str, Any]:
+    """Who this is, for jobs of a target at a place."""
+    try:
+        here = registry.place_of(registry.resolve(target, place).target)
+        said: dict[str, Any] = {"name": socket.gethostname(), "absent": here.absent() or ""}
+        if not said["absent"]:
+            said |= {"key": key_of(target, place).to_json(), "found": here.found() or ""}
+        return said
+    except UirError as error:
+        return {"refused": error.to_json()}
 
 
 def checked(address: str, target: str, place: str, said: Mapping[str, Any], others: Key | None = None) -> Key:
@@ -229,7 +155,7 @@ def checked(address: str, target: str, place: str, said: Mapping[str, Any], othe
     target, place : str
         Of the jobs.
     said : mapping
-        What the server's ``uir.tune.hello`` answered.
+        What the server answered (`said_of`).
     others : Key, optional
         Of the servers that were accepted before.
 
@@ -251,29 +177,25 @@ def checked(address: str, target: str, place: str, said: Mapping[str, Any], othe
             f"Server {address} has no {place} for {target}.",
             need="a machine with one, or jobs for its host model",
             limit=str(said["absent"]),
-            remedy=f"give servers without {place} another --key",
+            remedy=f"tune with servers that have {place}",
         )
-    theirs = Key.from_json(said["key"])
-    ours = expected(target, place)
-    if differs := ours.differs(theirs.without_toolchain):
+    theirs, ours = Key.from_json(said["key"]), expected(target, place)
+    whom, differs = "this machine", ours.differs(theirs.without_toolchain)
+    if not differs and others is not None:
+        ours, whom = others, "the other servers, so that their times do not compare"
+        differs = others.differs(theirs)
+    if differs:
         raise DeviceError(
-            f"Server {address} is not like this machine.",
+            f"Server {address} is not like {whom}.",
             need=", ".join(f"{name} {version}" for name, version in ours.versions.items()),
             limit=differs,
-            remedy="install the same versions there, or give it another --key",
+            remedy="install the same versions there, or tune without it",
         )
     if said["found"] and said["found"] != theirs.hardware:
         raise DeviceError(
             f"Server {address} has other hardware.",
             need=theirs.hardware,
             limit=f"its {place} is {said['found']}",
-            remedy="give servers of each kind a --key of their own",
-        )
-    if others is not None and (differs := others.differs(theirs)):
-        raise DeviceError(
-            f"Server {address} is not like the other servers, so that their times do not compare.",
-            need=", ".join(f"{name} {version}" for name, version in others.versions.items()),
-            limit=differs,
-            remedy="install the same there, or give it another --key",
+            remedy="tune with servers of one kind",
         )
     return theirs

@@ -23,7 +23,7 @@ from .journal import Confirmation
 from .measure import Measurer
 from .scheduler import spend
 from .state import NOISE, TuningState
-from .task_record import TaskRecord, TrialBatch
+from .task_record import TaskRecord
 
 if TYPE_CHECKING:
     from .candidates import DesignPoint
@@ -151,10 +151,7 @@ class Session:
             self.watcher.phase("reading the journal")
             self.known.replay()
             self.watcher.started(self)
-            try:
-                self._measure_defaults()
-            except Over:
-                pass
+            self._measure_defaults()
             self._spend()
             while self.ended == TIME_IS_UP and self.clock() + self._worthwhile() < self.deadline:
                 self.ended = ""  # confirming took less than was kept for it
@@ -188,27 +185,45 @@ class Session:
 
     def _measure_defaults(self) -> None:
         """The compiler's own schedules, of which nothing is known yet."""
-        records = [record for record in self.known.records.values() if record.default_result is None]
-        if not records:
-            return
-        self.watcher.phase("default schedules")
-        settings = self._within(MOST_TIMEOUT)
-        jobs = [Job.of(record.task, seed=self.seed, settings=settings) for record in records]
+        records = [record for record in self.known.records.values() if record.own is None]
+        if records:
+            self.watcher.phase("default schedules")
+            if not self._run([(record, None) for record in records], self._within(MOST_TIMEOUT)):
+                self.ended = self.ended or "nobody is left to measure"
+
+    def _run(
+        self, rows: Sequence[tuple[TaskRecord, DesignPoint | None]], settings: Settings
+    ) -> list[tuple[DesignPoint | None, Result]]:
+        """Candidates, or own schedules (None): measured, in the journal, until there is a reason to end."""
+        jobs = [
+            Job.of(record.task, seed=self.seed, settings=settings)
+            if candidate is None
+            else candidate.job(seed=self.seed, settings=settings)
+            for record, candidate in rows
+        ]
         last, come = self.clock(), 0
+        done: list[tuple[DesignPoint | None, Result]] = []
 
         def came(index: int, result: Result) -> None:
             nonlocal last, come
             wall, last, come = self.clock() - last, self.clock(), come + 1
+            record, candidate = rows[index]
             if result.outcome != LOST:
-                result = self.known.note_default(records[index], jobs[index], result, wall * self._workers)
-            self.watcher.default(records[index], result)
-            if come < len(records):
+                # of an own schedule the time by itself: by it the others' patience is reckoned
+                wall *= self._workers if candidate is None else 1
+                result = self.known.note(record, candidate, jobs[index], result, wall)
+                done.append((candidate, result))
+            elif candidate is not None:
+                record.next.append(candidate)
+            (self.watcher.default if candidate is None else self.watcher.trial)(record, result)
+            if candidate is not None or come < len(rows):
                 self._check()
 
-        self.measurer.measure(jobs, came)
-        if all(record.default_result is None for record in records):
-            self.ended = "nobody is left to measure"
-            raise Over
+        try:
+            self.measurer.measure(jobs, came)
+        except Over:
+            pass  # the rest is not measured
+        return done
 
     def _take(self, record: TaskRecord) -> list[DesignPoint]:
         """The next batch of a task; stops it where there is none."""
@@ -235,33 +250,12 @@ class Session:
 
     def _measure(self, record: TaskRecord, candidates: Sequence[DesignPoint]) -> list[Result]:
         """A batch of a task: measured, in the journal, told to the search."""
-        settings = self._patience(record)
-        jobs = [candidate.job(seed=self.seed, settings=settings) for candidate in candidates]
-        before, begin, last = record.best, self.clock(), self.clock()
-        done: list[DesignPoint] = []
-        results: list[Result] = []
-
-        def came(index: int, result: Result) -> None:
-            nonlocal last
-            wall, last = self.clock() - last, self.clock()
-            candidate = candidates[index]
-            if result.outcome == LOST:
-                record.next.append(candidate)
-            else:
-                result = self.known.note_trial(record, candidate, jobs[index], result, wall)
-                done.append(candidate)
-                results.append(result)
-            self.watcher.trial(record, result)
-            self._check()
-
-        try:
-            self.measurer.measure(jobs, came)
-        except Over:
-            pass  # the rest is not measured
-        finally:
-            if done:
-                self.known.tell(record, done, results)
-                record.batches.append(TrialBatch(len(done), self.clock() - begin))
+        before, begin = record.best, self.clock()
+        done = self._run([(record, candidate) for candidate in candidates], self._patience(record))
+        results = [result for _, result in done]
+        if done:
+            self.known.tell(record, [candidate for candidate, _ in done if candidate is not None], results)
+            record.trial_wall = (self.clock() - begin) / len(done)
         if not done:
             self.ended = self.ended or "nobody is left to measure"
         if self.ended:
@@ -285,14 +279,11 @@ class Session:
 
     def _trial_seconds(self, record: TaskRecord) -> float:
         """Between a trial of a task and the next: as lately, else as with the default."""
-        if record.batches:
-            last = record.batches[-1]
-            return max(1e-3, last.wall / last.trials)
-        return max(1e-3, record.default_wall / self._workers)
+        return max(1e-3, record.trial_wall or _wall(record) / self._workers)
 
     def _patience(self, record: TaskRecord) -> Settings:
         """Time for a candidate, by what the default took."""
-        return self._within(min(max(LEAST_TIMEOUT, PATIENCE * record.default_wall), MOST_TIMEOUT))
+        return self._within(min(max(LEAST_TIMEOUT, PATIENCE * _wall(record)), MOST_TIMEOUT))
 
     def _within(self, seconds: float) -> Settings:
         """The settings with a time limit that ends with the budget."""
@@ -339,6 +330,11 @@ class Session:
         if self._confirm_walls:
             return statistics.median(self._confirm_walls[-LATELY:])
         return CONFIRMATION_IN_TRIALS * self._trial_seconds(record)
+
+
+def _wall(record: TaskRecord) -> float:
+    """Seconds that measuring the compiler's own schedule took; 0 before that."""
+    return record.own.wall if record.own is not None else 0.0
 
 
 def _worth(record: TaskRecord) -> float:

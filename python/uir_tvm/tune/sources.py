@@ -1,32 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where candidates of a task come from: small design spaces are enumerated, large ones evolved.
-
-Both give candidates that were verified; what was proposed already, or waits to be, the search leaves out.
-"""
+"""Where candidates of a task come from: combinations of small design spaces, evolutions of large ones."""
 
 from __future__ import annotations
 
-import itertools
-import logging
 import math
-import random
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import tvm
 from tvm.ir.utils import derived_object
 from tvm.s_tir import meta_schedule
 from tvm.s_tir.schedule import Trace
-from tvm_ffi.structural import structural_hash
 
 from ..igraph import IGraph
 from .candidates import Checker, DesignPoint, VerifyCandidate, form_of
 from .context import Context
 from .mutator import MutateDecision, options
 from .spaces import DesignSpace
-
-log = logging.getLogger(__name__)
 
 #: Seconds of some iGraphs, as the search expects them.
 Predict = Callable[[Sequence[IGraph]], Sequence[float] | np.ndarray]
@@ -39,22 +30,6 @@ PICKS = 16
 PATIENCE = 3
 #: More than anybody measures: MetaSchedule wants a number.
 ENDLESS = 1 << 30
-
-
-class Source(Protocol):
-    """Gives candidates of one or more design spaces."""
-
-    spaces: tuple[DesignSpace, ...]
-    size: int
-    exhausted: bool
-
-    def more(self, count: int) -> list[DesignPoint]:
-        """About so many candidates; ones that were given before may be among them."""
-        ...
-
-    def tell(self, candidate: DesignPoint, seconds: float) -> None:
-        """A measured candidate of these spaces."""
-        ...
 
 
 def size_of(space: DesignSpace) -> int:
@@ -75,44 +50,6 @@ def combination(trace: Trace, index: int) -> Trace:
             index, at = divmod(index, len(answers))
             made = made.with_decision(inst, answers[at], remove_postproc=True)
     return made
-
-
-class Enumerated:
-    """Every combination of one design space, in an order of its own.
-
-    Parameters
-    ----------
-    space : DesignSpace
-    checker : Checker
-    seed : int
-        Of the order.
-    """
-
-    def __init__(self, space: DesignSpace, checker: Checker, seed: int) -> None:
-        self.spaces: tuple[DesignSpace, ...] = (space,)
-        self.checker = checker
-        self.size = size_of(space)
-        self.exhausted = False
-        self._traces = self._shuffled(space.schedule.trace, seed)
-
-    def more(self, count: int) -> list[DesignPoint]:
-        """See `Source.more`; none is given twice."""
-        made: list[DesignPoint] = []
-        for trace in itertools.islice(self._traces, count):
-            candidate = self.checker.candidate(self.spaces[0], trace)
-            if candidate is not None:
-                made.append(candidate)
-            count -= 1
-        self.exhausted = count > 0
-        return made
-
-    def tell(self, candidate: DesignPoint, seconds: float) -> None:
-        """What was measured changes nothing."""
-
-    def _shuffled(self, trace: Trace, seed: int) -> Iterator[Trace]:
-        order = list(range(self.size))
-        random.Random(seed).shuffle(order)
-        return (combination(trace, index) for index in order)
 
 
 @derived_object
@@ -163,7 +100,6 @@ class Evolved:
     def __init__(self, spaces: Sequence[DesignSpace], checker: Checker, predict: Predict, seed: int) -> None:
         self.spaces = tuple(spaces)
         self.checker = checker
-        self.size = sum(map(size_of, spaces))
         self.exhausted = False
         self._forms = {form_of(space.schedule.trace): space for space in spaces}
         self._given: set[str] = set()
@@ -193,8 +129,8 @@ class Evolved:
             cost_model=Expected(checker, predict),
         )
 
-    def more(self, count: int) -> list[DesignPoint]:
-        """See `Source.more`; one evolution, however many are asked for."""
+    def more(self) -> list[DesignPoint]:
+        """Those of one evolution that were not given before, all verified."""
         made = []
         for found in self.context.generate_measure_candidates() or ():
             space = self._forms[form_of(found.sch.trace)]
@@ -211,26 +147,3 @@ class Evolved:
         self._given.add(candidate.digest)
         record = meta_schedule.database.TuningRecord(candidate.sch.trace, self._workload, [seconds])
         self._database.commit_tuning_record(record)
-
-
-def sources_of(
-    spaces: Sequence[DesignSpace], checker: Checker, predict: Predict, seed: int, enumerated: int
-) -> list[Source]:
-    """The sources of a task: small spaces one by one, others by what they begin from.
-
-    Parameters
-    ----------
-    enumerated : int
-        Combinations up to which all of a space are made.
-    """
-    rng = random.Random(seed)
-    found: list[Source] = []
-    together: dict[int, list[DesignSpace]] = {}
-    for space in spaces:
-        if size_of(space) <= enumerated:
-            found.append(Enumerated(space, checker, rng.randrange(ENDLESS)))
-        else:
-            together.setdefault(structural_hash(space.begun), []).append(space)
-    for group in together.values():
-        found.append(Evolved(group, checker, predict, rng.randrange(ENDLESS)))
-    return found

@@ -109,43 +109,39 @@ class TuningState:
             if isinstance(line, Confirmation):
                 confirmations.append(line)
             elif line.candidate is None:
-                record.take_up_default(line.result, line.wall)
+                record.take_up(line)
             else:
                 trials.setdefault(line.origin, []).append(line)
         for origin, found in trials.items():
-            self._take_up_trials(self.records[origin], found)
+            self._take_up(self.records[origin], found)
         for confirmation in confirmations:
             self.records[confirmation.origin].take_up_confirmation(confirmation)
         for record in self.records.values():
             record.failures = 0  # another run, another try
 
-    def _take_up_trials(self, record: TaskRecord, trials: Sequence[Trial]) -> None:
+    def _take_up(self, record: TaskRecord, trials: Sequence[Trial]) -> None:
         """Trials of the journal: the fastest are candidates again, the others only not repeated."""
-        record.resumed += len(trials)
+        record.resumed = len(trials)
         fastest = sorted((t for t in trials if t.result.ok), key=lambda t: t.result.median)[:RESTORED]
-        digests = {trial.digest for trial in fastest}
-        search = self.search(record)
-        search.skip([trial.digest for trial in trials if trial.digest not in digests])
-        told = []
+        search, restored = self.search(record), {}
+        search.skip({trial.digest for trial in trials} - {trial.digest for trial in fastest})
+        for trial in fastest:
+            candidate = search.restore(trial.candidate or {})
+            if candidate is not None:  # its recipe makes it still
+                restored[trial.digest] = candidate, trial.result
         for trial in trials:
-            record.digests.add(trial.digest)
-            candidate = search.restore(trial.candidate or {}) if trial.digest in digests else None
-            if candidate is not None:
-                self._take_up(record, candidate, trial.result)
-                told.append((candidate, trial.result))
-            else:  # slow, failed, or what its recipe does not make any more
-                record.outcomes[trial.result.outcome] += 1
-                if trial.result.outcome == WRONG:
-                    record.reports.append(trial.result.report)
-        self.tell(record, [candidate for candidate, _ in told], [result for _, result in told])
+            record.take_up(trial, restored.get(trial.digest, (None,))[0])
+        self.tell(
+            record, [candidate for candidate, _ in restored.values()], [r for _, r in restored.values()]
+        )
 
     def search(self, record: TaskRecord) -> TaskSearch:
         """The search of a task, made when it is first asked for."""
         if record.search is None:
             record.search = self._make_search(record.task)
             record.bound = self._bound_of(record.search)
-            if record.search.default is not None and record.default_result is not None:
-                self.tell(record, [record.search.default], [record.default_result])
+            if record.search.default is not None and record.own is not None:
+                self.tell(record, [record.search.default], [record.own.result])
         return record.search
 
     def tell(self, record: TaskRecord, candidates: Sequence[DesignPoint], results: Sequence[Result]) -> None:
@@ -156,22 +152,23 @@ class TuningState:
             group = record.task.origin, [graph for graph, _ in right], [seconds for _, seconds in right]
             self.cost_model.update([group])
 
-    def note_default(self, record: TaskRecord, job: Job, result: Result, wall: float) -> Result:
-        """Keep what came of the compiler's own schedule; the result with the path of its report."""
-        result = self._filed(job, result)
-        self.journal.add(Trial(record.task.origin, record.task.name, "", None, result, wall))
-        record.take_up_default(result, wall)
-        return result
-
-    def note_trial(
-        self, record: TaskRecord, candidate: DesignPoint, job: Job, result: Result, wall: float
+    def note(
+        self, record: TaskRecord, candidate: DesignPoint | None, job: Job, result: Result, wall: float
     ) -> Result:
-        """Keep what came of a candidate; the result with the path of its report."""
-        result = self._filed(job, result)
-        data = candidate.to_json()
-        self.journal.add(Trial(record.task.origin, record.task.name, candidate.digest, data, result, wall))
-        self.trials += 1
-        self._take_up(record, candidate, result)
+        """Keep what came of a candidate, or of the compiler's own schedule (None).
+
+        Returns
+        -------
+        Result
+            With the path of its report in the place of that, where the candidate was wrong.
+        """
+        if result.outcome == WRONG:
+            result = attrs.evolve(result, report=str(keep(job, result, self.database.folder)))
+        digest, data = ("", None) if candidate is None else (candidate.digest, candidate.to_json())
+        trial = Trial(record.task.origin, record.task.name, digest, data, result, wall)
+        self.journal.add(trial)
+        self.trials += candidate is not None
+        record.take_up(trial, candidate)
         return result
 
     def pending(self, record: TaskRecord) -> DesignPoint | None:
@@ -214,20 +211,6 @@ class TuningState:
         record.take_up_confirmation(made)
         return made
 
-    def _take_up(self, record: TaskRecord, candidate: DesignPoint, result: Result) -> None:
-        record.measured(result)
-        record.digests.add(candidate.digest)
-        if result.ok:
-            record.tried[candidate.digest] = candidate, result.median
-        elif result.outcome == WRONG:
-            record.reports.append(result.report)
-
-    def _filed(self, job: Job, result: Result) -> Result:
-        """A result whose report, if it was wrong, is in a file of its own."""
-        if result.outcome != WRONG:
-            return result
-        return attrs.evolve(result, report=str(keep(job, result, self.database.folder)))
-
 
 def _comparable(record: TaskRecord, made: Confirmation) -> list[float]:
     """The seconds of a schedule for the database, whose records of a kernel are told apart by them.
@@ -235,9 +218,5 @@ def _comparable(record: TaskRecord, made: Confirmation) -> list[float]:
     Two comparisons may be hours apart, on a machine that was busy once: what a schedule took is put on the
     scale of the default's first measurement.
     """
-    first = (
-        record.default_result.median
-        if record.default_result is not None and record.default_result.ok
-        else made.seconds[0]
-    )
-    return [made.ratio * first]
+    own = None if record.own is None else record.own.result
+    return [made.ratio * (own.median if own is not None and own.ok else made.seconds[0])]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from .job import OK, Result
-from .journal import Confirmation
+from .job import OK, WRONG
+from .journal import Confirmation, Trial
 from .task import Task
 
 if TYPE_CHECKING:
@@ -26,21 +26,6 @@ UNKNOWN_POTENTIAL = 0.5
 ATTEMPTS = 8
 
 
-@attrs.frozen
-class TrialBatch:
-    """Trials of a task that were made together.
-
-    Parameters
-    ----------
-    trials : int
-    wall : float
-        Seconds that it took.
-    """
-
-    trials: int
-    wall: float
-
-
 @attrs.define(eq=False)
 class TaskRecord:
     """A task while it is tuned: what the scheduler needs, what was tried, and what the database has.
@@ -51,59 +36,61 @@ class TaskRecord:
         Seconds of its roofline; 0 where that is not known.
     default, best : float
         Seconds of the compiler's own schedule, and of the fastest one, confirmed or not.
-    outcomes : Counter of str
-        Trials by outcome, the compiler's own schedule apart.
-    batches : list of TrialBatch
-        Of this run.
-    stopped : str
-        Why it gets no more batches; empty while it may.
-    search : TaskSearch or None
-        Made when it is first asked for.
-    default_result, default_wall : Result or None, float
-        Of the compiler's own schedule (None: not measured yet), and the seconds that measuring it took.
-    tried : dict of str to (candidate, seconds)
-        Candidates that were measured and right, by digest, and what they took by themselves.
+    own : Trial or None
+        Of the compiler's own schedule; None: not measured yet.
+    tried : dict of str to Trial
+        Of candidates, by digest, whatever came of them.
+    candidates : dict of str to DesignPoint
+        Those of them that may be compared with the default.
     ratios : dict of str to float
-        Of those that were compared with the default, in turns: their time over its time. They are not
-        compared again.
+        Of those that were, in turns: their time over its time. They are not compared again.
     kept : Confirmation or None
         What the database has.
     failures : int
         Comparisons in a row that did not show a gain.
+    stopped : str
+        Why it gets no more batches; empty while it may.
+    search : TaskSearch or None
+        Made when it is first asked for.
     next, propose_wall : list, float
         Proposed and not measured yet; seconds that proposing them took.
-    reports : list of str
-        Files about candidates that were wrong.
+    trial_wall : float
+        Seconds of a trial in the last batch of this run; 0 before there was one.
     resumed : int
         Trials of earlier runs.
-    digests : set of str
-        Of all candidates that were tried, whatever came of it.
     """
 
     task: Task
     bound: float = 0.0
     default: float = math.inf
     best: float = math.inf
-    outcomes: Counter[str] = attrs.Factory(Counter)
-    batches: list[TrialBatch] = attrs.Factory(list)
-    stopped: str = ""
-    search: TaskSearch | None = None
-    default_result: Result | None = None
-    default_wall: float = 0.0
-    tried: dict[str, tuple[DesignPoint, float]] = attrs.Factory(dict)
+    own: Trial | None = None
+    tried: dict[str, Trial] = attrs.Factory(dict)
+    candidates: dict[str, DesignPoint] = attrs.Factory(dict)
     ratios: dict[str, float] = attrs.Factory(dict)
     kept: Confirmation | None = None
     failures: int = 0
+    stopped: str = ""
+    search: TaskSearch | None = None
     next: list[DesignPoint] = attrs.Factory(list)
     propose_wall: float = 0.0
-    reports: list[str] = attrs.Factory(list)
+    trial_wall: float = 0.0
     resumed: int = 0
-    digests: set[str] = attrs.Factory(set)
+
+    @property
+    def outcomes(self) -> Counter[str]:
+        """Trials by outcome, the compiler's own schedule apart."""
+        return Counter(trial.result.outcome for trial in self.tried.values())
+
+    @property
+    def reports(self) -> list[str]:
+        """Files about candidates that were wrong."""
+        return [trial.result.report for trial in self.tried.values() if trial.result.outcome == WRONG]
 
     @property
     def trials(self) -> int:
         """Candidates that were tried."""
-        return sum(self.outcomes.values())
+        return len(self.tried)
 
     @property
     def rejected(self) -> int:
@@ -128,12 +115,6 @@ class TaskRecord:
         share = self.share_of_bound
         return UNKNOWN_POTENTIAL if share is None else 1 - share
 
-    def measured(self, result: Result) -> None:
-        """Take note of a candidate's result."""
-        self.outcomes[result.outcome] += 1
-        if result.ok:
-            self.best = min(self.best, result.median)
-
     def why_stopped(self) -> str:
         """Why it needs no more batches, as far as its times say that."""
         share = self.share_of_bound
@@ -146,14 +127,16 @@ class TaskRecord:
     @property
     def fastest(self) -> tuple[DesignPoint, float] | None:
         """The fastest candidate and its seconds; None where none was measured."""
-        times = {digest: self.seconds_of(digest) for digest in self.tried}
+        times = {digest: self.seconds_of(digest) for digest in self.candidates}
         digest = min(times, key=times.__getitem__, default=None)
-        return None if digest is None or math.isinf(times[digest]) else (self.tried[digest][0], times[digest])
+        return (
+            None if digest is None or math.isinf(times[digest]) else (self.candidates[digest], times[digest])
+        )
 
     def seconds_of(self, digest: str) -> float:
-        """Of a candidate that was measured: as it compares with the default, where that is known."""
+        """Of a candidate: as it compares with the default, where that is known."""
         ratio = self.ratios.get(digest)
-        return self.tried[digest][1] if ratio is None else ratio * self.default
+        return self.tried[digest].result.median if ratio is None else ratio * self.default
 
     @property
     def known(self) -> float:
@@ -175,9 +158,16 @@ class TaskRecord:
         margin = noise * (1 + self.failures)
         return best[0] if best[1] < self.known * (1 - margin) else None
 
-    def take_up_default(self, result: Result, wall: float) -> None:
-        """What came of the compiler's own schedule."""
-        self.default_result, self.default_wall = result, wall
+    def take_up(self, trial: Trial, candidate: DesignPoint | None = None) -> None:
+        """A trial of the journal, and the candidate, where it may be compared with the default."""
+        result = trial.result
+        if trial.candidate is not None:
+            self.tried[trial.digest] = trial
+            if candidate is not None and result.ok:
+                self.candidates[trial.digest] = candidate
+                self.best = min(self.best, result.median)
+            return
+        self.own = trial
         if result.ok:
             self.default = result.median
             self.best = min(self.best, result.median)

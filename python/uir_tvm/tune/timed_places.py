@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import attrs
@@ -32,6 +32,20 @@ MILLI = 1e3
 LEAST_CALLS, CALLS = 3, 10
 #: What TVM's evaluator calls before each of them.
 BEFORE = "uir.tune.between_calls"
+
+
+def in_turns(samplers: Sequence[Callable[[], float]], repeats: int) -> list[list[float]]:
+    """So many samples of each, in turns, every other round the other way round."""
+    found: list[list[float]] = [[] for _ in samplers]
+    for turn in range(repeats):
+        for sampler, seconds in list(zip(samplers, found, strict=True))[:: -1 if turn % 2 else 1]:
+            seconds.append(sampler())
+    return found
+
+
+def calls_of(once: float, least: float) -> int:
+    """How many calls amid other work a sample is of, where one takes so long, and all are to."""
+    return max(LEAST_CALLS, min(CALLS, math.ceil(least / max(once, 1e-9))))
 
 
 @attrs.frozen
@@ -130,8 +144,7 @@ class Amid(Timed):
         tvm_ffi.register_global_func(BEFORE, self.between, override=True)
         start = time.perf_counter()
         self.module["main"](*self.tensors)
-        once = max(time.perf_counter() - start, 1e-9)
-        count = max(LEAST_CALLS, min(CALLS, math.ceil(least / once)))
+        count = calls_of(time.perf_counter() - start, least)
         evaluate = self.module.time_evaluator("main", self.device, number=1, repeat=count, f_preproc=BEFORE)
         return float(statistics.median(evaluate(*self.tensors).results))
 
@@ -197,20 +210,15 @@ def require(target: tvm.target.Target) -> None:
         There is no such device here, or its host model counts no time.
     """
     spec, place = registry.of_target(target), registry.place_of(target)
-    name = f"{spec.name} on {place.name}"
+    need, why = f"a {place.name}", place.absent()
     if place.name == MODEL and not counts_time(spec.kind):
-        others = [row.name for row in spec.places if row.name != MODEL]
-        raise DeviceError(
-            f"Nobody times kernels for {name}.",
-            need=f"a {others[0]}: the host model of {spec.name} checks kernels and counts no time",
-            limit="; ".join(f"no {row.name}: {row.absent()}" for row in spec.places if row.absent()),
-            remedy="measure where there is one: uir tune --rpc, or --export-batch",
-        )
-    why = place.absent()
+        others = [row for row in spec.places if row.name != MODEL]
+        need = f"a {others[0].name}: the host model of {spec.name} checks kernels and counts no time"
+        why = "; ".join(f"no {row.name}: {row.absent()}" for row in others if row.absent()) or "a host model"
     if why:
         raise DeviceError(
-            f"Nobody times kernels for {name} here.",
-            need=f"a {place.name}",
+            f"Nobody times kernels for {spec.name} on {place.name} here.",
+            need=need,
             limit=why,
             remedy="measure where there is one: uir tune --rpc, or --export-batch",
         )

@@ -8,31 +8,30 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import tvm
 
+from .. import environment
 from ..explain.tuning_summary import SiteResult, Summary
 from ..kernel_graph.choices import Choices
 from ..options import DEFAULT_TARGET
 from ..target import registry
 from ..time_text import time_text
+from . import offline
+from .batch import Batch
 from .budget import Budget
 from .cost_model import CostModel
-from .database import ScheduleDatabase
 from .graph_search import GraphSearch, choices_of, why_not
 from .interrupt import Interruptible
 from .job import DEFAULTS, Settings
 from .key import expected, key_of
 from .measure import LocalMeasurer, Measurer
-from .models import chosen, cost_model_of, extracted, imported, key_for, resolved, state_for
+from .models import Subject, key_for
 from .session import Session, Watcher
-from .summary import summarise, without_tasks
+from .summary import summarise
 from .timed_places import require
-
-if TYPE_CHECKING:
-    from .batch import Batch
 
 log = logging.getLogger(__name__)
 
@@ -115,68 +114,60 @@ def tune(
     budget = Budget.of(time_budget, trials)
     if budget.seconds is not None:
         budget = attrs.evolve(budget, seconds=max(budget.seconds - CLOSING, 0.5 * budget.seconds))
-    folder = ScheduleDatabase(database).to_write()
-    watch = watcher or Watcher()
     where = resolved(target, device)
     if measurer is None:
         require(where)  # before a model is read that nobody can measure
-    watch.phase("reading the model")
-    mod, label = imported(model, shapes, name)
+    subject = Subject(model, where, database, kernels, cost_model, seed, shapes, name, fuse, watcher)
     used: Measurer = measurer if measurer is not None else LocalMeasurer.for_target(where)
     try:
         interrupt, sites = Interruptible(), None
-        no_sites = why_not(mod, where, used)
+        no_sites = why_not(subject, used)
         if isinstance(used, LocalMeasurer) and not no_sites and kernels is None and fuse:
             with interrupt:
-                sites = _tune_graph(
-                    mod, where, folder, used, settings, seed, budget, watch, started, interrupt
-                )
-        choices = choices_of(folder, key_of(where)) if measurer is None else Choices()
-        found = extracted(mod, where, choices, fuse)
+                sites = _tune_graph(subject, used, settings, budget, started, interrupt)
+        choices = choices_of(subject.database, key_of(where)) if measurer is None else Choices()
+        found = subject.extracted(choices)
         if sites is not None and not found.tasks:
-            return without_tasks(
-                label, where, folder, used.name, time.monotonic() - started, sites, interrupt
+            known, seconds = subject.state(found, key_of(where)), time.monotonic() - started
+            ended = "interrupted" if interrupt.signal else "the model has no kernel of ours"
+        else:
+            found = subject.chosen(found)
+            if no_sites:
+                left = {**found.left, "the graph (library, threads, fusion)": no_sites}
+                found = attrs.evolve(found, left=left)
+            subject.watcher.phase("workers start")
+            known = subject.state(found, key_for(measurer, found.tasks[0], settings))
+            session = Session(
+                known,
+                used,
+                budget,
+                seed=seed,
+                settings=settings,
+                watcher=subject.watcher,
+                started=started,
+                after_batch=subject.save,
+                interrupt=interrupt,
             )
-        found = chosen(found, kernels)
-        if no_sites:
-            found = attrs.evolve(found, left={**found.left, "the graph (library, threads, fusion)": no_sites})
-        learned, save = cost_model_of(cost_model, seed)
-        watch.phase("workers start")
-        known = state_for(found, folder, learned, seed, key_for(measurer, found.tasks[0], settings))
-        session = Session(
-            known,
-            used,
-            budget,
-            seed=seed,
-            settings=settings,
-            watcher=watch,
-            started=started,
-            after_batch=save,
-            interrupt=interrupt,
-        )
-        session.run()
+            session.run()
+            seconds, ended = session.seconds, session.ended
     finally:
         if used is not measurer:
             used.close()
-    save()
+    subject.save()
     signal = interrupt.signal
-    return summarise(known, label, found, used.name, session.seconds, session.ended, signal, sites or ())
+    return summarise(known, subject.label, found, used.name, seconds, ended, signal, sites or (), where)
 
 
 def _tune_graph(
-    mod: Any,
-    where: tvm.target.Target,
-    database: ScheduleDatabase,
+    subject: Subject,
     measurer: LocalMeasurer,
     settings: Settings,
-    seed: int,
     budget: Budget,
-    watch: Watcher,
     started: float,
     interrupt: Interruptible,
 ) -> tuple[SiteResult, ...]:
     """What is found of the sites of a model's graph, in its share of the budget."""
-    search = GraphSearch(mod, where, database, key_of(where), measurer, settings, seed=seed)
+    search, watch = GraphSearch(subject, measurer, settings), subject.watcher
     seconds = math.inf if budget.seconds is None else GRAPH_SHARE * budget.seconds
     most = math.inf if budget.trials is None else budget.trials
 
@@ -196,31 +187,21 @@ def _tune_graph(
 
 
 def export_candidates(
-    model: Any,
-    target: Any,
+    subject: Subject,
     folder: str | os.PathLike[str],
-    *,
-    database: str | os.PathLike[str],
     count: int | None = None,
-    kernels: str | None = None,
-    cost_model: CostModel | str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    device: str | None = None,
-    fuse: bool = True,
     settings: Settings = DEFAULTS,
-    watcher: Watcher | None = None,
 ) -> Batch:
-    """Write the candidates that come next for a machine that no network reaches; see `tune`.
+    """Write the candidates that come next for a machine that no network reaches.
 
     Parameters
     ----------
+    subject : Subject
+        Its target may be at a place that this machine does not have (`away`).
     folder : str or Path
         To be written; it must not exist, or be empty.
     count : int, optional
         Candidates; default: `offline.COUNT`.
-    device : str, optional
-        Where they are to run; default: the device of the target, whether this machine has one or not.
 
     Raises
     ------
@@ -229,34 +210,13 @@ def export_candidates(
     ExportError, ToolchainError
         The folder cannot be written; what compiles for the device is missing.
     """
-    from . import offline
-
-    watch, folder_of_database = watcher or Watcher(), ScheduleDatabase(database).to_write()
-    watch.phase("reading the model")
-    where = resolved(target, device or away(target))
-    found = chosen(extracted(imported(model, shapes)[0], where, Choices(), fuse), kernels)
-    learned, _ = cost_model_of(cost_model, seed)
-    key = offline.key_in(folder_of_database, expected(found.tasks[0].target))
-    known = state_for(found, folder_of_database, learned, seed, key)
-    wanted = offline.COUNT if count is None else count
-    return offline.export(known, folder, wanted, seed=seed, settings=settings, phase=watch.phase)
+    found = subject.chosen(subject.extracted(Choices()))
+    known = subject.state(found, offline.key_in(subject.database, expected(subject.target)))
+    wanted, phase = offline.COUNT if count is None else count, subject.watcher.phase
+    return offline.export(known, folder, wanted, seed=subject.seed, settings=settings, phase=phase)
 
 
-def import_measured(
-    model: Any,
-    target: Any,
-    folder: str | os.PathLike[str],
-    *,
-    database: str | os.PathLike[str],
-    kernels: str | None = None,
-    cost_model: CostModel | str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    shapes: Mapping[str, tuple[int, ...]] | None = None,
-    name: str | None = None,
-    device: str | None = None,
-    fuse: bool = True,
-    watcher: Watcher | None = None,
-) -> Summary:
+def import_measured(subject: Subject, folder: str | os.PathLike[str]) -> Summary:
     """Take up what was measured of a folder of `export_candidates`; see there.
 
     Raises
@@ -266,21 +226,26 @@ def import_measured(
     TuneError
         Nothing of it was measured yet, or it is of another model.
     """
-    from . import offline
-
-    start, watch = time.monotonic(), watcher or Watcher()
-    batch = offline.load(folder)
-    watch.phase("reading the model")
-    mod, label = imported(model, shapes, name)
-    found = chosen(extracted(mod, resolved(target, device or away(target)), Choices(), fuse), kernels)
-    learned, save = cost_model_of(cost_model, seed)
-    known = state_for(found, ScheduleDatabase(database).to_write(), learned, seed, batch.key)
-    watch.phase("taking up results")
+    start, batch = time.monotonic(), offline.load(folder)
+    found = subject.chosen(subject.extracted(Choices()))
+    known = subject.state(found, batch.key)
+    subject.watcher.phase("taking up results")
     new = offline.take_up(known, batch)
-    save()
+    subject.save()
     machine = str(batch.machine.get("name", "another machine"))
     said = f"{new} new results taken up" + (f", {batch.remaining} to come" if batch.remaining else "")
-    return summarise(known, label, found, machine, time.monotonic() - start, said)
+    return summarise(known, subject.label, found, machine, time.monotonic() - start, said)
+
+
+def resolved(target: Any, device: str | None) -> tvm.target.Target:
+    """A target, at the place where its kernels run.
+
+    Raises
+    ------
+    TargetError
+        An unknown target, hardware model or place.
+    """
+    return registry.resolve(target, environment.device() if device is None else device).target
 
 
 def away(target: Any) -> str:

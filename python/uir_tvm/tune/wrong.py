@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import tvm
 
-from ..errors import DatabaseError
 from ..pipeline import KernelRecord
 from .job import Job, Result
+from .json_lines import writing
 from .reference_results import INTERVALS, Reference
 
 #: Folder of a database's reports.
@@ -96,15 +96,8 @@ def keep(job: Job, result: Result, folder: pathlib.Path) -> pathlib.Path:
         The folder cannot be written.
     """
     path = folder / FOLDER / f"{stem(job)}.txt"
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".json").write_text(json.dumps(job.to_json()))
         path.write_text(result.report or f"{job.kernel}: {result.said}\n")
-    except OSError as error:
-        raise DatabaseError(
-            f"{path} cannot be written.",
-            need="a folder that this user may write, with room",
-            limit=str(error),
-            remedy="name another folder",
-        ) from error
     return path
