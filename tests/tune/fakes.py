@@ -80,6 +80,8 @@ class FakeCandidate:
 class FakeSearch:
     """Proposes the columns in their order."""
 
+    bound = 0.0
+
     def __init__(self, task: Task) -> None:
         self.task, self.default = task, None
         self.seen: set[int] = set()

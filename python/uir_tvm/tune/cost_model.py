@@ -30,6 +30,7 @@ from ..errors import CostModelError
 from ..explain import analytic
 from ..igraph.nodes import HardwareModel, IGraph
 from .features import NAMES, features
+from .json_lines import replacing
 
 #: Fewer measurements of a kind of hardware than this, and the reckoned time stands alone.
 ENOUGH = 16
@@ -214,23 +215,15 @@ class CostModel:
         """
         path = pathlib.Path(path)
         head = {"uir_tvm": __version__, "columns": NAMES, "targets": self.targets, "seed": self.seed}
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(partial, "w") as file:
-                file.writestr(HEAD, json.dumps(head))
-                for kind, trees in self._trees.items():
-                    trees.save(f"{folder}/{kind}.tar")
-                    file.write(f"{folder}/{kind}.tar", f"{kind}.tar")
-            partial.replace(path)
-        except OSError as error:
-            raise CostModelError(
-                f"{path} cannot be written.",
-                need="a file that this user may write, with room",
-                limit=str(error),
-                remedy="name another file",
-            ) from error
-        finally:
-            partial.unlink(missing_ok=True)
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            replacing(path, CostModelError) as partial,
+            zipfile.ZipFile(partial, "w") as file,
+        ):
+            file.writestr(HEAD, json.dumps(head))
+            for kind, trees in self._trees.items():
+                trees.save(f"{folder}/{kind}.tar")
+                file.write(f"{folder}/{kind}.tar", f"{kind}.tar")
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], threads: int = 1) -> CostModel:
@@ -248,7 +241,12 @@ class CostModel:
             with zipfile.ZipFile(path) as file, tempfile.TemporaryDirectory() as folder:
                 head = json.loads(file.read(HEAD))
                 if head["columns"] != list(NAMES):
-                    raise _other_columns(path, head)
+                    raise CostModelError(
+                        f"{path} is a cost model of other columns.",
+                        need=f"{len(NAMES)} columns of uir_tvm {__version__}",
+                        limit=f"{len(head['columns'])} columns of uir_tvm {head['uir_tvm']}",
+                        remedy="tune again into a new file, or take a file of this version",
+                    )
                 model = cls(int(head["seed"]), threads)
                 model._names = set(map(str, head["targets"]))
                 for part in file.namelist():
@@ -262,12 +260,3 @@ class CostModel:
                 remedy="delete it, or restore it; a model without it begins with no data",
             ) from error
         return model
-
-
-def _other_columns(path: pathlib.Path, head: dict[str, Any]) -> CostModelError:
-    return CostModelError(
-        f"{path} is a cost model of other columns.",
-        need=f"{len(NAMES)} columns of uir_tvm {__version__}",
-        limit=f"{len(head['columns'])} columns of uir_tvm {head['uir_tvm']}",
-        remedy="tune again into a new file, or take a file of this version",
-    )

@@ -34,6 +34,19 @@ def writing(path: pathlib.Path, kind: type[UirError] = DatabaseError) -> Iterato
         ) from error
 
 
+@contextlib.contextmanager
+def replacing(path: pathlib.Path, kind: type[UirError] = DatabaseError) -> Iterator[pathlib.Path]:
+    """Another file beside it, which takes its place when what is done inside has written it."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    with writing(path, kind):
+        try:
+            partial.unlink(missing_ok=True)
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
 def read_lines(path: pathlib.Path) -> list[Any]:
     """The values of a file; none where there is no file. A last line that a crash cut short is left out.
 
@@ -109,11 +122,5 @@ def write_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
     DatabaseError
         The file cannot be written.
     """
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with writing(path):
-        try:
-            partial.unlink(missing_ok=True)
-            add_lines(partial, values)
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+    with replacing(path) as partial:
+        add_lines(partial, values)

@@ -14,7 +14,6 @@ import tvm
 
 from .. import kernel_graph, threads
 from ..errors import DeviceError, TuneError
-from ..explain.analytic import distance
 from ..import_model import import_model, model_name
 from ..kernel_graph import KernelGraph
 from ..kernel_graph.choices import Choices, choosing
@@ -131,7 +130,6 @@ class Subject:
             found.tasks,
             self.database,
             lambda task: TaskSearch(task, design_spaces(task.func, task.target), self.learned, self.seed),
-            bound_of=_bound_of,
             cost_model=self.learned,
             modelled=registry.place_of(self.target).name == MODEL,
             key=key,
@@ -162,10 +160,3 @@ def key_for(measurer: Measurer | None, task: Task, settings: Settings = DEFAULTS
                 remedy="start some with `uir tune-server`",
             )
     return key
-
-
-def _bound_of(search: TaskSearch) -> float:
-    """Seconds of a task's roofline; 0 where they are not known."""
-    if search.default is None:
-        return 0.0
-    return distance(search.default.graph, 1.0) or 0.0

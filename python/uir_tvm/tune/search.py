@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 from tvm_ffi.structural import structural_hash
 
+from ..explain.analytic import distance
 from ..igraph import IGraph
 from .candidates import Checker, DesignPoint
 from .job import Result
@@ -119,6 +120,11 @@ class TaskSearch:
     def refused(self) -> Counter[str]:
         """Distinct schedules that were not proposed, by reason (`Checker.refused`)."""
         return self.checker.refused
+
+    @property
+    def bound(self) -> float:
+        """Seconds of the task's roofline; 0 where they are not known."""
+        return (distance(self.default.graph, 1.0) or 0.0) if self.default is not None else 0.0
 
     @property
     def exhausted(self) -> bool:

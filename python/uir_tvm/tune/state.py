@@ -47,8 +47,6 @@ class TuningState:
     database : ScheduleDatabase
     make_search : callable
         Task -> its search.
-    bound_of : callable
-        A task's search -> seconds of its roofline; 0: not known.
     cost_model : CostModel, optional
         Is told of every time.
     modelled : bool
@@ -70,7 +68,6 @@ class TuningState:
         database: ScheduleDatabase,
         make_search: Callable[[Task], TaskSearch],
         *,
-        bound_of: Callable[[TaskSearch], float] = lambda search: 0.0,
         cost_model: CostModel | None = None,
         modelled: bool = False,
         key: Key | None = None,
@@ -80,7 +77,7 @@ class TuningState:
         self.journal = Journal(database.folder, self.key)
         self.records = {task.origin: TaskRecord(task) for task in tasks}
         self.trials = 0
-        self._make_search, self._bound_of = make_search, bound_of
+        self._make_search = make_search
 
     @property
     def states(self) -> list[TaskRecord]:
@@ -139,7 +136,7 @@ class TuningState:
         """The search of a task, made when it is first asked for."""
         if record.search is None:
             record.search = self._make_search(record.task)
-            record.bound = self._bound_of(record.search)
+            record.bound = record.search.bound
             if record.search.default is not None and record.own is not None:
                 self.tell(record, [record.search.default], [record.own.result])
         return record.search
