@@ -159,7 +159,7 @@ def test_a_small_space_is_searched_to_its_fastest(monkeypatch: pytest.MonkeyPatc
 def test_neighbours_of_the_fastest_are_tried_whatever_the_cost_model_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A model that has everything the wrong way round: measured times lead to the optimum in most searches."""
+    """By a model that has all the wrong way round, measured times lead to the optimum in most searches."""
 
     class Wrong:
         def predict(self, graphs: Sequence[Any]) -> list[float]:
