@@ -113,6 +113,17 @@ def test_batches_in_one_axis() -> None:
     check_fused(Q, body)
 
 
+def test_steps_may_see_the_scores_in_another_shape() -> None:
+    """A function of all scores of a head in one row."""
+
+    def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+        flat = emit(op.tanh(emit(op.reshape(scores(emit, q, k), (2, 4, 144)))))
+        scaled = emit(op.reshape(flat, (2, 4, 12, 12)))
+        return emit(op.matmul(emit(op.nn.softmax(scaled, -1)), v))
+
+    check_fused(Q, body)
+
+
 def test_closed_rows_give_zeros_where_the_program_says_so() -> None:
     """where(row is open, softmax(x + mask), 0) v: a closed row is zeros, and the others are not touched."""
 
@@ -215,6 +226,20 @@ def test_what_is_no_attention(body: Any) -> None:
     # Sums of the same products in another order may round to another half.
     tolerance = 2**-11 if body is with_coarse_weights else 3e-6
     assert_close(run_graph(graph, args), run(mod, args), tolerance)
+
+
+def test_a_vector_of_queries_is_no_attention() -> None:
+    """One vector against the keys of every batch: the rows of its scores are batches."""
+
+    def body(emit: Any, q: Any, k: Any, v: Any) -> Any:
+        product = emit(op.matmul(q, emit(op.permute_dims(k, [0, 2, 1]))))
+        return emit(op.matmul(emit(op.nn.softmax(product, -1)), v))
+
+    inputs = {"q": ((16,), "float32"), "k": ((3, 12, 16), "float32"), "v": ((12, 16), "float32")}
+    mod, args = module(inputs, body), arguments(inputs)
+    graph = build_with(mod, FUSING)
+    assert graph.attentions == ()
+    assert_close(run_graph(graph, args), run(mod, args), 3e-6)
 
 
 def test_a_factor_of_zero_stays_at_its_operand() -> None:

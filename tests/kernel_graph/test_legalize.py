@@ -9,7 +9,7 @@ from tvm import relax
 from uir_tvm.kernel_graph import build, build_with, legalize
 from uir_tvm.library.library_tables import NONE
 
-from .programs import Spec, constant, module, run_graph
+from .programs import Spec, arguments, constant, module, run, run_graph
 
 op = relax.op
 
@@ -64,6 +64,22 @@ def test_layer_norm_over_one_and_two_axes(axes: list[int]) -> None:
     np.testing.assert_allclose(actual, normal * gamma.value.numpy() + beta.value.numpy(), atol=2e-6)
 
 
+def test_group_norm_scales_every_channel_by_its_own() -> None:
+    x = np.random.default_rng(0).normal(size=(2, 6, 5)).astype("float32")
+    gamma, beta = constant(6, seed=1), constant(6, seed=2)
+    actual = result(
+        {"x": (x.shape, "float32")},
+        lambda emit, x: emit(
+            op.nn.group_norm(x, gamma, beta, num_groups=3, channel_axis=1, axes=[2], epsilon=1e-5)
+        ),
+        x,
+    )
+    grouped = x.astype("float64").reshape(2, 3, 2 * 5)
+    normal = (grouped - grouped.mean(-1, keepdims=True)) / np.sqrt(grouped.var(-1, keepdims=True) + 1e-5)
+    scale, shift = (array.value.numpy()[:, None] for array in (gamma, beta))
+    np.testing.assert_allclose(actual, normal.reshape(x.shape) * scale + shift, atol=2e-6)
+
+
 def test_softmax_of_large_numbers_and_of_one_open_position() -> None:
     """No overflow at 1e4, and exactly 1 where all others are -inf."""
     x = np.array([[1e4, 1e4 - 1, 0.0], [-np.inf, 3.0, -np.inf]], "float32")
@@ -112,3 +128,11 @@ def test_gelu_by_a_sigmoid_is_the_same_function(dtype: str) -> None:
     u = np.sqrt(2 / np.pi) * (wide + 0.044715 * wide**3)
     expected = wide / (1 + np.exp(np.clip(-2 * u, -700, 700)))
     np.testing.assert_allclose(found, expected, rtol=2e-3 if dtype == "float16" else 2e-5, atol=1e-7)
+
+
+def test_a_condition_of_another_shape_selects_from_whole_tensors() -> None:
+    """Only where all shapes are alike are the places of the result those of the condition."""
+    inputs = {"c": ((4, 1), "bool"), "x": ((4, 5), "float32"), "y": ((5,), "float32")}
+    mod, args = module(inputs, lambda emit, c, x, y: emit(op.where(c, x, y))), arguments(inputs)
+    (found,) = run(legalize.legalize(mod), args)
+    np.testing.assert_array_equal(found, np.where(*args))

@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from uir_tvm.kernel_graph.strided_views import Layout, digits, factored_shape, rebase
+from uir_tvm.kernel_graph.strided_views import Digit, Layout, digits, factored_shape, rebase
 
 
 def addresses(layout: Layout) -> np.ndarray:
@@ -114,3 +114,13 @@ def test_inverse_of_a_permutation_stores_the_reader_s_order() -> None:
 def test_reshape_that_cuts_an_atom_is_no_view() -> None:
     assert Layout.contiguous((4, 6)).permute((1, 0)).reshape((8, 3)) is None
     assert Layout.contiguous((4, 6)).slice(1, 0, 5).reshape((20,)).strides() is None
+
+
+def test_the_digits_of_a_run_are_those_of_the_tensor() -> None:
+    """A run across rows carries from digit to digit, every second element of rows of even length too."""
+    rows = (Digit(3, 0, 1), Digit(4, 1, 1))
+    assert digits(Layout.contiguous((12,)), (3, 4)) == ((rows,), (0, 0))
+    halves = (Digit(3, 0, 1), Digit(3, 1, 2))
+    assert digits(Layout.strided((9,), (2,)), (3, 6)) == ((halves,), (0, 0))
+    # of rows of odd length it begins at another place in every second row
+    assert digits(Layout.strided((9,), (2,)), (4, 5)) is None

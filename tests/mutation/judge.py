@@ -10,7 +10,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import TracebackType
 
 import attrs
@@ -50,10 +50,7 @@ class Copy:
     """
 
     def __init__(self, root: pathlib.Path, folder: pathlib.Path, imported: Sequence[str] = IMPORTED) -> None:
-        ignored = shutil.ignore_patterns(
-            ".git", ".venv*", "build", "dist", "__pycache__", "*.egg-info", "mutants*", ".hypothesis"
-        )
-        shutil.copytree(root, folder, ignore=ignored)
+        shutil.copytree(root, folder, ignore=_ignored(root))
         self.folder = folder
         self._own = folder / "mutants"
         (self._own / "tmp").mkdir(parents=True)
@@ -63,8 +60,6 @@ class Copy:
             **os.environ,
             "PYTHONPATH": str(folder / "python"),
             "PYTHONDONTWRITEBYTECODE": "1",
-            # TVM would import the package, which is to be imported with its fault
-            "TVM_DEVICE_BACKEND_AUTOLOAD": "0",
         }
         self._process = subprocess.Popen(
             [sys.executable, nest.__file__, *imported],
@@ -108,11 +103,14 @@ class Copy:
 
     def unsound(self, verdicts: Mapping[str, str]) -> dict[str, str]:
         """Faults whose finder fails without a fault too, and that finder."""
-        finders = sorted({test for test in verdicts.values() if "::" in test})
-        if not finders:
-            return {}
-        _, printed = self._pytest(finders, (), UNKNOWN * len(finders))
-        failed = set(_failed(printed))
+        finders = {test for test in verdicts.values() if test.partition("::")[0].endswith(".py")}
+        # a file alone stands for what could not be collected
+        files = {test for test in finders if "::" not in test}
+        failed: set[str] = set()
+        for tests, options in ((finders - files, ()), (files, ("--collect-only",))):
+            if tests:
+                _, printed = self._pytest(sorted(tests), options, UNKNOWN * len(tests))
+                failed |= set(_failed(printed))
         return {fault: test for fault, test in verdicts.items() if test in failed}
 
     def _pytest(
@@ -124,7 +122,6 @@ class Copy:
         called.write_text("\n".join(functions(tests)))
         plain = ("-q", "--no-header", "--tb=no", "-rfE", "-p", "no:cacheprovider", "-p", PLUGIN)
         variables = {
-            "TVM_DEVICE_BACKEND_AUTOLOAD": "1",
             "UIR_CACHE_DIR": str(self._own / "cache"),
             "TMPDIR": str(self._own / "tmp"),
             CHOSEN: str(names),
@@ -175,6 +172,19 @@ class Judge:
             return copy.first_failure(tests, patience)
         finally:
             file.write_text(text)
+
+
+def _ignored(root: pathlib.Path) -> Callable[[str, list[str]], set[str]]:
+    """What a copy goes without: history, builds, and at the root the maps and results of this tool."""
+    anywhere = shutil.ignore_patterns(
+        ".git", ".venv*", "build", "dist", "__pycache__", "*.egg-info", ".hypothesis"
+    )
+    own = shutil.ignore_patterns("mutants*")
+
+    def ignored(folder: str, names: list[str]) -> set[str]:
+        return anywhere(folder, names) | (own(folder, names) if pathlib.Path(folder) == root else set())
+
+    return ignored
 
 
 def _distance(test: str, path: str) -> tuple[bool, int]:

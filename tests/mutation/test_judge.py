@@ -6,11 +6,12 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Iterator
+from importlib import metadata
 
 import coverage
 import pytest
 
-from . import chosen
+from . import chosen, nest
 from .judge import ENDLESS, Copy, Judge, _distance
 from .mutants import Mutant, mutants
 from .reach import LINES_FILE, SECONDS_FILE, Reach
@@ -25,6 +26,7 @@ def large(x):
         return True
     return False
 """
+MODULE = "tests/mutation/mutants.py"
 TEST_SOURCE = """import pathlib, runpy, pytest
 code = runpy.run_path(str(pathlib.Path(__file__).parents[2] / "python/uir_tvm/own/code.py"))
 
@@ -56,7 +58,7 @@ def project(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> pathlib.
     root = tmp_path / "project"
     plugin = pathlib.Path(chosen.__file__).read_text()
     files = {CODE: SOURCE, TESTS: TEST_SOURCE, ".git/HEAD": "", "pyproject.toml": ""}
-    for name, text in {**files, "tests/mutation/chosen.py": plugin}.items():
+    for name, text in {**files, MODULE: "", "tests/mutation/chosen.py": plugin}.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text)
     return root
@@ -102,9 +104,11 @@ def test_of_new_tests_those_that_mirror_the_faulty_file_come_first() -> None:
     assert sorted(tests, key=lambda test: _distance(test, code)) == wanted
 
 
-def test_a_copy_has_no_history_and_no_map(copy: Copy) -> None:
+def test_a_copy_has_no_history_and_no_map_but_every_module(copy: Copy) -> None:
     assert (copy.folder / TESTS).exists()
     assert not (copy.folder / ".git").exists() and not (copy.folder / "mutants-map").exists()
+    # a module may begin as maps do: `tests/mutation/mutants.py`
+    assert (copy.folder / MODULE).exists()
 
 
 def test_a_case_that_a_fault_renames_has_not_found_it(copy: Copy) -> None:
@@ -125,3 +129,14 @@ def test_code_that_does_not_import_and_loops_without_end_are_found(copy: Copy) -
 def test_a_finder_that_fails_without_a_fault_is_not_believed(copy: Copy) -> None:
     verdicts = {"one": f"{TESTS}::test_broken", "two": f"{TESTS}::test_far", "three": ENDLESS, "four": ""}
     assert copy.unsound(verdicts) == {"one": f"{TESTS}::test_broken"}
+    # nor is a file that cannot be collected: one that can found the fault
+    lost = "tests/own/test_lost.py"
+    (copy.folder / lost).write_text("import nothing_of_this_name")
+    assert copy.unsound({"one": lost, "two": TESTS}) == {"one": lost}
+
+
+def test_tvm_imports_its_own_backends_and_not_the_package() -> None:
+    """Without its own no test of a sort runs; with the package no fault of it would be imported."""
+    assert "uir" in metadata.entry_points(group=nest.BACKENDS).names
+    assert not list(nest._not_ours(group=nest.BACKENDS))
+    assert list(nest._not_ours(group="pytest11")) == list(metadata.entry_points(group="pytest11")) != []

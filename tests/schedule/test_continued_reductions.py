@@ -58,6 +58,15 @@ def of_itself(C: T.Buffer((5,), "float32")):
             C[vi] = C[vi] + C[vk]
 
 
+@T.prim_func(s_tir=True)
+def along(A: T.Buffer((5, 7), "float32"), C: T.Buffer((5, 7), "float32")):
+    """Every iteration updates an element of its own: nothing is reduced."""
+    for i, k in T.grid(5, 7):
+        with T.sblock("sum"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            C[vi, vk] = C[vi, vk] + A[vi, vk]
+
+
 def run(func: Any, *arrays: np.ndarray) -> list[np.ndarray]:
     """TVM's own lowering of a function."""
     tensors = [tvm.runtime.tensor(array) for array in arrays]
@@ -90,7 +99,9 @@ def test_the_least_of_floats_is_infinite() -> None:
     np.testing.assert_array_equal(got, c)
 
 
-@pytest.mark.parametrize("func", [halves, predicated, of_itself], ids=lambda f: str(f.attrs["global_symbol"]))
+@pytest.mark.parametrize(
+    "func", [halves, predicated, of_itself, along], ids=lambda f: str(f.attrs["global_symbol"])
+)
 def test_what_is_no_update_of_each_element_stays(func: Any) -> None:
     func = rooted(func)
     assert reduce_apart(func).same_as(func)

@@ -9,10 +9,12 @@ from hypothesis import strategies as st
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import structural_equal
 from uir_tvm import hardware
+from uir_tvm.schedule.annotations import PARALLEL, VECTOR
 from uir_tvm.schedule.begin import begin
 from uir_tvm.schedule.decisions import MOST_SIZES, OWN, Choice, Sampled, rv_of, tile_sizes
 from uir_tvm.schedule.driver import apply_default, run_recipe
 from uir_tvm.schedule.row_chain import decide_rows, output_blocks, tile_sides
+from uir_tvm.schedule.tile_facts import space_of
 from uir_tvm.schedules import RECIPES
 
 from ..tune.recipe_kernels import HARDWARE, kernel
@@ -66,7 +68,10 @@ def test_a_tile_divides_its_loop() -> None:
     (loop, _) = sch.get_loops("y")
     rows = decisions.tile(sch, "rows", loop, 7, 30)
     assert rows == 6 and isinstance(rows, Choice)
-    assert list(map(int, sch.trace.decisions[sch.trace.insts[-1]])) == [10, 6]
+    inst = sch.trace.insts[-1]
+    assert list(map(int, sch.trace.decisions[inst])) == [10, 6]
+    # others may be as large as is asked for
+    assert [int(n) for n in inst.attrs] == [2, 30]
 
 
 def test_answers_of_forks_are_kept_with_what_was_possible() -> None:
@@ -122,8 +127,13 @@ def test_a_recipe_of_its_own_decisions_samples_nothing(hero: str, target: str) -
     func = begin(kernel(name), hw)
     own = run_recipe(recipe, func, hw)
     assert own is not None and not sampled_kinds(own)
-    sampled = run_recipe(recipe, func, hw, Sampled())
+    decisions = Sampled()
+    sampled = run_recipe(recipe, func, hw, decisions)
     assert sampled is not None and (sampled_kinds(sampled) or recipe.last_resort)
+    # the width of vectors too, of every loop over units, where the kind of hardware has several
+    script = sampled.mod["main"].script()
+    widths = script.count(PARALLEL) if space_of(hw).vectors and not recipe.last_resort else 0
+    assert script.count(VECTOR) == widths and ("vector_bytes" in decisions.names) == (widths > 0)
 
 
 def test_columns_first_numbers_all_rows_of_a_column_tile_together() -> None:

@@ -233,6 +233,15 @@ def test_sets_of_units_have_the_tiles() -> None:
     assert int(sch.get(inner).extent) == 50
 
 
+@pytest.mark.parametrize(("share", "parts"), [(None, [2, 50]), (60, [2, 60]), (100, [2, 50])])
+def test_a_share_of_all_columns_leaves_others_theirs(share: int | None, parts: list[int]) -> None:
+    """A unit that took the 100 columns of a tile would leave none to the other."""
+    sch = Schedule(functions.elementwise())
+    *_, inner = sch.map_to_units("y", tile=(4, None), group_size=2, share=share, hardware=GROUPS)
+    member = loops_of(sch, "y")[-2]
+    assert [int(sch.get(loop).extent) for loop in (member, inner)] == parts
+
+
 def test_pid_loop_has_no_more_units_than_tiles() -> None:
     sch = Schedule(functions.row_sum(rows=1))
     pid, *_ = sch.map_to_units("y", num_groups=8, hardware=CPU)

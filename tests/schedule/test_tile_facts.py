@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import pytest
-from uir_tvm.schedule.tile_facts import TILE_SPACES, TileSpace
+from uir_tvm import hardware
+from uir_tvm.schedule.tile_facts import TILE_SPACES, TileSpace, busy_units, even_tile
 
 KINDS = ("cpu", "cuda", "ascend", "bang")
 
@@ -38,3 +39,15 @@ def test_a_transposed_tile_has_whole_lines_of_every_width(space: TileSpace) -> N
 def test_what_functions_work_in_is_whole_words(space: TileSpace) -> None:
     """Scratch of functions holds fp32 values."""
     assert space.work_bytes % 4 == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("avx512-2core", "cpu"), ("910b2", "ascend"), ("mlu370-x8", "bang")]
+)
+def test_a_long_run_is_cut_into_as_many_tiles_for_a_unit_as_its_kind_wants(name: str, kind: str) -> None:
+    """Of a prime number of elements, which no tile divides; more only where one may be no larger."""
+    hw, elements = hardware.get(name, kind), 10_000_019
+    wanted = busy_units(hw) * TILE_SPACES[kind].tiles_per_unit
+    tile = even_tile(hw, elements, elements, 4)
+    assert wanted - busy_units(hw) < -(-elements // tile) <= wanted
+    assert even_tile(hw, elements, 4096, 4) <= 4096

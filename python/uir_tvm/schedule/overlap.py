@@ -29,16 +29,16 @@ def overlap(sch: Schedule, stages: int, decisions: Decisions = OWN) -> None:
     around = [sch.get_loops(block.rv) for block in leaf_blocks(sch)]
     # by the statement: loops of different nests may have variables of one name
     count = Counter(sch.get(loop) for loops in around for loop in loops)
-    inner: dict[Any, Any] = {}
+    found: dict[Any, Any] = {}
     outer: set[Any] = set()
     for loops in around:
         # a loop of one iteration may have more after another decision
         least = 1 if decisions.sampled else 2
         serial = [loop for loop in loops if _is_serial(sch, loop, count[sch.get(loop)], least)]
         outer |= {sch.get(loop) for loop in serial[:-1]}
-        inner |= {sch.get(loop): loop for loop in serial[-1:]}
+        found |= {sch.get(loop): loop for loop in serial}
     number: int | None = None if decisions.sampled else stages
-    for statement, loop in inner.items():
+    for statement, loop in found.items():
         if statement in outer or PIPELINE in statement.annotations or _only_brings(sch, loop):
             continue
         try:

@@ -380,9 +380,6 @@ def _never_runs(sch: Schedule, block: BlockInfo) -> bool:
 
 
 def rows_per_tile(elements: int, row: int, cols: int) -> int:
-    """Rows of ``cols`` elements that a tile of ``elements`` holds: a divisor of ``row`` where one is near."""
+    """Rows of ``cols`` elements that a tile of ``elements`` holds: the largest such divisor of ``row``."""
     limit = max(1, min(row, elements // max(1, cols)))
-    for r in range(limit, max(0, limit // 2), -1):
-        if row % r == 0:
-            return r
     return next(r for r in range(limit, 0, -1) if row % r == 0)
