@@ -73,7 +73,8 @@ class Mutant:
         return range(self.statement, self.lines(text).stop)
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}:{self.column}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
+        place = f"{self.path}:{self.line}:{self.column}"
+        return f"{place}: {self.kind}: {_short(self.before)} -> {_short(self.after)}"
 
 
 def _plain(code: str) -> str:
