@@ -113,11 +113,12 @@ def test_unknown_target_lists_what_there_is(target: str) -> None:
     assert "foo" in str(caught.value) and "one of " in caught.value.need and caught.value.remedy
 
 
-def test_dynamic_dimension() -> None:
+def test_a_symbol_that_does_not_exist() -> None:
     n = tvm.tirx.Var("n", "int64")
-    with pytest.raises(ShapeError) as caught:
-        uir_tvm.compile(tiny.elementwise(relax.op.exp, ((n, 4), "float32")))  # type: ignore[arg-type]
-    assert "static" in caught.value.need
+    model = tiny.elementwise(relax.op.exp, ((n, 4), "float32"))  # type: ignore[arg-type]
+    with pytest.raises(ShapeError, match="no size 'm'") as caught:
+        uir_tvm.compile(model, sizes={"m": 3})
+    assert "one of n" in caught.value.need
 
 
 @pytest.mark.parametrize("model", [object(), torch.nn.Linear(2, 2), tvm.IRModule()])

@@ -12,11 +12,10 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from typing import Any
 
 import attrs
-import numpy as np
 import tvm
 from tvm import relax, tirx
 
-from . import frontend, pipeline, threads
+from . import pipeline, threads
 from .device.device_kernel import DeviceKernel
 from .dump_files import write_dump
 from .errors import (
@@ -27,15 +26,16 @@ from .errors import (
     ValueNeededError,
     last_line,
 )
+from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
-from .runtime.model_stages import StagedCall
 from .runtime.specialized import SpecializedExecutable
 from .runtime.tensors import TensorSpec
 from .structure import STRUCTURE
+from .symbolic_shapes import OpenSignature, Sizes
 
 log = logging.getLogger(__name__)
 
@@ -51,7 +51,9 @@ def compile(
     kwargs: Mapping[str, Any] | None = None,
     converters: Mapping[str, Any] | None = None,
     strict: bool = False,
+    dynamic_shapes: Any = None,
     shapes: Shapes = None,
+    sizes: Sizes | None = None,
     values: Values = None,
     name: str | None = None,
     database: str | os.PathLike[str] | None = None,
@@ -81,12 +83,17 @@ def compile(
     strict : bool
         Whether an operator of PyTorch without a converter is refused. Otherwise PyTorch computes it at run
         time; the report lists such operators, with the reason, under ``opaque``.
+    dynamic_shapes : optional
+        Which axes of a module's arguments are of any size, as ``torch.export.export`` takes it.
     shapes : mapping of str to tuple of int, optional
-        Shapes for inputs with dynamic dimensions (ONNX, Relay).
+        Shapes for inputs that leave sizes open, by name.
+    sizes : mapping of str to int, optional
+        Numbers for symbols: a ``Dim`` of PyTorch, a name in an ONNX model, a variable of Relax, or, for a
+        size without a name, ``INPUT_AXIS``. A model whose sizes are all known then is a plain `Executable`;
+        what is left open makes a `SpecializedExecutable`.
     values : mapping of str to numpy.ndarray, optional
         Inputs that are constants (ONNX): the executable does not take them. Inputs that decide shapes or
-        attributes (axes, pads, repeats) and have no value here make a `SpecializedExecutable`, which compiles
-        at the call.
+        attributes (axes, pads, repeats) and have no value here make a `SpecializedExecutable`.
     name : str, optional
         Name in reports; default: the file's or ``model``.
     database : str or Path, optional
@@ -98,15 +105,18 @@ def compile(
 
     Returns
     -------
-    Executable
-        Callable with NumPy arrays or torch tensors. One of a model of PyTorch takes the module's own
-        arguments, by place or by name, and returns what the module returns, nested as there.
+    Executable or SpecializedExecutable
+        The latter for a model that leaves sizes or values open: it compiles at the call for what it is given,
+        and has ``options.specialize`` already. Callable with NumPy arrays or torch tensors. One of a model of
+        PyTorch takes the module's own arguments, by place or by name, and returns what the module returns,
+        nested as there.
 
     Raises
     ------
     FrontendError
-        The model cannot be imported (unknown operator, truncated file, dynamic dimension), or its framework
-        is not installed.
+        The model cannot be imported (unknown operator, truncated file), or its framework is not installed.
+    ShapeError
+        A name in ``shapes`` or ``sizes`` that is none of the model's, or a size that it does not take.
     DatabaseError
         The database is damaged, or there is none.
     TargetError
@@ -115,37 +125,32 @@ def compile(
     options = options or CompileOptions()
     if database is not None:
         options = attrs.evolve(options, database=pathlib.Path(database))
-    label, door = name or model_name(model), Door(args, kwargs, converters, strict)
+    label = name or model_name(model)
+    door = Door(args, kwargs, converters, strict, dynamic_shapes)
     try:
-        return _compile(model, target, shapes, values, label, options, progress, door)
+        made = _compile(model, target, shapes, values, label, options, progress, door, sizes)
     except (ValueNeededError, DynamicShapeError) as error:
+        if error.model is None:
+            raise
         needed = error
-    again = _loaded(model)
-
-    def run_model(
-        sizes: Mapping[str, tuple[int, ...]], found: Mapping[str, np.ndarray], driver: StagedCall
-    ) -> Sequence[str]:
-        every = {**(shapes or {}), **sizes}, {**(values or {}), **found}
-        return frontend.run_onnx(again, driver, shapes=every[0], values=every[1])
-
-    return SpecializedExecutable(
-        run_model,
+    else:
+        if options.specialize:
+            OpenSignature(()).known(options.specialize[0])
+        return made
+    opened: OpenModel = needed.model
+    exe = SpecializedExecutable(
+        opened,
         lambda module: _compile(module, target, None, None, label, options, None),
-        needed,
-        frozenset(values or ()),
+        opened.signature,
+        opened.structure,
         label,
         target,
         options.device,
+        needed,
     )
-
-
-def _loaded(model: Any) -> Any:
-    """A model that does not change when its file does."""
-    if not isinstance(model, str | pathlib.Path):
-        return model
-    from .frontend.onnx import load
-
-    return load(model)
+    for chosen in options.specialize:
+        exe.make(chosen)
+    return exe
 
 
 @one_at_a_time
@@ -158,8 +163,9 @@ def _compile(
     options: CompileOptions,
     progress: Progress | None,
     door: Door | None = None,
+    sizes: Sizes | None = None,
 ) -> Executable:
-    """One executable; ValueNeededError where an input without a value decides a shape."""
+    """One executable; an error with an `OpenModel` where sizes are open, or a value decides a shape."""
     from . import autoload, export, kernel_graph
     from .target import registry
 
@@ -178,7 +184,7 @@ def _compile(
         seconds[stage] = time.perf_counter() - start
         return result
 
-    mod = timed("import", lambda: import_model(model, shapes, values, door))
+    mod = timed("import", lambda: import_model(model, shapes, values, door, sizes))
     inputs, outputs = _signature(mod)
     structure = json.loads(mod.attrs[STRUCTURE]) if mod.attrs and STRUCTURE in mod.attrs else None
     graph = None

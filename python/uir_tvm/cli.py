@@ -13,10 +13,13 @@ import click
 from .cli_base import (
     OUT,
     Commands,
+    chosen,
     emit,
     global_options,
     shape_option,
     shapes_of,
+    size_option,
+    sizes_of,
     state_of,
     toolkit_options,
     value_option,
@@ -25,7 +28,14 @@ from .cli_base import (
 from .cli_check import check_command
 from .cli_database import database_commands
 from .cli_export import export_command
-from .cli_print import compile_progress, emit_explanation, print_report, print_times, table_of
+from .cli_print import (
+    compile_progress,
+    emit_explanation,
+    print_report,
+    print_specialized,
+    print_times,
+    table_of,
+)
 from .cli_run import run_command
 from .cli_tune import tune_command
 from .cli_tune_server import tune_server_command
@@ -68,6 +78,15 @@ def main() -> None:
 @click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
 @click.option("-o", "--output", type=click.Path(path_type=pathlib.Path), help="Default: MODEL.uir.")
 @shape_option
+@size_option
+@click.option(
+    "--specialize",
+    "specialized",
+    multiple=True,
+    metavar="NAME=1,...",
+    help="Of a model that leaves sizes open: make code for these. May be said several times: the file then "
+    "has code for each, and picks by the shapes of its inputs.",
+)
 @value_option
 @click.option(
     "--dump", type=click.Path(path_type=pathlib.Path), help="Write every stage of every kernel here."
@@ -125,6 +144,8 @@ def compile_command(
     target: str,
     output: pathlib.Path | None,
     shapes: tuple[str, ...],
+    sizes: tuple[str, ...],
+    specialized: tuple[str, ...],
     values: tuple[str, ...],
     dump: pathlib.Path | None,
     override: pathlib.Path | None,
@@ -153,6 +174,12 @@ def compile_command(
       uir compile model.onnx --dump stages          writes stages/KERNEL.opt.igraph and others
       (edit stages/KERNEL.opt.igraph; or KERNEL.igraph, and delete what comes after it)
       uir compile model.onnx --override stages      takes every file there in place of its own
+
+    \b
+    A model that leaves sizes open:
+      uir compile model.pt2 --size batch=8          for this size alone
+      uir compile model.pt2 --specialize batch=1 --specialize batch=128
+                                                    for both; `uir run` picks by its inputs
     """
     from . import api
     from .options import CompileOptions
@@ -161,7 +188,9 @@ def compile_command(
     destination = output or model.with_suffix(".uir")
     check_destination(destination)
     defaults = CompileOptions()
-    chosen: dict[str, Any] = {name: version or getattr(defaults, name) for name, version in versions.items()}
+    toolkits: dict[str, Any] = {
+        name: version or getattr(defaults, name) for name, version in versions.items()
+    }
     options = CompileOptions(
         verify=verify,
         equivalence=equivalence or _level(ctx, defaults.equivalence),
@@ -172,7 +201,8 @@ def compile_command(
         fuse=fuse,
         device=device or defaults.device,
         database=database or defaults.database,
-        **chosen,
+        specialize=[sizes_of((text,), "--specialize") for text in specialized],
+        **toolkits,
     )
     start = time.perf_counter()
     with compile_progress(quiet=state_of(ctx)["json"]) as notify:
@@ -180,16 +210,17 @@ def compile_command(
             model,
             target,
             shapes=shapes_of(shapes),
+            sizes=sizes_of(sizes),
             values=values_of(values),
             options=options,
             progress=notify,
         )
-        if (needed := getattr(exe, "needed", None)) is not None:
+        if (needed := getattr(exe, "needed", None)) is not None and not specialized:
             raise needed
         notify("link", 0, 0, "")
         path = exe.save(destination)
     report = exe.report() | {"file": str(path), "total_seconds": round(time.perf_counter() - start, 2)}
-    emit(ctx, report, lambda: print_report(report))
+    emit(ctx, report, lambda: print_specialized(report) if specialized else print_report(report))
 
 
 @main.command()
@@ -207,6 +238,7 @@ def compile_command(
     help="Say what every kernel (or the one of --kernel) moves, computes and keeps on chip, its modelled "
     "time, its syncs, and why neighbours were not fused; FILE may also be a dumped .igraph.",
 )
+@size_option
 @click.option(
     "--modelled",
     is_flag=True,
@@ -221,6 +253,7 @@ def inspect(
     kernel: str | None,
     stage: str | None,
     explain: bool,
+    sizes: tuple[str, ...],
     modelled: bool,
 ) -> None:
     """Show what FILE, a compiled model, consists of, or what a stage made of a kernel.
@@ -234,7 +267,7 @@ def inspect(
     uir inspect KERNEL.igraph --explain                   the same of one dumped kernel
     uir inspect model.uir --modelled                      time on the device, as its host model counts it
     """
-    from .runtime.artifact import look_at
+    from .runtime import look_at
 
     if explain and stage is not None:
         raise click.UsageError("--explain and --stage exclude each other.")
@@ -248,7 +281,13 @@ def inspect(
             f"--stage {stage} needs --kernel NAME; `uir inspect {file}` lists the kernels."
         )
     # no code of a file that is only looked at is loaded; --modelled runs it
-    exe = look_at(file)
+    looked_at = look_at(file)
+    if not (explain or modelled or stage or kernel or sizes) and hasattr(looked_at, "find"):
+        whole = looked_at.report()
+        del whole["specializations"]
+        emit(ctx, whole, lambda: print_specialized(whole))
+        return
+    exe = chosen(looked_at, sizes)
     if explain:
         from .explain import explain as explained
 
@@ -284,9 +323,9 @@ def inspect(
             limit=found[kernel].fallback,
             remedy="it was left to TVM's own lowering; change the model or the schedule so that it is not",
         )
-    chosen = {stage: texts[stage]} if stage else texts
+    shown = {stage: texts[stage]} if stage else texts
     code = {"code": found[kernel].code} if found[kernel].code and not stage else {}
-    emit(ctx, {"kernel": kernel, **chosen, **code}, lambda: click.echo("\n".join(chosen.values())))
+    emit(ctx, {"kernel": kernel, **shown, **code}, lambda: click.echo("\n".join(shown.values())))
 
 
 @main.command()

@@ -15,9 +15,12 @@ from rich.logging import RichHandler
 from . import _native
 from .errors import UirError
 from .options import TOOLKITS
+from .symbolic_shapes import OpenSignature
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from .runtime import Executable
 
 ERRORS = Console(stderr=True)
 OUT = Console()
@@ -155,7 +158,11 @@ def emit(ctx: click.Context, data: Any, human: Callable[[], None]) -> None:
 
 #: Sizes that a model leaves open.
 shape_option = click.option(
-    "--shape", "shapes", multiple=True, metavar="NAME=1x128", help="Fix an input's dynamic shape (ONNX)."
+    "--shape",
+    "shapes",
+    multiple=True,
+    metavar="NAME=1x128",
+    help="Fix the shape of an input that leaves sizes open.",
 )
 #: Inputs that decide shapes or attributes.
 value_option = click.option(
@@ -166,6 +173,42 @@ value_option = click.option(
     help="Make an input a constant (ONNX): a number, a list of them, or a .npy file. The compiled model does "
     "not take it.",
 )
+
+
+#: The same by the names of sizes.
+size_option = click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    metavar="NAME=37",
+    help="Fix a size that the model leaves open, by its name (`uir check` lists them).",
+)
+
+
+def sizes_of(pairs: tuple[str, ...], option: str = "--size") -> dict[str, int]:
+    """Sizes by name, of options ``NAME=37``; several may stand in one, with commas."""
+    sizes = {}
+    for pair in (part for text in pairs for part in text.split(",")):
+        name, _, text = pair.strip().partition("=")
+        if not name or not text.isdigit():
+            raise click.BadParameter(f"{pair!r} is not NAME=37", param_hint=f"'{option}'")
+        sizes[name] = int(text)
+    return sizes
+
+
+def chosen(exe: Any, pairs: tuple[str, ...]) -> Executable:
+    """The executable of these sizes; of a file with one, that one.
+
+    Raises
+    ------
+    NotCompiledError
+        The file has none, or several, for these sizes.
+    """
+    sizes = sizes_of(pairs)
+    if hasattr(exe, "find"):
+        return exe.find(sizes).executable
+    OpenSignature(()).known(sizes)
+    return exe
 
 
 def shapes_of(pairs: tuple[str, ...]) -> dict[str, tuple[int, ...]] | None:

@@ -17,6 +17,8 @@ from .cli_base import (
     global_options,
     shape_option,
     shapes_of,
+    size_option,
+    sizes_of,
     value_option,
     values_of,
 )
@@ -29,6 +31,7 @@ from .options import DEFAULT_TARGET
 @click.argument("model", type=click.Path(path_type=pathlib.Path))
 @click.option("--target", default=DEFAULT_TARGET, show_default=True, help="See `uir targets`.")
 @shape_option
+@size_option
 @value_option
 @click.option(
     "--allow-torch", is_flag=True, help="Operators that PyTorch computes at run time are no failure."
@@ -40,6 +43,7 @@ def check_command(
     model: pathlib.Path,
     target: str,
     shapes: tuple[str, ...],
+    sizes: tuple[str, ...],
     values: tuple[str, ...],
     allow_torch: bool,
 ) -> None:
@@ -47,17 +51,18 @@ def check_command(
 
     The places: igraph (a kernel of ours), library (the target's), tvm (TVM's own lowering, on the host),
     torch (PyTorch, at run time, for an operator without a converter), call (open sizes or values: Python
-    compiles it at the call, a file needs --shape or --value), and refused. MODEL is as of `uir compile`. The
-    exit code is that of the error which `uir compile` would end with, 9 for an operator without a converter
-    (unless --allow-torch); 0 where the model compiles.
+    compiles it at the call, a file needs --size, --shape or --value), and refused. MODEL is as of
+    `uir compile`. The exit code is that of the error which `uir compile` would end with, 9 for an operator
+    without a converter (unless --allow-torch); 0 where the model compiles.
 
     \b
     uir check model.onnx
     uir check program.pt2 --target uir-ascend --json
+    uir check program.pt2 --size batch=8
     """
     from .support import supports
 
-    found = supports(model, target, shapes=shapes_of(shapes), values=values_of(values))
+    found = supports(model, target, shapes=shapes_of(shapes), sizes=sizes_of(sizes), values=values_of(values))
     data = found.to_json()
 
     def human() -> None:
@@ -68,6 +73,10 @@ def check_command(
         OUT.print(table_of(rows))
         counts = ", ".join(f"{count} {place}" for place, count in data["counts"].items())
         OUT.print(f"{found.model} for {found.target}: {counts}", markup=False, highlight=False)
+        if data["symbols"]:
+            OUT.print("inputs: " + "; ".join(data["inputs"]), markup=False, highlight=False)
+            said = ", ".join(f"{name} {what}" for name, what in data["symbols"].items())
+            OUT.print(f"open sizes: {said}", markup=False, highlight=False)
         for row in data["rows"]:
             if row["place"] == "torch":
                 text = f"{row['operators']}: {row['remedy']}"

@@ -7,7 +7,7 @@ import pathlib
 
 import click
 
-from .cli_base import OUT, Command, emit, global_options
+from .cli_base import OUT, Command, chosen, emit, global_options, size_option
 
 
 @click.command("export", cls=Command)
@@ -32,6 +32,7 @@ from .cli_base import OUT, Command, emit, global_options
     show_default=True,
     help="Run FILE here and store its outputs, for the project's --check. A host model takes its time.",
 )
+@size_option
 @global_options
 @click.pass_context
 def export_command(
@@ -40,6 +41,7 @@ def export_command(
     directory: pathlib.Path,
     inputs: tuple[pathlib.Path, ...],
     check: bool,
+    sizes: tuple[str, ...],
 ) -> None:
     """Write FILE, a compiled model, as a project that the vendor's toolkit builds and runs.
 
@@ -56,7 +58,7 @@ def export_command(
 
     if inputs and not check:
         raise click.UsageError("--input and --no-check exclude each other.")
-    exe = load(file)
+    exe = chosen(load(file), sizes)
     arrays = [load_array(path) for path in inputs] or None
     project = write_project(exe, directory, inputs=arrays, check=check)
     data = {

@@ -106,6 +106,26 @@ def print_report(report: dict[str, Any]) -> None:
         OUT.print(table_of(report["kernel_list"]))
 
 
+def print_specialized(report: dict[str, Any]) -> None:
+    """A model with code for several shapes: its inputs and symbols, and a row for each of them."""
+    OUT.print(f"{report['model']} for {report['target']}, on {report['device']}", markup=False)
+    OUT.print("inputs: " + "; ".join(report["inputs"]), markup=False, highlight=False)
+    said = ", ".join(f"{name} {what}" for name, what in report["symbols"].items())
+    OUT.print(f"open sizes: {said or 'none'}", markup=False, highlight=False)
+    rows = [
+        {
+            "sizes": ", ".join(f"{name}={size}" for name, size in row["sizes"].items()),
+            "shapes": "; ".join(f"{name} {shape}" for name, shape in row["shapes"].items()),
+            "made": row["made"],
+            "seconds": round(row["seconds"], 2),
+        }
+        for row in report["kept"]
+    ]
+    OUT.print(table_of(rows))
+    if "file" in report:
+        OUT.print(f"{report['file']}, {report['total_seconds']} s", markup=False, highlight=False)
+
+
 def print_times(times: Times, hw: HardwareModel, timeline: pathlib.Path | None = None) -> None:
     """Modelled times: of all, and of every kernel; and what of the hardware is only assumed."""
     from .hardware import assumed_figures

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from .cli_base import OUT, Command, emit, global_options
+from .cli_base import OUT, Command, chosen, emit, global_options, size_option
 from .cli_print import print_times, table_of
 
 
@@ -28,6 +28,7 @@ from .cli_print import print_times, table_of
     help="An .npy file for each input, in order.",
 )
 @click.option("--random", "use_random", is_flag=True, help="Random inputs in place of files.")
+@size_option
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
@@ -45,6 +46,7 @@ def run_command(
     file: pathlib.Path,
     inputs: tuple[pathlib.Path, ...],
     use_random: bool,
+    sizes: tuple[str, ...],
     repeat: int,
     output: pathlib.Path | None,
     timeline: pathlib.Path | None,
@@ -56,6 +58,7 @@ def run_command(
     \b
     uir run model.uir --input ids.npy --input mask.npy -o results.npz
     uir run model.uir --random --repeat 20
+    uir run model.uir --random --size batch=8     of a file with code for several sizes
     uir run model.uir --random --timeline trace.json
     """
     import numpy as np
@@ -68,7 +71,11 @@ def run_command(
     if inputs and use_random:
         raise click.UsageError("--input and --random exclude each other.")
     exe = load(file)
+    if use_random or sizes:
+        exe = chosen(exe, sizes)
     arrays = random_inputs(exe.info.inputs) if use_random else [load_array(p) for p in inputs]
+    if hasattr(exe, "specialized"):
+        exe = exe.specialized(*arrays)
     with recording(timeline is not None, exe.hardware) as found:
         results = exe.flat(*arrays)
     times = []

@@ -311,19 +311,12 @@ class ValueNeededError(FrontendError):
     ----------
     inputs : sequence of str
         Their names.
-    signature : sequence of (str, tuple of int, str)
-        Name, shape and dtype of every input of the model.
+    model : OpenModel
+        As of `DynamicShapeError`.
     """
 
-    def __init__(
-        self,
-        what: str,
-        *,
-        inputs: Sequence[str],
-        signature: Sequence[tuple[str, tuple[int, ...], str]],
-        **fields: str,
-    ) -> None:
-        self.inputs, self.signature = tuple(inputs), tuple(signature)
+    def __init__(self, what: str, *, inputs: Sequence[str], model: Any = None, **fields: str) -> None:
+        self.inputs, self.model = tuple(inputs), model
         super().__init__(what, **fields)
 
 
@@ -346,15 +339,21 @@ class DynamicShapeError(ShapeError):
 
     Parameters
     ----------
-    signature : sequence of (str, tuple of int, str)
-        Name, shape and dtype of every input of the model; a size that is not known is -1.
+    model : OpenModel
+        What the front end has read so far (`uir_tvm.frontend.open_model`): it can be bound to sizes.
     """
 
-    def __init__(
-        self, what: str, *, signature: Sequence[tuple[str, tuple[int, ...], str]], **fields: str
-    ) -> None:
-        self.signature = tuple(signature)
+    def __init__(self, what: str, *, model: Any = None, **fields: str) -> None:
+        self.model = model
         super().__init__(what, **fields)
+
+
+class SizeError(ShapeError):
+    """Sizes that a model does not take: outside of a range, or inputs that disagree on a symbol."""
+
+
+class NotCompiledError(ShapeError):
+    """Inputs of shapes for which a saved model holds no code."""
 
 
 class ArtifactError(UirError):

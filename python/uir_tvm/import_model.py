@@ -14,8 +14,11 @@ import tvm
 from tvm import relax, tirx
 
 from . import pipeline
-from .errors import FrontendError, ModelFormatError, first_line
+from .errors import DynamicShapeError, FrontendError, ModelFormatError, first_line
+from .frontend.open_model import BoundAtOnce, OpenModel, has_open_sizes
+from .frontend.relax_symbols import OpenModule, is_open
 from .igraph import IGraph
+from .symbolic_shapes import OpenSignature, Sizes
 
 #: Shapes for inputs with dynamic dimensions, by name.
 Shapes = Mapping[str, tuple[int, ...]] | None
@@ -37,34 +40,63 @@ class Door:
         Of users' operators (`frontend.from_torch`).
     strict : bool
         Whether operators without a converter are refused; otherwise PyTorch computes them.
+    dynamic_shapes : optional
+        Which axes of a module's arguments are of any size (``torch.export.export``).
     """
 
     args: Sequence[Any] | None = None
     kwargs: Mapping[str, Any] | None = None
     converters: Mapping[str, Any] | None = None
     strict: bool = False
+    dynamic_shapes: Any = None
 
 
 def import_model(
-    model: Any, shapes: Shapes = None, values: Values = None, door: Door | None = None
+    model: Any,
+    shapes: Shapes = None,
+    values: Values = None,
+    door: Door | None = None,
+    sizes: Sizes | None = None,
 ) -> tvm.IRModule:
     """A normalised Relax module of anything that `uir_tvm.compile` takes.
 
     Raises
     ------
+    DynamicShapeError
+        Sizes are open; what is left of them is in its ``model``.
     FrontendError
         See `uir_tvm.compile`.
     """
     from . import kernel_graph
 
-    mod = _imported(model, shapes, values, door or Door())
+    try:
+        mod = _imported(model, shapes, values, door or Door())
+    except DynamicShapeError as error:
+        if error.model is None or not (sizes or shapes):
+            raise
+        mod = _bound(error.model, sizes or {}, shapes or {})
+    else:
+        if sizes:
+            OpenSignature(()).known(sizes)
     # TVM's importers lower some operators themselves
     return kernel_graph.legalize_rest(mod) if kernel_graph.calls_kernels(mod) else mod
 
 
+def _bound(model: OpenModel, sizes: Sizes, shapes: Mapping[str, tuple[int, ...]]) -> tvm.IRModule:
+    """The module of a model for these sizes; DynamicShapeError where some are still open."""
+    signature = model.signature
+    known = {
+        name: shape for name, shape in shapes.items() if name in {each.name for each in signature.inputs}
+    }
+    left = model.fixed({**signature.sizes_in(known), **sizes})
+    if left.signature.symbols:
+        raise has_open_sizes(left)
+    return left.module(left.signature.shapes({}))
+
+
 def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRModule:
     """A module of operators, or of operators beside calls of kernels."""
-    from . import frontend, kernel_graph
+    from . import frontend
 
     if isinstance(model, tvm.IRModule):
         functions = {gvar.name_hint: func for gvar, func in model.functions.items()}
@@ -75,7 +107,7 @@ def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRM
                 limit="it has " + (", ".join(functions) or "no function"),
                 remedy="rename the model's function, or pass a PrimFunc by itself",
             )
-        return model if kernel_graph.calls_kernels(model) else frontend.normalize(model)
+        return _relax_module(model)
     if isinstance(model, tirx.PrimFunc):
         return frontend.from_prim_func(model)
     if isinstance(model, IGraph):
@@ -90,6 +122,7 @@ def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRM
             door.kwargs,
             custom_convert_map=dict(door.converters or {}),
             strict=door.strict,
+            dynamic_shapes=door.dynamic_shapes,
         )
     if kind == "onnx":
         return frontend.from_onnx(model, shapes=shapes, values=values)
@@ -99,6 +132,16 @@ def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRM
         "or a file of one",
         remedy="export it to one of these",
     )
+
+
+def _relax_module(model: tvm.IRModule) -> tvm.IRModule:
+    """A Relax module as the kernel graph reads it, or handed on where sizes are open."""
+    from . import frontend, kernel_graph
+
+    if not is_open(model):
+        return model if kernel_graph.calls_kernels(model) else frontend.normalize(model)
+    opened = OpenModule(model)
+    raise has_open_sizes(BoundAtOnce(opened.signature, lambda sizes: _relax_module(opened.bound(sizes))))
 
 
 def is_torch_module(model: Any) -> bool:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
@@ -91,6 +91,10 @@ def _passes(names: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(names)
 
 
+def _every_size(given: Iterable[Mapping[str, int]]) -> tuple[Mapping[str, int], ...]:
+    return tuple({str(name): int(size) for name, size in sizes.items()} for sizes in given)
+
+
 def _known_passes(_: Any, __: Any, names: tuple[str, ...] | None) -> None:
     if names is not None:
         from .optimize.passes import select
@@ -152,6 +156,9 @@ class CompileOptions:
     cuda_graph : bool
         On a GPU, capture the launches between a model's first and last kernel into a CUDA graph when it first
         runs, and replay that afterwards (`uir_tvm.kernel_graph.cuda_graph`).
+    specialize : sequence of mapping of str to int
+        For a model that leaves sizes open: sizes of all its symbols, for each of which it is compiled at once
+        (``[{"n": 1}, {"n": 128}]``). A `SpecializedExecutable` with these can be saved.
     cann, cncc : str
         And so on, an option for each of `TOOLKITS`: for which version of the vendor's toolkit its target
         prints; default: its variable, ``UIR_CANN``, else the toolkit's default.
@@ -187,5 +194,6 @@ class CompileOptions:
         "raise is for tests of the compiler; everybody else's kernels fall back",
     )
     device: str = attrs.field(factory=environment.device)
+    specialize: tuple[Mapping[str, int], ...] = attrs.field(default=(), converter=_every_size)
     cuda_graph: bool = False
     fuse: bool = True

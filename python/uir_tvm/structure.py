@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -70,6 +71,11 @@ class Structure:
     def from_json(data: Mapping[str, Any]) -> Structure:
         """The inverse of `to_json`."""
         return Structure(tuple(Parameter(**each) for each in data["parameters"]), data["result"])
+
+    @staticmethod
+    def parsed(text: str) -> Structure:
+        """One that is JSON text."""
+        return Structure.from_json(json.loads(text))
 
     def flatten(self, args: Sequence[Any], kwargs: Mapping[str, Any], count: int) -> list[Any]:
         """The tensors of a call, in the order of the executable's inputs.

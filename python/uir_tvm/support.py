@@ -21,6 +21,7 @@ from .errors import (
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.nodes import CustomOp, KernelGraph
 from .options import DEFAULT_TARGET, CompileOptions
+from .symbolic_shapes import OpenSignature, Sizes
 from .target import registry
 
 #: Where operators may run, the best first.
@@ -87,6 +88,12 @@ class Support:
     rows: tuple[SupportRow, ...]
     error: UirError | None = attrs.field(default=None, eq=False)
 
+    @property
+    def signature(self) -> OpenSignature | None:
+        """The inputs of a model that leaves sizes open, with its symbols; None of others."""
+        opened = getattr(self.error, "model", None)
+        return None if opened is None else opened.signature
+
     def __bool__(self) -> bool:
         return self.error is None or "call" in self.counts
 
@@ -104,6 +111,8 @@ class Support:
             "compiles": bool(self),
             "counts": self.counts,
             "rows": [attrs.asdict(row) for row in self.rows],
+            "inputs": [str(each) for each in self.signature.inputs] if self.signature else [],
+            "symbols": self.signature.described() if self.signature else {},
             "error": self.error.to_json() if self.error is not None else None,
         }
 
@@ -116,7 +125,9 @@ def supports(
     kwargs: Mapping[str, Any] | None = None,
     converters: Mapping[str, Any] | None = None,
     strict: bool = False,
+    dynamic_shapes: Any = None,
     shapes: Shapes = None,
+    sizes: Sizes | None = None,
     values: Values = None,
     name: str | None = None,
     options: CompileOptions | None = None,
@@ -128,7 +139,7 @@ def supports(
 
     Parameters
     ----------
-    model, target, args, kwargs, converters, strict, shapes, values, name, options
+    model, target, args, kwargs, converters, strict, dynamic_shapes, shapes, sizes, values, name, options
         As of `uir_tvm.compile`.
 
     Returns
@@ -146,7 +157,9 @@ def supports(
     spec = registry.resolve(target, options.device)
     label = name or model_name(model)
     try:
-        mod = import_model(model, shapes, values, Door(args, kwargs, converters, strict))
+        mod = import_model(
+            model, shapes, values, Door(args, kwargs, converters, strict, dynamic_shapes), sizes
+        )
         rows = _rows(mod, spec.target, options)
     except UirError as error:
         return Support(label, spec.name, _refusals(error), error)

@@ -11,7 +11,7 @@ import tvm
 from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention as attention
 from tvm import relax
-from uir_tvm.errors import FrontendError, ShapeError, UnsupportedOperatorError
+from uir_tvm.errors import DynamicShapeError, FrontendError, UnsupportedOperatorError
 from uir_tvm.frontend import export_torch, from_torch
 
 from tests.frontend.stock import assert_close, operators, run
@@ -261,12 +261,15 @@ def test_failing_converter_is_named() -> None:
         from_torch(Function(torch.tanh), (normal(2, 3),), custom_convert_map={"tanh.default": failing})
 
 
-def test_dynamic_dimension_is_refused() -> None:
+def test_symbols_are_handed_on_to_be_bound() -> None:
     batch = torch.export.Dim("batch", min=2, max=8)
     program = torch.export.export(Function(torch.tanh), (normal(4, 3),), dynamic_shapes=(({0: batch},),))
-    with pytest.raises(ShapeError, match="dynamic dimension") as caught:
+    with pytest.raises(DynamicShapeError, match="leaves batch open") as caught:
         from_torch(program)
-    assert "dynamic_shapes" in caught.value.remedy
+    assert "--size batch=" in caught.value.remedy
+    opened = caught.value.model.fixed({"batch": 5})
+    main = opened.module(opened.signature.shapes({}))["main"]
+    assert [int(size) for size in main.params[0].ty.shape] == [5, 3]
 
 
 def test_changing_state_is_refused() -> None:

@@ -149,7 +149,7 @@ def with_library(library: bytes) -> Callable[[dict[str, bytes]], None]:
 
     def change(parts: dict[str, bytes]) -> None:
         parts[artifact.LIBRARY] = library
-        manifest_with(sha256={name: artifact._digest(parts[name]) for name in artifact.PARTS})(parts)
+        manifest_with(sha256={name: artifact.digest(parts[name]) for name in artifact.PARTS})(parts)
 
     return change
 

@@ -9,12 +9,15 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
-from ..errors import FrontendError, ShapeError
+from ..errors import FrontendError
 from ..extract.roles import roles_of
 from ..function_scope import function_scope
 from ..igraph import IGraph
 from ..igraph.dtypes import to_tvm
 from ..one_at_a_time import one_at_a_time
+from .kernel_symbols import symbols_in
+from .open_model import BoundAtOnce, has_open_sizes
+from .relax_symbols import OpenKernel
 
 #: Attribute of a PrimFunc that stands for an iGraph: the iGraph's text.
 IGRAPH = "uir.igraph"
@@ -30,7 +33,7 @@ def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule
     Parameters
     ----------
     func : PrimFunc
-        In S-TIR, scheduled or not; its parameters are buffers of static shape.
+        In S-TIR, scheduled or not; its parameters are buffers.
     name : str, optional
         Of the kernel; default: its global symbol.
 
@@ -38,10 +41,15 @@ def from_prim_func(func: tirx.PrimFunc, name: str | None = None) -> tvm.IRModule
     ------
     FrontendError
         A parameter is no buffer, nothing is written, or an output stands before an input.
-    ShapeError
-        A symbolic shape.
+    DynamicShapeError
+        A symbolic shape; its ``model`` can be bound to sizes.
     """
     _check_params(func, name)
+    if symbols_in(func):
+        opened = OpenKernel(func, roles_of)
+        raise has_open_sizes(
+            BoundAtOnce(opened.signature, lambda sizes: from_prim_func(opened.bound(sizes), name))
+        )
     return _module(func, roles_of(func), name)
 
 
@@ -75,7 +83,6 @@ def _check_params(func: tirx.PrimFunc, name: str | None) -> None:
                 need="buffers",
                 remedy="make it a constant of the function",
             )
-        _type(param)
 
 
 def _module(func: tirx.PrimFunc, roles: Sequence[str], name: str | None) -> tvm.IRModule:
@@ -125,12 +132,4 @@ def _copy(builder: relax.BlockBuilder, value: relax.Var, label: str) -> relax.Va
 
 
 def _type(param: tirx.Var) -> relax.TensorType:
-    for extent in param.ty.shape:
-        if not isinstance(extent, tirx.IntImm):
-            raise ShapeError(
-                f"`{param.name}` has a dynamic dimension {extent}.",
-                where=f"parameter {param.name}",
-                need="static shapes",
-                remedy="specialise the function for one shape",
-            )
     return relax.TensorType([int(extent) for extent in param.ty.shape], str(param.ty.dtype))

@@ -6,12 +6,19 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 import tvm
 from torch.export import ExportedProgram
-from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, TensorArgument
+from torch.export.graph_signature import (
+    ConstantArgument,
+    InputKind,
+    OutputKind,
+    SymIntArgument,
+    TensorArgument,
+)
 from torch.utils import _pytree as pytree
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
@@ -20,6 +27,7 @@ from ..errors import FrontendError, ShapeError, UnsupportedOperatorError, first_
 from ..one_at_a_time import one_at_a_time
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
+from .open_model import BoundAtOnce, has_open_sizes
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposition_table
 from .torch_graph import (
@@ -36,6 +44,7 @@ from .torch_named import name_operators, split_converters
 from .torch_opaque import obstacle
 from .torch_promotion import promote
 from .torch_structure import structure_of
+from .torch_symbols import OpenProgram, is_open
 
 #: Attribute of a module: its inputs that are weights.
 WEIGHTS = "uir.weights"
@@ -43,7 +52,10 @@ WEIGHTS = "uir.weights"
 
 @one_at_a_time
 def export_torch(
-    module: torch.nn.Module, args: Sequence[Any], kwargs: Mapping[str, Any] | None = None
+    module: torch.nn.Module,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any] | None = None,
+    dynamic_shapes: Any = None,
 ) -> ExportedProgram:
     """Export a module in eval mode, with the shapes of example inputs.
 
@@ -54,6 +66,8 @@ def export_torch(
     args, kwargs
         Example inputs; their shapes and dtypes become the program's. Dataclasses among them, and among the
         results, are registered with ``torch.utils._pytree``.
+    dynamic_shapes : optional
+        Which axes are of any size, as ``torch.export.export`` takes it.
 
     Returns
     -------
@@ -74,12 +88,12 @@ def export_torch(
         with warnings.catch_warnings(), torch.no_grad():
             warnings.simplefilter("ignore")
             try:
-                return torch.export.export(module, *given)
+                return torch.export.export(module, *given, dynamic_shapes=dynamic_shapes)
             except Exception:
                 # dataclasses among the results are seen only now
                 if not _register_classes(module(*given[0], **given[1])):
                     raise
-                return torch.export.export(module, *given)
+                return torch.export.export(module, *given, dynamic_shapes=dynamic_shapes)
     except Exception as error:
         raise FrontendError(
             f"torch.export cannot export {type(module).__name__}: {first_line(error)}",
@@ -116,9 +130,10 @@ def from_torch(
     args: Sequence[Any] | None = None,
     kwargs: Mapping[str, Any] | None = None,
     *,
-    custom_convert_map: dict[str, Converter] | None = None,
+    custom_convert_map: Mapping[str, Converter] | None = None,
     weights_as_inputs: bool = False,
     strict: bool = True,
+    dynamic_shapes: Any = None,
 ) -> tvm.IRModule:
     """Import a PyTorch model as a normalised Relax module.
 
@@ -138,6 +153,8 @@ def from_torch(
     strict : bool
         Whether an operator without a converter is refused. Otherwise PyTorch computes it at run time, as a
         call of `uir_tvm.opaque_call.FUNCTION`, and complex numbers are pairs between such calls.
+    dynamic_shapes : optional
+        Of a module: as ``torch.export.export`` takes it.
 
     Returns
     -------
@@ -151,19 +168,38 @@ def from_torch(
     ------
     UnsupportedOperatorError
         Naming the operators that have no converter, a node of each, and the remedy.
+    DynamicShapeError
+        For a program with symbolic sizes; its ``model`` can be bound to some.
     ShapeError
-        For a dynamic dimension.
+        For a shape that depends on data.
     FrontendError
         For a program that changes its state, has no tensor among its outputs, or fails to import.
     """
-    exported = _exported(program, args, kwargs)
-    in_torch, by_node = split_converters(custom_convert_map or {})
+    exported = _exported(program, args, kwargs, dynamic_shapes)
     _check_inputs(exported)
-    _check_shapes(exported)
     _check_complex(exported)
+    converters = custom_convert_map or {}
+    if is_open(exported):
+        opened = OpenProgram(exported)
+        bound = partial(_module_of, given=converters, weights_as_inputs=weights_as_inputs, strict=strict)
+        structure = None if weights_as_inputs else structure_of(exported)
+        raise has_open_sizes(
+            BoundAtOnce(opened.signature, lambda sizes: bound(opened.bound(sizes)), structure)
+        )
+    return _module_of(exported, converters, weights_as_inputs, strict)
+
+
+@one_at_a_time
+def _module_of(
+    exported: ExportedProgram, given: Mapping[str, Converter], weights_as_inputs: bool, strict: bool
+) -> tvm.IRModule:
+    """The module of a program without symbols."""
+    in_torch, by_node = split_converters(dict(given))
+    _check_shapes(exported)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
         exported = exported.run_decompositions(decomposition_table(in_torch))
+    exported.range_constraints.clear()  # of symbols that are numbers by now
     _check_outputs(exported)
     structure = "" if weights_as_inputs else structure_of(exported)
     name_operators(exported)
@@ -198,6 +234,7 @@ def _exported(
     program: ExportedProgram | torch.nn.Module,
     args: Sequence[Any] | None,
     kwargs: Mapping[str, Any] | None,
+    dynamic_shapes: Any,
 ) -> ExportedProgram:
     """The program itself, or a module's."""
     if isinstance(program, torch.nn.Module):
@@ -207,7 +244,7 @@ def _exported(
                 need="arguments whose shapes and dtypes the model is compiled for",
                 remedy="pass args=(...) and kwargs={...}, or the result of torch.export.export",
             )
-        return export_torch(program, args or (), kwargs)
+        return export_torch(program, args or (), kwargs, dynamic_shapes)
     if not isinstance(program, ExportedProgram):
         raise FrontendError(
             f"from_torch takes an ExportedProgram or a torch.nn.Module, not {type(program).__name__}",
@@ -217,24 +254,15 @@ def _exported(
 
 
 def _check_inputs(program: ExportedProgram) -> None:
-    """Every input is a tensor of fixed shape, or a value that export has fixed."""
-    shapes = {node.name: node.meta.get("val") for node in program.graph.find_nodes(op="placeholder")}
+    """Every input is a tensor, a size, or a value that export has fixed."""
     for spec in program.graph_signature.input_specs:
         if spec.kind in CONSTANT_KINDS:
             continue
-        value = shapes.get(spec.arg.name)
-        usable = isinstance(spec.arg, TensorArgument | ConstantArgument)
+        usable = isinstance(spec.arg, TensorArgument | SymIntArgument | ConstantArgument)
         if spec.kind is not InputKind.USER_INPUT or not usable:
             raise FrontendError(
                 f"input {spec.arg.name!r} is no tensor ({spec.kind.name}, {type(spec.arg).__name__})",
                 remedy="pass tensors to the model, and fix other values in the module",
-            )
-        if isinstance(value, torch.Tensor) and any(not isinstance(size, int) for size in value.shape):
-            raise ShapeError(
-                f"input {spec.arg.name!r} has a dynamic dimension",
-                where=f"shape {tuple(str(size) for size in value.shape)}",
-                need="fixed shapes",
-                remedy="export without dynamic_shapes, once for each shape of interest",
             )
 
 

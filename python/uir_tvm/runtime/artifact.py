@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.metadata
+import io
 import json
 import os
 import pathlib
@@ -41,6 +42,7 @@ from .artifact_errors import (
     unloadable,
     unreadable,
 )
+from .artifact_member import Member, Source
 from .executable import Executable, KernelInfo, ModelInfo
 from .quiet import without_scope_notes
 from .saved_graph import SavedGraph
@@ -97,11 +99,32 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
         The folder cannot be written, or no linker was found.
     """
     check_destination(path)
+    manifest, parts = content(exe)
+    write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
+    return path
+
+
+def packed(manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> bytes:
+    """What `save` writes, as bytes."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(MANIFEST, json.dumps(manifest, indent=1))
+        for name, data in parts.items():
+            archive.writestr(name, data)
+    return file.getvalue()
+
+
+def content(exe: Executable) -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Manifest and parts of an executable.
+
+    Raises
+    ------
+    ArtifactError
+        No linker was found, or the file that it was loaded from is gone.
+    """
     if exe.source is not None:
         # What was loaded is linked already, and TVM cannot write it out again.
-        manifest, parts = _read_zip(exe.source)
-        _write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
-        return path
+        return _read_zip(exe.source)
     graph = exe.kernel_graph.to_json() if exe.kernel_graph is not None else "null"
     target = registry.resolve(exe.info.target, exe.info.device).target
     parts = {
@@ -112,14 +135,13 @@ def save(exe: Executable, path: pathlib.Path) -> pathlib.Path:
     }
     manifest = {
         "format": FORMAT,
-        "versions": _versions(),
+        "versions": versions(),
         "instructions": instructions.used_by(registry.host_of(target)),
         "device": _device(target),
         "info": attrs.asdict(exe.info, filter=lambda a, _: a.name not in APART),
-        "sha256": {name: _digest(data) for name, data in parts.items()},
+        "sha256": {name: digest(data) for name, data in parts.items()},
     }
-    _write_zip(path, {MANIFEST: json.dumps(manifest, indent=1).encode(), **parts})
-    return path
+    return manifest, parts
 
 
 def _device(target: tvm.target.Target) -> dict[str, str]:
@@ -147,7 +169,7 @@ def _linked(module: tvm.runtime.Module) -> bytes:
         return library.read_bytes()
 
 
-def _write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
+def write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
     """The file under another name beside it, then renamed: whole or not at all."""
     partial = path.with_name(f".{path.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -163,7 +185,7 @@ def _write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def load(path: str | pathlib.Path) -> Executable:
+def load(path: str | pathlib.Path | Member) -> Executable:
     """Read a saved executable.
 
     Its code is unloaded when the executable and all that was taken of it are gone.
@@ -174,7 +196,7 @@ def load(path: str | pathlib.Path) -> Executable:
         The file is missing, truncated or damaged, of another version of the format or of TVM, for another
         machine or instructions that this one has not; or a library, memory or room to load it is missing.
     """
-    path = pathlib.Path(path)
+    path = path if isinstance(path, Member) else pathlib.Path(path)
     manifest, parts = _read_zip(path)
     exe = _described(path, manifest, parts)
     opaque.check_torch(exe.info.graph.get("opaque", ()), exe.info.name)
@@ -182,7 +204,7 @@ def load(path: str | pathlib.Path) -> Executable:
     return exe
 
 
-def look_at(path: str | pathlib.Path) -> Executable:
+def look_at(path: str | pathlib.Path | Member) -> Executable:
     """Read what a saved executable says of itself; none of its code is loaded before it is to run.
 
     So a file can be looked at that is not trusted, or is for another machine.
@@ -192,11 +214,11 @@ def look_at(path: str | pathlib.Path) -> Executable:
     ArtifactError
         The file is missing, truncated or damaged, or of another version of the format or of TVM.
     """
-    path = pathlib.Path(path)
+    path = path if isinstance(path, Member) else pathlib.Path(path)
     return _described(path, *_read_zip(path))
 
 
-def _described(path: pathlib.Path, manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> Executable:
+def _described(path: Source, manifest: Mapping[str, Any], parts: Mapping[str, bytes]) -> Executable:
     from .. import autoload
 
     autoload.register()
@@ -210,7 +232,7 @@ def _described(path: pathlib.Path, manifest: Mapping[str, Any], parts: Mapping[s
     return Executable(None, model, saved_graph, source=source, load=lambda: load(source).library)
 
 
-def _code(path: pathlib.Path, manifest: Mapping[str, Any], library: bytes) -> tvm.runtime.Module:
+def _code(path: Source, manifest: Mapping[str, Any], library: bytes) -> tvm.runtime.Module:
     check_library(path, library)
     _check_instructions(path, manifest)
     try:
@@ -241,19 +263,22 @@ def _info(info: Mapping[str, Any], kernels: Sequence[Mapping[str, Any]], relax_t
     )
 
 
-def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+def _read_zip(path: Source) -> tuple[dict[str, Any], dict[str, bytes]]:
     """Manifest and parts; versions are checked first: another version may have other parts."""
     if not path.is_file():
         raise no_file(path)
     try:
-        with zipfile.ZipFile(path) as archive:
+        with path.open("rb") as file, zipfile.ZipFile(file) as archive:
             names = set(archive.namelist())
+            if min((each.header_offset for each in archive.infolist()), default=0):
+                # half of a file with code for several shapes ends with the table of contents of one of them
+                raise damaged(path, "it does not begin with its first part")
             if MANIFEST not in names:
                 raise another_kind(path, f"it is a zip without {MANIFEST}")
             manifest = json.loads(archive.read(MANIFEST))
             if not isinstance(manifest, dict):
                 raise damaged(path, f"{MANIFEST} is no mapping")
-            _check_versions(path, manifest)
+            check_versions(path, manifest)
             if lacking := [name for name in PARTS if name not in names]:
                 raise damaged(path, "it lacks " + ", ".join(lacking))
             parts = {name: archive.read(name) for name in PARTS}
@@ -263,13 +288,13 @@ def _read_zip(path: pathlib.Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         raise unreadable(path, error) from error
     sums = manifest.get("sha256")
     for name, data in parts.items():
-        if not isinstance(sums, dict) or _digest(data) != sums.get(name):
+        if not isinstance(sums, dict) or digest(data) != sums.get(name):
             raise damaged(path, f"the checksum of {name} does not match")
     return manifest, parts
 
 
-def _check_versions(path: pathlib.Path, manifest: dict[str, Any]) -> None:
-    ours = {"format": FORMAT, **_versions()}
+def check_versions(path: Source, manifest: dict[str, Any]) -> None:
+    ours = {"format": FORMAT, **versions()}
     theirs = {"format": manifest.get("format"), **dict(manifest.get("versions", {}))}
     wrong = [f"{key} {theirs.get(key)}" for key in ours if theirs.get(key) != ours[key]]
     if wrong:
@@ -281,7 +306,7 @@ def _check_versions(path: pathlib.Path, manifest: dict[str, Any]) -> None:
         )
 
 
-def _check_instructions(path: pathlib.Path, manifest: Mapping[str, Any]) -> None:
+def _check_instructions(path: Source, manifest: Mapping[str, Any]) -> None:
     """Refuse code that would end the process with an illegal instruction."""
     lacking = instructions.missing(manifest.get("instructions", ()))
     if lacking:
@@ -293,11 +318,11 @@ def _check_instructions(path: pathlib.Path, manifest: Mapping[str, Any]) -> None
         )
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     from .. import __version__
 
     return {"uir_tvm": __version__, **{name: importlib.metadata.version(name) for name in REQUIRED}}
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

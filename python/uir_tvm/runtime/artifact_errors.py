@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import errno
 import os
-import pathlib
 import platform
 import re
 import struct
@@ -14,6 +13,7 @@ import zipfile
 import attrs
 
 from ..errors import ArtifactError, last_line
+from .artifact_member import Source
 
 #: What helps where the file itself is at fault.
 AGAIN = "compile the model again: uir compile MODEL -o FILE"
@@ -89,7 +89,7 @@ CAUSES = (
 )
 
 
-def no_file(path: pathlib.Path) -> ArtifactError:
+def no_file(path: Source) -> ArtifactError:
     """There is nothing of that name, or a folder."""
     if path.is_dir():
         return ArtifactError(f"{path} is a folder.", need="a file of `uir compile`", remedy="name the file")
@@ -98,7 +98,7 @@ def no_file(path: pathlib.Path) -> ArtifactError:
     )
 
 
-def unreadable(path: pathlib.Path, error: Exception) -> ArtifactError:
+def unreadable(path: Source, error: Exception) -> ArtifactError:
     """Of an error while the file was read as a zip."""
     if isinstance(error, MemoryError):
         return _out_of_memory(path, error)
@@ -111,13 +111,13 @@ def unreadable(path: pathlib.Path, error: Exception) -> ArtifactError:
     return damaged(path, error)
 
 
-def _no_zip(path: pathlib.Path) -> ArtifactError | None:
+def _no_zip(path: Source) -> ArtifactError | None:
     """Where the file as a whole is none: empty, cut off, or of another kind."""
     with path.open("rb") as file:
         head = file.read(len(ZIP))
         length = file.seek(0, os.SEEK_END)
-    if zipfile.is_zipfile(path):
-        return None
+        if zipfile.is_zipfile(file):
+            return None
     if not head:
         return ArtifactError(f"{path} is empty.", need="a file of `uir compile`", remedy=AGAIN)
     if ZIP.startswith(head):
@@ -130,14 +130,14 @@ def _no_zip(path: pathlib.Path) -> ArtifactError | None:
     return another_kind(path, "it is no zip")
 
 
-def another_kind(path: pathlib.Path, why: str) -> ArtifactError:
+def another_kind(path: Source, why: str) -> ArtifactError:
     """It is no file of ours."""
     return ArtifactError(
         f"{path} is no executable of uir_tvm.", need="a file of `uir compile`", limit=why, remedy=AGAIN
     )
 
 
-def damaged(path: pathlib.Path, error: BaseException | str) -> ArtifactError:
+def damaged(path: Source, error: BaseException | str) -> ArtifactError:
     """It is ours, and parts of it are not as they were written."""
     return ArtifactError(
         f"{path} is damaged.",
@@ -147,7 +147,7 @@ def damaged(path: pathlib.Path, error: BaseException | str) -> ArtifactError:
     )
 
 
-def unloadable(path: pathlib.Path, error: Exception) -> ArtifactError:
+def unloadable(path: Source, error: Exception) -> ArtifactError:
     """Of an error while its library, which is as it was written, was loaded."""
     text = str(error)
     if isinstance(error, MemoryError):
@@ -174,7 +174,7 @@ def unloadable(path: pathlib.Path, error: Exception) -> ArtifactError:
     )
 
 
-def check_library(path: pathlib.Path, library: bytes) -> None:
+def check_library(path: Source, library: bytes) -> None:
     """Refuse code of another kind of machine, or half of it, which the dynamic linker would crash on.
 
     Raises
@@ -204,7 +204,7 @@ def check_library(path: pathlib.Path, library: bytes) -> None:
         raise damaged(path, f"its code is cut off after {len(library)} bytes")
 
 
-def _out_of_memory(path: pathlib.Path, error: Exception) -> ArtifactError:
+def _out_of_memory(path: Source, error: Exception) -> ArtifactError:
     return ArtifactError(
         f"{path} does not fit into this machine's memory.",
         need="more free memory",

@@ -21,6 +21,7 @@ from ..igraph.nodes import HardwareModel
 from ..structure import Structure
 from ..target import registry
 from . import opaque
+from .artifact_member import Source
 from .modelled import Times, recording
 from .tensors import Likeness, TensorSpec, check_devices, check_inputs, from_tvm, to_tvm
 
@@ -84,7 +85,7 @@ class Executable:
     kernel_graph : KernelGraph or SavedGraph, optional
         The graph that it was compiled from; what was saved of it after loading; None where a single kernel
         was compiled.
-    source : Path, optional
+    source : Path or Member, optional
         The file that it was loaded from: saving it again copies that.
     load : callable, optional
         Gives the library of an executable that was made without.
@@ -96,7 +97,7 @@ class Executable:
         info: ModelInfo,
         kernel_graph: Any = None,
         *,
-        source: pathlib.Path | None = None,
+        source: Source | None = None,
         load: Callable[[], Any] | None = None,
     ) -> None:
         if library is not None:

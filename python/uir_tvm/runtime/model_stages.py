@@ -9,6 +9,7 @@ same actions, so that a call whose answers were all seen before compiles nothing
 from __future__ import annotations
 
 import collections
+import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,12 +18,12 @@ import attrs
 import numpy as np
 import tvm
 
-from ..errors import ShapeError
+from ..errors import ArtifactError, ShapeError
+from ..frontend.open_model import HostFunction
 from .executable import Executable
 
 #: Values by name while a model runs.
 Values = dict[str, Any]
-Function = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
 
 
 @attrs.frozen(eq=False)
@@ -35,8 +36,8 @@ class ModelStage:
 
     def run(self, values: Values) -> bytes:
         """Run it; there is one answer."""
-        made = self.executable(*[values[name] for name in self.inputs])
-        values.update(zip(self.outputs, made if isinstance(made, tuple) else (made,), strict=True))
+        made = self.executable.flat(*[values[name] for name in self.inputs])
+        values.update(zip(self.outputs, made, strict=True))
         return b""
 
 
@@ -56,7 +57,7 @@ class OutsideOperator:
     """An operator outside kernels; the answer is its results' shapes."""
 
     operator: str
-    function: Function
+    function: HostFunction
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
@@ -104,15 +105,29 @@ class Paths:
     def __init__(self, kept: int) -> None:
         self.actions: dict[bytes, Action] = {}
         self._kept, self._used = kept, collections.OrderedDict[bytes, tuple[bytes, ...]]()
+        self._pinned: dict[bytes, tuple[bytes, ...]] = {}
 
-    def use(self, places: Sequence[bytes]) -> None:
-        """Note that a path was gone to its end, and forget the one that was not for longest."""
+    def use(self, places: Sequence[bytes], pinned: bool = False) -> None:
+        """Note that a path was gone to its end, and forget the one that was not for longest.
+
+        One that is pinned is never forgotten, and does not count.
+        """
+        if pinned or places[-1] in self._pinned:
+            self._pinned[places[-1]] = tuple(places)
+            self._used.pop(places[-1], None)
+            return
         self._used[places[-1]] = tuple(places)
         self._used.move_to_end(places[-1])
         if len(self._used) > self._kept:
             self._used.popitem(last=False)
-            alive = {place for path in self._used.values() for place in path}
+            paths = (*self._used.values(), *self._pinned.values())
+            alive = {place for path in paths for place in path}
             self.actions = {place: action for place, action in self.actions.items() if place in alive}
+
+    def again(self, end: bytes) -> None:
+        """Note that a path that is known was gone again."""
+        with contextlib.suppress(KeyError):  # it is pinned
+            self._used.move_to_end(end)
 
 
 class StagedCall:
@@ -168,7 +183,7 @@ class StagedCall:
         return [numbers(self.values[name]) for name in names]
 
     def compute(
-        self, operator: str, function: Function, inputs: Sequence[str], outputs: Sequence[str]
+        self, operator: str, function: HostFunction, inputs: Sequence[str], outputs: Sequence[str]
     ) -> list[np.ndarray]:
         """See `Driver.compute`."""
         self._next(lambda: OutsideOperator(operator, function, tuple(inputs), tuple(outputs)))
@@ -185,6 +200,32 @@ class StagedCall:
 
     def _go(self, action: Action) -> None:
         self.places.append(_digest(self.places[-1], action.run(self.values)))
+
+
+class AheadOfTime(StagedCall):
+    """A call without values: what would run is only compiled.
+
+    Raises
+    ------
+    ArtifactError
+        A computed value decides what follows, so that nothing can be compiled before it is known.
+    """
+
+    def end(self, names: Sequence[str]) -> None:
+        """The import came to the end; what was made is never forgotten."""
+        self._paths.actions[self.places[-1]] = Results(tuple(names))
+        self._paths.use(self.places, pinned=True)
+
+    def _go(self, action: Action) -> None:
+        if isinstance(action, Look | OutsideOperator):
+            what = ", ".join(action.names if isinstance(action, Look) else action.outputs)
+            raise ArtifactError(
+                "The model cannot be compiled ahead of time.",
+                limit=f"{what} decides what follows, and is known when the model runs",
+                need="a model that is one graph for these sizes",
+                remedy="compile it without specialize",
+            )
+        self.places.append(_digest(self.places[-1], b""))
 
 
 def numbers(value: Any) -> np.ndarray:

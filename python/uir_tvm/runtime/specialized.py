@@ -1,29 +1,93 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model that is compiled at the call, for values of inputs or values that it computes."""
+"""A model that is compiled at the call, for shapes and values of inputs, or values that it computes."""
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import threading
+import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
+import attrs
 import numpy as np
 import tvm
 from tvm_ffi import structural_equal
 from tvm_ffi.structural import structural_hash
 
-from ..errors import ArtifactError, DynamicShapeError, ValueNeededError
+from .. import hardware
+from ..errors import ArtifactError, NotCompiledError, ShapeError, UirError, ValueNeededError
+from ..frontend.open_model import OpenModel
+from ..igraph.nodes import HardwareModel
+from ..structure import Structure
+from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Sizes, sizes_text, symbols_of
 from ..target import registry
 from .executable import Executable, ModelInfo
-from .model_stages import Look, ModelStage, OutsideOperator, Paths, StagedCall, key_of, numbers
+from .model_stages import (
+    AheadOfTime,
+    Look,
+    ModelStage,
+    OutsideOperator,
+    Paths,
+    StagedCall,
+    key_of,
+    numbers,
+)
 from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
 
 #: Specializations that are kept: those used last.
 KEPT = 16
 #: Why an operator runs outside kernels.
 REASON = "the shape of its result depends on data"
+
+#: Shapes of all inputs of a call, in order; of a number the number.
+Key = tuple[Any, ...]
+
+
+@attrs.define(eq=False)
+class Specialization:
+    """The executable of some shapes.
+
+    Parameters
+    ----------
+    shapes : mapping of str to tuple of int
+        By input; of a number the number as a tuple of one.
+    sizes : mapping of str to int
+        Of symbols.
+    executable : Executable
+    inputs : tuple of int
+        The places of the inputs that it takes, in its order.
+    made : str
+        ``ahead of time``, ``at the call`` or ``loaded``.
+    end : bytes
+        Where its path through the model ends (`Paths`).
+    calls : int
+    last_used : float
+        Seconds since 1970; 0: never.
+    """
+
+    shapes: Mapping[str, tuple[int, ...]]
+    sizes: Sizes
+    executable: Executable
+    inputs: tuple[int, ...]
+    made: str
+    end: bytes = b""
+    calls: int = 0
+    last_used: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """A row of a report."""
+        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.last_used)) if self.last_used else None
+        return {
+            "sizes": dict(self.sizes),
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "made": self.made,
+            "seconds": sum(self.executable.info.seconds.values()),
+            "calls": self.calls,
+            "last_used": used,
+        }
 
 
 class SpecializedExecutable:
@@ -36,79 +100,157 @@ class SpecializedExecutable:
 
     Parameters
     ----------
-    run_model : callable
-        Imports the model in stages, with shapes and values of inputs by name, for a driver (`StagedCall`)
-        that compiles and runs each; the outputs' names.
+    model : OpenModel or None
+        Imports the model for shapes and values of inputs; None: what was made before is all that there is.
     compile_module : callable
         Executable for a stage.
-    needed : ValueNeededError or DynamicShapeError
-        Which inputs decide, and what the model takes.
-    given : frozenset of str
-        Inputs that already have a value, and are not passed.
+    signature : OpenSignature
+        The model's inputs.
+    structure : str or None
+        How arguments are nested, as of `OpenModel`.
     name, target, device : str
         As of `Executable`'s description.
+    needed : UirError, optional
+        Why one compilation does not do.
     """
 
     def __init__(
         self,
-        run_model: Callable[
-            [Mapping[str, tuple[int, ...]], Mapping[str, np.ndarray], StagedCall], Sequence[str]
-        ],
+        model: OpenModel | None,
         compile_module: Callable[[tvm.IRModule], Executable],
-        needed: ValueNeededError | DynamicShapeError,
-        given: frozenset[str],
+        signature: OpenSignature,
+        structure: str | None,
         name: str,
         target: str | tvm.target.Target,
         device: str,
+        needed: UirError | None = None,
     ) -> None:
-        self._run_model, self._compile_module = run_model, compile_module
-        #: Why one compilation does not do.
-        self.needed = needed
+        self._model, self._compile_module = model, compile_module
+        self.signature, self.needed = signature, needed
         spec = registry.resolve(target, device)
-        inputs = tuple(TensorSpec(*row) for row in needed.signature if row[0] not in given)
         place = registry.place_of(spec.target)
-        self.info = ModelInfo(name, spec.name, inputs, (), (), {}, device=place.name)
-        #: The inputs that decide, in the order in which they were found.
+        nesting = None if structure is None else Structure.parsed(structure)
+        self.info = ModelInfo(
+            name,
+            spec.name,
+            tuple(_spec(each) for each in signature.inputs),
+            (),
+            (),
+            {},
+            device=place.name,
+            structure=None if nesting is None else nesting.to_json(),
+        )
+        #: How arguments are nested; results are as each specialization says.
+        self.structure = nesting
+        #: The inputs that decide by their values, in the order in which they were found.
         self.deciding: list[str] = list(needed.inputs) if isinstance(needed, ValueNeededError) else []
         #: The inputs of any size.
-        self.dynamic = [spec.name for spec in inputs if -1 in spec.shape]
+        self.dynamic = [each.name for each in signature.inputs if any(map(symbols_of, each.sizes))]
         self._paths = Paths(KEPT)
+        #: What one executable computes from its inputs alone, by the shapes of the inputs.
+        self._whole: dict[Key, Specialization] = {}
         #: By structural hash: rounds of a loop are often one and the same module.
         self._compiled: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
         self._modules: weakref.WeakKeyDictionary[Executable, tvm.IRModule] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
         self.compiled = 0
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         """Run the model, compiling first what was not needed before.
+
+        Parameters
+        ----------
+        *inputs, **named
+            As of `Executable`; a number or a shape that the model takes is Python's own.
 
         Raises
         ------
         ShapeError
             A wrong number of inputs, or one of a wrong shape or dtype.
+        SizeError
+            Inputs that disagree on a symbol, or a size outside of its range.
+        NotCompiledError
+            It was loaded from a file that holds no code for these shapes.
         FrontendError
             The model cannot be compiled for these values.
         """
-        names, run = self._run(inputs)
-        like = Likeness.of(inputs)
-        results = tuple(_like(run.values[name], like) for name in names)
+        structure, count = self.structure, len(self.info.inputs)
+        if structure is not None and (named or len(inputs) != count or not self._is_flat(inputs)):
+            inputs = tuple(structure.flatten(inputs, named, count))
+        elif named:
+            raise ShapeError(
+                f"The executable takes no argument by name, given {', '.join(named)}.",
+                need="; ".join(map(str, self.info.inputs)),
+                remedy="pass one tensor for each input, in this order",
+            )
+        whole = self._ready(inputs)
+        if whole is not None:
+            executable = whole.executable
+            given = [inputs[place] for place in whole.inputs]
+            if executable.structure is None:
+                return executable(*given)
+            return executable.structure.unflatten(executable.flat(*given))
+        results = self.flat(*inputs)
+        whole = self._whole.get(self._key_of(self._check(inputs))) if structure is not None else None
+        if whole is not None and whole.executable.structure is not None:
+            return whole.executable.structure.unflatten(results)
         return results[0] if len(results) == 1 else results
 
+    def flat(self, *inputs: Any) -> tuple[Any, ...]:
+        """The call with one tensor (or number) for each of ``info.inputs``, and all results as a tuple."""
+        whole = self._ready(inputs)
+        if whole is not None:
+            return whole.executable.flat(*[inputs[place] for place in whole.inputs])
+        names, run = self._run(inputs)
+        like = Likeness.of(inputs)
+        return tuple(_like(run.values[name], like) for name in names)
+
+    def _is_flat(self, inputs: Sequence[Any]) -> bool:
+        """Whether arguments are the inputs themselves, not containers of them."""
+        return all(
+            hasattr(value, "shape") if each.kind == TENSOR else isinstance(value, int | np.integer)
+            for value, each in zip(inputs, self.signature.inputs, strict=True)
+        )
+
+    def _ready(self, inputs: Sequence[Any]) -> Specialization | None:
+        """What is compiled for inputs of these shapes, whose dtypes it checks itself."""
+        found = self._whole.get(_key(inputs)) if not self.deciding else None
+        if found is not None:
+            found.calls += 1
+            found.last_used = time.time()
+            self._paths.again(found.end)
+        return found
+
+    def _check(self, inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
+        """The shapes of inputs that fit the signature one by one."""
+        rows = list(zip(inputs, self.signature.inputs, self.info.inputs, strict=False))
+        tensors = [row for row in rows if row[1].kind == TENSOR]
+        if len(inputs) != len(self.info.inputs) or len(tensors) == len(rows):
+            check_inputs(inputs, self.info.inputs)
+        check_inputs([value for value, _, _ in tensors], [spec for _, _, spec in tensors])
+        for value, each, _ in rows:
+            if each.kind != TENSOR and not _fits(value, each):
+                raise ShapeError(
+                    f"Input {each.name} is a {type(value).__name__}.",
+                    need="a whole number" if each.kind == NUMBER else f"{len(each.sizes)} whole numbers",
+                    remedy="pass Python's own numbers",
+                )
+        return {each.name: _shape_of(value) for value, each, _ in rows}
+
     def _run(self, inputs: Sequence[Any]) -> tuple[Sequence[str], StagedCall]:
-        check_inputs(inputs, self.info.inputs)
-        by_name = dict(zip((spec.name for spec in self.info.inputs), inputs, strict=True))
-        shapes = {name: tuple(map(int, by_name[name].shape)) for name in self.dynamic}
+        shapes = self._check(inputs)
+        by_name = dict(zip(shapes, inputs, strict=True))
         with self._lock:
             while True:
                 values = {name: numbers(by_name[name]) for name in self.deciding}
-                run = StagedCall(
-                    self._paths, self._compile, dict(by_name), repr(shapes).encode() + key_of(values)
-                )
+                run = StagedCall(self._paths, self._compile, dict(by_name), _start(shapes, values))
                 names: Sequence[str] | None = run.known()
                 if names is not None:
+                    # known by now: another thread compiled it while this one waited
+                    self._note(inputs, shapes, run)
                     return names, run
                 try:
-                    names = self._run_model(shapes, values, run)
+                    names = self._opened(shapes).run(self._decided(shapes), values, run)
                 except ValueNeededError as error:
                     # known values show others that decide
                     more = [name for name in error.inputs if name not in self.deciding]
@@ -117,7 +259,48 @@ class SpecializedExecutable:
                     self.deciding += more
                     continue
                 run.end(names)
+                self._note(inputs, shapes, run)
                 return names, run
+
+    def _opened(self, shapes: Mapping[str, tuple[int, ...]]) -> OpenModel:
+        """The model; NotCompiledError where it is not there."""
+        if self._model is not None:
+            return self._model
+        self.signature.bind(shapes)  # what does not fit at all is said first
+        made = "; ".join(_sizes_text(each) for each in self._whole.values())
+        given = ", ".join(f"{name}: {list(shapes[name])}" for name in self.dynamic)
+        raise NotCompiledError(
+            f"`{self.info.name}` was saved without code for these shapes.",
+            where=given,
+            need=f"one of {made}",
+            remedy="pad the inputs to one of these, or compile the model with "
+            "CompileOptions(specialize=[...]) (--specialize) for this one too",
+        )
+
+    def _decided(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
+        """The shapes that are bound: an import that checks what it is told is not told what it knows."""
+        return dict(shapes) if self.signature.related else {name: shapes[name] for name in self.dynamic}
+
+    def _note(self, inputs: Sequence[Any], shapes: Mapping[str, tuple[int, ...]], run: StagedCall) -> None:
+        """Find a path of one stage by the shapes alone from now on, and forget what was forgotten."""
+        key = self._key_of(shapes)
+        self._remember(key, shapes, run, "at the call")
+        found = self._whole.get(key)
+        if found is not None:
+            found.calls += 1
+            found.last_used = time.time()
+
+    def _remember(self, key: Key, shapes: Mapping[str, tuple[int, ...]], run: StagedCall, made: str) -> None:
+        alive = self._paths.actions
+        self._whole = {old: each for old, each in self._whole.items() if each.end in alive or not each.end}
+        actions = [alive[place] for place in run.places[:-1]]
+        if key in self._whole or self.deciding or len(actions) != 1 or not isinstance(actions[0], ModelStage):
+            return
+        names = list(shapes)
+        places = tuple(names.index(name) for name in actions[0].inputs)
+        sizes = self.signature.bind(shapes) if self.signature.related else self.signature.sizes_said(shapes)
+        executable = actions[0].executable
+        self._whole[key] = Specialization(shapes, sizes, executable, places, made, run.places[-1])
 
     def _compile(self, module: tvm.IRModule) -> Executable:
         key = structural_hash(module, map_free_vars=True)
@@ -129,6 +312,54 @@ class SpecializedExecutable:
         self._compiled[key], self._modules[made] = made, module
         return made
 
+    def make(self, sizes: Sizes) -> Specialization:
+        """Compile for these sizes ahead of a call; what is made so is never forgotten.
+
+        Raises
+        ------
+        ShapeError, SizeError
+            A symbol without a size, a name that is no symbol, or a size outside of its range.
+        ArtifactError
+            Values decide what is compiled.
+        """
+        shapes = self.signature.shapes(sizes)
+        if self.deciding:
+            raise ArtifactError(
+                "The model cannot be compiled ahead of time.",
+                limit=f"values of {', '.join(self.deciding)} decide what is compiled",
+                need="values for them",
+                remedy="pass values={name: array} (--value)",
+            )
+        key = self._key_of(shapes)
+        with self._lock:
+            if key not in self._whole:
+                run = AheadOfTime(self._paths, self._compile, {}, _start(shapes, {}))
+                run.end(self._opened(shapes).run(self._decided(shapes), {}, run))
+                self._remember(key, shapes, run, "ahead of time")
+            return self._whole[key]
+
+    def find(self, sizes: Sizes) -> Specialization:
+        """The one that was made for these sizes; fewer do where they say which.
+
+        Raises
+        ------
+        ShapeError
+            A name that is no symbol.
+        NotCompiledError
+            None was made for them, or several were.
+        """
+        self.signature.known(sizes)
+        found = [each for each in self._whole.values() if sizes.items() <= each.sizes.items()]
+        if len(found) == 1:
+            return found[0]
+        what = sizes_text(sizes)
+        raise NotCompiledError(
+            f"`{self.info.name}` has code for {len(self._whole)} shapes"
+            + (f", {len(found) or 'none'} of them with {what}." if what else "."),
+            need="one of " + "; ".join(_sizes_text(each) for each in self._whole.values()),
+            remedy="say which: " + " ".join(f"--size {name}=..." for name in self.signature.symbols),
+        )
+
     def specialized(self, *inputs: Any) -> Executable:
         """The executable for these inputs; it takes those that do not decide.
 
@@ -137,6 +368,9 @@ class SpecializedExecutable:
         ArtifactError
             The model runs in several stages.
         """
+        whole = self._ready(inputs)
+        if whole is not None:
+            return whole.executable
         _, run = self._run(inputs)
         actions = [self._paths.actions[place] for place in run.places[:-1]]
         if len(actions) == 1 and isinstance(actions[0], ModelStage):
@@ -147,42 +381,118 @@ class SpecializedExecutable:
             remedy="call it as it is; report() lists what decides",
         )
 
+    @property
+    def specializations(self) -> tuple[Specialization, ...]:
+        """What one executable computes each, in the order in which they were made."""
+        return tuple(self._whole.values())
+
+    @functools.cached_property
+    def hardware(self) -> HardwareModel:
+        """What it is compiled for."""
+        kind, _, name = self.info.target.partition(":")
+        return hardware.get(name or None, registry.get(kind).kind)
+
     def report(self, explain: bool = False) -> dict[str, Any]:
         """What decides, how often it compiled, what runs outside kernels, and the reports of what is kept."""
         actions = self._paths.actions.values()
-        stages = dict.fromkeys(action.executable for action in actions if isinstance(action, ModelStage))
+        stages = dict.fromkeys(
+            [action.executable for action in actions if isinstance(action, ModelStage)]
+            + [each.executable for each in self._whole.values()]
+        )
         return {
             "model": self.info.name,
             "target": self.info.target,
             "device": self.info.device,
+            "symbols": self.signature.described(),
+            "inputs": [str(spec) for spec in self.info.inputs],
             "specialized_on": list(self.deciding),
             "dynamic_shapes": list(self.dynamic),
             "decided_at_run_time": sorted({n for a in actions if isinstance(a, Look) for n in a.names}),
             "outside_kernels": {a.operator: REASON for a in actions if isinstance(a, OutsideOperator)},
             "compiled": self.compiled,
+            "kept": [each.to_json() for each in self._whole.values()],
             "specializations": [executable.report(explain) for executable in stages],
         }
 
-    def save(self, path: str | pathlib.Path) -> NoReturn:
-        """Refuse: there is no code before the values are known.
+    def save(self, path: str | pathlib.Path) -> pathlib.Path:
+        """Write one file with the code for all shapes that were compiled so far.
+
+        `uir_tvm.load` gives a `SpecializedExecutable` that picks by the shapes of its inputs, and refuses
+        others (`NotCompiledError`).
 
         Raises
         ------
         ArtifactError
-            Always; its remedy names the inputs.
+            Nothing is compiled yet, or a value decides what is; or the file cannot be written.
         """
-        raise ArtifactError(
-            f"`{self.info.name}` is compiled at the call, and cannot be saved to {path}.",
-            need="; ".join(
-                [
-                    *(f"a shape of {name}" for name in self.dynamic),
-                    *(f"a value of {name}" for name in self.deciding),
-                ]
+        if not self._whole:
+            raise ArtifactError(
+                f"`{self.info.name}` is compiled at the call, and cannot be saved to {path}.",
+                need="; ".join(
+                    [
+                        *(f"a shape of {name}" for name in self.dynamic),
+                        *(f"a value of {name}" for name in self.deciding),
+                    ]
+                )
+                or "what it computes",
+                remedy="compile with CompileOptions(specialize=[{symbol: size}]) (--specialize), or with "
+                "shapes={name: (...)} and values={name: array}, or save what specialized(*inputs) gives",
             )
-            or "what it computes",
-            remedy="compile with shapes={name: (...)} and values={name: array}, or save what "
-            "specialized(*inputs) gives",
-        )
+        from .bundle import save
+
+        return save(self, pathlib.Path(path))
+
+    def add(self, specialization: Specialization) -> None:
+        """Take in what was made elsewhere."""
+        self._whole[self._key_of(specialization.shapes)] = specialization
+
+    def _key_of(self, shapes: Mapping[str, tuple[int, ...]]) -> Key:
+        inputs = self.signature.inputs
+        return tuple(shapes[each.name][0] if each.kind == NUMBER else shapes[each.name] for each in inputs)
+
+
+def _spec(each: OpenInput) -> TensorSpec:
+    if each.kind == NUMBER:
+        return TensorSpec(each.name, (), each.dtype)
+    if each.kind != TENSOR:
+        return TensorSpec(each.name, (len(each.sizes),), each.dtype)
+    is_open = any(isinstance(size, str) for size in each.sizes)
+    shape = tuple(size if isinstance(size, int) else -1 for size in each.sizes)
+    return TensorSpec(each.name, shape, each.dtype, tuple(map(str, each.sizes)) if is_open else ())
+
+
+def _shape_of(value: Any) -> tuple[int, ...]:
+    """The shape of a tensor; a number, or numbers, as a tuple."""
+    shape = getattr(value, "shape", None)
+    if shape is None:
+        shape = value if isinstance(value, Sequence) else (value,)
+    return tuple(map(int, shape))
+
+
+def _fits(value: Any, each: OpenInput) -> bool:
+    """Whether a value is the number, or numbers, that an input is."""
+    if each.kind == NUMBER:
+        return isinstance(value, int | np.integer) and not isinstance(value, bool)
+    return isinstance(value, Sequence) and len(value) == len(each.sizes)
+
+
+def _key(inputs: Sequence[Any]) -> Key:
+    return tuple([value.shape if hasattr(value, "shape") else _plain(value) for value in inputs])
+
+
+def _plain(value: Any) -> Any:
+    """Numbers as they are found again: 2.0 is not 2, nor is True 1."""
+    if isinstance(value, list | tuple):
+        return tuple(map(_plain, value))
+    return value if type(value) is int else (type(value), value)
+
+
+def _start(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, np.ndarray]) -> bytes:
+    return repr(dict(shapes)).encode() + key_of(values)
+
+
+def _sizes_text(each: Specialization) -> str:
+    return sizes_text(each.sizes) or str(each.shapes)
 
 
 def _like(value: Any, like: Likeness) -> Any:

@@ -27,10 +27,16 @@ class TensorSpec:
     name: str
     shape: tuple[int, ...]
     dtype: str
+    #: What open sizes are called, one text for each axis; empty where none is open.
+    sizes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        sizes = ", ".join("?" if size < 0 else str(size) for size in self.shape)
-        return f"{self.name}: {self.dtype}[{sizes}]"
+        return f"{self.name}: {self.dtype}[{self.shape_text}]"
+
+    @property
+    def shape_text(self) -> str:
+        """The shape as a person reads it."""
+        return ", ".join(self.sizes or ["?" if size < 0 else str(size) for size in self.shape])
 
 
 def is_torch(value: Any) -> bool:
@@ -67,7 +73,7 @@ def check_inputs(values: Sequence[Any], specs: Sequence[TensorSpec]) -> None:
         ):
             raise ShapeError(
                 f"Input {position} ({spec.name}) has the wrong shape.",
-                need=str(list(spec.shape)).replace("-1", "any"),
+                need=f"[{spec.shape_text}]",
                 limit=f"given {list(given)}",
                 remedy="reshape or pad it, or compile the model for this shape",
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import onnx
@@ -17,29 +17,12 @@ import tvm
 from onnx import helper
 from tvm import relax
 
+from ..open_model import HostFunction, StageRunner
 from ..relax_view import dtype_of, shape_of
 from .known import VersionedNode
 
 if TYPE_CHECKING:
     from .simplifier import SimplifiedGraph, Simplifier
-
-#: What an operator outside kernels computes: its operands' numbers -> its results'.
-HostFunction = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
-
-
-class StageRunner(Protocol):
-    """Runs the stages of a graph in the order in which the walk asks for them."""
-
-    def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """Run a stage: its parameters and results are the values of these names."""
-
-    def values_of(self, names: Sequence[str]) -> list[np.ndarray]:
-        """The numbers of values, on which all that follows is specialised."""
-
-    def compute(
-        self, operator: str, function: HostFunction, inputs: Sequence[str], outputs: Sequence[str]
-    ) -> list[np.ndarray]:
-        """Run an operator outside kernels; all that follows is specialised on its results' shapes."""
 
 
 def reads(node: onnx.NodeProto) -> Iterator[str]:

@@ -3,20 +3,23 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping, Sequence
 
+import attrs
 import numpy as np
 import onnx
 import tvm
 from tvm import relax
 
-from ...errors import FrontendError, ShapeError
+from ...errors import DynamicShapeError, FrontendError, ShapeError, ValueNeededError
 from ...one_at_a_time import one_at_a_time
+from ...symbolic_shapes import Sizes, symbols_of
 from ..normalize import normalize
+from ..open_model import InputShapes, StageRunner
 from ..relax_view import dtype_of, shape_of
-from .cuts import StageRunner
-from .input_shapes import fix_shapes, graph_inputs
+from .input_shapes import fix_shapes, graph_inputs, signature_of
 from .known import element_name
 from .model_file import load
 from .simplifier import SimplifiedGraph, Simplifier
@@ -63,8 +66,12 @@ def from_onnx(
         Where the importer fails on an operator.
     """
     loaded = load(model)
-    fix_shapes(loaded, shapes or {})
-    return module_of(Simplifier(loaded, _checked_values(loaded, values or {})).program())
+    try:
+        fix_shapes(loaded, shapes or {})
+        return module_of(Simplifier(loaded, _checked_values(loaded, values or {})).program())
+    except (DynamicShapeError, ValueNeededError) as error:
+        error.model = OpenOnnx(load(model), shapes or {}, values or {})
+        raise
 
 
 @one_at_a_time
@@ -92,6 +99,57 @@ def run_onnx(
     loaded = load(model)
     fix_shapes(loaded, shapes or {})
     return Simplifier(loaded, _checked_values(loaded, values or {}), driver, module_of).run_stages()
+
+
+class OpenOnnx:
+    """A model that leaves sizes open, or whose values decide shapes.
+
+    Parameters
+    ----------
+    model : onnx.ModelProto
+    shapes, values : mapping
+        What is known already, as of `from_onnx`. Inputs with a value are not among the signature's.
+    """
+
+    structure: str | None = None
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        shapes: Mapping[str, Sequence[int]],
+        values: Mapping[str, np.ndarray],
+    ) -> None:
+        self._model, self._shapes, self._values = model, dict(shapes), dict(values)
+        every = signature_of(copy.deepcopy(model))
+        fixed = every.fixed(every.sizes_said(shapes))
+        inputs = [
+            attrs.evolve(each, sizes=tuple(self._shapes.get(each.name, each.sizes)))
+            for each in fixed.inputs
+            if each.name not in self._values
+        ]
+        self.signature = attrs.evolve(fixed, inputs=inputs)
+
+    def fixed(self, sizes: Sizes) -> OpenOnnx:
+        """See `OpenModel.fixed`."""
+        shapes = {
+            each.name: tuple(int(size) for size in each.sizes)
+            for each in self.signature.fixed(sizes).inputs
+            if not any(symbols_of(size) for size in each.sizes)
+        }
+        made = OpenOnnx(self._model, {**self._shapes, **shapes}, self._values)
+        made.signature = self.signature.fixed(sizes)
+        return made
+
+    def module(self, shapes: InputShapes) -> tvm.IRModule:
+        """See `OpenModel.module`."""
+        return from_onnx(self._model, shapes={**self._shapes, **shapes}, values=self._values)
+
+    def run(
+        self, shapes: InputShapes, values: Mapping[str, np.ndarray], driver: StageRunner
+    ) -> Sequence[str]:
+        """See `OpenModel.run`."""
+        every = {**self._shapes, **shapes}, {**self._values, **values}
+        return run_onnx(self._model, driver, shapes=every[0], values=every[1])
 
 
 def module_of(program: SimplifiedGraph) -> tvm.IRModule:

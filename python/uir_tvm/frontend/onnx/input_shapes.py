@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+import re
+from collections.abc import Mapping, Sequence
 
 import onnx
 
 from ...errors import DynamicShapeError, ShapeError, UnsupportedOperatorError
+from ...symbolic_shapes import OpenInput, OpenSignature, Size
 from .known import element_name
 
 #: What exporters write for a size that they do not know: two of them need not be equal.
@@ -98,14 +99,23 @@ def _fix_symbols(value: onnx.ValueInfoProto, symbols: Mapping[str, set[int]]) ->
             dim.dim_value = min(sizes)
 
 
-def signature(inputs: Iterable[onnx.ValueInfoProto]) -> list[tuple[str, tuple[int, ...], str]]:
-    """Name, shape and dtype of inputs; -1 for a size that is not known."""
+def signature_of(model: onnx.ModelProto) -> OpenSignature:
+    """The inputs of a model; a size that has no name of its own has that of its input and axis."""
+    forget_nameless(model.graph)
     found = []
-    for value in inputs:
+    for value in graph_inputs(model.graph):
         tensor = value.type.tensor_type
-        sizes = (dim.dim_value if dim.HasField("dim_value") else -1 for dim in tensor.shape.dim)
-        found.append((value.name, tuple(sizes), element_name(tensor.elem_type)))
-    return found
+        sizes = tuple(_size(dim, value.name, axis) for axis, dim in enumerate(tensor.shape.dim))
+        found.append(OpenInput(value.name, sizes, element_name(tensor.elem_type)))
+    return OpenSignature(found, related=False)
+
+
+def _size(dim: onnx.TensorShapeProto.Dimension, name: str, axis: int) -> Size:
+    """A number, or the name of a size."""
+    if dim.HasField("dim_value"):
+        return int(dim.dim_value)
+    text = re.sub(r"\W+", "_", dim.dim_param.strip() or f"{name}_{axis}").strip("_")
+    return text if text.isidentifier() else f"s_{text}"
 
 
 def _refuse_dynamic(
@@ -122,7 +132,7 @@ def _refuse_dynamic(
             if dim.dim_param in symbols
         }
         ranked = all(other.type.tensor_type.HasField("shape") for other in inputs)
-        error = partial(DynamicShapeError, signature=signature(inputs)) if ranked else ShapeError
+        error = DynamicShapeError if ranked else ShapeError
         raise error(
             f"input {value.name!r} has a dynamic dimension",
             where=f"shape {declared}" + (f"; elsewhere {', '.join(sorted(several))}" if several else ""),

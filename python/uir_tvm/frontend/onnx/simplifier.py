@@ -20,7 +20,6 @@ from .cuts import Cuts, StageRunner, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
 from .function_bodies import body_of, expand
 from .host_operators import HOST
-from .input_shapes import signature
 from .known import STANDARD_DOMAINS, Known, VersionedNode
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
@@ -280,7 +279,6 @@ class Simplifier:
         raise ValueNeededError(
             what,
             inputs=inputs,
-            signature=self._signature(),
             where=step.text,
             need="its value when the model is imported",
             remedy=f"pass values={{{first!r}: ...}} (--value {first}=...), or call uir_tvm.compile, which "
@@ -288,10 +286,6 @@ class Simplifier:
             if inputs
             else "call uir_tvm.compile, which compiles what follows at the call",
         )
-
-    def _signature(self) -> list[tuple[str, tuple[int, ...], str]]:
-        """Name, shape and dtype of every input of the model."""
-        return signature(value for value in self.graph.input if value.name not in self._filled)
 
     def _sources(self, names: Sequence[str]) -> list[str]:
         """The graph's inputs, and values of earlier stages, that values are computed from."""

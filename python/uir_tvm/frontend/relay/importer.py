@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -14,7 +14,9 @@ from tvm import relax
 
 from ...errors import FrontendError, ShapeError, UirError, UnsupportedOperatorError
 from ...function_scope import function_scope
+from ...symbolic_shapes import OpenInput, OpenSignature
 from ..normalize import normalize
+from ..open_model import BoundAtOnce, has_open_sizes
 from ..relax_view import NUMPY_DTYPES, array_of, dtype_of, is_constant, shape_of
 from . import relay_program as p
 from .attributes import OPERATORS, resolved
@@ -76,6 +78,16 @@ def import_program(
             limit="it has " + (", ".join(program) or "none"),
             remedy="name the model's function 'main', or say function=...",
         )
+    signature = _signature(main, params, shapes)
+    if signature.symbols:
+        raise has_open_sizes(
+            BoundAtOnce(
+                signature,
+                lambda sizes: import_program(
+                    program, params, shapes={**shapes, **signature.shapes(sizes)}, function=function
+                ),
+            )
+        )
     builder = relax.BlockBuilder()
     scope = Activation()
     inputs: list[relax.Var] = []
@@ -95,6 +107,33 @@ def import_program(
             output = builder.emit_output(result)
         builder.emit_func_output(output)
     return normalize(builder.get())
+
+
+def _signature(
+    main: p.Function, params: Mapping[str, np.ndarray], shapes: Mapping[str, Sequence[int]]
+) -> OpenSignature:
+    """The tensors that a function takes; every open size (``?``) is named for its input and axis."""
+
+    def tensors(name: str, kind: p.Type) -> Iterator[OpenInput]:
+        if isinstance(kind, tuple):
+            for index, part in enumerate(kind):
+                yield from tensors(f"{name}_{index}", part)
+        elif kind is not None:
+            known = kind.shape if name not in shapes else shapes[name]
+            yield OpenInput(
+                name,
+                tuple(f"{name}_{i}" if size is None else int(size) for i, size in enumerate(known)),
+                kind.dtype,
+            )
+
+    return OpenSignature(
+        [
+            each
+            for parameter in main.params
+            if parameter.name not in params
+            for each in tensors(parameter.name, parameter.type)
+        ]
+    )
 
 
 def _inputs(

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Models with open sizes, as front ends hand them on: read once, bound to sizes as often as it takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+import attrs
+import numpy as np
+import tvm
+from tvm import relax
+
+from ..errors import DynamicShapeError
+from ..symbolic_shapes import OpenSignature, Sizes
+
+#: What an operator outside kernels computes: its operands' numbers -> its results'.
+HostFunction = Callable[[Sequence[np.ndarray | None]], Sequence[np.ndarray]]
+#: Shapes of inputs by name; of an input that is a number, the number as a tuple of one.
+InputShapes = Mapping[str, tuple[int, ...]]
+
+
+class StageRunner(Protocol):
+    """Runs the stages of a model in the order in which its import asks for them."""
+
+    def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+        """Run a stage: its parameters and results are the values of these names."""
+
+    def values_of(self, names: Sequence[str]) -> list[np.ndarray]:
+        """The numbers of values, on which all that follows is specialised."""
+
+    def compute(
+        self, operator: str, function: HostFunction, inputs: Sequence[str], outputs: Sequence[str]
+    ) -> list[np.ndarray]:
+        """Run an operator outside kernels; all that follows is specialised on its results' shapes."""
+
+
+class OpenModel(Protocol):
+    """A model whose inputs have sizes, or decide by values, that are not known yet."""
+
+    @property
+    def signature(self) -> OpenSignature:
+        """Its inputs."""
+
+    @property
+    def structure(self) -> str | None:
+        """How its arguments are nested (`uir_tvm.structure.Structure` as JSON text); None: they are flat."""
+
+    def fixed(self, sizes: Sizes) -> OpenModel:
+        """The model with numbers for some symbols."""
+
+    def module(self, shapes: InputShapes) -> tvm.IRModule:
+        """A normalised Relax module for these shapes of all inputs."""
+
+    def run(
+        self, shapes: InputShapes, values: Mapping[str, np.ndarray], driver: StageRunner
+    ) -> Sequence[str]:
+        """Import the model for these shapes and values, stage by stage; the outputs' names."""
+
+
+@attrs.frozen(eq=False)
+class BoundAtOnce:
+    """A model that is one module once its sizes are known.
+
+    Parameters
+    ----------
+    signature : OpenSignature
+        Of what is still open.
+    bound : callable
+        The module for a size of every symbol.
+    structure : str, optional
+        As of `OpenModel`.
+    given : mapping of str to int
+        Symbols that have their size already.
+    """
+
+    signature: OpenSignature
+    bound: Callable[[Sizes], tvm.IRModule]
+    structure: str | None = None
+    given: Sizes = attrs.field(factory=dict)
+
+    def fixed(self, sizes: Sizes) -> BoundAtOnce:
+        """See `OpenModel.fixed`."""
+        return attrs.evolve(self, signature=self.signature.fixed(sizes), given={**self.given, **sizes})
+
+    def module(self, shapes: InputShapes) -> tvm.IRModule:
+        """See `OpenModel.module`."""
+        return self.bound({**self.given, **self.signature.bind(shapes)})
+
+    def run(
+        self, shapes: InputShapes, values: Mapping[str, np.ndarray], driver: StageRunner
+    ) -> Sequence[str]:
+        """See `OpenModel.run`."""
+        module = self.module(shapes)
+        outputs = [f"output{index}" for index in range(count_of_results(module))]
+        driver.run(module, [param.name for param in module["main"].params], outputs)
+        return outputs
+
+
+def has_open_sizes(model: OpenModel) -> DynamicShapeError:
+    """The error that hands a model on: `uir_tvm.compile` binds it, at the call if need be."""
+    signature = model.signature
+    names = signature.symbols
+    needed = ", ".join(f"{name!r}: ..." for name in names)
+    options = " ".join(f"--size {name}=..." for name in names)
+    return DynamicShapeError(
+        f"the model leaves {', '.join(names)} open" if names else "the model leaves sizes open",
+        where="; ".join(map(str, signature.inputs)),
+        need="fixed sizes",
+        remedy=f"pass sizes={{{needed}}} ({options}), or call uir_tvm.compile, which compiles at the call",
+        model=model,
+    )
+
+
+def count_of_results(module: tvm.IRModule) -> int:
+    """How many tensors ``main`` returns."""
+    result = module["main"].ret_ty
+    return len(result.fields) if isinstance(result, relax.TupleType) else 1

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Exported programs with symbolic sizes: what is open, and the program for numbers in the symbols' place.
+
+The program is not exported again. Its graph is walked once with tensors that have no numbers (PyTorch's
+`FakeTensor`): what computes sizes is folded, assertions on sizes are decided, and every node gets the shape
+that it has for these sizes. What comes out is what an export without symbols gives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import sympy
+import torch
+from torch import fx
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.export import ExportedProgram
+from torch.export.graph_signature import (
+    ConstantArgument,
+    ExportGraphSignature,
+    InputKind,
+    SymIntArgument,
+    TensorArgument,
+)
+from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+from ..errors import SizeError, first_line
+from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, sizes_text
+from .torch_converters import describe
+from .torch_graph import ASSERTIONS, target_name
+
+#: From here on PyTorch's symbols are as large as one likes.
+UNLIMITED = 2**62
+#: Where PyTorch's ranges begin that nobody asked for: it traces with larger sizes, and takes 0 and 1 too.
+TRACED = 2
+#: What a value that is no tensor may be.
+SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
+
+
+def is_open(program: ExportedProgram) -> bool:
+    """Whether an input has a size that is a symbol, or is a number that is one."""
+    return any(
+        isinstance(size, torch.SymInt) for value in _user_inputs(program).values() for size in _sizes(value)
+    )
+
+
+def _user_inputs(program: ExportedProgram) -> dict[str, Any]:
+    """The values of the inputs that a caller passes, and that are no constants, in order."""
+    values = {node.name: node.meta.get("val") for node in program.graph.find_nodes(op="placeholder")}
+    return {
+        spec.arg.name: values[spec.arg.name]
+        for spec in program.graph_signature.input_specs
+        if spec.kind is InputKind.USER_INPUT and isinstance(spec.arg, TensorArgument | SymIntArgument)
+    }
+
+
+def _sizes(value: Any) -> tuple[Any, ...]:
+    return tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
+
+
+class OpenProgram:
+    """An exported program with symbols.
+
+    Parameters
+    ----------
+    program : ExportedProgram
+        It is not changed.
+
+    Attributes
+    ----------
+    signature : OpenSignature
+        Symbols have the names of the ``Dim`` that they were exported with, where the program still knows
+        them (a file does not), else the name of an input and its axis: ``x_0``.
+    """
+
+    def __init__(self, program: ExportedProgram) -> None:
+        self.program = program
+        inputs = _user_inputs(program)
+        self._names, given = _names(inputs)
+        rows = []
+        for name, value in inputs.items():
+            sizes = tuple(self._size(size) for size in _sizes(value))
+            tensor = isinstance(value, torch.Tensor)
+            dtype = str(value.dtype).removeprefix("torch.") if tensor else "int64"
+            rows.append(OpenInput(name, sizes, dtype, TENSOR if tensor else NUMBER))
+        ranges = {
+            name: _range_of(program.range_constraints[symbol], name in given)
+            for symbol, name in self._names.items()
+            if symbol in program.range_constraints
+        }
+        self.signature = OpenSignature(rows, ranges)
+        self._guards = getattr(program.module(), "_guards_fn", None)
+
+    def _size(self, size: Any) -> Size:
+        if not isinstance(size, torch.SymInt):
+            return int(size)
+        names = {str(symbol): name for symbol, name in self._names.items()}
+        return re.sub(
+            r"[A-Za-z_]\w*", lambda found: names.get(found.group(), found.group()), str(size.node.expr)
+        )
+
+    def bound(self, sizes: Sizes) -> ExportedProgram:
+        """The program for a size of every symbol; it shares the weights.
+
+        Raises
+        ------
+        SizeError
+            The program was exported under conditions that these sizes break.
+        """
+        numbers = {symbol: sizes[name] for symbol, name in self._names.items()}
+        mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
+        values = {
+            node.name: _with_numbers(node.meta.get("val"), numbers, mode)
+            for node in self.program.graph.find_nodes(op="placeholder")
+        }
+        with _refused_sizes(sizes):
+            if self._guards is not None:
+                self._guards(*self._guarded(values))
+        return _Binder(self.program, values, sizes, mode).program()
+
+    def _guarded(self, values: Mapping[str, Any]) -> Iterator[Any]:
+        """What the guards are asked about: the user's inputs, constants included."""
+        for spec in self.program.graph_signature.input_specs:
+            if spec.kind is InputKind.USER_INPUT:
+                constant = isinstance(spec.arg, ConstantArgument)
+                yield spec.arg.value if constant else values[spec.arg.name]
+
+
+@contextlib.contextmanager
+def _refused_sizes(sizes: Sizes, where: Callable[[], str] = str) -> Iterator[None]:
+    """What PyTorch says of sizes that it does not take, as an error."""
+    try:
+        yield
+    except SizeError:
+        raise
+    except Exception as error:  # whatever operators of PyTorch raise
+        raise SizeError(
+            f"The model cannot be computed with {sizes_text(sizes)}.",
+            where=where(),
+            need=first_line(error).removeprefix("Guard failed: "),
+            remedy="pass sizes that fit, or export the model with example inputs of these sizes",
+        ) from error
+
+
+def _names(inputs: Mapping[str, Any]) -> tuple[dict[Any, str], set[str]]:
+    """A name for every symbol, and those of the names that the user gave."""
+    symbols: dict[Any, str] = {}
+    given: set[str] = set()
+    rows = [(name, axis, size) for name, value in inputs.items() for axis, size in enumerate(_sizes(value))]
+    rows = [row for row in rows if isinstance(row[2], torch.SymInt)]
+    for alone in (True, False):
+        for name, axis, size in rows:
+            for symbol in sorted(size.node.expr.free_symbols, key=str):
+                if symbol in symbols or size.node.expr.is_Symbol is not alone:
+                    continue
+                tensor = isinstance(inputs[name], torch.Tensor)
+                plain = (f"{name}_{axis}" if tensor else name) if alone else str(symbol)
+                named = _given_name(size.node.shape_env, symbol)
+                found = named or plain
+                taken = set(symbols.values())
+                while found in taken:
+                    found += "_"
+                symbols[symbol] = found
+                given |= {found} if named else set()
+    return symbols, given
+
+
+def _given_name(environment: Any, symbol: Any) -> str:
+    """The name of the ``Dim`` that a symbol was exported with; empty where it is not known."""
+    names = getattr(environment, "source_name_to_debug_name", {})
+    for source in getattr(environment, "var_to_sources", {}).get(symbol, ()):
+        name = source.name() if callable(source.name) else source.name
+        if str(names.get(name, "")).isidentifier():
+            return str(names[name])
+    return ""
+
+
+def _range_of(ends: Any, given: bool) -> Range:
+    """The ends of PyTorch's range of a symbol, which the user gave or PyTorch chose."""
+    low, high = (int(end) if isinstance(end, sympy.Integer) else None for end in (ends.lower, ends.upper))
+    least = 0 if low is None or (low <= TRACED and not given) else low
+    return least, None if high is None or high >= UNLIMITED else high
+
+
+def _number(value: Any, numbers: Mapping[Any, int]) -> Any:
+    if not isinstance(value, SYMBOLIC):
+        return value
+    known = value.node.expr.subs(numbers) if isinstance(value.node.expr, sympy.Basic) else value.node.expr
+    return int(known) if isinstance(value, torch.SymInt) else bool(known)
+
+
+def _with_numbers(value: Any, numbers: Mapping[Any, int], mode: FakeTensorMode) -> Any:
+    """An input's value, with numbers in the place of symbols."""
+    if not isinstance(value, torch.Tensor):
+        return _number(value, numbers)
+    shape = [_number(size, numbers) for size in value.shape]
+    stride = [_number(step, numbers) for step in value.stride()]
+    with mode:
+        return torch.empty_strided(shape, stride, dtype=value.dtype, device=value.device)
+
+
+class _Binder:
+    """One walk over a program's graph.
+
+    Parameters
+    ----------
+    program : ExportedProgram
+    inputs : mapping of str to Any
+        A tensor without symbols, or a number, for each placeholder.
+    sizes : Sizes
+        For messages.
+    mode : FakeTensorMode
+        That of the tensors: a new one, which knows nothing of symbols.
+    """
+
+    def __init__(
+        self, program: ExportedProgram, inputs: Mapping[str, Any], sizes: Sizes, mode: FakeTensorMode
+    ) -> None:
+        self._old, self._inputs, self._sizes, self._mode = program, inputs, sizes, mode
+        self._graph = fx.Graph()
+        #: Node of the old graph -> its value, and what stands for it in the new graph: a node or a number.
+        self._values: dict[fx.Node, Any] = {}
+        self._nodes: dict[fx.Node, Any] = {}
+
+    def program(self) -> ExportedProgram:
+        """The program without symbols."""
+        old = self._old
+        with self._mode, torch.no_grad():
+            for node in old.graph.nodes:
+                getattr(self, f"_{node.op}")(node)
+        module = fx.GraphModule(old.graph_module, self._graph)
+        module.meta.update(old.graph_module.meta)
+        return ExportedProgram(
+            root=module,
+            graph=module.graph,
+            graph_signature=self._signature(),
+            state_dict=dict(old.state_dict),
+            range_constraints={},
+            module_call_graph=list(old.module_call_graph),
+            example_inputs=None,
+            constants=dict(old.constants),  # the import adds to them what it folds
+            verifiers=old.verifiers,
+        )
+
+    def _signature(self) -> ExportGraphSignature:
+        """Numbers among inputs and outputs are constants now."""
+        old = self._old.graph_signature
+        inputs, outputs = [copy.copy(spec) for spec in old.input_specs], []
+        for spec in inputs:
+            if isinstance(spec.arg, SymIntArgument):
+                spec.arg = ConstantArgument(name=spec.arg.name, value=self._inputs[spec.arg.name])
+        (output,) = self._old.graph.find_nodes(op="output")
+        for spec, result in zip(old.output_specs, output.args[0], strict=True):
+            spec = copy.copy(spec)
+            if isinstance(result, fx.Node) and not isinstance(self._nodes[result], fx.Node):
+                spec.arg = ConstantArgument(name=spec.arg.name, value=self._nodes[result])
+            outputs.append(spec)
+        return ExportGraphSignature(input_specs=inputs, output_specs=outputs)
+
+    def _placeholder(self, node: fx.Node) -> None:
+        value = self._inputs[node.name]
+        made = self._graph.placeholder(str(node.target))
+        made.name = node.name
+        made.meta = {**node.meta, "val": value}
+        self._values[node] = value
+        self._nodes[node] = value if isinstance(node.meta.get("val"), SYMBOLIC) else made
+
+    def _get_attr(self, node: fx.Node) -> None:
+        value: Any = self._old.graph_module
+        for part in str(node.target).split("."):
+            value = getattr(value, part)
+        self._values[node], self._nodes[node] = value, self._copied(node)
+
+    def _call_function(self, node: fx.Node) -> None:
+        args, kwargs = fx.map_arg((node.args, node.kwargs), self._values.__getitem__)
+        name = target_name(node)
+        if name in ASSERTIONS:
+            if name.startswith("_assert_scalar") and args[0] in (False, 0):
+                raise SizeError(
+                    f"The model does not take {sizes_text(self._sizes)}.",
+                    where=describe(node),
+                    need=str(args[1]) if len(args) > 1 else "what the model asserts of its sizes",
+                    remedy="pass other sizes",
+                )
+            return
+        with _refused_sizes(self._sizes, lambda: describe(node)):
+            value = node.target(*args, **kwargs)  # type: ignore[operator]
+        self._values[node] = value
+        if isinstance(value, int | float | bool):
+            self._nodes[node] = value
+        else:
+            self._nodes[node] = self._copied(node)
+            self._nodes[node].meta["val"] = value
+
+    def _output(self, node: fx.Node) -> None:
+        self._copied(node).meta.pop("val", None)  # programs of files have it
+
+    def _copied(self, node: fx.Node) -> fx.Node:
+        args, kwargs = fx.map_arg((node.args, node.kwargs), self._nodes.__getitem__)
+        made = self._graph.create_node(node.op, node.target, args, kwargs, node.name, node.type)
+        made.meta = dict(node.meta)
+        return made
