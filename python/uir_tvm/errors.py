@@ -288,6 +288,10 @@ class FrontendError(UirError):
     exit_code = 9
 
 
+class TorchExportError(FrontendError):
+    """A module of PyTorch that ``torch.export`` does not take."""
+
+
 class UnsupportedOperatorError(FrontendError):
     """A model that uses an operator which no importer knows.
 

@@ -23,13 +23,21 @@ from torch.utils import _pytree as pytree
 from tvm import relax
 from tvm.relax.frontend.torch import from_exported_program
 
-from ..errors import FrontendError, ShapeError, UnsupportedOperatorError, first_line
+from ..errors import (
+    FrontendError,
+    ShapeError,
+    TorchExportError,
+    UirError,
+    UnsupportedOperatorError,
+    first_line,
+    last_line,
+)
 from ..one_at_a_time import one_at_a_time
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, has_open_sizes
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
-from .torch_decompositions import decomposition_table
+from .torch_decompositions import decomposed
 from .torch_graph import (
     CONSTANT_KINDS,
     drop_assertions,
@@ -37,6 +45,7 @@ from .torch_graph import (
     drop_constant_outputs,
     drop_empty,
     fold_constants,
+    pair_constants,
     target_name,
     weights_to_inputs,
 )
@@ -76,7 +85,7 @@ def export_torch(
 
     Raises
     ------
-    FrontendError
+    TorchExportError
         When PyTorch cannot export the module.
     """
     training = module.training
@@ -95,7 +104,7 @@ def export_torch(
                     raise
                 return torch.export.export(module, *given, dynamic_shapes=dynamic_shapes)
     except Exception as error:
-        raise FrontendError(
+        raise TorchExportError(
             f"torch.export cannot export {type(module).__name__}: {first_line(error)}",
             remedy="call torch.export.export on it and follow its message",
         ) from error
@@ -196,9 +205,7 @@ def _module_of(
     """The module of a program without symbols."""
     in_torch, by_node = split_converters(dict(given))
     _check_shapes(exported)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
-        exported = exported.run_decompositions(decomposition_table(in_torch))
+    exported = decomposed(exported, in_torch)
     exported.range_constraints.clear()  # of symbols that are numbers by now
     _check_outputs(exported)
     structure = "" if weights_as_inputs else structure_of(exported)
@@ -209,17 +216,27 @@ def _module_of(
     weights = weights_to_inputs(exported) if weights_as_inputs else {}
     drop_empty(exported)
     fold_constants(exported)
+    pair_constants(exported)
     promote(exported)
     converters = converter_map(by_node)
     if not strict:
         converters = converter_map(by_node, _left_to_torch(exported, converters))
     _check_operators(exported, converters)
-    mod = from_exported_program(
-        exported,
-        unwrap_unit_return_tuple=True,
-        custom_convert_map=converters,
-        run_ep_decomposition=False,
-    )
+    try:
+        mod = from_exported_program(
+            exported,
+            unwrap_unit_return_tuple=True,
+            custom_convert_map=converters,
+            run_ep_decomposition=False,
+        )
+    except UirError:
+        raise
+    except Exception as error:  # whatever TVM raises outside of a converter
+        raise FrontendError(
+            f"TVM's importer fails on the program: {last_line(error)}",
+            need="inputs, constants and results that Relax has",
+            remedy="keep what is unusual out of the exported module",
+        ) from error
     mod = own_constants(normalize(mod))
     return mod.with_attr(WEIGHTS, weights) if weights_as_inputs else mod.with_attr(STRUCTURE, structure)
 

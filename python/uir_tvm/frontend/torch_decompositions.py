@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._decomp import decomposition_table as core
+from torch.export import ExportedProgram
 from torch.export.decomp_utils import CustomDecompTable
 
+from ..errors import FrontendError, UirError, first_line
 from .torch_arithmetic import ARITHMETIC, NARROW
 from .torch_functions import FUNCTIONS
 from .torch_indexing import INDEXING
@@ -65,7 +68,7 @@ def attention(
     factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     score = torch.matmul(query * factor, key.transpose(-2, -1))
     if attn_mask is None:
-        return torch.matmul(score.softmax(-1), value)
+        return _laid_out_as(query, torch.matmul(score.softmax(-1), value))
     seen = attn_mask
     if attn_mask.dtype == torch.bool:
         attn_mask = torch.where(seen, score.new_zeros(()), score.new_full((), -math.inf))
@@ -74,7 +77,17 @@ def attention(
     weights = (score + attn_mask).softmax(-1)
     # Found by numbers that are finite: TVM's maximum of a row of -inf is the least finite number.
     weights = torch.where(any_dims(seen, -1, keepdim=True), weights, weights.new_zeros(()))
-    return torch.matmul(weights, value)
+    return _laid_out_as(query, torch.matmul(weights, value))
+
+
+def _laid_out_as(query: Tensor, result: Tensor) -> Tensor:
+    """An attention's result in the memory order of its query, as PyTorch's kernels leave it.
+
+    Where heads stand side by side, what follows may be a view of them. Imported, the copy is none.
+    """
+    if result.dim() != 4 or query.stride(1) >= query.stride(2):
+        return result
+    return result.transpose(1, 2).contiguous().transpose(1, 2)
 
 
 def flash_attention(
@@ -197,3 +210,24 @@ def decomposition_table(extra: Mapping[Any, Callable[..., Any]] | None = None) -
     for operator, decomposition in (DECOMPOSITIONS | dict(extra or {})).items():
         table[operator] = decomposition
     return table
+
+
+def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., Any]]) -> ExportedProgram:
+    """A program in terms of operators that have converters.
+
+    Raises
+    ------
+    FrontendError
+        PyTorch, or a user's function, fails on an operator.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
+            return program.run_decompositions(decomposition_table(in_torch))
+    except UirError:
+        raise
+    except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises
+        raise FrontendError(
+            f"PyTorch cannot take the program's operators apart: {first_line(error)}",
+            remedy="call run_decompositions() on the exported program and follow its message",
+        ) from error

@@ -167,6 +167,34 @@ def fold_constants(program: ExportedProgram) -> None:
     graph.lint()
 
 
+def pair_constants(program: ExportedProgram) -> None:
+    """Let constants that are complex be pairs of floats, which an operator makes numbers of.
+
+    Before: ``mul(x, c)`` with ``c: complex64[4]``.
+    After: ``mul(x, view_as_complex(c_parts))`` with ``c_parts: float32[4, 2]``.
+    """
+    graph, specs = program.graph, program.graph_signature.input_specs
+    tensors = {**program.state_dict, **program.constants}
+    placeholders = {node.name: node for node in graph.find_nodes(op="placeholder")}
+    for spec in list(specs):
+        value = tensors.get(spec.target) if spec.kind in CONSTANT_KINDS else None
+        if value is None or not value.is_complex():
+            continue
+        node = placeholders[spec.arg.name]
+        with graph.inserting_before(next(n for n in graph.nodes if n.op != "placeholder")):
+            number = graph.call_function(torch.ops.aten.view_as_complex.default, (node,))
+        number.meta["val"] = node.meta["val"]
+        node.replace_all_uses_with(number, delete_user_cb=lambda user, number=number: user is not number)
+        parts = torch.view_as_real(value.detach().resolve_conj()).contiguous()
+        specs.remove(spec)
+        # TVM's importer binds a constant that no input names to whichever input it met last
+        program._constants = {name: held for name, held in program.constants.items() if name != spec.target}
+        _replace(program, node, parts, f"{node.name}_parts")
+        number.args[0].meta = {"val": torch.view_as_real(node.meta["val"])}
+        graph.erase_node(node)
+    graph.lint()
+
+
 def _constant_values(program: ExportedProgram) -> dict[fx.Node, Any]:
     """Values of the nodes that depend on no user input."""
     tensors = {**program.state_dict, **program.constants}

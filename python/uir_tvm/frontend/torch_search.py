@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .torch_arithmetic import NARROW
+
 aten = torch.ops.aten
 
 
@@ -107,6 +109,17 @@ def _placed(x: Tensor, bounds: Tensor, right: bool, narrow: bool) -> Tensor:
     )
 
 
+def histc(x: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many numbers lie in each of equal bins, the last with its upper end; others are not counted."""
+    if not x.is_floating_point() or min >= max:
+        return NotImplemented  # bounds that depend on data
+    wide = x.reshape(-1, 1).float() if x.dtype in NARROW else x.reshape(-1, 1)
+    place = ((wide - min) * bins / (max - min)).to(torch.int64).clamp(max=bins - 1)
+    inside = (wide >= min) & (wide <= max)
+    found = (place == torch.arange(bins, device=x.device)) & inside
+    return found.to(torch.int64).sum(0).to(x.dtype)
+
+
 def isin(x: Tensor, among: Tensor, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether a number is among others."""
     found = (x.unsqueeze(-1) == among.reshape(-1)).any(-1)
@@ -176,6 +189,7 @@ SEARCHES: dict[Any, Callable[..., Any]] = {
     aten.bucketize.Tensor: bucketize,
     aten.bucketize.Scalar: bucketize,
     aten.searchsorted.Tensor: searchsorted,
+    aten.histc.default: histc,
     aten.isin.Tensor_Tensor: isin,
     aten.median.dim: median,
     aten.median.default: lambda x: median(x.reshape(-1), 0)[0],

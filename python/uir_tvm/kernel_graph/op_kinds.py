@@ -9,6 +9,9 @@ from ..heroes import hero
 
 #: The call of what PyTorch computes at run time (`uir_tvm.opaque_call`).
 OPAQUE = "call_pure_packed"
+#: Operators whose kernels describe their buffers by themselves: nothing is merged into such a kernel, and no
+#: strided reading either.
+SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
 
 
 @frozen

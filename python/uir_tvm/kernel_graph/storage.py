@@ -7,7 +7,7 @@ from math import prod
 
 from .attention import ATTENTION, store_in_order
 from .library_match import geometry
-from .op_kinds import OPAQUE
+from .op_kinds import OPAQUE, SELF_DESCRIBED
 from .program import Op, Program, Value, View, compose
 from .strided_views import Layout
 
@@ -30,7 +30,7 @@ def place(program: Program) -> None:
                 is_bias = op.attrs["epilogue"][: index - 1] == ("bias",) and index == 2
                 if index != 1 and not is_bias and not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
-        elif op.name == OPAQUE:
+        elif op.name == OPAQUE or op.name in SELF_DESCRIBED:
             for index, view in enumerate(op.operands):
                 if not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
