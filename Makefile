@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 RUN = $(VENV)/bin/python
 
-.PHONY: help env demo test campaign package lint format stubs bench clean
+.PHONY: help env demo test campaign models package lint format stubs bench clean
 
 help:  ## what there is
 	@grep -E '^[a-z]+:.*##' Makefile | sed 's/:.*## /\t/' | expand -t 12
@@ -45,6 +45,10 @@ campaign: env  ## hours: planted faults in graphs, texts and our own code, sweep
 	$(RUN) scripts/check_fallbacks.py --scale full
 	$(RUN) scripts/fuzz.py
 	$(RUN) scripts/mutate.py
+
+models: env  ## an hour or more: every architecture of torchvision and transformers that torch.export takes
+	$(RUN) -m pip install --quiet -c constraints.txt -e '.[suites]'
+	$(RUN) scripts/check_models.py --suite torchvision transformers --fresh --table
 
 package: env  ## sdist and wheels, installed and tried in fresh environments of every Python at hand
 	$(RUN) scripts/check_packages.py
