@@ -50,6 +50,20 @@ def test_parameters_are_arguments_and_shapes_make_executables() -> None:
         assert len(backend.executables) == count and not backend.eager
 
 
+def test_symbolic_graphs_compile_for_the_sizes_of_each_call() -> None:
+    class Halves(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x.reshape(x.shape[0] // 2, 2, 8).sum(1) * x.shape[0]
+
+    model, backend = Halves(), uir_tvm.TorchBackend(strict=True)
+    with torch.no_grad():
+        compiled = torch.compile(model, backend=backend, dynamic=True)
+        for rows in (4, 2, 4):
+            x = torch.randn(rows, 8)
+            torch.testing.assert_close(compiled(x), model(x), rtol=1e-5, atol=1e-5)
+    assert len(backend.executables) == 2 and not backend.eager
+
+
 def test_frozen_parameters_are_constants() -> None:
     model, backend = mlp(), uir_tvm.TorchBackend(strict=True, freeze=True)
     with torch.no_grad():

@@ -29,6 +29,7 @@ from .errors import (
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
+from .kernel_graph.shared_constants import SharedConstants
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
@@ -140,7 +141,9 @@ def compile(
     opened: OpenModel = needed.model
     exe = SpecializedExecutable(
         opened,
-        lambda module: _compile(module, target, None, None, label, options, None),
+        lambda module, constants: _compile(
+            module, target, None, None, label, options, None, constants=constants
+        ),
         opened.signature,
         opened.structure,
         label,
@@ -164,6 +167,7 @@ def _compile(
     progress: Progress | None,
     door: Door | None = None,
     sizes: Sizes | None = None,
+    constants: SharedConstants | None = None,
 ) -> Executable:
     """One executable; an error with an `OpenModel` where sizes are open, or a value decides a shape."""
     from . import autoload, export, kernel_graph
@@ -192,7 +196,7 @@ def _compile(
         if options.dump_dir is not None:
             write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
             write_dump(options.dump_dir, label, ".relax.txt", mod.script())
-        with kernel_graph.choosing(_choices(options, spec.target)):
+        with kernel_graph.choosing(_choices(options, spec.target)), kernel_graph.sharing(constants):
             graph = timed(
                 "kernel graph",
                 lambda: kernel_graph.build(

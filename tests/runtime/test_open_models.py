@@ -23,6 +23,8 @@ from tvm.ir import PrimType
 from uir_tvm import CompileOptions
 from uir_tvm.cli import main
 from uir_tvm.errors import ArtifactError, NotCompiledError, ShapeError, SizeError
+from uir_tvm.kernel_graph.shared_constants import LEAST
+from uir_tvm.kernel_graph.to_relax import graph_constants
 from uir_tvm.runtime import specialized
 
 op = relax.op
@@ -253,3 +255,18 @@ def test_the_command_line(tmp_path: pathlib.Path) -> None:
     assert run("inspect", out)["symbols"] == found["symbols"]
     assert run("run", out, "--random", "--size", f"{name}=5")["outputs"][0]["shape"] == [5, 4]
     assert run("run", out, "--random", code=10)["error"] == "NotCompiledError"
+
+
+def test_shapes_share_their_weights() -> None:
+    model = nn.Sequential(nn.Linear(64, 64), nn.GELU(), nn.Linear(64, 64)).eval()
+    exe = uir_tvm.compile(model, args=(torch.randn(4, 64),), dynamic_shapes=({0: Dim("n")},))
+    first, second = (exe.make({"n": n}).executable.kernel_graph for n in (2, 3))
+    held = [
+        {
+            int(tensor.constant.value.__chandle__())
+            for tensor in graph_constants(graph)
+            if tensor.bytes >= LEAST
+        }
+        for graph in (first, second)
+    ]
+    assert held[0] and held[0] == held[1]

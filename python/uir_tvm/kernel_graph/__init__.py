@@ -7,6 +7,7 @@ from .build import build, build_with
 from .choices import Choices, choosing
 from .memory_plan import MemoryPlan, memory_plan
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
+from .shared_constants import SharedConstants, sharing
 from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "LibraryOp",
     "MemoryPlan",
     "NotFused",
+    "SharedConstants",
     "Tensor",
     "build",
     "build_with",
@@ -24,6 +26,7 @@ __all__ = [
     "legalize_rest",
     "memory_plan",
     "relax_passes",
+    "sharing",
     "to_relax",
     "vm_passes",
 ]

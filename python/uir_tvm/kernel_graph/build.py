@@ -33,6 +33,7 @@ from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
 from .reasons import NodeOperators, not_fused
+from .shared_constants import shared
 from .storage import place
 from .weights import lay_out_weights
 
@@ -161,7 +162,8 @@ class _Assembly:
     def tensor(self, value: Value) -> Tensor:
         """The buffer of a value."""
         if value not in self.tensors:
-            self.tensors[value] = Tensor(value.name, value.shape, value.dtype, value.nbytes, value.constant)
+            constant = shared(value.constant)
+            self.tensors[value] = Tensor(value.name, value.shape, value.dtype, value.nbytes, constant)
         return self.tensors[value]
 
     def _nodes(self, group: OperatorGroup) -> list[Node]:

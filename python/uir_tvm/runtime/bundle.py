@@ -17,6 +17,7 @@ from typing import Any
 import tvm
 
 from ..errors import ArtifactError, ShapeError
+from ..kernel_graph.shared_constants import SharedConstants
 from ..structure import Structure
 from ..symbolic_shapes import OpenSignature
 from . import artifact
@@ -143,5 +144,5 @@ def _loaded(path: pathlib.Path, manifest: Mapping[str, Any]) -> SpecializedExecu
     return exe
 
 
-def _no_compiler(module: tvm.IRModule) -> Executable:
+def _no_compiler(module: tvm.IRModule, constants: SharedConstants) -> Executable:
     raise AssertionError("a loaded model compiles nothing")

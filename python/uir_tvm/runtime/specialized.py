@@ -21,6 +21,7 @@ from .. import hardware
 from ..errors import ArtifactError, NotCompiledError, ShapeError, UirError, ValueNeededError
 from ..frontend.open_model import OpenModel
 from ..igraph.nodes import HardwareModel
+from ..kernel_graph.shared_constants import SharedConstants
 from ..structure import Structure
 from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Sizes, sizes_text, symbols_of
 from ..target import registry
@@ -103,7 +104,7 @@ class SpecializedExecutable:
     model : OpenModel or None
         Imports the model for shapes and values of inputs; None: what was made before is all that there is.
     compile_module : callable
-        Executable for a stage.
+        Executable for a stage, whose weights are shared with all others.
     signature : OpenSignature
         The model's inputs.
     structure : str or None
@@ -117,7 +118,7 @@ class SpecializedExecutable:
     def __init__(
         self,
         model: OpenModel | None,
-        compile_module: Callable[[tvm.IRModule], Executable],
+        compile_module: Callable[[tvm.IRModule, SharedConstants], Executable],
         signature: OpenSignature,
         structure: str | None,
         name: str,
@@ -152,6 +153,8 @@ class SpecializedExecutable:
         #: By structural hash: rounds of a loop are often one and the same module.
         self._compiled: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
         self._modules: weakref.WeakKeyDictionary[Executable, tvm.IRModule] = weakref.WeakKeyDictionary()
+        self._constants = SharedConstants()
+        self._uses: weakref.WeakKeyDictionary[Executable, set[bytes]] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
         self.compiled = 0
 
@@ -300,14 +303,18 @@ class SpecializedExecutable:
         places = tuple(names.index(name) for name in actions[0].inputs)
         sizes = self.signature.bind(shapes) if self.signature.related else self.signature.sizes_said(shapes)
         executable = actions[0].executable
+        self._modules.pop(executable, None)  # other shapes are other modules
         self._whole[key] = Specialization(shapes, sizes, executable, places, made, run.places[-1])
 
     def _compile(self, module: tvm.IRModule) -> Executable:
         key = structural_hash(module, map_free_vars=True)
         found = self._compiled.get(key)
-        if found is not None and structural_equal(self._modules[found], module, map_free_vars=True):
+        same = None if found is None else self._modules.get(found)
+        if found is not None and same is not None and structural_equal(same, module, map_free_vars=True):
             return found
-        made = self._compile_module(module)
+        made = self._compile_module(module, self._constants)
+        self._uses[made] = self._constants.asked()
+        self._constants.keep(set().union(*self._uses.values()))
         self.compiled += 1
         self._compiled[key], self._modules[made] = made, module
         return made
