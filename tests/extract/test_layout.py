@@ -160,6 +160,17 @@ def test_a_row_beyond_the_table_under_a_condition():
     check(func, map_rows(func, "out", 2, 2), given={"i": np.array([4, 0, 3, 4, 1, 2])})
 
 
+def test_gather_of_every_second_element_of_rows():
+    func = prim(
+        lambda t, i: te.compute((6, 7), lambda b, j: t[i[b], j * 2 + 1], "out"),
+        ((5, 16), F32),
+        ((6,), "int32"),
+    )
+    graph, _ = check(func)
+    (table,) = [iop.sources[0] for iop, _ in graph.walk() if iop.op == "gather"]
+    assert tuple(table.stride) == (16, 2)
+
+
 def test_gather_of_elements():
     """An index that varies along both axes gathers single elements."""
     func = prim(
@@ -226,3 +237,10 @@ def test_reshape_is_a_copy():
     func = prim(lambda a: topi.reshape(a, (30, 37, 8)), ((2, 37, 15, 8), F32))
     graph, _ = check(func)
     assert {iop.op for iop, _ in graph.walk()} == {"move"}
+
+
+def test_the_inner_of_three_loops_become_one():
+    """The first two do not: all of x is read in every iteration of the first."""
+    func = prim(lambda x: te.compute((4, 5, 6), lambda i, j, k: x[j, k] + 1.0, "out"), ((5, 6), F32))
+    graph, _ = check(func)
+    assert {tuple(iop.target.shape)[1] for iop, _ in graph.walk()} == {30}

@@ -207,6 +207,30 @@ def test_matmul(annotated):
     assert any(iop.op == "contract" for iop, _ in graph.walk()) is annotated
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_the_factor_of_the_columns_is_the_second_one_however_it_is_written(turned):
+    """Its loop walks the stored columns: the other way round the result would be stored by columns."""
+
+    def build(a, b):
+        k = te.reduce_axis((0, 12), "k")
+
+        def product(i, j):
+            return b[k, j] * a[i, k] if turned else a[i, k] * b[k, j]
+
+        return te.compute((6, 10), lambda i, j: te.sum(product(i, j), axis=k), "out")
+
+    func = prim(build, ((6, 12), F32), ((12, 10), F32))
+    sch = Schedule(func)
+    block = sch.get_sblock("out")
+    pid, _ = sch.split(sch.get_loops(block)[0], [3, None])
+    sch.annotate(pid, PARALLEL, "3,1")
+    sch.annotate(block, "uir.contract", 1)
+    graph, _ = check(func, sch.mod["main"])
+    (product,) = [iop for iop, _ in graph.walk() if iop.op == "contract"]
+    assert tuple(product.target.shape) == (2, 10)
+    assert [tuple(source.shape) for source in product.sources] == [(2, 12), (12, 10)]
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_a_sum_over_one_factor_alone_is_no_depth_of_a_contraction(side):
     """Both factors have k; l, which one of them has, is a loop around."""

@@ -75,6 +75,11 @@ def test_ascend_limits_hold_together(name: str) -> None:
     assert f["arch"] == "dav-2201"
 
 
+def test_the_larger_ascends_have_24_cube_cores_and_the_smaller_20() -> None:
+    cores = {name: hardware.get(name, "ascend").figures["aic_cores"] for name in hardware.names("ascend")}
+    assert cores == {"910b1": 24, "910b2": 24, "910b3": 20, "910b4": 20}
+
+
 @pytest.mark.parametrize("name", hardware.names("bang"))
 def test_bang_limits_hold_together(name: str) -> None:
     """Kernels leave the compiler its part of NRAM and SRAM, tiles leave room for work buffers."""

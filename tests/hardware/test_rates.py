@@ -128,3 +128,30 @@ def test_a_copy_is_counted_in_both_directions(monkeypatch: pytest.MonkeyPatch) -
 
 def test_every_instruction_set_has_its_pipes() -> None:
     assert set(cpu.FMA_PER_CYCLE) == {flag for flag, _ in host_cpu.VECTORS}
+
+
+@pytest.mark.parametrize(
+    ("flags", "pipes"), [((), 1), (("sse2",), 1), (("avx2",), 2), (("avx512f", "avx2"), 2)]
+)
+def test_arithmetic_is_of_the_best_instruction_set(
+    flags: tuple[str, ...], pipes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_cpu, "cpu_flags", lambda: set(flags))
+    monkeypatch.setattr(host_cpu, "clock", lambda: host_cpu.Clock(1e9, "a test"))
+    host = hardware.get()
+    operations, contract = cpu._host_arithmetic(host)
+    assert operations.per_second == cpu._workers(host) * (host.vector_bytes // 4) * pipes * 1e9
+    assert contract.per_second == 2 * operations.per_second
+
+
+def test_vector_cores_of_ascend_add_64_numbers_a_cycle() -> None:
+    """256 bytes of fp32 in each of 48 cores at 1.8 GHz."""
+    assert rates_of(hardware.get("910b2", "ascend")).operations.per_second == 48 * 64 * 1.8e9
+
+
+@pytest.mark.parametrize(("third", "caches"), [(2.5, ["L2", "L3", "memory"]), (2, ["L2", "memory"])])
+def test_a_last_cache_counts_that_is_more_than_all_second_ones(third: float, caches: list[str]) -> None:
+    host = hardware.get()
+    second = cpu._workers(host) * (1 << 20)
+    figures = dict(host.figures.items()) | {"l2_bytes": 1 << 20, "l3_bytes": int(third * second)}
+    assert [row.name for row in cpu._host_memory(model(figures, "cpu", "host"))] == caches

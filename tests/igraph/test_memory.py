@@ -7,7 +7,10 @@ import itertools
 
 import numpy as np
 import pytest
+from uir_tvm.igraph import IPointer, ISlice, var
+from uir_tvm.igraph.bound import BoundSlice
 from uir_tvm.igraph.memory import outside
+from uir_tvm.igraph.run_memories import addresses
 
 SIZE = 12
 
@@ -32,3 +35,11 @@ def test_the_element_that_is_named_lies_outside(strides: tuple[int, int]) -> Non
 def test_what_has_no_element_lies_nowhere() -> None:
     assert outside((SIZE + 5, (0, 3), (1, 1)), SIZE) is None
     assert outside((SIZE + 5, (3, 0), (1, 1)), SIZE) is None
+
+
+def test_addresses_are_those_of_the_valid_box() -> None:
+    pointer = IPointer("p", "reg", "fp32", 64)
+    piece = ISlice(pointer, var("pid") * 4 + 1, (3, 5), (7, 2), rows=(1, 3), cols=(None, var("pid") + 1))
+    for pid in (0, 2, 3):
+        wanted = [4 * pid + 1 + 7 * row + 2 * col for row in (1, 2) for col in range(pid + 1)]
+        assert addresses(BoundSlice(piece), {"pid": pid}).tolist() == wanted

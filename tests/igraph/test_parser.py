@@ -112,6 +112,18 @@ def test_pointers_are_not_declared_in_loops() -> None:
         parse_igraph(HARDWARE + GRAPH.replace("    move", "    c = iPointer(reg, fp32, 8)\n    move"))
 
 
+@pytest.mark.parametrize("old", ["    move", "  for i"])
+def test_an_attribute_has_a_name_and_belongs_to_the_graph(old: str) -> None:
+    named = HARDWARE + GRAPH.replace(old, "  attr depth = 3\n" + old)
+    if old == "  for i":
+        assert dict(parse_igraph(named).attrs) == {"depth": 3}
+    else:
+        with pytest.raises(ParseError, match="no iOp 'attr'"):
+            parse_igraph(named)
+    with pytest.raises(ParseError, match="no iOp 'attr'"):
+        parse_igraph(HARDWARE + GRAPH.replace(old, "  attr 3\n" + old))
+
+
 @pytest.mark.parametrize("field", ["kind = cpu", "reg_bytes = 64"])
 def test_incomplete_hardware_is_refused(field: str) -> None:
     with pytest.raises(ParseError, match=f"lacks {field.split()[0]}"):

@@ -176,3 +176,9 @@ def test_divisors_of_linear_sums_are_the_greatest(a: Affine, b: Affine) -> None:
         for x in product(*(range(n) for n in extents.values()))
     ]
     assert math.gcd(*Space(extents).congruence(linear)) == math.gcd(*values)
+
+
+def test_what_only_reaches_a_bound_is_at_most_it() -> None:
+    space = Space({"i": 8})
+    assert space.at_most(var("i"), 7) is True and space.at_most(7, var("i")) is None
+    assert space.at_most(8, var("i")) is False and space.at_most(var("i"), var("i")) is True

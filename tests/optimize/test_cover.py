@@ -48,3 +48,10 @@ def test_agrees_with_trying_all(items, greedily):
 
 def test_no_demand_costs_nothing():
     assert cheapest([WeightedSet(1, 1)], 0) == []
+
+
+def test_the_bound_counts_demands_that_no_choice_serves_together() -> None:
+    """Two that share no choice, and a third that shares one with the first."""
+    items = [WeightedSet(2, 0b001), WeightedSet(3, 0b010), WeightedSet(4, 0b100), WeightedSet(5, 0b101)]
+    search = cover._Search(items, range(4), {0b001: [0, 3], 0b010: [1], 0b100: [2, 3]})
+    assert [search._bound(missing) for missing in (0, 0b001, 0b011, 0b111, 0b110)] == [0, 2, 5, 5, 7]

@@ -95,6 +95,7 @@ def test_of_a_loop_that_keeps_to_itself_one_iteration_stays() -> None:
   t = iPointer(reg, fp32, 16)
   for i in 4 {
     move.dram.reg.fp32 t[0; (1,16); (16,1)], x[16*i + 64*pid; (1,16); (16,1)]
+    move.reg.dram.fp32 m[16*i + 64*pid; (1,4); (16,1)], t[0; (1,4); (16,1)]
     move.reg.dram.fp32 m[16*i + 64*pid; (1,16); (16,1)], t[0; (1,16); (16,1)]
     unary.exp.fp32 t[0; (1,16); (16,1)], t[0; (1,16); (16,1)]
     for j in 2 {

@@ -205,7 +205,10 @@ EXAMPLES: dict[str, list[tuple[tuple[str, ...], list[str], str]]] = {
         (("fp32",), ["fill.D {c} [nan]", "compare.ne.D {z}, {c}, {c}"], "bool"),
         (("int32",), ["fill.D {c} [7]", "move.reg.reg.D {z}, {c}"], ""),
     ],
-    "iota with steps 0": [(NUMBERS, ["iota.D {z} [base=37, row_step=0, col_step=0]"], "")],
+    "iota with steps 0": [
+        (NUMBERS, ["iota.D {z} [base=37, row_step=0, col_step=0]"], ""),
+        (NUMBERS, ["iota.D {z} [col_step=0]"], ""),
+    ],
 }  # fmt: skip
 
 
@@ -243,6 +246,9 @@ NOT_TIDIED = {
     "max of zeros gives either": ("fp32", ["fill.D {c} [0.0]", "binary.max.D {z}, {a}, {c}"], ""),
     "exp differs between targets": ("fp32", ["fill.D {c} [0.3]", "unary.exp.D {z}, {c}"], ""),
     "0/0 is not folded": ("fp32", ["fill.D {c} [0.0]", "unary.divs.D {z}, {c} [0.0]"], ""),
+    "a directed rounding to a narrow float": (
+        "bf16", ["cast.D.fp32 {w_fp32}, {a}", "cast.fp32.fp16 {z}, {w_fp32} [round=floor]"], "fp16",
+    ),
     "the copy is stale": (
         "fp32", ["move.reg.reg.D {c}, {a}", "unary.exp.D {a}, {a}", "binary.add.D {z}, {a}, {c}"], "",
     ),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from uir_tvm import hardware
 from uir_tvm.schedule.tile_facts import TILE_SPACES, TileSpace, busy_units, even_tile
+from uir_tvm.target.cuda.tiles import ATTENTION as CUDA_ATTENTION
 
 KINDS = ("cpu", "cuda", "ascend", "bang")
 
@@ -51,3 +52,7 @@ def test_a_long_run_is_cut_into_as_many_tiles_for_a_unit_as_its_kind_wants(name:
     tile = even_tile(hw, elements, elements, 4)
     assert wanted - busy_units(hw) < -(-elements // tile) <= wanted
     assert even_tile(hw, elements, 4096, 4) <= 4096
+
+
+def test_rows_of_attention_are_those_of_a_tensor_core() -> None:
+    assert CUDA_ATTENTION.rows == CUDA_ATTENTION.least_rows == 16

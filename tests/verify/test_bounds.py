@@ -185,6 +185,9 @@ def test_every_method_agrees_with_enumeration(region, size):
         assert (found is None) == (not outside)
         if found is not None:
             assert (found.address, tuple(found.witness.items())) in _any_of_unused(outside, r, found.witness)
+            # the farthest beyond the end, or else before the start
+            reached = [address for address, _ in outside]
+            assert found.address == (max(reached) if max(reached) >= size else min(reached))
     answer = bounds.find_outside(r, size)
     assert answer.decided and answer.excluded == (not outside)
 

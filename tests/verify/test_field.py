@@ -193,3 +193,10 @@ def test_integers_embed_as_themselves(dtype: Any) -> None:
     limits = np.iinfo(dtype)
     numbers = np.array([limits.min, 0, 1, 7, limits.max], dtype)
     assert list(field.whole(numbers)) == [field.embed(int(n)) for n in numbers]
+
+
+def test_an_extreme_with_nan_is_nan() -> None:
+    inf, nan = float("inf"), float("nan")
+    x = np.stack([values(1, nan, -inf), values(3, 2, -2), values(inf, 0, 1)])
+    assert list(field.extreme(x, 1, largest=True)[:, 0]) == list(values(nan, 3, inf))
+    assert list(field.extreme(x, 1, largest=False)[:, 0]) == list(values(nan, -2, 0))

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import itertools
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import HardwareModel, IPointer
-from uir_tvm.verify.live_ranges import Live
-from uir_tvm.verify.placement import Interference, alignment
+from uir_tvm.verify.access import GraphFacts
+from uir_tvm.verify.live_ranges import Live, lives
+from uir_tvm.verify.placement import Interference, _Barriers, alignment
+
+from .graphs import graph
 
 ALIGN = 4
 
@@ -98,3 +102,77 @@ def test_alignment_comes_from_the_hardware_model() -> None:
     assert [alignment(model({}), level) for level in ("reg", "sram")] == [16, 16]
     figures = {"reg_align": 32, "sram_align": 128}
     assert [alignment(model(figures), level) for level in ("reg", "sram")] == [32, 128]
+
+
+def test_the_best_of_all_orders_is_kept() -> None:
+    """The first order, by size, needs 28 bytes."""
+    found = memory([(8, 2, 3), (8, 3, 3), (12, 1, 1), (8, 1, 3)])
+    order, lowest = next(iter(found._orders(found.sizes())))
+    sizes = found.sizes()
+    assert max(a + s for a, s in zip(found._place(order, sizes, lowest), sizes, strict=True)) == 28
+    assert found.place().peak == 24
+
+
+def test_the_place_of_one_input_is_taken_only_beside_the_other() -> None:
+    """An output of 16 bytes in the place of the first would overlap the second, which it may not in part."""
+    ranges = [(8, 0, 1), (8, 0, 1), (16, 1, 2)]
+    found = memory(ranges)
+    apart = [{1}, {0}, set()]
+    shared = Interference(found.ranges, apart, {(0, 2): 0, (1, 2): 0}, ALIGN)
+    assert shared._place(range(3), shared.sizes(), lowest=False) == [0, 8, 8]
+
+
+SYNC = "sync.sram s[0; (1,1); (1,1)], s[0; (1,1); (1,1)]"
+BETWEEN = {
+    "nothing": ("", "", False),
+    "a barrier before": (SYNC, "", True),
+    "a barrier of the unit": (SYNC.replace("sync.sram", "sync.reg").replace("s[", "r["), "", False),
+    "a reduction of all units": (
+        "reduce.add.row.group.fp32 r[0; (1,1); (1,1)], t[0; (1,1); (1,1)] "
+        "[buffer=s[0; (1,8); (8,1)], group_size=8]",
+        "",
+        True,
+    ),
+    "a reduction of half of the units": (
+        "reduce.add.row.group.fp32 r[0; (1,1); (1,1)], t[0; (1,1); (1,1)] "
+        "[buffer=s[4*(pid % 8 / 4); (1,4); (4,1)], group_size=4]",
+        "",
+        False,
+    ),
+}
+
+
+def separated(between: str, behind: str, extent: int) -> bool:
+    """Whether barriers part what uses a from what uses b, in a loop."""
+    program = GraphFacts(
+        graph(
+            f"""
+            a = iPointer(sram, fp32, 8)
+            b = iPointer(sram, fp32, 8)
+            s = iPointer(sram, fp32, 8)
+            r = iPointer(reg, fp32, 1)
+            t = iPointer(reg, fp32, 1)
+            for k in {extent} {{
+              fill.fp32 t[0; (1,1); (1,1)] [1.0]
+              move.reg.sram.fp32 a[pid % 8; (1,1); (1,1)], t[0; (1,1); (1,1)]
+              {between}
+              move.reg.sram.fp32 b[pid % 8; (1,1); (1,1)], t[0; (1,1); (1,1)]
+              {behind}
+            }}""",
+            (1, 8),
+        )
+    )
+    by_name = {str(x.name): x for x in lives(program, "sram")}
+    return _Barriers(program).separates(by_name["a"], by_name["b"])
+
+
+@pytest.mark.parametrize("name", BETWEEN)
+def test_what_all_units_pass_separates_two_places(name: str) -> None:
+    between, behind, wanted = BETWEEN[name]
+    assert separated(between, behind, 1) is wanted
+
+
+def test_around_a_loop_a_second_barrier_is_passed() -> None:
+    """Otherwise a unit that begins its second iteration meets one that is late in its first."""
+    assert not separated(SYNC, "", 2)
+    assert separated(SYNC, SYNC, 2)

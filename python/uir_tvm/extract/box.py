@@ -190,7 +190,7 @@ def box_of(
     uniform: list[Affine] = []
     for atom in atoms:
         expr = _without_division(atom.expr, names)
-        used = [k for k in (0, 1) if names[k] is not None and names[k] in expr.variables()]
+        used = [k for k in (0, 1) if names[k] in expr.variables()]
         if not used:
             uniform.append(expr)
             continue

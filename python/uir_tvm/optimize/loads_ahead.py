@@ -236,7 +236,7 @@ def _is_copy(iop: IOp, waiting: set[str]) -> bool:
     return (
         spec_of(iop).copies
         and iop.target.pointer.level == "reg"
-        and all(str(s.pointer.name) in waiting for s in iop.sources)
+        and str(iop.sources[0].pointer.name) in waiting
     )
 
 

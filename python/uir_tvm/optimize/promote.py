@@ -81,7 +81,7 @@ def _own_loops(accesses: Sequence[Access]) -> list[str]:
     common = [str(loop.var) for loop in accesses[0].loops]
     for access in accesses[1:]:
         theirs = [str(loop.var) for loop in access.loops]
-        common = [v for k, v in enumerate(common) if v in theirs[: k + 1] and theirs[k] == v]
+        common = [v for v, other in zip(common, theirs, strict=False) if v == other]
     writes = [a for a in accesses if a.kind == "write" and a.certain]
     reads = [a for a in accesses if a.kind == "read"]
     return [v for v in common if all(any(initialised.covers(w, r, within=v) for w in writes) for r in reads)]

@@ -61,3 +61,14 @@ def test_any_alignment_and_length(shift: int, count: int) -> None:
     run(tvm_ffi.from_dlpack(x), tvm_ffi.from_dlpack(o))
     np.testing.assert_array_equal(o, 3 * x)
     assert not room[:start].any() and not room[start + 2 * count :].any()
+
+
+@pytest.mark.parametrize(("pitch", "streamed"), [(64, True), (72, False)])
+def test_rows_are_streamed_where_each_begins_at_a_whole_vector(pitch: int, streamed: bool) -> None:
+    tile = f"(4,48); ({pitch},1)"
+    graph = parsed(
+        "x = iPointer(dram, fp32, 288, in)\no = iPointer(dram, fp32, 288, out)\na = iPointer(reg, fp32, 288)",
+        f"""unary.muls.fp32 a[0; {tile}], x[0; {tile}] [3.0]
+        move.reg.dram.fp32 o[0; {tile}], a[0; {tile}] [hint=stream]""",
+    )
+    assert ("sfence" in compiled(graph).mod.inspect_source("asm")) == streamed

@@ -19,7 +19,7 @@ from uir_tvm.target.cpu.vector_math.measure_accuracy import (
     measure_error,
     ulp_error,
 )
-from uir_tvm.target.cpu.vector_math.ops import let
+from uir_tvm.target.cpu.vector_math.ops import MAGIC, MAGIC64, let
 
 INF, NAN = np.inf, np.nan
 SMALLEST, LARGEST = 2.0**-149, float(np.finfo(np.float32).max)
@@ -308,3 +308,9 @@ def test_refuses(name, dtypes, said):
     with pytest.raises(CodegenError, match=said) as caught:
         emit(name, *(tirx.Var("x", d) for d in dtypes))
     assert caught.value.need and caught.value.remedy
+
+
+@pytest.mark.parametrize(("magic", "dtype"), [(MAGIC, np.float32), (MAGIC64, np.float64)])
+def test_the_magic_numbers_round_to_the_nearest(magic: float, dtype: type) -> None:
+    x = np.array([-4e6, -1000.5, -3.7, -2.5, -0.5, 0, 0.4, 1.5, 2.5, 3.3, 4e6], dtype)
+    np.testing.assert_array_equal((x + dtype(magic)) - dtype(magic), np.rint(x))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import math
+
 from tvm import tirx
 
 from ...device.device_kernel import DeviceKernel
@@ -56,7 +58,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 def _check_toolkit(graph: IGraph) -> None:
     """The header of cncc 3 ends with the architectures 3xx."""
     arch, version = int(graph.hardware.figures["arch"]), str(graph.attrs.get("cncc", ""))
-    if arch >= FIRST_UNKNOWN.get(version, arch + 1):
+    if arch >= FIRST_UNKNOWN.get(version, math.inf):
         raise CodegenError(
             f"cncc {version} does not know {graph.hardware.name}, of the architecture {arch}.",
             where=str(graph.name),

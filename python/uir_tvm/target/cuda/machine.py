@@ -29,7 +29,7 @@ def machine(hw: HardwareModel, counts: GraphCounts) -> MachineModel:
     sms = int(figure(hw, "sms", hw.num_groups))
     warps = int(figure(hw, "warps_per_sm", 64))
     registers = figure(hw, "registers_per_sm", 65536) * 4
-    by_registers = int(registers // max(counts.live["reg"] + 4096, 8192)) or 1
+    by_registers = int(registers // max(counts.live["reg"] + 4096, 8192))
     blocks = max(min(warps, by_registers) // counts.num_units, 1)
     if counts.held["sram"]:
         blocks = max(min(blocks, int(figure(hw, "sram_per_sm_bytes", 1e5) // counts.held["sram"])), 1)
