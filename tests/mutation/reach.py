@@ -82,16 +82,21 @@ class Reach:
         self._data = coverage.CoverageData(str(folder / LINES_FILE))
         self._data.read()
         self._root = root
+        self._made = (folder / SECONDS_FILE).stat().st_mtime
 
     def choose(self, path: str, lines: Iterable[int], around: Iterable[int], budget: float) -> Chosen:
         """The tests that run one of the lines, within a budget of seconds.
 
-        Where none of the lines was recorded, those around them count; where they ran at import alone, every
-        test that runs a line of the file.  Quick tests come first, and files of tests take turns: the tenth
-        test of one file says little that the nine before it did not.
+        Where none of the lines was recorded, those around them count; where they ran at import alone, or the
+        file was changed since, every test that runs a line of the file.  Quick tests come first, and files of
+        tests take turns: the tenth test of one file says little that the nine before it did not.
         """
         by_line = self._data.contexts_by_lineno(str(self._root / path))
         ran = _contexts(by_line, lines) or _contexts(by_line, around)
+        source = self._root / path
+        if source.exists() and source.stat().st_mtime > self._made:
+            # its lines may have other numbers now
+            ran = _contexts(by_line, by_line)
         tests = self._tests(ran)
         if ran and not tests:
             tests = self._tests(_contexts(by_line, by_line))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 
 import coverage
@@ -57,3 +58,14 @@ def test_a_line_within_a_statement_counts_as_its_statement(reach: Reach) -> None
 def test_what_runs_at_import_is_left_to_the_tests_of_its_file(reach: Reach) -> None:
     assert reach.choose("pkg/a.py", [1], [], 200.0).tests == ("t.py::quick", "u.py::other", "t.py::slow")
     assert reach.choose("pkg/other.py", [1], [], 60.0).tests == ()
+
+
+def test_of_a_file_that_was_changed_since_all_lines_count(reach: Reach, tmp_path: pathlib.Path) -> None:
+    """Line 2 may be what was line 3."""
+    (tmp_path / "pkg").mkdir()
+    source, made = tmp_path / "pkg" / "a.py", (tmp_path / SECONDS_FILE).stat().st_mtime
+    source.write_text("")
+    os.utime(source, (made - 1, made - 1))
+    assert reach.choose("pkg/a.py", [3], [], 200.0).tests == ("t.py::slow",)
+    os.utime(source, (made + 1, made + 1))
+    assert reach.choose("pkg/a.py", [3], [], 200.0).tests == ("t.py::quick", "u.py::other", "t.py::slow")

@@ -9,7 +9,7 @@ import pytest
 from uir_tvm.igraph import IPointer, ISlice, var
 from uir_tvm.igraph.affine import Affine
 from uir_tvm.verify.region import Region, region_of
-from uir_tvm.verify.tiling import Tiling, tiling_of
+from uir_tvm.verify.tiling import Tiling, proves, tiling_of
 
 PID, K = var("pid"), var("k")
 OUT = IPointer("o", "dram", "fp32", 999, "out")
@@ -61,3 +61,10 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_is_no_tiling_is_refused(name: str) -> None:
     assert tiling_of(REFUSED[name]) is None
+
+
+def test_runs_beside_each_other_cover_what_no_two_of_them_share() -> None:
+    runs = [Tiling(0, ((1, 4),)), Tiling(4, ((1, 8),)), Tiling(12, ())]
+    assert proves(runs, 13, complete=True)
+    assert not proves(runs, 14, complete=True) and proves(runs, 14, complete=False)
+    assert not proves([*runs, Tiling(3, ())], 13, complete=False)

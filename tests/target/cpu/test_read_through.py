@@ -83,3 +83,16 @@ def test_a_partial_write_keeps_the_rest() -> None:
         unary.exp.fp32 o[0; (4,16); (16,1)], a[0; (4,16); (16,1)]"""
     )
     assert len(found) == 3
+
+
+def test_valid_rows_of_a_copy_are_those_of_its_reader() -> None:
+    def left(copied: str, read: str) -> int:
+        return len(
+            after(
+                f"""move.dram.reg.fp32 a[0; (4,16); (16,1){copied}], x[0; (4,16); (16,1){copied}]
+                unary.exp.fp32 o[0; (4,16); (16,1){read}], a[0; (4,16); (16,1){read}]"""
+            )
+        )
+
+    assert left("; rows :3", "; rows :3") == left("", "; rows :3") == 1
+    assert left("; rows :3", "; rows :2") == 2
