@@ -2,6 +2,7 @@
 """Run the ONNX standard's own backend tests and say of each how it ends.
 
 python scripts/sweep_onnx.py [--filter TEXT] [--target uir-cpu] [--json FILE] [--again FILE] [--workers N]
+python scripts/sweep_onnx.py --sample --target uir-ascend [--document]
 python scripts/sweep_onnx.py --document
 
 Each case runs in a worker process with a watchdog. Cases that pass are counted; the others are listed. The
@@ -27,6 +28,7 @@ import attrs
 from tests.onnx_backend import document
 from tests.onnx_backend.cases import load
 from tests.onnx_backend.run import PASSED, PATIENCE, REFUSED, Outcome, sweep
+from tests.onnx_backend.sample import sample
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -43,6 +45,11 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument(
         "--again", type=Path, metavar="FILE", help="only cases that FILE (of --json) lacks or has not passed"
     )
+    parser.add_argument(
+        "--sample",
+        action="store_true",
+        help="only one case of every operator and dtype that passes on uir-cpu",
+    )
     parser.add_argument("--every", type=int, default=1, help="only each Nth case", metavar="N")
     parser.add_argument(
         "--document", action="store_true", help="write the record of these cases and docs/onnx-operators.md"
@@ -53,7 +60,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 def main() -> int:
     """Run the sweep; returns the exit status."""
     options = parse()
-    names = [name for name in load() if options.filter in name]
+    names = [name for name in (sample() if options.sample else load()) if options.filter in name]
     if options.again:
         passed = {o.name for o in read(options.again) if o.state == PASSED}
         names = [name for name in names if name not in passed]
@@ -78,7 +85,7 @@ def main() -> int:
     if options.json:
         write(options.json, outcomes)
     if options.document:
-        document.save(outcomes)
+        document.save(outcomes, options.target)
     return 0 if outcomes and set(counts) <= {PASSED, REFUSED} and counts[PASSED] else 1
 
 

@@ -14,6 +14,9 @@ from .run import PASSED, REFUSED, STATES, Outcome
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORD = pathlib.Path(__file__).with_name("record.json")
 DOCUMENT = ROOT / "docs" / "onnx-operators.md"
+#: target -> case -> [state, reason], of the sample that runs on devices
+DEVICES = pathlib.Path(__file__).with_name("devices.json")
+CPU = "uir-cpu"
 #: group -> case -> [state, reason]
 Record = Mapping[str, Mapping[str, list[str]]]
 
@@ -25,6 +28,17 @@ the standard's own comparison; in float16 two ULP are allowed, as the standard d
 
 - *passed*: as the standard says. *refused*: a typed error before anything runs; the reason is below.
 - *wrong*, *untyped* (an exception without a type of ours), *crashed* and *hung* are faults of ours.
+
+"""
+
+
+DEVICES_HEAD = """
+## On devices
+
+One case of every operator and dtype of its first input, of those that pass on `uir-cpu`, on the host model of
+each device: `scripts/sweep_onnx.py --sample --target TARGET --document`. What no kernel of the device takes
+runs on the host. A device divides within a few ULP (see numerics.md), so that a number halfway between two
+bytes may be quantised to either: bytes may differ by one there.
 
 """
 
@@ -41,8 +55,26 @@ def load_record() -> dict[str, dict[str, list[str]]]:
     return json.loads(RECORD.read_text()) if RECORD.exists() else {}
 
 
-def save(outcomes: Iterable[Outcome]) -> None:
+def load_devices() -> dict[str, dict[str, list[str]]]:
+    """The record of the last sweep of each device."""
+    return json.loads(DEVICES.read_text()) if DEVICES.exists() else {}
+
+
+def save(outcomes: Iterable[Outcome], target: str = CPU) -> None:
     """Bring the record and its document up to date; what is no case any more leaves both."""
+    if target == CPU:
+        _save_record(outcomes)
+    else:
+        devices = load_devices()
+        devices[target] = {o.name: [o.state, reason_of(o)] for o in outcomes}
+        rows = [
+            f"{json.dumps(name)}: {json.dumps(devices[name], sort_keys=True)}" for name in sorted(devices)
+        ]
+        DEVICES.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    DOCUMENT.write_text(rendered(load_record(), load_devices()))
+
+
+def _save_record(outcomes: Iterable[Outcome]) -> None:
     old = {name: row for rows in load_record().values() for name, row in rows.items()}
     found = {o.name: [o.state, reason_of(o)] for o in outcomes}
     record: dict[str, dict[str, list[str]]] = {}
@@ -52,11 +84,30 @@ def save(outcomes: Iterable[Outcome]) -> None:
             record.setdefault(case.group, {})[name] = entry
     rows = [f"{json.dumps(name)}: {json.dumps(record[name], sort_keys=True)}" for name in sorted(record)]
     RECORD.write_text("{\n" + ",\n".join(rows) + "\n}\n")  # a line for each group
-    DOCUMENT.write_text(rendered(record))
 
 
-def rendered(record: Record) -> str:
+def rendered(record: Record, devices: Record) -> str:
     """The text of the document."""
+    return _on_cpu(record) + (_on_devices(devices) if devices else "")
+
+
+def _on_devices(devices: Record) -> str:
+    lines = ["| target | " + " | ".join(STATES) + " |", "|---|" + "---|" * len(STATES)]
+    listed = []
+    for target in sorted(devices):
+        states = Counter(state for state, _ in devices[target].values())
+        lines.append(f"| `{target}` | " + " | ".join(str(states[state] or "") for state in STATES) + " |")
+        listed += [
+            f"- `{target}`, `{name}`: {state}: {reason}"
+            for name, (state, reason) in sorted(devices[target].items())
+            if state != PASSED
+        ]
+    return (
+        DEVICES_HEAD + "\n".join(lines) + "\n" + "".join(f"\n{line}" for line in listed) + "\n" * bool(listed)
+    )
+
+
+def _on_cpu(record: Record) -> str:
     reasons: dict[str, int] = {}
     total: Counter[str] = Counter()
     lines = []

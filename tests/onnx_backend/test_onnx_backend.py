@@ -69,6 +69,8 @@ def test_the_comparison_finds_differences() -> None:
 
 def test_the_document_is_that_of_the_record() -> None:
     record = document.load_record()
-    assert record and document.DOCUMENT.read_text() == document.rendered(record)
-    states = {state for rows in record.values() for state, _ in rows.values()}
+    devices = document.load_devices()
+    assert record and document.DOCUMENT.read_text() == document.rendered(record, devices)
+    assert set(devices) == {"uir-cuda", "uir-ascend", "uir-bang"}
+    states = {state for rows in (*record.values(), *devices.values()) for state, _ in rows.values()}
     assert states == {PASSED, REFUSED}

@@ -30,9 +30,14 @@ class StageRunner(Protocol):
         """The numbers of values, on which all that follows is specialised."""
 
     def compute(
-        self, operator: str, function: HostFunction, inputs: Sequence[str], outputs: Sequence[str]
+        self,
+        operator: str,
+        reason: str,
+        function: HostFunction,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
     ) -> list[np.ndarray]:
-        """Run an operator outside kernels; all that follows is specialised on its results' shapes."""
+        """Run an operator outside kernels, for a reason; all that follows goes by its results' shapes."""
 
 
 class OpenModel(Protocol):

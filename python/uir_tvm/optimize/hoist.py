@@ -37,15 +37,19 @@ from .slices import UNBOUNDED, covers, span
 #: What may be hoisted: iOps that only bring or make operands; what computes stays where its result is used.
 HOISTED = frozenset({"move", "fill", "broadcast", "iota"})
 
+#: iOps of the graph times iOps hoisted, at most: each needs all analyses of the graph anew.
+WORK = 8192
+
 
 def run(graph: IGraph) -> IGraph:
     """The graph with what is invariant in a loop before it; one iOp at a time, as long as it fits."""
     refused: set[str] = set()
-    while True:
+    for _ in range(max(1, WORK // max(1, len(facts_of(graph).steps)))):
         made = _one(graph, refused)
         if made is None:
-            return graph
+            break
         graph = made
+    return graph
 
 
 def _one(graph: IGraph, refused: set[str]) -> IGraph | None:

@@ -54,9 +54,10 @@ class Look:
 
 @attrs.frozen(eq=False)
 class OutsideOperator:
-    """An operator outside kernels; the answer is its results' shapes."""
+    """An operator outside kernels, and why; the answer is its results' shapes."""
 
     operator: str
+    reason: str
     function: HostFunction
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -174,19 +175,24 @@ class StagedCall:
         self._paths.use(self.places)
 
     def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
-        """See `Driver.run`."""
+        """See `StageRunner.run`."""
         self._next(lambda: ModelStage(self._compile(module), tuple(inputs), tuple(outputs)))
 
     def values_of(self, names: Sequence[str]) -> list[np.ndarray]:
-        """See `Driver.values_of`."""
+        """See `StageRunner.values_of`."""
         self._next(lambda: Look(tuple(names)))
         return [numbers(self.values[name]) for name in names]
 
     def compute(
-        self, operator: str, function: HostFunction, inputs: Sequence[str], outputs: Sequence[str]
+        self,
+        operator: str,
+        reason: str,
+        function: HostFunction,
+        inputs: Sequence[str],
+        outputs: Sequence[str],
     ) -> list[np.ndarray]:
-        """See `Driver.compute`."""
-        self._next(lambda: OutsideOperator(operator, function, tuple(inputs), tuple(outputs)))
+        """See `StageRunner.compute`."""
+        self._next(lambda: OutsideOperator(operator, reason, function, tuple(inputs), tuple(outputs)))
         return [numbers(self.values[name]) for name in outputs]
 
     def _next(self, make: Callable[[], Action]) -> None:

@@ -40,8 +40,6 @@ from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, is_torch, to_
 
 #: Specializations that are kept: those used last.
 KEPT = 16
-#: Why an operator runs outside kernels.
-REASON = "the shape of its result depends on data"
 
 #: Shapes of all inputs of a call, in order; of a number the number.
 Key = tuple[Any, ...]
@@ -415,7 +413,7 @@ class SpecializedExecutable:
             "specialized_on": list(self.deciding),
             "dynamic_shapes": list(self.dynamic),
             "decided_at_run_time": sorted({n for a in actions if isinstance(a, Look) for n in a.names}),
-            "outside_kernels": {a.operator: REASON for a in actions if isinstance(a, OutsideOperator)},
+            "outside_kernels": {a.operator: a.reason for a in actions if isinstance(a, OutsideOperator)},
             "compiled": self.compiled,
             "kept": [each.to_json() for each in self._whole.values()],
             "specializations": [executable.report(explain) for executable in stages],

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import onnx
 from onnx import helper
@@ -34,7 +36,7 @@ def evaluate(step: VersionedNode, known: Known) -> dict[str, np.ndarray] | None:
     if node.op_type != "Constant" and not _pays(node, names, known):
         return None
     arrays = {name: array for name in names if (array := known.array(name)) is not None}
-    values = _run(step, arrays)
+    values = by_reference(step, arrays)
     if values is None or any(not isinstance(value, np.ndarray | np.generic) for value in values):
         return None
     found = zip((name for name in node.output if name), values, strict=False)
@@ -47,18 +49,34 @@ def _pays(node: onnx.NodeProto, names: list[str], known: Known) -> bool:
     return made <= max(GROWTH_LIMIT, sum(8 * (known.size(name) or 0) for name in names))
 
 
-def _run(step: VersionedNode, feeds: dict[str, np.ndarray]) -> list[np.ndarray] | None:
+def by_reference(step: VersionedNode, feeds: Mapping[str, np.ndarray]) -> list[np.ndarray] | None:
     """One node by ONNX's reference implementation; None where that has no such operator, or refuses."""
-    node = step.node
     try:
-        inputs = [
-            helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(array.dtype), array.shape)
-            for name, array in feeds.items()
-        ]
-        outputs = [onnx.ValueInfoProto(name=name) for name in node.output if name]
-        graph = helper.make_graph([node], "node", inputs, outputs)
-        opsets = [helper.make_opsetid(node.domain, step.version)]
         with np.errstate(all="ignore"):
-            return list(ReferenceEvaluator(helper.make_model(graph, opset_imports=opsets)).run(None, feeds))
+            return list(_evaluator(step).run(None, dict(feeds)))
     except Exception:  # it raises what NumPy raises, and more; the conversion of the node says what is wrong
         return None
+
+
+def has_reference(step: VersionedNode) -> bool:
+    """Whether ONNX's reference implementation has an operator, and computes it from its operands alone."""
+    node = step.node
+    if node.op_type in RANDOM or any(a.type == onnx.AttributeProto.GRAPH for a in node.attribute):
+        return False
+    try:
+        _evaluator(step)
+    except Exception:  # it names no type: each operator's package raises its own
+        return False
+    return True
+
+
+def _evaluator(step: VersionedNode) -> ReferenceEvaluator:
+    node = step.node
+    inputs, outputs = (
+        [onnx.ValueInfoProto(name=name) for name in dict.fromkeys(names) if name]
+        for names in (node.input, node.output)
+    )
+    graph = helper.make_graph([node], "node", inputs, outputs)
+    return ReferenceEvaluator(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid(node.domain, step.version)])
+    )

@@ -83,8 +83,8 @@ class Cuts:
             self.simplifier.known.add_array(name, array)
             self.held.discard(name)
 
-    def compute(self, step: VersionedNode, function: HostFunction) -> None:
-        """Run a node outside kernels."""
+    def compute(self, step: VersionedNode, reason: str, function: HostFunction) -> None:
+        """Run a node outside kernels, for a reason."""
         assert self.driver is not None
         known, names = self.simplifier.known, list(step.node.input)
         passed = [name for name in names if name and not known.is_constant(name)]
@@ -96,9 +96,8 @@ class Cuts:
             return function([found[name] if name else None for name in names])
 
         outputs = [name for name in step.node.output if name]
-        for name, array in zip(
-            outputs, self.driver.compute(step.operator, filled, passed, outputs), strict=True
-        ):
+        made = self.driver.compute(step.operator, reason, filled, passed, outputs)
+        for name, array in zip(outputs, made, strict=True):
             if array.size:
                 kind = helper.np_dtype_to_tensor_dtype(array.dtype)
                 known.types[name] = helper.make_tensor_type_proto(kind, list(array.shape))

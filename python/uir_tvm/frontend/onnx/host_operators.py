@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Operators whose results' shapes depend on data: they run outside kernels."""
+"""Operators that run outside kernels: their results' shapes depend on data, or nothing converts them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from .cuts import HostFunction
+from ...errors import ShapeError
+from ..open_model import HostFunction
+from .constants import by_reference
 from .known import VersionedNode, attributes_of
 
 Arrays = Sequence[np.ndarray | None]
@@ -107,11 +109,36 @@ def _kept(boxes: np.ndarray, scores: np.ndarray, count: int, limit: float, bound
     return kept
 
 
+def by_standard(step: VersionedNode) -> HostFunction:
+    """An operator that nothing converts, by the standard's reference implementation."""
+
+    def compute(given: Arrays) -> list[np.ndarray]:
+        feeds = {
+            name: array
+            for name, array in zip(step.node.input, given, strict=True)
+            if name and array is not None
+        }
+        made = by_reference(step, feeds)
+        if made is None:
+            shapes = ", ".join(f"{name}: {array.dtype} {list(array.shape)}" for name, array in feeds.items())
+            raise ShapeError(
+                f"ONNX's reference implementation cannot compute {step.operator}",
+                where=f"{step.text}; {shapes}",
+                need="operands as the ONNX standard asks",
+                remedy="check the model's inputs, or export the model with other operators",
+            )
+        return [np.asarray(part) for part in made]
+
+    return compute
+
+
 def _present(given: Arrays) -> list[np.ndarray]:
     return [array for array in given if array is not None]
 
 
-#: Operator -> what computes a node of it.
+#: Why an operator runs outside kernels.
+RAGGED, UNCONVERTED = "the shape of its result depends on data", "it has no converter"
+#: Operator whose result's shape depends on data -> what computes a node of it.
 HOST: dict[str, Callable[[VersionedNode], HostFunction]] = {
     "Compress": compress,
     "NonMaxSuppression": non_max_suppression,

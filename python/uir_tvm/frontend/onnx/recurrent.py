@@ -3,7 +3,8 @@
 
 The product of the inputs of all steps with their weights is one; each step adds the product of the state.
 Steps are nodes, so that gates fuse into one kernel. Layouts, gates and their order are those of the ONNX
-standard's operators RNN, GRU and LSTM (version 22).
+standard's operators RNN, GRU and LSTM (version 22). ONNX Runtime's DynamicQuantizeLSTM is an LSTM whose
+products are of bytes: operands are quantised as the standard's DynamicQuantizeLinear does, all at once.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
-from onnx import helper
+from onnx import TensorProto, helper
 
 from .known import VersionedNode, attributes_of
 
@@ -62,11 +63,26 @@ class Cells:
         self.attributes: dict[str, Any] = attributes_of(step)
         node = step.node
         self.names = [*node.input, *[""] * (8 - len(node.input))]
+        #: Whether the weights are bytes.
+        self.bytes = node.op_type == "DynamicQuantizeLSTM"
+        #: Of a weight of bytes: its scale and zero point.
+        self.scales: dict[str, tuple[str, str]] = {}
         self.dtype = helper.tensor_dtype_to_np_dtype(simplifier.known.element(node.input[0]))
 
     def op(self, operator: str, *inputs: str, **attributes: Any) -> str:
         """A node's result."""
         return self.simplifier.emit(operator, list(inputs), self.step, version=VERSION, **attributes)
+
+    def product(self, value: str, weight: str) -> str:
+        """Value times weight; of bytes, where the weight is."""
+        if weight not in self.scales:
+            return self.op("MatMul", value, weight)
+        scale, zero = self.scales[weight]
+        small, step, middle = self.simplifier.emit_all(
+            "DynamicQuantizeLinear", [value], self.step, 3, version=VERSION
+        )
+        total = self.op("Cast", self.op("MatMulInteger", small, weight, middle, zero), to=TensorProto.FLOAT)
+        return self.op("Mul", total, self.op("Mul", step, scale))
 
     def numbers(self, *values: int) -> str:
         """A constant of integers."""
@@ -113,7 +129,7 @@ def _gate(cells: Cells, value: str, number: int, hidden: int) -> str:
 
 def rnn_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
     """H = f(X W + H R + biases)."""
-    total = cells.op("Add", cells.op("Add", x, cells.op("MatMul", h, d.recurrence)), d.state_bias)
+    total = cells.op("Add", cells.op("Add", x, cells.product(h, d.recurrence)), d.state_bias)
     return d.activations[0](total), c
 
 
@@ -122,7 +138,7 @@ def gru_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) ->
     gates = 2 * hidden
     weight = cells.part(d.recurrence, 1, 0, gates)
     bias = cells.part(d.state_bias, 0, 0, gates)
-    both = cells.op("Add", cells.op("MatMul", h, weight), bias)
+    both = cells.op("Add", cells.product(h, weight), bias)
     both = cells.op("Add", both, cells.part(x, 1, 0, gates))
     update, reset = (d.activations[0](_gate(cells, both, number, hidden)) for number in range(2))
     weight, bias = (
@@ -130,9 +146,9 @@ def gru_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) ->
         cells.part(d.state_bias, 0, gates, 3 * hidden),
     )
     if cells.attributes.get("linear_before_reset", 0):
-        inner = cells.op("Mul", reset, cells.op("Add", cells.op("MatMul", h, weight), bias))
+        inner = cells.op("Mul", reset, cells.op("Add", cells.product(h, weight), bias))
     else:
-        inner = cells.op("Add", cells.op("MatMul", cells.op("Mul", reset, h), weight), bias)
+        inner = cells.op("Add", cells.product(cells.op("Mul", reset, h), weight), bias)
     new = d.activations[1](cells.op("Add", inner, cells.part(x, 1, gates, 3 * hidden)))
     # (1 - z) * new + z * h
     kept = cells.op("Mul", update, cells.op("Sub", h, new))
@@ -141,7 +157,7 @@ def gru_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) ->
 
 def lstm_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
     """Gates i, o, f and c, with peepholes to the cell."""
-    total = cells.op("Add", cells.op("Add", x, cells.op("MatMul", h, d.recurrence)), d.state_bias)
+    total = cells.op("Add", cells.op("Add", x, cells.product(h, d.recurrence)), d.state_bias)
     i, o, f, g = (_gate(cells, total, number, hidden) for number in range(4))
 
     def peeped(value: str, cell: str, number: int) -> str:
@@ -171,6 +187,7 @@ class RecurrentOperator:
 
 
 KINDS = {
+    "DynamicQuantizeLSTM": RecurrentOperator(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
     "GRU": RecurrentOperator(3, gru_step, ("Sigmoid", "Tanh")),
     "LSTM": RecurrentOperator(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
     "RNN": RecurrentOperator(1, rnn_step, ("Tanh",)),
@@ -188,14 +205,15 @@ def recurrent(step: VersionedNode, simplifier: Simplifier) -> bool:
     length, batch = (shape[1], shape[0]) if batch_first else (shape[0], shape[1])
     if length > LONGEST:
         simplifier.refuse(step, f"has {length} steps", f"at most {LONGEST} steps")
-    count, hidden = weights[0], weights[2]
+    # weights of bytes lie as they are multiplied, others the other way round
+    count, hidden = weights[0], weights[1 if cells.bytes else 2]
     flat = cells.op("Reshape", x, cells.numbers(length * batch, shape[2]))
     rows, hiddens, finals = [], [], []
     for number in range(count):
         d = _direction(cells, kind, number, batch, hidden, batch_first)
-        product = cells.op("Add", cells.op("MatMul", flat, d.weight), d.input_bias)
+        product = cells.op("Add", cells.product(flat, d.weight), d.input_bias)
         product = cells.op("Reshape", product, cells.numbers(length, batch, kind.gates * hidden))
-        reverse = number == 1 or cells.attributes["direction"] == b"reverse"
+        reverse = number == 1 or cells.attributes.get("direction") == b"reverse"
         found, h, c = _steps(cells, kind, d, product, length, hidden, reverse)
         rows.append(found)
         hiddens.append(h)
@@ -258,9 +276,17 @@ def _direction(
         )
         for word, place in zip(chosen, places, strict=True)
     ]
+
+    def weight(place: int) -> str:
+        if not cells.bytes:
+            return cells.op("Transpose", part(names[place]), perm=[1, 0])
+        found = part(names[place])
+        cells.scales[found] = (part(names[2 * place + 6]), part(names[2 * place + 7]))
+        return found
+
     return Direction(
-        cells.op("Transpose", part(names[1]), perm=[1, 0]),
-        cells.op("Transpose", part(names[2]), perm=[1, 0]),
+        weight(1),
+        weight(2),
         biases[0],
         biases[1],
         start(names[5]),
@@ -291,4 +317,6 @@ def _results(cells: Cells, rows: list[list[str]], finals: list[list[str]], batch
             give(stack(values, 1 if batch_first else 0), name)
 
 
-RECURRENT: dict[str, Callable[[VersionedNode, Simplifier], bool]] = dict.fromkeys(KINDS, recurrent)
+RECURRENT: dict[str, Callable[[VersionedNode, Simplifier], bool]] = dict.fromkeys(
+    ("GRU", "LSTM", "RNN"), recurrent
+)

@@ -14,15 +14,17 @@ import tvm
 from onnx import helper
 
 from ...errors import FrontendError, UnsupportedOperatorError, ValueNeededError
+from . import microsoft
 from .branches import BRANCHES
-from .constants import evaluate
+from .constants import evaluate, has_reference
 from .cuts import Cuts, StageRunner, reads
 from .deciding import DECIDING, DECIDING_ELEMENTS
 from .function_bodies import body_of, expand
-from .host_operators import HOST
+from .host_operators import HOST, RAGGED, UNCONVERTED, by_standard
 from .known import STANDARD_DOMAINS, Known, VersionedNode
 from .rewrites import REWRITES
 from .sequences import SEQUENCES
+from .supported import REFUSED, converts
 
 #: Element types of inputs that are known when they are empty: axes, pads.
 EMPTY = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
@@ -158,11 +160,24 @@ class Simplifier:
         self, operator: str, inputs: Sequence[str], step: VersionedNode, version: int = 0, **attributes: Any
     ) -> str:
         """Run one more node with one result, whose name is returned."""
-        result = f"{self.prefix()}{operator}"
-        self.run(
-            VersionedNode(helper.make_node(operator, inputs, [result], **attributes), version or step.version)
-        )
+        (result,) = self.emit_all(operator, inputs, step, 1, version, **attributes)
         return result
+
+    def emit_all(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        step: VersionedNode,
+        count: int,
+        version: int = 0,
+        **attributes: Any,
+    ) -> list[str]:
+        """Run one more node, whose results' names are returned."""
+        prefix = self.prefix()
+        results = [f"{prefix}{operator}{number or ''}" for number in range(count)]
+        node = helper.make_node(operator, inputs, results, **attributes)
+        self.run(VersionedNode(node, version or step.version))
+        return results
 
     def run(self, step: VersionedNode) -> None:
         """Take one node: evaluate, expand or rewrite it, or keep it for the conversion."""
@@ -185,7 +200,9 @@ class Simplifier:
             self._expand(step, function)
             return
         if node.domain not in STANDARD_DOMAINS and not node.domain.startswith("ai.onnx"):
-            self._keep(step)
+            rule = microsoft.RULES.get(node.op_type) if node.domain == microsoft.DOMAIN else None
+            if rule is None or not rule(step, self):
+                self._keep(step)
             return
         self._decide(step)
         known.infer(step, self.opsets, self.ir_version)
@@ -195,7 +212,7 @@ class Simplifier:
                 known.add_array(name, array)
             return
         if node.op_type in HOST:
-            self._compute(step)
+            self._compute(step, RAGGED)
             return
         if node.op_type in BRANCHES and BRANCHES[node.op_type](step, self):
             return
@@ -209,6 +226,9 @@ class Simplifier:
         body = body_of(step, known)
         if body is not None:
             self._expand(step, body)
+            return
+        if self._computes(step):
+            self._compute(step, UNCONVERTED)
             return
         self._keep(step)
 
@@ -224,11 +244,19 @@ class Simplifier:
                 dtype = helper.tensor_dtype_to_np_dtype(self.known.element(name))
                 self.known.add_array(name, np.empty(self.known.shape(name) or (0,), dtype))
 
-    def _compute(self, step: VersionedNode) -> None:
-        """Run a node whose results' shapes depend on data."""
+    def _computes(self, step: VersionedNode) -> bool:
+        """Whether ONNX's reference implementation stands in for the converter that a node lacks."""
+        if converts(step) or step.node.op_type in REFUSED:
+            return False
+        values = [name for name in (*step.node.input, *step.node.output) if name]
+        texts = any(self.known.element(name) == onnx.TensorProto.STRING for name in values)
+        return not texts and has_reference(step)
+
+    def _compute(self, step: VersionedNode, reason: str) -> None:
+        """Run a node outside kernels."""
         if self.cuts.driver is None:
-            self._need(step, [], f"the shape of what {step.operator} gives depends on data")
-        self.cuts.compute(step, HOST[step.node.op_type](step))
+            self._need(step, [], f"{step.operator} runs outside kernels: {reason}")
+        self.cuts.compute(step, reason, HOST.get(step.node.op_type, by_standard)(step))
 
     def know(self, step: VersionedNode, name: str) -> np.ndarray:
         """The numbers of a value, for which the graph so far runs where they are no constant."""

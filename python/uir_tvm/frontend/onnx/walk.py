@@ -23,38 +23,10 @@ from ...function_scope import function_scope
 from ..relax_view import dtype_of, shape_of
 from .converters import CONVERTERS
 from .converters.node import OnnxNode
-from .known import STANDARD_DOMAINS, VersionedNode, element_name
+from .known import VersionedNode, element_name
 from .simplifier import SimplifiedGraph
+from .supported import REFUSED, SEQUENCE, TEXT, converts
 
-#: Operators that TVM's importer takes in ONNX Runtime's meaning, whatever domain the node is of.
-MICROSOFT = frozenset(
-    "Attention BiasGelu EmbedLayerNormalization FastGelu MatMulInteger16 SkipLayerNormalization".split()
-)
-SHARED = frozenset({"Gelu"})
-
-_CONTROL = "has control flow that depends on data; replace it by Where, or import each branch by itself"
-_RAGGED = "has an output whose shape depends on data; use Where or TopK"
-_SEQUENCE = "makes a sequence or optional value; use plain tensors"
-_RANDOM = "makes random numbers; pass them as an input"
-_TEXT = "computes with strings; do that before the model"
-
-#: Why operators are refused that no kernel graph expresses, whether TVM's importer has converters or not.
-REFUSED: dict[str, str] = {
-    **dict.fromkeys(("If", "Loop", "Scan"), _CONTROL),
-    **dict.fromkeys(("Compress", "NonMaxSuppression", "NonZero", "Unique"), _RAGGED),
-    **dict.fromkeys(
-        """ConcatFromSequence Optional OptionalGetElement OptionalHasElement SequenceAt SequenceConstruct
-        SequenceEmpty SequenceErase SequenceInsert SequenceLength SequenceMap SplitToSequence""".split(),
-        _SEQUENCE,
-    ),
-    **dict.fromkeys(
-        "Bernoulli Multinomial RandomNormal RandomNormalLike RandomUniform RandomUniformLike".split(), _RANDOM
-    ),
-    **dict.fromkeys(
-        "RegexFullMatch StringConcat StringNormalizer StringSplit TfIdfVectorizer".split(), _TEXT
-    ),
-    "ImageDecoder": "decodes files; do that before the model",
-}
 #: What TVM's importer must see as constants, or as shapes.
 DTYPES = frozenset(
     """bool int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16 float8_e4m3fn
@@ -73,10 +45,9 @@ def check_operators(program: SimplifiedGraph) -> None:
     missing: dict[str, str] = {}
     reasons = {}
     for step in program.steps:
-        name, fits = step.operator, _fits_domain(step.node)
-        known = name in CONVERTERS or (fits and step.node.op_type in stock._get_convert_map())
-        if known and not (fits and step.node.op_type in REFUSED):
+        if converts(step):
             continue
+        name = step.operator
         missing.setdefault(name, step.text)
         if step.node.op_type in REFUSED:
             reasons[name] = f"{name} {REFUSED[step.node.op_type]}"
@@ -87,13 +58,6 @@ def check_operators(program: SimplifiedGraph) -> None:
             remedy="; ".join(reasons.values())
             or "export with standard operators, or define the operator as a model function",
         )
-
-
-def _fits_domain(node: onnx.NodeProto) -> bool:
-    """Whether TVM's importer, which looks at names alone, would take the node for what its domain means."""
-    if node.domain == "com.microsoft":
-        return node.op_type in MICROSOFT | SHARED
-    return node.domain in STANDARD_DOMAINS and node.op_type not in MICROSOFT
 
 
 class PrintsOfThread(io.TextIOBase):
@@ -158,7 +122,7 @@ class Walk:
                 raise UnsupportedOperatorError(
                     f"the value {name!r} is no tensor",
                     need="tensors as outputs and operands",
-                    remedy=_SEQUENCE,
+                    remedy=SEQUENCE,
                 )
             dtype = _checked("string" if array.dtype.kind in "OUS" else array.dtype.name, f"value {name!r}")
             self.values[name] = relax.const(tvm.runtime.tensor(np.asarray(array, order="C")), dtype)
@@ -252,7 +216,7 @@ def _checked(dtype: str, where: str) -> str:
             f"{dtype} is no dtype of tensors here",
             where=where,
             need=", ".join(sorted(DTYPES)),
-            remedy=_TEXT if dtype == "string" else "store the numbers in a wider dtype, and cast them",
+            remedy=TEXT if dtype == "string" else "store the numbers in a wider dtype, and cast them",
         )
     return dtype
 

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators of ONNX Runtime's domain: what they mean, computed by NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+import pytest
+import uir_tvm
+from onnx import TensorProto, helper, numpy_helper
+from uir_tvm.errors import UnsupportedOperatorError
+
+
+def _model(node: onnx.NodeProto, inputs: dict, outputs: dict, constants: dict) -> onnx.ModelProto:
+    def info(name: str, shape: tuple[int, ...]) -> onnx.ValueInfoProto:
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+
+    graph = helper.make_graph(
+        [node],
+        "microsoft",
+        [info(*item) for item in inputs.items()],
+        [info(*item) for item in outputs.items()],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_weights_of_few_bits(bits: int, zeros: bool) -> None:
+    """Each number is scale * (bits - zero point), by blocks; the last block is not full."""
+    rng = np.random.default_rng(bits)
+    count, length, block = 6, 40, 16
+    blocks, per_byte = -(-length // block), 8 // bits
+    packed = rng.integers(0, 256, (count, blocks, block // per_byte)).astype(np.uint8)
+    scales = rng.random((count, blocks)).astype(np.float32)
+    offsets = rng.integers(0, 256, (count, -(-blocks // per_byte))).astype(np.uint8)
+    names = ["A", "B", "s", *(["z"] if zeros else [])]
+    node = helper.make_node(
+        "MatMulNBits", names, ["Y"], domain="com.microsoft", K=length, N=count, bits=bits, block_size=block
+    )
+    constants = {"B": packed, "s": scales, **({"z": offsets} if zeros else {})}
+    model = _model(node, {"A": (3, length)}, {"Y": (3, count)}, constants)
+    weight = np.zeros((count, length), np.float32)
+    for row in range(count):
+        for k in range(length):
+            inside = k % block
+            number = packed[row, k // block, inside // per_byte] >> (bits * (inside % per_byte))
+            group = k // block
+            zero = offsets[row, group // per_byte] >> (bits * (group % per_byte))
+            mask = 2**bits - 1
+            weight[row, k] = scales[row, group] * (
+                int(number & mask) - (int(zero & mask) if zeros else 2 ** (bits - 1))
+            )
+    a = rng.standard_normal((3, length)).astype(np.float32)
+    np.testing.assert_allclose(uir_tvm.compile(model, "uir-cpu")(a), a @ weight.T, rtol=1e-4, atol=1e-4)
+
+
+def test_computed_weights_of_few_bits_are_refused() -> None:
+    node = helper.make_node("MatMulNBits", ["A", "A", "A"], ["Y"], domain="com.microsoft", K=4, N=4)
+    with pytest.raises(UnsupportedOperatorError, match="weights that are computed"):
+        uir_tvm.compile(_model(node, {"A": (4, 4)}, {"Y": (4, 4)}, {}), "uir-cpu")
+
+
+def _quantised(x: np.ndarray) -> tuple[np.ndarray, np.float32]:
+    """DynamicQuantizeLinear: numbers minus their zero point, and the step."""
+    low, high = min(0.0, x.min()), max(0.0, x.max())
+    step = np.float32((high - low) / 255)
+    zero = np.clip(np.rint(-low / step), 0, 255)
+    return np.clip(np.rint(x / step) + zero, 0, 255) - zero, step
+
+
+def test_an_lstm_of_bytes() -> None:
+    """Both products take bytes: their operands are quantised anew at each step, all at once."""
+    rng = np.random.default_rng(0)
+    steps, batch, size, hidden = 3, 2, 5, 4
+    weight = rng.integers(-100, 100, (1, size, 4 * hidden)).astype(np.int8)
+    recurrence = rng.integers(-100, 100, (1, hidden, 4 * hidden)).astype(np.int8)
+    bias = (0.1 * rng.standard_normal((1, 8 * hidden))).astype(np.float32)
+    scales = {"ws": np.array([0.002], np.float32), "rs": np.array([0.004], np.float32)}
+    zeros = {"wz": np.array([1], np.int8), "rz": np.array([-3], np.int8)}
+    node = helper.make_node(
+        "DynamicQuantizeLSTM",
+        ["X", "W", "R", "B", "", "", "", "", "ws", "wz", "rs", "rz"],
+        ["Y"],
+        domain="com.microsoft",
+        hidden_size=hidden,
+    )
+    constants = {"W": weight, "R": recurrence, "B": bias, **scales, **zeros}
+    model = _model(node, {"X": (steps, batch, size)}, {"Y": (steps, 1, batch, hidden)}, constants)
+    x = rng.standard_normal((steps, batch, size)).astype(np.float32)
+
+    def product(value: np.ndarray, matrix: np.ndarray, scale: str, zero: str) -> np.ndarray:
+        numbers, step = _quantised(value)
+        return numbers @ (matrix[0].astype(int) - zeros[zero]) * step * scales[scale]
+
+    def sigmoid(value: np.ndarray) -> np.ndarray:
+        return 1 / (1 + np.exp(-value))
+
+    given = product(x.reshape(-1, size), weight, "ws", "wz").reshape(steps, batch, -1)
+    h, c, wanted = np.zeros((batch, hidden)), np.zeros((batch, hidden)), []
+    for time in range(steps):
+        # a state of zeros has no range, and adds nothing
+        added = product(h, recurrence, "rs", "rz") if h.any() else 0
+        i, o, f, g = np.split(given[time] + added + bias[0, : 4 * hidden] + bias[0, 4 * hidden :], 4, axis=1)
+        c = sigmoid(f) * c + sigmoid(i) * np.tanh(g)
+        h = sigmoid(o) * np.tanh(c)
+        wanted.append(h)
+    found = np.asarray(uir_tvm.compile(model, "uir-cpu")(x))[:, 0]
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
