@@ -6,6 +6,9 @@
 #include <tvm/ffi/error.h>
 #include <tvm/ffi/extra/json.h>
 
+#include <algorithm>
+#include <array>
+
 namespace uir::library {
 namespace {
 
@@ -201,6 +204,23 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
   out.execution = fields.ParseExecution();
+  return out;
+}
+
+RecurrenceAttrs RecurrenceAttrs::Parse(const std::string& text) {
+  Fields fields("recurrence", text);
+  RecurrenceAttrs out;
+  const std::string cell = fields.Text("cell");
+  const std::array<const char*, 4> names = {"lstm", "gru", "rnn_tanh", "rnn_relu"};
+  const auto found = std::find(names.begin(), names.end(), cell);
+  if (found == names.end()) fields.Fail("cell", "is \"" + cell + "\"\n  limit:  lstm, gru, rnn_tanh, rnn_relu");
+  out.cell = static_cast<Cell>(found - names.begin());
+  fields.Positive("steps", out.steps = fields.Int("steps"));
+  fields.Positive("batch", out.batch = fields.Int("batch"));
+  fields.Positive("hidden", out.hidden = fields.Int("hidden"));
+  out.reverse = fields.Flag("reverse");
+  out.weight = fields.View("weight", 2);
+  out.packed = fields.Flag("packed");
   return out;
 }
 

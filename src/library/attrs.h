@@ -54,4 +54,24 @@ struct Conv2dAttrs {
   static Conv2dAttrs Parse(const std::string& text);
 };
 
+/*! How a state follows from the one before; the gates lie side by side in this order. */
+enum class Cell {
+  kLstm,     // i, f, g, o
+  kGru,      // r, z, n; r scales the product of the state
+  kRnnTanh,  // one
+  kRnnRelu,
+};
+
+/*! The steps of a recurrent layer in one direction: what its inputs add to the gates is computed before. */
+struct RecurrenceAttrs {
+  Cell cell = Cell::kLstm;
+  int64_t steps = 0, batch = 0, hidden = 0;
+  bool reverse = false;
+  OperandView weight;   // [hidden, gates * hidden]
+  bool packed = false;  // the weight is what pack_recurrence made
+
+  static RecurrenceAttrs Parse(const std::string& text);
+  int64_t gates() const { return cell == Cell::kLstm ? 4 : cell == Cell::kGru ? 3 : 1; }
+};
+
 }  // namespace uir::library

@@ -12,9 +12,11 @@
 
 #include "library/arguments.h"
 #include "library/conv2d.h"
+#include "library/kernel.h"
 #include "library/matmul.h"
 #include "library/parallel.h"
 #include "library/plan_cache.h"
+#include "library/recurrence.h"
 
 namespace uir::library {
 namespace {
@@ -116,6 +118,69 @@ void Matmul(ffi::PackedArgs args, ffi::Any*) { Run<MatmulData>(args, "matmul", F
 
 void Conv2d(ffi::PackedArgs args, ffi::Any*) { Run<Conv2dData>(args, "conv2d", FindConv2d); }
 
+/*! The attributes of a recurrence by their text, parsed once. */
+std::shared_ptr<const RecurrenceAttrs> FindRecurrence(const ffi::String& text) {
+  static auto* cache = new PlanCache<RecurrenceAttrs>();
+  return cache->Get(text, [&] { return std::make_shared<RecurrenceAttrs>(RecurrenceAttrs::Parse(text)); });
+}
+
+/*! (inputs, weight, state, [cell or bias], attributes, rows, [last cell]), see RecurrenceData. */
+void Recurrence(ffi::PackedArgs args, ffi::Any*) {
+  constexpr const char* kOp = "recurrence";
+  int at = 0;
+  while (at < args.size() && !args[at].as<ffi::String>()) ++at;
+  if (at < 3 || at >= args.size()) {
+    TVM_FFI_THROW(ValueError) << "Library operator recurrence got " << args.size() << " arguments.\n  need:   inputs, "
+                              << "weight, state, cell or bias, attributes, rows, cell";
+  }
+  const std::shared_ptr<const RecurrenceAttrs> attrs = FindRecurrence(args[at].cast<ffi::String>());
+  const bool lstm = attrs->cell == Cell::kLstm, gru = attrs->cell == Cell::kGru;
+  if (at != 3 + (lstm || gru) || args.size() != at + 2 + lstm) {
+    TVM_FFI_THROW(ValueError) << "Library operator recurrence got " << args.size()
+                              << " arguments.\n  need:   " << 5 + 2 * lstm + gru << " for its cell";
+  }
+  const int64_t state = attrs->batch * attrs->hidden;
+  auto floats = [&](int place, const char* operand, int64_t elements) {
+    const DLTensor* tensor = args[place].cast<DLTensor*>();
+    CheckTensor(tensor, kOp, operand, kDLCPU);
+    CheckType(DTypeOf(tensor->dtype, kOp, operand), DType::kF32, kOp, operand);
+    CheckElements(tensor, elements, true, kOp, operand);
+    return reinterpret_cast<float*>(const_cast<char*>(Data(tensor)));
+  };
+  RecurrenceData data;
+  data.inputs = floats(0, "1", attrs->steps * state * attrs->gates());
+  data.state = floats(2, "3", state);
+  if (lstm) data.cell = floats(3, "4", state);
+  if (gru) data.bias = floats(3, "4", attrs->hidden);
+  data.rows = floats(at + 1, "out", attrs->steps * state);
+  if (lstm) data.last_cell = floats(at + 2, "cell", state);
+  AlignedBuffer packed;
+  if (attrs->packed) {
+    data.panels = floats(1, "2", PackedElements(*attrs));
+  } else {
+    const DLTensor* weight = args[1].cast<DLTensor*>();
+    CheckElements(weight, Extent(attrs->weight, {}, attrs->hidden, attrs->gates() * attrs->hidden), false, kOp, "2");
+    packed = AlignedBuffer(PackedElements(*attrs) * sizeof(float));
+    PackPanels(*attrs, floats(1, "2", Elements(weight)), reinterpret_cast<float*>(packed.data()));
+    data.panels = reinterpret_cast<float*>(packed.data());
+  }
+  RunRecurrence(*attrs, data, PoolThreads());
+}
+
+/*! The weight of a recurrence as `Recurrence` takes it with "packed": true, into `out`, which has its elements. */
+void PackRecurrence(const DLTensor* weight, const ffi::String& text, DLTensor* out) {
+  constexpr const char* kOp = "pack_recurrence";
+  const std::shared_ptr<const RecurrenceAttrs> attrs = FindRecurrence(text);
+  for (const DLTensor* tensor : {weight, const_cast<const DLTensor*>(out)}) {
+    CheckTensor(tensor, kOp, "weight", kDLCPU);
+    CheckType(DTypeOf(tensor->dtype, kOp, "weight"), DType::kF32, kOp, "weight");
+  }
+  CheckElements(weight, Extent(attrs->weight, {}, attrs->hidden, attrs->gates() * attrs->hidden), false, kOp, "weight");
+  CheckElements(out, PackedElements(*attrs), true, kOp, "out");
+  PackPanels(*attrs, reinterpret_cast<const float*>(Data(weight)),
+             reinterpret_cast<float*>(const_cast<char*>(Data(out))));
+}
+
 /*! Which operator the attributes belong to: only a convolution has an "input".
  */
 bool IsConv2d(const std::string& text) { return text.find("\"input\"") != std::string::npos; }
@@ -207,7 +272,12 @@ TVM_FFI_STATIC_INIT_BLOCK() {
   refl::GlobalDef()
       .def_packed("uir.library.cpu.matmul", Matmul)
       .def_packed("uir.library.cpu.conv2d", Conv2d)
+      .def_packed("uir.library.cpu.recurrence", Recurrence)
       .def("uir.library.cpu.pack_weight", [](DLTensor* w, ffi::String attrs) { return PackFor(w, attrs); })
+      .def("uir.library.cpu.pack_recurrence",
+           [](DLTensor* weight, ffi::String attrs, DLTensor* out) { PackRecurrence(weight, attrs, out); })
+      .def("uir.library.cpu.recurrence_elements",
+           [](ffi::String attrs) { return PackedElements(*FindRecurrence(attrs)); })
       .def("uir.library.cpu.unpack_weight", [](DLTensor* blob) { return UnpackBytes(blob); })
       .def("uir.library.cpu.describe_weight", [](DLTensor* blob) { return ffi::String(DescribeBlob(blob)); })
       .def("uir.library.cpu.describe", Describe)

@@ -19,6 +19,7 @@ from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
 from .torch_opaque import is_complex, obstacle, opaque, opaque_converter
+from .torch_recurrent import RECURRENT
 from .torch_scatter import SCATTERS
 from .torch_sorting import SORTS
 from .torch_windows import WINDOWS
@@ -234,6 +235,7 @@ CONVERTERS: dict[str, Converter] = {
         for overload in ("Tensor", "Tensor_Scalar", "Scalar")
     },
     **CONVOLUTIONS,
+    **RECURRENT,
     **SORTS,
     **WINDOWS,
     **SCATTERS,

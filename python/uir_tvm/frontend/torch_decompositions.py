@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from .torch_functions import FUNCTIONS
 from .torch_indexing import INDEXING
 from .torch_pools import POOLS
 from .torch_products import PRODUCTS
+from .torch_recurrent import kept
 from .torch_reductions import REDUCTIONS
 from .torch_search import SEARCHES
 from .torch_windows import WINDOWS
@@ -200,10 +201,12 @@ def _resizes() -> list[Any]:
     ]
 
 
-def decomposition_table(extra: Mapping[Any, Callable[..., Any]] | None = None) -> CustomDecompTable:
-    """PyTorch's decompositions to core operators, without `KEPT`, with `DECOMPOSITIONS` and a user's."""
+def decomposition_table(
+    extra: Mapping[Any, Callable[..., Any]] | None = None, kept: Sequence[Any] = ()
+) -> CustomDecompTable:
+    """PyTorch's decompositions to core operators, without `KEPT` and ``kept``, with ours and a user's."""
     table = torch.export.default_decompositions()
-    for operator in (*KEPT, *_resizes()):
+    for operator in (*KEPT, *kept, *_resizes()):
         table.pop(operator, None)
     for operator in BORROWED:
         table[operator] = core[operator]
@@ -223,7 +226,7 @@ def decomposed(program: ExportedProgram, in_torch: Mapping[Any, Callable[..., An
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # raised inside PyTorch, about PyTorch
-            return program.run_decompositions(decomposition_table(in_torch))
+            return program.run_decompositions(decomposition_table(in_torch, kept(program)))
     except UirError:
         raise
     except Exception as error:  # whatever PyTorch, or the function of an InTorch, raises

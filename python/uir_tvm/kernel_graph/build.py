@@ -12,6 +12,7 @@ from tvm_ffi import structural_hash
 
 from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
+from ..frontend.recurrence import expand
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FUNCTION, OpaqueCall
@@ -27,12 +28,13 @@ from .library_call import library_call
 from .library_match import match_library
 from .merge import interface
 from .nodes import CustomOp, FoundAttention, KernelGraph, LibraryOp, Node, OpaqueOp, Tensor
-from .op_kinds import OPAQUE
+from .op_kinds import OPAQUE, RECURRENCE
 from .operator_groups import OperatorGroup, singleton
 from .operator_traffic import kernel_reads
 from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
 from .reasons import NodeOperators, not_fused
+from .recurrence import recurrence_call, takes
 from .shared_constants import shared
 from .storage import place
 from .weights import lay_out_weights
@@ -97,7 +99,7 @@ def build_with(
 ) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)
-    program = from_relax(normalize(mod))
+    program = from_relax(normalize(expand(normalize(mod), lambda call: takes(call, table))))
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
     drop_neutral(program, fast_math)  # what is neutral hides patterns
     for rewrite in REWRITES if fuse else ():
@@ -219,14 +221,17 @@ class _Assembly:
 
     def _library_node(self, group: OperatorGroup) -> LibraryOp:
         (op,) = group.ops
-        function, attributes, operands = library_call(self.program, op, self.table)
-        steps = tuple("add" if step in ("bias", "residual") else step for step in op.attrs["epilogue"])
+        found = recurrence_call if op.name == RECURRENCE else library_call
+        function, attributes, operands = found(self.program, op, self.table)
+        steps = tuple(
+            "add" if step in ("bias", "residual") else step for step in op.attrs.get("epilogue", ())
+        )
         return LibraryOp(
             op.name.removeprefix("library."),
             function,
             attributes,
             tuple(self.tensor(value) for value in operands),
-            (self.tensor(op.result),),
+            tuple(self.tensor(value) for value in op.results),
             (op.name, *steps),
             kernel_reads([op]),
         )

@@ -10,9 +10,10 @@ import tvm
 from tvm import relax
 
 from ..errors import ShapeError, UirError
+from ..frontend.recurrence import is_recurrence
 from ..frontend.relax_view import dtype_of, integers, is_constant, op_name, permutation_of, shape_of
 from ..opaque_call import FUNCTION
-from .op_kinds import OPAQUE, kind_of
+from .op_kinds import OPAQUE, RECURRENCE, kind_of
 from .program import Op, Program, Value, View
 from .strided_views import Layout
 
@@ -74,7 +75,7 @@ class _Reader:
             return fields[int(expr.index)]
         if not isinstance(expr, tvm.ir.Call):
             return self._resolve(expr)
-        if not isinstance(expr.op, tvm.ir.Op) or (op_name(expr).startswith("call_") and not _is_opaque(expr)):
+        if not isinstance(expr.op, tvm.ir.Op) or (op_name(expr).startswith("call_") and not _is_call(expr)):
             raise UirError(
                 f"binding {binding.var.name} calls {expr.op}, which is no Relax operator",
                 need="a model as the front ends make it",
@@ -84,7 +85,7 @@ class _Reader:
         return self._call(expr, binding.var)
 
     def _call(self, call: tvm.ir.Call, var: tvm.ir.Var) -> Bound:
-        name = op_name(call)
+        name = RECURRENCE if is_recurrence(call) else op_name(call)
         tensors = self._tensors(call)
         view_rule = VIEWS.get(name)
         if view_rule is not None:
@@ -158,9 +159,10 @@ class _Reader:
         )
 
 
-def _is_opaque(call: tvm.ir.Call) -> bool:
-    """Whether a call is one of PyTorch's operators at run time."""
-    return op_name(call) == OPAQUE and str(call.args[0].global_symbol) == FUNCTION
+def _is_call(call: tvm.ir.Call) -> bool:
+    """Whether a call is one of PyTorch's operators at run time, or a recurrence."""
+    opaque = op_name(call) == OPAQUE and str(call.args[0].global_symbol) == FUNCTION
+    return opaque or is_recurrence(call)
 
 
 def _key(var: tvm.ir.Var) -> int:

@@ -40,11 +40,11 @@ class LibraryOp:
     Attributes
     ----------
     kind : str
-        ``matmul`` or ``conv2d``.
+        ``matmul``, ``conv2d`` or ``recurrence``.
     function : str
         The registered packed function; called with the inputs, `attrs` as JSON, and the output.
     attrs : object
-        ``MatmulAttrs`` or ``Conv2dAttrs`` of the library.
+        ``MatmulAttrs``, ``Conv2dAttrs`` or ``RecurrenceAttrs`` of the library.
     inputs, outputs : tuple of Tensor
     ops : tuple of str
         The model's operators in it: the contraction and its epilogue.

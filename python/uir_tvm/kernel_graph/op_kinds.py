@@ -12,6 +12,8 @@ OPAQUE = "call_pure_packed"
 #: Operators whose kernels describe their buffers by themselves: nothing is merged into such a kernel, and no
 #: strided reading either.
 SELF_DESCRIBED = frozenset({"argsort", "sort", "topk"})
+#: The steps of a recurrent layer (`uir_tvm.frontend.recurrence`), which the library computes.
+RECURRENCE = "recurrence"
 
 
 @frozen
@@ -76,6 +78,7 @@ KINDS: dict[str, OpKind] = {
     "uir.attention": _ATTENTION,
     "library.matmul": _LIBRARY,
     "library.conv2d": _LIBRARY,
+    RECURRENCE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
     OPAQUE: OpKind("library", expensive=True, reshapable=False, epilogue=False),
 }
 

@@ -7,7 +7,7 @@ from math import prod
 
 from .attention import ATTENTION, store_in_order
 from .library_match import geometry
-from .op_kinds import OPAQUE, SELF_DESCRIBED
+from .op_kinds import OPAQUE, RECURRENCE, SELF_DESCRIBED
 from .program import Op, Program, Value, View, compose
 from .strided_views import Layout
 
@@ -30,9 +30,10 @@ def place(program: Program) -> None:
                 is_bias = op.attrs["epilogue"][: index - 1] == ("bias",) and index == 2
                 if index != 1 and not is_bias and not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
-        elif op.name == OPAQUE or op.name in SELF_DESCRIBED:
+        elif op.name in (OPAQUE, RECURRENCE) or op.name in SELF_DESCRIBED:
             for index, view in enumerate(op.operands):
-                if not _plain(view):
+                weight = op.name == RECURRENCE and index == 1 and view.layout.strides() is not None
+                if not weight and not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
     for op in program.ops:
         if op.name == ATTENTION:

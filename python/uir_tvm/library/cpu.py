@@ -5,6 +5,7 @@ Registered functions, destination-passing (`docs/library-operators.md` has the s
 
     uir.library.cpu.matmul(a, b, [bias], [residual], attrs_json, out)
     uir.library.cpu.conv2d(x, w, [bias], [residual], attrs_json, out)
+    uir.library.cpu.recurrence(inputs, weight, state, [cell or bias], attrs_json, rows, [cell])
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import tvm_ffi
 
 from ..errors import LibraryError, ShapeError
 from .attrs import EPILOGUES, RESIDUALS, Conv2dAttrs, MatmulAttrs, OperandLayout, contiguous_strides
+from .recurrence import RecurrenceAttrs
 
 __all__ = [
     "EPILOGUES",
@@ -34,6 +36,7 @@ __all__ = [
     "describe",
     "describe_weight",
     "locate",
+    "pack_recurrence",
     "pack_weight",
     "require",
     "unpack_weight",
@@ -159,6 +162,27 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
         return _function("pack_weight")(weight, _packed(attrs).to_json())
     except ValueError as error:
         raise ShapeError(f"The weight cannot be packed: {error}") from error
+
+
+def pack_recurrence(weight: np.ndarray, attributes: RecurrenceAttrs) -> np.ndarray:
+    """A weight as the library reads it: panels of some columns of every gate, on every CPU the same.
+
+    Parameters
+    ----------
+    weight : numpy.ndarray
+        float32, contiguous: what ``attributes.weight`` is a view of.
+    attributes : RecurrenceAttrs
+
+    Returns
+    -------
+    numpy.ndarray
+        float32, one dimension.
+    """
+    text = attributes.to_json()
+    packed = np.empty(_function("recurrence_elements")(text), np.float32)
+    given, made = (tvm_ffi.from_dlpack(array) for array in (np.ascontiguousarray(weight), packed))
+    _function("pack_recurrence")(given, text, made)
+    return packed
 
 
 def _packed(value: MatmulAttrs | Conv2dAttrs) -> MatmulAttrs | Conv2dAttrs:

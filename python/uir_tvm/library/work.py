@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 import attrs
 
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
+from .recurrence import GATES, RecurrenceAttrs
 
 
 @attrs.frozen
@@ -53,8 +54,15 @@ def _conv2d(text: str) -> Work:
     return Work(sizes, 2 * out * i * kh * kw, elements)
 
 
+def _recurrence(text: str) -> Work:
+    it = RecurrenceAttrs.from_json(text)
+    states, wide = it.steps * it.batch * it.hidden, GATES[it.cell] * it.hidden
+    elements = states * (GATES[it.cell] + 1) + it.hidden * wide
+    return Work(f"{it.cell} {it.steps}x{it.batch}x{it.hidden}", 2 * states * wide, elements)
+
+
 #: Operator -> what it does, of the text of its attributes.
-WORK: Mapping[str, Callable[[str], Work]] = {"matmul": _matmul, "conv2d": _conv2d}
+WORK: Mapping[str, Callable[[str], Work]] = {"matmul": _matmul, "conv2d": _conv2d, "recurrence": _recurrence}
 
 
 def work_of(operator: str, attributes: str) -> Work:

@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
-"""RNN, GRU and LSTM as steps over time.
+"""RNN, GRU and LSTM as recurrences, or as steps over time.
 
-The product of the inputs of all steps with their weights is one; each step adds the product of the state.
-Steps are nodes, so that gates fuse into one kernel. Layouts, gates and their order are those of the ONNX
-standard's operators RNN, GRU and LSTM (version 22). ONNX Runtime's DynamicQuantizeLSTM is an LSTM whose
-products are of bytes: operands are quantised as the standard's DynamicQuantizeLinear does, all at once.
+What PyTorch's layers compute too is a node of our own for each direction (`uir_tvm.frontend.recurrence`).
+The rest (other activations, peepholes, rows of several lengths) is steps: the product of the inputs of all
+steps with their weights is one; each step adds the product of the state. Steps are nodes, so that gates fuse
+into one kernel. Layouts, gates and their order are those of the ONNX standard's operators RNN, GRU and LSTM
+(version 22). ONNX Runtime's DynamicQuantizeLSTM is an LSTM whose products are of bytes: operands are
+quantised as the standard's DynamicQuantizeLinear does, all at once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 from onnx import TensorProto, helper
 
+from ..recurrence import LONGEST
+from .converters.recurrence import DOMAIN, OPERATOR
 from .known import VersionedNode, attributes_of
 
 if TYPE_CHECKING:
     from .simplifier import Simplifier
 
-#: Steps that one recurrent node may have: each is some ten nodes.
-LONGEST = 1024
 #: Activations as (operator, the attributes alpha and beta that it takes).
 ACTIVATIONS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Affine": ("Affine", ("alpha", "beta")),
@@ -184,13 +186,19 @@ class RecurrentOperator:
     gates: int
     step: Callable[[Cells, Direction, str, str, str, int], tuple[str, str]]
     activations: tuple[str, ...]
+    #: Activations -> the cell of a recurrence (`uir_tvm.frontend.recurrence.CELLS`).
+    cells: Mapping[tuple[str, ...], str]
+    #: The places of a recurrence's gates among the standard's.
+    order: tuple[int, ...]
 
 
 KINDS = {
-    "DynamicQuantizeLSTM": RecurrentOperator(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
-    "GRU": RecurrentOperator(3, gru_step, ("Sigmoid", "Tanh")),
-    "LSTM": RecurrentOperator(4, lstm_step, ("Sigmoid", "Tanh", "Tanh")),
-    "RNN": RecurrentOperator(1, rnn_step, ("Tanh",)),
+    "DynamicQuantizeLSTM": RecurrentOperator(4, lstm_step, ("Sigmoid", "Tanh", "Tanh"), {}, (0, 2, 3, 1)),
+    "GRU": RecurrentOperator(3, gru_step, ("Sigmoid", "Tanh"), {("sigmoid", "tanh"): "gru"}, (1, 0, 2)),
+    "LSTM": RecurrentOperator(
+        4, lstm_step, ("Sigmoid", "Tanh", "Tanh"), {("sigmoid", "tanh", "tanh"): "lstm"}, (0, 2, 3, 1)
+    ),
+    "RNN": RecurrentOperator(1, rnn_step, ("Tanh",), {("tanh",): "rnn_tanh", ("relu",): "rnn_relu"}, (0,)),
 }
 
 
@@ -203,23 +211,103 @@ def recurrent(step: VersionedNode, simplifier: Simplifier) -> bool:
     batch_first = bool(cells.attributes.get("layout", 0))
     x = cells.op("Transpose", cells.names[0], perm=[1, 0, 2]) if batch_first else cells.names[0]
     length, batch = (shape[1], shape[0]) if batch_first else (shape[0], shape[1])
-    if length > LONGEST:
-        simplifier.refuse(step, f"has {length} steps", f"at most {LONGEST} steps")
     # weights of bytes lie as they are multiplied, others the other way round
     count, hidden = weights[0], weights[1 if cells.bytes else 2]
+    found = [_cell(cells, kind, number) for number in range(count)]
+    if all(found):
+        sides = [
+            _recurrence(cells, kind, cell, number, x, (length, batch, hidden), batch_first)
+            for number, cell in enumerate(found)
+        ]
+        finals = [list(values) for values in zip(*(side[1:] for side in sides), strict=True)]
+        _results(cells, [side[0] for side in sides], finals, batch_first)
+        return True
+    if length > LONGEST:
+        simplifier.refuse(step, f"has {length} steps", f"at most {LONGEST} steps")
     flat = cells.op("Reshape", x, cells.numbers(length * batch, shape[2]))
-    rows, hiddens, finals = [], [], []
+    rows: list[str] = []
+    hiddens: list[str] = []
+    cell_states: list[str] = []
     for number in range(count):
         d = _direction(cells, kind, number, batch, hidden, batch_first)
         product = cells.op("Add", cells.product(flat, d.weight), d.input_bias)
         product = cells.op("Reshape", product, cells.numbers(length, batch, kind.gates * hidden))
-        reverse = number == 1 or cells.attributes.get("direction") == b"reverse"
+        reverse = _is_reverse(cells, number)
         found, h, c = _steps(cells, kind, d, product, length, hidden, reverse)
-        rows.append(found)
+        rows.append(_stack(cells, found, 0))
         hiddens.append(h)
-        finals.append(c)
-    _results(cells, rows, [hiddens, finals], batch_first)
+        cell_states.append(c)
+    _results(cells, rows, [hiddens, cell_states], batch_first)
     return True
+
+
+def _is_reverse(cells: Cells, number: int) -> bool:
+    return number == 1 or cells.attributes.get("direction") == b"reverse"
+
+
+def _words(cells: Cells, kind: RecurrentOperator, number: int) -> list[str]:
+    """The activations of one direction."""
+    used = len(kind.activations)
+    words = [word.decode() for word in cells.attributes.get("activations") or ()]
+    return words[number * used : (number + 1) * used] or list(kind.activations)
+
+
+def _cell(cells: Cells, kind: RecurrentOperator, number: int) -> str:
+    """The recurrence that one direction is; empty where it is none."""
+    attributes, names = cells.attributes, cells.names
+    special = attributes.get("clip") or attributes.get("input_forget", 0) or names[4] or names[7]
+    if special or (kind.order == (1, 0, 2) and not attributes.get("linear_before_reset", 0)):
+        return ""
+    return kind.cells.get(tuple(word.lower() for word in _words(cells, kind, number)), "")
+
+
+def _recurrence(
+    cells: Cells,
+    kind: RecurrentOperator,
+    cell: str,
+    number: int,
+    x: str,
+    sizes: tuple[int, int, int],
+    batch_first: bool,
+) -> list[str]:
+    """One direction's rows (time, batch, hidden), last state and cell, by a node of our own."""
+    length, batch, hidden = sizes
+    simplifier, names = cells.simplifier, cells.names
+    direction = cells.numbers(number)
+
+    def part(name: str, axis: int = 0) -> str:
+        one = cells.op("Gather", name, direction, axis=axis)
+        return cells.op("Squeeze", one, cells.numbers(axis))
+
+    def gates(value: str, shape: tuple[int, ...]) -> str:
+        """The gates in the recurrence's order."""
+        apart = cells.op("Reshape", value, cells.numbers(kind.gates, hidden, *shape))
+        sorted_ = cells.op("Gather", apart, cells.numbers(*kind.order), axis=0)
+        return cells.op("Reshape", sorted_, cells.numbers(kind.gates * hidden, *shape))
+
+    def start(name: str) -> str:
+        return part(name, 1 if batch_first else 0) if name else simplifier.constant(zeros)
+
+    zeros = np.zeros((batch, hidden), cells.dtype)
+    biases = ["", ""]
+    if names[3]:
+        both, wide = part(names[3]), kind.gates * hidden
+        biases = [gates(cells.part(both, 0, n * wide, (n + 1) * wide), ()) for n in range(2)]
+    inputs = simplifier.known.shape(x)
+    assert inputs is not None
+    operands = [x, gates(part(names[1]), inputs[2:]), gates(part(names[2]), (hidden,)), *biases]
+    operands += [start(name) for name in names[5 : 7 if cell == "lstm" else 6]]
+    prefix = simplifier.prefix()
+    results = [f"{prefix}{name}" for name in ("rows", "state", "cell")]
+    element = simplifier.known.element(names[0])
+    shapes = [(length, batch, hidden), (batch, hidden), (batch, hidden)]
+    for name, shape in zip(results, shapes, strict=True):
+        simplifier.known.types[name] = helper.make_tensor_type_proto(element, shape)
+    node = helper.make_node(
+        OPERATOR, operands, results, domain=DOMAIN, cell=cell, reverse=int(_is_reverse(cells, number))
+    )
+    simplifier.run(VersionedNode(node, 1))
+    return results
 
 
 def _steps(
@@ -262,9 +350,7 @@ def _direction(
         biases = [cells.part(both, 0, 0, gates), cells.part(both, 0, gates, 2 * gates)]
     else:
         biases = [cells.simplifier.constant(np.zeros(gates, cells.dtype))] * 2
-    used = len(kind.activations)
-    words = [word.decode() for word in cells.attributes.get("activations") or ()]
-    chosen = words[number * used : (number + 1) * used] or list(kind.activations)
+    used, chosen = len(kind.activations), _words(cells, kind, number)
     # numbers are taken by the activations that need them, in order
     places = range(number * used, number * used + len(chosen))
     alphas, betas = (list(cells.attributes.get(key) or ()) for key in ("activation_alpha", "activation_beta"))
@@ -296,25 +382,25 @@ def _direction(
     )
 
 
-def _results(cells: Cells, rows: list[list[str]], finals: list[list[str]], batch_first: bool) -> None:
+def _stack(cells: Cells, values: list[str], axis: int) -> str:
+    axes = cells.numbers(axis)
+    return cells.op("Concat", *[cells.op("Unsqueeze", value, axes) for value in values], axis=axis)
+
+
+def _results(cells: Cells, rows: list[str], finals: list[list[str]], batch_first: bool) -> None:
     """Y (time, direction, batch, hidden) and the last states (direction, batch, hidden), in the layout."""
     node = cells.step.node
     outputs = [*node.output, *[""] * (3 - len(node.output))]
-
-    def stack(values: list[str], axis: int) -> str:
-        axes = cells.numbers(axis)
-        return cells.op("Concat", *[cells.op("Unsqueeze", value, axes) for value in values], axis=axis)
 
     def give(value: str, name: str) -> None:
         cells.simplifier.run(VersionedNode(helper.make_node("Identity", [value], [name]), VERSION))
 
     if outputs[0]:
-        sides = [stack(list(side), 0) for side in rows]
-        whole = stack(sides, 1)
+        whole = _stack(cells, rows, 1)
         give(cells.op("Transpose", whole, perm=[2, 0, 1, 3]) if batch_first else whole, outputs[0])
     for values, name in zip(finals, outputs[1:], strict=True):
         if name:
-            give(stack(values, 1 if batch_first else 0), name)
+            give(_stack(cells, values, 1 if batch_first else 0), name)
 
 
 RECURRENT: dict[str, Callable[[VersionedNode, Simplifier], bool]] = dict.fromkeys(

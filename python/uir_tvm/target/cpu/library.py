@@ -6,7 +6,11 @@ from __future__ import annotations
 from ...library.library_tables import LibraryTable
 
 TABLE = LibraryTable(
-    functions={"matmul": "uir.library.cpu.matmul", "conv2d": "uir.library.cpu.conv2d"},
+    functions={
+        "matmul": "uir.library.cpu.matmul",
+        "conv2d": "uir.library.cpu.conv2d",
+        "recurrence": "uir.library.cpu.recurrence",
+    },
     dtypes=frozenset({"float32"}),
     activations={
         "nn.relu": "relu",

@@ -9,6 +9,7 @@ from .elementwise import ELEMENTWISE
 from .narrow_floats import NARROW_CASTS
 from .node import Converter
 from .quantized import QUANTIZED
+from .recurrence import RECURRENCE
 from .reductions import REDUCTIONS
 from .resize import RESIZE
 from .views import VIEWS
@@ -18,6 +19,7 @@ CONVERTERS: Mapping[str, Converter] = {
     **ELEMENTWISE,
     **NARROW_CASTS,
     **QUANTIZED,
+    **RECURRENCE,
     **REDUCTIONS,
     **RESIZE,
     **VIEWS,

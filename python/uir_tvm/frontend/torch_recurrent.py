@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: Apache-2.0
+"""PyTorch's ``nn.LSTM``, ``nn.GRU`` and ``nn.RNN`` -> a recurrence for each layer and direction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import torch
+from torch import fx
+from tvm import relax
+
+from .recurrence import Direction, Recurrence, layer
+from .relax_view import shape_of
+from .torch_graph import arguments
+
+aten = torch.ops.aten
+
+#: Operator -> the cell of its steps (`recurrence.CELLS`).
+CELLS = {
+    "lstm.input": "lstm",
+    "gru.input": "gru",
+    "rnn_tanh.input": "rnn_tanh",
+    "rnn_relu.input": "rnn_relu",
+}
+NAMES = (
+    "x",
+    "states",
+    "weights",
+    "has_biases",
+    "num_layers",
+    "dropout",
+    "train",
+    "bidirectional",
+    "batch_first",
+)
+
+
+def is_plain(node: fx.Node) -> bool:
+    """Whether a layer is one of `CELLS` as it stands: no projection of its states, no dropout."""
+    given = arguments(node, *NAMES)
+    directions = given["num_layers"] * (2 if given["bidirectional"] else 1)
+    each = 4 if given["has_biases"] else 2
+    return len(given["weights"]) == each * directions and not (given["train"] and given["dropout"])
+
+
+def convert(cell: str, node: fx.Node, importer: Any) -> Any:
+    """A recurrent layer of PyTorch -> its rows, and its last states."""
+    emit = importer.block_builder.emit
+    given = arguments(node, *NAMES)
+    x = importer.env[given["x"]]
+    states = given["states"] if cell == "lstm" else [given["states"]]
+    starts = [importer.env[state] for state in states]
+    weights = [importer.env[weight] for weight in given["weights"]]
+    sides = 2 if given["bidirectional"] else 1
+    each = 4 if given["has_biases"] else 2
+    if given["batch_first"]:
+        x = emit(relax.op.permute_dims(x, [1, 0, 2]))
+    lasts: list[list[Any]] = [[] for _ in starts]
+    both: list[Any] = []
+    for number in range(given["num_layers"] * sides):
+        side = number % sides
+        own = [*weights[each * number : each * (number + 1)], None, None][:4]
+        start = [_row(emit, value, number) for value in starts]
+        direction = Direction(*own, *start)
+        rows, *ends = layer(importer.block_builder, x, Recurrence(cell, side == 1), direction)
+        for last, end in zip(lasts, ends, strict=False):
+            batch, hidden = shape_of(end) or ()
+            last.append(emit(relax.op.reshape(end, (1, batch, hidden))))
+        both = [rows] if side == 0 else [*both, rows]
+        if side == sides - 1:
+            x = emit(relax.op.concat(both, 2)) if sides == 2 else rows
+    if given["batch_first"]:
+        x = emit(relax.op.permute_dims(x, [1, 0, 2]))
+    finals = [emit(relax.op.concat(last, 0)) if len(last) > 1 else last[0] for last in lasts]
+    return relax.Tuple([x, *finals])
+
+
+def _row(emit: Any, value: Any, number: int) -> Any:
+    """The matrix at one place of the first axis."""
+    _, batch, hidden = shape_of(value) or ()
+    part = emit(relax.op.strided_slice(value, [0], [number], [number + 1]))
+    return emit(relax.op.reshape(part, (batch, hidden)))
+
+
+RECURRENT: dict[str, Callable[[fx.Node, Any], Any]] = {
+    name: partial(convert, cell) for name, cell in CELLS.items()
+}
+
+
+def kept(program: torch.export.ExportedProgram) -> list[Any]:
+    """The recurrent operators of a program that need not be decomposed."""
+    operators = {name: getattr(aten, name.removesuffix(".input")).input for name in CELLS}
+    nodes = {
+        name: [node for node in program.graph.nodes if node.target is operator]
+        for name, operator in operators.items()
+    }
+    return [operators[name] for name, found in nodes.items() if all(map(is_plain, found))]

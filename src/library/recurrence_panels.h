@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of a recurrence on some panels, for vectors of kLanes floats. No guard: recurrence.cc includes this for
+// every width, each in a namespace and for instructions of its own.
+
+typedef float Vector __attribute__((vector_size(kLanes * sizeof(float))));
+typedef float Unaligned __attribute__((vector_size(kLanes * sizeof(float)), aligned(4)));
+typedef uint32_t Bits __attribute__((vector_size(kLanes * sizeof(uint32_t))));
+
+//! e^x within 2 ulp, NaN for NaN (Cephes' expf: 2^n e^r, |r| <= ln(2) / 2). Arguments are held where the result is a
+//! normal number.
+UIR_INLINE void Exp(Vector& x) {
+  x = x > 88.37f ? Vector{} + 88.37f : x;
+  x = x < -87.33f ? Vector{} - 87.33f : x;
+  const float kRound = 12582912.0f;  // 1.5 * 2^23: the sum's last bits are the nearest integer
+  const Vector shifted = x * 1.44269504088896341f + kRound, n = shifted - kRound;
+  const Vector r = x - n * 0.693359375f + n * 2.12194440e-4f;
+  Vector p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  const Bits scale = (reinterpret_cast<Bits>(shifted) << 23) + 0x3f800000u;
+  x = (p * r * r + r + 1.0f) * reinterpret_cast<Vector>(scale);
+}
+
+UIR_INLINE void Sigmoid(Vector& x) {
+  x = -x;
+  Exp(x);
+  x = 1.0f / (1.0f + x);
+}
+
+/*! tanh within 3 ulp (Cephes' tanhf near 0, exponentials elsewhere). */
+UIR_INLINE void Tanh(Vector& x) {
+  const Bits bits = reinterpret_cast<Bits>(x), sign = bits & 0x80000000u, magnitude = bits ^ sign;
+  const Vector a = reinterpret_cast<Vector>(magnitude), z = x * x;
+  Vector p = z * -5.70498872745e-3f + 2.06390887954e-2f;
+  p = p * z - 5.37397155531e-2f;
+  p = p * z + 1.33314422036e-1f;
+  p = p * z - 3.33332819422e-1f;
+  const Vector small = p * z * x + x;
+  Vector power = 2.0f * a;
+  Exp(power);
+  const Vector large = 1.0f - 2.0f / (1.0f + power);
+  const Bits signed_large = reinterpret_cast<Bits>(large) | sign;
+  x = a < 0.625f ? small : reinterpret_cast<Vector>(signed_large);
+}
+
+/*! Up to a vector of floats; lanes beyond `count` are 0, or stay unwritten. */
+UIR_INLINE void Get(Vector& to, const float* from, int64_t count) {
+  if (count >= kLanes) {
+    to = *reinterpret_cast<const Unaligned*>(from);
+  } else {
+    to = Vector{};
+    for (int64_t lane = 0; lane < count; ++lane) to[lane] = from[lane];
+  }
+}
+UIR_INLINE void Put(float* to, const Vector& from, int64_t count) {
+  if (count >= kLanes) {
+    *reinterpret_cast<Unaligned*>(to) = from;
+  } else {
+    for (int64_t lane = 0; lane < count; ++lane) to[lane] = from[lane];
+  }
+}
+
+/*! One row's operands for a vector of columns of every gate. */
+struct Gates {
+  int64_t count, hidden;       // columns; from one gate to the next in x
+  const float* x;              // what the inputs add
+  const float *before, *bias;  // state, GRU's bias
+  float *cell, *after;         // LSTM's cell, new state
+};
+
+struct LstmGates {
+  static constexpr int kGates = 4, kVectors = kColumns / kLanes;
+  static UIR_INLINE void Run(const Gates& g, const Vector* sums) {
+    Vector gate[4], cell;
+    for (int i = 0; i < 4; ++i) {
+      Get(gate[i], g.x + i * g.hidden, g.count);
+      gate[i] += sums[i * kVectors];
+      i == 2 ? Tanh(gate[i]) : Sigmoid(gate[i]);
+    }
+    Get(cell, g.cell, g.count);
+    cell = gate[1] * cell + gate[0] * gate[2];
+    Put(g.cell, cell, g.count);
+    Tanh(cell);
+    Put(g.after, gate[3] * cell, g.count);
+  }
+};
+
+struct GruGates {
+  static constexpr int kGates = 3, kVectors = kColumns / kLanes;
+  static UIR_INLINE void Run(const Gates& g, const Vector* sums) {
+    Vector gate[3], before, bias;
+    for (int i = 0; i < 3; ++i) Get(gate[i], g.x + i * g.hidden, g.count);
+    Get(bias, g.bias, g.count);
+    Get(before, g.before, g.count);
+    for (int i = 0; i < 2; ++i) {
+      gate[i] += sums[i * kVectors];
+      Sigmoid(gate[i]);
+    }
+    gate[2] += gate[0] * (sums[2 * kVectors] + bias);
+    Tanh(gate[2]);
+    Put(g.after, gate[2] + gate[1] * (before - gate[2]), g.count);
+  }
+};
+
+template <bool kTanh>
+struct RnnGates {
+  static constexpr int kGates = 1, kVectors = 4 * kColumns / kLanes;
+  static UIR_INLINE void Run(const Gates& g, const Vector* sums) {
+    Vector sum;
+    Get(sum, g.x, g.count);
+    sum += sums[0];
+    if (kTanh) {
+      Tanh(sum);
+    } else {
+      sum = sum < 0.0f ? Vector{} : sum;  // NaN stays
+    }
+    Put(g.after, sum, g.count);
+  }
+};
+
+//! sums[row] = state[row] x panel for kRows rows; kDepth rows of the panel have sums of their own, so that an addition
+//! need not wait for the one before.
+template <int kRows, int kWide, int kDepth>
+UIR_INLINE void Multiply(const float* state, int64_t hidden, const float* panel, Vector (*sums)[kWide]) {
+  Vector parts[kDepth][kRows][kWide] = {};
+  for (int64_t k = 0; k < hidden; k += kDepth) {
+    for (int depth = 0; depth < kDepth; ++depth) {
+      if (k + depth >= hidden) break;
+      for (int column = 0; column < kWide; ++column) {
+        const Vector w = *reinterpret_cast<const Unaligned*>(panel + ((k + depth) * kWide + column) * kLanes);
+        for (int row = 0; row < kRows; ++row) parts[depth][row][column] += w * state[row * hidden + k + depth];
+      }
+    }
+  }
+  for (int row = 0; row < kRows; ++row) {
+    for (int column = 0; column < kWide; ++column) {
+      sums[row][column] = parts[0][row][column];
+      for (int depth = 1; depth < kDepth; ++depth) sums[row][column] += parts[depth][row][column];
+    }
+  }
+}
+
+/*! The columns of some panels. */
+template <typename Cell>
+void RunPanels(const Step& step, Range panels) {
+  constexpr int kWide = Cell::kGates * Cell::kVectors, kMost = kLanes == 16 ? 4 : 2;
+  const int64_t hidden = step.attrs.hidden, wide = Cell::kGates * hidden, batch = step.attrs.batch;
+  Vector sums[kMost][kWide];
+  for (int64_t panel = panels.begin; panel < panels.begin + panels.size; ++panel) {
+    const float* weight = step.data.panels + panel * hidden * kWide * kLanes;
+    const int64_t first = panel * Cell::kVectors * kLanes;
+    for (int64_t row = 0, rows = 1; row < batch; row += rows) {
+      const float* state = step.before + row * hidden;
+      rows = batch - row >= kMost ? kMost : batch - row >= 2 ? 2 : 1;
+      if (rows == kMost) {
+        Multiply<kMost, kWide, 1>(state, hidden, weight, sums);
+      } else if (rows == 2) {
+        Multiply<2, kWide, 1>(state, hidden, weight, sums);
+      } else {
+        Multiply<1, kWide, kLanes == 16 ? 2 : 1>(state, hidden, weight, sums);
+      }
+      for (int64_t r = 0; r < rows; ++r) {
+        for (int v = 0; v < Cell::kVectors; ++v) {
+          const int64_t column = first + v * kLanes, at = (row + r) * hidden + column;
+          if (column >= hidden) break;
+          Cell::Run({hidden - column, hidden, step.inputs + (row + r) * wide + column, step.before + at,
+                     step.data.bias ? step.data.bias + column : nullptr,
+                     step.data.last_cell ? step.data.last_cell + at : nullptr, step.after + at},
+                    sums[r] + v);
+        }
+      }
+    }
+  }
+}
+
+using Panels = void (*)(const Step&, Range);
+/*! By `Cell`. */
+constexpr Panels kPanels[] = {RunPanels<LstmGates>, RunPanels<GruGates>, RunPanels<RnnGates<true>>,
+                              RunPanels<RnnGates<false>>};
