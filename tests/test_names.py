@@ -24,6 +24,7 @@ MODULES = {
     "passes": "the table of passes, and the passes that pay on a target",
     "project": "projects of a vendor's toolkit: how they are written, and how batches of them are measured",
     "quantized": "operators of that class, converted",
+    "recurrence": "recurrent layers as calls: how they are made of models, their nodes, their attributes",
     "reductions": "operators of that class, converted",
     "views": "operators that move elements without changing them, converted or rewritten",
 }

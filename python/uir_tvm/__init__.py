@@ -26,6 +26,7 @@ _LIGHT = (
     "errors",
     "network_address",
     "options",
+    "symbolic_shapes",
     "target_facts",
     "time_text",
     "toolkits",

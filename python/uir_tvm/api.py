@@ -29,12 +29,12 @@ from .errors import (
 from .frontend.open_model import OpenModel
 from .import_model import Door, Shapes, Values, import_model, model_name
 from .kernel_graph.choices import Choices
-from .kernel_graph.shared_constants import SharedConstants
 from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.specialized import SpecializedExecutable
 from .runtime.tensors import TensorSpec
+from .shared_constants import SharedConstants
 from .structure import STRUCTURE
 from .symbolic_shapes import OpenSignature, Sizes
 

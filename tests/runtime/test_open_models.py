@@ -23,9 +23,9 @@ from tvm.ir import PrimType
 from uir_tvm import CompileOptions
 from uir_tvm.cli import main
 from uir_tvm.errors import ArtifactError, NotCompiledError, ShapeError, SizeError
-from uir_tvm.kernel_graph.shared_constants import LEAST
 from uir_tvm.kernel_graph.to_relax import graph_constants
 from uir_tvm.runtime import specialized
+from uir_tvm.shared_constants import LEAST
 
 op = relax.op
 

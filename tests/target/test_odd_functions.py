@@ -119,16 +119,19 @@ def test_no_recipe_matches_a_function_without_blocks(recipe: Any) -> None:
 
 
 def test_symbolic_shapes_at_both_doors(name: str, target: tvm.target.Target) -> None:
-    """TVM's door leaves them to the host; ours, whose tensors have sizes, says what to do."""
+    """TVM's door leaves them to the host; ours compiles for the sizes of each call."""
     with pipeline.recording() as records:
         library = tvm.compile(symbolic, target=target)
     (record,) = records.values()
     assert "dynamic dimension n" in record.fallback and not record.refusal.is_fault
     x = RNG.random((5, 16), "float32")
     np.testing.assert_array_equal(ran(library, target, x), x + 1)
+    executable = uir_tvm.compile(symbolic, target=name)
+    for rows in (5, 3):
+        np.testing.assert_array_equal(executable(x[:rows]), x[:rows] + 1)
     with pytest.raises(ShapeError) as caught:
-        uir_tvm.compile(symbolic, target=name)
-    assert "dynamic dimension n" in caught.value.what and caught.value.where and caught.value.remedy
+        executable(x[:, :8])
+    assert caught.value.need and caught.value.remedy
     with pytest.raises(ScheduleError, match="static shapes"):
         apply_default(symbolic, target)
 

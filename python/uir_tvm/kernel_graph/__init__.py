@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from ..shared_constants import SharedConstants, sharing
 from .build import build, build_with
 from .choices import Choices, choosing
 from .memory_plan import MemoryPlan, memory_plan
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
-from .shared_constants import SharedConstants, sharing
 from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
 
 __all__ = [

@@ -16,6 +16,7 @@ from ..frontend.recurrence import expand
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FUNCTION, OpaqueCall
+from ..shared_constants import shared
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
@@ -35,7 +36,6 @@ from .patterns import drop_neutral, recognise_functions
 from .program import Program, Value
 from .reasons import NodeOperators, not_fused
 from .recurrence import recurrence_call, takes
-from .shared_constants import shared
 from .storage import place
 from .weights import lay_out_weights
 

@@ -17,7 +17,7 @@ from typing import Any
 import tvm
 
 from ..errors import ArtifactError, ShapeError
-from ..kernel_graph.shared_constants import SharedConstants
+from ..shared_constants import SharedConstants
 from ..structure import Structure
 from ..symbolic_shapes import OpenSignature
 from . import artifact

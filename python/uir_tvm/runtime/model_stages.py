@@ -12,15 +12,17 @@ import collections
 import contextlib
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
 import tvm
 
 from ..errors import ArtifactError, ShapeError
-from ..frontend.open_model import HostFunction
 from .executable import Executable
+
+if TYPE_CHECKING:
+    from ..frontend.open_model import HostFunction
 
 #: Values by name while a model runs.
 Values = dict[str, Any]

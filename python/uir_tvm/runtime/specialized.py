@@ -9,7 +9,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -19,9 +19,8 @@ from tvm_ffi.structural import structural_hash
 
 from .. import hardware
 from ..errors import ArtifactError, NotCompiledError, ShapeError, UirError, ValueNeededError
-from ..frontend.open_model import OpenModel
 from ..igraph.nodes import HardwareModel
-from ..kernel_graph.shared_constants import SharedConstants
+from ..shared_constants import SharedConstants
 from ..structure import Structure
 from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Sizes, sizes_text, symbols_of
 from ..target import registry
@@ -37,6 +36,9 @@ from .model_stages import (
     numbers,
 )
 from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
+
+if TYPE_CHECKING:
+    from ..frontend.open_model import OpenModel
 
 #: Specializations that are kept: those used last.
 KEPT = 16

@@ -44,7 +44,7 @@ VERSION = 20
 
 
 @attrs.frozen
-class Direction:
+class OnnxDirection:
     """One direction's weights and start, by name: the parts of the operands along their first axis."""
 
     weight: str
@@ -129,13 +129,13 @@ def _gate(cells: Cells, value: str, number: int, hidden: int) -> str:
     return cells.part(value, 1, number * hidden, (number + 1) * hidden)
 
 
-def rnn_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
+def rnn_step(cells: Cells, d: OnnxDirection, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
     """H = f(X W + H R + biases)."""
     total = cells.op("Add", cells.op("Add", x, cells.product(h, d.recurrence)), d.state_bias)
     return d.activations[0](total), c
 
 
-def gru_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
+def gru_step(cells: Cells, d: OnnxDirection, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
     """Gates z, r and h; ``linear_before_reset`` says whether r is applied before or after the product."""
     gates = 2 * hidden
     weight = cells.part(d.recurrence, 1, 0, gates)
@@ -157,7 +157,7 @@ def gru_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) ->
     return cells.op("Add", new, kept), c
 
 
-def lstm_step(cells: Cells, d: Direction, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
+def lstm_step(cells: Cells, d: OnnxDirection, x: str, h: str, c: str, hidden: int) -> tuple[str, str]:
     """Gates i, o, f and c, with peepholes to the cell."""
     total = cells.op("Add", cells.op("Add", x, cells.product(h, d.recurrence)), d.state_bias)
     i, o, f, g = (_gate(cells, total, number, hidden) for number in range(4))
@@ -184,7 +184,7 @@ class RecurrentOperator:
     """A recurrent operator: how many gates, its step, the default activations of one direction."""
 
     gates: int
-    step: Callable[[Cells, Direction, str, str, str, int], tuple[str, str]]
+    step: Callable[[Cells, OnnxDirection, str, str, str, int], tuple[str, str]]
     activations: tuple[str, ...]
     #: Activations -> the cell of a recurrence (`uir_tvm.frontend.recurrence.CELLS`).
     cells: Mapping[tuple[str, ...], str]
@@ -311,7 +311,13 @@ def _recurrence(
 
 
 def _steps(
-    cells: Cells, kind: RecurrentOperator, d: Direction, product: str, length: int, hidden: int, reverse: bool
+    cells: Cells,
+    kind: RecurrentOperator,
+    d: OnnxDirection,
+    product: str,
+    length: int,
+    hidden: int,
+    reverse: bool,
 ) -> tuple[list[str], str, str]:
     """States after each step, in the order of time, and the last ones."""
     h, c, found = d.hidden, d.cell, {}
@@ -333,7 +339,7 @@ def _steps(
 
 def _direction(
     cells: Cells, kind: RecurrentOperator, number: int, batch: int, hidden: int, batch_first: bool
-) -> Direction:
+) -> OnnxDirection:
     """The operands' parts for one direction."""
     names, gates = cells.names, kind.gates * hidden
 
@@ -370,7 +376,7 @@ def _direction(
         cells.scales[found] = (part(names[2 * place + 6]), part(names[2 * place + 7]))
         return found
 
-    return Direction(
+    return OnnxDirection(
         weight(1),
         weight(2),
         biases[0],
