@@ -170,6 +170,16 @@ def test_a_transposed_copy_by_way_of_a_tile(stride: str) -> None:
     check(graph, random_inputs(graph))
 
 
+@pytest.mark.parametrize("box", ["rows 3:38", "cols 2:37", "rows :40; cols 1:"])
+def test_a_transposed_copy_with_padding(box: str) -> None:
+    """Blocks would bring what lies outside of the box."""
+    graph = parsed(
+        "x = iPointer(dram, fp32, 1600, in)\no = iPointer(dram, fp32, 1600, out)",
+        f"move.dram.dram.fp32 o[0; (40,40); (40,1)], x[0; (40,40); (1,40); {box}] [pad=-2.5]",
+    )
+    check(graph, random_inputs(graph))
+
+
 def test_move_with_padding_on_every_side() -> None:
     """Elements outside the source's box become the pad value; what feeds a reduction likewise."""
     graph = parsed(
