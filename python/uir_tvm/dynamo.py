@@ -27,7 +27,7 @@ from . import api
 from .errors import FrontendError, UirError, first_line
 from .frontend.torch import distinct
 from .options import DEFAULT_TARGET, CompileOptions
-from .runtime.executable import Executable
+from .runtime import Executable, SpecializedExecutable
 
 R = TypeVar("R")
 
@@ -59,7 +59,7 @@ class TorchBackend:
 
     Attributes
     ----------
-    executables : list of Executable
+    executables : list of Executable or SpecializedExecutable
         What was compiled, in the order of the first calls.
     eager : list of str
         Why a graph was left to PyTorch, one for each.
@@ -76,7 +76,7 @@ class TorchBackend:
     ) -> None:
         self.target, self.strict, self.freeze = target, strict, freeze
         self.converters, self.compile_options = converters, compile_options
-        self.executables: list[Executable] = []
+        self.executables: list[Executable | SpecializedExecutable] = []
         self.eager: list[str] = []
 
     def __call__(self, graph: fx.GraphModule, inputs: Sequence[Any], **_: Any) -> Callable[..., Any]:
@@ -93,7 +93,7 @@ class TorchBackend:
     def _part(self, graph: fx.GraphModule, _: Sequence[Any]) -> Callable[..., Any]:
         return make_boxed_func(_Graph(self, graph, pure=True))
 
-    def compiled(self, program: ExportedProgram) -> Executable:
+    def compiled(self, program: ExportedProgram) -> Executable | SpecializedExecutable:
         """The executable of an exported graph."""
         exe = api.compile(
             program,
@@ -103,7 +103,6 @@ class TorchBackend:
             options=self.compile_options,
             name="graph",
         )
-        assert isinstance(exe, Executable)
         self.executables.append(exe)
         return exe
 

@@ -91,12 +91,20 @@ def test_check_counts_what_needs_torch(tmp_path: pathlib.Path) -> None:
 
 
 def test_what_pytorch_cannot_take_over_is_refused() -> None:
-    class Chosen(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.cond(x.sum() > 0, lambda y: y + 1, lambda y: y - 1, (x,))
+    """An operator that writes into its argument."""
+    library = torch.library.Library("uir_test_writes", "FRAGMENT")
+    library.define("double_(Tensor(a!) x) -> ()")
+    library.impl("double_", lambda x: x.mul_(2) and None, "CPU")
+    library.impl("double_", lambda x: None, "Meta")
 
-    with pytest.raises(FrontendError, match="cond"):
-        uir_tvm.compile(Chosen(), args=(X,))
+    class Doubled(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            y = x + 1
+            torch.ops.uir_test_writes.double_(y)
+            return y * 3
+
+    with pytest.raises(UnsupportedOperatorError, match="auto_functionalized"):
+        uir_tvm.compile(Doubled(), args=(X,))
 
 
 def test_complex_results_are_refused() -> None:

@@ -29,6 +29,7 @@ from ..errors import (
     TorchExportError,
     UirError,
     UnsupportedOperatorError,
+    ValueNeededError,
     first_line,
     last_line,
 )
@@ -36,6 +37,7 @@ from ..one_at_a_time import one_at_a_time
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
 from .open_model import BoundAtOnce, has_open_sizes
+from .torch_control import StagedProgram, control_of, has_control, unrolled
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposed
 from .torch_graph import (
@@ -188,6 +190,13 @@ def from_torch(
     _check_inputs(exported)
     _check_complex(exported)
     converters = custom_convert_map or {}
+    if is_open(exported) and has_control(exported):
+        raise UnsupportedOperatorError(
+            "the program has control flow and symbolic sizes",
+            where=", ".join(describe(node) for node in exported.graph.nodes if control_of(node)),
+            need="one of the two",
+            remedy="export it without dynamic_shapes, once for each shape of interest",
+        )
     if is_open(exported):
         opened = OpenProgram(exported)
         bound = partial(_module_of, given=converters, weights_as_inputs=weights_as_inputs, strict=strict)
@@ -208,7 +217,26 @@ def _module_of(
     exported = decomposed(exported, in_torch)
     exported.range_constraints.clear()  # of symbols that are numbers by now
     _check_outputs(exported)
-    structure = "" if weights_as_inputs else structure_of(exported)
+    structure = None if weights_as_inputs else structure_of(exported)
+    if has_control(exported):
+        try:
+            exported = unrolled(exported)
+        except ValueNeededError as error:
+            stage = partial(_imported, by_node=by_node, strict=strict)
+            error.model = None if weights_as_inputs else StagedProgram(exported, structure, stage)
+            raise
+    return _imported(exported, by_node, strict, structure, weights_as_inputs)
+
+
+@one_at_a_time
+def _imported(
+    exported: ExportedProgram,
+    by_node: dict[str, Converter],
+    strict: bool,
+    structure: str | None = None,
+    weights_as_inputs: bool = False,
+) -> tvm.IRModule:
+    """The module of a decomposed program without control flow."""
     name_operators(exported)
     drop_assertions(exported)
     drop_constant_inputs(exported)
@@ -238,7 +266,9 @@ def _module_of(
             remedy="keep what is unusual out of the exported module",
         ) from error
     mod = own_constants(normalize(mod))
-    return mod.with_attr(WEIGHTS, weights) if weights_as_inputs else mod.with_attr(STRUCTURE, structure)
+    if weights_as_inputs:
+        return mod.with_attr(WEIGHTS, weights)
+    return mod if structure is None else mod.with_attr(STRUCTURE, structure)
 
 
 def weights_of(mod: tvm.IRModule) -> dict[str, str]:

@@ -33,7 +33,6 @@ REMEDY = (
 )
 
 _RANDOM = "draws random numbers; call eval() on the module before export"
-_BRANCH = "branches on data; use torch.where, or export each branch on its own"
 _SPECIAL = "is a special function that no target computes; write it as a series, or run it outside the model"
 _LOOP = "is computed by a loop whose length depends on data; run it outside the model"
 _COMPLEX = "makes or reads complex numbers; compute with their real and imaginary parts"
@@ -60,7 +59,6 @@ REFUSED: dict[str, str] = {
         ),
         _RANDOM,
     ),
-    "cond": _BRANCH,
     "item.default": _VALUE,
     "_local_scalar_dense.default": _VALUE,
     **dict.fromkeys(

@@ -92,8 +92,9 @@ RECURRENT: dict[str, Callable[[fx.Node, Any], Any]] = {
 def kept(program: torch.export.ExportedProgram) -> list[Any]:
     """The recurrent operators of a program that need not be decomposed."""
     operators = {name: getattr(aten, name.removesuffix(".input")).input for name in CELLS}
+    graphs = [module.graph for module in program.graph_module.modules() if isinstance(module, fx.GraphModule)]
     nodes = {
-        name: [node for node in program.graph.nodes if node.target is operator]
+        name: [node for graph in graphs for node in graph.nodes if node.target is operator]
         for name, operator in operators.items()
     }
     return [operators[name] for name, found in nodes.items() if all(map(is_plain, found))]

@@ -195,8 +195,9 @@ class SpecializedExecutable:
             return executable.structure.unflatten(executable.flat(*given))
         results = self.flat(*inputs)
         whole = self._whole.get(self._key_of(self._check(inputs))) if structure is not None else None
-        if whole is not None and whole.executable.structure is not None:
-            return whole.executable.structure.unflatten(results)
+        nesting = structure if whole is None else whole.executable.structure
+        if nesting is not None:
+            return nesting.unflatten(results)
         return results[0] if len(results) == 1 else results
 
     def flat(self, *inputs: Any) -> tuple[Any, ...]:
