@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is compared: the models of the tests, fused operators, and recurrent layers, by name."""
+"""What is compared by name: the models of the tests, fused operators, recurrent layers, graph breaks."""
 
 from __future__ import annotations
 
@@ -21,11 +21,39 @@ RECURRENT: dict[str, tuple[type[torch.nn.RNNBase], int]] = {
     for name, layer in (("lstm", torch.nn.LSTM), ("gru", torch.nn.GRU))
     for batch in (1, 4)
 }
-NAMES: tuple[str, ...] = (*MODELS, *BY_NAME, *RECURRENT)
+#: A module that dynamo cuts in two.
+BREAK = "graph break"
+NAMES: tuple[str, ...] = (*MODELS, *BY_NAME, *RECURRENT, BREAK)
+
+
+class Broken(torch.nn.Module):
+    """Two blocks of a transformer's feed-forward part, with a graph break between them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        sizes = (384, 1536)
+        self.parts = torch.nn.ModuleList(
+            torch.nn.Sequential(
+                torch.nn.LayerNorm(sizes[0]),
+                torch.nn.Linear(*sizes),
+                torch.nn.GELU(),
+                torch.nn.Linear(*sizes[::-1]),
+            )
+            for _ in range(2)
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """float32 (rows, 384) -> the same shape."""
+        x = x + self.parts[0](x)
+        torch._dynamo.graph_break()
+        return x + self.parts[1](x)
 
 
 def build(name: str) -> Any:
     """(torch module, inputs) of a case; equal calls give equal weights and inputs."""
+    if name == BREAK:
+        torch.manual_seed(7)
+        return Broken().eval(), (torch.randn(128, 384),)
     if name in RECURRENT:
         layer, batch = RECURRENT[name]
         torch.manual_seed(7)

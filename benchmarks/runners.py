@@ -7,6 +7,7 @@ import io
 import os
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,20 @@ def uir_cpu_tuned(module: torch.nn.Module, inputs: Inputs) -> Thunk:
     return lambda: exe.run_tvm(*arguments)
 
 
+def uir_backend(freeze: bool, module: torch.nn.Module, inputs: Inputs) -> Thunk:
+    """torch.compile with our backend; every graph must compile."""
+    torch._dynamo.reset()
+    backend = uir_tvm.TorchBackend(target="uir-cpu", strict=True, freeze=freeze)
+    compiled = torch.compile(module, backend=backend)
+    compiled(*inputs)
+    return lambda: compiled(*inputs)
+
+
+#: Peers that are compared where they are asked for.
+ASKED: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
+    "backend uir": partial(uir_backend, False),
+    "backend uir, frozen": partial(uir_backend, True),
+}
 RUNNERS: dict[str, Callable[[torch.nn.Module, Inputs], Thunk]] = {
     "torch eager": torch_eager,
     "torch.compile": torch_compiled,

@@ -28,14 +28,14 @@ def _serve(link: Connection, case: str, peer: str, threads: int) -> None:
     """The process of one peer: prepare, then answer ``result`` and ``turn`` until told to stop."""
     import torch
     from cases import build
-    from runners import RUNNERS, first_output
+    from runners import ASKED, RUNNERS, first_output
 
     torch.set_num_threads(threads)
     try:
         with torch.no_grad():
             start = time.perf_counter()
             module, inputs = build(case)
-            thunk = RUNNERS[peer](module, inputs)
+            thunk = (RUNNERS | ASKED)[peer](module, inputs)
             called = time.perf_counter()
             result = first_output(thunk())
             slow = time.perf_counter() - called > SLOW

@@ -85,3 +85,19 @@ def test_convolutions_of_narrow_floats(dtype: torch.dtype) -> None:
     want = module.float()(x.float()).detach().numpy()
     result = single(executable(x))
     assert np.abs(result - want).max() <= 2 * ROUNDING[dtype] * np.abs(want).max()
+
+
+@pytest.mark.parametrize("target", ["uir-cpu", "uir-cuda", "uir-ascend", "uir-bang"])
+def test_a_convolution_whose_weight_is_an_argument(target: str) -> None:
+    """The library computes it too, also where the weight is a view of the argument."""
+
+    class Convolution(nn.Module):
+        def forward(self, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
+            first = torch.nn.functional.conv2d(x, weight, bias, stride=2, padding=1).relu()
+            return torch.nn.functional.conv2d(first, weight.transpose(0, 1), padding=1)
+
+    given = (torch.randn(1, 3, 9, 9), torch.randn(4, 3, 3, 3), torch.randn(4))
+    executable = uir_tvm.compile(Convolution(), args=given, target=target)
+    torch.testing.assert_close(executable(*given), Convolution()(*given), rtol=1e-5, atol=1e-4)
+    kinds = [node.kind for node in executable.kernel_graph.library_ops]
+    assert kinds == ["conv2d", "conv2d"]

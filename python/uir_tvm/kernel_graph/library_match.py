@@ -90,14 +90,12 @@ def _matmul(op: Op, table: LibraryTable) -> Op | None:
 
 
 def _conv2d(op: Op, table: LibraryTable) -> Op | None:
-    """A convolution in NCHW with constant weights."""
+    """A convolution in NCHW."""
     assert op.call is not None
     found = op.call.attrs
     layouts = (found.data_layout, found.kernel_layout, found.out_layout or found.data_layout)
     data, weight = op.operands
     if tuple(map(str, layouts)) != ("NCHW", "OIHW", "NCHW") or not op.result.size:
-        return None
-    if weight.base.constant is None:
         return None
     if not table.takes("conv2d", op.result.dtype, data.base.dtype, weight.base.dtype):
         return None

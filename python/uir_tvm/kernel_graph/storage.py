@@ -28,7 +28,8 @@ def place(program: Program) -> None:
         elif op.name == "library.conv2d":
             for index, view in enumerate(op.operands):
                 is_bias = op.attrs["epilogue"][: index - 1] == ("bias",) and index == 2
-                if index != 1 and not is_bias and not _plain(view):
+                weight = index == 1 and view.base.constant is not None  # it is laid out, or packed, anyway
+                if not weight and not is_bias and not _plain(view):
                     op.operands[index] = _copied(program, view, before=op)
         elif op.name in (OPAQUE, RECURRENCE) or op.name in SELF_DESCRIBED:
             for index, view in enumerate(op.operands):
