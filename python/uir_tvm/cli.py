@@ -131,6 +131,9 @@ def main() -> None:
 )
 @click.option("--fast-math", is_flag=True, help="Let passes change the rounding of floats.")
 @click.option(
+    "--strict", is_flag=True, help="Refuse operators that PyTorch would compute at run time, by name."
+)
+@click.option(
     "--fuse/--no-fuse",
     default=True,
     show_default=True,
@@ -155,6 +158,7 @@ def compile_command(
     device: str | None,
     database: pathlib.Path | None,
     fast_math: bool,
+    strict: bool,
     fuse: bool,
     **versions: str | None,
 ) -> None:
@@ -212,6 +216,7 @@ def compile_command(
             shapes=shapes_of(shapes),
             sizes=sizes_of(sizes),
             values=values_of(values),
+            strict=strict,
             options=options,
             progress=notify,
         )
