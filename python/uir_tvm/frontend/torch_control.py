@@ -25,7 +25,7 @@ from ..errors import UnsupportedOperatorError, ValueNeededError
 from ..symbolic_shapes import OpenInput, OpenSignature, Sizes
 from .open_model import InputShapes, StageRunner
 from .torch_graph import ASSERTIONS, target_name
-from .torch_stages import NUMBER, StageProgram, Step, Value, replaced, values_in
+from .torch_stages import NUMBER, StageProgram, Step, WalkedTensor, replaced, values_in
 
 aten = torch.ops.aten
 
@@ -64,7 +64,7 @@ def unrolled(program: ExportedProgram) -> ExportedProgram:
     UnsupportedOperatorError
         A loop would be more than `UNROLLED_NODES` operators.
     """
-    walk = Walk(program, None, None)
+    walk = ControlWalk(program, None, None)
     results = walk.results()
     return StageProgram(program, walk.steps, results, True).exported
 
@@ -117,7 +117,7 @@ class StagedProgram:
         self, shapes: InputShapes, values: Mapping[str, np.ndarray], driver: StageRunner
     ) -> Sequence[str]:
         """See `OpenModel.run`."""
-        walk = Walk(self.exported, driver, self._imported)
+        walk = ControlWalk(self.exported, driver, self._imported)
         results = list(values_in(walk.results()))
         walk.end_stage(results)
         return [value.held for value in results]
@@ -137,7 +137,7 @@ class StagedProgram:
         return self._modules[key]
 
 
-class Walk:
+class ControlWalk:
     """One walk over a program.
 
     Parameters
@@ -160,10 +160,10 @@ class Walk:
         self.program, self.driver, self.importer = program, driver, importer
         self.steps: list[Step] = []
         self._made = 0
-        self._frames: list[Callable[[], Iterable[Value]]] = []
+        self._frames: list[Callable[[], Iterable[WalkedTensor]]] = []
 
     def results(self) -> list[Any]:
-        """Walk the program; values, and what it returns beside tensors."""
+        """ControlWalk the program; values, and what it returns beside tensors."""
         inputs = []
         nodes = self.program.graph.find_nodes(op="placeholder")
         for node, spec in zip(nodes, self.program.graph_signature.input_specs, strict=True):
@@ -174,17 +174,17 @@ class Walk:
             small = spec.kind is InputKind.CONSTANT_TENSOR and meta.numel() <= FOLDED_ELEMENTS
             number = self.program.constants[spec.target] if small else None
             held = node.name if spec.kind is InputKind.USER_INPUT else ""
-            inputs.append(Value(meta, node.name, held, number))
+            inputs.append(WalkedTensor(meta, node.name, held, number))
         return list(self.graph(self.program.graph_module, inputs))
 
     def graph(self, module: fx.GraphModule, inputs: Sequence[Any]) -> Any:
-        """Walk a graph on these values; its results."""
+        """ControlWalk a graph on these values; its results."""
         known: dict[fx.Node, Any] = {}
         nodes = list(module.graph.nodes)
         last = {source: place for place, node in enumerate(nodes) for source in node.all_input_nodes}
         given, place = iter(inputs), 0
 
-        def read_later() -> Iterator[Value]:
+        def read_later() -> Iterator[WalkedTensor]:
             return values_in([value for node, value in known.items() if last.get(node, -1) >= place])
 
         with self.reading(read_later):
@@ -193,7 +193,9 @@ class Walk:
                     known[node] = next(given)
                 elif node.op == "get_attr":
                     found = operator.attrgetter(str(node.target))(module)
-                    known[node] = Value(found, number=found) if isinstance(found, torch.Tensor) else found
+                    known[node] = (
+                        WalkedTensor(found, number=found) if isinstance(found, torch.Tensor) else found
+                    )
                 elif node.op == "output":
                     return _mapped(node.args[0], known)
                 elif target_name(node) not in ASSERTIONS:
@@ -212,14 +214,14 @@ class Walk:
     def emit(self, node: fx.Node, target: Any, args: Sequence[Any], kwargs: Any, meta: Any) -> Any:
         """The results of an operator for a node; those of small constants are constants."""
         several = isinstance(meta, list | tuple)
-        results = [Value(each) for each in (meta if several else [meta])]
+        results = [WalkedTensor(each) for each in (meta if several else [meta])]
         step = Step(node, target, tuple(args), dict(kwargs), meta, results)
         if not _computed(step):
             self.steps.append(step)
         return results if several else results[0]
 
     @contextlib.contextmanager
-    def reading(self, values: Callable[[], Iterable[Value]]) -> Iterator[None]:
+    def reading(self, values: Callable[[], Iterable[WalkedTensor]]) -> Iterator[None]:
         """While this is open, a stage that ends keeps these values."""
         self._frames.append(values)
         try:
@@ -229,7 +231,7 @@ class Walk:
 
     def know(self, value: Any, node: fx.Node) -> bool:
         """A predicate: run what it comes from where it is no constant."""
-        if not isinstance(value, Value):
+        if not isinstance(value, WalkedTensor):
             return bool(value)
         if value.number is None:
             if self.driver is None:
@@ -245,7 +247,7 @@ class Walk:
             value.number = torch.as_tensor(array)
         return bool(value.number.reshape(-1)[0])
 
-    def end_stage(self, wanted: Sequence[Value]) -> None:
+    def end_stage(self, wanted: Sequence[WalkedTensor]) -> None:
         """Run the steps so far, keeping what is wanted or read later."""
         assert self.driver is not None and self.importer is not None
         made = {value for step in self.steps for value in step.results}
@@ -262,24 +264,24 @@ class Walk:
                 value.held = name
         self.steps.clear()
 
-    def stacked(self, node: fx.Node, values: Sequence[Value]) -> Value:
+    def stacked(self, node: fx.Node, values: Sequence[WalkedTensor]) -> WalkedTensor:
         """Values of one shape along a new first axis."""
         wide = [self.of(node, aten.unsqueeze.default, value, 0) for value in values]
         meta = torch.cat([value.meta for value in wide])
-        made: Value = self.emit(node, aten.cat.default, [wide], {}, meta)
+        made: WalkedTensor = self.emit(node, aten.cat.default, [wide], {}, meta)
         return made
 
     def computed(self, node: fx.Node, value: Any) -> Any:
         """A value that is no constant of what follows: rounds that data decide are then one program."""
-        if not isinstance(value, Value) or value.number is None:
+        if not isinstance(value, WalkedTensor) or value.number is None:
             return value
-        made = Value(value.meta)
+        made = WalkedTensor(value.meta)
         self.steps.append(Step(node, aten.clone.default, (value,), {}, value.meta, [made]))
         return made
 
-    def of(self, node: fx.Node, target: Any, value: Value, *rest: Any) -> Value:
+    def of(self, node: fx.Node, target: Any, value: WalkedTensor, *rest: Any) -> WalkedTensor:
         """One more operator on one value."""
-        made: Value = self.emit(node, target, [value, *rest], {}, target(value.meta, *rest))
+        made: WalkedTensor = self.emit(node, target, [value, *rest], {}, target(value.meta, *rest))
         return made
 
 
@@ -336,7 +338,9 @@ def _one(result: Any) -> Any:
     return result[0] if isinstance(result, list | tuple) else result
 
 
-def _cond(walk: Walk, node: fx.Node, predicate: Any, yes: Any, no: Any, operands: Sequence[Any] = ()) -> Any:
+def _cond(
+    walk: ControlWalk, node: fx.Node, predicate: Any, yes: Any, no: Any, operands: Sequence[Any] = ()
+) -> Any:
     """``cond``: the branch that the predicate says."""
     with walk.reading(lambda: values_in(operands)):
         chosen = yes if walk.know(predicate, node) else no
@@ -344,7 +348,12 @@ def _cond(walk: Walk, node: fx.Node, predicate: Any, yes: Any, no: Any, operands
 
 
 def _while_loop(
-    walk: Walk, node: fx.Node, goes_on: Any, body: Any, carried: Sequence[Any], more: Sequence[Any] = ()
+    walk: ControlWalk,
+    node: fx.Node,
+    goes_on: Any,
+    body: Any,
+    carried: Sequence[Any],
+    more: Sequence[Any] = (),
 ) -> Any:
     """``while_loop``: rounds as long as a graph of the carried values says."""
     rounds = 0
@@ -352,7 +361,7 @@ def _while_loop(
     with walk.reading(lambda: values_in([carried, more])):
         while True:
             predicate = _one(walk.graph(goes_on, [*carried, *more]))
-            computed = isinstance(predicate, Value) and predicate.number is None
+            computed = isinstance(predicate, WalkedTensor) and predicate.number is None
             if not walk.know(predicate, node):
                 return carried
             rounds += 1
@@ -363,7 +372,12 @@ def _while_loop(
 
 
 def _scan(
-    walk: Walk, node: fx.Node, body: Any, states: Sequence[Any], rows: Sequence[Any], more: Sequence[Any] = ()
+    walk: ControlWalk,
+    node: fx.Node,
+    body: Any,
+    states: Sequence[Any],
+    rows: Sequence[Any],
+    more: Sequence[Any] = (),
 ) -> Any:
     """``scan``: a round for each row of the inputs, which gives the next states and a row of each result."""
     length = int(rows[0].meta.shape[0])
@@ -380,7 +394,7 @@ def _scan(
         return [*states, *(walk.stacked(node, column) for column in zip(*made, strict=True))]
 
 
-def _map(walk: Walk, node: fx.Node, body: Any, rows: Sequence[Any], more: Sequence[Any] = ()) -> Any:
+def _map(walk: ControlWalk, node: fx.Node, body: Any, rows: Sequence[Any], more: Sequence[Any] = ()) -> Any:
     """``map``: a scan without states."""
     return _scan(walk, node, body, [], rows, more)
 

@@ -25,7 +25,7 @@ NUMBER = "uir_number_"
 
 
 @attrs.define(eq=False)
-class Value:
+class WalkedTensor:
     """A tensor while a program is walked.
 
     Attributes
@@ -58,7 +58,7 @@ class Step:
         As of a node.
     meta
         A tensor without numbers, or several.
-    results : list of Value
+    results : list of WalkedTensor
     """
 
     node: fx.Node
@@ -66,12 +66,12 @@ class Step:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     meta: Any
-    results: list[Value]
+    results: list[WalkedTensor]
 
 
-def values_in(tree: Any) -> Iterator[Value]:
+def values_in(tree: Any) -> Iterator[WalkedTensor]:
     """The values in nested arguments."""
-    if isinstance(tree, Value):
+    if isinstance(tree, WalkedTensor):
         yield tree
     elif isinstance(tree, Mapping):
         for item in tree.values():
@@ -81,9 +81,9 @@ def values_in(tree: Any) -> Iterator[Value]:
             yield from values_in(item)
 
 
-def replaced(tree: Any, function: Callable[[Value], Any]) -> Any:
+def replaced(tree: Any, function: Callable[[WalkedTensor], Any]) -> Any:
     """Nested arguments with something else in the place of values."""
-    if isinstance(tree, Value):
+    if isinstance(tree, WalkedTensor):
         return function(tree)
     if isinstance(tree, Mapping):
         return {name: replaced(item, function) for name, item in tree.items()}
@@ -117,7 +117,7 @@ class StageProgram:
         self, program: ExportedProgram, steps: Sequence[Step], results: Sequence[Any], whole: bool
     ) -> None:
         self._program, self._graph = program, fx.Graph()
-        self._nodes: dict[Value, fx.Node] = {}
+        self._nodes: dict[WalkedTensor, fx.Node] = {}
         self._specs: list[InputSpec] = []
         self._constants = dict(program.constants)
         self.inputs: dict[str, str] = {}
@@ -169,7 +169,9 @@ class StageProgram:
             verifiers=program.verifiers,
         )
 
-    def _placeholder(self, name: str, meta: Mapping[str, Any], spec: InputSpec, value: Value | None) -> None:
+    def _placeholder(
+        self, name: str, meta: Mapping[str, Any], spec: InputSpec, value: WalkedTensor | None
+    ) -> None:
         made = self._graph.placeholder(name)
         made.name, made.meta = name, dict(meta)
         self._specs.append(InputSpec(spec.kind, spec.arg, spec.target, spec.persistent))
@@ -178,21 +180,21 @@ class StageProgram:
             if value.held:
                 self.inputs[name] = value.held
 
-    def _number(self, value: Value) -> None:
+    def _number(self, value: WalkedTensor) -> None:
         name = f"{NUMBER}{len(self._specs)}"
         self._nodes[value] = made = self._graph.placeholder(name)
         made.name, made.meta = name, {"val": value.meta}
         self._constants[name] = value.number
         self._specs.append(InputSpec(InputKind.CONSTANT_TENSOR, TensorArgument(name=name), name))
 
-    def _held(self, value: Value) -> None:
+    def _held(self, value: WalkedTensor) -> None:
         name = f"value_{len(self._specs)}"
         self._nodes[value] = made = self._graph.placeholder(name)
         made.name, made.meta = name, {"val": value.meta}
         self._specs.append(InputSpec(InputKind.USER_INPUT, TensorArgument(name=name), None))
         self.inputs[name] = value.held
 
-    def _node(self, value: Value) -> fx.Node:
+    def _node(self, value: WalkedTensor) -> fx.Node:
         return self._nodes[value]
 
     def _step(self, step: Step) -> None:

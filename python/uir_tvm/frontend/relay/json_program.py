@@ -87,7 +87,10 @@ class _JsonProgram:
                 self._made[index] = self._make(index)
                 waiting.pop()
             elif index in open_:
-                raise ModelFormatError(f"node {index} of {self.graph.name} is part of itself.")
+                raise ModelFormatError(
+                    f"node {index} of {self.graph.name} is part of itself.",
+                    remedy="save the model again, or fetch the file again",
+                )
             else:
                 open_.add(index)
                 waiting += reversed(missing)
