@@ -56,6 +56,7 @@ def compile(
     shapes: Shapes = None,
     sizes: Sizes | None = None,
     values: Values = None,
+    entry: str = "main",
     name: str | None = None,
     database: str | os.PathLike[str] | None = None,
     options: CompileOptions | None = None,
@@ -95,6 +96,9 @@ def compile(
     values : mapping of str to numpy.ndarray, optional
         Inputs that are constants (ONNX): the executable does not take them. Inputs that decide shapes or
         attributes (axes, pads, repeats) and have no value here make a `SpecializedExecutable`.
+    entry : str
+        Of a Relax module, the function that is compiled; others are compiled as parts of it where it calls
+        them. Tuples that it takes and returns are those of a call.
     name : str, optional
         Name in reports; default: the file's or ``model``.
     database : str or Path, optional
@@ -127,7 +131,7 @@ def compile(
     if database is not None:
         options = attrs.evolve(options, database=pathlib.Path(database))
     label = name or model_name(model)
-    door = Door(args, kwargs, converters, strict, dynamic_shapes)
+    door = Door(args, kwargs, converters, strict, dynamic_shapes, entry)
     try:
         made = _compile(model, target, shapes, values, label, options, progress, door, sizes)
     except (ValueNeededError, DynamicShapeError) as error:

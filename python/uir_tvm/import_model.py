@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 import tvm
-from tvm import relax, tirx
+from tvm import tirx
 
 from . import pipeline
 from .errors import DynamicShapeError, FrontendError, ModelFormatError, first_line
@@ -28,7 +28,7 @@ Values = Mapping[str, Any] | None
 
 @attrs.frozen
 class Door:
-    """What `uir_tvm.compile` is told of a model of PyTorch.
+    """What `uir_tvm.compile` is told of a model beside its shapes and values.
 
     Attributes
     ----------
@@ -42,6 +42,8 @@ class Door:
         Whether operators without a converter are refused; otherwise PyTorch computes them.
     dynamic_shapes : optional
         Which axes of a module's arguments are of any size (``torch.export.export``).
+    entry : str
+        Of a Relax module, the function to compile.
     """
 
     args: Sequence[Any] | None = None
@@ -49,6 +51,7 @@ class Door:
     converters: Mapping[str, Any] | None = None
     strict: bool = False
     dynamic_shapes: Any = None
+    entry: str = "main"
 
 
 def import_model(
@@ -99,14 +102,7 @@ def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRM
     from . import frontend
 
     if isinstance(model, tvm.IRModule):
-        functions = {gvar.name_hint: func for gvar, func in model.functions.items()}
-        if not isinstance(functions.get("main"), relax.Function):
-            raise FrontendError(
-                "The module has no Relax function 'main'.",
-                need="a Relax function named main",
-                limit="it has " + (", ".join(functions) or "no function"),
-                remedy="rename the model's function, or pass a PrimFunc by itself",
-            )
+        model = frontend.flat_module(model, door.entry)
         return _relax_module(model)
     if isinstance(model, tirx.PrimFunc):
         return frontend.from_prim_func(model)

@@ -123,3 +123,12 @@ def test_obstacles_are_said() -> None:
     nodes = {node.name: node for node in program.graph.nodes}
     assert not obstacle(nodes["digamma"])
     assert obstacle(nodes["x"]) == "is no operator of a library"
+
+
+@pytest.mark.parametrize("target", ["uir-cuda", "uir-ascend", "uir-bang"])
+def test_beside_kernels_of_a_device(target: str) -> None:
+    """PyTorch computes its operators on the host, between kernels of the device."""
+    executable = uir_tvm.compile(Special(), args=(X,), target=target)
+    for got, want in zip(executable(X), Special()(X), strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
+    assert executable.report()["opaque"] and any(not k.fallback for k in executable.info.kernels)

@@ -3,9 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
 import traceback
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import attrs
@@ -36,17 +39,16 @@ def check(suite: str, name: str, target: str = "uir-cpu") -> Outcome:
         One that runs on this machine.
     """
     case = SUITES[suite][name]
-    warnings.simplefilter("ignore")
-    _quiet()
-    torch.manual_seed(SEED)
-    try:
-        module, args, kwargs = case.build()
-        _spread(module)
-        with torch.no_grad():
-            expected = module(*_copied(args), **_copied(kwargs))
-    except Exception as error:  # whatever the library raises of a row of the table
-        return Outcome(suite, name, case.family, NOT_BUILT, reason=_told(error))
-    return _compiled(case, target, module, args, kwargs, expected)
+    with _quiet():
+        torch.manual_seed(SEED)
+        try:
+            module, args, kwargs = case.build()
+            _spread(module)
+            with torch.no_grad():
+                expected = module(*_copied(args), **_copied(kwargs))
+        except Exception as error:  # whatever the library raises of a row of the table
+            return Outcome(suite, name, case.family, NOT_BUILT, reason=_told(error))
+        return _compiled(case, target, module, args, kwargs, expected)
 
 
 def _spread(module: torch.nn.Module) -> None:
@@ -157,8 +159,14 @@ def _told(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip()[:400]} ({place})"
 
 
-def _quiet() -> None:
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
     """No advice of the libraries among the rows."""
-    import logging
-
+    before = logging.root.manager.disable
     logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)

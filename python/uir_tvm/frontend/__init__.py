@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from ..errors import MissingPackageError
+from .flat_module import flat_module
 from .normalize import normalize
 
 _LAZY = {
@@ -27,6 +28,7 @@ _LAZY = {
 
 __all__ = [
     "export_torch",
+    "flat_module",
     "from_igraph",
     "from_onnx",
     "from_prim_func",

@@ -25,7 +25,7 @@ from ..errors import UnsupportedOperatorError, ValueNeededError
 from ..symbolic_shapes import OpenInput, OpenSignature, Sizes
 from .open_model import InputShapes, StageRunner
 from .torch_graph import ASSERTIONS, target_name
-from .torch_stages import NUMBER, StageProgram, Step, WalkedTensor, replaced, values_in
+from .torch_stages import NUMBER, StageProgram, WalkedTensor, WalkStep, replaced, values_in
 
 aten = torch.ops.aten
 
@@ -150,7 +150,7 @@ class ControlWalk:
 
     Attributes
     ----------
-    steps : list of Step
+    steps : list of WalkStep
         Of the stage so far.
     """
 
@@ -158,7 +158,7 @@ class ControlWalk:
         self, program: ExportedProgram, driver: StageRunner | None, importer: Importer | None
     ) -> None:
         self.program, self.driver, self.importer = program, driver, importer
-        self.steps: list[Step] = []
+        self.steps: list[WalkStep] = []
         self._made = 0
         self._frames: list[Callable[[], Iterable[WalkedTensor]]] = []
 
@@ -215,7 +215,7 @@ class ControlWalk:
         """The results of an operator for a node; those of small constants are constants."""
         several = isinstance(meta, list | tuple)
         results = [WalkedTensor(each) for each in (meta if several else [meta])]
-        step = Step(node, target, tuple(args), dict(kwargs), meta, results)
+        step = WalkStep(node, target, tuple(args), dict(kwargs), meta, results)
         if not _computed(step):
             self.steps.append(step)
         return results if several else results[0]
@@ -276,7 +276,7 @@ class ControlWalk:
         if not isinstance(value, WalkedTensor) or value.number is None:
             return value
         made = WalkedTensor(value.meta)
-        self.steps.append(Step(node, aten.clone.default, (value,), {}, value.meta, [made]))
+        self.steps.append(WalkStep(node, aten.clone.default, (value,), {}, value.meta, [made]))
         return made
 
     def of(self, node: fx.Node, target: Any, value: WalkedTensor, *rest: Any) -> WalkedTensor:
@@ -296,7 +296,7 @@ def _mapped(tree: Any, known: Mapping[fx.Node, Any]) -> Any:
     return tree
 
 
-def _computed(step: Step) -> bool:
+def _computed(step: WalkStep) -> bool:
     """Whether the numbers of an operator's results follow from constants; they are noted."""
     target, values = step.target, list(values_in((step.args, step.kwargs)))
     if not isinstance(target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded in target.tags:

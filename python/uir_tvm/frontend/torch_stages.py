@@ -47,7 +47,7 @@ class WalkedTensor:
 
 
 @attrs.define(eq=False)
-class Step:
+class WalkStep:
     """A call of an operator, with values in the place of nodes.
 
     Attributes
@@ -99,7 +99,7 @@ class StageProgram:
     ----------
     program : ExportedProgram
         The whole: its weights and constants.
-    steps : sequence of Step
+    steps : sequence of WalkStep
         Those that nothing needs are left out.
     results : list
         Values, and numbers that are returned as they are.
@@ -114,7 +114,7 @@ class StageProgram:
     """
 
     def __init__(
-        self, program: ExportedProgram, steps: Sequence[Step], results: Sequence[Any], whole: bool
+        self, program: ExportedProgram, steps: Sequence[WalkStep], results: Sequence[Any], whole: bool
     ) -> None:
         self._program, self._graph = program, fx.Graph()
         self._nodes: dict[WalkedTensor, fx.Node] = {}
@@ -197,7 +197,7 @@ class StageProgram:
     def _node(self, value: WalkedTensor) -> fx.Node:
         return self._nodes[value]
 
-    def _step(self, step: Step) -> None:
+    def _step(self, step: WalkStep) -> None:
         args, kwargs = replaced((step.args, step.kwargs), self._node)
         made = self._graph.create_node("call_function", step.target, tuple(args), kwargs, step.node.name)
         made.meta = {**step.node.meta, "val": step.meta}
@@ -210,7 +210,7 @@ class StageProgram:
             self._nodes[value] = part
 
 
-def _needed(steps: Sequence[Step], results: Sequence[Any]) -> list[Step]:
+def _needed(steps: Sequence[WalkStep], results: Sequence[Any]) -> list[WalkStep]:
     """The steps that results come from, in order."""
     wanted = set(values_in(results))
     kept = []
