@@ -100,7 +100,8 @@ def _calls(function: relax.Function, name: str) -> bool:
 def _without_tuples(mod: tvm.IRModule) -> tvm.IRModule:
     """``main`` of the tensors in its tuples, with the structure of its calls."""
     inner = mod["main"]
-    params, parameters, nested = [], [], []
+    params: list[relax.Var] = []
+    parameters, nested = [], []
     for param in inner.params:
         leaves: list[relax.Var] = []
         value = _opened(param.ty, param.name, leaves)
