@@ -308,7 +308,9 @@ class Simplifier:
             what,
             inputs=inputs,
             where=step.text,
-            need="its value when the model is imported",
+            need="its value when the model is imported"
+            if inputs
+            else "its result before what follows can be compiled",
             remedy=f"pass values={{{first!r}: ...}} (--value {first}=...), or call uir_tvm.compile, which "
             "compiles at the call"
             if inputs
