@@ -15,6 +15,7 @@ from .cli_base import (
     Commands,
     chosen,
     emit,
+    entry_option,
     global_options,
     shape_option,
     shapes_of,
@@ -88,6 +89,7 @@ def main() -> None:
     "has code for each, and picks by the shapes of its inputs.",
 )
 @value_option
+@entry_option
 @click.option(
     "--dump", type=click.Path(path_type=pathlib.Path), help="Write every stage of every kernel here."
 )
@@ -150,6 +152,7 @@ def compile_command(
     sizes: tuple[str, ...],
     specialized: tuple[str, ...],
     values: tuple[str, ...],
+    entry: str,
     dump: pathlib.Path | None,
     override: pathlib.Path | None,
     verify: bool,
@@ -216,6 +219,7 @@ def compile_command(
             shapes=shapes_of(shapes),
             sizes=sizes_of(sizes),
             values=values_of(values),
+            entry=entry,
             strict=strict,
             options=options,
             progress=notify,

@@ -175,6 +175,14 @@ value_option = click.option(
 )
 
 
+#: Of a dump of a Relax module.
+entry_option = click.option(
+    "--entry",
+    default="main",
+    show_default=True,
+    metavar="NAME",
+    help="The function of a Relax module that is compiled.",
+)
 #: The same by the names of sizes.
 size_option = click.option(
     "--size",

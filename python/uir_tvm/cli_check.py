@@ -14,6 +14,7 @@ from .cli_base import (
     OUT,
     Command,
     emit,
+    entry_option,
     global_options,
     shape_option,
     shapes_of,
@@ -33,6 +34,7 @@ from .options import DEFAULT_TARGET
 @shape_option
 @size_option
 @value_option
+@entry_option
 @click.option(
     "--allow-torch", is_flag=True, help="Operators that PyTorch computes at run time are no failure."
 )
@@ -45,6 +47,7 @@ def check_command(
     shapes: tuple[str, ...],
     sizes: tuple[str, ...],
     values: tuple[str, ...],
+    entry: str,
     allow_torch: bool,
 ) -> None:
     """Say where each part of MODEL would run, before anything is compiled.
@@ -62,7 +65,9 @@ def check_command(
     """
     from .support import supports
 
-    found = supports(model, target, shapes=shapes_of(shapes), sizes=sizes_of(sizes), values=values_of(values))
+    found = supports(
+        model, target, shapes=shapes_of(shapes), sizes=sizes_of(sizes), values=values_of(values), entry=entry
+    )
     data = found.to_json()
 
     def human() -> None:

@@ -104,12 +104,18 @@ def _imported(model: Any, shapes: Shapes, values: Values, door: Door) -> tvm.IRM
     if isinstance(model, tvm.IRModule):
         model = frontend.flat_module(model, door.entry)
         return _relax_module(model)
+    if isinstance(model, str | pathlib.Path):
+        return _import_file(pathlib.Path(model), shapes, values, door)
+    if door.entry != Door().entry:
+        raise FrontendError(
+            f"A {type(model).__name__} has no function {door.entry!r}.",
+            need="a Relax module, whose functions have names",
+            remedy="leave out entry= (--entry)",
+        )
     if isinstance(model, tirx.PrimFunc):
         return frontend.from_prim_func(model)
     if isinstance(model, IGraph):
         return frontend.from_igraph(model)
-    if isinstance(model, str | pathlib.Path):
-        return _import_file(pathlib.Path(model), shapes, values, door)
     kind = type(model).__module__.partition(".")[0]
     if is_torch_module(model) or (kind == "torch" and type(model).__name__ == "ExportedProgram"):
         return frontend.from_torch(
@@ -160,17 +166,13 @@ def _import_file(path: pathlib.Path, shapes: Shapes, values: Values, door: Door)
         )
     if not path.is_file():
         raise ModelFormatError(f"There is no file {path}.", remedy="check the path")
-    if reader is _torch_program:
-        return _torch_program(path, shapes, values, door)
-    return reader(path, shapes, values)
+    return reader(path, shapes, values, door)
 
 
-def _torch_program(
-    file: pathlib.Path, _shapes: Shapes, _values: Values, door: Door | None = None
-) -> tvm.IRModule:
+def _torch_program(file: pathlib.Path, shapes: Shapes, values: Values, door: Door) -> tvm.IRModule:
     from . import frontend
 
-    from_torch = frontend.from_torch  # says so where torch is not installed
+    _ = frontend.from_torch  # says so where torch is not installed
     import torch
 
     # Its own complaint about the archive would come before ours.
@@ -183,11 +185,10 @@ def _torch_program(
             need=first_line(error),
             remedy="save it with torch.export.save(program, path)",
         ) from error
-    door = door or Door()
-    return from_torch(program, custom_convert_map=dict(door.converters or {}), strict=door.strict)
+    return _imported(program, shapes, values, door)
 
 
-def _relax_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+def _relax_dump(file: pathlib.Path, shapes: Shapes, values: Values, door: Door) -> tvm.IRModule:
     try:
         mod = tvm.ir.load_json(file.read_text())
     except Exception as error:  # TVM's reader raises whatever its C++ throws
@@ -196,22 +197,22 @@ def _relax_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRM
             need=first_line(error),
             remedy="dump it with --dump",
         ) from error
-    return import_model(mod)
+    return _imported(mod, shapes, values, door)
 
 
-def _tir_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+def _tir_dump(file: pathlib.Path, _shapes: Shapes, _values: Values, _door: Door) -> tvm.IRModule:
     from . import frontend
 
     return frontend.from_prim_func(_dumped(file, "tir"), _kernel_name(file, ".tir.json"))
 
 
-def _igraph_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+def _igraph_dump(file: pathlib.Path, _shapes: Shapes, _values: Values, _door: Door) -> tvm.IRModule:
     from . import frontend
 
     return frontend.from_igraph(_dumped(file, "igraph"))
 
 
-def _optimized_dump(file: pathlib.Path, _shapes: Shapes, _values: Values) -> tvm.IRModule:
+def _optimized_dump(file: pathlib.Path, _shapes: Shapes, _values: Values, _door: Door) -> tvm.IRModule:
     from . import frontend
 
     return frontend.from_igraph(_dumped(file, "optimize").graph)
@@ -227,13 +228,13 @@ def _kernel_name(file: pathlib.Path, suffix: str) -> str:
     return re.sub(r"\W", "_", file.name.removesuffix(suffix)) or "kernel"
 
 
-def _onnx_model(file: pathlib.Path, shapes: Shapes, values: Values) -> tvm.IRModule:
+def _onnx_model(file: pathlib.Path, shapes: Shapes, values: Values, _door: Door) -> tvm.IRModule:
     from . import frontend
 
     return frontend.from_onnx(file, shapes=shapes, values=values)
 
 
-def _relay_model(file: pathlib.Path, shapes: Shapes, _values: Values) -> tvm.IRModule:
+def _relay_model(file: pathlib.Path, shapes: Shapes, _values: Values, _door: Door) -> tvm.IRModule:
     from . import frontend
 
     from_relay = frontend.from_relay  # says so where its grammar's package is not installed
@@ -243,7 +244,7 @@ def _relay_model(file: pathlib.Path, shapes: Shapes, _values: Values) -> tvm.IRM
 
 
 #: How a file is read, by the end of its name.
-READERS: Mapping[str, Callable[[pathlib.Path, Shapes, Values], tvm.IRModule]] = {
+READERS: Mapping[str, Callable[[pathlib.Path, Shapes, Values, Door], tvm.IRModule]] = {
     ".onnx": _onnx_model,
     ".pt2": _torch_program,
     ".relax.json": _relax_dump,

@@ -129,6 +129,7 @@ def supports(
     shapes: Shapes = None,
     sizes: Sizes | None = None,
     values: Values = None,
+    entry: str = "main",
     name: str | None = None,
     options: CompileOptions | None = None,
 ) -> Support:
@@ -139,7 +140,8 @@ def supports(
 
     Parameters
     ----------
-    model, target, args, kwargs, converters, strict, dynamic_shapes, shapes, sizes, values, name, options
+    model, target, args, kwargs, converters, strict, dynamic_shapes, shapes, sizes, values, entry, name,
+    options
         As of `uir_tvm.compile`.
 
     Returns
@@ -157,9 +159,8 @@ def supports(
     spec = registry.resolve(target, options.device)
     label = name or model_name(model)
     try:
-        mod = import_model(
-            model, shapes, values, Door(args, kwargs, converters, strict, dynamic_shapes), sizes
-        )
+        door = Door(args, kwargs, converters, strict, dynamic_shapes, entry)
+        mod = import_model(model, shapes, values, door, sizes)
         rows = _rows(mod, spec.target, options)
     except UirError as error:
         return Support(label, spec.name, _refusals(error), error)

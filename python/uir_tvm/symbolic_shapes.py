@@ -321,6 +321,7 @@ class OpenSignature:
             raise ShapeError(
                 f"shapes names {unknown[0]!r}, which is no input of the model",
                 need="one of " + ", ".join(each.name for each in self.inputs),
+                remedy="`uir check MODEL` lists a model's inputs",
             )
         some = [each for each in self.inputs if each.name in shapes]
         return attrs.evolve(self, inputs=some).bind(shapes)
@@ -356,7 +357,12 @@ class OpenSignature:
         found = {each.name: tuple(value_of(size, sizes) for size in each.sizes) for each in self.inputs}
         for name, shape in found.items():
             if min(shape, default=0) < 0:
-                raise SizeError(f"Input {name} would be of shape {list(shape)}.", need="sizes of at least 0")
+                raise SizeError(
+                    f"Input {name} would be of shape {list(shape)}.",
+                    where=sizes_text(sizes),
+                    need="sizes of at least 0",
+                    remedy="give other sizes",
+                )
         return found
 
     def to_json(self) -> dict[str, Any]:

@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
+import pathlib
+
 import numpy as np
 import pytest
+import torch
+import tvm
 import uir_tvm
+from click.testing import CliRunner
 from tvm.script import ir as I
 from tvm.script import relax as R
+from uir_tvm.cli import main
 from uir_tvm.errors import FrontendError
 from uir_tvm.frontend import flat_module
 from uir_tvm.structure import STRUCTURE
@@ -99,3 +105,20 @@ def test_no_such_entry() -> None:
 def test_a_function_that_calls_itself() -> None:
     with pytest.raises(FrontendError, match="calls itself"):
         uir_tvm.compile(Endless)
+
+
+def test_an_entry_of_a_dump(tmp_path: pathlib.Path) -> None:
+    """A file of several functions, from Python and from the command line."""
+    file = tmp_path / "model.relax.json"
+    file.write_text(tvm.ir.save_json(Model))
+    doubled, _ = uir_tvm.compile(file, entry="both")(X)
+    np.testing.assert_allclose(doubled, 2 * X, rtol=1e-6)
+    for command in ("check", "compile"):
+        assert CliRunner().invoke(main, [command, str(file), "--entry", "both"]).exit_code == 0
+        assert CliRunner().invoke(main, [command, str(file), "--entry", "other"]).exit_code == 9
+
+
+def test_an_entry_of_what_has_no_functions() -> None:
+    with pytest.raises(FrontendError, match="has no function 'both'") as caught:
+        uir_tvm.compile(torch.nn.Linear(8, 8), args=(torch.zeros(4, 8),), entry="both")
+    assert "Relax" in caught.value.need and caught.value.remedy

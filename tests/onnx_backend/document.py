@@ -37,7 +37,7 @@ DEVICES_HEAD = """
 
 One case of every operator and dtype of its first input, of those that pass on `uir-cpu`, on the host model of
 each device: `scripts/sweep_onnx.py --sample --target TARGET --document`. What no kernel of the device takes
-runs on the host. A device divides within a few ULP (see numerics.md), so that a number halfway between two
+runs on the host. `uir-bang` divides within some ULP (see numerics.md), so that a number halfway between two
 bytes may be quantised to either: bytes may differ by one there.
 
 """

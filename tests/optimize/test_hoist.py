@@ -167,3 +167,12 @@ def test_not_past_the_end_of_its_memory() -> None:
     tail = WEIGHT.replace("x[16*pid", "x[250").replace("(16,1)", "(16,1); cols :-k + 5")
     few = MUL.replace("(16,1)", "(16,1); cols :-k + 5")
     left_alone(hoist, graph(LOAD, tail, few, STORE))
+
+
+def test_analyses_of_large_graphs_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each iOp that is hoisted needs the analyses anew: of a graph beyond the bound, one is."""
+    lines = ("fill.fp32 v[0; (1,16); (16,1)] [2.0]", WEIGHT, LOAD, MUL, MUL.replace("w[0", "v[0"), STORE)
+    given = graph(*lines, pointers="  v = iPointer(reg, fp32, 16)\n")
+    assert len(applied(hoist, given).body) == 3
+    monkeypatch.setattr(hoist, "WORK", 1)
+    assert len(hoist.run(given).body) == 2

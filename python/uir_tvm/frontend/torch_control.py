@@ -163,7 +163,7 @@ class ControlWalk:
         self._frames: list[Callable[[], Iterable[WalkedTensor]]] = []
 
     def results(self) -> list[Any]:
-        """ControlWalk the program; values, and what it returns beside tensors."""
+        """Walk the program; values, and what it returns beside tensors."""
         inputs = []
         nodes = self.program.graph.find_nodes(op="placeholder")
         for node, spec in zip(nodes, self.program.graph_signature.input_specs, strict=True):
@@ -178,7 +178,7 @@ class ControlWalk:
         return list(self.graph(self.program.graph_module, inputs))
 
     def graph(self, module: fx.GraphModule, inputs: Sequence[Any]) -> Any:
-        """ControlWalk a graph on these values; its results."""
+        """Walk a graph on these values; its results."""
         known: dict[fx.Node, Any] = {}
         nodes = list(module.graph.nodes)
         last = {source: place for place, node in enumerate(nodes) for source in node.all_input_nodes}

@@ -24,7 +24,8 @@ from . import artifact
 from .artifact_errors import damaged, no_file, unreadable
 from .artifact_member import Member
 from .executable import Executable
-from .specialized import Specialization, SpecializedExecutable
+from .specialization import Specialization
+from .specialized import SpecializedExecutable
 
 #: What a manifest of this kind has, and others have not.
 KIND = "specializations"

@@ -6,12 +6,10 @@ from __future__ import annotations
 import functools
 import pathlib
 import threading
-import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 import tvm
 from tvm_ffi import structural_equal
@@ -22,7 +20,7 @@ from ..errors import ArtifactError, NotCompiledError, ShapeError, UirError, Valu
 from ..igraph.nodes import HardwareModel
 from ..shared_constants import SharedConstants
 from ..structure import Structure
-from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Sizes, sizes_text, symbols_of
+from ..symbolic_shapes import OpenSignature, Sizes, sizes_text, symbols_of
 from ..target import registry
 from .executable import Executable, ModelInfo
 from .model_stages import (
@@ -35,60 +33,15 @@ from .model_stages import (
     key_of,
     numbers,
 )
-from .tensors import Likeness, TensorSpec, check_inputs, from_tvm, is_torch, to_tvm
+from .open_inputs import Key, are_flat, checked_shapes, key_of_inputs, key_of_shapes, spec_of
+from .specialization import Specialization
+from .tensors import Likeness, from_tvm, is_torch, to_tvm
 
 if TYPE_CHECKING:
     from ..frontend.open_model import OpenModel
 
 #: Specializations that are kept: those used last.
 KEPT = 16
-
-#: Shapes of all inputs of a call, in order; of a number the number.
-Key = tuple[Any, ...]
-
-
-@attrs.define(eq=False)
-class Specialization:
-    """The executable of some shapes.
-
-    Parameters
-    ----------
-    shapes : mapping of str to tuple of int
-        By input; of a number the number as a tuple of one.
-    sizes : mapping of str to int
-        Of symbols.
-    executable : Executable
-    inputs : tuple of int
-        The places of the inputs that it takes, in its order.
-    made : str
-        ``ahead of time``, ``at the call`` or ``loaded``.
-    end : bytes
-        Where its path through the model ends (`Paths`).
-    calls : int
-    last_used : float
-        Seconds since 1970; 0: never.
-    """
-
-    shapes: Mapping[str, tuple[int, ...]]
-    sizes: Sizes
-    executable: Executable
-    inputs: tuple[int, ...]
-    made: str
-    end: bytes = b""
-    calls: int = 0
-    last_used: float = 0.0
-
-    def to_json(self) -> dict[str, Any]:
-        """A row of a report."""
-        used = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.last_used)) if self.last_used else None
-        return {
-            "sizes": dict(self.sizes),
-            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
-            "made": self.made,
-            "seconds": sum(self.executable.info.seconds.values()),
-            "calls": self.calls,
-            "last_used": used,
-        }
 
 
 class SpecializedExecutable:
@@ -134,7 +87,7 @@ class SpecializedExecutable:
         self.info = ModelInfo(
             name,
             spec.name,
-            tuple(_spec(each) for each in signature.inputs),
+            tuple(spec_of(each) for each in signature.inputs),
             (),
             (),
             {},
@@ -178,7 +131,7 @@ class SpecializedExecutable:
             The model cannot be compiled for these values.
         """
         structure, count = self.structure, len(self.info.inputs)
-        if structure is not None and (named or len(inputs) != count or not self._is_flat(inputs)):
+        if structure is not None and (named or len(inputs) != count or not are_flat(inputs, self.signature)):
             inputs = tuple(structure.flatten(inputs, named, count))
         elif named:
             raise ShapeError(
@@ -194,7 +147,10 @@ class SpecializedExecutable:
                 return executable(*given)
             return executable.structure.unflatten(executable.flat(*given))
         results = self.flat(*inputs)
-        whole = self._whole.get(self._key_of(self._check(inputs))) if structure is not None else None
+        whole = None
+        if structure is not None:
+            shapes = checked_shapes(inputs, self.signature)
+            whole = self._whole.get(key_of_shapes(shapes, self.signature))
         nesting = structure if whole is None else whole.executable.structure
         if nesting is not None:
             return nesting.unflatten(results)
@@ -209,40 +165,16 @@ class SpecializedExecutable:
         like = Likeness.of(inputs)
         return tuple(_like(run.values[name], like) for name in names)
 
-    def _is_flat(self, inputs: Sequence[Any]) -> bool:
-        """Whether arguments are the inputs themselves, not containers of them."""
-        return all(
-            hasattr(value, "shape") if each.kind == TENSOR else isinstance(value, int | np.integer)
-            for value, each in zip(inputs, self.signature.inputs, strict=True)
-        )
-
     def _ready(self, inputs: Sequence[Any]) -> Specialization | None:
         """What is compiled for inputs of these shapes, whose dtypes it checks itself."""
-        found = self._whole.get(_key(inputs)) if not self.deciding else None
+        found = self._whole.get(key_of_inputs(inputs)) if not self.deciding else None
         if found is not None:
-            found.calls += 1
-            found.last_used = time.time()
+            found.used()
             self._paths.again(found.end)
         return found
 
-    def _check(self, inputs: Sequence[Any]) -> dict[str, tuple[int, ...]]:
-        """The shapes of inputs that fit the signature one by one."""
-        rows = list(zip(inputs, self.signature.inputs, self.info.inputs, strict=False))
-        tensors = [row for row in rows if row[1].kind == TENSOR]
-        if len(inputs) != len(self.info.inputs) or len(tensors) == len(rows):
-            check_inputs(inputs, self.info.inputs)
-        check_inputs([value for value, _, _ in tensors], [spec for _, _, spec in tensors])
-        for value, each, _ in rows:
-            if each.kind != TENSOR and not _fits(value, each):
-                raise ShapeError(
-                    f"Input {each.name} is a {type(value).__name__}.",
-                    need="a whole number" if each.kind == NUMBER else f"{len(each.sizes)} whole numbers",
-                    remedy="pass Python's own numbers",
-                )
-        return {each.name: _shape_of(value) for value, each, _ in rows}
-
     def _run(self, inputs: Sequence[Any]) -> tuple[Sequence[str], StagedCall]:
-        shapes = self._check(inputs)
+        shapes = checked_shapes(inputs, self.signature)
         by_name = dict(zip(shapes, inputs, strict=True))
         with self._lock:
             while True:
@@ -271,7 +203,7 @@ class SpecializedExecutable:
         if self._model is not None:
             return self._model
         self.signature.bind(shapes)  # what does not fit at all is said first
-        made = "; ".join(_sizes_text(each) for each in self._whole.values())
+        made = "; ".join(map(str, self._whole.values()))
         given = ", ".join(f"{name}: {list(shapes[name])}" for name in self.dynamic)
         raise NotCompiledError(
             f"`{self.info.name}` was saved without code for these shapes.",
@@ -287,12 +219,11 @@ class SpecializedExecutable:
 
     def _note(self, inputs: Sequence[Any], shapes: Mapping[str, tuple[int, ...]], run: StagedCall) -> None:
         """Find a path of one stage by the shapes alone from now on, and forget what was forgotten."""
-        key = self._key_of(shapes)
+        key = key_of_shapes(shapes, self.signature)
         self._remember(key, shapes, run, "at the call")
         found = self._whole.get(key)
         if found is not None:
-            found.calls += 1
-            found.last_used = time.time()
+            found.used()
 
     def _remember(self, key: Key, shapes: Mapping[str, tuple[int, ...]], run: StagedCall, made: str) -> None:
         alive = self._paths.actions
@@ -338,7 +269,7 @@ class SpecializedExecutable:
                 need="values for them",
                 remedy="pass values={name: array} (--value)",
             )
-        key = self._key_of(shapes)
+        key = key_of_shapes(shapes, self.signature)
         with self._lock:
             if key not in self._whole:
                 run = AheadOfTime(self._paths, self._compile, {}, _start(shapes, {}))
@@ -364,7 +295,7 @@ class SpecializedExecutable:
         raise NotCompiledError(
             f"`{self.info.name}` has code for {len(self._whole)} shapes"
             + (f", {len(found) or 'none'} of them with {what}." if what else "."),
-            need="one of " + "; ".join(_sizes_text(each) for each in self._whole.values()),
+            need="one of " + "; ".join(map(str, self._whole.values())),
             remedy="say which: " + " ".join(f"--size {name}=..." for name in self.signature.symbols),
         )
 
@@ -452,55 +383,11 @@ class SpecializedExecutable:
 
     def add(self, specialization: Specialization) -> None:
         """Take in what was made elsewhere."""
-        self._whole[self._key_of(specialization.shapes)] = specialization
-
-    def _key_of(self, shapes: Mapping[str, tuple[int, ...]]) -> Key:
-        inputs = self.signature.inputs
-        return tuple(shapes[each.name][0] if each.kind == NUMBER else shapes[each.name] for each in inputs)
-
-
-def _spec(each: OpenInput) -> TensorSpec:
-    if each.kind == NUMBER:
-        return TensorSpec(each.name, (), each.dtype)
-    if each.kind != TENSOR:
-        return TensorSpec(each.name, (len(each.sizes),), each.dtype)
-    is_open = any(isinstance(size, str) for size in each.sizes)
-    shape = tuple(size if isinstance(size, int) else -1 for size in each.sizes)
-    return TensorSpec(each.name, shape, each.dtype, tuple(map(str, each.sizes)) if is_open else ())
-
-
-def _shape_of(value: Any) -> tuple[int, ...]:
-    """The shape of a tensor; a number, or numbers, as a tuple."""
-    shape = getattr(value, "shape", None)
-    if shape is None:
-        shape = value if isinstance(value, Sequence) else (value,)
-    return tuple(map(int, shape))
-
-
-def _fits(value: Any, each: OpenInput) -> bool:
-    """Whether a value is the number, or numbers, that an input is."""
-    if each.kind == NUMBER:
-        return isinstance(value, int | np.integer) and not isinstance(value, bool)
-    return isinstance(value, Sequence) and len(value) == len(each.sizes)
-
-
-def _key(inputs: Sequence[Any]) -> Key:
-    return tuple([value.shape if hasattr(value, "shape") else _plain(value) for value in inputs])
-
-
-def _plain(value: Any) -> Any:
-    """Numbers as they are found again: 2.0 is not 2, nor is True 1."""
-    if isinstance(value, list | tuple):
-        return tuple(map(_plain, value))
-    return value if type(value) is int else (type(value), value)
+        self._whole[key_of_shapes(specialization.shapes, self.signature)] = specialization
 
 
 def _start(shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, np.ndarray]) -> bytes:
     return repr(dict(shapes)).encode() + key_of(values)
-
-
-def _sizes_text(each: Specialization) -> str:
-    return sizes_text(each.sizes) or str(each.shapes)
 
 
 def _like(value: Any, like: Likeness) -> Any:

@@ -182,7 +182,12 @@ def replayed(
         else:
             Trace.apply_json_to_schedule(trace, sch)
     except Exception as error:  # an instruction raises whatever TVM's C++ or a primitive of ours throws
-        raise ScheduleRefusedError("The trace does not apply.", limit=first_line(error)) from error
+        raise ScheduleRefusedError(
+            "The trace does not apply.",
+            need="a trace of this function, by these versions of TVM and uir_tvm",
+            limit=first_line(error),
+            remedy="tune the kernel again",
+        ) from error
     return sch
 
 

@@ -116,6 +116,7 @@ class Subject:
                 f"No kernel is called {pattern!r}.",
                 where="kernels, --kernels",
                 need="a pattern that fits one of " + names,
+                remedy="name one of them, or use * and ?",
             )
         why = "; ".join(f"{name}: {said}" for name, said in found.left.items())
         raise TuneError(

@@ -231,7 +231,10 @@ class RpcMeasurer:
             deliver_challenge(connection, self._key)
         except AuthenticationError as error:
             raise DeviceError(
-                f"Server {address} has another key.", need="its --key", limit=str(error)
+                f"Server {address} has another key.",
+                need="its --key",
+                limit=str(error),
+                remedy="give the key that `uir tune-server` was started with",
             ) from error
         if connection.recv_bytes() == BUSY:
             raise BlockingIOError("it works for others")
