@@ -131,16 +131,9 @@ def _write_arrays(path: pathlib.Path, arrays: dict[str, Any]) -> pathlib.Path:
     import numpy as np
 
     from .errors import ArtifactError
+    from .whole_files import replacing
 
     path = path if path.suffix == ".npz" else path.with_name(path.name + ".npz")
-    partial = path.with_name(f".{path.name}")
-    try:
-        np.savez(partial, **arrays)
-        partial.replace(path)
-    except OSError as error:
-        raise ArtifactError(
-            f"{path} cannot be written.", need=str(error), remedy="name another file"
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path, ArtifactError) as partial, partial.open("wb") as file:
+        np.savez(file, **arrays)
     return path

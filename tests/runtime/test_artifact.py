@@ -325,5 +325,5 @@ def test_disk_full_leaves_the_old_file(
     monkeypatch.setattr(zipfile.ZipFile, "writestr", full)
     with pytest.raises(ArtifactError, match="cannot be written") as caught:
         uir_tvm.load(saved).save(path)
-    assert "No space left" in caught.value.need
+    assert "No space left" in caught.value.limit
     assert [p.name for p in tmp_path.iterdir()] == ["tiny.uir"] and path.read_text() == "the old file"

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import pathlib
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -21,6 +19,7 @@ from ..kernel_graph.to_relax import WEIGHTS
 from ..runtime.executable import Executable
 from ..runtime.tensors import check_inputs, random_inputs
 from ..target import registry
+from ..whole_files import beside, writing
 from .files import input_files, output_files, weight_files
 from .host_program import HostProgram, HostStep, KernelStep, LibraryStep, host_program
 from .kinds import PROJECTS, ProjectKind
@@ -113,19 +112,16 @@ def new_folder(directory: pathlib.Path) -> Iterator[pathlib.Path]:
         It cannot be written.
     """
     _check_directory(directory)
-    partial = directory.with_name(f".{directory.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        partial.mkdir()
-        yield partial
-        if directory.is_dir():
-            directory.rmdir()
-        partial.rename(directory)
-    except OSError as error:
-        raise ArtifactError(
-            f"{directory} cannot be written.", need=str(error), remedy="name another folder"
-        ) from error
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    partial = beside(directory)
+    with writing(directory, ArtifactError):
+        try:
+            partial.mkdir()
+            yield partial
+            if directory.is_dir():
+                directory.rmdir()
+            partial.rename(directory)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def write_program(

@@ -16,7 +16,6 @@ import io
 import json
 import os
 import pathlib
-import secrets
 import shutil
 import tempfile
 import zipfile
@@ -33,6 +32,7 @@ from .._native import REQUIRED
 from ..errors import ArtifactError, last_line
 from ..hardware import instructions
 from ..target import registry
+from ..whole_files import replacing
 from . import opaque
 from .artifact_errors import (
     another_kind,
@@ -171,18 +171,12 @@ def _linked(module: tvm.runtime.Module) -> bytes:
 
 def write_zip(path: pathlib.Path, parts: Mapping[str, bytes]) -> None:
     """The file under another name beside it, then renamed: whole or not at all."""
-    partial = path.with_name(f".{path.name[:100]}.{os.getpid()}-{secrets.token_hex(4)}")
-    try:
-        with zipfile.ZipFile(partial, "x", zipfile.ZIP_STORED) as archive:
-            for name, data in parts.items():
-                archive.writestr(name, data)
-        os.replace(partial, path)
-    except OSError as error:
-        raise ArtifactError(
-            f"{path} cannot be written.", need=last_line(error), remedy="name another file"
-        ) from error
-    finally:
-        partial.unlink(missing_ok=True)
+    with (
+        replacing(path, ArtifactError) as partial,
+        zipfile.ZipFile(partial, "x", zipfile.ZIP_STORED) as archive,
+    ):
+        for name, data in parts.items():
+            archive.writestr(name, data)
 
 
 def load(path: str | pathlib.Path | Member) -> Executable:

@@ -26,10 +26,10 @@ from ..export.batch_runner import results as lines
 from ..export.write import new_folder
 from ..target import registry
 from ..target.place import Place
+from ..whole_files import writing
 from . import batch_jobs
 from .batch_kinds import BUILDERS, Data
 from .job import LOST, Job, Result
-from .json_lines import writing
 from .key import TOOLCHAIN, Key, expected
 from .reference_results import reference_of
 

@@ -29,8 +29,8 @@ from .. import __version__
 from ..errors import CostModelError
 from ..explain import analytic
 from ..igraph.nodes import HardwareModel, IGraph
+from ..whole_files import replacing
 from .features import NAMES, features
-from .json_lines import replacing
 
 #: Fewer measurements of a kind of hardware than this, and the reckoned time stands alone.
 ENOUGH = 16

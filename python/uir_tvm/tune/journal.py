@@ -17,8 +17,9 @@ from typing import Any
 import attrs
 
 from ..errors import DatabaseError
+from ..whole_files import writing
 from .job import Plain, Result, seconds_of
-from .json_lines import add_lines, read_lines, writing
+from .json_lines import add_lines, read_lines
 from .key import Key
 from .records import Records
 
@@ -135,6 +136,6 @@ class Journal:
             The file cannot be written.
         """
         self.records.begin()
-        with writing(self.path):
+        with writing(self.path, DatabaseError):
             self.path.parent.mkdir(exist_ok=True)
         add_lines(self.path, [{"what": _NAMES[type(line)], **line.to_json()} for line in lines])

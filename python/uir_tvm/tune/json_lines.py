@@ -3,48 +3,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import json
 import os
 import pathlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import Any, BinaryIO
 
-from ..errors import DatabaseError, UirError
-
-
-@contextlib.contextmanager
-def writing(path: pathlib.Path, kind: type[UirError] = DatabaseError) -> Iterator[None]:
-    """What is done inside writes a file or makes a folder.
-
-    Raises
-    ------
-    DatabaseError
-        Or another kind of error: it cannot.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise kind(
-            f"{path} cannot be written.",
-            need="a folder that this user may write, with room",
-            limit=str(error),
-            remedy="name another place",
-        ) from error
-
-
-@contextlib.contextmanager
-def replacing(path: pathlib.Path, kind: type[UirError] = DatabaseError) -> Iterator[pathlib.Path]:
-    """Another file beside it, which takes its place when what is done inside has written it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    with writing(path, kind):
-        try:
-            partial.unlink(missing_ok=True)
-            yield partial
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+from ..errors import DatabaseError
+from ..whole_files import replacing, writing
 
 
 def read_lines(path: pathlib.Path) -> list[Any]:
@@ -90,7 +57,7 @@ def add_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
         The file cannot be written.
     """
     text = "".join(json.dumps(value, separators=(",", ":")) + "\n" for value in values)
-    with writing(path), path.open("a+b") as file:
+    with writing(path, DatabaseError), path.open("a+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         _end_last_line(file)
         file.write(text.encode())
@@ -122,5 +89,5 @@ def write_lines(path: pathlib.Path, values: Iterable[Any]) -> None:
     DatabaseError
         The file cannot be written.
     """
-    with replacing(path) as partial:
+    with replacing(path, DatabaseError) as partial:
         add_lines(partial, values)

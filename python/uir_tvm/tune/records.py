@@ -21,8 +21,9 @@ from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
 from tvm_ffi.structural import structural_hash
 
 from ..errors import DatabaseError, first_line
+from ..whole_files import writing
 from .job import replayed
-from .json_lines import add_lines, read_lines, write_lines, writing
+from .json_lines import add_lines, read_lines, write_lines
 from .key import Key
 
 #: Attributes of a workload's module: `origin_of` the kernel, and its name.
@@ -209,7 +210,7 @@ class Records:
 
     def begin(self) -> None:
         """Make the folder, and say in it what it is for."""
-        with writing(self.folder):
+        with writing(self.folder, DatabaseError):
             self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / KEY_FILE).is_file():
             write_lines(self.folder / KEY_FILE, [self.key.to_json()])

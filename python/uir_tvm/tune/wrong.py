@@ -14,9 +14,10 @@ from collections.abc import Sequence
 
 import tvm
 
+from ..errors import DatabaseError
 from ..pipeline import KernelRecord
+from ..whole_files import writing
 from .job import Job, Result
-from .json_lines import writing
 from .reference_results import INTERVALS, Reference
 
 #: Folder of a database's reports.
@@ -96,7 +97,7 @@ def keep(job: Job, result: Result, folder: pathlib.Path) -> pathlib.Path:
         The folder cannot be written.
     """
     path = folder / FOLDER / f"{stem(job)}.txt"
-    with writing(path):
+    with writing(path, DatabaseError):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.with_suffix(".json").write_text(json.dumps(job.to_json()))
         path.write_text(result.report or f"{job.kernel}: {result.said}\n")
