@@ -183,9 +183,9 @@ def compile_command(
       uir compile model.onnx --override stages      takes every file there in place of its own
 
     \b
-    A model that leaves sizes open:
-      uir compile model.pt2 --size batch=8          for this size alone
-      uir compile model.pt2 --specialize batch=1 --specialize batch=128
+    A model that leaves sizes open; `uir check` names them (a .pt2 file calls them by input and axis: x_0):
+      uir compile model.onnx --size batch=8         for this size alone
+      uir compile model.onnx --specialize batch=1 --specialize batch=128
                                                     for both; `uir run` picks by its inputs
     """
     from . import api

@@ -61,7 +61,7 @@ def check_command(
     \b
     uir check model.onnx
     uir check program.pt2 --target uir-ascend --json
-    uir check program.pt2 --size batch=8
+    uir check model.onnx --size batch=8
     """
     from .support import supports
 

@@ -138,7 +138,7 @@ def _refuse_dynamic(
             where=f"shape {declared}" + (f"; elsewhere {', '.join(sorted(several))}" if several else ""),
             need="fixed shapes",
             remedy=f"pass shapes={{{value.name!r}: ({text})}} with a number for each symbol "
-            f"(--shape {value.name}={text.replace(', ', 'x')})",
+            f"(--shape {value.name}={text.replace(', ', 'x')}), or sizes={{symbol: number}} (--size)",
         )
 
 
