@@ -14,7 +14,8 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def_ro("level", &IPointerNode::level)
       .def_ro("dtype", &IPointerNode::dtype)
       .def_ro("size", &IPointerNode::size)
-      .def_ro("role", &IPointerNode::role, refl::DefaultValue(ffi::String("tmp")));
+      .def_ro("role", &IPointerNode::role, refl::DefaultValue(ffi::String("tmp")))
+      .def_ro("dims", &IPointerNode::dims, refl::DefaultValue(ffi::Array<Affine>()));
 
   refl::ObjectDef<ISliceNode>()
       .def_ro("pointer", &ISliceNode::pointer)
@@ -59,7 +60,9 @@ TVM_FFI_STATIC_INIT_BLOCK() {
       .def_ro("num_units", &IGraphNode::num_units)
       .def_ro("pointers", &IGraphNode::pointers)
       .def_ro("body", &IGraphNode::body)
-      .def_ro("attrs", &IGraphNode::attrs, refl::DefaultValue(Attrs()));
+      .def_ro("attrs", &IGraphNode::attrs, refl::DefaultValue(Attrs()))
+      .def_ro("sizes", &IGraphNode::sizes, refl::DefaultValue(ffi::Array<Size>()))
+      .def_ro("groups", &IGraphNode::groups, refl::DefaultValue(ffi::Optional<Affine>()));
 }
 
 }  // namespace uir

@@ -8,6 +8,7 @@
 #include <tvm/ffi/any.h>
 
 #include "igraph/affine.h"
+#include "igraph/space.h"
 
 namespace uir {
 
@@ -19,10 +20,13 @@ class IPointerNode : public ffi::Object {
   ffi::String level;
   /*! \brief "fp32", "int64", "bool", ... */
   ffi::String dtype;
-  /*! \brief Number of elements. */
+  /*! \brief Number of elements; where sizes of the graph decide it, the greatest. */
   int64_t size = 0;
   /*! \brief Of a dram pointer: "in", "out", "inout"; "tmp" for everything the kernel owns itself. */
   ffi::String role;
+  //! \brief Of a dram pointer whose number of elements depends on the graph's sizes: its dimensions, row-major, each an
+  //! expression of sizes; else empty.
+  ffi::Array<Affine> dims;
 
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("uir.IPointer", IPointerNode, ffi::Object);
@@ -128,12 +132,17 @@ class IGraphNode : public ffi::Object {
  public:
   ffi::String name;
   HardwareModel hardware;
-  /*! \brief Parallel groups and units per group that the operator is written for; pid counts 0..groups*units. */
+  //! \brief Parallel groups and units per group that the operator is written for; pid counts 0..groups*units.  Where
+  //! sizes decide the number of groups, the greatest.
   int64_t num_groups = 1;
   int64_t num_units = 1;
   ffi::Array<IPointer> pointers;
   ffi::Array<ffi::ObjectRef> body;
   ffi::Map<ffi::String, ffi::Any> attrs;
+  /*! \brief The integers that the kernel gets when it is launched. */
+  ffi::Array<Size> sizes;
+  /*! \brief The number of groups as an expression of sizes; absent where it is `num_groups`. */
+  ffi::Optional<Affine> groups;
 
   static constexpr TVMFFISEqHashKind _type_s_eq_hash_kind = kTVMFFISEqHashKindTreeNode;
   TVM_FFI_DECLARE_OBJECT_INFO_FINAL("uir.IGraph", IGraphNode, ffi::Object);

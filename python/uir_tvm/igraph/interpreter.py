@@ -22,11 +22,16 @@ from .iops import problems, spec_of
 from .memory import NOBODY, Memory
 from .nodes import IGraph, IPointer
 from .run_memories import RunMemories
+from .sizes import at
 from .text import print_iop
 
 
 def run(
-    graph: IGraph, *arrays: Any, units: Sequence[int] | None = None, allow_unwritten: bool = False
+    graph: IGraph,
+    *arrays: Any,
+    units: Sequence[int] | None = None,
+    allow_unwritten: bool = False,
+    sizes: Mapping[str, int] | None = None,
 ) -> list[np.ndarray]:
     """Run all units, groups and loops of an iGraph.
 
@@ -45,6 +50,8 @@ def run(
         other units write then stay zero.
     allow_unwritten : bool
         Whether elements of an output may stay unwritten (as zero).
+    sizes : mapping of str to int, optional
+        A value for each of ``graph.sizes``.
 
     Returns
     -------
@@ -57,11 +64,12 @@ def run(
     uir_tvm.errors.ShapeError
         Inputs of the wrong number, name, size or dtype.
     uir_tvm.errors.IGraphError
-        An iOp breaks a rule of the table.
+        An iOp breaks a rule of the table; a size has no value, or one that it does not admit.
     uir_tvm.errors.InterpreterError
         Out-of-bounds access, read of memory that nothing wrote, two units that write one dram
         element, an output element that nothing wrote; with the iOp, the slice and a witness.
     """
+    graph = at(graph, {} if sizes is None else sizes)
     given = _inputs(graph, arrays, VALUES)
     machine = _run(graph, given, units, {}, VALUES)
     outputs = []

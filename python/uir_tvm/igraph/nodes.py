@@ -14,7 +14,9 @@ import tvm_ffi
 from tvm_ffi import serialization, structural
 from tvm_ffi.dataclasses import c_class
 
+from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine
+from .space import Size
 
 
 class _Node(tvm_ffi.Object):
@@ -42,7 +44,8 @@ class IPointer(_Node):
 
     ``level`` is ``reg`` (one per unit), ``sram`` (one per group) or ``dram`` (one per device);
     ``size`` counts elements; ``role`` of a dram parameter is ``in``, ``out`` or ``inout``, of all
-    other memory ``tmp``.
+    other memory ``tmp``.  Where the graph's sizes decide the number of elements of a dram pointer, ``dims`` has its
+    dimensions, row-major, each an expression of sizes, and ``size`` is the greatest number.
     """
 
     # tvm-ffi-stubgen(begin): object/uir.IPointer
@@ -52,8 +55,30 @@ class IPointer(_Node):
     dtype: str
     size: int
     role: str
+    dims: tuple[Affine, ...]
     # fmt: on
     # tvm-ffi-stubgen(end)
+
+    @property
+    def elements(self) -> Affine:
+        """The number of elements, an expression of sizes.
+
+        Raises
+        ------
+        uir_tvm.errors.IGraphError
+            More than one dimension depends on sizes, so that their product is not affine.
+        """
+        count = affine(1 if self.dims else int(self.size))
+        for dim in self.dims:
+            if not (dim.is_constant or count.is_constant):
+                raise IGraphError(
+                    f"The pointer {self.name} has two dimensions that sizes decide.",
+                    where=" x ".join(map(str, self.dims)),
+                    need="one such dimension: a product of sizes is not affine",
+                    remedy="give the product of neighbouring dimensions a size of its own",
+                )
+            count = count * dim.constant if dim.is_constant else dim * count.constant
+        return count
 
     @property
     def is_param(self) -> bool:
@@ -222,6 +247,10 @@ class IGraph(_Node):
     ``pointers`` lists the parameters first, in the order of the PrimFunc's signature, then all
     other memory.  Unit ``pid`` of ``0 <= pid < num_groups * num_units`` runs ``body``; group g has
     the pids ``g*num_units .. (g+1)*num_units - 1``.
+
+    ``sizes`` are integers that the kernel gets when it is launched: dimensions of dram pointers, offsets and valid
+    ranges may depend on them, and ``groups`` is the number of groups as an expression of them; ``num_groups`` is
+    then the greatest (`uir_tvm.igraph.sizes` says what follows).
     """
 
     # tvm-ffi-stubgen(begin): object/uir.IGraph
@@ -233,6 +262,8 @@ class IGraph(_Node):
     pointers: tuple[IPointer, ...]
     body: tuple[tvm_ffi.Object, ...]
     attrs: Mapping[str, Any]
+    sizes: tuple[Size, ...]
+    groups: Affine | None
     # fmt: on
     # tvm-ffi-stubgen(end)
 
@@ -245,15 +276,31 @@ class IGraph(_Node):
         pointers: Sequence[IPointer],
         body: Sequence[Any],
         attrs: Mapping[str, Any] | None = None,
+        sizes: Sequence[Size] = (),
+        groups: Affine | None = None,
     ) -> None:
         self.__ffi_init__(
-            name, hardware, num_groups, num_units, list(pointers), list(body), dict(attrs or {})
+            name,
+            hardware,
+            num_groups,
+            num_units,
+            list(pointers),
+            list(body),
+            dict(attrs or {}),
+            list(sizes),
+            groups,
         )
 
     @property
     def num_parallel(self) -> int:
-        """Number of units that run the body."""
+        """Number of units that run the body; where sizes decide it, the greatest."""
         return self.num_groups * self.num_units
+
+    @property
+    def parallel(self) -> Affine:
+        """Number of units that run the body, an expression of sizes."""
+        groups = affine(int(self.num_groups)) if self.groups is None else self.groups
+        return groups * int(self.num_units)
 
     @property
     def params(self) -> list[IPointer]:
@@ -269,7 +316,17 @@ class IGraph(_Node):
 
     def replace(self, **changes: Any) -> IGraph:
         """A copy with some fields changed."""
-        fields = ("name", "hardware", "num_groups", "num_units", "pointers", "body", "attrs")
+        fields = (
+            "name",
+            "hardware",
+            "num_groups",
+            "num_units",
+            "pointers",
+            "body",
+            "attrs",
+            "sizes",
+            "groups",
+        )
         return IGraph(**{f: changes.get(f, getattr(self, f)) for f in fields})
 
     def walk(self) -> Iterator[tuple[IOp, tuple[Loop, ...]]]:
@@ -313,7 +370,7 @@ def from_json(text: str) -> Any:
     uir_tvm.errors.IGraphError
         The text is no node of ours.
     """
-    from ..errors import IGraphError, first_line
+    from ..errors import first_line
 
     try:
         node = serialization.from_json_graph_str(text)

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the text of an iGraph; the inverse of `uir_tvm.igraph.text`.
 
-    text     := hardware? "igraph" NAME "on" NAME "parallel" "(" INT "," INT ")" block
+    text     := hardware? "igraph" NAME "on" NAME "parallel" "(" affine "," INT ")" block
     hardware := "hardware" NAME "{" (NAME "=" value | "figure" NAME "=" value)* "}"
-    block    := "{" ("attr" NAME "=" value | NAME "=" pointer | loop | iop)* "}"
-    pointer  := "iPointer" "(" LEVEL "," DTYPE "," INT ("," ROLE)? ")"
+    block    := "{" (size | "attr" NAME "=" value | NAME "=" pointer | loop | iop)* "}"
+    size     := "size" NAME "=" "[" INT "," INT ("," INT)? "]"
+    pointer  := "iPointer" "(" LEVEL "," DTYPE "," (INT | "(" affine ("," affine)* ")") ("," ROLE)? ")"
     loop     := "for" NAME "in" INT ("[" named ("," named)* "]")? block
     iop      := MNEMONIC operands ("[" attrs "]")?
     slice    := NAME "[" affine ";" pair ";" pair (";" ("rows" | "cols") affine? ":" affine?)* "]"
@@ -18,11 +19,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..errors import IGraphError
 from .affine import Affine, affine, var
 from .dtypes import DTYPES
 from .iops import IOPS, LEVELS, Attr, IOpSpec, problems
 from .lexer import Token, Tokens
 from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop
+from .space import Size, Space
 from .text import HARDWARE_FIELDS
 
 ROLES = ("in", "out", "inout", "tmp")
@@ -55,6 +58,7 @@ class _Parser:
         self.hardware = hardware
         self.pointers: dict[str, IPointer] = {}
         self.attrs: dict[str, Any] = {}
+        self.sizes: dict[str, Size] = {}
 
     def graph(self) -> IGraph:
         t = self.tokens
@@ -72,11 +76,40 @@ class _Parser:
                 remedy="put a block `hardware NAME { ... }` before the graph or pass the model to the parser",
             )
         t.expect("parallel", "after the hardware model")
-        groups, units = self._pair("the parallel groups and units")
+        t.expect("(", "before the parallel groups and units")
+        at_groups = t.here
+        groups = self._affine()
+        t.expect(",", "in the parallel groups and units")
+        units = t.integer("The second of the parallel groups and units")
+        t.expect(")", "after the parallel groups and units")
         body = self._block("the graph", top=True)
         if t.here.kind != "end":
             t.fail(f"There is trailing text after the graph: {t.shown()}.", t.here)
-        return IGraph(name, self.hardware, groups, units, list(self.pointers.values()), body, self.attrs)
+        return IGraph(
+            name,
+            self.hardware,
+            self._greatest(groups, at_groups, "number of groups"),
+            units,
+            list(self.pointers.values()),
+            body,
+            self.attrs,
+            list(self.sizes.values()),
+            None if groups.is_constant else groups,
+        )
+
+    def _greatest(self, value: Affine, at: Token, what: str) -> int:
+        """The greatest value of an expression of sizes."""
+        unknown = [name for name in value.variables() if name not in self.sizes]
+        if unknown:
+            self.tokens.fail(
+                f"The {what} depends on {unknown[0]!r}, which is no size of the graph.",
+                at,
+                remedy=f"declare it first in the graph: size {unknown[0]} = [LOW, HIGH]",
+            )
+        try:
+            return Space(self.sizes).range(value)[1]
+        except IGraphError as error:
+            self.tokens.fail(f"The {what} leaves 64 bits: {error.what}", at)
 
     def _hardware(self) -> HardwareModel:
         t = self.tokens
@@ -118,6 +151,8 @@ class _Parser:
                 t.fail(f"'}}' is missing at the end of {what}.", t.here)
             if t.after.text == "=" and t.after.kind == "punct":
                 self._pointer(top)
+            elif top and t.at("size") and t.after.kind in ("name", "string"):
+                self._size()
             elif t.at("for"):
                 body.append(self._loop())
             elif top and t.at("attr") and t.after.kind in ("name", "string"):
@@ -129,6 +164,39 @@ class _Parser:
                 body.append(self._iop())
         t.take()
         return body
+
+    def _size(self) -> None:
+        t = self.tokens
+        t.take()
+        where = t.here
+        name = t.name("The name of a size")
+        if name in self.sizes:
+            t.fail(f"There are two sizes named {name}.", where)
+        t.expect("=", "after the name of a size")
+        t.expect("[", "before the range of a size")
+        low = t.integer("The least value of a size")
+        t.expect(",", "in the range of a size")
+        high = t.integer("The greatest value of a size")
+        by = t.integer("The divisor of a size") if t.accept(",") else 1
+        t.expect("]", "after the range of a size")
+        self.sizes[name] = Size(name, low, high, by)
+
+    def _dims(self) -> tuple[int, list[Affine]]:
+        """The greatest number of elements of a pointer and, where sizes decide it, its dimensions."""
+        t = self.tokens
+        if not t.accept("("):
+            return t.integer("The size of a pointer"), []
+        size, dims = 1, []
+        while True:
+            where = t.here
+            dims.append(self._affine())
+            size *= self._greatest(dims[-1], where, "dimension")
+            if not t.accept(","):
+                break
+        t.expect(")", "after the dimensions of a pointer")
+        if size >= 1 << 63:
+            t.fail(f"The pointer has up to {size} elements, which leaves 64 bits.", where)
+        return size, dims
 
     def _pointer(self, top: bool) -> None:
         t = self.tokens
@@ -147,10 +215,10 @@ class _Parser:
         t.expect(",", "after the level")
         dtype = self._word("a dtype", tuple(DTYPES))
         t.expect(",", "after the dtype")
-        size = t.integer("The size of a pointer")
+        size, dims = self._dims()
         role = self._word("a role", ROLES) if t.accept(",") else "tmp"
         t.expect(")", "at the end of the pointer")
-        self.pointers[name] = IPointer(name, level, dtype, size, role)
+        self.pointers[name] = IPointer(name, level, dtype, size, role, dims)
 
     def _loop(self) -> Loop:
         t = self.tokens

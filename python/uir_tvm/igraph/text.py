@@ -12,6 +12,7 @@ from ..errors import IGraphError
 from .affine import Affine
 from .iops import IOPS
 from .nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop
+from .space import Size
 
 #: What may be written without quotes.
 NAME = r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z0-9_]+)*"
@@ -31,7 +32,9 @@ def print_igraph(graph: IGraph) -> str:
     """
     head = f"igraph {_name(graph.name)} on {_name(graph.hardware.name)}"
     lines = [print_hardware(graph.hardware), ""]
-    lines.append(f"{head} parallel ({graph.num_groups}, {graph.num_units}) {{")
+    groups = graph.num_groups if graph.groups is None else print_affine(graph.groups)
+    lines.append(f"{head} parallel ({groups}, {graph.num_units}) {{")
+    lines += [print_size(size) for size in graph.sizes]
     lines += [f"  attr {_name(key)} = {print_value(value)}" for key, value in _sorted(graph.attrs)]
     lines += [f"  {_name(p.name)} = {print_pointer(p)}" for p in graph.pointers]
     lines += _body(graph.body, "  ")
@@ -47,10 +50,17 @@ def print_hardware(model: HardwareModel) -> str:
     return "\n".join([*lines, "}"])
 
 
+def print_size(size: Size) -> str:
+    """``size n = [1, 4096, 8]``: least, greatest value and a divisor of every value, left out where it is 1."""
+    by = f", {size.multiple_of}" if size.multiple_of != 1 else ""
+    return f"  size {_name(size.name)} = [{size.low}, {size.high}{by}]"
+
+
 def print_pointer(pointer: IPointer) -> str:
-    """``iPointer(dram, fp32, 8192, in)``; the role ``tmp`` is left out."""
+    """``iPointer(dram, fp32, 8192, in)``, ``iPointer(dram, fp32, (n, 64), in)``; the role ``tmp`` is left out."""
     role = "" if pointer.role == "tmp" else f", {pointer.role}"
-    return f"iPointer({pointer.level}, {pointer.dtype}, {pointer.size}{role})"
+    size = f"({', '.join(map(print_affine, pointer.dims))})" if pointer.dims else str(pointer.size)
+    return f"iPointer({pointer.level}, {pointer.dtype}, {size}{role})"
 
 
 def print_slice(piece: ISlice) -> str:

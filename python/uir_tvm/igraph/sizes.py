@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs whose sizes are known only when they are launched: their memory, and what they are at given sizes.
+
+A graph with sizes stands for one static graph for each admissible choice of them; `at` makes that graph.  What the
+verifier proves of a graph with sizes holds for all of these.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from ..errors import IGraphError
+from .affine import Affine, AffineLike, affine
+from .nodes import IGraph, IOp, IPointer, ISlice, Loop
+from .rewrite import map_slices, substituted
+from .space import Size, Space
+
+
+def dram(name: str, dtype: str, dims: Sequence[AffineLike], sizes: Sequence[Size], role: str) -> IPointer:
+    """A dram pointer of dimensions that sizes decide, row-major.
+
+    Parameters
+    ----------
+    dims : sequence of int or Affine
+        Expressions of ``sizes``; where all are numbers the pointer is a static one.
+
+    Raises
+    ------
+    IGraphError
+        The greatest number of elements leaves 64 bits.
+    """
+    expressions = [affine(dim) for dim in dims]
+    space = Space({str(size.name): size for size in sizes})
+    size = math.prod(max(space.range(dim)[1], 0) for dim in expressions)
+    if size >= 1 << 63:
+        raise IGraphError(
+            f"The pointer {name} has up to {size} elements.",
+            where=" x ".join(map(str, expressions)),
+            limit="fewer than 2^63",
+            remedy="give the sizes smaller upper bounds",
+        )
+    static = all(dim.is_constant for dim in expressions)
+    return IPointer(name, "dram", dtype, size, role, [] if static else expressions)  # type: ignore[call-arg]
+
+
+def checked_sizes(graph: IGraph, sizes: Mapping[str, int]) -> dict[str, int]:
+    """The values of all sizes of a graph, in the graph's order.
+
+    Raises
+    ------
+    IGraphError
+        A size without a value, a value for what is no size, or one that the size does not admit.
+    """
+    names = [str(size.name) for size in graph.sizes]
+    if sorted(names) != sorted(sizes):
+        raise IGraphError(
+            f"Values are given for {', '.join(sorted(sizes)) or 'no size'}.",
+            where=graph.name,
+            need=", ".join(names) or "no sizes: the graph is static",
+        )
+    for size in graph.sizes:
+        size.check(int(sizes[str(size.name)]))
+    return {name: int(sizes[name]) for name in names}
+
+
+def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
+    """The static graph that a graph is at given sizes.
+
+    Parameters
+    ----------
+    sizes : mapping of str to int
+        A value for each of ``graph.sizes``.
+
+    Raises
+    ------
+    IGraphError
+        As `checked_sizes`; or a size makes the number of groups negative.
+    """
+    env = checked_sizes(graph, sizes)
+    if not env:
+        return graph
+    numbers: dict[str, Affine] = {name: affine(value) for name, value in env.items()}
+    groups = int(graph.num_groups) if graph.groups is None else graph.groups.evaluate(env)
+    if groups < 0:
+        raise IGraphError(f"The graph has {groups} groups at {env}.", where=graph.name, need="0 or more")
+    pointers = {str(p.name): _pointer_at(p, env) for p in graph.pointers}
+
+    def placed(piece: ISlice) -> ISlice:
+        return piece.replace(pointer=pointers[str(piece.pointer.name)])
+
+    def node_at(node: Loop | IOp) -> Loop | IOp:
+        if isinstance(node, Loop):
+            return Loop(node.var, node.extent, [node_at(n) for n in node.body], node.attrs)
+        return map_slices(node, placed)
+
+    body = [node_at(substituted(node, numbers)) for node in graph.body]
+    return graph.replace(num_groups=groups, pointers=list(pointers.values()), body=body, sizes=(), groups=None)
+
+
+def _pointer_at(pointer: IPointer, env: Mapping[str, int]) -> IPointer:
+    if not pointer.dims:
+        return pointer
+    size = math.prod(dim.evaluate(env) for dim in pointer.dims)
+    return IPointer(pointer.name, pointer.level, pointer.dtype, size, pointer.role)  # type: ignore[call-arg]
