@@ -44,8 +44,8 @@ class IPointer(_Node):
 
     ``level`` is ``reg`` (one per unit), ``sram`` (one per group) or ``dram`` (one per device);
     ``size`` counts elements; ``role`` of a dram parameter is ``in``, ``out`` or ``inout``, of all
-    other memory ``tmp``.  Where the graph's sizes decide the number of elements of a dram pointer, ``dims`` has its
-    dimensions, row-major, each an expression of sizes, and ``size`` is the greatest number.
+    other memory ``tmp``.  Where the graph's sizes decide the number of elements of a dram pointer,
+    ``dims`` has its dimensions, row-major, each an expression of sizes, and ``size`` is the greatest number.
     """
 
     # tvm-ffi-stubgen(begin): object/uir.IPointer
@@ -58,6 +58,18 @@ class IPointer(_Node):
     dims: tuple[Affine, ...]
     # fmt: on
     # tvm-ffi-stubgen(end)
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            name: str,
+            level: str,
+            dtype: str,
+            size: int,
+            role: str = "tmp",
+            dims: Sequence[Affine] = (),
+        ) -> None: ...
 
     @property
     def elements(self) -> Affine:
@@ -248,9 +260,9 @@ class IGraph(_Node):
     other memory.  Unit ``pid`` of ``0 <= pid < num_groups * num_units`` runs ``body``; group g has
     the pids ``g*num_units .. (g+1)*num_units - 1``.
 
-    ``sizes`` are integers that the kernel gets when it is launched: dimensions of dram pointers, offsets and valid
-    ranges may depend on them, and ``groups`` is the number of groups as an expression of them; ``num_groups`` is
-    then the greatest (`uir_tvm.igraph.sizes` says what follows).
+    ``sizes`` are integers that the kernel gets when it is launched: dimensions of dram pointers, offsets
+    and valid ranges may depend on them, and ``groups`` is the number of groups as an expression of them;
+    ``num_groups`` is then the greatest (see `uir_tvm.igraph.sizes`).
     """
 
     # tvm-ffi-stubgen(begin): object/uir.IGraph

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Graphs whose sizes are known only when they are launched: their memory, and what they are at given sizes.
 
-A graph with sizes stands for one static graph for each admissible choice of them; `at` makes that graph.  What the
-verifier proves of a graph with sizes holds for all of these.
+A graph with sizes stands for one static graph for each admissible choice of them; `at` makes that graph.
+What the verifier proves of a graph with sizes holds for all of these.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine
@@ -41,7 +42,7 @@ def dram(name: str, dtype: str, dims: Sequence[AffineLike], sizes: Sequence[Size
             remedy="give the sizes smaller upper bounds",
         )
     static = all(dim.is_constant for dim in expressions)
-    return IPointer(name, "dram", dtype, size, role, [] if static else expressions)  # type: ignore[call-arg]
+    return IPointer(name, "dram", dtype, size, role, [] if static else expressions)
 
 
 def checked_sizes(graph: IGraph, sizes: Mapping[str, int]) -> dict[str, int]:
@@ -89,17 +90,19 @@ def at(graph: IGraph, sizes: Mapping[str, int]) -> IGraph:
     def placed(piece: ISlice) -> ISlice:
         return piece.replace(pointer=pointers[str(piece.pointer.name)])
 
-    def node_at(node: Loop | IOp) -> Loop | IOp:
+    def node_at(node: Any) -> Loop | IOp:
         if isinstance(node, Loop):
             return Loop(node.var, node.extent, [node_at(n) for n in node.body], node.attrs)
         return map_slices(node, placed)
 
     body = [node_at(substituted(node, numbers)) for node in graph.body]
-    return graph.replace(num_groups=groups, pointers=list(pointers.values()), body=body, sizes=(), groups=None)
+    return graph.replace(
+        num_groups=groups, pointers=list(pointers.values()), body=body, sizes=(), groups=None
+    )
 
 
 def _pointer_at(pointer: IPointer, env: Mapping[str, int]) -> IPointer:
     if not pointer.dims:
         return pointer
     size = math.prod(dim.evaluate(env) for dim in pointer.dims)
-    return IPointer(pointer.name, pointer.level, pointer.dtype, size, pointer.role)  # type: ignore[call-arg]
+    return IPointer(pointer.name, pointer.level, pointer.dtype, size, pointer.role)

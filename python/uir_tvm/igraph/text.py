@@ -51,13 +51,13 @@ def print_hardware(model: HardwareModel) -> str:
 
 
 def print_size(size: Size) -> str:
-    """``size n = [1, 4096, 8]``: least, greatest value and a divisor of every value, left out where it is 1."""
+    """``size n = [1, 4096, 8]``: least and greatest value, and what divides all values (if not 1)."""
     by = f", {size.multiple_of}" if size.multiple_of != 1 else ""
     return f"  size {_name(size.name)} = [{size.low}, {size.high}{by}]"
 
 
 def print_pointer(pointer: IPointer) -> str:
-    """``iPointer(dram, fp32, 8192, in)``, ``iPointer(dram, fp32, (n, 64), in)``; the role ``tmp`` is left out."""
+    """``iPointer(dram, fp32, 8192, in)`` or ``iPointer(dram, fp32, (n, 64), in)``; ``tmp`` is left out."""
     role = "" if pointer.role == "tmp" else f", {pointer.role}"
     size = f"({', '.join(map(print_affine, pointer.dims))})" if pointer.dims else str(pointer.size)
     return f"iPointer({pointer.level}, {pointer.dtype}, {size}{role})"

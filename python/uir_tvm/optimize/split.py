@@ -134,7 +134,7 @@ def _pointers(graph: IGraph, programs: Sequence[GraphFacts], part: int) -> list[
             continue
         role = _role(programs, part, pointer)
         fields = (pointer.name, pointer.level, pointer.dtype, pointer.size, role)
-        made = IPointer(*fields)  # type: ignore[call-arg]
+        made = IPointer(*fields)
         (params if pointer.is_param else workspace if role != "tmp" else private).append(made)
     return [*params, *workspace, *private]
 
