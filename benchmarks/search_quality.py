@@ -197,7 +197,7 @@ def searched(
         search.tell(proposed, results)
         right = [(c.graph, r.median) for c, r in zip(proposed, results, strict=True) if r.ok]
         if right:
-            model.update([(task.origin, *map(list, zip(*right, strict=True)))])  # type: ignore[list-item]
+            model.update(task.origin, [graph for graph, _ in right], [seconds for _, seconds in right])
         for result in results:
             curve.append(min(result.median, *curve[-1:]) if curve else result.median)
         proposed = []

@@ -80,7 +80,7 @@ def tasks(target: str, models: Sequence[str], scale: str) -> Iterator[Any]:
     for name in models:
         model, inputs = MODELS[name].build(scale)
         graph = kernel_graph.build(import_model(torch.export.export(model, inputs)), where)
-        for task in extract_tasks(graph, where):
+        for task in extract_tasks(graph, where).tasks:
             if task.origin not in seen:
                 seen.add(task.origin)
                 yield Task(f"{name} {task.name}", task.func, where)
@@ -212,9 +212,10 @@ def learned(train: Sequence[Task], task: Task, own: int = 0) -> np.ndarray:
     from uir_tvm.tune.cost_model import CostModel
 
     model = CostModel(seed=0)
-    model.update([(t.origin, t.graphs, t.seconds) for t in train])
+    for t in train:
+        model.update(t.origin, t.graphs, t.seconds)
     if own:
-        model.update([(task.origin, task.graphs[:own], task.seconds[:own])])
+        model.update(task.origin, task.graphs[:own], task.seconds[:own])
     return model.predict(task.graphs)
 
 

@@ -24,6 +24,7 @@ _LIGHT = (
     "cli",
     "environment",
     "errors",
+    "interrupt",
     "network_address",
     "options",
     "symbolic_shapes",

@@ -129,7 +129,7 @@ def tune_command(
     costs only what was being measured, and the same command goes on.
     """
     from .cli_tune_progress import Progress
-    from .tune import tune_model
+    from .tune import offline, tune_model
 
     folder = _database(database)
     _check(rpc, key, export_batch, import_results)
@@ -147,11 +147,11 @@ def tune_command(
             device = device or tune_model.away(target)
         if export_batch is not None:
             subject = tune_model.Subject(model, tune_model.resolved(target, device), **common)
-            _export(ctx, tune_model.export_candidates(subject, export_batch, trials))
+            _export(ctx, offline.export_candidates(subject, export_batch, trials))
             return
         if import_results is not None:
             subject = tune_model.Subject(model, tune_model.resolved(target, device), **common)
-            summary = tune_model.import_measured(subject, import_results)
+            summary = offline.import_measured(subject, import_results)
         else:
             summary = tune_model.tune(
                 model,

@@ -12,10 +12,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from uir_tvm.export import batch_runner
-from uir_tvm.tune.agreement import TOLERANCE, differences, least_size
-from uir_tvm.tune.reference_results import Reference
+from uir_tvm.verify.agreement import TVM_TOLERANCE, Reference, differences, least_size
 
-DTYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in TOLERANCE}
+DTYPES = {name: np.dtype(getattr(ml_dtypes, name, None) or name) for name in TVM_TOLERANCE}
 
 
 @pytest.fixture
@@ -49,7 +48,7 @@ def test_every_value_is_decoded(elements: Any, dtype: str) -> None:
 def test_verdicts_are_the_same(elements: Any, dtype: str, sums: bool) -> None:
     """Errors around the tolerance, of two forms that are both right, and numbers that are none; seed 7."""
     rng = np.random.default_rng(7)
-    kind, allowed = DTYPES[dtype], TOLERANCE[dtype]
+    kind, allowed = DTYPES[dtype], TVM_TOLERANCE[dtype]
     forms = [rng.uniform(-2, 2, 9000).astype(kind) for _ in range(2)]
     forms[1] = (forms[0].astype("float64") * (1 + allowed)).astype(kind)
     for scale in (0.0, 0.5, 0.9, 3.0):
@@ -65,10 +64,10 @@ def test_verdicts_are_the_same(elements: Any, dtype: str, sums: bool) -> None:
 
 def judged(elements: Any, dtype: str, got: np.ndarray, forms: list[np.ndarray], sums: bool) -> None:
     """Both verdicts, with the count of what differs."""
-    reference = Reference(("y",), (True,), (forms[0],), tuple((form,) for form in forms), sums, 0)
+    reference = Reference(("y",), (True,), (forms[0],), tuple((form,) for form in forms), sums, (0.0, 1.0))
     theirs = differences(reference, [got])
-    rows = [(form.tobytes(), least_size(form.astype("float64"), sums)) for form in forms]
-    ours = elements.compare("y", dtype, got.tobytes(), rows, TOLERANCE[dtype])
+    rows = [(form.tobytes(), least_size(form, sums)) for form in forms]
+    ours = elements.compare("y", dtype, got.tobytes(), rows, TVM_TOLERANCE[dtype])
     assert bool(ours) == bool(theirs), (ours, list(map(str, theirs)))
     if theirs:
         assert ours.startswith(f"{theirs[0].count} of {theirs[0].total} elements of y differ")

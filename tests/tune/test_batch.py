@@ -12,8 +12,9 @@ import attrs
 import pytest
 import tvm
 from uir_tvm.errors import ArtifactError, ExportError
+from uir_tvm.export.batch_folder import JOBS
 from uir_tvm.export.batch_runner import results as lines
-from uir_tvm.tune.batch import JOBS, export_batch, load_batch
+from uir_tvm.tune.batch import export_batch, load_batch
 from uir_tvm.tune.job import LOST, OK, Job, Settings, trace_json
 from uir_tvm.tune.key import TOOLCHAIN, key_of
 

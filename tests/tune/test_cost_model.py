@@ -40,7 +40,8 @@ def group(origin: str, cols: int) -> tuple[str, list[IGraph], list[float]]:
 @pytest.fixture(scope="module")
 def learned() -> CostModel:
     model = CostModel(seed=3)
-    model.update([group("a", 64), group("b", 256)])
+    model.update(*group("a", 64))
+    model.update(*group("b", 256))
     return model
 
 
@@ -63,7 +64,7 @@ def test_few_data_count_for_nothing_and_more_for_more() -> None:
     origin, graphs, seconds = group("a", 64)
     model, weights = CostModel(), []
     for at in range(0, 40, 5):
-        model.update([(origin, graphs[at : at + 5], seconds[at : at + 5])])
+        model.update(origin, graphs[at : at + 5], seconds[at : at + 5])
         weights.append(model.weight("ascend"))
     assert weights[:3] == [0, 0, 0] and weights == sorted(weights) and 0.5 <= weights[-1] < 1
     assert model.weight("bang") == 0, "of another kind of hardware it knows nothing"
@@ -81,15 +82,15 @@ def test_what_a_task_has_in_common_is_not_learned() -> None:
     """Twice the time for all schedules of a task changes nothing."""
     origin, graphs, seconds = group("a", 64)
     one, two = CostModel(seed=1), CostModel(seed=1)
-    one.update([(origin, graphs, seconds)])
-    two.update([(origin, graphs, [2 * second for second in seconds])])
+    one.update(origin, graphs, seconds)
+    two.update(origin, graphs, [2 * second for second in seconds])
     assert two.predict(graphs) == pytest.approx(one.predict(graphs), rel=1e-4)
 
 
 def test_equal_data_give_equal_predictions(learned: CostModel) -> None:
     again = CostModel(seed=3)
-    again.update([group("a", 64)])
-    again.update([group("b", 256)])
+    again.update(*group("a", 64))
+    again.update(*group("b", 256))
     graphs = schedules(128)
     assert again.predict(graphs).tolist() == learned.predict(graphs).tolist()
 
@@ -98,14 +99,15 @@ def test_times_must_be_times() -> None:
     graph = tiled()
     for seconds in ([0.0], [float("inf")], [float("nan")], [-1.0], []):
         with pytest.raises(ValueError):
-            CostModel().update([("a", [graph], seconds)])
+            CostModel().update("a", [graph], seconds)
 
 
 def test_only_so_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """The tasks that were told last, one of them in any case."""
     monkeypatch.setattr(cost_model, "MOST", 50)
     model = CostModel()
-    model.update([group("a", 64), group("b", 256)])
+    model.update(*group("a", 64))
+    model.update(*group("b", 256))
     assert len(model) == model.count("ascend") == len(schedules(64))
 
 

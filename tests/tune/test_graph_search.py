@@ -13,6 +13,7 @@ import uir_tvm
 from uir_tvm.explain.tuning_summary import SiteResult
 from uir_tvm.import_model import import_model
 from uir_tvm.kernel_graph import Choices, KernelGraph
+from uir_tvm.kernel_graph.graph_difference import difference
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, tune
 from uir_tvm.tune.graph_search import GraphSearch, choices_of
@@ -20,7 +21,7 @@ from uir_tvm.tune.job import CRASHED, Result, Settings
 from uir_tvm.tune.key import key_of
 from uir_tvm.tune.measure import LocalMeasurer
 from uir_tvm.tune.models import Subject
-from uir_tvm.tune.segments import Segment, compare, difference, write
+from uir_tvm.tune.segments import Segment, compare, write
 
 TARGET = registry.resolve("uir-cpu").target
 FAST = Settings(repeats=2, min_repeat_seconds=0.0)

@@ -11,7 +11,9 @@ import pytest
 import uir_tvm
 from uir_tvm.errors import TuneError
 from uir_tvm.tune import ScheduleDatabase
-from uir_tvm.tune.tune_model import Subject, away, export_candidates, import_measured, resolved
+from uir_tvm.tune.models import Subject
+from uir_tvm.tune.offline import export_candidates, import_measured
+from uir_tvm.tune.tune_model import away, resolved
 
 from .. import tiny
 from .kernels import model

@@ -65,7 +65,7 @@ def test_a_real_kernel_is_searched_to_its_end_without_repeating() -> None:
         search.tell(new, [Result((1.0 + len(proposed),)) for _ in new])
     digests = [candidate.digest for candidate in proposed]
     assert len(set(digests)) == len(digests) and search.default.digest in digests
-    assert 1 < len(digests) <= search.size
+    assert 1 < len(digests) <= sum(map(size_of, search.spaces))
     assert search.exhausted and search.propose(4) == []
     checker = Checker(subject)
     every = {
@@ -130,7 +130,7 @@ def test_spaces_of_refused_schedules_end_quietly(monkeypatch: pytest.MonkeyPatch
 
 def test_no_spaces_are_exhausted() -> None:
     search = TaskSearch(task(), [], Blind())
-    assert search.propose(3) == [] and search.size == 0 and search.default is None
+    assert search.propose(3) == [] and search.default is None
 
 
 def test_evolution_beats_chance_on_a_large_space(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from uir_tvm.errors import DatabaseError
 from uir_tvm.target import registry
 from uir_tvm.tune import ScheduleDatabase, tune
 from uir_tvm.tune.database import FOLDER, SHIPPED, folder_of, stale
-from uir_tvm.tune.task import tasks_of
+from uir_tvm.tune.task import extract_tasks
 
 from ..models import MODELS
 from .kernels import kernel, model
@@ -49,7 +49,7 @@ def demo_model(request: pytest.FixtureRequest) -> tvm.IRModule:
 def test_demo_models_have_schedules(demo_model: tvm.IRModule, target: str) -> None:
     """Most kernels of the models are in it, and every schedule can be made again."""
     where = registry.resolve(target, "model").target
-    tasks = tasks_of(kernel_graph.build(demo_model, where), where).tasks
+    tasks = extract_tasks(kernel_graph.build(demo_model, where), where).tasks
     found = [ScheduleDatabase(SHIPPED).best(task.func, task.target) for task in tasks]
     entries = [entry for entry in found if entry is not None]
     assert len(entries) * 2 > len(tasks)

@@ -15,7 +15,6 @@ from uir_tvm.device.kind import counts_time
 from uir_tvm.errors import DeviceError
 from uir_tvm.igraph import IGraph
 from uir_tvm.target import registry
-from uir_tvm.tune.agreement import differences
 from uir_tvm.tune.reference_results import arguments_of, reference_of
 from uir_tvm.tune.timed_places import (
     CALLS,
@@ -25,6 +24,7 @@ from uir_tvm.tune.timed_places import (
     Timed,
     require,
 )
+from uir_tvm.verify.agreement import differences
 
 from .test_job import subject
 

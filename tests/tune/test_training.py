@@ -9,7 +9,7 @@ import attrs
 import pytest
 from uir_tvm.tune import ScheduleDatabase
 from uir_tvm.tune.cost_model import CostModel
-from uir_tvm.tune.training import groups_of, train
+from uir_tvm.tune.training import by_task, train
 
 from .kernels import kernel, scheduled
 
@@ -31,11 +31,11 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> ScheduleDatabase:
 
 def test_records_are_tasks(database: ScheduleDatabase) -> None:
     """One for each kernel and target, with iGraphs of its hardware and the mean of its seconds."""
-    groups = groups_of(database.entries())
-    assert len(groups) == 3 and len({group.origin for group in groups}) == 2
-    for group in groups:
-        assert sorted(group.seconds) == pytest.approx([8e-6, 16e-6, 40e-6])
-        assert len({str(graph.hardware.kind) for graph in group.graphs}) == 1
+    tasks = by_task(database.entries())
+    assert len(tasks) == 3 and len({origin for origin, _ in tasks}) == 2
+    for rows in tasks.values():
+        assert sorted(seconds for _, seconds in rows) == pytest.approx([8e-6, 16e-6, 40e-6])
+        assert len({str(graph.hardware.kind) for graph, _ in rows}) == 1
 
 
 def test_it_learns_across_targets(database: ScheduleDatabase) -> None:
@@ -51,7 +51,7 @@ def test_what_cannot_be_used_is_passed_over(database: ScheduleDatabase) -> None:
     gone = attrs.evolve(entry.key, hardware="no-such")
     broken = attrs.evolve(entry, record=[])
     spoilt = [attrs.evolve(entry, key=other), attrs.evolve(entry, key=gone), broken]
-    assert groups_of(spoilt) == []
+    assert by_task(spoilt) == {}
     assert train(CostModel(), [*spoilt, entry]) == 1
 
 

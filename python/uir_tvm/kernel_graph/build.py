@@ -8,11 +8,11 @@ from collections.abc import Callable
 
 import attrs
 import tvm
-from tvm_ffi import structural_hash
 
 from ..errors import UirError, UnsupportedOperatorError, is_own_fault, last_line
 from ..frontend.normalize import normalize
 from ..frontend.recurrence import expand
+from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FUNCTION, OpaqueCall
@@ -122,10 +122,7 @@ def _count_ops(mod: tvm.IRModule) -> int:
 
 def _site_of(group: OperatorGroup, node: CustomOp) -> str:
     """A kernel by what it computes, whatever its attributes."""
-    func = node.prim_func
-    for name in func.attrs.keys() if func.attrs else ():
-        func = func.without_attr(name)
-    return f"kernel {group.name} {structural_hash(func) & (1 << 64) - 1:016x}"
+    return f"kernel {group.name} {origin_of(node.prim_func)}"
 
 
 class _Assembly:

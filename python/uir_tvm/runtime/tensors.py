@@ -195,11 +195,11 @@ def from_tvm(value: tvm.runtime.Tensor, like: Likeness) -> Any:
     return torch.from_dlpack(value if stays else value.copyto(tvm.cpu()))
 
 
-def random_inputs(specs: Sequence[TensorSpec]) -> list[np.ndarray]:
+def random_inputs(specs: Sequence[TensorSpec], seed: int = 0) -> list[np.ndarray]:
     """Inputs that are the same every time: floats of a normal distribution, integers and bools of 0 and 1."""
     import ml_dtypes  # noqa: F401  (NumPy then knows bfloat16 by its name)
 
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     return [
         # of rank 0 the generator gives Python's own numbers
         np.asarray(

@@ -14,7 +14,7 @@ _LAZY = {
     "LocalMeasurer": ".measure",
     "RpcMeasurer": ".rpc",
     "CostModel": ".cost_model",
-    "Summary": "..explain.tuned",
+    "Summary": "..explain.tuning_summary",
     "Task": ".task",
     "extract_tasks": ".task",
     "tune": ".tune_model",

@@ -12,6 +12,7 @@ from tvm import tirx
 
 from ..cache import Cache
 from ..errors import DatabaseError
+from ..function_attributes import with_attributes_of
 from ..options import CompileOptions
 from ..schedule.tuned import Tuned
 from .database import ScheduleDatabase
@@ -45,8 +46,7 @@ def tuned_schedule(func: tirx.PrimFunc, target: tvm.target.Target, given: Compil
     except DatabaseError as error:
         log.warning("%s", error)
         return None
-    for name in func.attrs.keys() if func.attrs else ():
-        made = made.with_attr(name, func.attrs[name])
+    made = with_attributes_of(made, func)
     mark = _named(entry)
     if _compared(mark):
         return Tuned(made, given, lambda: None)

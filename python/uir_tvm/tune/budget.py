@@ -3,42 +3,25 @@
 
 from __future__ import annotations
 
-import math
-import re
-
 import attrs
 
 from ..errors import TuneError
-from ..time_text import duration
+from ..time_text import duration, parse_duration
 
-#: Seconds of a unit of time.
-UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "": 1.0}
-_PARTS = re.compile(r"(\d+(?:\.\d+)?)\s*([hms]?)\s*")
 #: What tuning takes where nobody says how long it may.
 DEFAULT = "10m"
 
 
-def parse_seconds(text: str | float) -> float:
-    """Seconds of a duration: ``90s``, ``10m``, ``1h30m``, ``90`` or a number.
-
-    Raises
-    ------
-    TuneError
-        It is none, or not above 0.
-    """
-    seconds = math.nan
-    if isinstance(text, int | float):
-        seconds = float(text)
-    elif re.fullmatch(rf"(?:{_PARTS.pattern})+", text.strip().lower()):
-        seconds = sum(float(n) * UNITS[unit] for n, unit in _PARTS.findall(text.strip().lower()))
-    if not 0 < seconds < math.inf:
+def _seconds(text: str | float) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
         raise TuneError(
             f"{text!r} is no time to tune for.",
             where="time_budget, --time-budget",
             need="a duration above 0",
             remedy="write it as 90s, 10m or 1h30m",
-        )
-    return seconds
+        ) from error
 
 
 def _count(trials: int | None) -> int | None:
@@ -61,7 +44,7 @@ class Budget:
         Of all runs on this database, those before included.
     """
 
-    seconds: float | None = attrs.field(default=None, converter=attrs.converters.optional(parse_seconds))
+    seconds: float | None = attrs.field(default=None, converter=attrs.converters.optional(_seconds))
     trials: int | None = attrs.field(default=None, converter=_count)
 
     @classmethod

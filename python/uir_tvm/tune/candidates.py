@@ -24,6 +24,7 @@ from tvm_ffi.structural import structural_hash
 
 from ..errors import ScheduleRefusedError, UirError, VerifyError
 from ..extract import extract
+from ..function_attributes import hash_text
 from ..igraph import HardwareModel, IGraph
 from ..optimize import completed
 from ..schedule.hardware_of import model_of_target
@@ -173,7 +174,7 @@ class Checker:
         return DesignPoint(self.task, space, sch, verdict.graph, space.decisions(sch), verdict.digest)
 
     def _judge(self, func: tirx.PrimFunc, key: int) -> Verdict:
-        digest = f"{key & (1 << 64) - 1:016x}"
+        digest = hash_text(key)
         try:
             graph = completed(extract(func, self.hardware, name=self.task.name))
         except VerifyError as error:

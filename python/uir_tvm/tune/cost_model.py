@@ -15,7 +15,7 @@ import tempfile
 import warnings
 import zipfile
 from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -44,25 +44,6 @@ REMEMBERED = 4096
 FARTHEST = 4.0
 #: The part of a file that says what it is; the others are MetaSchedule's, one for each kind of hardware.
 HEAD = "head.json"
-
-
-@attrs.frozen
-class Group:
-    """Measured schedules of one task.
-
-    Parameters
-    ----------
-    origin : str
-        `uir_tvm.tune.records.origin_of` the kernel: what makes two groups one task, with the hardware's name.
-    graphs : sequence of IGraph
-        As extracted.
-    seconds : sequence of float
-        Above 0, one for each; schedules that failed are not among them.
-    """
-
-    origin: str
-    graphs: Sequence[IGraph]
-    seconds: Sequence[float]
 
 
 @attrs.frozen
@@ -173,37 +154,39 @@ class CostModel:
         scores = self._trees[kind].predict(None, [(graph, hw) for graph in graphs])
         return np.asarray(reckoned / np.clip(scores, np.exp(-FARTHEST), np.exp(FARTHEST)) ** weight)
 
-    def update(self, groups: Iterable[Group | tuple[str, Sequence[IGraph], Sequence[float]]]) -> None:
-        """Learn from measurements.
+    def update(self, origin: str, graphs: Sequence[IGraph], seconds: Sequence[float]) -> None:
+        """Learn from measured schedules of a task.
 
         Parameters
         ----------
-        groups : iterable of Group, or of (origin, graphs, seconds)
-            Schedules that failed have no seconds: leave them out.
+        origin : str
+            `uir_tvm.function_attributes.origin_of` the kernel, which tells the task with the hardware's name.
+        graphs : sequence of IGraph
+            As extracted; of one hardware model.
+        seconds : sequence of float
+            Above 0, one for each: schedules that failed are left out.
 
         Raises
         ------
         ValueError
             Seconds that are no times, or not one for each graph.
         """
-        for group in groups:
-            group = group if isinstance(group, Group) else Group(*group)
-            if len(group.graphs) != len(group.seconds):
-                raise ValueError(f"{len(group.graphs)} graphs have {len(group.seconds)} times")
-            if not all(0 < second < float("inf") for second in group.seconds):
-                raise ValueError(f"{list(group.seconds)} are no times")
-            if not group.graphs:
-                continue
-            hardware = group.graphs[0].hardware
-            kind, name = str(hardware.kind), f"{hardware.kind}:{hardware.name}"
-            trees = self._trees.setdefault(kind, _Trees(self.seed, self.threads))
-            context = _TaskTag(tvm.IRModule({}).with_attr("uir.task", f"{group.origin} {name}"))
-            times = zip(group.graphs, group.seconds, strict=True)
-            results = [RunnerResult([second / self._extractor.of(graph)[1]], None) for graph, second in times]
-            trees.update(context, [(graph, None) for graph in group.graphs], results)
-            self._names.add(name)
-            while trees.data_size > MOST and len(trees.data) > 1:
-                trees.data_size -= len(trees.data.popitem(last=False)[1].costs)
+        if len(graphs) != len(seconds):
+            raise ValueError(f"{len(graphs)} graphs have {len(seconds)} times")
+        if not all(0 < second < float("inf") for second in seconds):
+            raise ValueError(f"{list(seconds)} are no times")
+        if not graphs:
+            return
+        hardware = graphs[0].hardware
+        kind, name = str(hardware.kind), f"{hardware.kind}:{hardware.name}"
+        trees = self._trees.setdefault(kind, _Trees(self.seed, self.threads))
+        context = _TaskTag(tvm.IRModule({}).with_attr("uir.task", f"{origin} {name}"))
+        times = zip(graphs, seconds, strict=True)
+        results = [RunnerResult([second / self._extractor.of(graph)[1]], None) for graph, second in times]
+        trees.update(context, [(graph, None) for graph in graphs], results)
+        self._names.add(name)
+        while trees.data_size > MOST and len(trees.data) > 1:
+            trees.data_size -= len(trees.data.popitem(last=False)[1].costs)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file with all that was learned; all or nothing.

@@ -18,9 +18,10 @@ from tvm_ffi.structural import structural_equal
 
 from ..errors import DatabaseError, ScheduleRefusedError, UirError
 from ..explain.tuning_summary import SiteResult
+from ..function_attributes import bare, origin_of
 from .job import replayed
 from .key import Key, key_of
-from .records import KEY_FILE, NAME, ORIGIN, Entry, Records, bare, origin_of
+from .records import KEY_FILE, NAME, ORIGIN, Entry, Records
 
 log = logging.getLogger(__name__)
 

@@ -25,13 +25,14 @@ from tvm.s_tir import Schedule
 
 from .. import pipeline
 from ..errors import DeviceModelError, UirError, first_line
+from ..function_attributes import with_attributes_of
 from ..options import CompileOptions
 from ..pipeline import KernelRecord
 from ..target import registry
+from ..verify.agreement import Reference, differences
 from . import timed_places, wrong
-from .agreement import differences
 from .job import CRASHED, OK, REFUSED, WRONG, Job, Result, replayed
-from .reference_results import Reference, reference_of
+from .reference_results import reference_of
 from .segments import Segment, compare
 from .timed_places import Runner, in_turns
 
@@ -180,9 +181,7 @@ def _compiled(
         if sch is None:
             record = pipeline.compile_kernel(func, target, job.kernel)
         else:
-            scheduled = sch.mod["main"]
-            for name in func.attrs.keys() if func.attrs else ():
-                scheduled = scheduled.with_attr(name, func.attrs[name])
+            scheduled = with_attributes_of(sch.mod["main"], func)
             record = pipeline.compile_scheduled(func, target, scheduled, job.kernel)
     # TVM's own lowering is what a model gets of a kernel that has no iGraph, and a CPU can time it
     if record.fallback and not (sch is None and registry.place_of(target).device == "cpu"):

@@ -24,12 +24,13 @@ from ..errors import UirError
 from ..explain.tuning_summary import SiteResult
 from ..kernel_graph import KernelGraph
 from ..kernel_graph.choices import DEFAULT, Choices
+from ..kernel_graph.graph_difference import Difference, difference
 from ..target import registry
 from .database import ScheduleDatabase
 from .job import Settings
 from .key import Key, key_of
 from .measure import LocalMeasurer, Measurer
-from .segments import Difference, Segment, difference, write
+from .segments import Segment, write
 
 if TYPE_CHECKING:
     from .models import Subject

@@ -59,7 +59,8 @@ class Settings(Plain):
     timeout_seconds : float
         For building, checking and timing a candidate; then its process is ended.
     tolerance : mapping of str to float
-        Where the difference to the reference may be other than `evaluate.TOLERANCE`, by dtype (``float32``).
+        Where the difference to the reference may be other than `uir_tvm.verify.agreement` says, by dtype
+        (``float32``).
     """
 
     repeats: int = attrs.field(default=5, validator=attrs.validators.ge(1))
@@ -100,7 +101,7 @@ class Job(Plain):
     decisions : mapping of str to int
         What the trace decides, by name: for reports.
     origin, candidate : str, mapping or None
-        In a batch: the task (`records.origin_of`), and what it is of that (`DesignPoint.to_json`).
+        In a batch: the task (`origin_of`), and what it is of that (`DesignPoint.to_json`).
     """
 
     kernel: str

@@ -17,9 +17,9 @@ from typing import Any
 import attrs
 
 from ..errors import DatabaseError
+from ..json_lines import JsonLines
 from ..whole_files import writing
 from .job import Plain, Result, seconds_of
-from .json_lines import add_lines, read_lines
 from .key import Key
 from .records import Records
 
@@ -107,6 +107,7 @@ class Journal:
     def __init__(self, database: str | os.PathLike[str], key: Key) -> None:
         self.records = Records(pathlib.Path(database) / key.folder, key)
         self.path = self.records.folder / FOLDER / FILE
+        self._lines = JsonLines(self.path, DatabaseError)
 
     def lines(self) -> Iterator[Line]:
         """All lines, in the order in which they were added; one that a crash cut short is left out.
@@ -116,7 +117,7 @@ class Journal:
         DatabaseError
             The file cannot be read, or a line is none of a journal.
         """
-        for number, data in enumerate(read_lines(self.path), 1):
+        for number, data in enumerate(self._lines.read(), 1):
             try:
                 fields = dict(data)
                 yield _KINDS[fields.pop("what")](**fields)
@@ -138,4 +139,4 @@ class Journal:
         self.records.begin()
         with writing(self.path, DatabaseError):
             self.path.parent.mkdir(exist_ok=True)
-        add_lines(self.path, [{"what": _NAMES[type(line)], **line.to_json()} for line in lines])
+        self._lines.add([{"what": _NAMES[type(line)], **line.to_json()} for line in lines])

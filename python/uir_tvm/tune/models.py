@@ -28,7 +28,7 @@ from .search import TaskSearch
 from .session import Watcher
 from .spaces import design_spaces
 from .state import TuningState
-from .task import Extracted, Task, tasks_of
+from .task import Extracted, Task, extract_tasks
 
 
 @attrs.frozen(slots=False)
@@ -96,7 +96,7 @@ class Subject:
 
     def extracted(self, choices: Choices) -> Extracted:
         """All tasks, the graph built with some choices."""
-        return tasks_of(self.mod if self.calls_kernels else self.graph(choices), self.target)
+        return extract_tasks(self.mod if self.calls_kernels else self.graph(choices), self.target)
 
     def chosen(self, found: Extracted) -> Extracted:
         """The tasks whose names the pattern fits.

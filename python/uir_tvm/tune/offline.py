@@ -8,17 +8,21 @@ the journal has what came of it.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import time
 from typing import TYPE_CHECKING
 
 import attrs
 
 from ..errors import TuneError
+from ..explain.tuning_summary import Summary
+from ..kernel_graph.choices import Choices
 from .batch import Batch, export_batch, load_batch
 from .database import ScheduleDatabase
 from .job import DEFAULTS, LOST, Job, Settings
-from .key import Key
+from .key import Key, expected
+from .models import Subject
 from .state import TuningState
+from .summary import summarise
 from .task_record import TaskRecord
 
 if TYPE_CHECKING:
@@ -28,71 +32,51 @@ if TYPE_CHECKING:
 COUNT, LEAST = 64, 2
 
 
-def key_in(database: ScheduleDatabase, expected: Key) -> Key:
-    """The key under which times of a machine are kept that is not at hand.
-
-    Parameters
-    ----------
-    expected : Key
-        Without the toolchain of that machine (`key.expected`).
-
-    Returns
-    -------
-    Key
-        That of results that were taken in before; `expected` where there are none.
-    """
-    for records in database.all_records():
-        if records.key.without_toolchain == expected:
-            return records.key
-    return expected
-
-
-def export(
-    known: TuningState,
+def export_candidates(
+    subject: Subject,
     folder: str | os.PathLike[str],
-    count: int = COUNT,
-    *,
-    seed: int = 0,
+    count: int | None = None,
     settings: Settings = DEFAULTS,
-    phase: Callable[[str], None] = lambda text: None,
 ) -> Batch:
     """Write the candidates that come next, and every kernel's default to compare them with.
 
     Parameters
     ----------
-    known : TuningState
-        What was measured before is not written again.
+    subject : Subject
+        Its target may be at a place that this machine does not have (`tune_model.away`).
     folder : str or Path
-        It must not exist, or be empty.
-    count : int
-        Candidates, dealt to kernels by their share of the model's time.
+        To be written; it must not exist, or be empty.
+    count : int, optional
+        Candidates, dealt to kernels by their share of the model's time; default: `COUNT`.
 
     Raises
     ------
     TuneError
-        There is nothing left to try.
+        Nothing to tune, or nothing left to try.
     ExportError, ToolchainError
-        See `batch.export_batch`.
+        The folder cannot be written; what compiles for the device is missing.
     """
+    phase = subject.watcher.phase
+    found = subject.chosen(subject.extracted(Choices()))
+    known = subject.state(found, key_in(subject.database, expected(subject.target)))
     phase("reading the journal")
     known.replay()
-    records = list(known.records.values())
     phase("design spaces")
-    worth = {record.task.origin: _worth(known, record) for record in records}
+    worth = {origin: _worth(known, record) for origin, record in known.records.items()}
     total = sum(worth.values())
     jobs: list[Job] = []
-    for record in records:
+    for record in known.records.values():
         task = record.task
-        share = worth[task.origin] / total if total else 1 / len(records)
-        candidates = known.search(record).propose(max(LEAST, round(count * share)))
+        share = worth[task.origin] / total if total else 1 / len(worth)
+        candidates = known.search(record).propose(max(LEAST, round((count or COUNT) * share)))
         if not candidates:
             continue
         phase(f"{len(candidates)} candidates of {task.name}")
-        jobs.append(attrs.evolve(Job.of(task, seed=seed, settings=settings), origin=task.origin))
-        jobs += [
-            attrs.evolve(one.job(seed=seed, settings=settings), origin=task.origin, candidate=one.to_json())
-            for one in candidates
-        ]
+        own = Job.of(task, seed=subject.seed, settings=settings)
+        jobs.append(attrs.evolve(own, origin=task.origin))
+        for one in candidates:
+            job = one.job(seed=subject.seed, settings=settings)
+            jobs.append(attrs.evolve(job, origin=task.origin, candidate=one.to_json()))
     if not jobs:
         raise TuneError(
             "There is nothing left to try.",
@@ -103,25 +87,55 @@ def export(
     return export_batch(jobs, folder)
 
 
-def take_up(known: TuningState, batch: Batch) -> int:
-    """Take up what was measured of a batch.
-
-    What is in the journal already is left out: results may be taken in again when there are more.
-
-    Parameters
-    ----------
-    known : TuningState
-        With the batch's key.
-
-    Returns
-    -------
-    int
-        How many results are new.
+def import_measured(subject: Subject, folder: str | os.PathLike[str]) -> Summary:
+    """Take up what was measured of a folder of `export_candidates`; see there.
 
     Raises
     ------
+    ArtifactError
+        The folder is no batch, or it was changed.
     TuneError
-        It has candidates of none of the model's kernels.
+        Nothing of it was measured yet, or it is of another model.
+    """
+    start, batch = time.monotonic(), load_batch(folder)
+    if not batch.machine:
+        raise TuneError(
+            "Nothing of the batch was measured yet.",
+            where=str(folder),
+            need="results.jsonl, which its run.py writes",
+            remedy="carry the folder to the device, run `python3 run.py` there, and bring results.jsonl back",
+        )
+    found = subject.chosen(subject.extracted(Choices()))
+    known = subject.state(found, batch.key)
+    subject.watcher.phase("taking up results")
+    new = _take_up(known, batch)
+    subject.save()
+    machine = str(batch.machine.get("name", "another machine"))
+    said = f"{new} new results taken up" + (f", {batch.remaining} to come" if batch.remaining else "")
+    return summarise(known, subject.label, found, machine, time.monotonic() - start, said)
+
+
+def key_in(database: ScheduleDatabase, key: Key) -> Key:
+    """The key under which times of a machine are kept that is not at hand.
+
+    Parameters
+    ----------
+    key : Key
+        Without the toolchain of that machine (`key.expected`).
+
+    Returns
+    -------
+    Key
+        That of results that were taken in before; `key` where there are none.
+    """
+    known = (records.key for records in database.all_records())
+    return next((one for one in known if one.without_toolchain == key), key)
+
+
+def _take_up(known: TuningState, batch: Batch) -> int:
+    """Take up what was measured of a batch; how many results are new.
+
+    What is in the journal already is left out: results may be taken in again when there are more.
     """
     known.replay()
     if not any(job.origin in known.records for job in batch.jobs):
@@ -155,27 +169,6 @@ def take_up(known: TuningState, batch: Batch) -> int:
         if record is not None and best in candidates and candidates[best].digest not in record.ratios:
             known.compared(record, candidates[best], default.seconds, faster.seconds)
     return new
-
-
-def load(folder: str | os.PathLike[str]) -> Batch:
-    """The batch in a folder, some of it measured.
-
-    Raises
-    ------
-    ArtifactError
-        The folder is no batch, or a damaged one.
-    TuneError
-        Nothing of it was measured yet.
-    """
-    batch = load_batch(folder)
-    if not batch.machine:
-        raise TuneError(
-            "Nothing of the batch was measured yet.",
-            where=str(folder),
-            need="results.jsonl, which its run.py writes",
-            remedy="carry the folder to the device, run `python3 run.py` there, and bring results.jsonl back",
-        )
-    return batch
 
 
 def _worth(known: TuningState, record: TaskRecord) -> float:

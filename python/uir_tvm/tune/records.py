@@ -15,15 +15,13 @@ from typing import Any
 
 import attrs
 import tvm
-from tvm import tirx
 from tvm.s_tir import Schedule
 from tvm.s_tir.meta_schedule.database import TuningRecord, Workload
-from tvm_ffi.structural import structural_hash
 
 from ..errors import DatabaseError, first_line
+from ..json_lines import JsonLines
 from ..whole_files import writing
 from .job import replayed
-from .json_lines import add_lines, read_lines, write_lines
 from .key import Key
 
 #: Attributes of a workload's module: `origin_of` the kernel, and its name.
@@ -34,18 +32,6 @@ FAILED = 1e9
 KEY_FILE, WORKLOADS, RECORDS = "key.json", "database_workload.json", "database_tuning_record.json"
 #: Beside them: what was measured of sites of kernel graphs (`graph_search`), a line for each.
 SITES = "graph_sites.jsonl"
-
-
-def origin_of(func: tirx.PrimFunc) -> str:
-    """By what a kernel is found again: the hash of what it computes, whatever its name and attributes."""
-    return f"{structural_hash(bare(func)) & (1 << 64) - 1:016x}"
-
-
-def bare(func: tirx.PrimFunc) -> tirx.PrimFunc:
-    """A function without its attributes."""
-    for name in func.attrs.keys() if func.attrs else ():
-        func = func.without_attr(name)
-    return func
 
 
 @attrs.frozen
@@ -117,6 +103,9 @@ class Records:
 
     def __init__(self, folder: pathlib.Path, key: Key) -> None:
         self.folder, self.key = folder, key
+        self._workloads = JsonLines(folder / WORKLOADS, DatabaseError)
+        self._records = JsonLines(folder / RECORDS, DatabaseError)
+        self._sites = JsonLines(folder / SITES, DatabaseError)
 
     @classmethod
     def open(cls, folder: pathlib.Path) -> Records:
@@ -145,10 +134,10 @@ class Records:
         DatabaseError
             A file is damaged.
         """
-        workloads = read_lines(self.folder / WORKLOADS)
+        workloads = self._workloads.read()
         heads = [self._head(number, line) for number, line in enumerate(workloads, 1)]
         entries = []
-        for number, line in enumerate(read_lines(self.folder / RECORDS), 1):
+        for number, line in enumerate(self._records.read(), 1):
             try:
                 index, record = line
                 origin, name = heads[index]
@@ -162,20 +151,20 @@ class Records:
     def extend(self, entries: Sequence[Entry]) -> int:
         """Add entries that are not there yet; returns how many."""
         self.begin()
-        workloads = read_lines(self.folder / WORKLOADS)
-        known = {json.dumps(line) for line in read_lines(self.folder / RECORDS)}
+        workloads = self._workloads.read()
+        known = {json.dumps(line) for line in self._records.read()}
         index = {json.dumps(workload): at for at, workload in enumerate(workloads)}
         new = []
         for entry in entries:
             text = json.dumps(entry.workload)
             if text not in index:
                 index[text] = len(index)
-                add_lines(self.folder / WORKLOADS, [entry.workload])
+                self._workloads.add([entry.workload])
             line = [index[text], entry.record]
             if json.dumps(line) not in known:
                 known.add(json.dumps(line))
                 new.append(line)
-        add_lines(self.folder / RECORDS, new)
+        self._records.add(new)
         return len(new)
 
     def sites(self) -> dict[str, dict[str, Any]]:
@@ -186,7 +175,7 @@ class Records:
         DatabaseError
             The file is damaged.
         """
-        return {str(row["site"]): row for row in read_lines(self.folder / SITES)}
+        return {str(row["site"]): row for row in self._sites.read()}
 
     def add_sites(self, rows: Sequence[Mapping[str, Any]]) -> int:
         """Keep what was measured of sites that are not there yet; returns how many."""
@@ -194,7 +183,7 @@ class Records:
         new = [row for row in rows if row["site"] not in known]
         if new:
             self.begin()
-            add_lines(self.folder / SITES, new)
+            self._sites.add(new)
         return len(new)
 
     def keep(self, entries: Sequence[Entry]) -> None:
@@ -204,16 +193,16 @@ class Records:
             if entry.workload not in workloads:
                 workloads.append(entry.workload)
         # records first to nothing: a crash in between may lose records, but pairs none with a wrong module
-        write_lines(self.folder / RECORDS, [])
-        write_lines(self.folder / WORKLOADS, workloads)
-        write_lines(self.folder / RECORDS, [[workloads.index(e.workload), e.record] for e in entries])
+        self._records.replace([])
+        self._workloads.replace(workloads)
+        self._records.replace([[workloads.index(e.workload), e.record] for e in entries])
 
     def begin(self) -> None:
         """Make the folder, and say in it what it is for."""
         with writing(self.folder, DatabaseError):
             self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / KEY_FILE).is_file():
-            write_lines(self.folder / KEY_FILE, [self.key.to_json()])
+            JsonLines(self.folder / KEY_FILE, DatabaseError).replace([self.key.to_json()])
 
     def _head(self, number: int, line: Any) -> tuple[str, str]:
         """(origin, name) of a workload."""

@@ -12,27 +12,26 @@ import io
 from collections import OrderedDict
 from collections.abc import Sequence
 
-import attrs
 import numpy as np
 import tvm
 from tvm import tirx
-from tvm.ir import TensorLoad
 
 from .. import hardware
 from ..cache import Cache
+from ..function_attributes import origin_of
 from ..igraph.dtypes import DTYPES
 from ..schedule.blocks import collect
 from ..schedule.wide_values import widen_values
-from ..verify.function_side import propagating_nan, sums
-from .records import origin_of
+from ..verify.agreement import Reference
+from ..verify.cases import HIGHEST_INTEGER
+from ..verify.function_side import built_by_tvm, propagating_nan, sums
+from ..verify.index_limits import index_limits
 
 #: Floats are drawn from the first interval; where much of a result is no number then (logarithms, square
 #: roots), and more of it is one with the second, from that.
 INTERVALS = ((-2.0, 2.0), (0.25, 2.0))
 #: Share of a result that should be finite.
 FINITE = 0.9
-#: Integers that are no index lie below it.
-HIGHEST_INTEGER = 5
 #: Bytes of references that are held in memory, the last one in any case.
 HELD = 1 << 29
 #: Elements at the start of an array by which it is told from others.
@@ -40,42 +39,6 @@ TOLD_BY = 1 << 16
 
 _NUMPY = {row.tvm: np.dtype(row.numpy) for row in DTYPES.values()}
 FOLDER = "references"
-
-
-@attrs.frozen
-class Reference:
-    """A kernel's inputs and results.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Of the parameters, in order.
-    written : tuple of bool
-        Which of them the kernel writes.
-    arguments : tuple of ndarray
-        Before a call. What is written holds random numbers too: what a candidate leaves out must not look
-        right.
-    results : tuple of tuple of ndarray
-        All parameters after a call; where there are narrow floats, also those of the kernel with its values
-        in fp32 until they are stored. An element is right if it agrees with either.
-    sums : bool
-        Whether it sums, in whatever order.
-    interval : int
-        Which of `INTERVALS` the floats come from.
-    """
-
-    names: tuple[str, ...]
-    written: tuple[bool, ...]
-    arguments: tuple[np.ndarray, ...]
-    results: tuple[tuple[np.ndarray, ...], ...]
-    sums: bool
-    interval: int
-
-    @property
-    def nbytes(self) -> int:
-        """Of all arrays."""
-        arrays = {id(array): array for row in (self.arguments, *self.results) for array in row}
-        return sum(array.nbytes for array in arrays.values())
 
 
 def reference_of(text: str, seed: int) -> Reference:
@@ -107,17 +70,19 @@ def _reference(text: str, seed: int) -> Reference:
     stored = {str(store.buffer.name) for store in collect(func.body, tirx.BufferStore)}
     written = tuple(name in stored for name in names)
     tried = []
-    for interval in range(len(INTERVALS)):
+    for interval in INTERVALS:
         arguments = arguments_of(func, seed, interval)
         results = _kept(func, arguments, written)
         tried.append((_finite(results[0], written), interval, arguments, results))
         if tried[-1][0] >= FINITE:
             break
-    _, interval, arguments, results = max(tried, key=lambda row: (row[0], -row[1]))
+    _, interval, arguments, results = max(tried, key=lambda row: row[0])  # of equal ones the first
     return Reference(names, written, arguments, results, sums(func), interval)
 
 
-def arguments_of(func: tirx.PrimFunc, seed: int, interval: int = 0) -> tuple[np.ndarray, ...]:
+def arguments_of(
+    func: tirx.PrimFunc, seed: int, interval: tuple[float, float] = INTERVALS[0]
+) -> tuple[np.ndarray, ...]:
     """Random arrays for all parameters of a kernel.
 
     Floats come from an interval, bools are either, integers are within every dimension that they index and
@@ -125,7 +90,7 @@ def arguments_of(func: tirx.PrimFunc, seed: int, interval: int = 0) -> tuple[np.
     """
     rng = np.random.default_rng(seed)
     limits = index_limits(func)
-    low, high = INTERVALS[interval]
+    low, high = interval
     arrays = []
     for param in func.params:
         shape = tuple(int(extent) for extent in param.shape)
@@ -141,42 +106,6 @@ def arguments_of(func: tirx.PrimFunc, seed: int, interval: int = 0) -> tuple[np.
             array = low + (high - low) * drawn
         arrays.append(array.astype(dtype, copy=False))
     return tuple(arrays)
-
-
-def index_limits(func: tirx.PrimFunc) -> dict[str, int]:
-    """Extent of what an integer parameter indexes, by its name.
-
-    Where it is computed with on its way to the index, no more than `HIGHEST_INTEGER` of it is taken for safe.
-    """
-    sources: dict[str, dict[str, bool]] = {str(p.name): {str(p.name): True} for p in func.params}
-    stores = collect(func.body, tirx.BufferStore)
-    # two rounds for every store: a value may be computed from one that a later block stores
-    for store in stores * 2:
-        found = sources.setdefault(str(store.buffer.name), {})
-        for name, plain in _loaded(store.value, sources).items():
-            found[name] = found.get(name, True) and plain
-    limits: dict[str, int] = {}
-    for access in [*collect(func.body, TensorLoad), *stores]:
-        buffer = access.source if isinstance(access, TensorLoad) else access.buffer
-        for index, extent in zip(access.indices, buffer.shape, strict=True):
-            for name, plain in _loaded(index, sources).items():
-                most = int(extent) if plain else min(int(extent), HIGHEST_INTEGER)
-                limits[name] = min(limits.get(name, most), most)
-    return limits
-
-
-def _loaded(expr: object, sources: dict[str, dict[str, bool]]) -> dict[str, bool]:
-    """The parameters whose integers an expression is made of, and whether it is such an integer as it is."""
-    inner = expr
-    while isinstance(inner, tirx.Cast):
-        inner = inner.value
-    plain = isinstance(inner, TensorLoad)
-    found: dict[str, bool] = {}
-    for load in collect(expr, TensorLoad):
-        if _NUMPY[str(load.source.dtype)].kind in "iu":
-            for name, as_it_is in sources.get(str(load.source.name), {}).items():
-                found[name] = found.get(name, True) and plain and as_it_is
-    return found
 
 
 def _finite(results: Sequence[np.ndarray], written: Sequence[bool]) -> float:
@@ -222,10 +151,7 @@ def _run(
     func: tirx.PrimFunc, arguments: Sequence[np.ndarray], written: Sequence[bool]
 ) -> dict[int, np.ndarray]:
     """What a kernel writes, as TVM lowers it for this CPU: flat bytes, by the number of the parameter."""
-    # a kernel of a model carries its target, which would bring it back to this project's pipeline
-    plain = propagating_nan(func).without_attr("target").with_attr("global_symbol", "main")
-    target = tvm.target.Target({"kind": "llvm", "mcpu": str(hardware.get("host").figures["mcpu"])})
-    built = tvm.compile(tvm.IRModule({"main": plain}), target=target)
+    built = built_by_tvm(propagating_nan(func), {"mcpu": str(hardware.get("host").figures["mcpu"])})
     tensors = [tvm.runtime.tensor(array) for array in arguments]
     built["main"](*tensors)
     # as bytes: NumPy's files know no bfloat16

@@ -88,28 +88,28 @@ class _Desk:
 
     def candidates(self, record: TaskRecord) -> list[MeasureCandidate] | None:
         """The next batch of a task, as MetaSchedule has candidates; None ends the task."""
-        if self.failure is not None:
-            return None
-        try:
-            self.batch = record, self.take(record)
-        except BaseException as error:  # raised again by `spend`
-            self.failure = error
-            return None
+        self.batch = record, self._asked(self.take, record)
         return [MeasureCandidate(candidate.sch, []) for candidate in self.batch[1]] or None
 
     def results(self) -> list[RunnerResult]:
         """What came of the batch."""
         assert self.batch is not None
-        found: Sequence[Result] = ()
-        try:
-            found = self.measure(*self.batch)
-        except BaseException as error:  # raised again by `spend`
-            self.failure = error
+        found: Sequence[Result] = self._asked(self.measure, *self.batch)
         lost = [Result(outcome=LOST, said="not measured")] * (len(self.batch[1]) - len(found))
         return [
             RunnerResult(list(result.seconds), None) if result.ok else RunnerResult(None, result.outcome)
             for result in (*found, *lost)
         ]
+
+    def _asked(self, function: Callable[..., Sequence[Any]], *arguments: Any) -> Sequence[Any]:
+        """What a function gives; nothing after something went wrong."""
+        if self.failure is not None:
+            return ()
+        try:
+            return function(*arguments)
+        except BaseException as error:  # raised again by `spend`
+            self.failure = error
+            return ()
 
 
 @derived_object

@@ -71,8 +71,6 @@ class TaskSearch:
     ----------
     default : DesignPoint or None
         The compiler's own schedule; None where it is refused.
-    size : int
-        Combinations of all spaces, an estimate; different decisions may make equal schedules.
     best : Measured or None
         The fastest that was measured and right.
     """
@@ -88,7 +86,6 @@ class TaskSearch:
     ) -> None:
         self.task, self.spaces, self.cost_model = task, tuple(spaces), cost_model
         self.checker = Checker(task)
-        self.size = sum(map(size_of, spaces))
         self.best: Measured | None = None
         self._rng = random.Random(seed)
         #: Of small spaces what nobody made yet; of large ones an evolution for each beginning.

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from ..explain.tuning_summary import SiteResult
+from ..interrupt import Interruptible
 from .budget import Budget
-from .interrupt import Interruptible
 from .job import DEFAULTS, LOST, Job, Result, Settings
 from .journal import Confirmation
 from .measure import Measurer

@@ -146,8 +146,8 @@ class TuningState:
         self.search(record).tell(candidates, results)
         if self.cost_model is not None:
             right = [(c.graph, r.median) for c, r in zip(candidates, results, strict=True) if r.ok]
-            group = record.task.origin, [graph for graph, _ in right], [seconds for _, seconds in right]
-            self.cost_model.update([group])
+            graphs, seconds = [graph for graph, _ in right], [seconds for _, seconds in right]
+            self.cost_model.update(record.task.origin, graphs, seconds)
 
     def note(
         self, record: TaskRecord, candidate: DesignPoint | None, job: Job, result: Result, wall: float

@@ -13,10 +13,10 @@ from tvm import tirx
 
 from .. import kernel_graph
 from ..frontend.from_kernel import IGRAPH
+from ..function_attributes import origin_of
 from ..kernel_graph import KernelGraph
 from ..schedule.begin import is_scheduled
 from ..target import registry
-from .records import origin_of
 
 
 @attrs.frozen(slots=False)
@@ -42,7 +42,7 @@ class Task:
 
     @functools.cached_property
     def origin(self) -> str:
-        """By what the database finds the kernel again (`uir_tvm.tune.records.origin_of`)."""
+        """By what the database finds the kernel again (`uir_tvm.function_attributes.origin_of`)."""
         return origin_of(self.func)
 
 
@@ -65,33 +65,25 @@ class Extracted:
     library: int = 0
 
 
-def extract_tasks(graph: KernelGraph, target: str | tvm.target.Target) -> list[Task]:
-    """The kernels of a graph that can be tuned; equal ones are one, with all their launches.
+def extract_tasks(
+    model: KernelGraph | tvm.IRModule, target: str | tvm.target.Target, device: str = "auto"
+) -> Extracted:
+    """The kernels of a model that can be tuned; equal ones are one, with all their launches.
 
     Parameters
     ----------
-    graph : KernelGraph
-        Built for the target (`uir_tvm.kernel_graph.build`).
+    model : KernelGraph or IRModule
+        A graph built for the target (`uir_tvm.kernel_graph.build`), or a Relax module whose ``main`` already
+        calls kernels.
     target : str or Target
         A uir target.
+    device : str
+        The place, where the target is a name (`uir_tvm.options.DEVICES`).
 
     Raises
     ------
     TargetError
         An unknown target or hardware model.
-    """
-    return list(tasks_of(graph, target).tasks)
-
-
-def tasks_of(
-    model: KernelGraph | tvm.IRModule, target: str | tvm.target.Target, device: str = "auto"
-) -> Extracted:
-    """The tasks of a kernel graph, or of a Relax module whose ``main`` already calls kernels.
-
-    Parameters
-    ----------
-    device : str
-        The place, where the target is a name (`uir_tvm.options.DEVICES`).
     """
     where = registry.resolve(target, device).target
     calls = _calls_of_graph(model) if isinstance(model, KernelGraph) else _calls_of_module(model)

@@ -12,7 +12,7 @@ from ..extract import extract
 from ..igraph import HardwareModel, IGraph
 from ..optimize import completed
 from ..target import registry
-from .cost_model import CostModel, Group
+from .cost_model import CostModel
 from .key import Key, figures_of
 from .records import Entry
 
@@ -34,13 +34,14 @@ def train(model: CostModel, entries: Iterable[Entry]) -> int:
         How many it has learned from: a record of a hardware model that has other figures today, or whose
         trace does not apply any more, is passed over.
     """
-    groups = groups_of(entries)
-    model.update(groups)
-    return sum(len(group.graphs) for group in groups)
+    found = by_task(entries)
+    for (origin, _), rows in found.items():
+        model.update(origin, [graph for graph, _ in rows], [seconds for _, seconds in rows])
+    return sum(map(len, found.values()))
 
 
-def groups_of(entries: Iterable[Entry]) -> list[Group]:
-    """The schedules of records by task; see `train`."""
+def by_task(entries: Iterable[Entry]) -> dict[tuple[str, str], list[tuple[IGraph, float]]]:
+    """iGraphs and mean seconds of records by kernel (`origin_of`) and key (its folder); see `train`."""
     models: dict[str, HardwareModel | None] = {}
     found: dict[tuple[str, str], list[tuple[IGraph, float]]] = {}
     for entry in entries:
@@ -56,10 +57,7 @@ def groups_of(entries: Iterable[Entry]) -> list[Group]:
             log.info("nothing is learned from a schedule of %s: %s", entry.name, str(error).splitlines()[0])
             continue
         found.setdefault((entry.origin, folder), []).append((graph, entry.mean))
-    return [
-        Group(origin, [graph for graph, _ in rows], [seconds for _, seconds in rows])
-        for (origin, _), rows in found.items()
-    ]
+    return found
 
 
 def _hardware(key: Key) -> HardwareModel | None:

@@ -15,18 +15,16 @@ import tvm
 
 from .. import environment
 from ..explain.tuning_summary import SiteResult, Summary
+from ..interrupt import Interruptible
 from ..kernel_graph.choices import Choices
 from ..options import DEFAULT_TARGET
 from ..target import registry
 from ..time_text import time_text
-from . import offline
-from .batch import Batch
 from .budget import Budget
 from .cost_model import CostModel
 from .graph_search import GraphSearch, choices_of, why_not
-from .interrupt import Interruptible
 from .job import DEFAULTS, Settings
-from .key import expected, key_of
+from .key import key_of
 from .measure import LocalMeasurer, Measurer
 from .models import Subject, key_for
 from .session import Session, Watcher
@@ -184,57 +182,6 @@ def _tune_graph(
         before, after = search.whole
         watch.phase(f"the whole model: {time_text(before)} before, {time_text(after)} with these options")
     return tuple(search.rows.values())
-
-
-def export_candidates(
-    subject: Subject,
-    folder: str | os.PathLike[str],
-    count: int | None = None,
-    settings: Settings = DEFAULTS,
-) -> Batch:
-    """Write the candidates that come next for a machine that no network reaches.
-
-    Parameters
-    ----------
-    subject : Subject
-        Its target may be at a place that this machine does not have (`away`).
-    folder : str or Path
-        To be written; it must not exist, or be empty.
-    count : int, optional
-        Candidates; default: `offline.COUNT`.
-
-    Raises
-    ------
-    TuneError
-        Nothing to tune, or nothing left to try.
-    ExportError, ToolchainError
-        The folder cannot be written; what compiles for the device is missing.
-    """
-    found = subject.chosen(subject.extracted(Choices()))
-    known = subject.state(found, offline.key_in(subject.database, expected(subject.target)))
-    wanted, phase = offline.COUNT if count is None else count, subject.watcher.phase
-    return offline.export(known, folder, wanted, seed=subject.seed, settings=settings, phase=phase)
-
-
-def import_measured(subject: Subject, folder: str | os.PathLike[str]) -> Summary:
-    """Take up what was measured of a folder of `export_candidates`; see there.
-
-    Raises
-    ------
-    ArtifactError
-        The folder is no batch, or it was changed.
-    TuneError
-        Nothing of it was measured yet, or it is of another model.
-    """
-    start, batch = time.monotonic(), offline.load(folder)
-    found = subject.chosen(subject.extracted(Choices()))
-    known = subject.state(found, batch.key)
-    subject.watcher.phase("taking up results")
-    new = offline.take_up(known, batch)
-    subject.save()
-    machine = str(batch.machine.get("name", "another machine"))
-    said = f"{new} new results taken up" + (f", {batch.remaining} to come" if batch.remaining else "")
-    return summarise(known, subject.label, found, machine, time.monotonic() - start, said)
 
 
 def resolved(target: Any, device: str | None) -> tvm.target.Target:

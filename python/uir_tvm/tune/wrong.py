@@ -16,9 +16,9 @@ import tvm
 
 from ..errors import DatabaseError
 from ..pipeline import KernelRecord
+from ..verify.agreement import Reference
 from ..whole_files import writing
 from .job import Job, Result
-from .reference_results import INTERVALS, Reference
 
 #: Folder of a database's reports.
 FOLDER = "rejected"
@@ -42,7 +42,7 @@ def report_of(
     scheduled : Schedule, optional
         The candidate; None: the compiler's own schedule.
     """
-    low, high = INTERVALS[reference.interval]
+    low, high = reference.interval
     decided = ", ".join(f"{name} {value}" for name, value in job.decisions.items())
     trace = "the compiler's own schedule" if scheduled is None else str(scheduled.trace).strip()
     inputs = ", ".join(

@@ -12,7 +12,7 @@ import numpy as np
 from ..igraph import finite_field as field
 from ..igraph.dtypes import dtype_of
 
-#: Integers are small, so that as indices they stay within every table.
+#: Integers are below it, and below what is known of them as indices (`index_limits`).
 HIGHEST_INTEGER = 5
 #: Elements per stretch; every second stretch holds no special values, so that sums of it stay finite.
 STRETCH = 16
@@ -35,11 +35,14 @@ class FunctionBuffer:
         Its name; the iGraph's name of its dtype.
     size : int
         Elements.
+    limit : int
+        What integers in it are below.
     """
 
     name: str
     dtype: str
     size: int
+    limit: int = HIGHEST_INTEGER
 
 
 @attrs.frozen
@@ -86,7 +89,7 @@ def value_arrays(parameters: Sequence[FunctionBuffer], seed: int, specials: Spec
 
 def _whole(rng: np.random.Generator, p: FunctionBuffer, outside: bool = False) -> np.ndarray:
     row = dtype_of(p.dtype)
-    values = rng.integers(0, 2 if row.kind == "bool" else HIGHEST_INTEGER, p.size).astype(row.numpy)
+    values = rng.integers(0, 2 if row.kind == "bool" else p.limit, p.size).astype(row.numpy)
     if outside and row.kind != "bool":
         limits = np.iinfo(row.numpy)
         beyond = np.asarray([limits.min or limits.max, limits.max], row.numpy)

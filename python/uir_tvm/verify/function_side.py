@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,9 @@ from tvm_ffi.structural import structural_map, structural_walk
 
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
-from .cases import FunctionBuffer
+from .cases import HIGHEST_INTEGER, FunctionBuffer
 from .field_tir import to_field
+from .index_limits import index_limits
 from .sides import FIELD_METHOD, VALUES_METHOD, Output, UndecidedError
 
 #: Operations that a reference may take where a sample is allowed: some seconds of residues.
@@ -36,8 +37,14 @@ class FunctionSide:
         name = (func.attrs or {}).get("global_symbol", "main")
         self.label = f"the function `{name}`"
         self.buffers = [p for p in func.params if tirx.buffer.is_buffer_var(p)]
+        limits = index_limits(func)
         self.parameters = [
-            FunctionBuffer(str(b.name), from_tvm(b.dtype), math.prod(int(n) for n in b.shape))
+            FunctionBuffer(
+                str(b.name),
+                from_tvm(b.dtype),
+                math.prod(int(n) for n in b.shape),
+                min(limits.get(str(b.name), HIGHEST_INTEGER), HIGHEST_INTEGER),
+            )
             for b in self.buffers
         ]
         self.sums = sums(func)
@@ -84,17 +91,27 @@ class FunctionSide:
     def _function(self, method: str) -> Any:
         if method not in self._built:
             made = to_field(self.lowered()) if method == FIELD_METHOD else propagating_nan(self.func)
-            # a kernel of a model carries its target, which would bring it back to this pipeline
-            made = made.without_attr("target")
             # LLVM takes longer to optimise a small function than to run it
             level = 0 if operations(self.lowered()) <= SMALL else 3
-            target = tvm.target.Target({"kind": "llvm", "opt-level": level})
             try:
-                module = tvm.compile(tvm.IRModule({"main": made}), target=target)
+                module = built_by_tvm(made, {"opt-level": level})
             except Exception as error:  # of the many that TVM raises for what it does not lower
                 raise UndecidedError(f"TVM does not build the function: {last_line(error)}") from error
             self._built[method] = module["main"]
         return self._built[method]
+
+
+def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.Module:
+    """A module with a function as its ``main``, by TVM's own lowering and LLVM.
+
+    Parameters
+    ----------
+    config : mapping
+        Of TVM's target ``llvm``.
+    """
+    # a kernel of a model carries its target, which would bring it back to this project's pipeline
+    plain = func.without_attr("target").with_attr("global_symbol", "main")
+    return tvm.compile(tvm.IRModule({"main": plain}), target=tvm.target.Target({"kind": "llvm", **config}))
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

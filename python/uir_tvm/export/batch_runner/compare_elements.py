@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Elements of tensors compared with what they should be, in plain Python.
 
-The rule is that of ``uir_tvm.tune.agreement``: an error counts relative to the element's size, which is at
+The rule is that of ``uir_tvm.verify.agreement``: an error counts relative to the element's size, which is at
 least a floor that was computed with the expected values; where several forms are expected, an element agrees
 with either.
 """

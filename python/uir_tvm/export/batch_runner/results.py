@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: The files of a batch that everybody knows by name.
@@ -117,3 +117,21 @@ def check_files(folder: str, files: Mapping[str, str]) -> None:
             raise Damaged(f"{path} is missing")
         if file_digest(path) != stated:
             raise Damaged(f"{path} was changed, or is not whole")
+
+
+def settled(manifest: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
+    """Results that were known when the batch was made, such as of what the compiler refused."""
+    rows = enumerate(manifest["candidates"])
+    return {number: row["settled"] for number, row in rows if row["settled"] is not None}
+
+
+def check_rows(rows: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any], path: str) -> None:
+    """Refuse results of another batch.
+
+    Raises
+    ------
+    Damaged
+        They are.
+    """
+    if any(row.get("batch") != manifest["id"] for row in rows):
+        raise Damaged(f"{path} has results of another batch")

@@ -161,9 +161,9 @@ class BatchSession:
         self.manifest, self.worker = manifest, worker
         self.path = os.path.join(FOLDER, results.RESULTS)
         self.rows = results.read(self.path)
-        check_rows(self.rows, manifest, self.path)
+        results.check_rows(self.rows, manifest, self.path)
         self.found = {row["candidate"]: row["result"] for row in self.rows if "candidate" in row}
-        self.found.update(settled(manifest))
+        self.found.update(results.settled(manifest))
         self.confirmed = [row["confirm"] for row in self.rows if "confirm" in row]
 
     @property
@@ -240,24 +240,6 @@ class BatchSession:
 
     def _add(self, row: dict[str, Any]) -> None:
         results.append(self.path, {"batch": self.manifest["id"], **row})
-
-
-def settled(manifest: Mapping[str, Any]) -> dict[int, dict[str, Any]]:
-    """Results that were known when the batch was made, such as of what the compiler refused."""
-    rows = enumerate(manifest["candidates"])
-    return {number: row["settled"] for number, row in rows if row["settled"] is not None}
-
-
-def check_rows(rows: Sequence[Mapping[str, Any]], manifest: Mapping[str, Any], path: str) -> None:
-    """Refuse results of another batch.
-
-    Raises
-    ------
-    results.Damaged
-        They are.
-    """
-    if any(row.get("batch") != manifest["id"] for row in rows):
-        raise results.Damaged(f"{path} has results of another batch")
 
 
 def median(values: Sequence[float]) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether what a candidate computed is what its kernel computes."""
+"""What a function gives on some arguments, and whether what another gave agrees with it, by dtype."""
 
 from __future__ import annotations
 
@@ -8,19 +8,21 @@ from collections.abc import Mapping, Sequence
 import attrs
 import numpy as np
 
-from .reference_results import Reference
+from ..igraph.dtypes import DTYPES
 
-#: Largest difference relative to the size of an element (see `_size`), by dtype. fp32: sums of some hundred
-#: terms in another order, and functions a few ULP apart; narrow floats round after every operation of a
-#: target that computes in them; fp64 has its own ULP. What is no float is equal.
+#: Largest difference relative to the size of an element, by dtype. fp32: sums of some hundred terms in
+#: another order, and functions a few ULP apart; narrow floats round after every operation of a target that
+#: computes in them; fp64 has its own ULP. What is no float is equal.
 TOLERANCE: Mapping[str, float] = {
-    "float64": 1e-11,
-    "float32": 2e-5,
-    "float16": 1e-2,
-    "bfloat16": 8e-2,
-    "float8_e4m3fn": 0.25,
-    "float8_e5m2": 0.5,
+    "fp64": 1e-11,
+    "fp32": 2e-5,
+    "fp16": 1e-2,
+    "bf16": 8e-2,
+    "fp8e4m3": 0.25,
+    "fp8e5m2": 0.5,
 }
+#: The same by the dtypes' names in TVM, which arrays go by too.
+TVM_TOLERANCE: Mapping[str, float] = {DTYPES[name].tvm: value for name, value in TOLERANCE.items()}
 #: No element counts as smaller: inputs are some units large, and differences of them may cancel.
 SMALLEST = 1 / 16
 #: Where there are sums, an element counts as large as most of the others are: what cancels in one sum has the
@@ -28,6 +30,42 @@ SMALLEST = 1 / 16
 MOST = 0.9
 #: Differing elements that are shown.
 SHOWN = 8
+
+
+@attrs.frozen
+class Reference:
+    """A function's arguments and what it makes of them.
+
+    Parameters
+    ----------
+    names : tuple of str
+        Of the parameters, in order.
+    written : tuple of bool
+        Which of them the function writes.
+    arguments : tuple of ndarray
+        Before a call. What is written holds random numbers too: what a candidate leaves out must not look
+        right.
+    results : tuple of tuple of ndarray
+        All parameters after a call; where there are narrow floats, also those of the function with its values
+        in fp32 until they are stored. An element is right if it agrees with either.
+    sums : bool
+        Whether it sums, in whatever order.
+    interval : (float, float)
+        Which floats were drawn.
+    """
+
+    names: tuple[str, ...]
+    written: tuple[bool, ...]
+    arguments: tuple[np.ndarray, ...]
+    results: tuple[tuple[np.ndarray, ...], ...]
+    sums: bool
+    interval: tuple[float, float]
+
+    @property
+    def nbytes(self) -> int:
+        """Of all arrays."""
+        arrays = {id(array): array for row in (self.arguments, *self.results) for array in row}
+        return sum(array.nbytes for array in arrays.values())
 
 
 @attrs.frozen
@@ -69,9 +107,9 @@ def differences(
     got : sequence of ndarray or None
         All parameters after a call on the reference's arguments, of any shape; None: not known.
     tolerance : mapping of str to float, optional
-        In the place of `TOLERANCE`, for some dtypes.
+        In the place of `TVM_TOLERANCE`, for some dtypes.
     """
-    table = {**TOLERANCE, **(tolerance or {})}
+    table = {**TVM_TOLERANCE, **(tolerance or {})}
     found = []
     for at, (name, ours) in enumerate(zip(reference.names, got, strict=True)):
         if ours is None:
@@ -95,7 +133,7 @@ def _bytes(array: np.ndarray) -> np.ndarray:
 def _difference(
     name: str, ours: np.ndarray, forms: Sequence[np.ndarray], allowed: float, sums: bool
 ) -> ParameterDifference | None:
-    errors = [_errors(ours, form, sums) for form in forms]
+    errors = [relative_errors(ours, form, least_size(form, sums)) for form in forms]
     least = np.minimum.reduce(errors)
     wrong = least > allowed
     if not wrong.any():
@@ -108,33 +146,38 @@ def _difference(
     return ParameterDifference(name, int(wrong.sum()), wrong.size, float(least.max()), examples)
 
 
-def _errors(ours: np.ndarray, wanted: np.ndarray, sums: bool) -> np.ndarray:
-    """Errors relative to the sizes of the elements; of what is no float 0 or infinite."""
+def relative_errors(got: np.ndarray, wanted: np.ndarray, least: float) -> np.ndarray:
+    """Errors relative to the sizes of the elements: 0 of equal ones, infinite where one side is no number.
+
+    Parameters
+    ----------
+    got, wanted : ndarray
+        Of one shape; what is no float has an error of 0 or infinity.
+    least : float
+        What an element counts as at least.
+    """
     if wanted.dtype.kind in "biu":
-        return np.where(ours == wanted, 0.0, np.inf)
-    a, b = ours.astype(np.float64), wanted.astype(np.float64)
+        return np.where(got == wanted, 0.0, np.inf)
+    a, b = got.astype(np.float64), wanted.astype(np.float64)
     with np.errstate(all="ignore"):
-        error = np.abs(a - b) / _size(b, sums)
+        size = np.maximum(np.where(np.isfinite(b), np.abs(b), 1.0), least)
+        error = np.abs(a - b) / size
         same = (a == b) | (np.isnan(a) & np.isnan(b))
     return np.where(same, 0.0, np.where(np.isfinite(error), error, np.inf))
 
 
-def _size(wanted: np.ndarray, sums: bool) -> np.ndarray:
-    """How large an element counts."""
-    size = np.abs(wanted)
-    return np.maximum(np.where(np.isfinite(size), size, 1.0), least_size(wanted, sums))
-
-
 def least_size(wanted: np.ndarray, sums: bool) -> float:
-    """How large any element of a result counts at least.
+    """How large any element of a result counts at least; 0 for what is no float.
 
     Parameters
     ----------
     wanted : ndarray
-        The result, of floats.
+        The result.
     sums : bool
         Whether its kernel sums.
     """
-    size = np.abs(wanted)
+    if wanted.dtype.kind in "biu":
+        return 0.0
+    size = np.abs(wanted.astype(np.float64))
     finite = size[np.isfinite(size)]
     return max(SMALLEST, float(np.quantile(finite, MOST))) if sums and finite.size else SMALLEST

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from uir_tvm.errors import DatabaseError
-from uir_tvm.tune.json_lines import add_lines, read_lines, write_lines
+from uir_tvm.json_lines import JsonLines
 
 VALUES = st.lists(st.one_of(st.integers(), st.text(), st.lists(st.floats(allow_nan=False))), min_size=1)
+
+
+def lines(path: pathlib.Path) -> JsonLines:
+    return JsonLines(path, DatabaseError)
 
 
 @given(values=VALUES, data=st.data())
@@ -23,46 +27,49 @@ def test_a_cut_costs_the_last_line_alone(
 ) -> None:
     """Wherever the last line is cut off: what stood before is read, what is added stands behind it."""
     path = tmp_path_factory.mktemp("lines") / "f.json"
-    add_lines(path, values)
+    lines(path).add(values)
     whole = path.read_bytes()
     last = len(json.dumps(values[-1], separators=(",", ":"))) + 1
     cut = data.draw(st.integers(0, last))
     path.write_bytes(whole[: len(whole) - cut])
-    kept = read_lines(path)
+    kept = lines(path).read()
     assert kept[: len(values) - 1] == values[:-1] and len(kept) <= len(values)
-    add_lines(path, ["new"])
-    assert read_lines(path) in ([*values[:-1], "new"], [*values, "new"], [*kept, "new"])
-    assert read_lines(path)[: len(kept)] == kept
+    lines(path).add(["new"])
+    assert lines(path).read() in ([*values[:-1], "new"], [*values, "new"], [*kept, "new"])
+    assert lines(path).read()[: len(kept)] == kept
 
 
 def test_damage_elsewhere_is_told(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "f.json"
     path.write_text('[1]\n{"a\n[2]\n')
     with pytest.raises(DatabaseError, match="Line 2"):
-        read_lines(path)
+        lines(path).read()
 
 
 def test_a_file_is_replaced_as_a_whole(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "f.json"
-    write_lines(path, [1, 2])
-    write_lines(path, [3])
-    assert read_lines(path) == [3] and [p.name for p in tmp_path.iterdir()] == ["f.json"]
+    lines(path).replace([1, 2])
+    lines(path).replace([3])
+    assert lines(path).read() == [3] and [p.name for p in tmp_path.iterdir()] == ["f.json"]
 
 
 def test_nothing_can_be_written_where_there_is_no_folder(tmp_path: pathlib.Path) -> None:
-    for write in (add_lines, write_lines):
+    absent = lines(tmp_path / "absent" / "f.json")
+    for write in (absent.add, absent.replace):
         with pytest.raises(DatabaseError, match="cannot be written"):
-            write(tmp_path / "absent" / "f.json", [1])
+            write([1])
 
 
 def test_processes_take_turns(tmp_path: pathlib.Path) -> None:
     """Four processes add a hundred long lines each: all are there, none is torn."""
     path = tmp_path / "f.json"
     code = (
-        "import sys, pathlib; from uir_tvm.tune.json_lines import add_lines\n"
-        "for i in range(100): add_lines(pathlib.Path(sys.argv[1]), [[int(sys.argv[2]), i, 'x' * 3000]])"
+        "import sys, pathlib\nfrom uir_tvm.errors import DatabaseError\n"
+        "from uir_tvm.json_lines import JsonLines\n"
+        "file = JsonLines(pathlib.Path(sys.argv[1]), DatabaseError)\n"
+        "for i in range(100): file.add([[int(sys.argv[2]), i, 'x' * 3000]])"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(path), str(n)]) for n in range(4)]
     assert [process.wait(timeout=120) for process in running] == [0] * 4
-    lines = read_lines(path)
-    assert sorted(line[:2] for line in lines) == [[n, i] for n in range(4) for i in range(100)]
+    found = lines(path).read()
+    assert sorted(line[:2] for line in found) == [[n, i] for n in range(4) for i in range(100)]

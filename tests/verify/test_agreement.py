@@ -6,8 +6,7 @@ from __future__ import annotations
 import ml_dtypes
 import numpy as np
 import pytest
-from uir_tvm.tune.agreement import SHOWN, SMALLEST, TOLERANCE, differences
-from uir_tvm.tune.reference_results import Reference
+from uir_tvm.verify.agreement import SHOWN, SMALLEST, TVM_TOLERANCE, Reference, differences
 
 RNG = np.random.default_rng(0)
 
@@ -16,7 +15,7 @@ def _reference(wanted: np.ndarray, *, sums: bool = False, wide: np.ndarray | Non
     """One input and one output."""
     given = np.arange(4, dtype="float32")
     results = ((given, wanted),) if wide is None else ((given, wanted), (given, wide))
-    return Reference(("x", "y"), (False, True), (given, wanted), results, sums, 0)
+    return Reference(("x", "y"), (False, True), (given, wanted), results, sums, (0.0, 1.0))
 
 
 def _wrong(reference: Reference, got: np.ndarray, **tolerance: float) -> int:
@@ -30,7 +29,7 @@ def test_rounding_is_allowed_and_errors_are_not(dtype: str) -> None:
     """Just below the tolerance, and just above, relative to each element."""
     kind = np.dtype(getattr(ml_dtypes, dtype, dtype))
     wanted = RNG.uniform(1, 2, 50).astype(kind)
-    step = TOLERANCE[dtype]
+    step = TVM_TOLERANCE[dtype]
     near, far = ((wanted.astype("float64") * (1 + k * step)).astype(kind) for k in (0.25, 4))
     assert _wrong(_reference(wanted), near) == 0
     assert _wrong(_reference(wanted), far) == 50
@@ -52,10 +51,10 @@ def test_sums_that_cancel_may_differ_as_others_do() -> None:
     wanted = np.full(100, 50.0, "float32")
     wanted[3] = 0.0
     got = wanted.copy()
-    got[3] = 50 * TOLERANCE["float32"] / 2
+    got[3] = 50 * TVM_TOLERANCE["float32"] / 2
     assert _wrong(_reference(wanted, sums=True), got) == 0
     assert _wrong(_reference(wanted), got) == 1
-    got[3] = SMALLEST * TOLERANCE["float32"] / 2
+    got[3] = SMALLEST * TVM_TOLERANCE["float32"] / 2
     assert _wrong(_reference(wanted), got) == 0
 
 
