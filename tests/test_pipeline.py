@@ -13,7 +13,7 @@ import uir_tvm
 from uir_tvm import pipeline
 from uir_tvm.errors import ArtifactError, ParseError, UirError, VerifyError
 from uir_tvm.igraph.parser import parse_igraph
-from uir_tvm.optimize import store_load_forwarding
+from uir_tvm.optimize import FIRST, store_load_forwarding
 from uir_tvm.options import CompileOptions
 from uir_tvm.target import registry
 
@@ -187,15 +187,18 @@ def kernel_record(folder: pathlib.Path, options: CompileOptions) -> pipeline.Ker
 
 def test_the_target_gets_the_optimised_graph(dumps: pathlib.Path) -> None:
     record = kernel_record(dumps, CompileOptions())
-    assert [step.name for step in record.steps] == list(registry.get("uir-cpu").passes)
+    first = [row.name for row in FIRST]
+    assert [step.name for step in record.steps] == [*first, *registry.get("uir-cpu").passes]
+    extracted = record.steps[0].graph_before
+    assert extracted is not record.igraph and record.steps[len(first)].graph_before is record.igraph
     assert record.optimized is record.products["optimize"].graph and not record.products["optimize"].faults
 
 
 def test_passes_are_the_users_choice(dumps: pathlib.Path) -> None:
     record = kernel_record(dumps, CompileOptions(passes=("dead", "load_cse")))
-    assert [step.name for step in record.steps] == ["dead", "load_cse"]
+    assert [step.name for step in record.steps[len(FIRST) :]] == ["dead", "load_cse"]
     none = kernel_record(dumps, CompileOptions(passes=()))
-    assert none.steps == () and none.optimized is none.igraph and not none.fallback
+    assert len(none.steps) == len(FIRST) and none.optimized is none.igraph and not none.fallback
 
 
 def test_a_pass_that_is_refused_is_left_out(
@@ -206,8 +209,8 @@ def test_a_pass_that_is_refused_is_left_out(
     with caplog.at_level("WARNING", logger="uir_tvm"):
         record = kernel_record(dumps, CompileOptions(passes=("store_load_forwarding",)))
     assert not record.fallback and record.optimized is record.igraph
-    (step,) = record.steps
-    assert step.fault.startswith("Nothing writes the output")
+    (step,) = record.products["optimize"].faults
+    assert step is record.steps[-1] and step.fault.startswith("Nothing writes the output")
     assert "store_load_forwarding" in caplog.text and KERNEL in caplog.text
     assert "# store_load_forwarding: refused" in str(record.products["optimize"])
 
@@ -215,7 +218,9 @@ def test_a_pass_that_is_refused_is_left_out(
 def test_the_report_says_what_passes_did(monkeypatch: pytest.MonkeyPatch) -> None:
     options = CompileOptions(passes=("store_load_forwarding", "allocate"))
     report = uir_tvm.compile(tiny.module(), options=options).report()
-    assert report["kernels_changed_by_pass"] == {"store_load_forwarding": 0, "allocate": 1}
+    changed = report["kernels_changed_by_pass"]
+    assert list(changed) == [*(row.name for row in FIRST), "store_load_forwarding", "allocate"]
+    assert changed["load_cse"] == 1 and changed["store_load_forwarding"] == 0 and changed["allocate"] == 1
     assert report["passes_refused"] == []
     monkeypatch.setattr(store_load_forwarding, "run", lambda graph: graph.replace(body=[]))
     (refused,) = uir_tvm.compile(tiny.module(), options=options).report()["passes_refused"]

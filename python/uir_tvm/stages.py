@@ -56,6 +56,8 @@ class KernelRecord:
     measured: tirx.PrimFunc | None = None
     #: Whether a stage lacked room for its tiles.
     lacked_room: bool = False
+    #: What each of the passes did that every extracted graph goes through (`uir_tvm.optimize.FIRST`).
+    first_steps: tuple[PassRecord, ...] = ()
     #: What was compared with what it stands for, and how (`CompileOptions.equivalence`).
     equivalence: list[tuple[str, Equivalence]] = attrs.field(factory=list)
 
@@ -77,7 +79,7 @@ class KernelRecord:
 
     @property
     def steps(self) -> tuple[PassRecord, ...]:
-        """What each pass did; none where the optimised graph came from the user."""
+        """What each pass did, the first ones too; none where the optimised graph came from the user."""
         made = self.products.get("optimize")
         return () if made is None else made.steps
 
@@ -133,15 +135,16 @@ def _schedule(record: KernelRecord, context: StageContext) -> tirx.PrimFunc:
 
 def _extract(record: KernelRecord, context: StageContext) -> IGraph:
     from .extract import extract
-    from .optimize import completed
+    from .optimize import complete
 
     text = given_igraph(record.products["tir"])
     if text is not None:
         return _read_igraph(text, context)
     extracted = extract(record.products["tir"], context.hardware, name=record.name)
-    graph = completed(extracted, check=context.options.verify)
-    compare(record, graph, context)
-    return graph
+    made = complete(extracted, check=context.options.verify)
+    record.first_steps = made.steps
+    compare(record, made.graph, context)
+    return made.graph
 
 
 def compare(record: KernelRecord, graph: IGraph, context: StageContext) -> None:
@@ -182,7 +185,7 @@ def _optimize(record: KernelRecord, context: StageContext) -> Optimized:
     made = optimize(graph, names, fast_math=options.fast_math, check=check, keep_going=True)
     # without its buffers a loop waits for its loads: smaller tiles do better
     record.lacked_room = any(step.rule == "capacity" for step in made.faults)
-    return made
+    return attrs.evolve(made, steps=(*record.first_steps, *made.steps))
 
 
 def _emit(record: KernelRecord, context: StageContext) -> Any:

@@ -3,8 +3,19 @@
 
 from __future__ import annotations
 
-from .complete import completed
+from .complete import complete, completed
 from .optimize import Checker, Optimized, PassRecord, optimize
 from .passes import FIRST, PASSES, Pass, select
 
-__all__ = ["FIRST", "PASSES", "Checker", "Optimized", "Pass", "PassRecord", "completed", "optimize", "select"]
+__all__ = [
+    "FIRST",
+    "PASSES",
+    "Checker",
+    "Optimized",
+    "Pass",
+    "PassRecord",
+    "complete",
+    "completed",
+    "optimize",
+    "select",
+]

@@ -3,12 +3,13 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 
 from ..errors import ExtractionError, PassError, VerifyError
 from ..igraph.nodes import IGraph
 from ..verify import ALL, verify
-from .optimize import ran
+from .optimize import Optimized, PassRecord, ran
 from .passes import FIRST
 
 #: Rules that hold once syncs stand: units race without, and what shares sram by turns is told apart by them.
@@ -18,7 +19,18 @@ _verify_unordered = partial(verify, rules=[rule for rule in ALL if rule not in O
 
 
 def completed(graph: IGraph, *, check: bool = True) -> IGraph:
-    """The graph without what nobody reads, and with the syncs that it needs.
+    """The graph that `complete` makes, without the steps.
+
+    Raises
+    ------
+    ExtractionError, VerifyError
+        See `complete`.
+    """
+    return complete(graph, check=check).graph
+
+
+def complete(graph: IGraph, *, check: bool = True) -> Optimized:
+    """The graph without what nobody reads, and with the syncs that it needs; a step per row of `FIRST`.
 
     Parameters
     ----------
@@ -37,9 +49,11 @@ def completed(graph: IGraph, *, check: bool = True) -> IGraph:
     """
     if check:
         _verify_extracted(graph)
+    steps: list[PassRecord] = []
     for row in FIRST:
+        start = time.perf_counter()
         try:
-            graph = ran(row, graph, check=_verify_unordered if check else None)
+            made = ran(row, graph, check=_verify_unordered if check else None)
         except PassError as error:
             fault = error.__cause__
             if row.name != "insert_sync" or not isinstance(fault, VerifyError):
@@ -50,9 +64,11 @@ def completed(graph: IGraph, *, check: bool = True) -> IGraph:
                 need="a part of the buffer for each unit, or one unit that writes it",
                 remedy="share the loop over what is written (sch.group_share), or keep the buffer in reg",
             ) from fault
+        steps.append(PassRecord(row.name, graph, made, time.perf_counter() - start))
+        graph = made
     if check:
         verify(graph)
-    return graph
+    return Optimized(graph, tuple(steps))
 
 
 def _verify_extracted(graph: IGraph) -> None:

@@ -312,11 +312,12 @@ class Executable:
 
 
 def _counted(kernels: Sequence[KernelInfo]) -> dict[str, int]:
-    """How many kernels each pass changed, in the order of the passes."""
+    """How many kernels each pass changed, in the order of the passes; some run twice."""
     out: dict[str, int] = {}
     for kernel in kernels:
-        for step in kernel.passes:
-            out[step["pass"]] = out.get(step["pass"], 0) + bool(step["changed"])
+        changed = {step["pass"] for step in kernel.passes if step["changed"]}
+        for name in dict.fromkeys(step["pass"] for step in kernel.passes):
+            out[name] = out.get(name, 0) + (name in changed)
     return out
 
 
