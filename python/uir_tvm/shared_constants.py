@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Weights that graphs share: of constants with the same contents one is kept.
+"""Weights that nodes and graphs share: of constants with the same contents one is kept.
 
-A model is compiled again for each of its shapes, and each time its weights are packed anew, to the same
-bytes.
+Steps of a recurrence read one weight, which then stays in the caches; a model is compiled again for each of
+its shapes.  Each time weights are packed anew, to the same bytes.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _current: contextvars.ContextVar[SharedConstants | None] = contextvars.ContextVa
 
 @contextlib.contextmanager
 def sharing(constants: SharedConstants | None) -> Iterator[None]:
-    """Graphs that are built inside share their constants; None: with nobody."""
+    """Graphs that are built inside share their constants; None: each has its own."""
     token = _current.set(constants)
     try:
         yield
@@ -64,7 +64,6 @@ def sharing(constants: SharedConstants | None) -> Iterator[None]:
         _current.reset(token)
 
 
-def shared(constant: tvm.ir.GenericConst | None) -> tvm.ir.GenericConst | None:
-    """A constant as graphs of this context keep it."""
-    constants = _current.get()
-    return constant if constants is None or constant is None else constants.one_of(constant)
+def shared_constants() -> SharedConstants:
+    """Those of this context, or some for one graph."""
+    return _current.get() or SharedConstants()

@@ -7,7 +7,8 @@ import importlib
 
 import pytest
 from tvm import relax
-from uir_tvm.kernel_graph import build, dedup
+from uir_tvm.kernel_graph import SharedConstants, build, dedup, sharing
+from uir_tvm.target import registry
 
 from .programs import arguments, assert_close, constant, module, run, run_graph
 
@@ -106,3 +107,26 @@ def test_without_fusion_every_operator_is_a_kernel() -> None:
     assert {entry.reason for entry in apart.why_not} == {"every operator was asked to be a kernel of its own"}
     args = arguments(inputs)
     assert_close(run_graph(apart, args), run_graph(fused, args))
+
+
+def test_equal_weights_are_one_constant() -> None:
+    """Packed for the library or read by kernels, in one graph and in all graphs of a context."""
+
+    def twice(emit, x):
+        first = emit(op.matmul(x, constant(64, 64)))
+        second = emit(op.matmul(emit(op.multiply(first, constant(64, 64))), constant(64, 64)))
+        return emit(op.add(second, constant(64, 64)))
+
+    mod = module({"x": ((64, 64), "float32")}, twice)
+    target = registry.resolve("uir-cpu").target
+    graph = build(mod, target)
+    weights = {id(tensor): tensor for node in graph.nodes for tensor in node.inputs if tensor.constant}
+    assert sorted(tensor.dtype for tensor in weights.values()) == ["float32", "uint8"]
+    with sharing(SharedConstants()):
+        graphs = [build(mod, target) for _ in range(2)]
+    kept = [{id(t.constant) for node in one.nodes for t in node.inputs if t.constant} for one in graphs]
+    assert kept[0] == kept[1] and len(kept[0]) == 2
+    (x,) = arguments({"x": ((64, 64), "float32")})
+    weight = constant(64, 64).value.numpy()
+    wanted = ((x @ weight) * weight) @ weight + weight
+    assert_close(run_graph(graph, [x]), [wanted], 1e-5)

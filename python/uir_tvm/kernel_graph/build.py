@@ -16,7 +16,7 @@ from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FUNCTION, OpaqueCall
-from ..shared_constants import shared
+from ..shared_constants import shared_constants
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
 from .closed_rows import safe_softmax
@@ -99,7 +99,9 @@ def build_with(
 ) -> KernelGraph:
     """`build` with the library given."""
     op_count = _count_ops(mod)
-    program = from_relax(normalize(expand(normalize(mod), lambda call: takes(call, table))))
+    whole = normalize(mod)
+    apart = expand(whole, lambda call: takes(call, table))
+    program = from_relax(whole if apart is whole else normalize(apart))
     unfused = sum(kernel_reads([op]) + sum(value.nbytes for value in op.results) for op in program.ops)
     drop_neutral(program, fast_math)  # what is neutral hides patterns
     for rewrite in REWRITES if fuse else ():
@@ -136,6 +138,9 @@ class _Assembly:
         self.table = table
         self.decisions = decisions
         self.tensors: dict[Value, Tensor] = {}
+        self.constants = shared_constants()
+        #: Those that hold constants, by the identity of what is kept of equal ones.
+        self.weights: dict[int, Tensor] = {}
         self.kernels = KernelTable()
         self.fallbacks: list[str] = []
         self.parts: list[NodeOperators] = []
@@ -159,10 +164,14 @@ class _Assembly:
         )
 
     def tensor(self, value: Value) -> Tensor:
-        """The buffer of a value."""
+        """The buffer of a value; constants of the same contents are one."""
         if value not in self.tensors:
-            constant = shared(value.constant)
-            self.tensors[value] = Tensor(value.name, value.shape, value.dtype, value.nbytes, constant)
+            if value.constant is not None:
+                value.constant = self.constants.one_of(value.constant)  # the other need not be held
+            made = Tensor(value.name, value.shape, value.dtype, value.nbytes, value.constant)
+            if value.constant is not None:
+                made = self.weights.setdefault(id(value.constant), made)
+            self.tensors[value] = made
         return self.tensors[value]
 
     def _nodes(self, group: OperatorGroup) -> list[Node]:

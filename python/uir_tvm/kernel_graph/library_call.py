@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import hashlib
 from typing import Any
 
-import numpy as np
 import tvm
 from attrs import evolve
 from tvm import relax
@@ -50,7 +48,7 @@ def library_call(program: Program, op: Op, table: LibraryTable) -> tuple[str, An
     weight = op.operands[1].base
     packs = table.packs and weight.constant is not None and option != UNPACKED
     if packs and (isinstance(attributes, Conv2dAttrs) or attributes.packable):
-        attributes, weight = packed(program, op.operands[1], attributes)
+        attributes, weight = _packed(program, op.operands[1], attributes)
     elif isinstance(attributes, Conv2dAttrs) and not op.operands[1].is_whole:
         weight = program.constant(dense(op.operands[1], 4), "weight")
     operands = [op.operands[0].base, weight]
@@ -98,7 +96,7 @@ def _conv2d_attrs(op: Op) -> Conv2dAttrs:
     return Conv2dAttrs(input=data.shape, weight=weight.shape, **op.attrs["conv"], **_epilogue(op))
 
 
-def packed(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
+def _packed(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
     """A weight in the library's own layout, laid out row-major before, and the attributes that say so."""
     if isinstance(attributes, MatmulAttrs):
         array = dense(view, 2)
@@ -108,12 +106,7 @@ def packed(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
         array = dense(view, 4)
         attributes = evolve(attributes, packed=True)
     blob = tvm.runtime.from_dlpack(pack_weight(array, attributes))  # no copy: weights are large
-    # Steps of a recurrence read one weight: equal bytes are one constant, which then stays in the caches.
-    digest = hashlib.blake2b(np.from_dlpack(blob).data).digest()
-    if digest not in program.packed:
-        constant = relax.const(blob, "uint8")
-        program.packed[digest] = program.fresh("packed", blob.shape, "uint8", constant)
-    return attributes, program.packed[digest]
+    return attributes, program.fresh("packed", blob.shape, "uint8", relax.const(blob, "uint8"))
 
 
 def _dense_bias(program: Program, op: Op) -> Value:

@@ -161,8 +161,6 @@ class Program:
         Whether the function returns a tuple.
     op_count : int
         Operators of the source program (views included), for the summary.
-    packed : dict
-        Weights in the library's layout, by a digest of their bytes.
     """
 
     ops: list[Op]
@@ -170,7 +168,6 @@ class Program:
     outputs: list[View]
     output_is_tuple: bool
     op_count: int
-    packed: dict[bytes, Value] = attrs.Factory(dict)
     _names: dict[str, int] = attrs.Factory(dict)
 
     def fresh(
