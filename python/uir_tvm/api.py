@@ -354,9 +354,11 @@ def _code_of(record: pipeline.KernelRecord) -> dict[str, Any]:
     code: dict[str, Any] = {}
     if isinstance(source, DeviceKernel):
         code["launches"] = [launch.to_json() for launch in source.launches]
-        code["params"] = [attrs.asdict(param) for param in source.params]
+        code["params"] = [param.to_json() for param in source.params]
         code["workspace"] = [{"name": w.name, "bytes": w.nbytes} for w in source.workspace]
         code["workspace_bytes"] = sum(workspace.nbytes for workspace in source.workspace)
+        if source.sizes:
+            code["sizes"] = [repr(size) for size in source.sizes]
         code["hardware"] = source.hardware
         code["printer"] = dict(source.report)
     if cubin is not None:

@@ -462,4 +462,12 @@ def is_own_fault(error: BaseException) -> bool:
 
 
 #: Errors that the native code raises, or hands on from Python to Python, by the name of their class.
-NATIVE = (CodegenError, CodegenCapacityError, DeviceError, DeviceModelError, IGraphError, ToolchainError)
+NATIVE = (
+    CodegenError,
+    CodegenCapacityError,
+    DeviceError,
+    DeviceModelError,
+    IGraphError,
+    SizeError,
+    ToolchainError,
+)

@@ -16,6 +16,7 @@ void Printed::Add(const IGraph& graph, const std::string& name, const std::vecto
                   const std::vector<std::string>& notes, int64_t (*bytes_of)(const std::string& dtype)) {
   launch.Set("name", ffi::String(name));
   launch.Set("params", Strings(params));
+  if (graph->groups) launch.Set("groups", graph->groups.value());
   kernels_.push_back(std::move(launch));
   report_.Set(name, Strings(notes));
   for (const IPointer& pointer : graph->pointers) {

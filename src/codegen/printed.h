@@ -21,7 +21,7 @@ ffi::Array<ffi::String> Strings(const std::vector<std::string>& texts);
 class Printed {
  public:
   //! \brief A kernel, in the order of launches.
-  //! \param launch What a launch of it needs; `name` and `params` are added.
+  //! \param launch What a launch of it needs; `name`, `params` and, where sizes decide them, `groups` are added.
   //! \param notes Lines for people.
   //! \param bytes_of Bytes of an element of a dtype.
   void Add(const IGraph& graph, const std::string& name, const std::vector<std::string>& params, Record launch,

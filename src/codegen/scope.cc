@@ -18,14 +18,47 @@ bool IsPowerOfTwo(int64_t value) { return value > 0 && (value & (value - 1)) == 
 
 int Log2(int64_t value) { return __builtin_ctzll(static_cast<unsigned long long>(value)); }
 
+/*! \brief An expression with c*k*floor(e/k) as c*(e - e mod k), which shows what cancels. */
+Affine WithoutQuotients(const Affine& expr) {
+  Affine total = Affine::Constant(expr->constant);
+  for (const Term& term : expr->terms) {
+    if (term->kind != "floordiv" || term->coeff % term->divisor != 0) {
+      total = total + Affine(0, {term});
+      continue;
+    }
+    const Affine inner = InnerOf(term);
+    total = total + (inner - inner.Mod(term->divisor)).Scale(term->coeff / term->divisor);
+  }
+  return total;
+}
+
+Range Intersection(Range a, Range b) { return {std::max(a.low, b.low), std::min(a.high, b.high)}; }
+
 /*! \brief The multiple of the divisor that makes all values of the range non-negative (0 where they are). */
 int64_t Lift(Range inner, int64_t divisor) { return inner.low >= 0 ? 0 : -FloorDivInt(inner.low, divisor) * divisor; }
 
 }  // namespace
 
-void Scope::Bind(const std::string& name, const std::string& text, Range range) {
-  space_.Bind(name, {range, 1});
+void Scope::Bind(const std::string& name, const std::string& text, Range range, int64_t multiple_of) {
+  space_.Bind(name, {range, multiple_of});
   texts_[name] = text;
+}
+
+void Scope::BindLast(const std::string& name, const Affine& last) { last_ = {name, last}; }
+
+Range Scope::Of(const Affine& expr) const {
+  Range range = space_.RangeOf(expr);
+  if (!last_) return range;
+  for (const Term& term : expr->terms) {
+    if (term->kind != "var" || term->var != last_->name) continue;
+    // the same variable in quotients counts as another one that runs over all its values: that is no less than the
+    // truth
+    const Affine rest = expr - Affine(0, {term}), last = rest + last_->value.Scale(term->coeff);
+    const Range at_last = Intersection(space_.RangeOf(last), space_.RangeOf(WithoutQuotients(last)));
+    if (term->coeff < 0) range.low = std::max(range.low, at_last.low);
+    if (term->coeff > 0) range.high = std::min(range.high, at_last.high);
+  }
+  return range;
 }
 
 void Scope::Unbind(const std::string& name) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "igraph/space.h"
@@ -13,7 +14,7 @@ namespace uir::codegen {
 /*! \brief How tightly an expression binds, as far as the printers need to know. */
 enum class Precedence { kSum, kProduct, kAtom };
 
-//! \brief pid and the loops that are open: name in the graph -> text in the source, range.
+//! \brief pid, the sizes of the graph and the loops that are open: name in the graph -> text in the source, range.
 //!
 //! `Text` prints a quasi-affine expression so that every intermediate value is right: where one may leave the
 //! 32-bit range the variables are widened to int64_t; where the operand of a division may be negative the
@@ -21,14 +22,18 @@ enum class Precedence { kSum, kProduct, kAtom };
 class Scope {
  public:
   /*! \brief Makes a variable known; it replaces one of the same name. */
-  void Bind(const std::string& name, const std::string& text, Range range);
+  void Bind(const std::string& name, const std::string& text, Range range, int64_t multiple_of = 1);
+  //! \brief Says that a variable, whose least value is 0, is at most the value of an expression of others.
+  //!
+  //! What depends on both is then known more closely: of n - 4*pid with pid at most (n + 3) / 4 - 1 that it is not 0.
+  void BindLast(const std::string& name, const Affine& last);
   /*! \brief Forgets a variable. */
   void Unbind(const std::string& name);
 
   /*! \brief What is known of the variables. */
   const Space& space() const { return space_; }
   /*! \brief Least and greatest value (interval arithmetic: it may be wider than the truth). */
-  Range Of(const Affine& expr) const { return space_.RangeOf(expr); }
+  Range Of(const Affine& expr) const;
   //! \brief The greatest power of two, up to `limit`, that divides every value of the expression; of 0 it is `limit`.
   //! It may be less than the truth, where floor divisions hide it.
   int64_t PowerOfTwo(const Affine& expr, int64_t limit) const;
@@ -42,8 +47,14 @@ class Scope {
  private:
   std::string Atom(const Term& term, bool wide) const;
   std::string Sum(const Affine& expr, bool wide, Precedence at_least) const;
+  /*! \brief What is known of a variable beside its range. */
+  struct Last {
+    std::string name;
+    Affine value;
+  };
 
   Space space_;
+  std::optional<Last> last_;
   std::map<std::string, std::string> texts_;
 };
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "codegen/attributes.h"
+#include "codegen/sizes.h"
 
 namespace uir::codegen {
 
@@ -126,7 +127,8 @@ bool HoldsBesideBoxes(const std::vector<const Use*>& uses) {
 
 Scope ScopeOf(const IGraph& graph) {
   Scope scope;
-  scope.Bind("pid", "pid", {0, graph->num_groups * graph->num_units - 1});
+  BindSizes(graph, &scope);
+  BindUnits(graph, "pid", &scope);
   BindLoops(graph->body, &scope);
   return scope;
 }

@@ -53,7 +53,7 @@ bool StretchesAreApart(const std::vector<const Use*>& uses);
 //! \param uses All of the pointer's.
 bool HoldsBesideBoxes(const std::vector<const Use*>& uses);
 
-/*! \brief The variables of a graph (pid and every loop) with their ranges; texts are their names. */
+/*! \brief The variables of a graph (pid, sizes and every loop) with their ranges; texts are their names. */
 Scope ScopeOf(const IGraph& graph);
 
 /*! \brief A slice's valid box as text, empty for a whole one. */

@@ -19,14 +19,14 @@ class AscendModelExecutor final : public TimedModelExecutor {
   AscendModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kArch) {}
 
  protected:
-  int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments, const char* device,
-          bool timeline, char** text) final {
+  int Ask(const LaunchSpec& launch, int64_t blocks, const char* library, const std::vector<UirSimtArg>& arguments,
+          const char* device, bool timeline, char** text) final {
     UirAscendcLaunch request{};
     request.library = library;
     request.kernel = launch.name.c_str();
     request.args = arguments.data();
     request.num_args = static_cast<int32_t>(arguments.size());
-    request.blocks = static_cast<int32_t>(launch.grid);
+    request.blocks = static_cast<int32_t>(blocks);
     request.core = launch.core.c_str();
     request.device = device;
     request.timeline = timeline;

@@ -19,14 +19,14 @@ class BangModelExecutor final : public TimedModelExecutor {
   BangModelExecutor(const KernelSpec& spec, Binaries& binaries) : TimedModelExecutor(spec, binaries, kArch) {}
 
  protected:
-  int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments, const char* device,
-          bool timeline, char** text) final {
+  int Ask(const LaunchSpec& launch, int64_t blocks, const char* library, const std::vector<UirSimtArg>& arguments,
+          const char* device, bool timeline, char** text) final {
     UirBangLaunch request{};
     request.library = library;
     request.kernel = launch.name.c_str();
     request.args = arguments.data();
     request.num_args = static_cast<int32_t>(arguments.size());
-    request.groups = static_cast<int32_t>(launch.grid);
+    request.groups = static_cast<int32_t>(blocks);
     request.units = static_cast<int32_t>(launch.block);
     request.device = device;
     request.timeline = timeline;

@@ -36,6 +36,12 @@ Context PrimaryContext(Device device) {
   return context;
 }
 
+Device DeviceAt(int ordinal) {
+  Device device = 0;
+  Check(Require().DeviceGet(&device, ordinal), "cuDeviceGet");
+  return device;
+}
+
 Context CurrentContext() {
   Context current = nullptr;
   Check(Require().CtxGetCurrent(&current), "cuCtxGetCurrent");
@@ -47,7 +53,7 @@ void MakeCurrent(Context context) {
 }
 
 /*! \brief Refuses a kernel whose blocks wait for each other and are not all on the GPU at once: it would not end. */
-void CheckResident(Function function, const LaunchSpec& launch, Device device) {
+void CheckResident(Function function, const LaunchSpec& launch, int64_t grid, Device device) {
   if (!Attribute(device, kDeviceCooperativeLaunch)) {
     DeviceError({"A kernel waits for all blocks, which the GPU cannot launch at once.", launch.name,
                  "cooperative launch", "", "compile it without the attribute cooperative"});
@@ -57,9 +63,9 @@ void CheckResident(Function function, const LaunchSpec& launch, Device device) {
                                                             static_cast<size_t>(launch.shared_bytes)),
         "cuOccupancyMaxActiveBlocksPerMultiprocessor", launch.name);
   int64_t units = Attribute(device, kDeviceMultiprocessorCount);
-  if (launch.grid > blocks * units) {
+  if (grid > blocks * units) {
     DeviceError({"A kernel waits for all blocks, which do not fit on the GPU at once.", launch.name,
-                 std::to_string(launch.grid) + " blocks of " + std::to_string(launch.block) + " threads and " +
+                 std::to_string(grid) + " blocks of " + std::to_string(launch.block) + " threads and " +
                      std::to_string(launch.shared_bytes) + " bytes of shared memory",
                  std::to_string(blocks) + " on each of " + std::to_string(units) + " multiprocessors",
                  "compile it for the hardware model of this GPU"});
@@ -80,7 +86,7 @@ Function Prepared(Module module, const LaunchSpec& launch, Device device) {
     Check(driver.FuncSetAttribute(function, kFunctionMaxDynamicSharedBytes, static_cast<int>(launch.shared_bytes)),
           "cuFuncSetAttribute", launch.name);
   }
-  if (launch.cooperative) CheckResident(function, launch, device);
+  if (launch.cooperative && !launch.groups) CheckResident(function, launch, launch.grid, device);
   return function;
 }
 
@@ -106,8 +112,7 @@ const LoadedKernel::OnDevice& LoadedKernel::Loaded(int device) {
 
 LoadedKernel::OnDevice LoadedKernel::Load(int ordinal) {
   const Driver& driver = Require();
-  Device device = 0;
-  Check(driver.DeviceGet(&device, ordinal), "cuDeviceGet");
+  const Device device = DeviceAt(ordinal);
   OnDevice out;
   out.context = PrimaryContext(device);
   MakeCurrent(out.context);
@@ -151,7 +156,7 @@ ffi::Bytes LoadedKernel::BinaryFor(const std::string& device_arch) {
   return binaries_.Of(spec_.arch);
 }
 
-void LoadedKernel::Launch(int device, const std::vector<void*>& pointers) {
+void LoadedKernel::Launch(int device, const CallArguments& call) {
   const Driver& driver = Require();
   const OnDevice& loaded = Loaded(device);
   MakeCurrent(loaded.context);
@@ -159,12 +164,16 @@ void LoadedKernel::Launch(int device, const std::vector<void*>& pointers) {
   std::vector<void*> arguments;
   for (size_t k = 0; k < spec_.launches.size(); ++k) {
     const LaunchSpec& launch = spec_.launches[k];
+    if (call.blocks[k] == 0) continue;
     arguments.clear();
-    for (int position : launch.arguments) arguments.push_back(const_cast<void**>(&pointers[position]));
-    unsigned grid = static_cast<unsigned>(launch.grid), block = static_cast<unsigned>(launch.block);
+    for (int position : launch.arguments) arguments.push_back(const_cast<void**>(&call.pointers[position]));
+    for (const int64_t& size : call.sizes) arguments.push_back(const_cast<int64_t*>(&size));
+    unsigned grid = static_cast<unsigned>(call.blocks[k]), block = static_cast<unsigned>(launch.block);
     unsigned shared = static_cast<unsigned>(launch.shared_bytes);
     Function function = loaded.functions[k];
     if (launch.cooperative) {
+      // of a number that sizes decide nothing was known when it was loaded
+      if (launch.groups) CheckResident(function, launch, call.blocks[k], DeviceAt(device));
       Check(driver.LaunchCooperativeKernel(function, grid, 1, 1, block, 1, 1, shared, stream, arguments.data()),
             "cuLaunchCooperativeKernel", launch.name);
     } else {

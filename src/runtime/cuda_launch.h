@@ -32,7 +32,7 @@ class LoadedKernel final : public Executor {
 
   void* Enter() final;
   void Leave(void* before) final;
-  void Launch(int device, const std::vector<void*>& pointers) final;
+  void Launch(int device, const CallArguments& call) final;
 
  private:
   struct OnDevice {

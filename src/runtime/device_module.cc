@@ -59,22 +59,28 @@ class Kernel {
   Binaries& binaries() { return binaries_; }
 
   void Call(const ffi::PackedArgs& args) {
-    if (args.size() != static_cast<int>(spec_.params.size())) {
-      TVM_FFI_THROW(TypeError) << spec_.entry << " takes " << spec_.params.size() << " tensors, " << args.size()
-                               << " were given.";
+    const int tensors = static_cast<int>(spec_.params.size()), numbers = static_cast<int>(spec_.sizes.size());
+    if (args.size() != tensors + numbers) {
+      TVM_FFI_THROW(TypeError) << spec_.entry << " takes " << tensors << " tensors"
+                               << (numbers ? " and " + std::to_string(numbers) + " sizes" : "") << ", " << args.size()
+                               << (numbers ? " arguments" : "") << " were given.";
     }
-    std::vector<void*> pointers;
-    pointers.reserve(spec_.params.size() + spec_.workspace.size());
+    CallArguments call;
+    for (int i = 0; i < numbers; ++i) call.sizes.push_back(args[tensors + i].cast<int64_t>());
+    const SizeValues sizes = CheckedSizes(spec_, call.sizes);
     DLDevice device{kDLCPU, 0};
-    for (int i = 0; i < args.size(); ++i) {
+    for (int i = 0; i < tensors; ++i) {
       const DLTensor* tensor = args[i].cast<DLTensor*>();
       if (i == 0) device = tensor->device;
-      pointers.push_back(Pointer(*tensor, spec_.params[i], device));
+      call.bytes.push_back(spec_.params[i].memory.BytesAt(sizes));
+      call.pointers.push_back(Pointer(*tensor, spec_.params[i].name, call.bytes.back(), device));
     }
+    for (const LaunchSpec& launch : spec_.launches) call.blocks.push_back(BlocksOf(launch, sizes));
     Executor& executor = ExecutorFor(device);
     CallScope scope(executor);
-    WorkspaceOfCall workspace(device, spec_.workspace, &pointers);
-    executor.Launch(device.device_id, pointers);
+    for (const WorkspaceSpec& one : spec_.workspace) call.bytes.push_back(one.memory.BytesAt(sizes));
+    WorkspaceOfCall workspace(device, spec_.workspace.size(), &call);
+    executor.Launch(device.device_id, call);
   }
 
  private:
@@ -87,22 +93,21 @@ class Kernel {
     return *executor;
   }
 
-  void* Pointer(const DLTensor& tensor, const ParameterSpec& parameter, DLDevice device) const {
+  void* Pointer(const DLTensor& tensor, const std::string& name, int64_t needed, DLDevice device) const {
     if (tensor.device.device_type != device.device_type || tensor.device.device_id != device.device_id) {
-      DeviceError({"The tensors of a kernel lie on several devices.", spec_.entry + ", " + parameter.name,
+      DeviceError({"The tensors of a kernel lie on several devices.", spec_.entry + ", " + name,
                    "all on the device of the first", "", "copy them to one device"});
     }
     int64_t bytes = BytesOf(tensor);
-    if (bytes != parameter.bytes || !IsContiguous(tensor)) {
-      DeviceError({"A tensor does not fit its kernel.", spec_.entry + ", " + parameter.name,
-                   std::to_string(parameter.bytes) + " contiguous bytes",
-                   std::to_string(bytes) + (IsContiguous(tensor) ? " bytes given" : " bytes given, not contiguous"),
-                   ""});
+    if (bytes != needed || !IsContiguous(tensor)) {
+      DeviceError(
+          {"A tensor does not fit its kernel.", spec_.entry + ", " + name, std::to_string(needed) + " contiguous bytes",
+           std::to_string(bytes) + (IsContiguous(tensor) ? " bytes given" : " bytes given, not contiguous"), ""});
     }
     char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
     uintptr_t alignment = spec_.alignment;
     if (reinterpret_cast<uintptr_t>(data) % alignment) {
-      DeviceError({"A tensor starts where a kernel's widest accesses cannot.", spec_.entry + ", " + parameter.name,
+      DeviceError({"A tensor starts where a kernel's widest accesses cannot.", spec_.entry + ", " + name,
                    "a multiple of " + std::to_string(alignment) + " bytes", "", "copy it to memory of its own"});
     }
     return data;

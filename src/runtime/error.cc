@@ -17,6 +17,8 @@ std::string Joined(const Problem& p) {
 
 void DeviceError(const Problem& problem) { TVM_FFI_THROW(DeviceError) << Joined(problem); }
 
+void SizeError(const Problem& problem) { TVM_FFI_THROW(SizeError) << Joined(problem); }
+
 void DeviceModelError(const Problem& problem, const std::string& findings) {
   TVM_FFI_THROW(DeviceModelError) << Joined(problem) << kSeparator << findings;
 }

@@ -18,6 +18,9 @@ struct Problem {
 /*! \brief Throws tvm::ffi::Error of kind "DeviceError"; the message holds the fields separated by '\x1f'. */
 [[noreturn]] void DeviceError(const Problem& problem);
 
+/*! \brief The same of kind "SizeError": sizes that a function is not made for. */
+[[noreturn]] void SizeError(const Problem& problem);
+
 /*! \brief Throws tvm::ffi::Error of kind "DeviceModelError"; `findings` is a JSON list, the sixth field. */
 [[noreturn]] void DeviceModelError(const Problem& problem, const std::string& findings);
 

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <tuple>
+#include <vector>
 
 #include "runtime/error.h"
 

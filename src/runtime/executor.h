@@ -4,7 +4,6 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "runtime/binaries.h"
 #include "runtime/kernel_spec.h"
@@ -17,9 +16,8 @@ class Executor {
   virtual ~Executor() = default;
 
   /*! \brief Runs, or enqueues, all launches of the function in order.
-   *  \param device Ordinal of the device.
-   *  \param pointers Addresses there of parameters, then workspaces. */
-  virtual void Launch(int device, const std::vector<void*>& pointers) = 0;
+   *  \param device Ordinal of the device, where the addresses of `call` are. */
+  virtual void Launch(int device, const CallArguments& call) = 0;
 
   /*! \brief What of the calling thread a call changes, noted before it takes any memory; `Leave` puts it back. */
   virtual void* Enter() { return nullptr; }

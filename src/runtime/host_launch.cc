@@ -15,7 +15,7 @@ class HostExecutor final : public Executor {
  public:
   HostExecutor(const KernelSpec& spec, Binaries& binaries) : launchers_(spec, binaries) {}
 
-  void Launch(int, const std::vector<void*>& pointers) final { launchers_.CallAll(pointers, nullptr); }
+  void Launch(int, const CallArguments& call) final { launchers_.CallAll(call, nullptr); }
 
  private:
   Launchers launchers_;

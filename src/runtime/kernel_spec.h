@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device module knows of its kernels: tensors, workspace, launches.
+// What a device module knows of its kernels: tensors, workspace, sizes, launches; and what these are at a call.
 #pragma once
 
 #include <tvm/ffi/string.h>
@@ -8,14 +8,30 @@
 #include <string>
 #include <vector>
 
+#include "igraph/space.h"
+
 namespace uir::runtime {
 
 namespace ffi = tvm::ffi;
 
+/*! \brief The sizes of a call by their names. */
+using SizeValues = ffi::Map<ffi::String, int64_t>;
+
+/*! \brief How much memory a tensor or a workspace is. */
+struct MemorySpec {
+  /*! \brief Where sizes decide it, the most that it may be. */
+  int64_t bytes = 0;
+  /*! \brief Where sizes decide it: its dimensions, expressions of sizes, and the bytes of an element; else empty. */
+  std::vector<Affine> dims;
+  int64_t item_bytes = 1;
+
+  int64_t BytesAt(const SizeValues& sizes) const;
+};
+
 /*! \brief A tensor that the caller passes. */
 struct ParameterSpec {
   std::string name;
-  int64_t bytes = 0;
+  MemorySpec memory;
   /*! \brief "in", "out" or "inout". */
   std::string role;
 };
@@ -23,13 +39,17 @@ struct ParameterSpec {
 /*! \brief Device memory that lives for one call. */
 struct WorkspaceSpec {
   std::string name;
-  int64_t bytes = 0;
+  MemorySpec memory;
 };
 
 /*! \brief One kernel of the source text. */
 struct LaunchSpec {
   std::string name;
+  /*! \brief Blocks; where sizes decide their number, the most that are launched: a kernel that has more groups deals
+   * them to its blocks. */
   int64_t grid = 1;
+  /*! \brief The number of groups as an expression of sizes, where they decide it. */
+  ffi::Optional<Affine> groups;
   /*! \brief Threads of a block. */
   int64_t block = 1;
   int64_t shared_bytes = 0;
@@ -56,13 +76,36 @@ struct KernelSpec {
   std::vector<std::string> saved;
   std::vector<ParameterSpec> params;
   std::vector<WorkspaceSpec> workspace;
+  /*! \brief Numbers that the caller passes after the tensors, and every kernel takes after its own. */
+  std::vector<Size> sizes;
   std::vector<LaunchSpec> launches;
 };
 
+/*! \brief What one call of a function is given, and what follows of its sizes. */
+struct CallArguments {
+  /*! \brief Of parameters, then workspaces: addresses on the device, and bytes. */
+  std::vector<void*> pointers;
+  std::vector<int64_t> bytes;
+  /*! \brief In the order of the function's sizes. */
+  std::vector<int64_t> sizes;
+  /*! \brief Of every launch, in order; one of no blocks is left out. */
+  std::vector<int64_t> blocks;
+};
+
+//! \brief The blocks of a launch.
+//! \throws DeviceError There are more than devices take.
+int64_t BlocksOf(const LaunchSpec& launch, const SizeValues& sizes);
+
+/*! \brief The values of sizes by their names.
+ *  \throws SizeError One that the function is not made for. */
+SizeValues CheckedSizes(const KernelSpec& kernel, const std::vector<int64_t>& values);
+
 //! \brief The kernels of a module's metadata.
 //! \param json {"kernels": [{"entry", "kind", "arch", "alignment", "device": {}, "saved": [arch], "params": [{"name",
-//! "bytes", "role"}], "workspace": [{"name", "bytes"}], "launches": [{"name", "grid", "block", "shared_bytes",
-//! "cooperative", "core", "params": [name]}]}]}; without "kind" it is cuda
+//! "bytes", "role"}], "workspace": [{"name", "bytes"}], "sizes": [{"name", "low", "high", "multiple_of"}], "launches":
+//! [{"name", "grid", "block", "shared_bytes", "cooperative", "core", "params": [name]}]}]}; without "kind" it is cuda.
+//! Where sizes decide them, parameters and workspaces have "dims" and "item_bytes" too, launches "groups"; their
+//! expressions are JSON graphs of tvm-ffi
 //! \throws ValueError Text of another form.
 std::vector<KernelSpec> ParseKernelSpecs(const ffi::String& json);
 

@@ -32,16 +32,22 @@ const std::vector<void*>& Launchers::Get() {
   return found_;
 }
 
-void Launchers::CallAll(const std::vector<void*>& pointers, void* stream,
+std::vector<void*> AsPointers(const LaunchSpec& launch, const CallArguments& call) {
+  std::vector<void*> arguments;
+  for (int position : launch.arguments) arguments.push_back(call.pointers[position]);
+  for (int64_t size : call.sizes) arguments.push_back(reinterpret_cast<void*>(size));
+  return arguments;
+}
+
+void Launchers::CallAll(const CallArguments& call, void* stream,
                         const std::function<void(const LaunchSpec&)>& launched) {
   using Launcher = void (*)(uint32_t blocks, void* stream, void* const* arguments);
   const std::vector<void*>& launchers = Get();
-  std::vector<void*> arguments;
   for (size_t k = 0; k < spec_.launches.size(); ++k) {
     const LaunchSpec& launch = spec_.launches[k];
-    arguments.clear();
-    for (int position : launch.arguments) arguments.push_back(pointers[position]);
-    reinterpret_cast<Launcher>(launchers[k])(static_cast<uint32_t>(launch.grid), stream, arguments.data());
+    if (call.blocks[k] == 0) continue;
+    const std::vector<void*> arguments = AsPointers(launch, call);
+    reinterpret_cast<Launcher>(launchers[k])(static_cast<uint32_t>(call.blocks[k]), stream, arguments.data());
     launched(launch);
   }
 }

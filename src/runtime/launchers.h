@@ -11,6 +11,9 @@
 
 namespace uir::runtime {
 
+/*! \brief What a launch takes, in the order of its kernel's parameters: addresses, and sizes as they are. */
+std::vector<void*> AsPointers(const LaunchSpec& launch, const CallArguments& call);
+
 //! \brief The functions NAME_launch of a shared object that holds the device's code beside them.
 //!
 //! Loading the object makes the kernels known to the vendor's runtime, on the calling thread's device.
@@ -23,10 +26,10 @@ class Launchers {
    *  \throws DeviceError The object cannot be loaded, or has not a launcher. */
   const std::vector<void*>& Get();
 
-  //! \brief Calls every launcher in order as NAME_launch(blocks, stream, addresses of the arguments).
+  //! \brief Calls every launcher in order as NAME_launch(blocks, stream, arguments): addresses of tensors, then sizes.
   //! \param launched Called after each.
   void CallAll(
-      const std::vector<void*>& pointers, void* stream,
+      const CallArguments& call, void* stream,
       const std::function<void(const LaunchSpec&)>& launched = [](const LaunchSpec&) {});
 
  private:

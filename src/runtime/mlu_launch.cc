@@ -2,7 +2,7 @@
 // Kernels of BANG C on an MLU.
 //
 // The vendor's compiler makes a shared object that holds the device's code beside the launchers of the printed text:
-// for each kernel a function NAME_launch(queue, addresses...) of the host.
+// for each kernel a function NAME_launch(queue, addresses..., sizes...) of the host, which counts its own blocks.
 #include <dlpack/dlpack.h>
 #include <tvm/ffi/extra/c_env_api.h>
 #include <tvm/ffi/reflection/registry.h>
@@ -20,7 +20,7 @@ namespace uir::runtime {
 
 namespace {
 
-/*! \brief Most tensors of a kernel. */
+/*! \brief Most tensors and sizes of a kernel. */
 constexpr size_t kMostArguments = 64;
 
 template <size_t>
@@ -51,17 +51,16 @@ class MluExecutor final : public Executor {
  public:
   MluExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), launchers_(spec, binaries) {}
 
-  void Launch(int device, const std::vector<void*>& pointers) final {
+  void Launch(int device, const CallArguments& call) final {
     const cnrt::Api& api = cnrt::Require();
     cnrt::UseDevice(device);
     const std::vector<void*>& launchers = launchers_.Get();
     void* queue = TVMFFIEnvGetStream(kDLExtDev, device);
-    std::vector<void*> arguments;
     for (size_t k = 0; k < spec_.launches.size(); ++k) {
       const LaunchSpec& launch = spec_.launches[k];
-      arguments.clear();
-      for (int position : launch.arguments) arguments.push_back(pointers[position]);
-      CheckCount(launch);
+      if (call.blocks[k] == 0) continue;
+      const std::vector<void*> arguments = AsPointers(launch, call);
+      CheckCount(launch, arguments.size());
       if (api.GetLastError) api.GetLastError();  // what is left of earlier calls
       kCallers[arguments.size()](launchers[k], queue, arguments.data());
       if (api.PeekAtLastError) cnrt::Check(api.PeekAtLastError(), "A launch", launch.name);
@@ -69,10 +68,10 @@ class MluExecutor final : public Executor {
   }
 
  private:
-  static void CheckCount(const LaunchSpec& launch) {
-    if (launch.arguments.size() <= kMostArguments) return;
-    DeviceError({"A kernel takes too many tensors.", launch.name, std::to_string(launch.arguments.size()),
-                 std::to_string(kMostArguments), "split the function"});
+  static void CheckCount(const LaunchSpec& launch, size_t count) {
+    if (count <= kMostArguments) return;
+    DeviceError({"A kernel takes too many tensors.", launch.name, std::to_string(count), std::to_string(kMostArguments),
+                 "split the function"});
   }
 
   const KernelSpec& spec_;

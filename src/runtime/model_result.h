@@ -22,16 +22,19 @@ ffi::json::Object ModelResult(int status, const LaunchSpec& launch, const std::s
  *  \throws What the program around us raised meanwhile, such as KeyboardInterrupt of Python. */
 void CheckInterrupted();
 
-/*! \brief The arguments of a launch as structures (`value`, `bytes`, `name`) of a host model's interface.
- *  \param pointers Addresses of parameters, then workspaces. */
+/*! \brief The arguments of a launch as structures (`value`, `bytes`, `name`) of a host model's interface; of a number
+ * the bytes are -1. */
 template <typename Arg>
-std::vector<Arg> ModelArguments(const KernelSpec& spec, const LaunchSpec& launch, const std::vector<void*>& pointers) {
+std::vector<Arg> ModelArguments(const KernelSpec& spec, const LaunchSpec& launch, const CallArguments& call) {
   std::vector<Arg> arguments;
   for (int position : launch.arguments) {
     size_t k = static_cast<size_t>(position), count = spec.params.size();
     const std::string& name = k < count ? spec.params[k].name : spec.workspace[k - count].name;
-    int64_t bytes = k < count ? spec.params[k].bytes : spec.workspace[k - count].bytes;
-    arguments.push_back({pointers[k], bytes, name.c_str()});
+    // at an empty tensor there is nothing to access: its address is no more than a number
+    arguments.push_back({call.pointers[k], call.bytes[k] == 0 ? -1 : call.bytes[k], name.c_str()});
+  }
+  for (size_t k = 0; k < call.sizes.size(); ++k) {
+    arguments.push_back({reinterpret_cast<void*>(call.sizes[k]), -1, spec.sizes[k]->name.c_str()});
   }
   return arguments;
 }

@@ -19,10 +19,10 @@ class NpuExecutor final : public Executor {
  public:
   NpuExecutor(const KernelSpec& spec, Binaries& binaries) : launchers_(spec, binaries) {}
 
-  void Launch(int device, const std::vector<void*>& pointers) final {
+  void Launch(int device, const CallArguments& call) final {
     const acl::Api& api = acl::Require();
     acl::UseDevice(device);
-    launchers_.CallAll(pointers, TVMFFIEnvGetStream(kDLExtDev, device), [&api](const LaunchSpec& launch) {
+    launchers_.CallAll(call, TVMFFIEnvGetStream(kDLExtDev, device), [&api](const LaunchSpec& launch) {
       if (api.GetLastError) acl::Check(api.GetLastError(acl::kThreadLevel), "A launch", launch.name);
     });
   }

@@ -20,23 +20,24 @@ class SimtExecutor final : public Executor {
   SimtExecutor(const KernelSpec& spec, Binaries& binaries) : spec_(spec), binaries_(binaries) {}
   ~SimtExecutor() final { binaries_.Unload(kArch, &uir_simt_unload); }
 
-  void Launch(int, const std::vector<void*>& pointers) final {
-    for (const LaunchSpec& launch : spec_.launches) {
+  void Launch(int, const CallArguments& call) final {
+    for (size_t k = 0; k < spec_.launches.size(); ++k) {
+      if (call.blocks[k] == 0) continue;
       CheckInterrupted();
-      Run(launch, pointers);
+      Run(spec_.launches[k], call.blocks[k], call);
     }
   }
 
  private:
-  void Run(const LaunchSpec& launch, const std::vector<void*>& pointers) {
-    std::vector<UirSimtArg> arguments = ModelArguments<UirSimtArg>(spec_, launch, pointers);
+  void Run(const LaunchSpec& launch, int64_t blocks, const CallArguments& call) {
+    std::vector<UirSimtArg> arguments = ModelArguments<UirSimtArg>(spec_, launch, call);
     const std::string& library = binaries_.FileOf(kArch);
     UirSimtLaunch request{};
     request.library = library.c_str();
     request.kernel = launch.name.c_str();
     request.args = arguments.data();
     request.num_args = static_cast<int32_t>(arguments.size());
-    request.grid = static_cast<int32_t>(launch.grid);
+    request.grid = static_cast<int32_t>(blocks);
     request.block = static_cast<int32_t>(launch.block);
     request.shared_bytes = launch.shared_bytes;
     request.cooperative = launch.cooperative;

@@ -17,16 +17,17 @@ class TimedModelExecutor : public Executor {
       : spec_(spec), binaries_(binaries), arch_(arch) {}
   ~TimedModelExecutor() override { binaries_.Unload(arch_, &uir_simt_unload); }
 
-  void Launch(int device, const std::vector<void*>& pointers) final;
+  void Launch(int device, const CallArguments& call) final;
 
  protected:
   //! \brief Runs one launch.
+  //! \param blocks How many of it.
   //! \param library Path of the shared object with the kernel.
   //! \param device JSON of the device.
   //! \param text Receives the answer, to be freed with `uir_simt_free_text`.
   //! \return 0 without, 1 with findings, 2 where it could not run.
-  virtual int Ask(const LaunchSpec& launch, const char* library, const std::vector<UirSimtArg>& arguments,
-                  const char* device, bool timeline, char** text) = 0;
+  virtual int Ask(const LaunchSpec& launch, int64_t blocks, const char* library,
+                  const std::vector<UirSimtArg>& arguments, const char* device, bool timeline, char** text) = 0;
 
  private:
   const KernelSpec& spec_;

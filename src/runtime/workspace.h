@@ -4,6 +4,7 @@
 
 #include <tvm/runtime/device_api.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "runtime/kernel_spec.h"
@@ -16,15 +17,17 @@ namespace uir::runtime {
 //! the first call nothing is allocated, which capture into a graph needs.
 class WorkspaceOfCall {
  public:
-  /*! \param pointers Receives the addresses, in order. */
-  WorkspaceOfCall(DLDevice device, const std::vector<WorkspaceSpec>& specs, std::vector<void*>* pointers)
-      : device_(device) {
-    if (specs.empty()) return;
+  //! \param count How many: the last ones of the call's memories.
+  //! \param call Has the bytes, receives the addresses.
+  WorkspaceOfCall(DLDevice device, size_t count, CallArguments* call) : device_(device) {
+    if (count == 0) return;
     api_ = tvm::runtime::DeviceAPI::Get(device);
-    for (const WorkspaceSpec& spec : specs) {
-      held_.push_back(api_->AllocWorkspace(device, static_cast<size_t>(spec.bytes), DLDataType{kDLUInt, 8, 1}));
-      pointers->push_back(held_.back());
+    for (size_t k = call->pointers.size(); k < call->bytes.size(); ++k) {
+      // a workspace of nothing is memory all the same
+      size_t bytes = static_cast<size_t>(std::max<int64_t>(call->bytes[k], 1));
+      held_.push_back(api_->AllocWorkspace(device, bytes, DLDataType{kDLUInt, 8, 1}));
     }
+    call->pointers.insert(call->pointers.end(), held_.begin(), held_.end());
   }
   ~WorkspaceOfCall() {
     for (size_t k = held_.size(); k > 0; --k) api_->FreeWorkspace(device_, held_[k - 1]);

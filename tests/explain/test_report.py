@@ -69,7 +69,7 @@ def test_the_report_is_json(loaded: Executable) -> None:
     )
     assert set(kernel["graph"]) == {
         "name", "hardware", "groups", "units", "traffic", "arithmetic", "roofline", "memory", "syncs",
-        "phases", "passes", "intensity",
+        "phases", "passes", "sizes", "intensity",
     }  # fmt: skip
 
 

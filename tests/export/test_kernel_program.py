@@ -14,6 +14,9 @@ from uir_tvm.export.kinds import PROJECTS
 from uir_tvm.export.write import write_program
 from uir_tvm.runtime.tensors import TensorSpec
 
+from tests.device_targets import DEVICE_TARGETS
+from tests.target.sized_kernels import BY_NAME, printed
+
 SOURCE = '#include "kernel_operator.h"\n\nextern "C" __global__ __aicore__ void k(GM_ADDR x, GM_ADDR y) {}\n'
 
 
@@ -62,3 +65,10 @@ def test_it_is_written_with_what_it_is_checked_with(tmp_path: pathlib.Path) -> N
     with pytest.raises(ExportError, match="float8_e5m2"):
         write_program(odd, PROJECTS["ascend"], tmp_path / "q")
     assert [path.name for path in tmp_path.iterdir()] == ["p"]
+
+
+def test_projects_refuse_kernels_with_sizes() -> None:
+    kernel = printed(DEVICE_TARGETS[1], BY_NAME["exp_of_rows"])
+    with pytest.raises(ExportError, match="known only when it is launched") as error:
+        kernel_program(kernel, "model", (), ())
+    assert error.value.remedy

@@ -3,14 +3,23 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
+from tvm_ffi import serialization
 
+from ..errors import DeviceError, IGraphError, SizeError
+from ..igraph.affine import Affine
 from ..igraph.dtypes import dtype_of
 from ..igraph.nodes import HardwareModel, IGraph, IPointer
+from ..igraph.space import Size
 from .kind import DEVICES
+
+#: Blocks of a launch that devices take.
+MOST_BLOCKS = (1 << 31) - 1
 
 
 @attrs.frozen
@@ -22,31 +31,61 @@ class KernelParameter:
     name, dtype, role : str
         As the pointer's; role ``in``, ``out`` or ``inout``.
     size : int
-        Elements.
+        Elements; where sizes decide it, the greatest number.
+    dims : tuple of Affine
+        Where sizes decide it, its dimensions, row-major.
     """
 
     name: str
     dtype: str
     size: int
     role: str
+    dims: tuple[Affine, ...] = ()
 
     @staticmethod
     def of(pointer: IPointer) -> KernelParameter:
         """The parameter that a pointer is."""
-        return KernelParameter(str(pointer.name), str(pointer.dtype), int(pointer.size), str(pointer.role))
+        return KernelParameter(
+            str(pointer.name), str(pointer.dtype), int(pointer.size), str(pointer.role), tuple(pointer.dims)
+        )
 
     @property
     def nbytes(self) -> int:
-        """Bytes of all elements."""
+        """Bytes of all elements; where sizes decide it, the greatest number."""
         return self.size * dtype_of(self.dtype).bytes
+
+    def to_json(self) -> dict[str, Any]:
+        """Name, dtype, greatest size, role as plain data; the dimensions as text where sizes decide."""
+        plain = {"name": self.name, "dtype": self.dtype, "size": self.size, "role": self.role}
+        return {**plain, "dims": [str(dim) for dim in self.dims]} if self.dims else plain
+
+    def size_at(self, sizes: Mapping[str, int]) -> int:
+        """Elements at given sizes."""
+        return math.prod(dim.evaluate(sizes) for dim in self.dims) if self.dims else self.size
 
 
 @attrs.frozen
 class Workspace:
-    """Dram that the kernels own: allocated for a call, and passed like a parameter."""
+    """Dram that the kernels own: allocated for a call, and passed like a parameter.
+
+    Parameters
+    ----------
+    nbytes : int
+        Bytes; where sizes decide it, the greatest number.
+    dims, itemsize : tuple of Affine, int
+        Where sizes decide it, its dimensions, and bytes of an element.
+    """
 
     name: str
     nbytes: int
+    dims: tuple[Affine, ...] = ()
+    itemsize: int = 1
+
+    def nbytes_at(self, sizes: Mapping[str, int]) -> int:
+        """Bytes at given sizes."""
+        if not self.dims:
+            return self.nbytes
+        return math.prod(dim.evaluate(sizes) for dim in self.dims) * self.itemsize
 
 
 @attrs.frozen
@@ -58,7 +97,8 @@ class Launch:
     name : str
         Of its function in the source.
     grid, block : int
-        Blocks, and threads of a block.
+        Blocks, and threads of a block.  Where sizes decide how many groups there are, at most as many blocks:
+        a kernel that may have more deals its groups to its blocks.
     shared_bytes : int
         Dynamic shared memory of a block.
     cooperative : bool
@@ -67,6 +107,8 @@ class Launch:
         Names of parameters and workspaces in the function's order.
     core : str
         Which cores run it, where a device has several kinds: ``aiv``, ``aic`` or ``mix``.
+    groups : Affine, optional
+        The number of groups, where sizes decide it.
     """
 
     name: str
@@ -76,10 +118,31 @@ class Launch:
     cooperative: bool
     params: tuple[str, ...]
     core: str = ""
+    groups: Affine | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
-        return {**attrs.asdict(self), "params": list(self.params)}
+        fields = attrs.asdict(self, recurse=False)
+        groups = fields.pop("groups")
+        plain = {**fields, "params": list(self.params)}
+        return plain if groups is None else {**plain, "groups": as_json(groups)}
+
+    def blocks_at(self, sizes: Mapping[str, int]) -> int:
+        """Blocks of a launch at given sizes; 0: there is nothing to launch.
+
+        Raises
+        ------
+        DeviceError
+            More than devices take.
+        """
+        blocks = self.grid if self.groups is None else min(self.grid, self.groups.evaluate(sizes))
+        if blocks > MOST_BLOCKS:
+            raise DeviceError(
+                f"The kernel {self.name} has {blocks} groups at its sizes.",
+                limit=f"{MOST_BLOCKS} blocks in a launch",
+                remedy="call it with smaller sizes",
+            )
+        return max(blocks, 0)
 
 
 @attrs.frozen
@@ -107,6 +170,8 @@ class DeviceKernel:
         What the printer decided, for people.
     device : mapping
         What the device's host model needs to know of the hardware (`describe_device`).
+    sizes : tuple of Size
+        Run-time integers that the caller passes after the tensors, and every launch after its own.
     """
 
     name: str
@@ -119,6 +184,7 @@ class DeviceKernel:
     kind: str
     report: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
     device: Mapping[str, Any] = attrs.field(factory=dict, repr=False, hash=False)
+    sizes: tuple[Size, ...] = ()
 
     @property
     def suffix(self) -> str:
@@ -140,6 +206,7 @@ class DeviceKernel:
             kind=str(graph.hardware.kind),
             report=_plain(printed["report"]),
             device=describe_device(graph.hardware),
+            sizes=tuple(graph.sizes),
         )
 
     def __str__(self) -> str:
@@ -154,10 +221,56 @@ class DeviceKernel:
             "alignment": DEVICES[self.kind].alignment,
             "device": dict(self.device),
             "saved": list(saved),
-            "params": [{"name": p.name, "bytes": p.nbytes, "role": p.role} for p in self.params],
-            "workspace": [{"name": w.name, "bytes": w.nbytes} for w in self.workspace],
+            "params": [
+                {"name": p.name, "role": p.role, **_memory(p.nbytes, p.dims, dtype_of(p.dtype).bytes)}
+                for p in self.params
+            ],
+            "workspace": [{"name": w.name, **_memory(w.nbytes, w.dims, w.itemsize)} for w in self.workspace],
+            "sizes": [_size(size) for size in self.sizes],
             "launches": [launch.to_json() for launch in self.launches],
         }
+
+    def checked_sizes(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """The values of all sizes, in order.
+
+        Raises
+        ------
+        SizeError
+            A size without a value, or one that it does not admit.
+        """
+        names = [str(size.name) for size in self.sizes]
+        if sorted(names) != sorted(sizes):
+            raise SizeError(
+                f"`{self.name}` was given values for {', '.join(sorted(sizes)) or 'no size'}.",
+                need=", ".join(names) or "no sizes: the kernel is static",
+            )
+        for size in self.sizes:
+            try:
+                size.check(int(sizes[str(size.name)]))
+            except IGraphError as error:
+                raise SizeError(error.what, where=self.name, need=error.need, remedy=error.remedy) from error
+        return {name: int(sizes[name]) for name in names}
+
+
+def as_json(expression: Affine) -> Any:
+    """An expression as plain data, which the runtime module reads back."""
+    return json.loads(serialization.to_json_graph_str(expression))
+
+
+def _memory(nbytes: int, dims: Sequence[Affine], itemsize: int) -> dict[str, Any]:
+    """How much memory something is, as the runtime module reads it."""
+    if not dims:
+        return {"bytes": nbytes}
+    return {"bytes": nbytes, "dims": [as_json(dim) for dim in dims], "item_bytes": itemsize}
+
+
+def _size(size: Size) -> dict[str, Any]:
+    return {
+        "name": str(size.name),
+        "low": int(size.low),
+        "high": int(size.high),
+        "multiple_of": int(size.multiple_of),
+    }
 
 
 def describe_device(hardware: HardwareModel) -> dict[str, Any]:
@@ -171,13 +284,16 @@ def _workspace(
     graph: IGraph, launches: Sequence[Launch], printed: Sequence[Mapping[str, Any]]
 ) -> tuple[Workspace, ...]:
     """Dram of single kernels, as the printer lists it, and what phases hand over, which kernels take."""
-    found = {str(row["name"]): int(row["bytes"]) for row in printed}
     params = {str(pointer.name) for pointer in graph.params}
-    for name in (name for launch in launches for name in launch.params):
-        if name not in params and name not in found:
-            pointer = graph.pointer(name)
-            found[name] = int(pointer.size) * dtype_of(pointer.dtype).bytes
-    return tuple(Workspace(name, nbytes) for name, nbytes in found.items())
+    taken = [name for launch in launches for name in launch.params if name not in params]
+    names = dict.fromkeys([*(str(row["name"]) for row in printed), *taken])
+    return tuple(_workspace_of(graph.pointer(name)) for name in names)
+
+
+def _workspace_of(pointer: IPointer) -> Workspace:
+    itemsize = dtype_of(pointer.dtype).bytes
+    dims = tuple(pointer.dims)
+    return Workspace(str(pointer.name), int(pointer.size) * itemsize, dims, itemsize if dims else 1)
 
 
 def _launch(row: Mapping[str, Any]) -> Launch:
@@ -189,6 +305,7 @@ def _launch(row: Mapping[str, Any]) -> Launch:
         cooperative=bool(row["cooperative"]),
         params=tuple(str(name) for name in row["params"]),
         core=str(row.get("core", "")),
+        groups=row.get("groups"),
     )
 
 

@@ -30,8 +30,9 @@ class DeviceKind:
     compile : callable
         Text -> the shared object that its host model runs.
     launch : callable
-        Runs one kernel of it there: the function's kernels, the launch, the object, its arguments, seconds
-        that it may take (0: any number), and whether the modelled time of each instruction is wanted.
+        Runs one kernel of it there: the function's kernels, the launch with its blocks, the object, its
+        arguments (tensors, then sizes), seconds that it may take (0: any number), and whether the modelled
+        time of each instruction is wanted.
     model : str
         Architecture of code for the host model.
     compilers : mapping of str to callable
@@ -44,7 +45,9 @@ class DeviceKind:
 
     suffix: str
     compile: Callable[[str], pathlib.Path]
-    launch: Callable[[DeviceKernel, Launch, pathlib.Path, Sequence[DeviceArray], float, bool], LaunchResult]
+    launch: Callable[
+        [DeviceKernel, Launch, pathlib.Path, Sequence[DeviceArray | int], float, bool], LaunchResult
+    ]
     model: str
     compilers: Mapping[str, Compiler]
     costs: Callable[[], Mapping[str, Any]] | None = None

@@ -237,7 +237,8 @@ def _arguments(args: Sequence[np.ndarray | DeviceArray | int], names: Sequence[s
     for i, arg in enumerate(args):
         name = (names[i] if i < len(names) else f"parameter {i}").encode()
         if isinstance(arg, DeviceArray):
-            given[i] = Arg(arg.address, arg.bytes, name)
+            # at an empty array there is nothing to access: its address is no more than a number
+            given[i] = Arg(arg.address, arg.bytes or -1, name)
         elif isinstance(arg, np.ndarray):
             given[i] = Arg(arg.ctypes.data, arg.nbytes, name)
         else:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import pathlib
 from collections.abc import Mapping, Sequence
 
 import attrs
@@ -12,7 +11,7 @@ import numpy as np
 from ..errors import ShapeError
 from ..igraph.dtypes import numpy_of
 from .device_kernel import DeviceKernel
-from .kind import DEVICES, DeviceKind
+from .kind import DEVICES
 from .launch import DeviceArray, LaunchResult
 
 __all__ = ["Ran", "run"]
@@ -56,6 +55,7 @@ def run(
     kernel: DeviceKernel,
     inputs: Sequence[np.ndarray],
     *,
+    sizes: Mapping[str, int] | None = None,
     source: str | None = None,
     max_seconds: float = 0.0,
     timeline: bool = False,
@@ -68,6 +68,8 @@ def run(
         What the lowering of a target gives, `TargetRecord.lower`.
     inputs : sequence of ndarray
         The ``in`` and ``inout`` parameters in their order, of any shape with as many elements.
+    sizes : mapping of str to int, optional
+        A value for each of the kernel's sizes; memory has as many elements as there are at these, no more.
     source : str, optional
         Another text of the same kernels, to be run instead of the kernel's own.
     max_seconds : float
@@ -79,15 +81,29 @@ def run(
     ------
     ShapeError
         Inputs of the wrong number or size.
+    SizeError
+        Sizes that the kernel does not take.
+    DeviceError
+        More groups than devices take.
     ToolchainError
         The text does not compile.
     """
     model = DEVICES[kernel.kind]
+    values = kernel.checked_sizes(sizes or {})
+    blocks = [one.blocks_at(values) for one in kernel.launches]
     compiled = model.compile(kernel.source if source is None else source)
-    memories = _place(kernel, inputs)
+    memories = _place(kernel, inputs, values)
     for workspace in kernel.workspace:
-        memories[workspace.name] = DeviceArray(workspace.nbytes, np.uint8, workspace.name)
-    results = _launches(kernel, model, compiled, memories, max_seconds, timeline)
+        memories[workspace.name] = DeviceArray(workspace.nbytes_at(values), np.uint8, workspace.name)
+    results = []
+    for one, count in zip(kernel.launches, blocks, strict=True):
+        if count == 0:
+            continue
+        arguments: list[DeviceArray | int] = [*(memories[name] for name in one.params), *values.values()]
+        at = attrs.evolve(one, grid=count, groups=None)
+        results.append(model.launch(kernel, at, compiled, arguments, max_seconds, timeline))
+        if results[-1].findings:
+            break
     outputs = [p.name for p in kernel.params if p.role != "in"]
     return Ran(
         {name: memories[name].array.copy() for name in outputs},
@@ -96,7 +112,9 @@ def run(
     )
 
 
-def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, DeviceArray]:
+def _place(
+    kernel: DeviceKernel, inputs: Sequence[np.ndarray], sizes: Mapping[str, int]
+) -> dict[str, DeviceArray]:
     """The parameters in the model's memory; outputs count as not written."""
     takes = [p for p in kernel.params if p.role != "out"]
     if len(inputs) != len(takes):
@@ -104,29 +122,13 @@ def _place(kernel: DeviceKernel, inputs: Sequence[np.ndarray]) -> dict[str, Devi
             f"`{kernel.name}` takes {len(takes)} inputs, not {len(inputs)}.",
             need=", ".join(p.name for p in takes),
         )
-    memories = {p.name: DeviceArray(p.size, numpy_of(p.dtype), p.name) for p in kernel.params}
+    count = {p.name: p.size_at(sizes) for p in kernel.params}
+    memories = {p.name: DeviceArray(count[p.name], numpy_of(p.dtype), p.name) for p in kernel.params}
     for p, array in zip(takes, inputs, strict=True):
-        if array.size != p.size:
+        if array.size != count[p.name]:
             raise ShapeError(
-                f"Input `{p.name}` of `{kernel.name}` has {array.size} elements.", need=f"{p.size} elements"
+                f"Input `{p.name}` of `{kernel.name}` has {array.size} elements.",
+                need=f"{count[p.name]} elements",
             )
         memories[p.name].fill(array)
     return memories
-
-
-def _launches(
-    kernel: DeviceKernel,
-    model: DeviceKind,
-    compiled: pathlib.Path,
-    memories: Mapping[str, DeviceArray],
-    max_seconds: float,
-    timeline: bool,
-) -> list[LaunchResult]:
-    results = []
-    for one in kernel.launches:
-        arguments = [memories[name] for name in one.params]
-        result = model.launch(kernel, one, compiled, arguments, max_seconds, timeline)
-        results.append(result)
-        if result.findings:
-            break
-    return results

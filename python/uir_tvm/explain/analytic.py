@@ -31,6 +31,7 @@ from ..igraph.nodes import HardwareModel, IGraph
 from ..target import registry
 from ..verify.access import facts_of
 from .arithmetic import arithmetic
+from .at_sizes import at_sizes
 from .roofline import roofline
 from .sampled_counts import counts_of
 from .traffic import traffic
@@ -206,7 +207,7 @@ def distance(graph: IGraph, seconds: float, rates: Rates | None = None) -> float
     Parameters
     ----------
     graph : IGraph
-        Of the kernel.
+        Of the kernel; one with sizes is looked at at usual ones (`at_sizes`).
     seconds : float
         Measured, or modelled by a host model.
     rates : Rates, optional
@@ -219,7 +220,7 @@ def distance(graph: IGraph, seconds: float, rates: Rates | None = None) -> float
         is not known.
     """
     rates = rates_of(graph.hardware) if rates is None else rates
-    facts = facts_of(graph)
+    facts = facts_of(at_sizes(graph)[0])
     moved, work = traffic(facts), arithmetic(facts)
     processors = int(graph.hardware.num_groups) * int(graph.hardware.num_units)
     found = roofline(moved, work, rates, facts.num_parallel, processors).bound_seconds

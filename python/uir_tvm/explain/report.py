@@ -20,6 +20,7 @@ from ..refusal import Attempt
 from ..verify import verify
 from ..verify.access import GraphFacts
 from .arithmetic import Arithmetic, arithmetic
+from .at_sizes import at_sizes
 from .library_traffic import LibraryWork, library_work
 from .memory_peaks import MemoryUse, memory
 from .pass_savings import PassEffect, pass_effects
@@ -46,6 +47,8 @@ class GraphReport:
         How it runs: groups, and units of each.
     phases : int
         Parts that run one after the other on a target without a barrier of all units (`optimize.split`).
+    sizes : mapping of str to int
+        Of a graph with sizes: those at which the figures hold.
     """
 
     name: str
@@ -59,6 +62,7 @@ class GraphReport:
     syncs: tuple[SyncUse, ...]
     phases: int
     passes: tuple[PassEffect, ...] = ()
+    sizes: Mapping[str, int] = attrs.field(factory=dict)
 
     @property
     def intensity(self) -> float | None:
@@ -131,7 +135,10 @@ class Explanation:
 
 
 def explain_graph(
-    graph: IGraph, rates: Rates | None = None, passes: tuple[PassEffect, ...] = ()
+    graph: IGraph,
+    rates: Rates | None = None,
+    passes: tuple[PassEffect, ...] = (),
+    sizes: Mapping[str, int] | None = None,
 ) -> GraphReport:
     """What one iGraph does.
 
@@ -143,7 +150,15 @@ def explain_graph(
         Default: those of its hardware model.
     passes : tuple of PassEffect, optional
         What made it.
+    sizes : mapping of str to int, optional
+        Of a graph with sizes: those that figures are wanted at; default: `usual_sizes`.
+
+    Raises
+    ------
+    IGraphError
+        Sizes that the graph does not take.
     """
+    graph, chosen = at_sizes(graph, sizes)
     facts = GraphFacts(graph)
     rates = rates_of(graph.hardware) if rates is None else rates
     moved = traffic(facts, [touch for step in facts.steps for touch in touches(step)])
@@ -161,6 +176,7 @@ def explain_graph(
         syncs(graph),
         num_phases(graph),
         passes,
+        chosen,
     )
 
 

@@ -219,7 +219,9 @@ def _attempt(attempt: Attempt) -> str:
 def _graph(graph: GraphReport) -> Iterator[str]:
     units = f"{_many(graph.groups, 'group')} of {_many(graph.units, 'unit')}"
     phases = "" if graph.phases == 1 else f", in {graph.phases} phases (a barrier of all units between)"
-    yield from _block("runs", [f"{units} on {graph.hardware}{phases}"])
+    sizes = ", ".join(f"{name} = {value}" for name, value in graph.sizes.items())
+    at = f", at {sizes} (known at launch)" if sizes else ""
+    yield from _block("runs", [f"{units} on {graph.hardware}{phases}{at}"])
     yield from _block("moves", list(_moves(graph)))
     yield from _block("computes", list(_computes(graph)))
     yield from _block("modelled", list(_modelled(graph)))

@@ -30,6 +30,7 @@ from ..optimize.multibuffer import PIPELINE
 from ..schedule.annotations import VECTOR_ATTR
 from ..verify.access import GraphFacts, Step, facts_of
 from ..verify.live_ranges import STAGED
+from .at_sizes import at_sizes
 from .slice_sizes import SliceSizes, axis
 
 #: Of moves, by the levels that they go between; others are between sram and reg.
@@ -47,9 +48,12 @@ _last = threading.local()
 
 
 def counts_of(graph: IGraph) -> GraphCounts:
-    """The counts of a well-formed graph; this thread's last one is kept for who asks next."""
+    """The counts of a well-formed graph; this thread's last one is kept for who asks next.
+
+    Those of a graph with sizes are counted at usual ones (`at_sizes`).
+    """
     if getattr(_last, "graph", None) is not graph:
-        _last.counts = _counted(graph)
+        _last.counts = _counted(at_sizes(graph)[0])
         _last.graph = graph
     found: GraphCounts = _last.counts
     return found

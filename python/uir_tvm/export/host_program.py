@@ -275,10 +275,28 @@ def _host_step(kernel: KernelInfo, node: Mapping[str, Any]) -> HostStep:
     return HostStep(kernel.name, operands, len(node["inputs"]), params)
 
 
+def refuse_sizes(kernel: str, sizes: Sequence[object]) -> None:
+    """Refuse a kernel whose sizes are known only when it is launched: projects are planned for one shape.
+
+    Raises
+    ------
+    ExportError
+        It has any.
+    """
+    if sizes:
+        raise ExportError(
+            f"The kernel {kernel} has sizes that are known only when it is launched.",
+            need="kernels of one shape: a project's memory, launches and inputs are planned for it",
+            limit=", ".join(map(str, sizes)),
+            remedy="compile the model for one shape, and export that",
+        )
+
+
 def _launches(
     kernel: KernelInfo, node: Mapping[str, Any], number: int
 ) -> tuple[tuple[KernelStep, ...], list[Buffer]]:
     """The launches of a kernel on the tensors of a node, and what they hand over."""
+    refuse_sizes(kernel.name, kernel.code.get("sizes", ()))
     tensors = (*node["inputs"], *node["outputs"])
     params = [row["name"] for row in kernel.code["params"]]
     assert len(params) == len(tensors), (kernel.name, params, tensors)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ..device.device_kernel import DeviceKernel
 from ..runtime.tensors import TensorSpec
 from .arena import Lifetime, plan
-from .host_program import INPUT, WORKING, Buffer, HostProgram, KernelStep, NodeSteps
+from .host_program import INPUT, WORKING, Buffer, HostProgram, KernelStep, NodeSteps, refuse_sizes
 
 
 def kernel_program(
@@ -26,7 +26,13 @@ def kernel_program(
         The kernel's parameters, in its order.
     written : sequence of bool
         Which of them it writes; what it also reads is an input too.
+
+    Raises
+    ------
+    ExportError
+        The kernel has sizes that are known only when it is launched.
     """
+    refuse_sizes(kernel.name, kernel.sizes)
     assert len(tensors) == len(kernel.params), (kernel.name, tensors)
     buffers: dict[str, Buffer] = {}
     inputs, outputs = [], []

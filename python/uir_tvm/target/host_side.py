@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What stands on the host for a kernel of a device: the function that launches it, or that runs it itself.
 
-    NAME                 takes tensors of the device, calls NAME_kernel of the runtime module
+    NAME                 takes tensors of the device, calls NAME_kernel of the runtime module with them, and
+                         with the kernel's sizes: variables of the tensors' shapes, or numbers that it takes
     NAME_kernel          carries the kernel's source to `target.build.ext_dev`, which makes that module
 
 and for a function that the device does not take
@@ -23,6 +24,7 @@ from tvm.ir import PointerType, PrimType
 from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..device.device_kernel import DeviceKernel
+from ..errors import CodegenError
 from .device_module import CONSTRUCTOR, saved
 from .place import Place
 from .registry import host_of
@@ -50,9 +52,17 @@ def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
         The function that the kernel was made of: its parameters and attributes are kept.
     name : str
         Its global symbol.
+
+    Raises
+    ------
+    CodegenError
+        The kernel has a size that is no variable of the function's.
     """
     entry = f"{name}_kernel"
-    call = tirx.Evaluate(_packed(entry, *func.params))
+    tensors = (
+        [param for param in func.params if tirx.buffer.is_buffer_var(param)] if kernel.sizes else func.params
+    )
+    call = tirx.Evaluate(_packed(entry, *tensors, *_sizes(func, kernel)))
     row = kernel.metadata(entry, saved(kernel, place))
     carrier = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32"))).with_attr(
         {
@@ -64,6 +74,22 @@ def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
         }
     )
     return {name: _host_function(func, call), entry: carrier}
+
+
+def _sizes(func: tirx.PrimFunc, kernel: DeviceKernel) -> list[Any]:
+    """The variables of a function that are a kernel's sizes, by their names, in the kernel's order."""
+    found = {str(param.name): param for param in func.params if not tirx.buffer.is_buffer_var(param)}
+    for param in func.params:
+        if tirx.buffer.is_buffer_var(param):
+            found |= {str(dim.name): dim for dim in param.ty.shape if isinstance(dim, tirx.Var)}
+    lacking = [str(size.name) for size in kernel.sizes if str(size.name) not in found]
+    if lacking:
+        raise CodegenError(
+            f"The function does not say what the size {lacking[0]} of its kernel is.",
+            where=kernel.name,
+            need=f"a tensor one of whose dimensions is {lacking[0]}, or a parameter of that name",
+        )
+    return [tirx.Cast("int64", found[str(size.name)]) for size in kernel.sizes]
 
 
 def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:

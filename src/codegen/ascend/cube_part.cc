@@ -43,15 +43,16 @@ void Walk(const ffi::Array<ffi::ObjectRef>& body, const Products& products, Emit
 
 }  // namespace
 
-std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, int64_t first, Printer* out) {
+std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, const tiles::Dealing& dealing,
+                                       int64_t first, Printer* out) {
   // the same names as in the vector core's part, which is a scope of its own
   Names names(Reserved());
   Emitter e(plan, &names);
   Cube cube(&e);
   int position = 0;
   Walk(plan->graph()->body, products, &e, &cube, &position);
-  pipes::Plan planned =
-      pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend cube"), std::string(plan->graph()->name) + ", cube core");
+  pipes::Plan planned = tiles::PlanGroups(e, e.Take(), pipes::VocabularyOf("ascend cube"),
+                                          std::string(plan->graph()->name) + ", cube core", dealing);
   out->Line(TypeName("TPipe") + " pipe;");
   for (const CubeBuffer& buffer : cube.Buffers()) {
     out->Line(TypeName("TBuf", {buffer.position}) + " " + buffer.name + ";");

@@ -8,12 +8,14 @@
 #include "codegen/ascend/emitter.h"
 #include "codegen/ascend/products.h"
 #include "codegen/printer.h"
+#include "codegen/tiles/dealt.h"
 
 namespace uir::codegen::ascend {
 
 //! \brief Memories of the cube core, their tensors, loops, contractions and syncs.
 //! \param first Number in the file of the printer's first line.
 //! \return Notes on the syncs.
-std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, int64_t first, Printer* out);
+std::vector<std::string> PrintCubePart(Plan* plan, const Products& products, const tiles::Dealing& dealing,
+                                       int64_t first, Printer* out);
 
 }  // namespace uir::codegen::ascend

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "base/attrs.h"
 #include "base/rounding.h"
 #include "codegen/ascend/api.h"
 #include "codegen/ascend/cube_part.h"
@@ -18,7 +19,9 @@
 #include "codegen/ascend/sync_text.h"
 #include "codegen/pipes/plan.h"
 #include "codegen/printer.h"
+#include "codegen/sizes.h"
 #include "codegen/tiles/count.h"
+#include "codegen/tiles/dealt.h"
 #include "codegen/words.h"
 
 namespace uir::codegen::ascend {
@@ -105,17 +108,40 @@ std::string Declaration(const Emitter::Tensor& tensor) {
 const std::map<std::string, std::string> kTaskTypes = {{"aiv", "KERNEL_TYPE_AIV_ONLY"},
                                                        {"mix_1_1", "KERNEL_TYPE_MIX_AIC_1_1"}};
 
-/*! \brief GlobalTensors over the parameters, and pid. */
-void Prologue(const Emitter& e, const Kernel& kernel, Printer* out) {
+/*! \brief Blocks that the device runs at once. */
+int64_t CoresOf(const IGraph& graph, const Products& products) {
+  const int64_t cores = graph->hardware->num_groups;
+  return products.empty() ? cores : std::min(cores, AttrOr(graph->hardware->figures, "aic_cores", cores));
+}
+
+/*! \brief A block takes every so many-th group; the two cores of one meet where a product is, and end a group together.
+ */
+tiles::Dealing DealingOf(const Emitter& e, const DealtGroups& groups, const Products& products) {
+  return {groups,
+          e.Text(Affine::Var("pid")),
+          Call("", "GetBlockIdx", "plain", {}, {}),
+          Call("", "GetBlockNum", "plain", {}, {}),
+          {},
+          products.empty(),
+          pipes::Node::Plain({Call("", "PipeBarrier", "plain", {}, {"ALL"}) + ";"})};
+}
+
+/*! \brief The sizes, GlobalTensors over the parameters, and pid or how many of them there are. */
+void Prologue(const Emitter& e, const Kernel& kernel, const DealtGroups& groups, Printer* out) {
   out->Line(Call("", "KERNEL_TASK_TYPE_DEFAULT", "macro", {}, {kTaskTypes.at(kernel.core)}) + ";");
+  for (const std::string& line : e.sizes().definitions) out->Line(line);
   for (const IPointer& pointer : ParametersOf(e.plan().graph(), e.plan().uses())) {
     std::string name(pointer->name), type = TypeOf(std::string(pointer->dtype)).stored, tensor = e.GlobalOf(name);
     out->Line(TypeName("GlobalTensor", {type}) + " " + tensor + ";");
     out->Line(Call("", "GlobalTensor.SetGlobalBuffer", "member", {type},
-                   {tensor, "(__gm__ " + type + "*)" + e.ParameterOf(name), std::to_string(pointer->size)}) +
+                   {tensor, "(__gm__ " + type + "*)" + e.ParameterOf(name), ElementsText(pointer, e.scope())}) +
               ";");
   }
-  out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
+  if (groups.dealt) {
+    out->Line(groups.definition);
+  } else {
+    out->Line("const int32_t " + e.Text(Affine::Var("pid")) + " = " + Call("", "GetBlockIdx", "plain", {}, {}) + ";");
+  }
 }
 
 /*! \brief The UB, its tensors, and what a vector core does; notes on its syncs. */
@@ -155,20 +181,24 @@ std::set<std::string> Reserved() {
 Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first) {
   Kernel kernel;
   kernel.name = name;
-  kernel.blocks = graph->num_groups * graph->num_units;
   Products products(graph);
   std::unique_ptr<Built> built = Build(graph, products);
   Plan& plan = built->plan;
   Emitter& e = built->e;
+  const DealtGroups groups(graph, CoresOf(graph, products), e.groups(), e.scope());
+  kernel.blocks = groups.MostBlocks(graph) * graph->num_units;
   for (const IPointer& pointer : ParametersOf(graph, plan.uses())) kernel.params.emplace_back(pointer->name);
-  pipes::Plan planned = pipes::PlanSyncs(e.Take(), pipes::VocabularyOf("ascend"), std::string(graph->name));
+  const tiles::Dealing dealing = DealingOf(e, groups, products);
+  pipes::Plan planned =
+      tiles::PlanGroups(e, e.Take(), pipes::VocabularyOf("ascend"), std::string(graph->name), dealing);
 
   Printer out;
   std::vector<std::string> params;
   for (const std::string& pointer : kernel.params) params.push_back("GM_ADDR " + e.ParameterOf(pointer));
+  params.insert(params.end(), e.sizes().declared.begin(), e.sizes().declared.end());
   out.Open("extern \"C\" __global__ __aicore__ void " + name + "(" + Join(params) + ")");
   if (!products.empty()) kernel.core = "mix_1_1";
-  Prologue(e, kernel, &out);
+  Prologue(e, kernel, groups, &out);
   std::vector<std::string> syncs;
   if (products.empty()) {
     syncs = VectorPart(e, planned, first, &out);
@@ -177,7 +207,9 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name, int64_t first) 
     syncs = VectorPart(e, planned, first, &out);
     out.Close();
     out.Open("if " + Macro("ASCEND_IS_AIC"));
-    for (const std::string& note : PrintCubePart(&plan, products, first, &out)) syncs.push_back("cube core, " + note);
+    for (const std::string& note : PrintCubePart(&plan, products, dealing, first, &out)) {
+      syncs.push_back("cube core, " + note);
+    }
     out.Close();
   }
   out.Close();

@@ -38,6 +38,10 @@ class Copier {
       args.insert(args.end(), more.begin(), more.end());
       return e_.Call(name, which, {type_}, args);
     };
+    if (RowOfBlocks(piece)) {
+      return call("DataCopy", form + ".rows",
+                  {Params("DataCopyParams", {"1", FloorDiv(piece.cols, block_).text, "0", "0"})});
+    }
     if (Blocks(piece)) {
       if (Single(piece)) {
         Bound count = piece.rows * piece.cols.range.low;
@@ -88,6 +92,12 @@ class Copier {
     if (piece.rows.range.high <= 1) return true;
     int64_t cols = piece.cols.range.low;
     return ub_.row_stride == cols && gm_.row_stride == cols;
+  }
+
+  /*! \brief Whether one row whose length only the run knows, and which is whole blocks. */
+  bool RowOfBlocks(const Piece& piece) const {
+    return piece.rows.range.high <= 1 && !piece.cols.Constant() && piece.cols.IsMultiple(block_) &&
+           piece.phase.Constant() && piece.phase.range.low == 0 && piece.cols.range.high / block_ <= kMostBlocks;
   }
 
   /*! \brief Whether rows and gaps are whole blocks within the limits of DataCopy. */

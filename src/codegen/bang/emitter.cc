@@ -173,6 +173,11 @@ void Emitter::MeetCluster() {
   Add(Meeting(brief_));
 }
 
+const std::string& Emitter::DealClusters() {
+  cluster_ = names_->Fresh("group");
+  return cluster_;
+}
+
 int64_t Emitter::Figure(const std::string& name) const {
   const auto& figures = plan_->graph()->hardware->figures;
   auto found = figures.find(name);

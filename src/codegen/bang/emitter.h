@@ -124,6 +124,11 @@ class Emitter : public tiles::Emitter {
   /*! \brief A meeting of the cluster. */
   void MeetCluster();
 
+  /*! \brief The number of the group, where groups are clusters: text. */
+  const std::string& cluster() const { return cluster_; }
+  /*! \brief Groups are dealt to clusters: their number is a variable, whose name is returned. */
+  const std::string& DealClusters();
+
   // ---- values ---------------------------------------------------------------------------------------------
   /*! \brief Notes what the current iOp writes. */
   void NoteInterval(const ISlice& target, const Interval& interval);
@@ -168,6 +173,7 @@ class Emitter : public tiles::Emitter {
   std::map<std::string, Written> written_;
   Platform platform_;
   std::string condition_;
+  std::string cluster_ = "taskIdY";
 };
 
 }  // namespace uir::codegen::bang

@@ -52,7 +52,8 @@ void Indexed(Emitter& e, const Tile& moved, const Tile& index, const Tile& table
     copy = CopyLines(e, to, from, box, "__memcpy");
   }
   lines.push_back("const int64_t " + at + " = " + e.Element(index, row, each ? col : "0") + ";");
-  lines.push_back("if (0 <= " + at + " && " + at + " < " + std::to_string(table.rows) + ") {");
+  lines.push_back("if (" + table.box.row_begin.text + " <= " + at + " && " + at + " < " + table.box.row_end.text +
+                  ") {");
   for (const std::string& line : copy) lines.push_back("  " + line);
   if (pad != nullptr) {
     lines.emplace_back("} else {");

@@ -11,6 +11,8 @@
 #include "codegen/bang/ops.h"
 #include "codegen/pipes/plan.h"
 #include "codegen/printer.h"
+#include "codegen/sizes.h"
+#include "codegen/tiles/dealt.h"
 #include "codegen/tiles/print_tree.h"
 #include "codegen/words.h"
 
@@ -84,6 +86,12 @@ class Walker {
   int position_ = 0;
 };
 
+/*! \brief Groups that run at once: clusters, or the cores of all. */
+int64_t PlacesOf(const IGraph& graph) {
+  const int64_t clusters = graph->hardware->num_groups;
+  return graph->num_units > 1 ? clusters : clusters * graph->hardware->num_units;
+}
+
 std::string SyncLine(const pipes::Sync& sync, const Platform& platform) {
   std::string name = sync.from.empty()     ? "__sync"
                      : sync.from == "IO"   ? "__sync_io"
@@ -147,6 +155,28 @@ void CheckUnits(const IGraph& graph) {
                "schedule it with map_to_units(..., num_units=1) or num_units=" + std::to_string(cluster));
 }
 
+/*! \brief The number of the unit; of a memory core that of the first unit of its cluster. */
+std::string UnitLine(const Emitter& e, int64_t units, const std::string& own, bool memory_core) {
+  const std::string first = "__is_mpu() ? " + e.cluster() + " * " + std::to_string(units) + " : ";
+  const std::string type = e.scope().Wide(Affine::Var("pid")) ? "int64_t" : "int32_t";
+  return "const " + type + " " + e.Text(Affine::Var("pid")) + " = " + (memory_core ? first : "") + own + ";";
+}
+
+/*! \brief A core, or a cluster, takes every so many-th group; what a cluster shares is free again when all have met. */
+tiles::Dealing DealingOf(const Emitter& e, const DealtGroups& groups, int64_t units, bool shares, bool memory_core) {
+  tiles::Dealing dealing{groups, e.Text(Affine::Var("pid")), "taskId", "taskDim", {}, !shares, {}};
+  if (units > 1) {
+    dealing.variable = e.cluster();
+    dealing.begin = "taskIdY";
+    dealing.step = "taskDimY";
+    const std::string own = e.cluster() + " * " + std::to_string(units) + " + taskIdX";
+    dealing.opening = {UnitLine(e, units, own, memory_core)};
+  }
+  dealing.drain =
+      shares ? pipes::Node::Of(Meeting("the next group")) : pipes::Node::Plain({Wait("__sync", e.platform())});
+  return dealing;
+}
+
 }  // namespace
 
 std::set<std::string> Reserved() {
@@ -159,7 +189,6 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   CheckUnits(graph);
   Kernel kernel;
   kernel.name = name;
-  kernel.groups = graph->num_groups;
   kernel.units = graph->num_units;
   bool cluster = kernel.units > 1;
   if (cluster) kernel.launch = "union1";
@@ -167,6 +196,9 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   Plan plan(graph, kCoreMemory);
   Names names(Reserved());
   Emitter e(&plan, &names);
+  const DealtGroups groups(graph, PlacesOf(graph), e.groups(), e.scope());
+  kernel.groups = groups.MostBlocks(graph);
+  if (groups.dealt && cluster) e.DealClusters();
   Walker walker(&e);
   walker.Walk(graph->body);
   std::vector<pipes::Node> body = e.Take();
@@ -177,7 +209,8 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   }
   // the graph's own meetings order units; its memory core may want more
   if (walker.memory_core()) body = WithMeetings(body, where);
-  pipes::Plan planned = pipes::PlanSyncs(body, pipes::VocabularyOf("bang"), where);
+  pipes::Plan planned = tiles::PlanGroups(e, body, pipes::VocabularyOf("bang"), where,
+                                          DealingOf(e, groups, kernel.units, shares, walker.memory_core()));
   planned.body = JoinDrains(std::move(planned.body));
   std::set<std::string> written;
   for (const Use& use : plan.uses()) {
@@ -189,6 +222,13 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
     kernel.passed.push_back(e.ParameterOf(own));
     std::string type = TypeOf(std::string(pointer->dtype)).stored;
     kernel.declared.push_back((written.count(own) ? "" : "const ") + type + " *" + kernel.passed.back());
+  }
+  kernel.declared.insert(kernel.declared.end(), e.sizes().declared.begin(), e.sizes().declared.end());
+  kernel.passed.insert(kernel.passed.end(), e.sizes().passed.begin(), e.sizes().passed.end());
+  if (graph->groups) {
+    kernel.definitions = e.sizes().definitions;
+    kernel.definitions.push_back(groups.definition);
+    kernel.counted = groups.name;
   }
   kernel.nram = plan.total();
   kernel.wram = e.weights_total();
@@ -203,14 +243,13 @@ Kernel PrintKernel(const IGraph& graph, const std::string& name) {
   const std::string text = inner.Text();
   out.Open("__mlu_entry__ void " + name + "(" + Join(kernel.declared) + ")");
   if (cluster && !shares) out.Line("if (__is_mpu()) return;");
-  std::string first = "__is_mpu() ? taskIdY * " + std::to_string(kernel.units) + " : ";
-  const std::string pid = e.Text(Affine::Var("pid"));
-  if (Mentions(text, pid)) {
-    out.Line("const int32_t " + pid + " = " + (walker.memory_core() ? first : "") + "taskId;");
-  }
+  for (const std::string& line : e.sizes().definitions) out.Line(line);
+  const bool numbered = Mentions(text, e.Text(Affine::Var("pid")));
+  if (numbered && !groups.dealt) out.Line(UnitLine(e, kernel.units, "taskId", walker.memory_core()));
   for (const Pointer& pointer : e.pointers()) {
     if (Mentions(text, pointer.name)) out.Line(Declaration(pointer));
   }
+  if (groups.dealt) out.Line(groups.definition);
   out.Blank();
   out.Append(inner);
   out.Close();
@@ -225,6 +264,12 @@ std::string PrintLauncher(const Kernel& kernel) {
   params.insert(params.begin(), "cnrtQueue_t queue");
   out.Open("extern \"C\" void " + kernel.name + "_launch(" + Join(params) + ")");
   std::string units = std::to_string(kernel.units), groups = std::to_string(kernel.groups);
+  for (const std::string& line : kernel.definitions) out.Line(line);
+  if (!kernel.counted.empty()) {
+    const std::string& all = kernel.counted;
+    out.Line("if (" + all + " < 1) return;");
+    groups = "static_cast<uint32_t>(" + all + " < " + groups + " ? " + all + " : " + groups + ")";
+  }
   bool cluster = kernel.units > 1;
   out.Line("cnrtDim3_t dim = {" + (cluster ? units + ", " + groups : groups + ", 1") + ", 1};");
   out.Line(kernel.name + "<<<dim, " +

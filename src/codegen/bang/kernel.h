@@ -14,7 +14,8 @@ namespace uir::codegen::bang {
 struct Kernel {
   std::string name;
   std::string text;
-  /*! \brief Groups of the launch, and units of each: 1 (a Block launch) or a cluster's cores (Union1). */
+  /*! \brief Groups of the launch (where sizes decide their number, the most), and units of each: 1 (a Block launch) or
+   * a cluster's cores (Union1). */
   int64_t groups = 1;
   int64_t units = 1;
   /*! \brief "block" or "union1". */
@@ -26,8 +27,11 @@ struct Kernel {
   /*! \brief Names of the graph's dram pointers, in the order of the kernel's parameters, and these as text. */
   std::vector<std::string> params;
   std::vector<std::string> declared;
-  /*! \brief Names of the parameters. */
+  /*! \brief Names of the parameters: tensors, then sizes. */
   std::vector<std::string> passed;
+  /*! \brief Where sizes decide the number of groups: lines that define it, and its name. */
+  std::vector<std::string> definitions;
+  std::string counted;
   /*! \brief Lines for people: places in the memories, costs of moves, what the syncs are for. */
   std::vector<std::string> notes;
 };

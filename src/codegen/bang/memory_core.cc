@@ -8,6 +8,7 @@
 #include "codegen/bang/api.h"
 #include "codegen/bang/tile_ops.h"
 #include "codegen/pipes/plan.h"
+#include "codegen/sizes.h"
 #include "igraph/numbered.h"
 #include "igraph/parts.h"
 
@@ -23,7 +24,7 @@ const char* const kUnit = "unit of pid";
 Affine ByUnit(const Emitter& e, const Affine& expr) {
   const IGraph& graph = e.plan().graph();
   Space space = e.every_scope().space();
-  space.Bind(kCluster, {{0, graph->num_groups - 1}, 1});
+  space.Bind(kCluster, {{0, LastUnit(graph) / graph->num_units}, 1});
   space.Bind(kUnit, {{0, graph->num_units - 1}, 1});
   Affine pid = Affine::Var(kCluster).Scale(graph->num_units) + Affine::Var(kUnit);
   return Substitute(expr, {{"pid", pid}}, space);
@@ -132,7 +133,7 @@ void EmitMemoryCoreMove(Emitter& e, const IOp& iop) {
   if (each) {
     std::string pid = e.Text(Affine::Var("pid")), core = e.Fresh("core");
     std::string all = std::to_string(units);
-    lines.insert(lines.begin(), "const int32_t " + pid + " = taskIdY * " + all + " + " + core + ";");
+    lines.insert(lines.begin(), "const int32_t " + pid + " = " + e.cluster() + " * " + all + " + " + core + ";");
     lines = Looped(core, "0", all, lines);
   }
   e.Do(kMemoryCore, lines, regions);

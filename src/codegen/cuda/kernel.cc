@@ -13,6 +13,7 @@
 #include "codegen/cuda/helpers.h"
 #include "codegen/cuda/reshape.h"
 #include "codegen/error.h"
+#include "codegen/sizes.h"
 #include "codegen/words.h"
 
 namespace uir::codegen::cuda {
@@ -58,7 +59,8 @@ void PrintLoop(Emitter& e, const Node& node) {
   e.out.Close();
 }
 
-std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& e, Needs* needs) {
+std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& e, const SizeArguments& sizes,
+                      Needs* needs) {
   std::vector<std::string> params;
   std::map<std::string, bool> written;
   for (const Use& use : e.body.uses()) written[use.pointer()] = written[use.pointer()] || use.write;
@@ -70,6 +72,7 @@ std::string Signature(const Kernel& kernel, const IGraph& graph, const Emitter& 
     params.push_back(std::string(written[name] ? "" : "const ") + TypeOf(dtype).stored + "*" +
                      (apart ? " __restrict__ " : " ") + e.TextOf(name));
   }
+  params.insert(params.end(), sizes.declared.begin(), sizes.declared.end());
   return "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(kernel.block) + ")\n    " + kernel.name +
          "(" + Join(params, ", ") + ")";
 }
@@ -126,19 +129,23 @@ Kernel PrintKernel(const IGraph& given, const std::string& name, Needs* needs) {
   Names names{Reserved()};
   Printer body{1};
   Emitter e(plan, planned, body, names, *needs);
+  const SizeArguments sizes(graph, "int", &names, &e.scope);
   OpenRings(e);
   PrintNodes(e, planned.nodes());
 
   Printer out;
-  out.Open(Signature(kernel, graph, e, needs));
+  out.Open(Signature(kernel, graph, e, sizes, needs));
   if (kernel.shared_bytes > 0) out.Line("extern __shared__ __align__(1024) unsigned char smem[];");
-  std::vector<std::string> definitions = {"const int lane = threadIdx.x % 32;"};
+  std::vector<std::string> definitions = sizes.definitions;
+  definitions.emplace_back("const int lane = threadIdx.x % 32;");
+  const std::string type = e.scope.Type(Affine::Var("pid"));
   if (graph->num_units == 1) {
-    definitions.emplace_back("const int pid = blockIdx.x;");
+    definitions.push_back("const " + type + " pid = blockIdx.x;");
   } else {
     definitions.emplace_back(
         "const int unit = __shfl_sync(0xffffffffu, int(threadIdx.x / 32), 0);  // the same in all lanes");
-    definitions.push_back("const int pid = int(blockIdx.x) * " + std::to_string(graph->num_units) + " + unit;");
+    definitions.push_back("const " + type + " pid = " + type + "(blockIdx.x) * " + std::to_string(graph->num_units) +
+                          " + unit;");
   }
   if (planned.scratch_bytes() > 0) {
     std::string own = graph->num_units == 1 ? "" : " + unit * " + std::to_string(planned.scratch_bytes());

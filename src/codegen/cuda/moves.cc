@@ -28,6 +28,8 @@ double TimesOver(const StepPlanner& p, const ISlice& slice) {
 bool Streams(const StepPlanner& p, const ISlice& slice, const IOp& iop) {
   if (slice->pointer->level != "dram") return false;
   if (AttrOr(iop->attrs, "hint", std::string()) == "stream") return true;
+  // what sizes decide may be small where it runs
+  if (!slice->pointer->dims.empty()) return false;
   const ffi::Any l2 = AttrOf(p.plan.graph()->hardware->figures, "l2_bytes");
   if (l2 == nullptr) return false;
   double bytes = static_cast<double>(slice->pointer->size) * TypeOf(std::string(slice->pointer->dtype)).bytes;

@@ -52,6 +52,12 @@ TVM_FFI_STATIC_INIT_BLOCK() {
                            {"high", range.high},
                            {"power_of_two", scope.PowerOfTwo(expr, 16)}};
            })
+      // for tests: the range of an expression over the sizes of a graph, pid and open loops
+      .def("uir.codegen.range",
+           [](const Affine& expr, const IGraph& graph) {
+             Range range = ScopeOf(graph).Of(expr);
+             return ffi::Array<int64_t>{range.low, range.high};
+           })
       // for tests: element (i, j) of an (R, C) slice -> pairs (lane, register)
       .def("uir.codegen.cuda.owners",
            [](int lanes_r, int lanes_c, int vec_r, int vec_c, bool lanes_col_major, int64_t rows, int64_t cols) {

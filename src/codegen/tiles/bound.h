@@ -17,9 +17,13 @@ struct Bound {
   Range range;
   /*! \brief How tightly the text binds. */
   Precedence precedence = Precedence::kAtom;
+  /*! \brief Of an expression: a divisor of every value. */
+  int64_t multiple_of = 1;
 
   static Bound Of(int64_t value) { return {std::to_string(value), {value, value}}; }
   bool Constant() const { return range.Constant(); }
+  /*! \brief Whether k > 0 surely divides it. */
+  bool IsMultiple(int64_t k) const { return (Constant() ? range.low : multiple_of) % k == 0; }
   int64_t least() const { return range.low; }
   int64_t most() const { return range.high; }
   /*! \brief The text, parenthesised where it binds less tightly than `at_least`. */

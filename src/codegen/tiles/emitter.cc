@@ -4,6 +4,7 @@
 #include <tvm/ffi/error.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "codegen/tiles/lines.h"
@@ -38,8 +39,14 @@ std::string BriefOf(const IOp& iop) {
 
 Emitter::Emitter(Plan* plan, Names* names) : plan_(plan), names_(names) {
   const IGraph& graph = plan->graph();
-  scope_.Bind("pid", names->Fresh("pid"), {0, graph->num_groups * graph->num_units - 1});
+  BindUnits(graph, names->Fresh("pid"), &scope_);
+  sizes_ = SizeArguments(graph, "int32_t", names, &scope_);
   every_scope_ = scope_;
+  if (graph->groups) {
+    groups_ = names->Fresh("groups");
+    turn_ = names->Fresh("turn");
+    every_scope_.Bind(kTurn, turn_, {0, std::max<int64_t>(std::min<int64_t>(graph->num_groups, INT32_MAX) - 1, 0)});
+  }
 }
 
 Bound Emitter::BoundOf(const ffi::Optional<Affine>& bound, int64_t length, bool end, const std::string& hint) {
@@ -48,16 +55,20 @@ Bound Emitter::BoundOf(const ffi::Optional<Affine>& bound, int64_t length, bool 
   Range clamped{std::clamp<int64_t>(range.low, 0, length), std::clamp<int64_t>(range.high, 0, length)};
   if (clamped.Constant()) return Bound::Of(clamped.low);
   std::string expression = scope_.Text(bound.value());
+  // what it is cut to is one of the values too
+  uint64_t divisor = scope_.space().ClassOf(bound.value()).Divisor();
+  if (range.high > length) divisor = std::gcd(divisor, static_cast<uint64_t>(length));
+  const int64_t multiple_of = divisor > INT32_MAX ? 1 : static_cast<int64_t>(divisor);
   if (range.low < 0 || range.high > length) expression = ClampText(expression, range, length);
   // a name serves until the loop that it stands in ends
   for (const auto& names : bounds_) {
     auto known = names.find(expression);
-    if (known != names.end()) return {known->second, clamped};
+    if (known != names.end()) return {known->second, clamped, Precedence::kAtom, multiple_of};
   }
   std::string name = names_->Fresh(hint);
   Plain("const int32_t " + name + " = " + expression + ";");
   bounds_.back()[expression] = name;
-  return {name, clamped};
+  return {name, clamped, Precedence::kAtom, multiple_of};
 }
 
 Box Emitter::BoxOf(const ISlice& slice) {

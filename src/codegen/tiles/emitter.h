@@ -14,10 +14,15 @@
 #include "codegen/pipes/tree.h"
 #include "codegen/printer.h"
 #include "codegen/scope.h"
+#include "codegen/sizes.h"
 #include "codegen/tiles/plan.h"
 #include "codegen/tiles/tile.h"
 
 namespace uir::codegen::tiles {
+
+//! \brief In expressions, how many groups a block has had where they are dealt: no variable of a graph has a space in
+//! its name.
+inline constexpr const char* kTurn = "turn of group";
 
 /*! \brief Builds the tree of one kernel; a device's emitter adds its tensors to it. */
 class Emitter {
@@ -97,6 +102,10 @@ class Emitter {
   }
 
   const Plan& plan() const { return *plan_; }
+  const SizeArguments& sizes() const { return sizes_; }
+  /*! \brief Where sizes decide the number of groups: names of that, and of how many a block has had. */
+  const std::string& groups() const { return groups_; }
+  const std::string& turn() const { return turn_; }
   const Scope& scope() const { return scope_; }
   /*! \brief pid and all loops of the kernel, those that are closed included. */
   const Scope& every_scope() const { return every_scope_; }
@@ -133,6 +142,8 @@ class Emitter {
   Plan* plan_;
   Names* names_;
   Scope scope_, every_scope_;
+  SizeArguments sizes_;
+  std::string groups_, turn_;
   std::string where_iop_, brief_;
   int position_ = 0;
 

@@ -20,7 +20,12 @@ FILL, PRODUCT = make.fill(C, 0.0), make.contract(C, A, B, accumulate=True)
 
 def check(iops: list[IOp], groups: int) -> None:
     graph = SimpleNamespace(
-        name="g", hardware=CHIP, num_groups=groups, num_units=1, walk=lambda: [(iop, ()) for iop in iops]
+        name="g",
+        hardware=CHIP,
+        num_groups=groups,
+        num_units=1,
+        groups=None,
+        walk=lambda: [(iop, ()) for iop in iops],
     )
     _check_blocks(cast(Any, graph))
 

@@ -12,13 +12,16 @@ extern "C" __global__ __aicore__ void softmax_1of2(GM_ADDR x, GM_ADDR part) {
   KERNEL_TASK_TYPE_DEFAULT(KERNEL_TYPE_AIV_ONLY);
 }
 
-extern "C" __global__ __aicore__ void softmax_2of2(GM_ADDR part, GM_ADDR x, GM_ADDR y) {
+extern "C" __global__ __aicore__ void softmax_2of2(GM_ADDR part, GM_ADDR x, GM_ADDR y, int64_t size_n) {
 }
 """
 
 
 def test_kernels_are_found_with_their_arguments() -> None:
-    assert kernels_of(SOURCE) == {"softmax_1of2": 2, "softmax_2of2": 3}
+    assert kernels_of(SOURCE) == {
+        "softmax_1of2": ("GM_ADDR",) * 2,
+        "softmax_2of2": ("GM_ADDR", "GM_ADDR", "GM_ADDR", "int64_t"),
+    }
     assert kernels_of("// nothing here\n") == {}
 
 
@@ -34,3 +37,4 @@ def test_every_kernel_gets_a_launcher_after_the_text() -> None:
         "(static_cast<uint8_t*>(arguments[0]), static_cast<uint8_t*>(arguments[1]));"
     )
     assert made.count("<<<") == 2
+    assert "static_cast<uint8_t*>(arguments[2]), reinterpret_cast<int64_t>(arguments[3]));" in made

@@ -39,8 +39,8 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
     Raises
     ------
     CodegenError
-        What the printer refuses; hardware of another kind; several units in a group, or more groups than the
-        device has vector cores; a ``sync.dram`` where no kernel can end.
+        What the printer refuses; hardware of another kind; several units in a group, or a fixed number of
+        groups that is more than the device has vector cores; a ``sync.dram`` where no kernel can end.
     """
     check_kind(graph, "ascend", "910b2")
     _check_blocks(graph)
@@ -51,11 +51,15 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
 
 
 def _check_blocks(graph: IGraph) -> None:
-    """A block is a vector core, with products a cube core too; blocks beyond would wait for others."""
+    """A block is a vector core, with products a cube core too; blocks beyond would wait for others.
+
+    Where sizes decide the number of groups, the printer deals them to as many blocks as there are cores.
+    """
     cores, kind = int(graph.hardware.num_groups), "vector"
     if any(spec_of(iop).is_product for iop, _ in graph.walk()):
         cores, kind = min(cores, int(graph.hardware.figures.get("aic_cores", cores))), "cube"
-    if int(graph.num_units) != 1 or not 1 <= int(graph.num_groups) <= cores:
+    fits = graph.groups is not None or 1 <= int(graph.num_groups) <= cores
+    if int(graph.num_units) != 1 or not fits:
         raise CodegenError(
             f"`{graph.name}` runs on ({graph.num_groups}, {graph.num_units}) units.",
             need=f"groups of one unit, a {kind} core each",

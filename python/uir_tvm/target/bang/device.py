@@ -19,7 +19,7 @@ def _launch(
     kernel: DeviceKernel,
     one: Launch,
     compiled: pathlib.Path,
-    arguments: Sequence[DeviceArray],
+    arguments: Sequence[DeviceArray | int],
     max_seconds: float,
     timeline: bool,
 ) -> LaunchResult:

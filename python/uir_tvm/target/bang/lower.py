@@ -43,8 +43,8 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc | None = None) -> DeviceKernel
     ------
     CodegenError
         What the printer refuses; hardware of another kind; groups of other than one unit or a whole cluster,
-        or more units than the device has cores; a ``sync.dram`` where no kernel can end; an architecture that
-        the version of cncc (the graph's attribute ``cncc``) does not know.
+        or a fixed number of units that is more than the device has cores; a ``sync.dram`` where no kernel can
+        end; an architecture that the version of cncc (the graph's attribute ``cncc``) does not know.
     """
     check_kind(graph, "bang", "mlu370-x8")
     _check_units(graph)
@@ -68,12 +68,15 @@ def _check_toolkit(graph: IGraph) -> None:
 
 
 def _check_units(graph: IGraph) -> None:
-    """Groups are cores (a Block launch) or clusters (Union1); more than there are would wait their turn."""
+    """Groups are cores (a Block launch) or clusters (Union1); more than there are would wait their turn.
+
+    Where sizes decide their number, the printer deals them to as many as there are.
+    """
     groups, units = int(graph.num_groups), int(graph.num_units)
     cluster = int(graph.hardware.num_units)
     clusters = int(graph.hardware.num_groups)
     limit = clusters if units == cluster else clusters * cluster
-    if units in (1, cluster) and 1 <= groups <= limit:
+    if units in (1, cluster) and (graph.groups is not None or 1 <= groups <= limit):
         return
     raise CodegenError(
         f"`{graph.name}` runs on ({groups}, {units}) units.",

@@ -19,7 +19,7 @@ def _launch(
     _kernel: DeviceKernel,
     one: Launch,
     compiled: pathlib.Path,
-    arguments: Sequence[DeviceArray],
+    arguments: Sequence[DeviceArray | int],
     max_seconds: float,
     _timeline: bool,
 ) -> LaunchResult:

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "codegen/tiles/dealt.h"
+
+#include <algorithm>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "base/rounding.h"
+
+namespace uir::codegen::tiles {
+
+namespace {
+
+using Node = pipes::Node;
+
+bool Names(const Affine& expr, const std::string& variable) {
+  const auto names = expr.Variables();
+  return std::any_of(names.begin(), names.end(), [&](const ffi::String& name) { return name == variable; });
+}
+
+std::set<std::string> DramOf(const IGraph& graph) {
+  std::set<std::string> names;
+  for (const IPointer& pointer : graph->pointers) {
+    if (pointer->level == "dram") names.insert(std::string(pointer->name));
+  }
+  return names;
+}
+
+/*! \brief Whether places on chip are the same for every group. */
+bool KeepsPlaces(const std::vector<Node>& body, const std::set<std::string>& dram) {
+  return std::all_of(body.begin(), body.end(), [&](const Node& node) {
+    const auto& regions = node.instruction.regions;
+    return KeepsPlaces(node.body, dram) && std::none_of(regions.begin(), regions.end(), [&](const pipes::Region& one) {
+             return dram.count(one.memory) == 0 && Names(one.begin, "pid");
+           });
+  });
+}
+
+/*! \brief The body with turns for groups: what is in dram moves with them, as it does with groups. */
+std::vector<Node> ByTurn(std::vector<Node> body) {
+  for (Node& node : body) {
+    node.body = ByTurn(std::move(node.body));
+    for (pipes::Region& region : node.instruction.regions) {
+      region.begin = Substitute(region.begin, {{"pid", Affine::Var(kTurn)}});
+    }
+  }
+  return body;
+}
+
+/*! \brief Whether ids of flags alternate with turns. */
+bool CountsTurns(const std::vector<Node>& body) {
+  return std::any_of(body.begin(), body.end(), [](const Node& node) {
+    return (node.kind == Node::Kind::kSync && Names(node.sync.id, kTurn)) || CountsTurns(node.body);
+  });
+}
+
+}  // namespace
+
+pipes::Plan PlanGroups(const Emitter& e, std::vector<Node> body, const pipes::Vocabulary& vocabulary,
+                       const std::string& where, const Dealing& dealing) {
+  if (!dealing.groups.dealt) return PlanSyncs(body, vocabulary, where);
+  const IGraph& graph = e.plan().graph();
+  const int64_t turns = CeilDiv(graph->num_groups, dealing.groups.blocks);
+  const bool overlaps = dealing.overlaps && KeepsPlaces(body, DramOf(graph));
+  if (overlaps) body = ByTurn(std::move(body));
+  if (!dealing.opening.empty()) body.insert(body.begin(), Node::Plain(dealing.opening));
+  pipes::Plan plan;
+  if (overlaps) {
+    plan = PlanSyncs({Node::Loop(kTurn, "", turns, std::move(body))}, vocabulary, where);
+  } else {
+    plan = PlanSyncs(body, vocabulary, where);
+    plan.body.push_back(dealing.drain);
+    plan.body = {Node::Loop(kTurn, "", turns, std::move(plan.body))};
+  }
+  const std::string counter = CountsTurns(plan.body) ? e.turn() : "";
+  for (Node& node : plan.body) {
+    if (node.kind != Node::Kind::kLoop) continue;
+    node.text = dealing.groups.Head(dealing.variable, dealing.begin, dealing.step, counter);
+  }
+  return plan;
+}
+
+}  // namespace uir::codegen::tiles

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Figures of graphs with sizes: told at given sizes, or at usual ones."""
+
+from __future__ import annotations
+
+import pytest
+from uir_tvm.errors import IGraphError
+from uir_tvm.explain import Explanation, KernelReport, explain_graph, render
+from uir_tvm.explain.analytic import distance, seconds
+from uir_tvm.hardware.rates import rates_of
+
+from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
+from tests.target.sized_kernels import BY_NAME
+
+
+@pytest.fixture(params=DEVICE_TARGETS, ids=name_of)
+def row(request: pytest.FixtureRequest) -> DeviceTarget:
+    """Each target that has a device."""
+    return request.param
+
+
+def test_figures_are_told_at_given_sizes(row: DeviceTarget) -> None:
+    graph = BY_NAME["exp_of_rows"].graph(row.hardware)
+    report = explain_graph(graph, sizes={"n": 10})
+    assert report.sizes == {"n": 10} and report.groups == 3
+    assert report.traffic.dram_bytes == report.traffic.least_bytes == 2 * 4 * 8 * 10
+
+
+def test_figures_without_sizes_are_of_usual_ones(row: DeviceTarget) -> None:
+    graph = BY_NAME["exp_of_rows"].graph(row.hardware)
+    assert explain_graph(graph).sizes == {"n": 301}
+    assert seconds(graph) > 0
+    assert 0 < distance(graph, 1.0) < 1  # type: ignore[operator]
+    large = BY_NAME["twice_in_a_row"].graph(row.hardware, {"16392, 8]": "1638400, 24]"})
+    assert explain_graph(large).sizes == {"n": 1008}
+
+
+def test_sizes_that_the_graph_does_not_take() -> None:
+    with pytest.raises(IGraphError, match="n is 302"):
+        explain_graph(BY_NAME["exp_of_rows"].graph(DEVICE_TARGETS[0].hardware), sizes={"n": 302})
+
+
+def test_the_text_says_at_which_sizes() -> None:
+    row = DEVICE_TARGETS[0]
+    report = explain_graph(BY_NAME["exp_of_rows"].graph(row.hardware), sizes={"n": 10})
+    kernel = KernelReport("exp_of_rows", "elementwise", "", 1, report)
+    told = Explanation("m", row.name, (kernel,), (), (), rates_of(row.hardware))
+    assert "at n = 10 (known at launch)" in render(told)
