@@ -7,6 +7,7 @@ import attrs
 import pytest
 from uir_tvm.verify import decide, isl
 from uir_tvm.verify.decide import Decision, Rung, TooMany
+from uir_tvm.verify.launch import STATIC, Launch
 
 
 @attrs.define
@@ -19,6 +20,7 @@ class Asked:
     outgrows: tuple[bool, ...] = ()
     exhausted: bool = False
     log: list[str] = attrs.field(factory=list)
+    launch: Launch = STATIC
 
     def excluded(self) -> bool:
         self.log.append("intervals")

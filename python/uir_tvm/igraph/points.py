@@ -9,12 +9,14 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from .affine import Affine
-from .space import Space
+from .space import Size, Space
 
 #: Values of the variables up to which an expression is evaluated at all of them.
 FEW_POINTS = 1 << 16
 
 Extents = Mapping[str, int]
+#: What is known of variables: extents, and sizes of a launch.
+Variables = Mapping[str, int | Size]
 
 
 def number(variables: Sequence[str] | set[str], extents: Extents) -> int:
@@ -59,19 +61,21 @@ def grid(variables: Sequence[str], extents: Extents) -> dict[str, np.ndarray]:
     return dict(zip(variables, axes, strict=True))
 
 
-def values(value: Affine, extents: Extents) -> np.ndarray | None:
-    """All values of an expression, an axis for each variable in order of names; None where they are many."""
+def values(value: Affine, variables: Variables) -> np.ndarray | None:
+    """All values of an expression, an axis for each variable in order of names; None where they are many, as those
+    of sizes are."""
     names = value.variables()
-    if number(names, extents) > FEW_POINTS:
+    extents = {name: known for name in names if isinstance(known := variables[name], int)}
+    if len(extents) < len(names) or number(names, extents) > FEW_POINTS:
         return None
     return np.asarray(value.values(grid(names, extents)))
 
 
-def extremes(value: Affine, extents: Extents) -> tuple[int, int]:
-    """Bounds of an expression with each variable in ``[0, extent)``, extents being positive.
+def extremes(value: Affine, extents: Variables) -> tuple[int, int]:
+    """Bounds of an expression with each variable in ``[0, extent)``, extents being positive, or a size.
 
-    Both are reached, unless floor or mod terms range over more than `FEW_POINTS` points: then they are
-    those of intervals, and may be wider than the truth.
+    Both are reached, unless floor or mod terms range over more than `FEW_POINTS` points, or there are sizes: then
+    they are those of intervals, and may be wider than the truth.
     """
     found = None if value.is_linear else values(value, extents)
     if found is None:
@@ -98,10 +102,11 @@ def extremes_along(value: Affine, variable: str, extents: Extents) -> tuple[np.n
     return found.min(axis=others), found.max(axis=others)
 
 
-def divisor(value: Affine, extents: Extents) -> int:
+def divisor(value: Affine, extents: Variables) -> int:
     """The greatest number that divides all values of an expression; 0 where it is always 0.
 
-    Where floor or mod terms range over more than `FEW_POINTS` points, it may be a divisor of the greatest.
+    Where floor or mod terms range over more than `FEW_POINTS` points, or there are sizes, it may be a divisor of the
+    greatest.
     """
     found = None if value.is_linear else values(value, extents)
     if found is None:

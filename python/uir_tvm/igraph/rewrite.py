@@ -68,7 +68,8 @@ class FreshNames:
     """Names of loop variables that a graph does not have yet."""
 
     def __init__(self, graph: IGraph) -> None:
-        self._taken = {"pid", *loop_variables(graph.body), *(str(p.name) for p in graph.pointers)}
+        named = (str(x.name) for x in (*graph.pointers, *graph.sizes))
+        self._taken = {"pid", *loop_variables(graph.body), *named}
 
     def like(self, name: str) -> str:
         """``name_1``, or with the next number that is free."""

@@ -45,6 +45,23 @@ def dram(name: str, dtype: str, dims: Sequence[AffineLike], sizes: Sequence[Size
     return IPointer(name, "dram", dtype, size, role, [] if static else expressions)
 
 
+def whole_slice(pointer: IPointer) -> ISlice:
+    """All of a pointer as one row; where sizes decide its elements, valid up to their end."""
+    size = int(pointer.size)
+    if not pointer.dims:
+        return ISlice(pointer, 0, (1, size))
+    return ISlice(pointer, 0, (1, max(size, 1)), cols=(None, pointer.elements))
+
+
+def known(graph: IGraph, loops: Sequence[Loop] = ()) -> dict[str, int | Size]:
+    """What is known of the variables of expressions at a place of a graph: pid, the loops around it, the sizes.
+
+    Of pid it is the greatest extent that sizes admit.
+    """
+    sizes = {str(size.name): size for size in graph.sizes}
+    return {"pid": int(graph.num_parallel), **{str(n.var): int(n.extent) for n in loops}, **sizes}
+
+
 def checked_sizes(graph: IGraph, sizes: Mapping[str, int]) -> dict[str, int]:
     """The values of all sizes of a graph, in the graph's order.
 

@@ -14,7 +14,9 @@ import islpy
 from ..igraph.iops import IOpSpec, problems, spec_of
 from ..igraph.iops_reads import Read
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
+from ..igraph.space import Size
 from . import isl
+from .launch import STATIC, Launch
 from .region import PID, Region, region_of
 
 
@@ -71,6 +73,12 @@ class Step:
     loops: tuple[Loop, ...]
     position: int
     extents: Mapping[str, int]
+    launch: Launch = STATIC
+
+    @property
+    def known(self) -> dict[str, int | Size]:
+        """What is known of pid, the loops around it and the sizes."""
+        return {**self.extents, **{str(size.name): size for size in self.launch.sizes}}
 
     @cached_property
     def spec(self) -> IOpSpec:
@@ -106,12 +114,12 @@ class Step:
         every_target = self.leaders if self.spec.leads == "target" else 1
         every_source = self.leaders if self.spec.leads == "source0" else 1
         for piece in self.iop.targets:
-            yield "target", piece, region_of(piece, self.extents, every_target)
+            yield "target", piece, region_of(piece, self.extents, every_target, self.launch)
         for k, piece in enumerate(self.iop.sources):
-            yield f"source{k}", piece, region_of(piece, self.extents, every_source)
+            yield f"source{k}", piece, region_of(piece, self.extents, every_source, self.launch)
         if "buffer" in self.iop.attrs:
             piece = self.iop.attrs["buffer"]
-            yield "buffer", piece, region_of(piece, self.extents)
+            yield "buffer", piece, region_of(piece, self.extents, launch=self.launch)
 
     @cached_property
     def accesses(self) -> tuple[Access, ...]:
@@ -160,7 +168,9 @@ class GraphFacts:
 
     def __init__(self, graph: IGraph) -> None:
         self.graph = graph
+        #: Units that run; where sizes decide it, the greatest number.
         self.num_parallel = int(graph.num_parallel)
+        self.launch = Launch.of(graph)
         #: What one rule found out and another asks too, by whatever names the two agree on.
         self.memo: dict[Any, Any] = {}
 
@@ -168,7 +178,13 @@ class GraphFacts:
     def steps(self) -> list[Step]:
         """Every iOp in program order."""
         return [
-            Step(iop, loops, position, {PID: self.num_parallel, **{str(n.var): int(n.extent) for n in loops}})
+            Step(
+                iop,
+                loops,
+                position,
+                {PID: self.num_parallel, **{str(n.var): int(n.extent) for n in loops}},
+                self.launch,
+            )
             for position, (iop, loops) in enumerate(self.graph.walk())
         ]
 

@@ -8,16 +8,19 @@ its pointer.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
+import attrs
 import numpy as np
 
 from ..errors import VerifyError
 from ..igraph import points
 from ..igraph.dtypes import bytes_of
 from ..igraph.nodes import ISlice
+from . import isl
 from .access import GraphFacts
 from .describe import where
+from .region import Axis, Region
 
 
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
@@ -26,8 +29,8 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         stated = step.iop.attrs.get("align")
         if stated is None:
             continue
-        for piece in step.iop.slices():
-            known = proved(piece, step.extents)
+        for _, piece, region in step.operands:
+            known = proved(piece, step.known)
             if stated < 1 or known % stated:
                 size = bytes_of(str(piece.pointer.dtype))
                 yield VerifyError(
@@ -35,7 +38,7 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
                     rule="alignment",
                     pointer=str(piece.pointer.name),
                     where=where(step.iop, piece),
-                    witness=_witness(piece, step.extents, stated),
+                    witness=_witness(piece, region, stated),
                     need="a multiple of it at the first element of every row, for every pid and iteration",
                     limit=f"proved are {known} bytes" if known else f"one element has {size} bytes",
                     remedy=f"state align={_power_of_two(known)}, or leave it out"
@@ -44,31 +47,52 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
                 )
 
 
-def proved(piece: ISlice, extents: Mapping[str, int]) -> int:
+def proved(piece: ISlice, variables: points.Variables) -> int:
     """The greatest number of bytes that divides where rows of a slice start, from the pointer's start.
 
-    It is exact, but for offsets with floor or mod terms over more than `points.FEW_POINTS` values: there it
-    may be a divisor of the greatest.  A slice whose rows all start at the pointer's start has 0.
+    It is exact, but for offsets with floor or mod terms over more than `points.FEW_POINTS` values, or over sizes:
+    there it may be a divisor of the greatest.  A slice whose rows all start at the pointer's start has 0.
     """
     size = bytes_of(str(piece.pointer.dtype))
     rows = int(piece.row_stride) if piece.rows > 1 else 0
-    return size * math.gcd(points.divisor(piece.offset, extents), rows)
+    return size * math.gcd(points.divisor(piece.offset, variables), rows)
 
 
-def _witness(piece: ISlice, extents: Mapping[str, int], stated: int) -> dict[str, int]:
-    """pid, loop variables and row of a first element that is not aligned; empty where none is known."""
+def _witness(piece: ISlice, region: Region, stated: int) -> dict[str, int]:
+    """Sizes, pid, loop variables and row of a first element that is not aligned; empty where none is known."""
     size = bytes_of(str(piece.pointer.dtype))
-    offsets = points.values(piece.offset, extents) if stated > 0 else None
-    if offsets is None:
+    if stated < 1:
         return {}
-    names = piece.offset.variables()
+    sizes = {} if region.launch.static else _sizes(region, size, stated)
+    if sizes is None:
+        return {}
+    offset, extents = piece.offset.substitute(sizes), region.at(sizes).extents
+    offsets = points.values(offset, extents)
+    if offsets is None:
+        return sizes
+    names = offset.variables()
     for row in range(min(int(piece.rows), max(stated, 1))):
         wrong = (offsets + row * int(piece.row_stride)) * size % stated != 0
         if wrong.any():
             at = np.unravel_index(int(wrong.argmax()), wrong.shape)
             found = dict(zip(names, map(int, at), strict=True))
-            return {**{v: found.get(v, 0) for v in extents}, "row": row, "col": 0}
-    return {}
+            return {**sizes, **{v: found.get(v, 0) for v in extents}, "row": row, "col": 0}
+    return sizes
+
+
+def _sizes(region: Region, size: int, stated: int) -> dict[str, int] | None:
+    """The least sizes at which some row is not aligned."""
+    names = isl.IslNames(region)
+    whole = attrs.evolve(region, rows=Axis(region.rows.extent, region.rows.stride), cols=Axis(1, 1))
+
+    def least() -> dict[str, int] | None:
+        found = isl.points(whole, whole.used, f"({size}*({isl.address(whole, names)})) mod {stated} > 0")
+        return None if found.is_empty() else isl.least_sizes(found, region.launch)
+
+    try:
+        return isl.bounded(least)
+    except isl.Exhausted:
+        return None
 
 
 def _power_of_two(value: int) -> int:

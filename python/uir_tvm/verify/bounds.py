@@ -7,10 +7,11 @@ The address of element (i, j) is checked over the whole domain of pid, loops, i 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import product
 
 import attrs
+import islpy
 import numpy as np
 
 from ..errors import VerifyError
@@ -19,8 +20,9 @@ from ..igraph.iops import mnemonic
 from ..igraph.nodes import ISlice
 from . import isl
 from .access import GraphFacts, Step
-from .decide import CHUNK, MAX_POINTS, Decision, decide
-from .describe import where, witness_of
+from .decide import CHUNK, Decision, decide
+from .describe import budget, for_all, where, witness_of
+from .launch import Launch
 from .region import Axis, Region
 
 
@@ -32,11 +34,11 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
             key = (str(piece.pointer.name), region.key)
             if key in proved:
                 continue
-            answer = find_outside(region, int(piece.pointer.size))
+            answer = find_outside(region, piece.pointer.elements)
             if answer.excluded:
                 proved.add(key)
             else:
-                yield _outside_error(step, operand, region, answer.found)
+                yield _outside_error(step, operand, region, answer)
 
 
 def touched(step: Step) -> Iterator[tuple[str, ISlice, Region]]:
@@ -59,9 +61,10 @@ class Outside:
     witness: dict[str, int]
 
 
-def find_outside(region: Region, size: int) -> Decision[Outside]:
+def find_outside(region: Region, size: Affine | int) -> Decision[Outside]:
     """The farthest address of ``region`` outside ``[0, size)``."""
-    return decide(_OutsideQuestion(region, size))
+    end = affine(size)
+    return decide(_OutsideQuestion(region, end.constant if end.is_constant else end))
 
 
 def _corners(region: Region, high: bool) -> Iterator[Affine]:
@@ -81,19 +84,34 @@ class _OutsideQuestion:
     """Is there an element of the region outside ``[0, size)``?"""
 
     region: Region
-    size: int
+    size: Affine | int
+
+    @property
+    def launch(self) -> Launch:
+        return self.region.launch
 
     @property
     def num_points(self) -> int:
         return self.region.num_envs(self.region.used)
 
     def excluded(self) -> bool:
-        reach = self.region.space.range
-        below = any(reach(c)[1] < self.size for c in _corners(self.region, True))
+        reach, size = self.region.range, self.size
+        corners = _corners(self.region, True)
+        if isinstance(size, int):
+            below = any(reach(c)[1] < size for c in corners)
+        else:
+            below = any(reach(c - size)[1] < 0 for c in corners)
         return below and any(reach(c)[0] >= 0 for c in _corners(self.region, False))
 
+    def counterexamples(self) -> islpy.Set:
+        size = affine(self.size).render(isl.size_names(self.launch), "isl")
+        return isl.points(self.region, self.region.used, f"a < 0 or a >= {size}")
+
+    def at(self, sizes: Mapping[str, int]) -> _OutsideQuestion:
+        return _OutsideQuestion(self.region.at(sizes), affine(self.size).evaluate(sizes))
+
     def by_isl(self) -> Outside | None:
-        region, size, variables = self.region, self.size, self.region.used
+        region, size, variables = self.region, self._size, self.region.used
         found = isl.points(region, variables, f"a < 0 or a >= {size}")
         if found.is_empty():
             return None
@@ -105,8 +123,13 @@ class _OutsideQuestion:
             address, witness_of(region, dict(zip([*variables, "row", "col"], point[1:], strict=True)))
         )
 
+    @property
+    def _size(self) -> int:
+        assert isinstance(self.size, int), "asked where there are no sizes"
+        return self.size
+
     def by_points(self, few: bool) -> Outside | None:
-        region, farthest = self.region, None
+        region, size, farthest = self.region, self._size, None
         for env in region.grids(region.used, CHUNK):
             r0, r1, c0, c1 = region.box(env)
             base = region.offset.values(env)
@@ -117,7 +140,7 @@ class _OutsideQuestion:
                 address = np.where((r1 > r0) & (c1 > c0), address, 0)
                 at = int(address.argmax() if high else address.argmin())
                 reached = int(address[at])
-                if 0 <= reached < self.size or (farthest and not _farther(reached, farthest.address)):
+                if 0 <= reached < size or (farthest and not _farther(reached, farthest.address)):
                     continue
                 values = {v: int(env[v][at]) for v in region.used} | {
                     "row": int(row[at]),
@@ -132,10 +155,11 @@ def _farther(a: int, b: int) -> bool:
     return a > b if a >= 0 or b >= 0 else a < b
 
 
-def _outside_error(step: Step, operand: str, region: Region, outside: Outside | None) -> VerifyError:
+def _outside_error(step: Step, operand: str, region: Region, answer: Decision[Outside]) -> VerifyError:
+    outside = answer.found
     pieces = {name: piece for name, piece, _ in step.operands}
     piece = pieces[operand]
-    name, size = piece.pointer.name, int(piece.pointer.size)
+    name, elements = piece.pointer.name, piece.pointer.elements
     verb = "writes" if operand == "target" else "reads" if operand.startswith("source") else "uses"
     verb = "names" if not step.spec.touches else verb
     if outside is None:
@@ -144,10 +168,12 @@ def _outside_error(step: Step, operand: str, region: Region, outside: Outside | 
             rule="bounds",
             pointer=name,
             where=where(step.iop, piece),
-            need=f"a proof over {region.num_envs(region.used)} combinations of pid and loops",
-            limit=f"{MAX_POINTS} by enumeration, {isl.MAX_OPERATIONS} operations of isl",
+            need=f"a proof over {region.num_envs(region.used)} combinations of pid and loops"
+            + for_all(region.launch),
+            limit=budget(region.launch),
             remedy="write the offset with fewer floor and mod terms, or bound the slice by rows and cols",
         )
+    size = elements.evaluate(answer.sizes)
     beyond = outside.address >= size
     before = f"begin the valid rows at {_first_inside(region)}, or add {-outside.address} to the offset"
     return VerifyError(
@@ -155,18 +181,17 @@ def _outside_error(step: Step, operand: str, region: Region, outside: Outside | 
         rule="bounds",
         pointer=name,
         where=where(step.iop, piece),
-        witness=outside.witness,
+        witness={**answer.sizes, **outside.witness},
         need=f"address {outside.address}",
-        limit=f"size {size} elements",
-        remedy=_remedy(region, size, outside.address) if beyond else before,
+        limit=f"size {elements} elements",
+        remedy=_remedy(region, elements, outside.address - size + 1) if beyond else before,
     )
 
 
-def _remedy(region: Region, size: int, address: int) -> str:
+def _remedy(region: Region, size: Affine, excess: int) -> str:
     """Smaller coefficients that stay inside, and the valid rows or columns that do."""
-    excess = address - size + 1
     smaller = []
-    for v in region.used:
+    for v in region.used if region.launch.static else ():
         c, steps = region.offset.coefficient(v), region.extents[v] - 1
         if c > 0 and steps > 0:
             fits = c + (-excess // steps)
@@ -178,7 +203,7 @@ def _remedy(region: Region, size: int, address: int) -> str:
         axis, other, word = region.cols, region.rows, "cols"
     if axis.stride > 0:
         reach = max((other.extent - 1) * other.stride, 0)
-        end = (affine(size - reach + axis.stride - 1) - region.offset) // axis.stride
+        end = (size - reach + axis.stride - 1 - region.offset) // axis.stride
         hints.append(f"bound the slice by its valid {word} :{end}")
     return "; or ".join(hints) or f"make the pointer {excess} elements larger"
 

@@ -11,20 +11,23 @@ array; isl's relation of units and elements, for outputs that are large.
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import attrs
 import islpy
 import numpy as np
 
 from ..errors import VerifyError
+from ..igraph.affine import Affine, affine
 from ..igraph.nodes import IPointer
 from ..igraph.text import print_iop
 from . import isl
 from .access import Access, GraphFacts
 from .decide import MAX_POINTS, Decision, Question, Rung, TooMany, decide
-from .describe import where
+from .describe import budget, for_all, where
+from .launch import STATIC, Launch
 from .region import PID, Region
 from .tiling import proves, tiling_of
 
@@ -66,22 +69,25 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         writes = [a for a in facts.by_pointer[str(pointer.name)] if a.kind == "write"]
         if not all(a.certain for a in writes):
             continue  # the data decides; see above
-        answer = find(writes, int(pointer.size), complete=pointer.role == "out")
+        answer = find(writes, pointer.elements, pointer.role == "out", facts.launch)
         facts.memo["coverage", str(pointer.name)] = answer
         if not answer.excluded:
-            yield _error(pointer, writes, answer.found)
+            yield _error(pointer, writes, answer, facts.launch)
 
 
-def find(writes: Sequence[Access], size: int, complete: bool) -> Decision[Finding]:
-    """What is wrong with the writes of a pointer of ``size`` elements."""
+def find(
+    writes: Sequence[Access], elements: Affine | int, complete: bool, launch: Launch = STATIC
+) -> Decision[Finding]:
+    """What is wrong with the writes of a pointer of so many elements."""
+    size = affine(elements)
     distinct = list({a.region.key: a for a in writes}.values())
-    if not distinct:
+    if not distinct and (launch.static or not complete):
         return Decision(Gap(0) if complete else None, Rung.INTERVALS)
-    if tiled([a.region for a in distinct], size, complete):
+    if launch.static and tiled([a.region for a in distinct], size.constant, complete):
         return Decision(None, Rung.INTERVALS)
     block = _block([a.region for a in distinct], size)
     regions = [_in_blocks(a.region, block) for a in distinct]
-    question: Question[Finding] = _Uncovered(regions, size // block, complete)
+    question: Question[Finding] = _Uncovered(regions, size // block, complete, launch)
     answer = decide(question, FEW_POINTS)
     return attrs.evolve(answer, found=answer.found and answer.found.scaled(block))
 
@@ -99,8 +105,9 @@ class _Uncovered:
     """Is there an element of two units or, if ``complete``, of none?"""
 
     regions: Sequence[Region]
-    size: int
+    size: Affine
     complete: bool
+    launch: Launch = STATIC
 
     @property
     def num_points(self) -> int:
@@ -109,18 +116,38 @@ class _Uncovered:
     def excluded(self) -> bool:
         return False  # tilings were tried before blocks hid them
 
+    def counterexamples(self) -> islpy.Set:
+        elements = isl.elements(self.size, self.launch)
+        if not self.regions:
+            return elements
+        written = _written(self.regions)
+        unwritten = elements.subtract(written.range())
+        if self.complete and not unwritten.is_empty():
+            return unwritten
+        owners = written.reverse()
+        if owners.is_single_valued():
+            return elements.subtract(elements)
+        return _pairs(written, owners)
+
+    def at(self, sizes: Mapping[str, int]) -> _Uncovered:
+        regions = [r.at(sizes) for r in self.regions]
+        return _Uncovered(regions, affine(self.size.evaluate(sizes)), self.complete)
+
     def by_isl(self) -> Finding | None:
+        if not self.regions:
+            return Gap(0)
         return _by_isl(self.regions, self.size, self.complete)
 
     def by_points(self, few: bool) -> Finding | None:
-        if self.size > MAX_POINTS:
+        size = self.size.constant
+        if size > MAX_POINTS:
             raise TooMany
-        return _by_marking(self.regions, self.size, self.complete)
+        return _by_marking(self.regions, size, self.complete)
 
 
-def _block(regions: Sequence[Region], size: int) -> int:
+def _block(regions: Sequence[Region], size: Affine) -> int:
     """The largest block of neighbouring elements that all regions write whole or not at all."""
-    block = size
+    block = math.gcd(size.constant, *(t.coeff for t in size.terms))
     for r in regions:
         if r.cols.stride != 1 or r.cols.lower or r.cols.upper:
             return 1
@@ -146,12 +173,13 @@ def _with_pid(region: Region) -> list[str]:
     return [PID, *(v for v in region.used if v != PID)]
 
 
-def _by_isl(regions: Sequence[Region], size: int, complete: bool) -> Finding | None:
-    written: islpy.Map | None = None
-    for region in regions:
-        one = isl.relation(region)
-        written = one if written is None else written.union(one)
-    assert written is not None
+def _written(regions: Sequence[Region]) -> islpy.Map:
+    """``{ [pid] -> [address] }`` of all regions."""
+    return functools.reduce(islpy.Map.union, map(isl.relation, regions))
+
+
+def _by_isl(regions: Sequence[Region], size: Affine, complete: bool) -> Finding | None:
+    written = _written(regions)
     if complete:
         unwritten = isl.elements(size).subtract(written.range())
         if not unwritten.is_empty():
@@ -167,13 +195,18 @@ def _by_isl(regions: Sequence[Region], size: int, complete: bool) -> Finding | N
 
 def _ambiguous(written: islpy.Map, owners: islpy.Map) -> Iterator[int]:
     """Elements with two owners: those of a unit that another, later one writes too."""
-    pairs = written.apply_range(owners)  # unit -> units that write an element of it
-    later = islpy.Map.read_from_str(isl.context(), "{ [p] -> [q] : p < q }")
-    found = isl.sample(pairs.intersect(later).wrap())
+    found = isl.sample(_pairs(written, owners))
     if found is not None:
         first, second = (islpy.Set.read_from_str(isl.context(), f"{{ [{p}] }}") for p in found)
         both = written.intersect_domain(first).range().intersect(written.intersect_domain(second).range())
         yield isl.minimum(both)
+
+
+def _pairs(written: islpy.Map, owners: islpy.Map) -> islpy.Set:
+    """``{ [[p] -> [q]] : p < q }`` of units that write one element."""
+    pairs = written.apply_range(owners)  # unit -> units that write an element of it
+    later = islpy.Map.read_from_str(isl.context(), "{ [p] -> [q] : p < q }")
+    return pairs.intersect(later).wrap()
 
 
 def marks(region: Region, size: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -204,16 +237,18 @@ def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding
     return None
 
 
-def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding | None) -> VerifyError:
-    name, size = str(pointer.name), int(pointer.size)
+def _error(
+    pointer: IPointer, writes: Sequence[Access], answer: Decision[Finding], launch: Launch
+) -> VerifyError:
+    name, size, finding = str(pointer.name), pointer.elements, answer.found
     if finding is None:
         return VerifyError(
             f"It is not proved that every element of '{name}' is written, and by one unit.",
             rule="coverage",
             pointer=name,
             where="; ".join(where(a.iop, a.slice) for a in writes[:3]),
-            need="an exact answer",
-            limit=f"{isl.MAX_OPERATIONS} operations of isl, {MAX_POINTS} points by enumeration",
+            need="an exact answer" + for_all(launch),
+            limit=budget(launch),
             remedy="write the offsets as sums of pid and loop variables with constant coefficients",
         )
     if isinstance(finding, Gap):
@@ -223,6 +258,7 @@ def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding | None)
                 rule="coverage",
                 pointer=name,
                 where=f"'{name}' of {size} elements",
+                witness=dict(answer.sizes),
                 remedy=f"end the graph with a move into '{name}', or give it the role in or tmp",
             )
         return VerifyError(
@@ -230,27 +266,32 @@ def _error(pointer: IPointer, writes: Sequence[Access], finding: Finding | None)
             rule="coverage",
             pointer=name,
             where="; ".join(where(a.iop, a.slice) for a in writes[:3]),
-            witness={"element": finding.element},
+            witness={**answer.sizes, "element": finding.element},
             need=f"all {size} elements written",
             remedy="widen the slices, their valid rows and cols or the loop extents so that they reach this "
             "element, or make the parameter inout if it is to keep its old values",
         )
-    both = [a for a in writes if _touches(a, finding.element)]
+    both = [a for a in writes if _touches(a.region.at(answer.sizes), finding.element)]
     return VerifyError(
         f"Units {finding.first} and {finding.second} both write element {finding.element} of '{name}'.",
         rule="coverage",
         pointer=name,
         where="; ".join(where(a.iop, a.slice) for a in both[:2]) or print_iop(writes[0].iop),
-        witness={"element": finding.element, "pid": finding.first, "other_pid": finding.second},
+        witness={
+            **answer.sizes,
+            "element": finding.element,
+            "pid": finding.first,
+            "other_pid": finding.second,
+        },
         need="one writing unit per element",
         remedy="make the offset advance with pid by what one unit writes, or end each unit's valid rows "
         "and cols where the next unit begins",
     )
 
 
-def _touches(access: Access, element: int) -> bool:
+def _touches(region: Region, element: int) -> bool:
     try:
-        found = isl.points(access.region, access.region.used, f"a = {element}")
+        found = isl.points(region, region.used, f"a = {element}")
         return isl.bounded(lambda: not found.is_empty())
     except isl.Exhausted:
         return True

@@ -4,17 +4,23 @@
 Intervals settle nearly all questions.  Where they do not, all points are looked at if these are few; else
 isl decides; where isl gives up, all points are looked at if they are not too many.  An answer says which rung
 it comes from.
+
+Where a graph has sizes there are too many points: intervals or isl decide for all sizes at once.  What isl finds is
+shown at the least sizes at which it is so, by the same question about the static graph there.
 """
 
 from __future__ import annotations
 
 from enum import Enum
+from collections.abc import Mapping
 from typing import Generic, Protocol, TypeVar
 
 import attrs
+import islpy
 
 from ..igraph.points import FEW_POINTS
 from . import isl
+from .launch import Launch
 
 #: Points above which enumeration is given up, and points looked at in one go.
 MAX_POINTS = 20_000_000
@@ -46,10 +52,13 @@ class Decision(Generic[T]):
         What shows that it is so; None: it is not so, or that is not known.
     rung : Rung or None
         What decided; None: nothing did.
+    sizes : mapping of str to int
+        The sizes at which it was found.
     """
 
     found: T | None
     rung: Rung | None
+    sizes: Mapping[str, int] = attrs.field(factory=dict)
 
     @property
     def decided(self) -> bool:
@@ -66,6 +75,10 @@ class Question(Protocol[T_co]):
     """Is there such a point?  Each method answers exactly, or says that it does not."""
 
     @property
+    def launch(self) -> Launch:
+        """The sizes for all of which it is asked."""
+
+    @property
     def num_points(self) -> int:
         """How many points there are to look at."""
 
@@ -76,7 +89,13 @@ class Question(Protocol[T_co]):
         """One, found among all points; `TooMany` where the work outgrows what ``few`` points are worth."""
 
     def by_isl(self) -> T_co | None:
-        """One, found by isl."""
+        """One, found by isl; asked where there are no sizes."""
+
+    def counterexamples(self) -> islpy.Set:
+        """All of them, sizes as parameters; asked where there are sizes."""
+
+    def at(self, sizes: Mapping[str, int]) -> Question[T_co]:
+        """The question about the static graph at given sizes."""
 
 
 def decide(question: Question[T], few: int | None = None) -> Decision[T]:
@@ -90,6 +109,8 @@ def decide(question: Question[T], few: int | None = None) -> Decision[T]:
     """
     if question.excluded():
         return Decision(None, Rung.INTERVALS)
+    if not question.launch.static:
+        return _for_all_sizes(question)
     points = question.num_points
     if points <= (FEW_POINTS if few is None else few):
         try:
@@ -106,3 +127,31 @@ def decide(question: Question[T], few: int | None = None) -> Decision[T]:
         except TooMany:
             pass
     return Decision(None, None)
+
+
+def _for_all_sizes(question: Question[T]) -> Decision[T]:
+    """The answer for all sizes at once, shown at the least ones; where isl gives up, at some that show it."""
+    launch = question.launch
+    try:
+        found = isl.bounded(lambda: _some(question.counterexamples()))
+    except isl.Exhausted:
+        for sizes in launch.probes():
+            answer = decide(question.at(sizes))
+            if answer.found is not None:
+                return attrs.evolve(answer, sizes=sizes)
+        return Decision(None, None)
+    if found is None:
+        return Decision(None, Rung.ISL)
+    try:
+        sizes = isl.bounded(lambda: isl.least_sizes(found, launch))
+    except isl.Exhausted:
+        sizes = isl.some_sizes(found, launch)
+    answer = decide(question.at(sizes))
+    if not answer.decided:
+        return Decision(None, None)
+    assert answer.found is not None, f"isl finds at {sizes} what is not there"
+    return Decision(answer.found, Rung.ISL, sizes)
+
+
+def _some(found: islpy.Set) -> islpy.Set | None:
+    return None if found.is_empty() else found

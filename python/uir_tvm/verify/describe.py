@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from ..igraph.affine import Affine
 from ..igraph.nodes import IOp, ISlice
 from ..igraph.text import print_iop, print_slice
+from . import isl
+from .decide import MAX_POINTS
+from .launch import Launch
 from .region import Axis, Region
 
 
@@ -29,3 +32,14 @@ def where(iop: IOp, piece: ISlice) -> str:
 def witness_of(region: Region, values: Mapping[str, int]) -> dict[str, int]:
     """pid, every loop variable (0 where it does not matter), row and column."""
     return {v: int(values.get(v, 0)) for v in (*region.extents, "row", "col")}
+
+
+def for_all(launch: Launch) -> str:
+    """``, for all n``: what a proof holds for beside pid and loops; nothing where there are no sizes."""
+    return "" if launch.static else f", for all {', '.join(launch.names)}"
+
+
+def budget(launch: Launch) -> str:
+    """The effort after which a question is refused."""
+    operations = f"{isl.MAX_OPERATIONS} operations of isl"
+    return f"{MAX_POINTS} by enumeration, {operations}" if launch.static else operations

@@ -15,7 +15,9 @@ from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
 from ..igraph.text import print_iop, print_slice
+from . import form_sizes
 from .access import GraphFacts, Step
+from .form_sizes import NUMBER_LIMIT
 from .placement import sram_bytes
 from .region import PID
 
@@ -23,14 +25,16 @@ from .region import PID
 Where = Callable[[], str]
 
 ROLES = ("in", "out", "inout", "tmp")
-#: Largest number of an address, a bound or a count of points: rules compute with 64 bits, differences too.
-NUMBER_LIMIT = 1 << 61
 
 
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
     """Every fault of form."""
     graph = facts.graph
     yield from _parallel(graph)
+    of_sizes = list(form_sizes.check(graph))
+    yield from of_sizes
+    if of_sizes:
+        return  # nothing is known of what depends on them
     yield from _pointers(graph)
     yield from _loops(graph.body, [])
     listed = {str(p.name): p for p in graph.pointers}
@@ -151,7 +155,7 @@ def _loops(body: Sequence[Any], seen: list[str]) -> Iterator[VerifyError]:
 
 
 def _iop(graph: IGraph, step: Step, listed: dict[str, IPointer]) -> Iterator[VerifyError]:
-    iop, bound = step.iop, set(step.extents)
+    iop, bound = step.iop, {*step.extents, *step.launch.names}
 
     def text() -> str:
         return print_iop(iop)
@@ -245,7 +249,7 @@ def _variables(value: Affine, bound: set[str], where: Where) -> Iterator[VerifyE
     for var in value.variables():
         if var not in bound:
             yield _fault(
-                f"The variable '{var}' is neither pid nor that of an enclosing loop.",
+                f"The variable '{var}' is neither pid nor a size nor that of an enclosing loop.",
                 where=where(),
                 need="one of " + ", ".join(sorted(bound)),
                 remedy=f"put the iOp into a loop over '{var}', or replace the variable",

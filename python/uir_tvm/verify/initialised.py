@@ -53,7 +53,11 @@ def _in_order(
     accesses: Sequence[Access], reads: Sequence[Access], writes: Sequence[Access], share: int
 ) -> Iterator[VerifyError]:
     when = "no iOp has written before"
-    cost, size = replay.cost(accesses), int(accesses[0].slice.pointer.size)
+    size = int(accesses[0].slice.pointer.size)
+    if not reads[0].region.launch.static:
+        yield from _by_isl(reads, writes, share, when)
+        return
+    cost = replay.cost(accesses)
     too_much = cost > MAX_COST or replay.memory(accesses, size, share) > MAX_BYTES
     if cost > CHEAP or too_much:
         found = list(_by_isl(reads, writes, share, when))
@@ -168,9 +172,11 @@ def _unwritten(read: Access, writes: Sequence[Access], share: int) -> dict[str, 
         touched = touched.subtract(_written_before(write, read, variables, share))
         if touched.is_empty():
             return None
-    found = isl.sample(touched.wrap())
+    unwritten = touched.wrap()
+    sizes = isl.least_sizes(unwritten, region.launch)
+    found = isl.sample(isl.at_sizes(unwritten, sizes))
     assert found is not None
-    return _witness(region, variables, found)
+    return {**sizes, **_witness(region, variables, found)}
 
 
 def _witness(region: Region, variables: Sequence[str], found: Sequence[int]) -> dict[str, int]:
@@ -204,5 +210,5 @@ def _written_before(write: Access, read: Access, variables: Sequence[str], share
     ]
     kept = ", ".join(ours.of[v] for v in variables)
     bound = ", ".join([*(theirs.of[v] for v in inner), theirs.row, theirs.col])
-    text = f"{{ [{kept}] -> [a] : exists {bound} : {' and '.join(clauses)} }}"
+    text = f"{isl.header(read.region.launch)}{{ [{kept}] -> [a] : exists {bound} : {' and '.join(clauses)} }}"
     return islpy.Map.read_from_str(isl.context(), text)

@@ -3,25 +3,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import islpy
 
+from ..igraph.affine import Affine, affine
 from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
+from .launch import STATIC, Launch
 from .region import PID, Axis, Region
 
 
 class IslNames:
-    """Names of one region's variables in isl: loop variables may be words that isl reserves."""
+    """Names of one region's variables in isl: loop variables and sizes may be words that isl reserves.
+
+    Sizes are parameters of isl's sets: what is so is so for each of their values.
+    """
 
     def __init__(self, region: Region, suffix: str = "") -> None:
         self.of = {v: PID + suffix if v == PID else f"v{k}{suffix}" for k, v in enumerate(region.extents)}
+        self.of |= size_names(region.launch)
         self.row, self.col = "i" + suffix, "j" + suffix
+
+
+def size_names(launch: Launch) -> dict[str, str]:
+    """What the sizes are called in isl, the same in all sets about one graph."""
+    return {name: f"s{k}" for k, name in enumerate(launch.names)}
+
+
+def header(launch: Launch) -> str:
+    """What stands before the text of a set about a graph: the sizes as parameters; nothing where there are none."""
+    return "" if launch.static else f"[{', '.join(size_names(launch).values())}] -> "
+
+
+def size_clauses(launch: Launch) -> list[str]:
+    """The values that sizes admit, as isl conditions."""
+    out = []
+    for size, name in zip(launch.sizes, size_names(launch).values(), strict=True):
+        out.append(f"{size.low} <= {name} <= {size.high}")
+        if size.multiple_of > 1:
+            out.append(f"{name} mod {size.multiple_of} = 0")
+    return out
 
 
 def constraints(region: Region, names: IslNames, variables: Iterable[str]) -> list[str]:
     """Domain of ``variables`` and the box of (i, j), as isl conditions."""
+    variables = list(variables)
     out = [f"0 <= {names.of[v]} < {region.extents[v]}" for v in variables]
+    out += size_clauses(region.launch)
+    if region.launch.pid_end is not None:
+        unit = names.of[PID] if PID in variables else "0"
+        out.append(f"{unit} < {region.launch.pid_end.render(names.of, 'isl')}")
     if region.every > 1:
         out.append(f"{names.of[PID]} mod {region.every} = 0")
     for position, axis in ((names.row, region.rows), (names.col, region.cols)):
@@ -48,7 +79,8 @@ def points(region: Region, variables: Sequence[str], condition: str = "") -> isl
     clauses = [*constraints(region, names, variables), f"a = {address(region, names)}"]
     if condition:
         clauses.append(f"({condition})")
-    return islpy.Set.read_from_str(context(), f"{{ [{', '.join(dims)}] : {' and '.join(clauses)} }}")
+    text = f"{header(region.launch)}{{ [{', '.join(dims)}] : {' and '.join(clauses)} }}"
+    return islpy.Set.read_from_str(context(), text)
 
 
 def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
@@ -62,13 +94,46 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     inner = [names.of[v] for v in region.used if v not in variables] + [names.row, names.col]
     every = [*variables, *(v for v in region.used if v not in variables)]
     clauses = [*constraints(region, names, every), f"a = {address(region, names)}"]
-    text = f"{{ [{', '.join(kept)}] -> [a] : exists {', '.join(inner)} : {' and '.join(clauses)} }}"
+    text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [a] : exists {', '.join(inner)} : {' and '.join(clauses)} }}"
     return islpy.Map.read_from_str(context(), text)
 
 
-def elements(size: int) -> islpy.Set:
-    """``{ [a] : 0 <= a < size }``."""
-    return islpy.Set.read_from_str(context(), f"{{ [a] : 0 <= a < {size} }}")
+def elements(count: Affine | int, launch: Launch = STATIC) -> islpy.Set:
+    """``{ [a] : 0 <= a < count }``, for all sizes."""
+    end = affine(count).render(size_names(launch), "isl")
+    clauses = [f"0 <= a < {end}", *size_clauses(launch)]
+    return islpy.Set.read_from_str(context(), f"{header(launch)}{{ [a] : {' and '.join(clauses)} }}")
+
+
+def some_sizes(found: islpy.Set, launch: Launch) -> dict[str, int]:
+    """The sizes of some element of a set that is not empty."""
+    at = sample(_sizes_of(found, launch))
+    assert at is not None
+    return dict(zip(launch.names, at, strict=True))
+
+
+def least_sizes(found: islpy.Set, launch: Launch) -> dict[str, int]:
+    """The sizes of an element of a set that is not empty: the first the least, then the second, and so on."""
+    left = _sizes_of(found, launch)
+    values: dict[str, int] = {}
+    for name in launch.names:
+        values[name] = minimum(left)
+        left = left.fix_val(islpy.dim_type.set, 0, _value(values[name]))
+        left = left.project_out(islpy.dim_type.set, 0, 1)
+    return values
+
+
+def at_sizes(found: islpy.Set, sizes: Mapping[str, int]) -> islpy.Set:
+    """What a set is at values of its parameters, in their order."""
+    for k, value in enumerate(sizes.values()):
+        found = found.fix_val(islpy.dim_type.param, k, _value(value))
+    return found
+
+
+def _sizes_of(found: islpy.Set, launch: Launch) -> islpy.Set:
+    """``{ [sizes...] }`` of which a set has an element."""
+    sizes = islpy.Set.from_params(found.params())
+    return sizes.move_dims(islpy.dim_type.set, 0, islpy.dim_type.param, 0, len(launch.sizes))
 
 
 def sample(points_: islpy.Set) -> list[int] | None:
@@ -126,14 +191,20 @@ __all__ = [
     "IslError",
     "IslNames",
     "address",
+    "at_sizes",
     "bounded",
     "constraints",
     "context",
     "elements",
+    "header",
+    "least_sizes",
     "maximum",
     "minimum",
     "points",
     "proved",
     "relation",
     "sample",
+    "size_clauses",
+    "size_names",
+    "some_sizes",
 ]

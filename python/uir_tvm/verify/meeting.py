@@ -9,7 +9,7 @@ join comes first where it is small, and again, with a higher limit, where isl gi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import attrs
 import islpy
@@ -19,6 +19,7 @@ from ..igraph import points
 from . import isl
 from .decide import Decision, TooMany, decide
 from .happens_before import Pairing
+from .launch import Launch
 from .region import PID, Region
 
 #: Points of both sides, and pairs of them, up to which the join comes before isl: a few milliseconds.
@@ -120,6 +121,10 @@ class _Question:
         self.carried = pairing.carried
 
     @property
+    def launch(self) -> Launch:
+        return self.first.region.launch
+
+    @property
     def num_points(self) -> int:
         return self.first.num_points + self.second.num_points
 
@@ -208,8 +213,8 @@ class _Question:
 
     # -- isl --------------------------------------------------------------------------------------
 
-    def by_isl(self) -> Meeting | None:
-        """A sample of the set of pairs of instances."""
+    def counterexamples(self) -> islpy.Set:
+        """The pairs of instances."""
         ours, theirs = isl.IslNames(self.first.region, "x"), isl.IslNames(self.second.region, "y")
         clauses = [
             *self._clauses(self.first, ours),
@@ -224,8 +229,16 @@ class _Question:
             *(theirs.of[v] for v in self.second.variables),
             *(ours.row, ours.col, theirs.row, theirs.col),
         ]
-        text = f"{{ [{', '.join(dims)}] : {' and '.join(clauses)} }}"
-        point = isl.sample(islpy.Set.read_from_str(isl.context(), text))
+        text = f"{isl.header(self.launch)}{{ [{', '.join(dims)}] : {' and '.join(clauses)} }}"
+        return islpy.Set.read_from_str(isl.context(), text)
+
+    def at(self, sizes: Mapping[str, int]) -> _Question:
+        """The same at given sizes."""
+        return _Question(self.first.region.at(sizes), self.second.region.at(sizes), self.pairing, self.units)
+
+    def by_isl(self) -> Meeting | None:
+        """A sample of the set of pairs of instances."""
+        point = isl.sample(self.counterexamples())
         if point is None:
             return None
         n, m = len(self.first.variables), len(self.second.variables)

@@ -41,6 +41,8 @@ def owned(facts: GraphFacts, pointer: IPointer) -> bool:
     known = ("coverage", str(pointer.name))
     if len(writes) == len(accesses) and known in facts.memo and facts.memo[known].excluded:
         return True
+    if not facts.launch.static:
+        return False  # pairs of accesses are looked at one by one
     size = int(pointer.size) * groups
     if coverage.tiled(regions, size, complete=False):
         return True

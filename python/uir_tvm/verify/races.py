@@ -26,6 +26,7 @@ import attrs
 from ..errors import VerifyError
 from ..igraph.iops import mnemonic, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, Loop
+from ..igraph.sizes import whole_slice
 from ..igraph.text import print_iop, print_slice
 from . import coverage
 from .access import Access, GraphFacts
@@ -94,8 +95,7 @@ class Race:
     @property
     def remedy(self) -> str:
         """Where a sync would help."""
-        name, size = self.pointer.name, self.pointer.size
-        whole = f"{name}[0; (1,{size}); ({size},1)]"
+        name, whole = self.pointer.name, print_slice(whole_slice(self.pointer))
         sync = f"sync.{self.scope} {whole}, {whole}"
         if self.first.position == self.second.position and self.carried is None:
             return f"give every unit a part of '{name}' of its own: no sync can stand inside an iOp"
@@ -314,7 +314,7 @@ class Races:
             # where one side does not depend on the loop, the neighbouring iteration serves
             x[loop] = x[loop] if loop in x else y.get(loop, 1) - 1
             y[loop] = y.get(loop, x[loop] + 1)
-        witness = {PID: x[PID], **{w: x.get(w, 0) for w, _ in self.order.loops[a.position]}}
+        witness = {**conflict.answer.sizes, PID: x[PID], **{w: x.get(w, 0) for w, _ in self.order.loops[a.position]}}
         witness |= {f"{PID}'": y[PID], **{f"{w}'": y.get(w, 0) for w, _ in self.order.loops[b.position]}}
         witness["element"] = meeting.element
         return Race(conflict.pointer, a, b, scope, pairing.carried, witness, conflict.answer.rung)

@@ -13,8 +13,9 @@ from ..igraph.affine import Affine
 from ..igraph.nodes import ISlice
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
-
-PID = "pid"
+from .launch import PID as PID
+from .launch import STATIC, Launch
+from .launch_range import range_at_launch
 
 
 @attrs.frozen
@@ -45,6 +46,8 @@ class Region:
         Every variable of the domain and how many values it has: ``pid`` first, then loops outermost first.
     every : int
         Only units with ``pid % every == 0`` take part (leaders of the groups of a group form).
+    launch : Launch
+        The sizes on which offset, bounds and the number of units may depend.
     """
 
     offset: Affine
@@ -52,6 +55,7 @@ class Region:
     cols: Axis
     extents: Mapping[str, int]
     every: int = 1
+    launch: Launch = STATIC
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -65,8 +69,32 @@ class Region:
 
     @cached_property
     def space(self) -> Space:
-        """What is known of pid and the loops."""
-        return Space(self.extents)
+        """What is known of pid, the loops and the sizes."""
+        return Space({**self.extents, **{str(size.name): size for size in self.launch.sizes}})
+
+    def range(self, value: Affine) -> tuple[int, int]:
+        """The least and the greatest value of an expression over the domain, or beyond."""
+        if self.launch.static:
+            return self.space.range(value)
+        return range_at_launch(value, self.space, self.launch)
+
+    def at(self, values: Mapping[str, int]) -> Region:
+        """The static region at values of the sizes."""
+        if self.launch.static:
+            return self
+
+        def axis(a: Axis) -> Axis:
+            lower, upper = ([b.substitute(values) for b in bounds] for bounds in (a.lower, a.upper))
+            return attrs.evolve(a, lower=tuple(lower), upper=tuple(upper))
+
+        units = self.launch.units(self.extents[PID], values)
+        return Region(
+            self.offset.substitute(values),
+            axis(self.rows),
+            axis(self.cols),
+            {**self.extents, PID: units},
+            self.every,
+        )
 
     @property
     def bounds(self) -> tuple[Affine, ...]:
@@ -128,7 +156,9 @@ class Region:
         return base + i * self.rows.stride + j * self.cols.stride, valid
 
 
-def region_of(piece: ISlice, extents: Mapping[str, int], every: int = 1) -> Region:
+def region_of(
+    piece: ISlice, extents: Mapping[str, int], every: int = 1, launch: Launch = STATIC
+) -> Region:
     """The valid box of a slice as a region."""
 
     def some(bound: Affine | None) -> tuple[Affine, ...]:
@@ -140,4 +170,5 @@ def region_of(piece: ISlice, extents: Mapping[str, int], every: int = 1) -> Regi
         Axis(int(piece.cols), int(piece.col_stride), some(piece.col_begin), some(piece.col_end)),
         extents,
         every,
+        launch,
     )

@@ -13,6 +13,7 @@ from ..igraph.iops import IOPS
 from ..igraph.text import print_iop
 from . import isl
 from .access import GraphFacts, Step
+from .launch import Launch
 from .region import Region
 
 
@@ -31,10 +32,11 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
     variables = list(step.extents)
     witness: dict[str, int] = {}
     try:
-        found = isl.bounded(lambda: _difference(targets, sources, variables))
+        found = isl.bounded(lambda: _difference(targets, sources, variables, step.launch))
         if found is None:
             return
-        witness = dict(zip([*variables, "element"], found, strict=True))
+        sizes, point = found
+        witness = {**sizes, **dict(zip([*variables, "element"], point, strict=True))}
         what = "The two sides of an identity are not the same elements."
     except isl.Exhausted:
         what = "It is not proved that the two sides of an identity are the same elements."
@@ -48,11 +50,19 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
     )
 
 
-def _difference(a: Sequence[Region], b: Sequence[Region], variables: Sequence[str]) -> list[int] | None:
-    """A point of { [variables...] -> [address] } that is on one side alone; None when there is none."""
+def _difference(
+    a: Sequence[Region], b: Sequence[Region], variables: Sequence[str], launch: Launch
+) -> tuple[dict[str, int], list[int]] | None:
+    """Sizes and a point of { [variables...] -> [address] } that is on one side alone; None when there is none."""
 
     def side(regions: Sequence[Region]) -> islpy.Map:
         return reduce(islpy.Map.union, [isl.relation(r, variables) for r in regions])
 
     left, right = side(a), side(b)
-    return isl.sample(left.subtract(right).union(right.subtract(left)).wrap())
+    found = left.subtract(right).union(right.subtract(left)).wrap()
+    if found.is_empty():
+        return None
+    sizes = isl.least_sizes(found, launch)
+    point = isl.sample(isl.at_sizes(found, sizes))
+    assert point is not None
+    return sizes, point

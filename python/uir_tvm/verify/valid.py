@@ -7,9 +7,10 @@ the column ``reads`` of the iOp table); the source's own box must hold all of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import attrs
+import islpy
 
 from ..errors import VerifyError
 from ..igraph.affine import Affine, affine
@@ -19,6 +20,7 @@ from . import isl
 from .access import GraphFacts, Step
 from .decide import CHUNK, Decision, Rung, decide
 from .describe import range_text, where, witness_of
+from .launch import Launch
 from .region import Axis, Region
 
 
@@ -51,7 +53,7 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
                     rule="bounds",
                     pointer=str(name),
                     where=where(step.iop, piece),
-                    witness=answer.found or {},
+                    witness={**answer.sizes, **(answer.found or {})},
                     need=f"{word} {wanted}, as in {print_slice(reader_piece)}",
                     limit=f"{word} {range_text(axis)} of {print_slice(piece)}",
                     remedy=f"give '{piece.pointer.name}' the {word} that are read, or bound "
@@ -90,22 +92,34 @@ class _Outside:
         return [v for v in self.step.extents if v in used]
 
     @property
+    def launch(self) -> Launch:
+        return self.reader.launch
+
+    @property
     def num_points(self) -> int:
         return self.reader.num_envs(self.variables)
 
     def excluded(self) -> bool:
-        space = self.reader.space
+        reach = self.reader.range
         if self.upper:
             known = (affine(self.theirs.extent), *self.theirs.upper)
-            return any(space.range(self.bound - b)[0] >= 0 for b in known)
+            return any(reach(self.bound - b)[0] >= 0 for b in known)
         known = (affine(0), *self.theirs.lower)
-        return any(space.range(self.bound - b)[1] <= 0 for b in known)
+        return any(reach(self.bound - b)[1] <= 0 for b in known)
 
-    def by_isl(self) -> dict[str, int] | None:
+    def counterexamples(self) -> islpy.Set:
         names = isl.IslNames(self.reader)
         position = names.row if self.reader_axis == "rows" else names.col
         condition = f"{position} {'>=' if self.upper else '<'} {self.bound.render(names.of, 'isl')}"
-        point = isl.sample(isl.points(self.reader, self.variables, condition))
+        return isl.points(self.reader, self.variables, condition)
+
+    def at(self, sizes: Mapping[str, int]) -> _Outside:
+        reader = self.reader.at(sizes)
+        theirs: Axis = getattr(reader, self.reader_axis)
+        return attrs.evolve(self, bound=self.bound.substitute(sizes), reader=reader, theirs=theirs)
+
+    def by_isl(self) -> dict[str, int] | None:
+        point = isl.sample(self.counterexamples())
         if point is None:
             return None
         names_of = [*self.variables, "row", "col"]
