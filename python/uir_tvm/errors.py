@@ -203,6 +203,8 @@ class EquivalenceError(VerifyError):
         How it was found: ``field`` or ``values``; empty where the parameters differ already.
     seed : int
         Of the inputs.
+    sizes : mapping of str to int, optional
+        Those at which a graph with sizes ran.
     output : str
         The output that differs, and ``element`` its first element that does (-1: the graph does not run).
     """
@@ -215,12 +217,13 @@ class EquivalenceError(VerifyError):
         seed: int = 0,
         output: str = "",
         element: int = -1,
+        sizes: Mapping[str, int] | None = None,
         where: str = "",
         **fields: str,
     ) -> None:
         self.method, self.seed, self.output, self.element = method, seed, output, element
         place = ", ".join(part for part in (where, f"method {method}, seed {seed}" if method else "") if part)
-        witness = {"element": element} if element >= 0 else None
+        witness = {**(sizes or {}), **({"element": element} if element >= 0 else {})}
         super().__init__(what, rule="equivalence", witness=witness, where=place, **fields)
 
 

@@ -9,13 +9,13 @@ import tvm
 from tvm import relax, te, tirx
 from tvm.s_tir import SBlock, SBlockRealize
 
+from ..bound_kernel import symbols_in
 from ..errors import FrontendError
 from ..extract.roles import roles_of
 from ..function_scope import function_scope
 from ..igraph import IGraph
 from ..igraph.dtypes import to_tvm
 from ..one_at_a_time import one_at_a_time
-from .kernel_symbols import symbols_in
 from .open_model import BoundAtOnce, has_open_sizes
 from .relax_symbols import OpenKernel
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import tvm
 from tvm import relax, tirx
-from tvm_ffi.structural import structural_map, structural_walk
 
+from ..bound_kernel import bound_kernel, symbols_in
 from .relax_view import integers, op_name, shape_of
 
 
@@ -64,15 +64,6 @@ class _Kernels(relax.PyExprMutator):
         return tvm.IRModule({**kept, self._mod.get_global_var("main"): main}, attrs=self._mod.attrs)
 
 
-def symbols_in(func: tirx.PrimFunc) -> list[Any]:
-    """The variables in the shapes of a kernel's parameters, in order."""
-    found: dict[Any, None] = {}
-    for buffer in (param for param in func.params if isinstance(param, tirx.Buffer)):
-        for size in buffer.shape:
-            structural_walk(size, (tvm.ir.Var, found.setdefault))
-    return list(found)
-
-
 def _numbers(func: tirx.PrimFunc, call: tvm.ir.Call) -> dict[Any, tirx.IntImm]:
     """What a call says of a kernel's symbols, and of its parameters that are numbers."""
     fields = list(call.args[1].fields) if isinstance(call.args[1], tvm.ir.Tuple) else [call.args[1]]
@@ -98,25 +89,3 @@ def _numbers(func: tirx.PrimFunc, call: tvm.ir.Call) -> dict[Any, tirx.IntImm]:
 def _shape_of_type(type_: Any) -> tuple[int, ...] | None:
     shape = getattr(type_, "shape", None)
     return integers(shape) if isinstance(shape, relax.ShapeExpr) else None
-
-
-def bound_kernel(func: tirx.PrimFunc, numbers: Mapping[Any, tirx.IntImm]) -> tirx.PrimFunc:
-    """A kernel for numbers in the place of its symbols, and of parameters that are numbers."""
-    analyzer = tvm.sym.Analyzer()
-
-    def known(size: Any) -> Any:
-        return analyzer.simplify(structural_map(size, (tvm.ir.Var, lambda var: numbers.get(var, var))))
-
-    given: dict[Any, Any] = {}
-    for param in func.params:
-        if isinstance(param, tirx.Buffer):
-            given[param] = tirx.decl_buffer(
-                [known(size) for size in param.shape],
-                param.dtype,
-                param.name,
-                strides=[known(step) for step in param.strides] or None,
-                scope=param.scope(),
-            )
-        elif param in numbers:
-            given[param] = numbers[param]
-    return func.specialize(given)

@@ -15,6 +15,7 @@ from typing import Any
 import tvm
 from tvm import relax, tirx
 
+from ..bound_kernel import bound_kernel
 from ..errors import FrontendError, SizeError, last_line
 from ..symbolic_shapes import (
     NUMBER,
@@ -27,7 +28,7 @@ from ..symbolic_shapes import (
     Sizes,
     sizes_text,
 )
-from .kernel_symbols import bound_kernel, with_bound_kernels
+from .kernel_symbols import with_bound_kernels
 from .normalize import replace_main
 from .relax_view import shape_of
 

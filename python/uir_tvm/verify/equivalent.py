@@ -14,7 +14,8 @@ values
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import attrs
@@ -25,7 +26,9 @@ from ..igraph import finite_field as field
 from ..igraph.dtypes import dtype_of
 from ..igraph.nodes import IGraph
 from .agreement import TOLERANCE, relative_errors
+from ..igraph.sizes import at
 from .cases import Specials, field_arrays, value_arrays
+from .some_sizes import MAX_ELEMENTS, some_sizes
 from .sides import FIELD_METHOD, VALUES_METHOD, GraphSide, Output, Side, Traits, UndecidedError, traits
 
 METHODS = (FIELD_METHOD, VALUES_METHOD)
@@ -95,14 +98,25 @@ class EquivalenceReference:
 
     def __init__(self, source: Any, *, full: bool = False, units: Sequence[int] | None = None) -> None:
         self.source, self.full = source, full
-        self.side: Side
-        if isinstance(source, IGraph):
-            self.side = GraphSide(source, units, None if full else BUDGET)
-        else:
-            from .function_side import FunctionSide
-
-            self.side = FunctionSide(source, full)
+        self.units = units
         self._known: dict[tuple[Any, ...], list[Output] | str] = {}
+        self._at: dict[tuple[int, ...], EquivalenceReference] = {}
+
+    def at(self, sizes: Mapping[str, int]) -> EquivalenceReference:
+        """The same at given sizes."""
+        key = tuple(sizes.values())
+        if key not in self._at:
+            self._at[key] = EquivalenceReference(_source_at(self.source, sizes), full=self.full)
+        return self._at[key]
+
+    @cached_property
+    def side(self) -> Side:
+        """What runs."""
+        if isinstance(self.source, IGraph):
+            return GraphSide(self.source, self.units, None if self.full else BUDGET)
+        from .function_side import FunctionSide
+
+        return FunctionSide(self.source, self.full)
 
     def outputs(
         self, method: str, seed: int, specials: Specials, arrays: list[np.ndarray], roles: Sequence[str]
@@ -156,7 +170,7 @@ def equivalent(
     methods : sequence of str
         Out of `METHODS`.
     full : bool
-        Run all units and iterations, whatever that takes.
+        Run all units and iterations, whatever that takes; of a graph with sizes, at the sizes that are chosen.
     bits : bool
         Hold numbers to the bit, also where sums or functions may round differently: for two graphs of which
         one was made of the other by a rewriting that keeps the order of arithmetic.
@@ -173,6 +187,8 @@ def equivalent(
         if isinstance(reference, EquivalenceReference)
         else EquivalenceReference(reference, full=full, units=units)
     )
+    if graph.sizes:
+        return _at_some_sizes(made, graph, seed, cases, methods, full, bits)
     side = GraphSide(graph, units, None if full or made.full else BUDGET)
     comparison = _Comparison(made, side, graph, bits)
     comparison.check_parameters()
@@ -195,6 +211,67 @@ def equivalent(
         time.perf_counter() - start,
         "; ".join(reasons),
     )
+
+
+def _at_some_sizes(
+    reference: EquivalenceReference,
+    graph: IGraph,
+    seed: int,
+    cases: int,
+    methods: Sequence[str],
+    full: bool,
+    bits: bool,
+) -> Equivalence:
+    """A graph with sizes at a handful of them; errors say which."""
+    found: list[Equivalence] = []
+    chosen = some_sizes(graph)
+    for sizes in chosen:
+        try:
+            static = reference.at(sizes)
+            one = equivalent(static, at(graph, sizes), seed=seed, cases=cases, methods=methods, full=full, bits=bits)
+        except EquivalenceError as error:
+            raise _at_sizes(error, sizes) from error
+        found.append(one)
+    if not found:
+        raise EquivalenceError(
+            f"`{graph.name}` is compared at no size.",
+            need=f"sizes at which all parameters have {MAX_ELEMENTS} elements at most",
+            remedy="give the sizes lower least values",
+        )
+    return Equivalence(
+        tuple(m for m in methods if all(m in one.methods for one in found)),
+        sum(one.cases for one in found),
+        f"{len(found)} sizes, {found[-1].units}",
+        sum(one.elements for one in found),
+        sum(one.total for one in found),
+        all(one.exact for one in found),
+        sum(one.seconds for one in found),
+        next((one.reason for one in found if one.reason), ""),
+    )
+
+
+def _at_sizes(error: EquivalenceError, sizes: Mapping[str, int]) -> EquivalenceError:
+    """The same, with the sizes at which it is so."""
+    return EquivalenceError(
+        error.what,
+        method=error.method,
+        seed=error.seed,
+        output=error.output,
+        element=error.element,
+        sizes=sizes,
+        need=error.need,
+        limit=error.limit,
+        remedy=error.remedy,
+    )
+
+
+def _source_at(source: Any, sizes: Mapping[str, int]) -> Any:
+    """What is compared with, at given sizes."""
+    if isinstance(source, IGraph):
+        return at(source, sizes) if source.sizes else source
+    from .function_side import function_at
+
+    return function_at(source, sizes)
 
 
 class _Comparison:

@@ -12,6 +12,7 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_map, structural_walk
 
+from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
 from .cases import HIGHEST_INTEGER, FunctionBuffer
@@ -112,6 +113,13 @@ def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.
     # a kernel of a model carries its target, which would bring it back to this project's pipeline
     plain = func.without_attr("target").with_attr("global_symbol", "main")
     return tvm.compile(tvm.IRModule({"main": plain}), target=tvm.target.Target({"kind": "llvm", **config}))
+
+
+def function_at(func: tirx.PrimFunc, sizes: Mapping[str, int]) -> tirx.PrimFunc:
+    """A function for given values of the symbols in the shapes of its buffers."""
+    symbols = {v: str(v.name) for v in symbols_in(func)}
+    numbers = {v: tirx.IntImm(v.ty.dtype, sizes[name]) for v, name in symbols.items() if name in sizes}
+    return bound_kernel(func, numbers) if numbers else func
 
 
 def _bytes(array: np.ndarray) -> np.ndarray:

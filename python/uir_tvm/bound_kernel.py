@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Kernels with symbols in the shapes of their buffers, for numbers in the symbols' place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm_ffi.structural import structural_map, structural_walk
+
+
+def symbols_in(func: tirx.PrimFunc) -> list[Any]:
+    """The variables in the shapes of a kernel's parameters, in order."""
+    found: dict[Any, None] = {}
+    for buffer in (param for param in func.params if isinstance(param, tirx.Buffer)):
+        for size in buffer.shape:
+            structural_walk(size, (tvm.ir.Var, found.setdefault))
+    return list(found)
+
+
+def bound_kernel(func: tirx.PrimFunc, numbers: Mapping[Any, tirx.IntImm]) -> tirx.PrimFunc:
+    """A kernel for numbers in the place of its symbols, and of parameters that are numbers."""
+    analyzer = tvm.sym.Analyzer()
+
+    def known(size: Any) -> Any:
+        return analyzer.simplify(structural_map(size, (tvm.ir.Var, lambda var: numbers.get(var, var))))
+
+    given: dict[Any, Any] = {}
+    for param in func.params:
+        if isinstance(param, tirx.Buffer):
+            given[param] = tirx.decl_buffer(
+                [known(size) for size in param.shape],
+                param.dtype,
+                param.name,
+                strides=[known(step) for step in param.strides] or None,
+                scope=param.scope(),
+            )
+        elif param in numbers:
+            given[param] = numbers[param]
+    return func.specialize(given)
