@@ -209,6 +209,6 @@ def _written_before(write: Access, read: Access, variables: Sequence[str], share
         "(" + " or ".join(f"({e})" for e in earlier) + ")",
     ]
     kept = ", ".join(ours.of[v] for v in variables)
-    bound = ", ".join([*(theirs.of[v] for v in inner), theirs.row, theirs.col])
+    bound = ", ".join([*(theirs.of[v] for v in inner), theirs.row, theirs.col, *theirs.inner])
     text = f"{isl.header(read.region.launch)}{{ [{kept}] -> [a] : exists {bound} : {' and '.join(clauses)} }}"
     return islpy.Map.read_from_str(isl.context(), text)

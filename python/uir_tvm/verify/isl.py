@@ -9,8 +9,13 @@ import islpy
 
 from ..igraph.affine import Affine, affine
 from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
+from ..igraph.space import Space
+from .digits import Digits
 from .launch import STATIC, Launch
 from .region import PID, Axis, Region
+
+
+_NO_DIGITS = Digits({}, {}, Space({}))
 
 
 class IslNames:
@@ -20,9 +25,29 @@ class IslNames:
     """
 
     def __init__(self, region: Region, suffix: str = "") -> None:
+        #: The digits of variables, where sizes make quotients and remainders of them costly.
+        self.digits = _NO_DIGITS if region.launch.static else region.digits
         self.of = {v: PID + suffix if v == PID else f"v{k}{suffix}" for k, v in enumerate(region.extents)}
         self.of |= size_names(region.launch)
+        self.digit_of = {digit: f"d{k}{suffix}" for k, digit in enumerate(self.digits.extents)}
         self.row, self.col = "i" + suffix, "j" + suffix
+
+    @property
+    def inner(self) -> list[str]:
+        """Names that every text with `constraints` quantifies."""
+        return list(self.digit_of.values())
+
+    def text(self, value: Affine) -> str:
+        """An expression as isl text."""
+        return self.digits.within(value).render({**self.of, **self.digit_of}, "isl")
+
+    def digit_clauses(self, variables: Iterable[str]) -> list[str]:
+        """What the digits of variables are."""
+        out = [f"0 <= {self.digit_of[digit]} < {extent}" for digit, extent in self.digits.extents.items()]
+        for v in variables:
+            if v in self.digits.sums:
+                out.append(f"{self.of[v]} = {self.digits.sums[v].render(self.digit_of, 'isl')}")
+        return out
 
 
 def size_names(launch: Launch) -> dict[str, str]:
@@ -53,12 +78,13 @@ def constraints(region: Region, names: IslNames, variables: Iterable[str]) -> li
     if region.launch.pid_end is not None:
         unit = names.of[PID] if PID in variables else "0"
         out.append(f"{unit} < {region.launch.pid_end.render(names.of, 'isl')}")
+    out += names.digit_clauses(variables)
     if region.every > 1:
         out.append(f"{names.of[PID]} mod {region.every} = 0")
     for position, axis in ((names.row, region.rows), (names.col, region.cols)):
         out.append(f"0 <= {position} < {axis.extent}")
-        out += [f"{position} >= {b.render(names.of, 'isl')}" for b in axis.lower]
-        out += [f"{position} < {b.render(names.of, 'isl')}" for b in axis.upper]
+        out += [f"{position} >= {names.text(b)}" for b in axis.lower]
+        out += [f"{position} < {names.text(b)}" for b in axis.upper]
     return out
 
 
@@ -68,7 +94,7 @@ def address(region: Region, names: IslNames) -> str:
     def part(position: str, axis: Axis) -> str:
         return f"{axis.stride}*{position}"
 
-    base = region.offset.render(names.of, "isl")
+    base = names.text(region.offset)
     return f"{base} + {part(names.row, region.rows)} + {part(names.col, region.cols)}"
 
 
@@ -79,8 +105,13 @@ def points(region: Region, variables: Sequence[str], condition: str = "") -> isl
     clauses = [*constraints(region, names, variables), f"a = {address(region, names)}"]
     if condition:
         clauses.append(f"({condition})")
-    text = f"{header(region.launch)}{{ [{', '.join(dims)}] : {' and '.join(clauses)} }}"
+    text = f"{header(region.launch)}{{ [{', '.join(dims)}] : {quantified(names.inner)}{' and '.join(clauses)} }}"
     return islpy.Set.read_from_str(context(), text)
+
+
+def quantified(names: Sequence[str]) -> str:
+    """``exists NAMES : ``; nothing where there are none."""
+    return f"exists {', '.join(names)} : " if names else ""
 
 
 def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
@@ -91,7 +122,7 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     """
     names = IslNames(region)
     kept = [names.of[v] for v in variables]
-    inner = [names.of[v] for v in region.used if v not in variables] + [names.row, names.col]
+    inner = [names.of[v] for v in region.used if v not in variables] + [names.row, names.col, *names.inner]
     every = [*variables, *(v for v in region.used if v not in variables)]
     clauses = [*constraints(region, names, every), f"a = {address(region, names)}"]
     text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [a] : exists {', '.join(inner)} : {' and '.join(clauses)} }}"
@@ -201,6 +232,7 @@ __all__ = [
     "maximum",
     "minimum",
     "points",
+    "quantified",
     "proved",
     "relation",
     "sample",

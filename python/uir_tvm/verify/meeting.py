@@ -229,7 +229,8 @@ class _Question:
             *(theirs.of[v] for v in self.second.variables),
             *(ours.row, ours.col, theirs.row, theirs.col),
         ]
-        text = f"{isl.header(self.launch)}{{ [{', '.join(dims)}] : {' and '.join(clauses)} }}"
+        inner = isl.quantified([*ours.inner, *theirs.inner])
+        text = f"{isl.header(self.launch)}{{ [{', '.join(dims)}] : {inner}{' and '.join(clauses)} }}"
         return islpy.Set.read_from_str(isl.context(), text)
 
     def at(self, sizes: Mapping[str, int]) -> _Question:

@@ -13,6 +13,7 @@ from ..igraph.affine import Affine
 from ..igraph.nodes import ISlice
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
+from .digits import Digits
 from .launch import PID as PID
 from .launch import STATIC, Launch
 from .launch_range import range_at_launch
@@ -77,6 +78,11 @@ class Region:
         if self.launch.static:
             return self.space.range(value)
         return range_at_launch(value, self.space, self.launch)
+
+    @cached_property
+    def digits(self) -> Digits:
+        """The digits that quotients and remainders in the region's expressions cut its variables into."""
+        return Digits.of([self.offset, *self.bounds], self.extents, self.space)
 
     def at(self, values: Mapping[str, int]) -> Region:
         """The static region at values of the sizes."""

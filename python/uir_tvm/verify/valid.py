@@ -110,7 +110,7 @@ class _Outside:
     def counterexamples(self) -> islpy.Set:
         names = isl.IslNames(self.reader)
         position = names.row if self.reader_axis == "rows" else names.col
-        condition = f"{position} {'>=' if self.upper else '<'} {self.bound.render(names.of, 'isl')}"
+        condition = f"{position} {'>=' if self.upper else '<'} {names.text(self.bound)}"
         return isl.points(self.reader, self.variables, condition)
 
     def at(self, sizes: Mapping[str, int]) -> _Outside:
