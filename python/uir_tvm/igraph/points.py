@@ -83,21 +83,23 @@ def extremes(value: Affine, extents: Variables) -> tuple[int, int]:
     return int(found.min()), int(found.max())
 
 
-def extremes_along(value: Affine, variable: str, extents: Extents) -> tuple[np.ndarray, np.ndarray] | None:
+def extremes_along(value: Affine, variable: str, extents: Variables) -> tuple[np.ndarray, np.ndarray] | None:
     """As `extremes` for every value of one variable: (least, greatest), each of shape (extent,).
 
-    None where floor or mod terms range over more than `FEW_POINTS` points.
+    None where floor or mod terms range over more than `FEW_POINTS` points, or over sizes.
     """
+    extent = extents[variable]
+    assert isinstance(extent, int)
     if value.is_linear:
         low, high = Space({**extents, variable: 1}).range(value)
-        along = value.coefficient(variable) * np.arange(extents[variable])
+        along = value.coefficient(variable) * np.arange(extent)
         return low + along, high + along
     found = values(value, extents)
     if found is None:
         return None
     names = value.variables()
     if variable not in names:
-        return np.full(extents[variable], found.min()), np.full(extents[variable], found.max())
+        return np.full(extent, found.min()), np.full(extent, found.max())
     others = tuple(k for k, name in enumerate(names) if name != variable)
     return found.min(axis=others), found.max(axis=others)
 

@@ -26,13 +26,13 @@ that is neither; single columns, which stay dense; everything, if the tiles woul
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from ..igraph.affine import Affine, affine
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
-from ..igraph.space import Space
+from .domain import Domain
 from .edit import edited, with_slices
 from .figures import fits
 from .webs import rename
@@ -84,7 +84,7 @@ def _pitched_all(graph: IGraph, names: Sequence[str], block: int) -> IGraph:
 def _pitched(graph: IGraph, name: str, block: int) -> IGraph | None:
     """The graph with the rows of one pointer apart; None where there is nothing to do, or no way."""
     uses = [
-        (position, iop, {"pid": int(graph.num_parallel), **{str(n.var): int(n.extent) for n in loops}})
+        (position, iop, Domain.of(graph, loops))
         for position, (iop, loops) in enumerate(graph.walk())
         if any(str(piece.pointer.name) == name for piece in iop.slices())
     ]
@@ -96,8 +96,8 @@ def _pitched(graph: IGraph, name: str, block: int) -> IGraph | None:
     pitch = -(-row * width // block) * block // width
     new = IPointer(old.name, old.level, old.dtype, int(old.size) // row * pitch, old.role)
     changes: dict[int, IOp] = {}
-    for position, iop, extents in uses:
-        changed = _moved(iop, new, row, pitch, extents)
+    for position, iop, domain in uses:
+        changed = _moved(iop, new, row, pitch, domain)
         if changed is None:
             return None
         changes[position] = changed
@@ -120,10 +120,10 @@ def _steps(pieces: Sequence[ISlice]) -> list[int]:
     return [step for step in steps if step > 1]
 
 
-def _moved(iop: IOp, new: IPointer, row: int, pitch: int, extents: Mapping[str, int]) -> IOp | None:
+def _moved(iop: IOp, new: IPointer, row: int, pitch: int, domain: Domain) -> IOp | None:
     """The iOp with a pointer's rows of ``row`` elements ``pitch`` apart; None where it has no such form."""
-    shaped = iop if all(_inside(p, new, row, extents) for p in iop.slices()) else _as_rows(iop, row)
-    if shaped is None or not all(_inside(p, new, row, extents) for p in shaped.slices()):
+    shaped = iop if all(_inside(p, new, row, domain) for p in iop.slices()) else _as_rows(iop, row)
+    if shaped is None or not all(_inside(p, new, row, domain) for p in shaped.slices()):
         return None
     changes = {
         key: piece.replace(
@@ -162,12 +162,12 @@ def _rows(offset: Affine, row: int) -> Affine:
     return total
 
 
-def _inside(piece: ISlice, pointer: IPointer, row: int, extents: Mapping[str, int]) -> bool:
+def _inside(piece: ISlice, pointer: IPointer, row: int, domain: Domain) -> bool:
     """Whether it is proved that a slice of the pointer steps from row to row, or stays within one."""
     if str(piece.pointer.name) != str(pointer.name):
         return True
     place = piece.offset - _rows(piece.offset, row) * row
-    low, high = Space(extents).range(place)
+    low, high = domain.range(place)
     sides = ((piece.rows, piece.row_stride, piece.row_end), (piece.cols, piece.col_stride, piece.col_end))
     for count, step, end in sides:
         if step % row != 0:

@@ -32,10 +32,12 @@ from typing import Any
 
 import attrs
 
+from ..igraph import points
 from ..igraph.affine import Affine
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
+from ..igraph.sizes import known
 from ..verify.alignment import proved
 from .slices import UNBOUNDED, may_meet, valid
 
@@ -49,7 +51,7 @@ LOOK_BACK = 8
 def run(graph: IGraph) -> IGraph:
     """The graph with wider moves; ``graph`` itself where all are wide and state their alignment."""
     walk = _Widen()
-    body = walk.body(graph.body, {"pid": int(graph.num_parallel)})
+    body = walk.body(graph.body, known(graph))
     return graph.replace(body=body) if walk.changed else graph
 
 
@@ -59,13 +61,13 @@ class _Widen:
     def __init__(self) -> None:
         self.changed = False
 
-    def body(self, nodes: Sequence[Any], extents: Mapping[str, int]) -> list[Any]:
+    def body(self, nodes: Sequence[Any], variables: points.Variables) -> list[Any]:
         """The nodes with their moves widened."""
         out: list[Any] = []
         for node in nodes:
             new = node
             if isinstance(node, Loop):
-                inside = {**extents, str(node.var): int(node.extent)}
+                inside = {**variables, str(node.var): int(node.extent)}
                 new = self._collapsed(Loop(node.var, node.extent, self.body(node.body, inside), node.attrs))
             if isinstance(new, Loop) or not spec_of(new).copies:
                 out.append(new)
@@ -77,16 +79,16 @@ class _Widen:
             else:
                 self.changed = True
                 out[at] = reshaped(_merged(out[at], wide) or wide)
-        return [self._aligned(node, extents) for node in out]
+        return [self._aligned(node, variables) for node in out]
 
     def _collapsed(self, loop: Loop) -> Any:
         move = loop.body[0] if len(loop.body) == 1 and not loop.attrs else None
         wide = _of_loop(loop, move) if isinstance(move, IOp) and spec_of(move).copies else None
         return loop if wide is None else self._note(loop, wide)
 
-    def _aligned(self, node: Any, extents: Mapping[str, int]) -> Any:
+    def _aligned(self, node: Any, variables: points.Variables) -> Any:
         return (
-            self._note(node, aligned(node, extents))
+            self._note(node, aligned(node, variables))
             if isinstance(node, IOp) and spec_of(node).copies
             else node
         )
@@ -138,7 +140,7 @@ def _is_line(piece: ISlice) -> bool:
     return bool(unit and piece.row_stride == piece.cols and piece.valid[2:] == (None, None))
 
 
-def aligned(move: IOp, extents: Mapping[str, int]) -> IOp:
+def aligned(move: IOp, variables: points.Variables) -> IOp:
     """A move that states the alignment that is proved of it; itself where it does already.
 
     Nothing is stated of slices with a column stride, nor where no more than one element's size is known.
@@ -146,8 +148,8 @@ def aligned(move: IOp, extents: Mapping[str, int]) -> IOp:
     t, s = move.target, move.sources[0]
     best = 0
     if t.cols > 1 and t.col_stride == s.col_stride == 1:
-        known = [proved(piece, extents) or MAX_ALIGN for piece in (t, s)]
-        best = min(MAX_ALIGN, *(value & -value for value in known))
+        stated_by = [proved(piece, variables) or MAX_ALIGN for piece in (t, s)]
+        best = min(MAX_ALIGN, *(value & -value for value in stated_by))
     stated = best if best > bytes_of(str(move.dtype)) else None
     if move.attrs.get("align") == stated:
         return move

@@ -20,8 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
+from ..igraph.nodes import IGraph, IOp, IPointer
 from ..igraph.rewrite import loop_variables, pointers_of, without
+from ..igraph.sizes import whole_slice
 from ..verify.access import Access, GraphFacts
 from .edit import edited
 from .flow import facts_of, flow_of
@@ -101,7 +102,7 @@ def _resynced(facts: GraphFacts, params: Sequence[IPointer], named: set[str]) ->
 
 def sync_of(sync: IOp, pointer: IPointer) -> IOp:
     """The sync naming another pointer."""
-    whole = ISlice(pointer, 0, (1, pointer.size))
+    whole = whole_slice(pointer)
     return IOp("sync", "", pointer.dtype, [whole], [whole], sync.attrs)
 
 

@@ -28,7 +28,7 @@ class Figures:
     iops : int
         iOps that a unit runs, over all iterations (syncs too).
     bytes : int
-        Bytes that all units move to and from dram, valid elements only.
+        Bytes that all units move to and from dram, valid elements only; of a graph with sizes, at the greatest.
     syncs : int
         Syncs that a unit runs, over all iterations.
     reg, sram : int
@@ -67,9 +67,10 @@ def figures(graph: IGraph) -> Figures:
 
 def _counted(facts: GraphFacts) -> Figures:
     graph = facts.graph
+    greatest = {str(s.name): s.high // s.multiple_of * s.multiple_of for s in graph.sizes}
     runs = [(step, math.prod(int(loop.extent) for loop in step.loops)) for step in facts.steps]
     moved = sum(
-        _elements(access) * bytes_of(access.slice.pointer.dtype)
+        _elements(access, access.region.at(greatest)) * bytes_of(access.slice.pointer.dtype)
         for access in facts.accesses
         if access.slice.pointer.level == "dram"
     )
@@ -94,13 +95,12 @@ def fits(graph: IGraph) -> bool:
     return all(peak_bytes(graph, level) <= getattr(hardware, f"{level}_bytes") for level in ("reg", "sram"))
 
 
-def _elements(access: Access) -> int:
+def _elements(access: Access, region: Region) -> int:
     """Elements that all units touch, each time counted; data-dependent accesses count their target's."""
     if not access.certain and access.kind == "read":
         piece = access.iop.target
-        every = access.region.num_envs(list(access.region.extents))
+        every = region.num_envs(list(region.extents))
         return every * int(piece.rows) * int(piece.cols)
-    region = access.region
     everything = list(region.extents)
     if region.whole or region.num_envs(region.used) > MAX_POINTS:
         return region.num_points(everything) // region.every

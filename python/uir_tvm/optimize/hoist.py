@@ -27,6 +27,8 @@ from typing import Any
 from ..igraph.affine import Affine
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, walk_body
+from ..igraph.sizes import known
+from ..igraph.space import Space
 from ..verify.access import GraphFacts
 from .edit import edited, fresh_name, with_slices
 from .figures import fits
@@ -120,7 +122,7 @@ def _whole(facts: GraphFacts, position: int) -> IOp:
     if all(piece.valid == UNBOUNDED for piece in pieces.values()):
         return iop
     whole = {key: piece.replace(rows=(None, None), cols=(None, None)) for key, piece in pieces.items()}
-    if not all(_is_inside(piece) for piece in whole.values()):
+    if not all(_is_inside(piece, facts) for piece in whole.values()):
         return iop
     for source in iop.sources:
         if source.pointer.level == "reg" and not _made_whole(facts, source):
@@ -128,13 +130,14 @@ def _whole(facts: GraphFacts, position: int) -> IOp:
     return with_slices(iop, whole)
 
 
-def _is_inside(piece: ISlice) -> bool:
-    """Whether a slice is at one place, within its pointer."""
+def _is_inside(piece: ISlice, facts: GraphFacts) -> bool:
+    """Whether a slice is at one place, within its pointer at all sizes."""
     low, high = span(piece)
     if not piece.offset.is_constant:
         return False
     start = int(piece.offset.constant)
-    return start + low >= 0 and start + high < int(piece.pointer.size)
+    least = Space(known(facts.graph)).range(piece.pointer.elements)[0]
+    return start + low >= 0 and start + high < least
 
 
 def _made_whole(facts: GraphFacts, source: ISlice) -> bool:

@@ -38,8 +38,9 @@ import attrs
 from ..errors import VerifyError
 from ..igraph import make
 from ..igraph.iops import spec_of
-from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from ..igraph.nodes import IGraph, IOp, IPointer, Loop
 from ..igraph.rewrite import without
+from ..igraph.sizes import whole_slice
 from ..igraph.text import print_iop, print_slice
 from ..verify.access import Access, GraphFacts
 from ..verify.happens_before import Barrier, Place
@@ -255,7 +256,7 @@ def _placed(body: Sequence[Any], chosen: Sequence[_Gap], for_pointer: Mapping[_G
     syncs: dict[Place, list[IOp]] = {}
     for gap in chosen:
         pointer = for_pointer[gap]
-        whole = ISlice(pointer, 0, (1, int(pointer.size)))
+        whole = whole_slice(pointer)
         syncs.setdefault(gap.barrier.place, []).append(make.sync(whole, whole, gap.scope))
 
     def inside(body: Sequence[Any], prefix: Place) -> list[Any]:

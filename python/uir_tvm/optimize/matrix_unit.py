@@ -37,6 +37,7 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import HardwareModel, IGraph, IOp, IPointer, ISlice, Loop, walk_body
 from ..igraph.rewrite import FreshNames
+from ..igraph.sizes import dram
 from .edit import fresh_name
 from .multibuffer import PIPELINE
 from .slices import UNBOUNDED, place, valid
@@ -120,7 +121,6 @@ class _UnitProducts:
 
     def __init__(self, graph: IGraph) -> None:
         self.graph = graph
-        self.units = int(graph.num_groups) * int(graph.num_units)
         self.pointers: list[IPointer] = []
         self.first: list[Any] = []
         self._names: set[str] = set()
@@ -207,7 +207,7 @@ class _UnitProducts:
             return _UnitOperand(whole, [stored])
         clear = self._clear(tile)
         named = {name for bound in piece.valid if bound is not None for name in bound.variables()}
-        if named <= {"pid"}:
+        if named <= {"pid", *(str(size.name) for size in self.graph.sizes)}:
             return _UnitOperand(whole, [stored], clear)
         return _UnitOperand(whole, [*clear, stored])
 
@@ -235,7 +235,8 @@ class _UnitProducts:
 
     def _own(self, hint: str, dtype: str, rows: int, cols: int) -> ISlice:
         """A tile in dram for every unit: that of this pid."""
-        pointer = self._pointer(hint, "dram", dtype, self.units * rows * cols)
+        own = dram(self._fresh(hint), dtype, [self.graph.parallel, rows * cols], self.graph.sizes, "tmp")
+        pointer = self._listed(own)
         return ISlice(pointer, var("pid") * (rows * cols), (rows, cols))
 
     def _local(self, hint: str, dtype: str, like: ISlice) -> ISlice:
@@ -248,7 +249,12 @@ class _UnitProducts:
         return ISlice(pointer, affine(0), like.shape, (pitch, 1), **box)
 
     def _pointer(self, hint: str, level: str, dtype: str, size: int) -> IPointer:
-        pointer = IPointer(fresh_name(self.graph, hint, self._names), level, dtype, size, "tmp")
+        return self._listed(IPointer(self._fresh(hint), level, dtype, size, "tmp"))
+
+    def _fresh(self, hint: str) -> str:
+        return fresh_name(self.graph, hint, self._names)
+
+    def _listed(self, pointer: IPointer) -> IPointer:
         self.pointers.append(pointer)
         return pointer
 

@@ -64,6 +64,7 @@ from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops, walk_body
 from ..igraph.rewrite import FreshNames, loop_variables, map_slices, pointers_of, substituted, without
+from ..igraph.sizes import whole_slice
 from ..verify.live_ranges import STAGED
 from ..verify.placement import alignment
 from . import insert_sync
@@ -267,7 +268,7 @@ class _Stager:
         self.names = FreshNames(graph)
         self.meeting: list[IOp] = []
         if meeting is not None:
-            whole = ISlice(meeting, 0, (1, int(meeting.size)))
+            whole = whole_slice(meeting)
             self.meeting = [make.sync(whole, whole, "sram")]
 
     def nodes(self) -> list[Any]:

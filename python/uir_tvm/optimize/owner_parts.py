@@ -23,6 +23,8 @@ from ..verify.region import PID
 
 #: Owners whose boxes are compared pairwise; above it only boxes on a grid of their own size are told apart.
 MAX_PAIRS = 1024
+#: Owners whose places are computed; where sizes decide how many there are, there may be any number.
+MAX_OWNERS = 1 << 20
 #: How many numbers N are tried.
 MAX_MODULI = 4
 
@@ -72,6 +74,8 @@ def part_of(
         Loops around all accesses of which every iteration reads only what it wrote: their place in the
         addresses does not matter.
     """
+    if num_owners > MAX_OWNERS:
+        return None
     splits = [_split(access, units, set(own_loops)) for access in accesses]
     known = [s for s in splits if s is not None]
     if len(known) < len(splits) or len({tuple(sorted(map(_text, s.base))) for s in known}) != 1:

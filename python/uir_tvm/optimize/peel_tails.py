@@ -25,7 +25,7 @@ of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,8 +34,9 @@ from ..igraph import make
 from ..igraph.affine import Affine, affine, var
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
-from ..igraph.points import extremes, extremes_along
+from ..igraph.points import extremes_along
 from ..igraph.rewrite import FreshNames, loop_variables, substituted
+from .domain import Domain
 from .webs import rename
 
 #: How many times the iOps a graph may have after splitting, and the number up to which that does not matter.
@@ -46,7 +47,7 @@ SMALL = 64
 def run(graph: IGraph) -> IGraph:
     """The graph with masks only where they are needed; ``graph`` itself where nothing changes."""
     walk = _Peeling(graph)
-    body = walk.body(graph.body, {"pid": int(graph.num_parallel)})
+    body = walk.body(graph.body, Domain.of(graph))
     # a register that several copies of a body use would be alive from the first of them to the last
     return rename(graph.replace(body=body)) if walk.changed else graph
 
@@ -60,22 +61,22 @@ class _Peeling:
         self.limit = max(MAX_GROWTH * self.count, SMALL)
         self.changed = False
 
-    def body(self, nodes: Sequence[Any], extents: Mapping[str, int]) -> list[Any]:
+    def body(self, nodes: Sequence[Any], domain: Domain) -> list[Any]:
         """The nodes, each simplified, and split where it is a loop that can be."""
         out: list[Any] = []
         for node in nodes:
             if isinstance(node, Loop):
-                out.extend(self._loop(node, extents))
+                out.extend(self._loop(node, domain))
                 continue
-            simpler = _simplified(node, extents)
+            simpler = _simplified(node, domain)
             self.changed |= simpler is not node
             if simpler is not None:
                 out.append(simpler)
         return out
 
-    def _loop(self, loop: Loop, extents: Mapping[str, int]) -> list[Any]:
+    def _loop(self, loop: Loop, domain: Domain) -> list[Any]:
         variable, extent = str(loop.var), int(loop.extent)
-        inside = {**extents, variable: extent}
+        inside = domain.inside(variable, extent)
         head, tail = _segments(loop, inside) if "pipeline" not in loop.attrs else (0, 0)
         copies = sum(1 for _ in walk_body(loop.body)) * ((head > 0) + (tail > 0))
         middle = extent - head - tail
@@ -84,12 +85,12 @@ class _Peeling:
             return [Loop(loop.var, loop.extent, body, loop.attrs)] if body else []
         self.count += copies
         self.changed = True
-        first = self._segment(loop, 0, head, extents, True) if head else []
-        last = self._segment(loop, head + middle, tail, extents, True) if tail else []
-        return [*first, *self._segment(loop, head, middle, extents, False), *last]
+        first = self._segment(loop, 0, head, domain, True) if head else []
+        last = self._segment(loop, head + middle, tail, domain, True) if tail else []
+        return [*first, *self._segment(loop, head, middle, domain, False), *last]
 
     def _segment(
-        self, loop: Loop, start: int, extent: int, extents: Mapping[str, int], is_copy: bool
+        self, loop: Loop, start: int, extent: int, domain: Domain, is_copy: bool
     ) -> list[Any]:
         """The iterations ``start`` to ``start + extent`` of a loop, as a loop of their own or without one."""
         variable = str(loop.var)
@@ -97,26 +98,26 @@ class _Peeling:
         env: dict[str, Any] = {old: var(new) for old, new in names.items()}
         if extent == 1:
             env[variable] = affine(start)
-            return self.body([substituted(n, env, names) for n in loop.body], extents)
+            return self.body([substituted(n, env, names) for n in loop.body], domain)
         name = self.names.like(variable) if is_copy else variable
         env[variable] = var(name) + start
-        body = self.body([substituted(n, env, names) for n in loop.body], {**extents, name: extent})
+        body = self.body([substituted(n, env, names) for n in loop.body], domain.inside(name, extent))
         return [Loop(name, extent, body, loop.attrs)] if body else []
 
 
 # --- bounds over the whole domain ------------------------------------------------------------------
 
 
-def _simplified(iop: IOp, extents: Mapping[str, int]) -> IOp | None:
+def _simplified(iop: IOp, domain: Domain) -> IOp | None:
     """An iOp without the bounds that say nothing; None where it writes nothing; itself where all matter."""
     if not any(b is not None for piece in iop.slices() for b in piece.valid):
         return iop
     pieces = list(iop.slices())
-    kept = [_bounds(piece, extents) for piece in pieces]
+    kept = [_bounds(piece, domain) for piece in pieces]
     if spec_of(iop).touches and iop.attrs.get("scope", "unit") == "unit":
         # where data decides what is written, nothing is if there is no data
         decides = iop.sources[0] if spec_of(iop).by_data == "target" else iop.target
-        if _is_empty(iop.target, extents) or _is_empty(decides, extents):
+        if _is_empty(iop.target, domain) or _is_empty(decides, domain):
             return None
     new = iop
     if any(
@@ -125,7 +126,7 @@ def _simplified(iop: IOp, extents: Mapping[str, int]) -> IOp | None:
     ):
         new = _with_bounds(iop, iter(kept))
     if spec_of(new).copies and "pad" in new.attrs:
-        new = _without_pad(new, extents)
+        new = _without_pad(new, domain)
     return new
 
 
@@ -142,40 +143,40 @@ def _with_bounds(iop: IOp, bounds: Iterator[list[Affine | None]]) -> IOp:
     return IOp(iop.op, iop.name, iop.dtype, targets, sources, attributes)
 
 
-def _bounds(piece: ISlice, extents: Mapping[str, int]) -> list[Affine | None]:
+def _bounds(piece: ISlice, domain: Domain) -> list[Affine | None]:
     """The bounds of a slice that matter, None for the others."""
     return [
         None
-        if bound is None or _says_nothing(bound, k % 2 == 1, piece.rows if k < 2 else piece.cols, extents)
+        if bound is None or _says_nothing(bound, k % 2 == 1, piece.rows if k < 2 else piece.cols, domain)
         else bound
         for k, bound in enumerate(piece.valid)
     ]
 
 
-def _says_nothing(bound: Affine, is_end: bool, limit: int, extents: Mapping[str, int]) -> bool:
-    low, high = extremes(bound, extents)
+def _says_nothing(bound: Affine, is_end: bool, limit: int, domain: Domain) -> bool:
+    low, high = domain.extremes(bound)
     return low >= limit if is_end else high <= 0
 
 
-def _is_empty(piece: ISlice, extents: Mapping[str, int]) -> bool:
+def _is_empty(piece: ISlice, domain: Domain) -> bool:
     """Whether the valid box of a slice is empty for every pid and iteration, one side alone deciding."""
     for begin, end, limit in ((*piece.valid[:2], piece.rows), (*piece.valid[2:], piece.cols)):
-        if end is not None and extremes(end, extents)[1] <= 0:
+        if end is not None and domain.extremes(end)[1] <= 0:
             return True
-        if begin is not None and extremes(begin, extents)[0] >= limit:
+        if begin is not None and domain.extremes(begin)[0] >= limit:
             return True
-        if begin is not None and end is not None and extremes(end - begin, extents)[1] <= 0:
+        if begin is not None and end is not None and domain.extremes(end - begin)[1] <= 0:
             return True
     return False
 
 
-def _without_pad(iop: IOp, extents: Mapping[str, int]) -> IOp:
+def _without_pad(iop: IOp, domain: Domain) -> IOp:
     """A padded move as a plain one where its source is whole, as a fill where it is always empty."""
     source = iop.sources[0]
     if source.valid == (None, None, None, None):
         rest = {key: value for key, value in iop.attrs.items() if key != "pad"}
         return IOp(iop.op, iop.name, iop.dtype, iop.targets, iop.sources, rest)
-    if _is_empty(source, extents) and iop.target.pointer.level == "reg":
+    if _is_empty(source, domain) and iop.target.pointer.level == "reg":
         return make.fill(iop.target, iop.attrs["pad"])
     return iop
 
@@ -183,14 +184,14 @@ def _without_pad(iop: IOp, extents: Mapping[str, int]) -> IOp:
 # --- where to cut a loop ---------------------------------------------------------------------------
 
 
-def _segments(loop: Loop, extents: Mapping[str, int]) -> tuple[int, int]:
+def _segments(loop: Loop, domain: Domain) -> tuple[int, int]:
     """How many iterations at the start and at the end of a loop have bounds that the others have not.
 
     (0, 0) where no bound depends on the loop, or where they matter in the middle too.
     """
     extent = int(loop.extent)
     masked = np.zeros(extent, bool)
-    for full in _full_iterations(loop, extents):
+    for full in _full_iterations(loop, domain):
         masked |= ~full
     if not masked.any() or masked.all():
         return 0, 0
@@ -198,7 +199,7 @@ def _segments(loop: Loop, extents: Mapping[str, int]) -> tuple[int, int]:
     return (0, 0) if masked[head : extent - tail].any() else (head, tail)
 
 
-def _full_iterations(loop: Loop, extents: Mapping[str, int]) -> Iterator[np.ndarray]:
+def _full_iterations(loop: Loop, domain: Domain) -> Iterator[np.ndarray]:
     """For each bound that depends on the loop: in which iterations it says nothing, for every pid.
 
     A bound that matters in every iteration is neither a reason to split nor an obstacle, and left out.
@@ -206,13 +207,13 @@ def _full_iterations(loop: Loop, extents: Mapping[str, int]) -> Iterator[np.ndar
     variable = str(loop.var)
     seen = set()
     for iop, inner in walk_body(loop.body):
-        domain = {**extents, **{str(n.var): int(n.extent) for n in inner}}
+        variables = {**domain.variables, **{str(n.var): int(n.extent) for n in inner}}
         for bound, is_end, limit in _sides(iop):
             key = (str(bound), is_end, limit)
             if key in seen or variable not in bound.variables():
                 continue
             seen.add(key)
-            ranges = extremes_along(bound, variable, domain)
+            ranges = extremes_along(bound, variable, variables)
             if ranges is not None:
                 full = ranges[0] >= limit if is_end else ranges[1] <= 0
                 if full.any():

@@ -18,7 +18,7 @@ from ..igraph.rewrite import map_slices
 from ..igraph.text import print_iop, print_slice
 from ..verify import replay
 from ..verify.access import Access, GraphFacts
-from ..verify.initialised import MAX_COST, covers
+from ..verify.initialised import MAX_COST, covers, is_written
 
 
 def phases(graph: IGraph) -> list[IGraph]:
@@ -133,7 +133,7 @@ def _pointers(graph: IGraph, programs: Sequence[GraphFacts], part: int) -> list[
         if str(pointer.name) not in named:
             continue
         role = _role(programs, part, pointer)
-        fields = (pointer.name, pointer.level, pointer.dtype, pointer.size, role)
+        fields = (pointer.name, pointer.level, pointer.dtype, pointer.size, role, pointer.dims)
         made = IPointer(*fields)
         (params if pointer.is_param else workspace if role != "tmp" else private).append(made)
     return [*params, *workspace, *private]
@@ -217,7 +217,9 @@ def _stale(facts: GraphFacts, pointer: IPointer) -> list[Access]:
     reads = [a for a in accesses if a.kind == "read" and not any(covers(w, a) for w in writes)]
     if not reads or not writes:
         return reads
+    share = int(facts.graph.num_units) if pointer.level == "sram" else 1
+    if not facts.launch.static:
+        return [read for read in reads if not is_written(read, writes, share)]
     if replay.cost(accesses) > MAX_COST:
         return reads
-    share = int(facts.graph.num_units) if pointer.level == "sram" else 1
     return [hole.read for hole in replay.first_unwritten(accesses, int(pointer.size), share)]

@@ -7,7 +7,7 @@ The address of element (i, j) is checked over the whole domain of pid, loops, i 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 
 import attrs
@@ -103,7 +103,10 @@ class _OutsideQuestion:
             below = any(reach(c - size)[1] < 0 for c in corners)
         return below and any(reach(c)[0] >= 0 for c in _corners(self.region, False))
 
-    def counterexamples(self) -> islpy.Set:
+    def counterexamples(self) -> list[Callable[[], islpy.Set]]:
+        return [self.all_of_them]
+
+    def all_of_them(self) -> islpy.Set:
         size = affine(self.size).render(isl.size_names(self.launch), "isl")
         return isl.points(self.region, self.region.used, f"a < 0 or a >= {size}")
 

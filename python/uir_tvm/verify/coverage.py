@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import attrs
 import islpy
@@ -116,17 +116,27 @@ class _Uncovered:
     def excluded(self) -> bool:
         return False  # tilings were tried before blocks hid them
 
-    def counterexamples(self) -> islpy.Set:
+    def counterexamples(self) -> list[Callable[[], islpy.Set]]:
+        # which unit it is that writes costs isl much in some cases, and saves it much in others
+        return [self._wrong_apart, self._wrong_by_unit] if self.complete else [self._wrong_by_unit]
+
+    def _wrong_apart(self) -> islpy.Set:
+        """Elements that nobody writes, by all that is written; else pairs of units."""
         elements = isl.elements(self.size, self.launch)
-        if not self.regions:
-            return elements
+        for region in self.regions:
+            elements = elements.subtract(isl.relation(region, ()).range())
+        return self._pairs(_written(self.regions)) if elements.is_empty() else elements
+
+    def _wrong_by_unit(self) -> islpy.Set:
+        """The same, by what each unit writes."""
         written = _written(self.regions)
-        unwritten = elements.subtract(written.range())
-        if self.complete and not unwritten.is_empty():
-            return unwritten
+        unwritten = isl.elements(self.size, self.launch).subtract(written.range())
+        return unwritten if self.complete and not unwritten.is_empty() else self._pairs(written)
+
+    def _pairs(self, written: islpy.Map) -> islpy.Set:
         owners = written.reverse()
         if owners.is_single_valued():
-            return elements.subtract(elements)
+            return islpy.Set.empty(written.domain().get_space())
         return _pairs(written, owners)
 
     def at(self, sizes: Mapping[str, int]) -> _Uncovered:

@@ -12,7 +12,8 @@ shown at the least sizes at which it is so, by the same question about the stati
 from __future__ import annotations
 
 from enum import Enum
-from collections.abc import Mapping
+from functools import partial
+from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import attrs
@@ -91,8 +92,9 @@ class Question(Protocol[T_co]):
     def by_isl(self) -> T_co | None:
         """One, found by isl; asked where there are no sizes."""
 
-    def counterexamples(self) -> islpy.Set:
-        """All of them, sizes as parameters; asked where there are sizes."""
+    def counterexamples(self) -> Sequence[Callable[[], islpy.Set]]:
+        """All of them, sizes as parameters, in ways of which the next is tried where isl gives up on one; asked
+        where there are sizes."""
 
     def at(self, sizes: Mapping[str, int]) -> Question[T_co]:
         """The question about the static graph at given sizes."""
@@ -131,17 +133,17 @@ def decide(question: Question[T], few: int | None = None) -> Decision[T]:
 
 def _for_all_sizes(question: Question[T]) -> Decision[T]:
     """The answer for all sizes at once, shown at the least ones; where isl gives up, at some that show it."""
-    launch = question.launch
-    try:
-        found = isl.bounded(lambda: _some(question.counterexamples()))
-    except isl.Exhausted:
-        for sizes in launch.probes():
-            answer = decide(question.at(sizes))
-            if answer.found is not None:
-                return attrs.evolve(answer, sizes=sizes)
-        return Decision(None, None)
+    launch, found = question.launch, None
+    for way in question.counterexamples():
+        try:
+            found, none = isl.bounded(partial(_looked_at, way))
+        except isl.Exhausted:
+            continue
+        if none:
+            return Decision(None, Rung.ISL)
+        break
     if found is None:
-        return Decision(None, Rung.ISL)
+        return _at_probes(question)
     try:
         sizes = isl.bounded(lambda: isl.least_sizes(found, launch))
     except isl.Exhausted:
@@ -153,5 +155,15 @@ def _for_all_sizes(question: Question[T]) -> Decision[T]:
     return Decision(answer.found, Rung.ISL, sizes)
 
 
-def _some(found: islpy.Set) -> islpy.Set | None:
-    return None if found.is_empty() else found
+def _looked_at(way: Callable[[], islpy.Set]) -> tuple[islpy.Set, bool]:
+    found = way()
+    return found, found.is_empty()
+
+
+def _at_probes(question: Question[T]) -> Decision[T]:
+    """One at some sizes; not known where these do not show one."""
+    for sizes in question.launch.probes():
+        answer = decide(question.at(sizes))
+        if answer.found is not None:
+            return attrs.evolve(answer, sizes=sizes)
+    return Decision(None, None)

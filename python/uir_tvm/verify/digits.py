@@ -12,64 +12,108 @@ from collections.abc import Iterator, Mapping, Sequence
 import attrs
 
 from ..igraph.affine import Affine, Term, affine, var
-from ..igraph.space import Space
+from ..igraph.space import Size, Space
 
 
 @attrs.frozen(eq=False)
 class Digits:
-    """How some variables are sums of digits.
+    """How some variables are sums of digits, and quotients and remainders of what is left are digits themselves.
 
     Attributes
     ----------
     sums : mapping of str to Affine
         variable -> the sum of its digits, each with its radix.
-    extents : mapping of str to int
-        digit -> how many values it has.
+    ranges : mapping of str to (int, int)
+        digit -> its least and its greatest value.
+    parts : mapping of (str, int) to (str, str)
+        (expression, divisor) -> the digits that are its quotient and its remainder.
+    equations : sequence of (Affine, Affine)
+        What says so: an expression, and the sum of its two digits.
     space : Space
         What is known of the digits, of the other variables and of sizes.
     """
 
     sums: Mapping[str, Affine]
-    extents: Mapping[str, int]
+    ranges: dict[str, tuple[int, int]]
+    parts: dict[tuple[str, int], tuple[str, str]]
+    equations: list[tuple[Affine, Affine]]
     space: Space
 
     @staticmethod
     def of(values: Sequence[Affine], extents: Mapping[str, int], space: Space) -> Digits:
-        """The digits that quotients and remainders in some expressions cut; none of a variable that is not cut, or
-        not by radices of which each divides the next."""
-        cuts: dict[str, set[int]] = {}
+        """The digits for some expressions."""
+        sums, ranges = _sums(values, extents)
+        found = Digits(sums, ranges, {}, [], Space(space.variables))
+        for name, (_, high) in ranges.items():
+            found.space.bind(name, high + 1)
         for value in values:
-            for name, radix in _cuts(value):
-                cuts.setdefault(name, set()).add(radix)
-        sums, digits = {}, {}
-        for name, found in cuts.items():
-            radices = sorted(r for r in found if name in extents and 1 < r < extents[name])
-            if not radices or any(high % low for low, high in zip(radices, radices[1:], strict=False)):
-                continue
-            total = affine(0)
-            ends = [*radices, -(-extents[name] // radices[-1]) * radices[-1]]
-            for k, (low, high) in enumerate(zip([1, *radices], ends, strict=True)):
-                digits[f"{name}.{k}"] = high // low
-                total = total + var(f"{name}.{k}") * low
-            sums[name] = total
-        return Digits(sums, digits, Space({**space.variables, **digits}) if digits else space)
+            found._linear(found.within(value), set(extents) | set(ranges))
+        return found
 
     def within(self, value: Affine) -> Affine:
         """An expression in digits."""
-        return self._simple(value.substitute(self.sums)) if self.sums else value
+        if not self.ranges or (value.is_linear and not self.sums):
+            return value
+        return self._linear(value.substitute(self.sums), set())
 
-    def _simple(self, value: Affine) -> Affine:
+    def _linear(self, value: Affine, cut: set[str]) -> Affine:
+        """An expression without the quotients and remainders that are digits; new digits for those of ``cut``."""
         if value.is_linear:
             return value
         out = affine(value.constant)
         for term in value.terms:
             if term.kind == "var":
                 out = out + term.expr
-            else:
-                inner = self._simple(term.argument)
-                divided = self.space.floordiv if term.kind == "floordiv" else self.space.mod
-                out = out + divided(inner, int(term.divisor)) * int(term.coeff)
+                continue
+            inner, by = self._linear(term.argument, cut), int(term.divisor)
+            is_quotient = term.kind == "floordiv"
+            simple = self.space.floordiv(inner, by) if is_quotient else self.space.mod(inner, by)
+            left = [t for t in simple.terms if t.kind == str(term.kind)]
+            if len(left) == 1 and not left[0].argument.is_linear:
+                left = []  # a quotient of a quotient
+            if len(left) == 1 and (pair := self._parts_of(left[0], cut)) is not None:
+                simple = simple - left[0].expr + var(pair[0 if is_quotient else 1]) * int(left[0].coeff)
+            out = out + simple * int(term.coeff)
         return out
+
+    def _parts_of(self, term: Term, cut: set[str]) -> tuple[str, str] | None:
+        """The digits of the expression that a term divides; None where it has none."""
+        inner, by = term.argument, int(term.divisor)
+        key = (str(inner), by)
+        if key not in self.parts and cut & set(inner.variables()):
+            low, high = self.space.range(inner)
+            pair = f"quotient {len(self.parts)}", f"remainder {len(self.parts)}"
+            for name, ends in zip(pair, ((low // by, high // by), (0, by - 1)), strict=True):
+                self.ranges[name] = ends
+                self.space.bind(name, Size(name, *ends))
+            self.parts[key] = pair
+            self.equations.append((inner, var(pair[0]) * by + var(pair[1])))
+            cut |= set(pair)
+        return self.parts.get(key)
+
+
+def _sums(
+    values: Sequence[Affine], extents: Mapping[str, int]
+) -> tuple[dict[str, Affine], dict[str, tuple[int, int]]]:
+    """The digits that quotients and remainders cut variables into: none of a variable that is not cut, or not by
+    radices of which each divides the next."""
+    cuts: dict[str, set[int]] = {}
+    for value in values:
+        for name, radix in _cuts(value):
+            cuts.setdefault(name, set()).add(radix)
+    sums: dict[str, Affine] = {}
+    ranges: dict[str, tuple[int, int]] = {}
+    for name, found in cuts.items():
+        radices = sorted(r for r in found if name in extents and 1 < r < extents[name])
+        if not radices or any(high % low for low, high in zip(radices, radices[1:], strict=False)):
+            continue
+        total = affine(0)
+        ends = [*radices, -(-extents[name] // radices[-1]) * radices[-1]]
+        for k, (low, high) in enumerate(zip([1, *radices], ends, strict=True)):
+            ranges[f"{name}.{k}"] = (0, high // low - 1)
+            total = total + var(f"{name}.{k}") * low
+        sums[name] = total
+    return sums, ranges
 
 
 def _cuts(value: Affine) -> Iterator[tuple[str, int]]:

@@ -140,6 +140,11 @@ def _by_isl(
             yield _unwritten_error(read, when, witness)
 
 
+def is_written(read: Access, writes: Sequence[Access], share: int) -> bool:
+    """Whether isl proves that all that is read was written before."""
+    return isl.proved(lambda: _unwritten(read, writes, share) is None)
+
+
 def _unwritten_error(read: Access, when: str, witness: dict[str, int]) -> VerifyError:
     what = f"{mnemonic(read.iop)} reads elements of '{read.slice.pointer.name}' that {when}."
     return _error(read, what, witness)

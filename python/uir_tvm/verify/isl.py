@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import islpy
 
-from ..igraph.affine import Affine, affine
+from ..igraph.affine import Affine, affine, var
 from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
 from ..igraph.space import Space
 from .digits import Digits
@@ -15,7 +15,7 @@ from .launch import STATIC, Launch
 from .region import PID, Axis, Region
 
 
-_NO_DIGITS = Digits({}, {}, Space({}))
+_NO_DIGITS = Digits({}, {}, {}, [], Space({}))
 
 
 class IslNames:
@@ -29,7 +29,7 @@ class IslNames:
         self.digits = _NO_DIGITS if region.launch.static else region.digits
         self.of = {v: PID + suffix if v == PID else f"v{k}{suffix}" for k, v in enumerate(region.extents)}
         self.of |= size_names(region.launch)
-        self.digit_of = {digit: f"d{k}{suffix}" for k, digit in enumerate(self.digits.extents)}
+        self.digit_of = {digit: f"d{k}{suffix}" for k, digit in enumerate(self.digits.ranges)}
         self.row, self.col = "i" + suffix, "j" + suffix
 
     @property
@@ -43,10 +43,11 @@ class IslNames:
 
     def digit_clauses(self, variables: Iterable[str]) -> list[str]:
         """What the digits of variables are."""
-        out = [f"0 <= {self.digit_of[digit]} < {extent}" for digit, extent in self.digits.extents.items()]
-        for v in variables:
-            if v in self.digits.sums:
-                out.append(f"{self.of[v]} = {self.digits.sums[v].render(self.digit_of, 'isl')}")
+        names = {**self.of, **self.digit_of}
+        out = [f"{low} <= {self.digit_of[d]} <= {high}" for d, (low, high) in self.digits.ranges.items()]
+        sums = [(var(v), self.digits.sums[v]) for v in variables if v in self.digits.sums]
+        for value, total in (*sums, *self.digits.equations):
+            out.append(f"{value.render(names, 'isl')} = {total.render(names, 'isl')}")
         return out
 
 

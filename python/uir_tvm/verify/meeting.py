@@ -9,7 +9,7 @@ join comes first where it is small, and again, with a higher limit, where isl gi
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 import islpy
@@ -213,7 +213,11 @@ class _Question:
 
     # -- isl --------------------------------------------------------------------------------------
 
-    def counterexamples(self) -> islpy.Set:
+    def counterexamples(self) -> list[Callable[[], islpy.Set]]:
+        """As `decide.Question`."""
+        return [self.all_of_them]
+
+    def all_of_them(self) -> islpy.Set:
         """The pairs of instances."""
         ours, theirs = isl.IslNames(self.first.region, "x"), isl.IslNames(self.second.region, "y")
         clauses = [
@@ -239,7 +243,7 @@ class _Question:
 
     def by_isl(self) -> Meeting | None:
         """A sample of the set of pairs of instances."""
-        point = isl.sample(self.counterexamples())
+        point = isl.sample(self.all_of_them())
         if point is None:
             return None
         n, m = len(self.first.variables), len(self.second.variables)

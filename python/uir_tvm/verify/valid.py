@@ -7,7 +7,7 @@ the column ``reads`` of the iOp table); the source's own box must hold all of it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import attrs
 import islpy
@@ -107,7 +107,10 @@ class _Outside:
         known = (affine(0), *self.theirs.lower)
         return any(reach(self.bound - b)[1] <= 0 for b in known)
 
-    def counterexamples(self) -> islpy.Set:
+    def counterexamples(self) -> list[Callable[[], islpy.Set]]:
+        return [self.all_of_them]
+
+    def all_of_them(self) -> islpy.Set:
         names = isl.IslNames(self.reader)
         position = names.row if self.reader_axis == "rows" else names.col
         condition = f"{position} {'>=' if self.upper else '<'} {names.text(self.bound)}"
@@ -119,7 +122,7 @@ class _Outside:
         return attrs.evolve(self, bound=self.bound.substitute(sizes), reader=reader, theirs=theirs)
 
     def by_isl(self) -> dict[str, int] | None:
-        point = isl.sample(self.counterexamples())
+        point = isl.sample(self.all_of_them())
         if point is None:
             return None
         names_of = [*self.variables, "row", "col"]

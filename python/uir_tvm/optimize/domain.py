@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What passes know of the variables of expressions at a place of a graph: pid, the loops around it, the sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import attrs
+
+from ..igraph import points
+from ..igraph.affine import Affine
+from ..igraph.nodes import IGraph, Loop
+from ..igraph.sizes import known
+from ..igraph.space import Size, Space
+from ..verify.launch import Launch
+from ..verify.launch_range import range_at_launch
+
+
+@attrs.frozen(eq=False)
+class Domain:
+    """The variables at a place of a graph.
+
+    Attributes
+    ----------
+    variables : mapping of str to int or Size
+        An int is an extent; that of pid is the greatest that sizes admit.
+    launch : Launch
+        The sizes, and how many units they make.
+    """
+
+    variables: Mapping[str, int | Size]
+    launch: Launch
+
+    @staticmethod
+    def of(graph: IGraph, loops: Sequence[Loop] = ()) -> Domain:
+        """That inside of some loops of a graph."""
+        return Domain(known(graph, loops), Launch.of(graph))
+
+    def inside(self, variable: str, extent: int) -> Domain:
+        """That inside of one loop more."""
+        return attrs.evolve(self, variables={**self.variables, variable: extent})
+
+    def range(self, value: Affine) -> tuple[int, int]:
+        """Bounds of an expression by intervals, for all sizes."""
+        space = Space(self.variables)
+        return space.range(value) if self.launch.static else range_at_launch(value, space, self.launch)
+
+    def extremes(self, value: Affine) -> tuple[int, int]:
+        """Bounds of an expression, as `points.extremes`, for all sizes."""
+        return points.extremes(value, self.variables) if self.launch.static else self.range(value)
