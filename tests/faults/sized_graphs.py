@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random graphs with sizes, right at every size by construction.
 
-A graph works on ``rows`` rows, an expression of one or two sizes, of a constant width, in tiles that are dealt to the
-units one after the other, in turns over a fixed grid, or with the columns dealt as well.  Where tiles do not fit the
-rows, every slice ends with them.
+A graph works on ``rows`` rows, an expression of one or two sizes, of a constant width, in tiles that are
+dealt to the units one after the other, in turns over a fixed grid, or with the columns dealt as well.  Where
+tiles do not
+fit the rows, every slice ends with them.
 """
 
 from __future__ import annotations
@@ -78,7 +79,9 @@ class _Writer:
             return None
         return rows - self.first
 
-    def bounded(self, pointer: IPointer, offset: Affine, shape: tuple[int, int], stride: int, by: Affine) -> ISlice:
+    def bounded(
+        self, pointer: IPointer, offset: Affine, shape: tuple[int, int], stride: int, by: Affine
+    ) -> ISlice:
         """A tile up to the end of ``by`` rows."""
         return ISlice(pointer, offset, shape, (stride, 1), rows=(None, self.left(by)))
 
@@ -91,13 +94,18 @@ class _Writer:
         """A fresh register tile."""
         pointer = IPointer(f"r{len(self.pointers)}", "reg", "fp32", self.tile * columns, "tmp")
         self.pointers.append(pointer)
-        return self.bounded(pointer, affine(0), (self.tile, columns), columns, self.rows if by is None else by)
+        return self.bounded(
+            pointer, affine(0), (self.tile, columns), columns, self.rows if by is None else by
+        )
 
     # -- bodies: each gives the iOps of a tile, and those of a second phase
 
     def elementwise(self) -> tuple[list[IOp], list[IOp]]:
         """Load, arithmetic, store."""
-        x, y = self.parameter("x", self.rows, self.width, "in"), self.parameter("y", self.rows, self.width, "out")
+        x, y = (
+            self.parameter("x", self.rows, self.width, "in"),
+            self.parameter("y", self.rows, self.width, "out"),
+        )
         a, b = self.tile_of(self.columns), self.tile_of(self.columns)
         return [make.move(a, self.in_dram(x)), make.unary("exp", b, a), make.move(self.in_dram(y), b)], []
 
@@ -105,7 +113,10 @@ class _Writer:
         """Every row less its maximum; the maxima are a result of their own."""
         if self.columns != self.width:
             return self.elementwise()
-        x, y = self.parameter("x", self.rows, self.width, "in"), self.parameter("y", self.rows, self.width, "out")
+        x, y = (
+            self.parameter("x", self.rows, self.width, "in"),
+            self.parameter("y", self.rows, self.width, "out"),
+        )
         z = self.parameter("z", self.rows, 1, "out")
         a, wide, out, top = (self.tile_of(c) for c in (self.columns, self.columns, self.columns, 1))
         tops = self.bounded(z, self.first, (self.tile, 1), 1, self.rows)
@@ -133,7 +144,10 @@ class _Writer:
 
     def phases(self) -> tuple[list[IOp], list[IOp]]:
         """Through temporary memory: the second phase reads tiles from the other end."""
-        x, y = self.parameter("x", self.rows, self.width, "in"), self.parameter("y", self.rows, self.width, "out")
+        x, y = (
+            self.parameter("x", self.rows, self.width, "in"),
+            self.parameter("y", self.rows, self.width, "out"),
+        )
         t = self.parameter("t", self.rows, self.width, "tmp")
         a, b = self.tile_of(self.columns), self.tile_of(self.columns)
         whole = whole_slice(t)
@@ -149,7 +163,10 @@ class _Writer:
         if self.units == 1:
             return self.phases()
         total = self.units * self.tile * self.columns
-        x, y = self.parameter("x", self.rows, self.width, "in"), self.parameter("y", self.rows, self.width, "out")
+        x, y = (
+            self.parameter("x", self.rows, self.width, "in"),
+            self.parameter("y", self.rows, self.width, "out"),
+        )
         s = IPointer("s", "sram", "fp32", total, "tmp")
         self.pointers.append(s)
         part = self.tile * self.columns
@@ -170,7 +187,14 @@ class _Writer:
 
     def graph(self) -> IGraph:
         """The parameters first, the tiles of each phase in a loop where a unit has several."""
-        bodies = (self.elementwise, self.elementwise, self.normalised, self.shifted, self.phases, self.exchanged)
+        bodies = (
+            self.elementwise,
+            self.elementwise,
+            self.normalised,
+            self.shifted,
+            self.phases,
+            self.exchanged,
+        )
         first, second = self.rng.choice(bodies)()
         body: list[IOp | Loop] = []
         if self.loops > 1:

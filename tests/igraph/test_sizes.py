@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.errors import IGraphError, ParseError
 from uir_tvm.igraph import affine, from_json, parse_igraph, print_igraph, var
@@ -60,6 +60,7 @@ def test_greatest_values(graph):
     assert graph.pointer("a").elements == affine(32)
 
 
+@settings(deadline=None)
 @given(st.integers(0, 40))
 def test_equals_exp_at_any_size(n):
     graph = parse_igraph(TEXT)

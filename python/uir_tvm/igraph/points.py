@@ -62,8 +62,9 @@ def grid(variables: Sequence[str], extents: Extents) -> dict[str, np.ndarray]:
 
 
 def values(value: Affine, variables: Variables) -> np.ndarray | None:
-    """All values of an expression, an axis for each variable in order of names; None where they are many, as those
-    of sizes are."""
+    """All values of an expression, an axis for each variable in order of names; None where they are
+    many, as those of sizes are.
+    """
     names = value.variables()
     extents = {name: known for name in names if isinstance(known := variables[name], int)}
     if len(extents) < len(names) or number(names, extents) > FEW_POINTS:
@@ -74,8 +75,8 @@ def values(value: Affine, variables: Variables) -> np.ndarray | None:
 def extremes(value: Affine, extents: Variables) -> tuple[int, int]:
     """Bounds of an expression with each variable in ``[0, extent)``, extents being positive, or a size.
 
-    Both are reached, unless floor or mod terms range over more than `FEW_POINTS` points, or there are sizes: then
-    they are those of intervals, and may be wider than the truth.
+    Both are reached, unless floor or mod terms range over more than `FEW_POINTS` points, or there are sizes:
+    then they are those of intervals, and may be wider than the truth.
     """
     found = None if value.is_linear else values(value, extents)
     if found is None:
@@ -107,8 +108,8 @@ def extremes_along(value: Affine, variable: str, extents: Variables) -> tuple[np
 def divisor(value: Affine, extents: Variables) -> int:
     """The greatest number that divides all values of an expression; 0 where it is always 0.
 
-    Where floor or mod terms range over more than `FEW_POINTS` points, or there are sizes, it may be a divisor of the
-    greatest.
+    Where floor or mod terms range over more than `FEW_POINTS` points, or there are sizes, it may be a
+    divisor of the greatest.
     """
     found = None if value.is_linear else values(value, extents)
     if found is None:

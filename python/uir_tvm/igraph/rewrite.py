@@ -68,7 +68,7 @@ class FreshNames:
     """Names of loop variables that a graph does not have yet."""
 
     def __init__(self, graph: IGraph) -> None:
-        named = (str(x.name) for x in (*graph.pointers, *graph.sizes))
+        named = [*(str(p.name) for p in graph.pointers), *(str(s.name) for s in graph.sizes)]
         self._taken = {"pid", *loop_variables(graph.body), *named}
 
     def like(self, name: str) -> str:

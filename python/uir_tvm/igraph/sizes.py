@@ -54,7 +54,8 @@ def whole_slice(pointer: IPointer) -> ISlice:
 
 
 def known(graph: IGraph, loops: Sequence[Loop] = ()) -> dict[str, int | Size]:
-    """What is known of the variables of expressions at a place of a graph: pid, the loops around it, the sizes.
+    """What is known of the variables of expressions at a place of a graph: pid, the loops around it, the
+    sizes.
 
     Of pid it is the greatest extent that sizes admit.
     """

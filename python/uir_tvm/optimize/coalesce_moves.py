@@ -27,7 +27,7 @@ Other iOps keep their shapes: a register is the same memory however it is moved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import attrs

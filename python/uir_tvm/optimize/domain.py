@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What passes know of the variables of expressions at a place of a graph: pid, the loops around it, the sizes."""
+"""What passes know of the variables of expressions at a place of a graph: pid, the loops around it, the
+sizes.
+"""
 
 from __future__ import annotations
 

@@ -28,7 +28,8 @@ class Figures:
     iops : int
         iOps that a unit runs, over all iterations (syncs too).
     bytes : int
-        Bytes that all units move to and from dram, valid elements only; of a graph with sizes, at the greatest.
+        Bytes that all units move to and from dram, valid elements only; of a graph with sizes, at the
+        greatest.
     syncs : int
         Syncs that a unit runs, over all iterations.
     reg, sram : int

@@ -89,9 +89,7 @@ class _Peeling:
         last = self._segment(loop, head + middle, tail, domain, True) if tail else []
         return [*first, *self._segment(loop, head, middle, domain, False), *last]
 
-    def _segment(
-        self, loop: Loop, start: int, extent: int, domain: Domain, is_copy: bool
-    ) -> list[Any]:
+    def _segment(self, loop: Loop, start: int, extent: int, domain: Domain, is_copy: bool) -> list[Any]:
         """The iterations ``start`` to ``start + extent`` of a loop, as a loop of their own or without one."""
         variable = str(loop.var)
         names = self.names.of(loop_variables(loop.body)) if is_copy else {}

@@ -50,8 +50,9 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
 def proved(piece: ISlice, variables: points.Variables) -> int:
     """The greatest number of bytes that divides where rows of a slice start, from the pointer's start.
 
-    It is exact, but for offsets with floor or mod terms over more than `points.FEW_POINTS` values, or over sizes:
-    there it may be a divisor of the greatest.  A slice whose rows all start at the pointer's start has 0.
+    It is exact, but for offsets with floor or mod terms over more than `points.FEW_POINTS` values, or over
+    sizes: there it may be a divisor of the greatest.  A slice whose rows all start at the pointer's start
+    has 0.
     """
     size = bytes_of(str(piece.pointer.dtype))
     rows = int(piece.row_stride) if piece.rows > 1 else 0
@@ -59,7 +60,9 @@ def proved(piece: ISlice, variables: points.Variables) -> int:
 
 
 def _witness(piece: ISlice, region: Region, stated: int) -> dict[str, int]:
-    """Sizes, pid, loop variables and row of a first element that is not aligned; empty where none is known."""
+    """Sizes, pid, loop variables and row of a first element that is not aligned; empty where none is
+    known.
+    """
     size = bytes_of(str(piece.pointer.dtype))
     if stated < 1:
         return {}

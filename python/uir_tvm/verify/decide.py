@@ -5,15 +5,15 @@ Intervals settle nearly all questions.  Where they do not, all points are looked
 isl decides; where isl gives up, all points are looked at if they are not too many.  An answer says which rung
 it comes from.
 
-Where a graph has sizes there are too many points: intervals or isl decide for all sizes at once.  What isl finds is
-shown at the least sizes at which it is so, by the same question about the static graph there.
+Where a graph has sizes there are too many points: intervals or isl decide for all sizes at once.  What isl
+finds is shown at the least sizes at which it is so, by the same question about the static graph there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from functools import partial
-from collections.abc import Callable, Mapping, Sequence
 from typing import Generic, Protocol, TypeVar
 
 import attrs
@@ -93,8 +93,9 @@ class Question(Protocol[T_co]):
         """One, found by isl; asked where there are no sizes."""
 
     def counterexamples(self) -> Sequence[Callable[[], islpy.Set]]:
-        """All of them, sizes as parameters, in ways of which the next is tried where isl gives up on one; asked
-        where there are sizes."""
+        """All of them, sizes as parameters, in ways of which the next is tried where isl gives up on
+        one; asked where there are sizes.
+        """
 
     def at(self, sizes: Mapping[str, int]) -> Question[T_co]:
         """The question about the static graph at given sizes."""

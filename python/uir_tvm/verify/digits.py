@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Variables as sums of digits: what quotients and remainders say of them becomes linear.
 
-``700*(64*(pid / 11) + i) + 64*(pid % 11) + j`` with ``pid = 11*q + r`` is ``700*(64*q + i) + 64*r + j``.  isl takes
-seconds for the one with a size for the number of units, milliseconds for the other.
+``700*(64*(pid / 11) + i) + 64*(pid % 11) + j`` with ``pid = 11*q + r`` is ``700*(64*q + i) + 64*r + j``.
+isl takes seconds for the one with a size for the number of units, milliseconds for the other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..igraph.space import Size, Space
 
 @attrs.frozen(eq=False)
 class Digits:
-    """How some variables are sums of digits, and quotients and remainders of what is left are digits themselves.
+    """How variables are sums of digits, and what quotients and remainders are left.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Digits:
         return self._linear(value.substitute(self.sums), set())
 
     def _linear(self, value: Affine, cut: set[str]) -> Affine:
-        """An expression without the quotients and remainders that are digits; new digits for those of ``cut``."""
+        """An expression with digits for its quotients and remainders, new ones for those of ``cut``."""
         if value.is_linear:
             return value
         out = affine(value.constant)
@@ -95,8 +95,9 @@ class Digits:
 def _sums(
     values: Sequence[Affine], extents: Mapping[str, int]
 ) -> tuple[dict[str, Affine], dict[str, tuple[int, int]]]:
-    """The digits that quotients and remainders cut variables into: none of a variable that is not cut, or not by
-    radices of which each divides the next."""
+    """The digits that quotients and remainders cut variables into: none of a variable that is not cut,
+    or not by radices of which each divides the next.
+    """
     cuts: dict[str, set[int]] = {}
     for value in values:
         for name, radix in _cuts(value):

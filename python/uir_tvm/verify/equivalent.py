@@ -28,8 +28,8 @@ from ..igraph.nodes import IGraph
 from .agreement import TOLERANCE, relative_errors
 from ..igraph.sizes import at
 from .cases import Specials, field_arrays, value_arrays
-from .some_sizes import MAX_ELEMENTS, some_sizes
 from .sides import FIELD_METHOD, VALUES_METHOD, GraphSide, Output, Side, Traits, UndecidedError, traits
+from .some_sizes import MAX_ELEMENTS, some_sizes
 
 METHODS = (FIELD_METHOD, VALUES_METHOD)
 #: Seconds that one run of the interpreter should take where a sample is allowed.
@@ -170,7 +170,8 @@ def equivalent(
     methods : sequence of str
         Out of `METHODS`.
     full : bool
-        Run all units and iterations, whatever that takes; of a graph with sizes, at the sizes that are chosen.
+        Run all units and iterations, whatever that takes; of a graph with sizes, at the sizes that are
+        chosen.
     bits : bool
         Hold numbers to the bit, also where sums or functions may round differently: for two graphs of which
         one was made of the other by a rewriting that keeps the order of arithmetic.
@@ -228,7 +229,9 @@ def _at_some_sizes(
     for sizes in chosen:
         try:
             static = reference.at(sizes)
-            one = equivalent(static, at(graph, sizes), seed=seed, cases=cases, methods=methods, full=full, bits=bits)
+            one = equivalent(
+                static, at(graph, sizes), seed=seed, cases=cases, methods=methods, full=full, bits=bits
+            )
         except EquivalenceError as error:
             raise _at_sizes(error, sizes) from error
         found.append(one)

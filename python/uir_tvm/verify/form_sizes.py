@@ -52,7 +52,9 @@ def _names(graph: IGraph) -> Iterator[VerifyError]:
         other = "the number of the unit" if name == PID else "a loop variable" if name in loops else ""
         if count > 1 or other:
             yield _fault(
-                f"{count} sizes are named '{name}'." if count > 1 else f"The size '{name}' has the name of {other}.",
+                f"{count} sizes are named '{name}'."
+                if count > 1
+                else f"The size '{name}' has the name of {other}.",
                 where="the graph's sizes",
                 need="a name of its own for every size and loop of a graph",
                 remedy="rename one of them",
@@ -68,7 +70,9 @@ def _range(size: Size) -> Iterator[VerifyError]:
         )
     elif low < 0 or high // by * by < low:
         yield _fault(
-            f"The size '{size.name}' admits no value." if low >= 0 else f"The size '{size.name}' may be negative.",
+            f"The size '{size.name}' admits no value."
+            if low >= 0
+            else f"The size '{size.name}' may be negative.",
             where=where,
             need="0 <= low <= high, and a multiple of its divisor between",
         )
@@ -126,7 +130,9 @@ def _expression(
         )
         return False
     if space.range(value)[0] < 0 and (values := _negative(value, Launch(tuple(graph.sizes)))) is not None:
-        yield _fault(f"The {what} may be negative.", where=where, witness=values, need="0 or more for all sizes")
+        yield _fault(
+            f"The {what} may be negative.", where=where, witness=values, need="0 or more for all sizes"
+        )
         return False
     return True
 

@@ -44,7 +44,8 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
         reads = [r for r in reads if not any(covers(w, r) for w in writes)]
         if reads and not writes:
             for read in reads:
-                yield _error(read, f"{mnemonic(read.iop)} reads '{pointer.name}', which nothing writes.", {})
+                what = f"{mnemonic(read.iop)} reads '{pointer.name}', which nothing writes."
+                yield _error(read, what, _sizes(read))
         elif reads:
             yield from _in_order(accesses, reads, writes, share)
 
@@ -138,6 +139,22 @@ def _by_isl(
             continue
         if witness is not None:
             yield _unwritten_error(read, when, witness)
+
+
+def _sizes(read: Access) -> dict[str, int]:
+    """The least sizes at which something is read; none of a static graph, or where that is not known."""
+    launch = read.region.launch
+    if launch.static:
+        return {}
+
+    def least() -> dict[str, int]:
+        found = isl.points(read.region, read.region.used)
+        return {} if found.is_empty() else isl.least_sizes(found, launch)
+
+    try:
+        return isl.bounded(least)
+    except isl.Exhausted:
+        return {}
 
 
 def is_written(read: Access, writes: Sequence[Access], share: int) -> bool:

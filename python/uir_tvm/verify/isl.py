@@ -14,7 +14,6 @@ from .digits import Digits
 from .launch import STATIC, Launch
 from .region import PID, Axis, Region
 
-
 _NO_DIGITS = Digits({}, {}, {}, [], Space({}))
 
 
@@ -57,7 +56,9 @@ def size_names(launch: Launch) -> dict[str, str]:
 
 
 def header(launch: Launch) -> str:
-    """What stands before the text of a set about a graph: the sizes as parameters; nothing where there are none."""
+    """What stands before the text of a set about a graph: the sizes as parameters; nothing where there
+    are none.
+    """
     return "" if launch.static else f"[{', '.join(size_names(launch).values())}] -> "
 
 
@@ -106,7 +107,9 @@ def points(region: Region, variables: Sequence[str], condition: str = "") -> isl
     clauses = [*constraints(region, names, variables), f"a = {address(region, names)}"]
     if condition:
         clauses.append(f"({condition})")
-    text = f"{header(region.launch)}{{ [{', '.join(dims)}] : {quantified(names.inner)}{' and '.join(clauses)} }}"
+    text = (
+        f"{header(region.launch)}{{ [{', '.join(dims)}] : {quantified(names.inner)}{' and '.join(clauses)} }}"
+    )
     return islpy.Set.read_from_str(context(), text)
 
 
@@ -126,7 +129,8 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     inner = [names.of[v] for v in region.used if v not in variables] + [names.row, names.col, *names.inner]
     every = [*variables, *(v for v in region.used if v not in variables)]
     clauses = [*constraints(region, names, every), f"a = {address(region, names)}"]
-    text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [a] : exists {', '.join(inner)} : {' and '.join(clauses)} }}"
+    conditions = f"exists {', '.join(inner)} : {' and '.join(clauses)}"
+    text = f"{header(region.launch)}{{ [{', '.join(kept)}] -> [a] : {conditions} }}"
     return islpy.Map.read_from_str(context(), text)
 
 

@@ -11,7 +11,6 @@ from ..igraph.affine import Affine
 from ..igraph.nodes import IGraph
 from ..igraph.space import Size
 
-
 #: The variable that is the number of the unit.
 PID = "pid"
 

@@ -11,8 +11,8 @@ from .launch import PID, Launch
 def range_at_launch(value: Affine, space: Space, launch: Launch) -> tuple[int, int]:
     """The least and the greatest value, or beyond, for all sizes at once.
 
-    What grows with pid is greatest at the last unit, ``8*pid + 7 - 8*n`` of n units at ``pid = n - 1``; and quotients
-    are taken apart, ``4*((n + 3) / 4) - n`` is ``3 - (n + 3) % 4``.
+    What grows with pid is greatest at the last unit, ``8*pid + 7 - 8*n`` of n units at ``pid = n - 1``; and
+    quotients are taken apart, ``4*((n + 3) / 4) - n`` is ``3 - (n + 3) % 4``.
     """
     low, high = _tightest(value, space)
     step = value.coefficient(PID)

@@ -314,7 +314,11 @@ class Races:
             # where one side does not depend on the loop, the neighbouring iteration serves
             x[loop] = x[loop] if loop in x else y.get(loop, 1) - 1
             y[loop] = y.get(loop, x[loop] + 1)
-        witness = {**conflict.answer.sizes, PID: x[PID], **{w: x.get(w, 0) for w, _ in self.order.loops[a.position]}}
+        witness = {
+            **conflict.answer.sizes,
+            PID: x[PID],
+            **{w: x.get(w, 0) for w, _ in self.order.loops[a.position]},
+        }
         witness |= {f"{PID}'": y[PID], **{f"{w}'": y.get(w, 0) for w, _ in self.order.loops[b.position]}}
         witness["element"] = meeting.element
         return Race(conflict.pointer, a, b, scope, pairing.carried, witness, conflict.answer.rung)

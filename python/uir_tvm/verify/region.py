@@ -162,9 +162,7 @@ class Region:
         return base + i * self.rows.stride + j * self.cols.stride, valid
 
 
-def region_of(
-    piece: ISlice, extents: Mapping[str, int], every: int = 1, launch: Launch = STATIC
-) -> Region:
+def region_of(piece: ISlice, extents: Mapping[str, int], every: int = 1, launch: Launch = STATIC) -> Region:
     """The valid box of a slice as a region."""
 
     def some(bound: Affine | None) -> tuple[Affine, ...]:

@@ -53,7 +53,9 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
 def _difference(
     a: Sequence[Region], b: Sequence[Region], variables: Sequence[str], launch: Launch
 ) -> tuple[dict[str, int], list[int]] | None:
-    """Sizes and a point of { [variables...] -> [address] } that is on one side alone; None when there is none."""
+    """Sizes and a point of { [variables...] -> [address] } that is on one side alone; None when there
+    is none.
+    """
 
     def side(regions: Sequence[Region]) -> islpy.Map:
         return reduce(islpy.Map.union, [isl.relation(r, variables) for r in regions])

@@ -56,7 +56,13 @@ def _tiles(graph: IGraph, name: str) -> list[int]:
     found: set[int] = set()
     exprs = [dim for p in graph.pointers for dim in p.dims]
     exprs += [] if graph.groups is None else [graph.groups]
-    exprs += [bound for iop, _ in graph.walk() for piece in iop.slices() for bound in piece.valid if bound is not None]
+    exprs += [
+        bound
+        for iop, _ in graph.walk()
+        for piece in iop.slices()
+        for bound in piece.valid
+        if bound is not None
+    ]
     loops = {str(loop.var) for _, around in graph.walk() for loop in around if isinstance(loop, Loop)}
     for value in exprs:
         if name in value.variables():

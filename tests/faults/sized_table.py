@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Planted faults of graphs with sizes: each shows at some sizes alone."""
+
+from __future__ import annotations
+
+import attrs
+from uir_tvm.igraph import IGraph, parse_igraph
+
+HARDWARE = """
+hardware h { kind = cpu num_groups = 4 num_units = 2 reg_bytes = 65536 sram_bytes = 65536 vector_bytes = 32 }
+"""
+#: y = exp(x) on n rows of 8, four rows a unit.
+ROWS = f"""{HARDWARE}
+igraph rows on h parallel ((n + 3) / 4, 1) {{
+  size n = [1, 1000]
+  x = iPointer(dram, fp32, (n, 8), in)
+  y = iPointer(dram, fp32, (n, 8), out)
+  a = iPointer(reg, fp32, 32)
+  b = iPointer(reg, fp32, 32)
+  move.dram.reg.fp32 a[0; (4,8); (8,1); rows :n - 4*pid], x[32*pid; (4,8); (8,1); rows :n - 4*pid]
+  unary.exp.fp32 b[0; (4,8); (8,1); rows :n - 4*pid], a[0; (4,8); (8,1); rows :n - 4*pid]
+  move.reg.dram.fp32 y[32*pid; (4,8); (8,1); rows :n - 4*pid], b[0; (4,8); (8,1); rows :n - 4*pid]
+}}
+"""
+#: A copy of n elements, 64 a unit.
+FLAT = f"""{HARDWARE}
+igraph flat on h parallel ((n + 63) / 64, 1) {{
+  size n = [32, 65536, 32]
+  x = iPointer(dram, fp32, (n), in)
+  y = iPointer(dram, fp32, (n), out)
+  a = iPointer(reg, fp32, 64)
+  move.dram.reg.fp32 a[0; (1,64); (64,1); cols :n - 64*pid], x[64*pid; (1,64); (64,1); cols :n - 64*pid]
+  move.reg.dram.fp32 y[64*pid; (1,64); (64,1); cols :n - 64*pid], a[0; (1,64); (64,1); cols :n - 64*pid]
+}}
+"""
+#: The tiles of x in reverse, by way of temporary memory; groups of two units, a tile of four elements each.
+PHASES = f"""{HARDWARE}
+igraph phases on h parallel ((n + 7) / 8, 2) {{
+  size n = [8, 4096, 8]
+  x = iPointer(dram, fp32, (n), in)
+  y = iPointer(dram, fp32, (n), out)
+  t = iPointer(dram, fp32, (n))
+  a = iPointer(reg, fp32, 4)
+  b = iPointer(reg, fp32, 4)
+  move.dram.reg.fp32 a[0; (1,4); (4,1)], x[4*pid; (1,4); (4,1)]
+  move.reg.dram.fp32 t[4*pid; (1,4); (4,1)], a[0; (1,4); (4,1)]
+  sync.dram t[0; (1,4096); (4096,1); cols :n], t[0; (1,4096); (4096,1); cols :n]
+  move.dram.reg.fp32 b[0; (1,4); (4,1)], t[n - 4 - 4*pid; (1,4); (4,1)]
+  move.reg.dram.fp32 y[4*pid; (1,4); (4,1)], b[0; (1,4); (4,1)]
+}}
+"""
+
+
+@attrs.frozen
+class SizedFault:
+    """One planted fault.
+
+    Attributes
+    ----------
+    text, old, new : str
+        A graph that is right, and what of it is something else.
+    rule : str
+        What finds it.
+    size : int
+        The least size at which it shows.
+    right_at : tuple of int
+        Sizes at which the graph is right all the same.
+    """
+
+    text: str
+    old: str
+    new: str
+    rule: str
+    size: int
+    right_at: tuple[int, ...] = ()
+
+    @property
+    def graph(self) -> IGraph:
+        """The graph with the fault."""
+        assert self.old in self.text
+        return parse_igraph(self.text.replace(self.old, self.new))
+
+
+_STORED = "move.reg.dram.fp32 y[32*pid; (4,8); (8,1); rows :n - 4*pid]"
+
+FAULTS: dict[str, SizedFault] = {
+    "for n = 1 alone the row is not written": SizedFault(
+        ROWS,
+        _STORED,
+        _STORED.replace("n - 4*pid", "n - 4*pid - 1 + (n + 998) / 1000"),
+        "coverage",
+        1,
+        (2, 3, 4, 5, 999, 1000),
+    ),
+    "where 64 does not divide n the last tile reaches too far": SizedFault(
+        FLAT, "; cols :n - 64*pid", "", "bounds", 32, (64, 128, 65536)
+    ),
+    "for the greatest n alone the last row is not written": SizedFault(
+        ROWS,
+        _STORED,
+        _STORED.replace("n - 4*pid", "n - 4*pid - n / 1000"),
+        "coverage",
+        1000,
+        (1, 4, 5, 999),
+    ),
+    "the last tile has a row too many": SizedFault(
+        ROWS, "rows :n - 4*pid", "rows :n - 4*pid + 1", "bounds", 1, (4, 8, 1000)
+    ),
+    "the last tile has a row too few": SizedFault(
+        ROWS, "rows :n - 4*pid", "rows :n - 4*pid - 1", "coverage", 1
+    ),
+    "with a second group, units of two groups race": SizedFault(
+        PHASES, "sync.dram", "sync.sram", "race", 16, (8,)
+    ),
+    "with no barrier, units race in the first group": SizedFault(
+        PHASES,
+        "  sync.dram t[0; (1,4096); (4096,1); cols :n], t[0; (1,4096); (4096,1); cols :n]\n",
+        "",
+        "race",
+        8,
+    ),
+    "where 4 divides n the last tile has no unit": SizedFault(
+        ROWS,
+        "parallel ((n + 3) / 4, 1)",
+        "parallel ((n + 3) / 4 - 1 + ((n % 4) + 3) / 4, 1)",
+        "coverage",
+        4,
+        (1, 2, 3, 5, 999),
+    ),
+    "from n = 13 the last column that is read is not filled": SizedFault(
+        ROWS,
+        "  unary.exp.fp32 b[0; (4,8); (8,1); rows :n - 4*pid], a[0",
+        "  fill.fp32 b[0; (1,8); (8,1); cols :8 - n / 13] [value=0.0]\n"
+        "  unary.exp.fp32 a[0; (1,8); (8,1)], b[0; (1,8); (8,1)]\n"
+        "  unary.exp.fp32 b[0; (4,8); (8,1); rows :n - 4*pid], a[0",
+        "uninitialised",
+        13,
+        (1, 12),
+    ),
+}

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Graphs with sizes: right ones are proved for all sizes, faults are found with sizes that show them."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from uir_tvm.igraph import interpreter, parse_igraph
+from uir_tvm.igraph.sizes import at
+from uir_tvm.verify import check
+
+from tests.corpus import by_hand
+from tests.corpus.batched import batched
+
+from .sized_campaign import SizedTally, is_empty, plant, prove, sizes_of
+from .sized_graphs import sized_graph
+from .sized_table import FAULTS, FLAT, PHASES, ROWS
+
+
+@pytest.mark.parametrize("text", [ROWS, FLAT, PHASES])
+def test_the_graphs_without_faults_are_right(text: str) -> None:
+    assert check(parse_igraph(text)) == []
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_planted_fault_is_found_at_the_least_size_that_shows_it(name: str) -> None:
+    fault = FAULTS[name]
+    found = check(fault.graph)
+    assert found[0].rule == fault.rule
+    assert sizes_of(fault.graph, found[0]) == {"n": fault.size}
+    assert str(found[0]).count(f"n={fault.size}") == 1
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_the_static_graph_has_the_fault_at_the_witness_and_not_elsewhere(name: str) -> None:
+    fault = FAULTS[name]
+    static = at(fault.graph, {"n": fault.size})
+    assert is_empty(static) or fault.rule in {one.rule for one in check(static)}
+    for size in fault.right_at:
+        assert check(at(fault.graph, {"n": size})) == []
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_right_graphs_raise_no_alarm(seed: int) -> None:
+    tally = SizedTally()
+    prove(seed, tally)
+    assert tally.wrong == []
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 10**6))
+def test_right_graphs_are_right_at_each_size(seed: int) -> None:
+    """The generator makes what it says: the static verifier and the interpreter take the graphs too."""
+    graph = sized_graph(random.Random(seed), 12)
+    for values in (
+        {str(s.name): int(s.low) for s in graph.sizes},
+        {str(s.name): int(s.high) for s in graph.sizes},
+    ):
+        static = at(graph, values)
+        if not is_empty(static):
+            assert check(static) == []
+            interpreter.run(static, *(np.ones(p.size, np.float32) for p in static.params if p.role == "in"))
+
+
+@settings(max_examples=4, deadline=None)
+@given(st.integers(0, 10**6))
+def test_planted_faults_are_found_exactly_where_some_size_shows_them(seed: int) -> None:
+    tally = SizedTally()
+    plant(seed, tally, most=12)
+    assert tally.wrong == []
+
+
+@pytest.mark.parametrize("entry", list(by_hand.entries()), ids=lambda entry: entry.name)
+def test_graphs_of_the_corpus_are_right_for_any_number_of_inputs(entry) -> None:
+    graph = batched(entry.graph)
+    assert check(graph) == []
+    assert check(at(graph, {"n": 2})) == []
