@@ -5,6 +5,9 @@
 prints how many faults of each kind were caught by what.  A fault that nobody catches must be shown to change
 nothing: the same bits on random and adversarial inputs, and no two units that meet without a barrier.  Exit
 code 0 only when every fault is caught or shown to be harmless, and no graph that is right raises an alarm.
+
+``--sizes N`` looks at N random graphs with sizes instead, all right, and plants faults of slices, memory
+and syncs in a tenth as many small ones: what is said of all sizes at once must be what is said of each.
 """
 
 from __future__ import annotations
@@ -25,16 +28,22 @@ from rich.table import Table
 
 from tests.faults import FAULTS
 from tests.faults.campaign import Tally, entries, no_alarm, plant_all, random_graphs
+from tests.faults.sized_campaign import SizedTally, plant, prove
 
 #: Faults of one kind in one graph.
 QUICK_COUNT, FULL_COUNT = 1, 3
 QUICK_RANDOM, FULL_RANDOM = 200, 2000
+#: How far sizes of random graphs are apart.
+MOST = 100_000
+COLUMNS = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
 
 
 def main() -> int:
     """Plant as the command line says; 0 when nothing is missed and nothing is alarmed for nothing."""
     args = _arguments()
     console = Console(width=None if sys.stdout.isatty() else 150)
+    if args.sizes:
+        return _sized(args, console)
     tally = Tally()
     start = time.monotonic()
     console.print(f"seed {args.seed}, {args.count} fault(s) of a kind in each graph", style="dim")
@@ -58,6 +67,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--random", type=int, default=None, metavar="N", help="random valid graphs to look at"
     )
+    parser.add_argument("--sizes", type=int, default=0, metavar="N", help="graphs with sizes instead")
     parser.add_argument("--json", metavar="FILE", help="also write everything there")
     args = parser.parse_args()
     if args.count is None:
@@ -68,8 +78,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def _run(args: argparse.Namespace, tally: Tally, console: Console) -> None:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console) as progress:
+    with Progress(*COLUMNS, console=console) as progress:
         # graphs are built as they are asked for, so how many there are is known at the end
         bar = progress.add_task("building the corpus", total=None)
         for entry in entries(args.quick, args.seed):
@@ -86,6 +95,28 @@ def _run(args: argparse.Namespace, tally: Tally, console: Console) -> None:
         for number, graph in enumerate(random_graphs(args.random, args.seed)):
             no_alarm(graph, number, tally)
             progress.advance(bar)
+
+
+def _sized(args: argparse.Namespace, console: Console) -> int:
+    tally, small = SizedTally(), SizedTally()
+    with Progress(*COLUMNS, console=console) as progress:
+        bar = progress.add_task("graphs with sizes", total=args.sizes)
+        for seed in range(args.seed, args.seed + args.sizes):
+            prove(seed, tally, MOST)
+            progress.advance(bar)
+        bar = progress.add_task("faults in small ones", total=args.sizes // 10)
+        for seed in range(args.seed, args.seed + args.sizes // 10):
+            plant(seed, small)
+            progress.advance(bar)
+    for told in (*tally.wrong, *small.wrong):
+        console.print(told, style="red", markup=False)
+    console.print(
+        f"{len(tally.seconds)} graphs with sizes: {len(tally.wrong)} false alarms, a proof takes "
+        f"{tally.median * 1e3:.0f} ms in the median, {tally.worst * 1e3:.0f} ms at most; "
+        f"{small.planted} faults planted, {small.found} of them show at some size, "
+        f"{len(small.wrong)} told otherwise than size by size"
+    )
+    return 1 if tally.wrong or small.wrong else 0
 
 
 def _report(tally: Tally, console: Console, seconds: float) -> None:

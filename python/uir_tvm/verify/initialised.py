@@ -84,7 +84,7 @@ def covers(write: Access, read: Access, within: str | None = None) -> bool:
     common = _common(write, read)
     if within is not None and within not in common:
         return False
-    fixed = {PID, *common}
+    fixed = {PID, *common, *w.launch.names}
     same = str(w.offset) == str(r.offset) and all(v in fixed for v in w.offset.variables())
     if same and _axis_within(w, r, "rows", fixed) and _axis_within(w, r, "cols", fixed):
         return True
