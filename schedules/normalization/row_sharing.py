@@ -19,6 +19,7 @@ import attrs
 from uir_tvm.hardware.rates import rates_of
 from uir_tvm.igraph import HardwareModel
 from uir_tvm.schedule.blocks import BlockInfo, dtype_bytes
+from uir_tvm.schedule.representative import usual_elements
 from uir_tvm.schedule.tile_facts import groups_at_once, space_of, units_of
 
 #: What walking a row again costs: a softmax computes half of its functions twice, and loads it twice.
@@ -62,7 +63,7 @@ class RowWork:
         made = {name for b in blocks for name in b.writes}
         used = {name for b in blocks for name in b.reads}
         moved = {
-            r.source.name: math.prod(int(n) for n in r.source.ty.shape) * dtype_bytes(r.source.ty.dtype)
+            r.source.name: usual_elements(r.source) * dtype_bytes(r.source.ty.dtype)
             for b in blocks
             for r in (*b.stmt.reads, *b.stmt.writes)
             if not (r.source.name in made and r.source.name in used)

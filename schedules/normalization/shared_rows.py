@@ -38,6 +38,7 @@ from uir_tvm.schedule.blocks import (
 )
 from uir_tvm.schedule.decisions import OWN, Decisions, near
 from uir_tvm.schedule.group import group_share
+from uir_tvm.schedule.representative import usual_elements
 from uir_tvm.schedule.row_chain import attach_producers, groups_for, map_chain
 from uir_tvm.schedule.tile_facts import space_of, units_of
 from uir_tvm.schedules.normalization.partial import Bound, Partials, prepare_partials
@@ -170,7 +171,7 @@ def _stage_operands(
     for block in leaf_blocks(sch):
         for region in block.stmt.reads:
             name = region.source.name
-            elements = math.prod(int(n) for n in region.source.ty.shape)
+            elements = usual_elements(region.source)
             if name in param_names(sch) and elements > rows * (sharing.chunks - 1) * sharing.columns:
                 readers.setdefault(name, []).append(block)
                 widths[name] = dtype_bytes(region.source.ty.dtype)

@@ -11,7 +11,7 @@ from tvm import tirx
 from ..errors import ExtractionError
 from ..igraph import HardwareModel, IGraph, Loop
 from ..igraph.rewrite import pointers_of
-from ..schedule.annotations import VECTOR, VECTOR_ATTR
+from ..schedule.annotations import FEW_UNITS_ATTR, VECTOR, VECTOR_ATTR
 from ..schedule.tile_facts import space_of
 from .function_pointers import PID, FunctionPointers, UniqueNames
 from .group_forms import FormEmitter, leaves_of, recognise
@@ -32,7 +32,8 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     Parameters
     ----------
     prim_func : tvm.tirx.PrimFunc
-        Static shapes; scheduled as the contract in ``docs/architecture.md`` says.  Without a loop
+        Shapes of numbers, or of variables that are sizes of the graph (`igraph.tir_sizes`) in the outermost
+        dimension; scheduled as the contract in ``docs/architecture.md`` says.  Without a loop
         annotated ``uir.parallel`` one unit computes everything, in tiles that fit in reg.
     hardware : HardwareModel
         The device; it becomes part of the graph.
@@ -60,7 +61,7 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
     graph_name = name or (str(symbol) if symbol else "main")
     prim_func = joined(prim_func)
     tree = build_tree(prim_func)
-    names = UniqueNames(PID)
+    names = UniqueNames(PID, *(str(size.name) for size in tree.sizes.values()))
     recognise(tree)
     leaders_only(leaves_of(tree.body), tree)
     memory = FunctionPointers(prim_func, tree, names, in_part(prim_func))
@@ -77,7 +78,9 @@ def extract(prim_func: Any, hardware: HardwareModel, name: str | None = None) ->
         tree.num_units,
         [p for p in every if p.is_param or str(p.name) in used],
         body,
-        _vectors(tree.vector_bytes, hardware),
+        _vectors(tree.vector_bytes, hardware) | _few_units(tree.few_units),
+        list(tree.sizes.values()),
+        tree.groups,
     )
 
 
@@ -99,6 +102,11 @@ def _vectors(asked: int, hardware: HardwareModel) -> dict[str, int]:
             remedy="leave the annotation out, or ask for less",
         )
     return {VECTOR_ATTR: asked}
+
+
+def _few_units(few: int) -> dict[str, int]:
+    """The graph's attribute for how many units are too few to wake (`schedule.annotations.FEW_UNITS`)."""
+    return {FEW_UNITS_ATTR: few} if few else {}
 
 
 def _extract_body(

@@ -25,7 +25,7 @@ from ..errors import IGraphError
 from ..igraph import IPointer
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
-from ..igraph.space import Space
+from ..igraph.space import Size, Space
 from .affine_from_tir import AffineConverter, NotAffineError
 from .refusals import refuse
 from .sets import OWNER, WITHIN, environment, owners
@@ -95,6 +95,7 @@ class FunctionPointers:
 
     def __init__(self, func: Any, tree: Tree, names: UniqueNames, in_part: Container[Any] = ()) -> None:
         self.tree, self.names, self.in_part = tree, names, in_part
+        self.size_space = Space({str(size.name): size for size in tree.sizes.values()})
         self.loop_names: dict[TreeLoop, str] = {}
         self.storages: dict[Any, Storage] = {}
         self.params: list[IPointer] = []
@@ -120,10 +121,14 @@ class FunctionPointers:
             self.loop_names[loop] = self.names.new(str(loop.var.name))
         return self.loop_names[loop]
 
-    def environment(self, loops: Sequence[TreeLoop]) -> tuple[dict[Any, Affine], dict[str, int]]:
-        """What pid and some tree loops stand for, and their extents by name."""
-        extents = {PID: self.tree.num_groups * self.tree.num_units}
-        env = environment(self.tree, var(PID) if extents[PID] > 1 else affine(0), extents)
+    def environment(self, loops: Sequence[TreeLoop]) -> tuple[dict[Any, Affine], dict[str, int | Size]]:
+        """What pid, sizes and some tree loops stand for, and what is known of them by name."""
+        units = self.tree.num_groups * self.tree.num_units
+        extents: dict[str, int | Size] = {PID: units}
+        env = environment(self.tree, var(PID) if units > 1 else affine(0), extents)
+        for variable, size in self.tree.sizes.items():
+            env[variable] = size.expr
+            extents[str(size.name)] = size
         for loop in loops:
             env[loop.var] = var(self.loop_name(loop)) + loop.start
             extents[self.loop_name(loop)] = loop.extent
@@ -163,13 +168,29 @@ class FunctionPointers:
                 need="buffer parameters only",
                 remedy="bind the scalar to a constant, or pass it as a buffer of one element",
             )
-        shape = self._shape(param)
         role = self.roles.get(param, "in")
         if role == "out" and param in self.in_part:
             role = "inout"  # what is not written keeps the caller's values
-        pointer = self._pointer(param, "dram", math.prod(shape), role)
+        shape = self._shape(param)
+        pointer = self._pointer(param, "dram", math.prod(shape), role, self._dims(param))
         self.params.append(pointer)
         self.storages[param] = Storage(pointer, (affine(0),) * len(shape), shape)
+
+    def _dims(self, param: Any) -> list[Affine]:
+        """The dimensions of a parameter where sizes decide the outermost; else none."""
+        if all(isinstance(extent, tirx.IntImm) for extent in param.shape):
+            return []
+        env = {variable: size.expr for variable, size in self.tree.sizes.items()}
+        dims = [AffineConverter(env, {}, self.size_space).try_convert(extent) for extent in param.shape]
+        outermost = next(k for k, dim in enumerate(dims) if dim is None or dim != 1)
+        if any(dim is None or (k > outermost and not dim.is_constant) for k, dim in enumerate(dims)):
+            refuse(
+                f"The buffer '{param.name}' has the shape {list(param.shape)}.",
+                "",
+                need="sizes that are known at launch in the outermost dimension only, and affine",
+                remedy="fix the other sizes: the kernel is then compiled for each of them",
+            )
+        return [dim for dim in dims if dim is not None]
 
     def _add_temporary(self, buffer: Any) -> None:
         level, shape = self.tree.level(buffer), self._shape(buffer)
@@ -191,7 +212,9 @@ class FunctionPointers:
         pointer = self._pointer(buffer, level, parts * math.prod(shape), "tmp")
         self.storages[buffer] = Storage(pointer, start, shape, base)
 
-    def _pointer(self, buffer: Any, level: str, size: int, role: str) -> IPointer:
+    def _pointer(
+        self, buffer: Any, level: str, size: int, role: str, dims: Sequence[Affine] = ()
+    ) -> IPointer:
         if size < 1:
             # TVM cuts a buffer to what is read of it, to less than nothing where no tile reads any
             refuse(
@@ -204,28 +227,32 @@ class FunctionPointers:
             dtype = from_tvm(buffer.dtype)
         except IGraphError as error:
             refuse(f"The buffer '{buffer.name}' has dtype {buffer.dtype}.", "", need=error.need)
-        return IPointer(self.names.new(str(buffer.name)), level, dtype, size, role)
+        return IPointer(self.names.new(str(buffer.name)), level, dtype, size, role, dims)
 
     def _shape(self, buffer: Any) -> tuple[int, ...]:
+        """The dimensions of a buffer; of those that sizes decide the greatest."""
         if len(buffer.strides):
             self._require_compact(buffer)
+        env = {variable: size.expr for variable, size in self.tree.sizes.items()}
         shape = []
         for extent in buffer.shape:
-            if not isinstance(extent, tirx.IntImm):
+            dim = AffineConverter(env, self.tree.bindings, self.size_space).try_convert(extent)
+            if dim is None:
                 refuse(
                     f"The buffer '{buffer.name}' has a symbolic shape: {list(buffer.shape)}.",
                     "",
-                    need="static shapes",
+                    need="dimensions that are numbers, or affine in sizes of the parameters' shapes",
                     remedy="give the model concrete input shapes",
                 )
-            if int(extent.value) <= 0:
+            greatest = self.size_space.range(dim)[1]
+            if greatest <= 0:
                 refuse(
-                    f"The buffer '{buffer.name}' has a dimension of size {int(extent.value)}.",
+                    f"The buffer '{buffer.name}' has a dimension of size {greatest}.",
                     "",
                     need="every dimension at least 1",
                     remedy="drop the operator: an empty tensor has nothing to compute",
                 )
-            shape.append(int(extent.value))
+            shape.append(greatest)
         return tuple(shape)
 
     def _require_compact(self, buffer: Any) -> None:
@@ -270,7 +297,8 @@ class FunctionPointers:
         env, extents = self.environment(access.loops)
         fixed = {self.loop_name(loop) for loop in common} | {PID}
         if sharing > 1:
-            extents.update({OWNER: extents[PID] // sharing, WITHIN: sharing})
+            units = self.tree.num_groups * self.tree.num_units
+            extents.update({OWNER: units // sharing, WITHIN: sharing})
             env.update(environment(self.tree, var(OWNER) * sharing + var(WITHIN), extents))
             fixed = (fixed - {PID}) | {OWNER}
         for k, loop in enumerate(access.leaf.loops):

@@ -20,8 +20,9 @@ from tvm_ffi.structural import structural_walk
 
 from ..igraph import bounded_isl as isl
 from ..igraph.affine import var
-from ..igraph.space import Space
+from ..igraph.space import Size, Space
 from ..igraph.tir_calls import call_name
+from ..igraph.tir_sizes import sizes_of
 from .affine_from_tir import AffineConverter
 from .leaf_access import children
 from .tree import REDUCTION_AXIS
@@ -74,6 +75,21 @@ class _Access:
         return self.is_write, self.buffer, self.variables, self.clauses, self.element
 
 
+class _Parameters:
+    """The sizes of a function as parameters of isl: what it finds then holds for all their values."""
+
+    def __init__(self, func: tirx.PrimFunc, space: Space, env: dict[Any, Any]) -> None:
+        self.clauses: list[str] = []
+        names = []
+        for number, (variable, size) in enumerate(sizes_of(func).items()):
+            name = f"s{number}"
+            names.append(name)
+            space.bind(name, Size(name, size.low, size.high, size.multiple_of))
+            env[variable] = var(name)
+            self.clauses += [f"{size.low} <= {name} <= {size.high}", f"{name} mod {size.multiple_of} = 0"]
+        self.prefix = f"[{', '.join(names)}] -> " if names else ""
+
+
 class _AccessWalk:
     """Every access of a function, in order."""
 
@@ -84,6 +100,7 @@ class _AccessWalk:
         self._bindings: dict[Any, Any] = {}
         self._space = Space({})
         self._converter = AffineConverter(self._env, self._bindings, self._space)
+        self._parameters = _Parameters(func, self._space, self._env)
         self._variables: list[str] = []
         self._clauses: list[str] = []
         self._when: list[str] = []
@@ -111,7 +128,7 @@ class _AccessWalk:
 
     def _covers(self, param: Any) -> bool:
         written = self._written(param)
-        return written is not None and _elements(param).is_subset(written.range())
+        return written is not None and self._elements(param).is_subset(written.range())
 
     def _precedes(self, param: Any) -> bool:
         if param in self.opaque:
@@ -142,11 +159,26 @@ class _AccessWalk:
         element = [f"e{k}" for k in range(len(access.element))]
         given = [*access.when, *["0"] * (depth - len(access.when))]
         clauses = [*access.clauses, *(f"{t} = {text}" for t, text in zip(when, given, strict=True))]
-        for name, text, extent in zip(element, access.element, param.shape, strict=True):
-            clauses += [f"0 <= {name} < {int(extent)}", *([f"{name} = {text}"] if text is not None else [])]
+        clauses += self._inside(param, element)
+        for name, text in zip(element, access.element, strict=True):
+            clauses += [f"{name} = {text}"] if text is not None else []
         exists = f"exists {', '.join(access.variables)} : " if access.variables else ""
         text = f"{{ [{', '.join(when)}] -> [{', '.join(element)}] : {exists}{' and '.join(clauses)} }}"
-        return islpy.Map.read_from_str(isl.context(), text)
+        return islpy.Map.read_from_str(isl.context(), self._parameters.prefix + text)
+
+    def _inside(self, param: Any, element: Sequence[str]) -> list[str]:
+        """Conditions for indices within a parameter."""
+        extents = [self._converter.convert(extent) for extent in param.shape]
+        within = [
+            f"0 <= {name} < {self._text(extent)}" for name, extent in zip(element, extents, strict=True)
+        ]
+        return [*self._parameters.clauses, *within]
+
+    def _elements(self, param: Any) -> islpy.Set:
+        names = [f"e{k}" for k in range(len(param.shape))]
+        clauses = self._inside(param, names)
+        text = f"{{ [{', '.join(names)}] : {' and '.join(clauses)} }}" if clauses else "{ [] }"
+        return islpy.Set.read_from_str(isl.context(), self._parameters.prefix + text)
 
     # -- statements ---------------------------------------------------------------------------
     def _visit(self, stmt: Any) -> None:
@@ -311,13 +343,6 @@ class _AccessWalk:
 
     def _text(self, value: Any) -> str:
         return str(value.render({name: name for name in self._space.variables}, "isl"))
-
-
-def _elements(param: Any) -> islpy.Set:
-    names = [f"e{k}" for k in range(len(param.shape))]
-    clauses = [f"0 <= {name} < {int(n)}" for name, n in zip(names, param.shape, strict=True)]
-    text = f"{{ [{', '.join(names)}] : {' and '.join(clauses)} }}" if names else "{ [] }"
-    return islpy.Set.read_from_str(isl.context(), text)
 
 
 def _choice(expr: Any) -> tuple[Any, Any, Any] | None:

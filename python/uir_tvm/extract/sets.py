@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..igraph.affine import Affine
-from ..igraph.space import Space
+from ..igraph.space import Size, Space
 from .tree_nodes import Leaf, Tree
 
 #: Extra variables of analyses: the set, and the unit within it that an iteration of the parallel loop is for.
@@ -19,7 +19,7 @@ def owners(leaves: Iterable[Leaf], tree: Tree) -> int:
     return max([tree.set_size, *(leaf.group for leaf in leaves)])
 
 
-def environment(tree: Tree, pid: Affine, extents: Mapping[str, int]) -> dict[Any, Affine]:
+def environment(tree: Tree, pid: Affine, extents: Mapping[str, int | Size]) -> dict[Any, Affine]:
     """What the parallel loop and the members' variables stand for; ``pid`` has variables of ``extents``."""
     space = Space(extents)
     out: dict[Any, Affine] = {}

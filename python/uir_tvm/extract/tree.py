@@ -16,7 +16,11 @@ import tvm
 from tvm import s_tir, tirx
 from tvm_ffi.structural import structural_walk
 
-from ..schedule.annotations import LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
+from ..igraph.affine import Affine
+from ..igraph.space import Space
+from ..igraph.tir_sizes import sizes_of
+from ..schedule.annotations import FEW_UNITS, LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
+from .affine_from_tir import AffineConverter
 from .chosen import chosen
 from .conditions import always, conjuncts, loaded, substituted, variables
 from .refusals import refuse
@@ -61,7 +65,10 @@ class _TreeBuilder:
         self.units = (1, 1)
         self.set_size = 1
         self.vector_bytes = 0
+        self.few_units = 0
         self.members = Members()
+        self.sizes = sizes_of(func)
+        self.groups: Affine | None = None
 
     def run(self) -> Tree:
         count = [(tirx.BufferStore, lambda store: self.stored.update([store.buffer]))]
@@ -85,6 +92,9 @@ class _TreeBuilder:
             self.set_size,
             self.members,
             vector_bytes=self.vector_bytes,
+            few_units=self.few_units,
+            sizes=self.sizes,
+            groups=self.groups,
         )
 
     @property
@@ -231,6 +241,8 @@ class _TreeBuilder:
                 f"The loop '{name}' is bound to a thread axis.",
                 remedy="annotate the parallel loop with uir.parallel instead of binding it",
             )
+        if extent is None and PARALLEL in stmt.annotations:
+            extent = 1  # decided below
         if extent is None:
             extent, end = self._upper_bound(stmt), stmt.extent + stmt.min
         if extent <= 0:
@@ -243,12 +255,12 @@ class _TreeBuilder:
         serial, ahead = LOOP in stmt.annotations or stages > 0, stages if stages > 1 else 0
         loop = TreeLoop(stmt.loop_var, start, extent, serial, pipeline=ahead)
         if PARALLEL in stmt.annotations:
-            self._open_parallel(loop, stmt, end)
-        else:
-            loop.group = group_of(stmt.annotations)
+            self._open_parallel(loop, stmt)
+            return loop, None
+        loop.group = group_of(stmt.annotations)
         return loop, end
 
-    def _open_parallel(self, loop: TreeLoop, stmt: Any, end: Any) -> None:
+    def _open_parallel(self, loop: TreeLoop, stmt: Any) -> None:
         if self.parallel is not None or self.loops:
             self.refuse(
                 f"The parallel loop '{stmt.loop_var.name}' is not the only outermost loop.",
@@ -257,7 +269,14 @@ class _TreeBuilder:
             )
         size = group_of(stmt.annotations)
         groups, units = parse_parallel(stmt.annotations[PARALLEL], loop.extent * size)
-        if groups * units != loop.extent * size or units % size or end is not None or loop.start != 0:
+        fits = units % size == 0 and loop.start == 0
+        if _constant(stmt.extent) is None:
+            found = self._groups(stmt.extent, units // size) if fits else None
+            if found is not None:
+                self.groups, groups = found
+                loop.extent = groups * units // size
+            fits = found is not None
+        if groups * units != loop.extent * size or not fits:
             self.refuse(
                 f"The parallel loop '{stmt.loop_var.name}' has extent {loop.extent}.",
                 need=f"extent {groups * units // size} from 0, "
@@ -265,6 +284,7 @@ class _TreeBuilder:
                 + (f" for sets of {size} units" if size > 1 else ""),
             )
         self.parallel, self.units, self.set_size = loop, (groups, units), size
+        self.few_units = int(stmt.annotations.get(FEW_UNITS, 0))
         self.vector_bytes = int(stmt.annotations.get(VECTOR, 0))
         if self.vector_bytes < 0 or self.vector_bytes & (self.vector_bytes - 1):
             self.refuse(
@@ -272,6 +292,16 @@ class _TreeBuilder:
                 need="a power of two",
                 remedy="leave the annotation out, or name half or a multiple of the hardware's vector_bytes",
             )
+
+    def _groups(self, extent: Any, sets: int) -> tuple[Affine, int] | None:
+        """The number of groups of so many iterations, an expression of sizes, and its greatest value."""
+        env = {variable: size.expr for variable, size in self.sizes.items()}
+        space = Space({str(size.name): size for size in self.sizes.values()})
+        total = AffineConverter(env, {}, space).try_convert(extent)
+        if total is None:
+            return None
+        groups = space.floordiv(total, sets)
+        return (groups, space.range(groups)[1]) if space.fold(groups * sets - total) == 0 else None
 
     def _upper_bound(self, stmt: Any) -> int:
         analyzer = tvm.sym.Analyzer()
@@ -284,8 +314,8 @@ class _TreeBuilder:
             self.refuse(
                 f"The loop '{stmt.loop_var.name}' has no constant bound.",
                 stmt.extent,
-                need="static shapes",
-                remedy="give the model concrete input shapes",
+                need="a loop whose number of rounds has a constant bound; sizes decide the number of groups only",
+                remedy="map the block to units, or give the model concrete input shapes",
             )
         return int(bound)
 

@@ -3,10 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import attrs
 from tvm import tirx
+
+from ..igraph.affine import Affine
+from ..igraph.space import Size
 
 #: Scope of a buffer -> level of memory.
 LEVELS = {"global": "dram", "shared": "sram", "shared.dyn": "sram", "local": "reg", "": "dram"}
@@ -117,6 +121,9 @@ class Tree:
     members : the variables that number the units of sets.
     levels : levels of buffers that are not those of their scopes.
     vector_bytes : bytes of a unit's vectors; 0: as the hardware has them.
+    few_units : up to so many units one does the work of all, where sizes decide how many there are; 0: none.
+    sizes : what is known of the variables in the parameters' shapes.
+    groups : the number of groups where sizes decide it; ``num_groups`` is then the greatest.
     """
 
     body: list[Any]
@@ -129,6 +136,9 @@ class Tree:
     members: Members = attrs.field(factory=Members)
     levels: dict[Any, str] = attrs.field(factory=dict)
     vector_bytes: int = 0
+    few_units: int = 0
+    sizes: Mapping[Any, Size] = attrs.field(factory=dict)
+    groups: Affine | None = None
 
     def level(self, buffer: Any) -> str | None:
         """The level of a buffer; None for a scope that no level has."""

@@ -7,8 +7,9 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import WalkResult, structural_walk
 
-from ..errors import ScheduleError
+from ..errors import IGraphError, ScheduleError
 from ..igraph import HardwareModel
+from ..igraph.tir_sizes import sizes_of
 from .annotations import PARALLEL
 from .blocks import collect
 from .continued_reductions import reduce_apart
@@ -40,8 +41,8 @@ def begin(func: tirx.PrimFunc, hw: HardwareModel) -> tirx.PrimFunc:
 
 
 def check_schedulable(func: tirx.PrimFunc) -> None:
-    """Refuse what no recipe can schedule: shapes that are not numbers, functions without blocks or with
-    blocks that store nothing themselves (a sort that is called).
+    """Refuse what no recipe can schedule: shapes that are neither numbers nor sizes, functions without blocks
+    or with blocks that store nothing themselves (a sort that is called).
 
     Raises
     ------
@@ -49,17 +50,10 @@ def check_schedulable(func: tirx.PrimFunc) -> None:
         It is one of these.
     """
     where = str((func.attrs or {}).get("global_symbol", "main"))
-    for param in func.params:
-        if not tirx.buffer.is_buffer_var(param):
-            continue
-        for extent in param.ty.shape:
-            if not isinstance(extent, tirx.IntImm):
-                raise ScheduleError(
-                    f"`{param.name}` has a dynamic dimension {extent}.",
-                    where=where,
-                    need="static shapes",
-                    remedy="specialise the function for one shape",
-                )
+    try:
+        sizes_of(func)
+    except IGraphError as error:
+        raise ScheduleError(error.what, where=where, need=error.need, remedy=error.remedy) from error
     *blocks, _root = collect(rooted(func).body, tvm.s_tir.SBlock)
     if not blocks or not all(collect(block.body, tirx.BufferStore) for block in blocks):
         calls = collect(func.body, tvm.ir.Call)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import attrs
@@ -15,9 +16,13 @@ from tvm.ir import Call, TensorLoad
 from tvm.s_tir import Schedule
 from tvm_ffi.structural import WalkResult, structural_walk
 
+from .representative import extent_of, is_open
+
 # TVM checks the types of all arguments of an instruction, which takes ten times as long as these do.
 _get, _children = inspect.unwrap(Schedule.get), inspect.unwrap(Schedule.get_child_blocks)
 
+#: What a transcendental function counts for in `total_work`.
+EXPENSIVE_WORK = 8
 SPATIAL, REDUCTION = tirx.IterVar.DataPar, tirx.IterVar.CommReduce
 
 #: Calls that cost many instructions: an expression with one of them is not recomputed.
@@ -114,8 +119,13 @@ def _body_facts(stmt: Any) -> tuple[frozenset[str], int]:
 
 
 def block_info(sch: Schedule, rv: Any) -> BlockInfo:
-    """Facts about one block."""
-    return attrs.evolve(_facts(_get(sch, rv)), rv=rv)
+    """Facts about one block; extents that sizes decide are those of the representative sizes."""
+    stmt = _get(sch, rv)
+    facts = attrs.evolve(_facts(stmt), rv=rv)
+    if -1 not in facts.extents:
+        return facts
+    func = prim_func(sch)
+    return attrs.evolve(facts, extents=tuple(extent_of(iv.dom.extent, func) for iv in stmt.iter_vars))
 
 
 # Recipes ask for all blocks again after every instruction, and few of them have changed; none does in place.
@@ -132,6 +142,13 @@ def _facts(stmt: Any) -> BlockInfo:
         writes=tuple(dict.fromkeys(w.source.name for w in stmt.writes)),
         calls=calls,
         flops=flops,
+    )
+
+
+def total_work(blocks: Sequence[BlockInfo]) -> int:
+    """Elementary operations of all blocks, roughly."""
+    return sum(
+        math.prod(b.extents) * (1 + b.flops + (EXPENSIVE_WORK if b.is_expensive else 0)) for b in blocks
     )
 
 
@@ -161,8 +178,14 @@ def prim_func(sch: Schedule) -> tirx.PrimFunc:
 
 
 def loop_extent(sch: Schedule, loop: Any) -> int:
-    """A loop's constant extent (-1 when it is not constant)."""
-    return _constant(_get(sch, loop).extent)
+    """A loop's extent; what sizes decide at the representative sizes, -1 where other loops decide it."""
+    extent = _get(sch, loop).extent
+    return extent_of(extent, prim_func(sch)) if is_open(extent) else int(extent)
+
+
+def is_open_loop(sch: Schedule, loop: Any) -> bool:
+    """Whether a loop's extent is no number: sizes or other loops decide it."""
+    return is_open(_get(sch, loop).extent)
 
 
 def dtype_bytes(dtype: Any) -> int:

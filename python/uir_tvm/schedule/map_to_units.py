@@ -13,7 +13,7 @@ from tvm.s_tir import Schedule
 
 from ..errors import ScheduleCapacityError, ScheduleError
 from ..igraph import HardwareModel
-from .annotations import GROUP, LOOP, PARALLEL, parallel_value
+from .annotations import FEW_UNITS, GROUP, LOOP, PARALLEL, parallel_value
 from .blocks import (
     REDUCTION,
     SPATIAL,
@@ -21,12 +21,15 @@ from .blocks import (
     block_info,
     collect,
     dtype_bytes,
+    is_open_loop,
+    leaf_blocks,
     loop_extent,
     reduction_loops,
+    total_work,
 )
 from .decisions import Choice, rv_of
 from .hardware_of import check_group, hardware_for
-from .tile_facts import groups_at_once, units_of
+from .tile_facts import groups_at_once, space_of, units_of
 from .transaction import primitive
 
 
@@ -128,7 +131,7 @@ def map_to_units(
 
     row_outer, row_inner = sch.split(row, [None, rv_of(r)])
     # a sampled tile that is whole now may not be after another decision
-    whole = c >= loop_extent(sch, col) and not isinstance(c, Choice)
+    whole = c >= loop_extent(sch, col) and not isinstance(c, Choice) and not is_open_loop(sch, col)
     col_outer, col_inner = (None, col) if whole else sch.split(col, [None, rv_of(c)])
     tiles = [*rows[:-1], row_outer]
     order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
@@ -142,7 +145,9 @@ def map_to_units(
         col_outer = None
     numbered = sch.fuse(*tiles) if len(tiles) > 1 else tiles[0]
     sampled = any(isinstance(number, Choice) for number in (r, c, groups, units))
-    if sampled:
+    if is_open_loop(sch, numbered):
+        pid, lid = _deal_open(sch, hw, numbered, groups, units, group_size)
+    elif sampled:
         # where more groups are given than run at once there are as many as tiles fill
         follow = not isinstance(groups, Choice) and groups > groups_at_once(hw, units)
         pid, lid = _deal_sampled(sch, numbered, None if follow else groups, units, group_size)
@@ -178,6 +183,26 @@ def _deal_sampled(
     group, member, lid = sch.split(numbered, factors)
     pid = sch.fuse(group, member)
     sch.annotate(pid, PARALLEL, rv_of(units) if group_size == 1 else int(units))
+    return pid, lid
+
+
+def _deal_open(
+    sch: Schedule, hw: HardwareModel, numbered: Any, groups: int, units: int, group_size: int
+) -> tuple[Any, Any]:
+    """The same where sizes decide the number of tiles: as many groups as these fill, a few for each unit.
+
+    A target that has fewer groups at once deals them itself.
+    """
+    sets = rv_of(units) if group_size == 1 else units // group_size
+    turns = loop_extent(sch, numbered) * group_size // max(1, groups * units)
+    own = max(1, min(turns, space_of(hw).open_turns))
+    tiles, least_work = loop_extent(sch, numbered), space_of(hw).serial_work
+    group, member, lid = sch.split(numbered, [None, sets, own])
+    pid = sch.fuse(group, member)
+    sch.annotate(pid, PARALLEL, rv_of(units) if group_size == 1 else int(units))
+    if least_work:
+        work = total_work(leaf_blocks(sch)) * own // tiles
+        sch.annotate(pid, FEW_UNITS, max(1, least_work // max(1, work)))
     return pid, lid
 
 
@@ -261,8 +286,8 @@ def _refuse_unmappable(info: BlockInfo) -> None:
         )
     if any(e < 0 for e in info.extents):
         raise ScheduleError(
-            f"Block {info.name!r} has a loop of symbolic extent.",
-            need="static shapes",
+            f"Block {info.name!r} has a loop whose extent other loops decide.",
+            need="extents that are numbers, or expressions of the sizes of the parameters' shapes",
             remedy="bind the symbolic dimensions before scheduling",
         )
     other = [k for k in info.kinds if k not in (SPATIAL, REDUCTION)]

@@ -18,13 +18,12 @@ from tvm_ffi.structural import structural_equal, structural_map
 from ..errors import RecipeError
 from ..igraph import HardwareModel
 from .annotations import LOOP, PARALLEL
-from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func
+from .blocks import BlockInfo, collect, dtype_bytes, leaf_blocks, param_names, prim_func, total_work
 from .decisions import Choice, Decisions
 from .map_to_units import map_to_units
+from .representative import usual_elements
 from .tile_facts import groups_at_once, space_of, units_of
 
-#: What a transcendental function counts for in that sum.
-EXPENSIVE_WORK = 8
 #: Units of a group, to choose from.
 UNITS = (1, 2, 4, 8, 16)
 #: What stands for the first, second, ... variable of a block where those of several are compared.
@@ -46,13 +45,6 @@ def output_blocks(sch: Schedule) -> list[BlockInfo]:
     """Blocks that write a parameter, in program order."""
     outputs = param_names(sch)
     return [b for b in leaf_blocks(sch) if set(b.writes) & outputs]
-
-
-def total_work(blocks: Sequence[BlockInfo]) -> int:
-    """Elementary operations of all blocks, roughly."""
-    return sum(
-        math.prod(b.extents) * (1 + b.flops + (EXPENSIVE_WORK if b.is_expensive else 0)) for b in blocks
-    )
 
 
 def groups_for(hw: HardwareModel, blocks: Sequence[BlockInfo], units: int | None = None) -> int:
@@ -156,7 +148,7 @@ def _staged_elements(hw: HardwareModel, blocks: Sequence[BlockInfo]) -> int:
     space = space_of(hw)
     buffers = {r.source.name: r.source for b in blocks for r in (*b.stmt.reads, *b.stmt.writes)}
     made, used = {w for b in blocks for w in b.writes}, {r for b in blocks for r in b.reads}
-    sizes = {name: math.prod(int(extent) for extent in source.ty.shape) for name, source in buffers.items()}
+    sizes = {name: usual_elements(source) for name, source in buffers.items()}
     largest = max(sizes.values(), default=1)
     bytes_each = 2.0 * space.value_bytes
     for name, source in buffers.items():

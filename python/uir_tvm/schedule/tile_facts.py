@@ -51,6 +51,8 @@ class TileSpace:
     stages : int
         Iterations of a loop over tiles that are in flight at once: what is loaded and stored has as many
         places on chip.
+    open_turns : int
+        Most tiles that a unit takes in one loop where sizes decide how many tiles there are.
     even : bool
         Whether tiles are sized so that all units get the same number of them, `tiles_per_unit` at least where
         a tile is still a whole transfer (the model's ``transfer_bytes``).
@@ -75,6 +77,7 @@ class TileSpace:
     sets: tuple[int, ...]
     transposed: Mapping[int, tuple[int, int]]
     stages: int = 1
+    open_turns: int = 1
     even: bool = False
     spread_rows: bool = False
     work_bytes: int = 0

@@ -22,6 +22,7 @@ TILES = TileSpace(
     sets=(1, 4),
     transposed={1: (128, 256), 2: (128, 128), 4: (128, 128), 8: (64, 64)},
     stages=2,
+    open_turns=8,
     even=True,
     spread_rows=True,
     work_bytes=8,

@@ -9,7 +9,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.affine import Affine
-from ...igraph.space import Space
+from ...igraph.space import Size, Space
 
 INDEX = "int64"
 
@@ -30,11 +30,12 @@ def distance(begin: Expr, end: Expr) -> Expr:
 
 
 class LoopScope:
-    """The TIR variables of pid and the loops that are open, and what they range over."""
+    """The TIR variables of sizes, pid and the loops that are open, and what they range over."""
 
-    def __init__(self, variables: Mapping[str, Expr], extents: Mapping[str, int]) -> None:
+    def __init__(self, variables: Mapping[str, Expr], extents: Mapping[str, int | Size]) -> None:
         self.variables, self._extents = dict(variables), dict(extents)
-        self._space = Space({name: max(extent, 1) for name, extent in extents.items()})
+        known = {n: e if isinstance(e, Size) else max(e, 1) for n, e in extents.items()}
+        self._space = Space(known)
 
     def inside(self, name: str, variable: Expr, extent: int) -> LoopScope:
         """The scope of a loop's body."""

@@ -45,11 +45,11 @@ class Buffers:
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
 
-    def bind_parameter(self, code: Code, pointer: IPointer, parameter: tirx.Var) -> None:
-        """See a parameter's data as a flat buffer."""
+    def bind_parameter(self, code: Code, pointer: IPointer, parameter: tirx.Var, scope: LoopScope) -> None:
+        """See a parameter's data as a flat buffer; ``scope`` has the graph's sizes."""
         data = tirx.buffer.buffer_data(parameter)
         buffer = tirx.decl_buffer(
-            (pointer.size,),
+            (scope.expr(pointer.elements) if pointer.dims else pointer.size,),
             element(pointer.dtype).storage,
             name=f"{parameter.name}_flat",
             data=data,

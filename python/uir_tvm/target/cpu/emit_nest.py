@@ -57,6 +57,9 @@ class NestEmitter:
         begin, _ = self.bounds(nest.actions[0].box[:2], nest.rows)
         cols = [self._first_column(nest, access) for access, _ in stores]
         condition = aligned(self.kernel.memory, self.kernel.scope, stores, begin, cols)
+        for access, _ in stores:
+            large = self.streams.large_enough(self.kernel.scope, access.pointer)
+            condition = condition if large is None else tirx.And(large, condition)
 
         def streamed(then: Code) -> None:
             self.streams.enable(True)

@@ -12,9 +12,10 @@ from tvm import tirx
 from ...errors import CodegenError
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
+from ...igraph.tir_sizes import sizes_of
 from ...optimize.split import phases
 from ...optimize.webs import rename
-from ...schedule.annotations import VECTOR_ATTR
+from ...schedule.annotations import FEW_UNITS_ATTR, VECTOR_ATTR
 from .actions import OPAQUE, action_of
 from .address import INDEX, LoopScope, index
 from .buffers import Buffers, single_rows
@@ -98,15 +99,16 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
             f"`{graph.name}` has {len(graph.params)} tensors, its function {len(buffers)}.",
             need="one dram parameter per buffer of the function",
         )
+    scope = _sizes(graph, prim_func)
     for pointer, parameter in zip(graph.params, buffers, strict=True):
-        memory.bind_parameter(code, pointer, parameter)
+        memory.bind_parameter(code, pointer, parameter, scope)
     given = {str(p.name) for p in graph.params}
     workspace = {str(p.name): p for part in parts for p in part.memories if p.level == "dram"}
     for name, pointer in workspace.items():
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, KernelContext(LoopScope({}, {}), memory, text), Streams(part.graph, text))
+        _units(code, part, KernelContext(scope, memory, text), Streams(part.graph, text))
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
@@ -115,8 +117,9 @@ def _units(code: Code, part: _Part, kernel: KernelContext, streams: Streams) -> 
     """The parallel loop over pid, or its body alone where there is one unit."""
     graph = part.graph
     pid = tirx.Var("pid", INDEX)
-    single = graph.num_parallel == 1
-    scope = LoopScope({"pid": index(0) if single else pid}, {"pid": graph.num_parallel})
+    single = graph.num_parallel == 1 and graph.groups is None
+    units = kernel.scope.expr(graph.parallel)
+    scope = kernel.scope.inside("pid", index(0) if single else pid, graph.num_parallel)
     rows = single_rows(part.nests, {p.name: p for p in graph.pointers})
     unit = code if single else Code()
     for pointer in part.memories:
@@ -127,8 +130,36 @@ def _units(code: Code, part: _Part, kernel: KernelContext, streams: Streams) -> 
     _emit(unit, part.planned, kernel, part.values, width, streams)
     if streams.used:
         fence(unit)
-    if not single:
-        code.add(tirx.For(pid, index(0), index(graph.num_parallel), KIND.PARALLEL, unit.statement()))
+    if single:
+        return
+    body = unit.statement()
+    parallel = tirx.For(pid, index(0), units, KIND.PARALLEL, body)
+    few = int(graph.attrs.get(FEW_UNITS_ATTR, 0))
+    if graph.groups is None or few == 0:
+        code.add(parallel)
+        return
+    alone = tirx.Var("pid", INDEX)
+    serial = tirx.For(alone, index(0), units, KIND.SERIAL, _with_pid(body, pid, alone))
+    code.add(tirx.IfThenElse(units <= index(few), serial, parallel))
+
+
+def _with_pid(body: tirx.Stmt, pid: tirx.Var, other: tirx.Var) -> tirx.Stmt:
+    """A statement for another variable, with variables of its own."""
+    return tirx.stmt_functor.substitute(tirx.stmt_functor.renew_defs(body), {pid: other})
+
+
+def _sizes(graph: IGraph, prim_func: tirx.PrimFunc) -> LoopScope:
+    """The graph's sizes as the variables of the function's shapes, and what is known of them."""
+    known = {str(size.name): size for size in graph.sizes}
+    found = {str(size.name): variable.astype(INDEX) for variable, size in sizes_of(prim_func).items()}
+    missing = [name for name in known if name not in found]
+    if missing:
+        raise CodegenError(
+            f"No parameter of `{graph.name}` has the size {missing[0]} as a dimension.",
+            need="a dimension that is just this variable in one parameter's shape",
+            remedy="pass a tensor with that dimension",
+        )
+    return LoopScope({name: found[name] for name in known}, known)
 
 
 def _emit(

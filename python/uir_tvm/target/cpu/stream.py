@@ -15,7 +15,7 @@ from tvm import tirx
 from tvm.ir import Expr
 
 from ...igraph.dtypes import bytes_of, dtype_of
-from ...igraph.nodes import IGraph
+from ...igraph.nodes import IGraph, IPointer
 from .actions import MAP, Action
 from .address import LoopScope, index
 from .buffers import Buffers
@@ -63,7 +63,10 @@ define linkonce_odr void @{name}(ptr %p, <{lanes} x {kind}> %v) alwaysinline {{
 
 
 class Streams:
-    """Which stores of a kernel bypass the caches; ``used`` once one was emitted."""
+    """Which stores of a kernel bypass the caches; ``used`` once one was emitted.
+
+    Where sizes decide how large a pointer is, the kernel asks that when it runs (`large_enough`).
+    """
 
     def __init__(self, graph: IGraph, text: LlvmText) -> None:
         self.width = graph.hardware.vector_bytes
@@ -95,6 +98,12 @@ class Streams:
             for action in group.actions
             if self.wanted(action, nest.rows, n)
         ]
+
+    def large_enough(self, scope: LoopScope, pointer: IPointer) -> Expr | None:
+        """Whether a pointer exceeds the caches, asked at launch; None where that is known now."""
+        if not pointer.dims or self.cache is None:
+            return None
+        return scope.expr(pointer.elements) * bytes_of(pointer.dtype) > index(self.cache)
 
     def enable(self, enabled: bool) -> None:
         """From now on emit such stores, or plain ones."""

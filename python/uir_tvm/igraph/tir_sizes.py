@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sizes that the buffers of a PrimFunc leave open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm_ffi.structural import structural_walk
+
+from ..errors import IGraphError
+from .space import Size
+
+#: A function's attribute: what is known of its sizes, by the variable's name: (least, greatest, divisor).
+SIZES = "uir.sizes"
+#: Relax's attributes for the greatest and the least value of a variable, by its name.
+UPPER, LOWER = "tir_var_upper_bound", "tir_var_lower_bound"
+#: The greatest value where nothing is said: products of some sizes and constants stay within 64 bits.
+MOST = (1 << 31) - 1
+
+
+def sizes_of(func: tirx.PrimFunc) -> dict[Any, Size]:
+    """The variables in the shapes of a function's parameters, in the order in which they occur.
+
+    The attribute `SIZES` says what is known of them, else Relax's `UPPER` and `LOWER`; else a size lies
+    between 0 and `MOST`.
+
+    Returns
+    -------
+    dict of tvm.tirx.Var to Size
+        Empty for a function of static shapes.
+
+    Raises
+    ------
+    IGraphError
+        Two variables of one name, a variable that no shape has as a dimension of its own, or a range
+        without a value.
+    """
+    variables = list(dict.fromkeys(_variables(func)))
+    if not variables:
+        return {}
+    alone = {dim for param in _buffers(func) for dim in param.ty.shape if isinstance(dim, tvm.ir.Var)}
+    known: Mapping[str, Any] = dict(func.attrs.get(SIZES) or {}) if func.attrs else {}
+    upper, lower = (dict(func.attrs.get(name) or {}) if func.attrs else {} for name in (UPPER, LOWER))
+    out: dict[Any, Size] = {}
+    for variable in variables:
+        name = str(variable.name)
+        if any(size.name == name for size in out.values()):
+            raise IGraphError(
+                f"Two variables of the function's shapes are named {name}.", remedy="rename one of them"
+            )
+        if variable not in alone:
+            raise IGraphError(
+                f"The variable {name} is no dimension of its own in any parameter's shape.",
+                need="a dimension that is just this variable, from which a call learns its value",
+                remedy=f"pass a tensor with a dimension {name}, or write the dimension as one variable",
+            )
+        given = known.get(name) or (lower.get(name, 0), upper.get(name, MOST), 1)
+        low, high, multiple = map(int, given)
+        if multiple < 1 or low < 0 or low > high or high // multiple * multiple < low:
+            raise IGraphError(
+                f"No value of the size {name} lies in its range.",
+                where=f"from {low} to {high}, a multiple of {multiple}",
+                need="0 <= least <= greatest, and a multiple between them",
+            )
+        out[variable] = Size(name, low, high, multiple)
+    return out
+
+
+def with_sizes(func: tirx.PrimFunc, sizes: Mapping[str, Size]) -> tirx.PrimFunc:
+    """The function with what is known of its sizes, by the names of its variables."""
+    return func.with_attr(
+        SIZES, {name: [size.low, size.high, size.multiple_of] for name, size in sizes.items()}
+    )
+
+
+def _buffers(func: tirx.PrimFunc) -> list[Any]:
+    return [param for param in func.params if tirx.is_buffer_var(param)]
+
+
+def _variables(func: tirx.PrimFunc) -> Iterator[Any]:
+    for param in _buffers(func):
+        for dim in param.ty.shape:
+            found: list[Any] = []
+            if not isinstance(dim, int):
+                structural_walk(dim, (tvm.ir.Var, found.append))
+            yield from found

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What recipes take for the extent of a dimension that is known only at launch.
+
+Tiles, numbers of units and forms are chosen for one representative size; what is made of them is right for
+all sizes, for primitives cut such loops with guards, and the verifier proves the kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import tvm
+from tvm import tirx
+from tvm_ffi.structural import structural_map
+
+from ..igraph.space import Size
+from ..igraph.tir_sizes import sizes_of
+
+#: The representative of a size that may be as large.
+USUAL = 2048
+
+
+def representative(size: Size) -> int:
+    """The greatest value that a size takes up to `USUAL`; its least one where that is greater."""
+    most = max(min(int(size.high), USUAL), int(size.low))
+    multiple = int(size.multiple_of)
+    return max(most // multiple * multiple, 1)
+
+
+def extent_of(extent: Any, func: tirx.PrimFunc) -> int:
+    """An extent, at the representatives of a function's sizes where they decide it; -1 where loops do."""
+    if isinstance(extent, int | tirx.IntImm):
+        return int(extent)
+    numbers = {variable: representative(size) for variable, size in sizes_of(func).items()}
+
+    def number(variable: Any) -> Any:
+        known = numbers.get(variable)
+        return variable if known is None else tirx.const(known, str(variable.ty.dtype))
+
+    found = tvm.sym.Analyzer().simplify(structural_map(extent, (tvm.ir.Var, number)))
+    return int(found) if isinstance(found, tirx.IntImm) else -1
+
+
+def usual_elements(buffer: Any) -> int:
+    """Elements of a buffer whose open sizes are `USUAL`."""
+
+    def extent_at(extent: Any) -> int:
+        if not is_open(extent):
+            return int(extent)
+        at = structural_map(extent, (tvm.ir.Var, lambda v: tirx.const(USUAL, str(v.ty.dtype))))
+        return int(tvm.sym.Analyzer().simplify(at))
+
+    return math.prod(map(extent_at, buffer.ty.shape))
+
+
+def is_open(extent: Any) -> bool:
+    """Whether an extent is no number."""
+    return not isinstance(extent, int | tirx.IntImm)
