@@ -314,7 +314,7 @@ class _TreeBuilder:
             self.refuse(
                 f"The loop '{stmt.loop_var.name}' has no constant bound.",
                 stmt.extent,
-                need="a loop whose number of rounds has a constant bound; sizes decide the number of groups only",
+                need="a constant bound: sizes decide the number of groups only",
                 remedy="map the block to units, or give the model concrete input shapes",
             )
         return int(bound)

@@ -137,9 +137,10 @@ def map_to_units(
     order = [*tiles, *([] if whole else [col_outer]), row_inner, col_inner]
     sch.reorder(*order)
     if split_columns and not whole and not reduction:
-        if columns_first and tiles:
+        if (columns_first and tiles) or (not rows and is_open_loop(sch, col_outer)):
             sch.reorder(col_outer, *tiles)
-            tiles.insert(0, col_outer)
+            # TVM's fused index of one row and open columns would keep a remainder by their number
+            tiles = [col_outer, *tiles] if rows else [col_outer]
         else:
             tiles.append(col_outer)
         col_outer = None

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 from tvm import tirx
+from tvm.ir import Expr
 
 from ...errors import CodegenError
 from ...igraph.iops import mnemonic, spec_of
@@ -114,38 +115,40 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
 
 
 def _units(code: Code, part: _Part, kernel: KernelContext, streams: Streams) -> None:
-    """The parallel loop over pid, or its body alone where there is one unit."""
+    """The parallel loop over pid, or its body alone where there is one unit.
+
+    Where sizes decide how many units there are, one thread does the work of a few.
+    """
     graph = part.graph
-    pid = tirx.Var("pid", INDEX)
-    single = graph.num_parallel == 1 and graph.groups is None
+    if graph.num_parallel == 1 and graph.groups is None:
+        _unit(code, part, kernel, streams, index(0))
+        return
+
+    def over_units(kind: int) -> tirx.For:
+        pid, unit = tirx.Var("pid", INDEX), Code()
+        _unit(unit, part, kernel, streams, pid)
+        return tirx.For(pid, index(0), units, kind, unit.statement())
+
     units = kernel.scope.expr(graph.parallel)
-    scope = kernel.scope.inside("pid", index(0) if single else pid, graph.num_parallel)
+    few = int(graph.attrs.get(FEW_UNITS_ATTR, 0))
+    loops = over_units(KIND.PARALLEL)
+    if graph.groups is not None and few > 0:
+        loops = tirx.IfThenElse(units <= index(few), over_units(KIND.SERIAL), loops)
+    code.add(loops)
+
+
+def _unit(code: Code, part: _Part, kernel: KernelContext, streams: Streams, pid: Expr) -> None:
+    """What one unit does."""
+    graph = part.graph
     rows = single_rows(part.nests, {p.name: p for p in graph.pointers})
-    unit = code if single else Code()
     for pointer in part.memories:
         if pointer.level != "dram":
-            kernel.memory.allocate(unit, pointer, rows.get(pointer.name))
-    kernel = attrs.evolve(kernel, scope=scope)
+            kernel.memory.allocate(code, pointer, rows.get(pointer.name))
+    kernel = attrs.evolve(kernel, scope=kernel.scope.inside("pid", pid, graph.num_parallel))
     width = int(graph.attrs.get(VECTOR_ATTR, graph.hardware.vector_bytes))
-    _emit(unit, part.planned, kernel, part.values, width, streams)
+    _emit(code, part.planned, kernel, part.values, width, streams)
     if streams.used:
-        fence(unit)
-    if single:
-        return
-    body = unit.statement()
-    parallel = tirx.For(pid, index(0), units, KIND.PARALLEL, body)
-    few = int(graph.attrs.get(FEW_UNITS_ATTR, 0))
-    if graph.groups is None or few == 0:
-        code.add(parallel)
-        return
-    alone = tirx.Var("pid", INDEX)
-    serial = tirx.For(alone, index(0), units, KIND.SERIAL, _with_pid(body, pid, alone))
-    code.add(tirx.IfThenElse(units <= index(few), serial, parallel))
-
-
-def _with_pid(body: tirx.Stmt, pid: tirx.Var, other: tirx.Var) -> tirx.Stmt:
-    """A statement for another variable, with variables of its own."""
-    return tirx.stmt_functor.substitute(tirx.stmt_functor.renew_defs(body), {pid: other})
+        fence(code)
 
 
 def _sizes(graph: IGraph, prim_func: tirx.PrimFunc) -> LoopScope:
