@@ -272,10 +272,14 @@ class _TreeBuilder:
         fits = units % size == 0 and loop.start == 0
         if _constant(stmt.extent) is None:
             found = self._groups(stmt.extent, units // size) if fits else None
-            if found is not None:
-                self.groups, groups = found
-                loop.extent = groups * units // size
-            fits = found is not None
+            if found is None:
+                self.refuse(
+                    f"The parallel loop '{stmt.loop_var.name}' has the extent {stmt.extent}.",
+                    need="a number, or an affine expression of sizes that whole groups divide",
+                    remedy="fix some of the sizes: the kernel is then compiled for each of them",
+                )
+            self.groups, groups = found
+            loop.extent = groups * units // size
         if groups * units != loop.extent * size or not fits:
             self.refuse(
                 f"The parallel loop '{stmt.loop_var.name}' has extent {loop.extent}.",

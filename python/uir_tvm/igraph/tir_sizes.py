@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import functools
+import operator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import tvm
@@ -17,6 +19,8 @@ from .space import Size
 SIZES = "uir.sizes"
 #: Relax's attributes for the greatest and the least value of a variable, by its name.
 UPPER, LOWER = "tir_var_upper_bound", "tir_var_lower_bound"
+#: Between the names of the factors in the name of a product of sizes.
+TIMES = "_times_"
 #: The greatest value where nothing is said: products of some sizes and constants stay within 64 bits.
 MOST = (1 << 31) - 1
 
@@ -66,6 +70,47 @@ def sizes_of(func: tirx.PrimFunc) -> dict[Any, Size]:
                 need="0 <= least <= greatest, and a multiple between them",
             )
         out[variable] = Size(name, low, high, multiple)
+    return out
+
+
+def product_of(one: Size, other: Size) -> Size:
+    """The product of two sizes as a size of its own, whose name says of what."""
+    high = min(int(one.high) * int(other.high), MOST)
+    return Size(
+        f"{one.name}{TIMES}{other.name}",
+        int(one.low) * int(other.low),
+        high,
+        int(one.multiple_of) * int(other.multiple_of),
+    )
+
+
+def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:
+    """What sizes of a graph are when its function is called, as expressions of its shapes' variables (int64).
+
+    Parameters
+    ----------
+    func : PrimFunc
+        As the caller sees it.
+    names : iterable of str
+        Of sizes: variables of its shapes, or products of them (`product_of`).
+
+    Raises
+    ------
+    IGraphError
+        A factor is no variable of the function's shapes.
+    """
+    variables = {str(size.name): variable for variable, size in sizes_of(func).items()}
+    out: dict[str, Any] = {}
+    for name in names:
+        factors = [name] if name in variables else name.split(TIMES)
+        missing = [factor for factor in factors if factor not in variables]
+        if missing:
+            raise IGraphError(
+                f"No parameter has the size {missing[0]} as a dimension.",
+                need="a dimension that is just this variable in one parameter's shape",
+                remedy="pass a tensor with that dimension",
+            )
+        out[name] = functools.reduce(operator.mul, (variables[f].astype("int64") for f in factors))
     return out
 
 

@@ -13,7 +13,7 @@ from tvm.ir import Expr
 from ...errors import CodegenError
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
-from ...igraph.tir_sizes import sizes_of
+from ...igraph.tir_sizes import launch_sizes
 from ...optimize.split import phases
 from ...optimize.webs import rename
 from ...schedule.annotations import FEW_UNITS_ATTR, VECTOR_ATTR
@@ -154,15 +154,7 @@ def _unit(code: Code, part: _Part, kernel: KernelContext, streams: Streams, pid:
 def _sizes(graph: IGraph, prim_func: tirx.PrimFunc) -> LoopScope:
     """The graph's sizes as the variables of the function's shapes, and what is known of them."""
     known = {str(size.name): size for size in graph.sizes}
-    found = {str(size.name): variable.astype(INDEX) for variable, size in sizes_of(prim_func).items()}
-    missing = [name for name in known if name not in found]
-    if missing:
-        raise CodegenError(
-            f"No parameter of `{graph.name}` has the size {missing[0]} as a dimension.",
-            need="a dimension that is just this variable in one parameter's shape",
-            remedy="pass a tensor with that dimension",
-        )
-    return LoopScope({name: found[name] for name in known}, known)
+    return LoopScope(launch_sizes(prim_func, known), known)
 
 
 def _emit(
