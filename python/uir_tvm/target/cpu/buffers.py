@@ -45,6 +45,12 @@ class Buffers:
     def __init__(self) -> None:
         self._held: dict[str, Held] = {}
 
+    def extended(self) -> Buffers:
+        """The same buffers, to which others may be added apart from these."""
+        made = Buffers()
+        made._held = dict(self._held)
+        return made
+
     def bind_parameter(self, code: Code, pointer: IPointer, parameter: tirx.Var, scope: LoopScope) -> None:
         """See a parameter's data as a flat buffer; ``scope`` has the graph's sizes."""
         data = tirx.buffer.buffer_data(parameter)

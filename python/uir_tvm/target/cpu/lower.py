@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -24,6 +25,7 @@ from .code import KIND, Code
 from .emit_contract import ContractEmitter
 from .emit_nest import NestEmitter
 from .emit_value import KernelContext
+from .full_tiles import FullTiles, full_tiles
 from .groups import RowNest, overwrites_itself, plan
 from .llvm_text import LlvmText
 from .read_through import read_through
@@ -109,44 +111,107 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
         if name not in given:
             memory.allocate(code, pointer)
     for part in parts:
-        _units(code, part, KernelContext(scope, memory, text), Streams(part.graph, text))
+        _units(code, part, KernelContext(scope, memory, text), text)
     body = text.attach(code.statement())
     return tirx.PrimFunc(parameters, body, prim_func.ret_type, prim_func.attrs, prim_func.span)
 
 
-def _units(code: Code, part: _Part, kernel: KernelContext, streams: Streams) -> None:
-    """The parallel loop over pid, or its body alone where there is one unit.
+def _units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> None:
+    """The parallel loop over pid, or its body alone where there is one unit."""
+    graph = part.graph
+    if graph.groups is not None:
+        _open_units(code, part, kernel, text)
+        return
+    single = graph.num_parallel == 1
+    pid, unit = tirx.Var("pid", INDEX), code if single else Code()
+    _unit(unit, _allocated(unit, part, kernel), Streams(graph, text), index(0) if single else pid)
+    if not single:
+        code.add(tirx.For(pid, index(0), index(graph.num_parallel), KIND.PARALLEL, unit.statement()))
 
-    Where sizes decide how many units there are, one thread does the work of a few.
+
+def _open_units(code: Code, part: _Part, kernel: KernelContext, text: LlvmText) -> None:
+    """The same where sizes decide how many units there are: each thread goes through neighbours of them.
+
+    One thread does the work of a few, and units whose tiles are full run code without bounds.
     """
     graph = part.graph
-    if graph.num_parallel == 1 and graph.groups is None:
-        _unit(code, part, kernel, streams, index(0))
-        return
-
-    def over_units(kind: int) -> tirx.For:
-        pid, unit = tirx.Var("pid", INDEX), Code()
-        _unit(unit, part, kernel, streams, pid)
-        return tirx.For(pid, index(0), units, kind, unit.statement())
-
+    full = full_tiles(graph)
+    pairs = _Bounded(part, full, None if full is None else _Part.of(full.graph))
+    threads = int(graph.hardware.num_groups)
     units = kernel.scope.expr(graph.parallel)
     few = int(graph.attrs.get(FEW_UNITS_ATTR, 0))
-    loops = over_units(KIND.PARALLEL)
-    if graph.groups is not None and few > 0:
-        loops = tirx.IfThenElse(units <= index(few), over_units(KIND.SERIAL), loops)
-    code.add(loops)
+
+    def shared(then: Code) -> None:
+        thread, inside = tirx.Var("thread", INDEX), Code()
+        share = inside.bind_index(tirx.floordiv(units + (threads - 1), index(threads)))
+        first = inside.bind_index(thread * share)
+        count = tirx.max(tirx.min(share, units - first), index(0))
+        pairs.emit(inside, kernel, Streams(graph, text), first, count)
+        then.add(tirx.For(thread, index(0), index(threads), KIND.PARALLEL, inside.statement()))
+
+    def alone(then: Code) -> None:
+        # what few units write stays in the caches
+        pairs.emit(then, kernel, Streams(graph, text, allowed=False), index(0), units)
+
+    if few > 0:
+        code.branch(units <= index(few), alone, shared)
+    else:
+        shared(code)
 
 
-def _unit(code: Code, part: _Part, kernel: KernelContext, streams: Streams, pid: Expr) -> None:
-    """What one unit does."""
-    graph = part.graph
-    rows = single_rows(part.nests, {p.name: p for p in graph.pointers})
+@attrs.frozen(eq=False)
+class _Bounded:
+    """What a unit does, and what one with full tiles does, where they differ."""
+
+    part: _Part
+    full: FullTiles | None
+    full_part: _Part | None
+
+    def emit(self, code: Code, kernel: KernelContext, streams: Streams, first: Expr, count: Expr) -> None:
+        """A loop over ``count`` units from ``first`` on."""
+        place, inside = tirx.Var("place", INDEX), Code()
+        pid = inside.bind_index(first + place)
+        bounded = _allocated(code, self.part, kernel)
+        if self.full is None or self.full_part is None:
+            _unit(inside, bounded, streams, pid)
+        else:
+            whole = _allocated(code, self.full_part, kernel)
+            scope = kernel.scope.inside("pid", pid, self.part.graph.num_parallel)
+            room = [scope.expr(value) >= index(0) for value in self.full.conditions]
+            plain = Streams(self.part.graph, streams.text, allowed=False)
+            inside.branch(
+                functools.reduce(tirx.And, room),
+                lambda then: _unit(then, whole, streams, pid),
+                lambda then: _unit(then, bounded, plain, pid),
+            )
+        code.add(tirx.For(place, index(0), count, KIND.SERIAL, inside.statement()))
+
+
+@attrs.frozen(eq=False)
+class _Ready:
+    """What a unit does, with the memory for it."""
+
+    part: _Part
+    kernel: KernelContext
+
+
+def _allocated(code: Code, part: _Part, kernel: KernelContext) -> _Ready:
+    """Memory for what a unit keeps."""
+    memory = kernel.memory.extended()
+    rows = single_rows(part.nests, {p.name: p for p in part.graph.pointers})
     for pointer in part.memories:
         if pointer.level != "dram":
-            kernel.memory.allocate(code, pointer, rows.get(pointer.name))
-    kernel = attrs.evolve(kernel, scope=kernel.scope.inside("pid", pid, graph.num_parallel))
+            memory.allocate(code, pointer, rows.get(pointer.name))
+    return _Ready(part, attrs.evolve(kernel, memory=memory))
+
+
+def _unit(code: Code, ready: _Ready, streams: Streams, pid: Expr) -> None:
+    """What one unit does."""
+    graph = ready.part.graph
+    scope = ready.kernel.scope.inside("pid", pid, graph.num_parallel)
     width = int(graph.attrs.get(VECTOR_ATTR, graph.hardware.vector_bytes))
-    _emit(code, part.planned, kernel, part.values, width, streams)
+    kernel = attrs.evolve(ready.kernel, scope=scope)
+    _emit(code, ready.part.planned, kernel, ready.part.values, width, streams)
     if streams.used:
         fence(code)
 

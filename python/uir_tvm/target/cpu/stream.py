@@ -68,13 +68,13 @@ class Streams:
     Where sizes decide how large a pointer is, the kernel asks that when it runs (`large_enough`).
     """
 
-    def __init__(self, graph: IGraph, text: LlvmText) -> None:
+    def __init__(self, graph: IGraph, text: LlvmText, allowed: bool = True) -> None:
         self.width = graph.hardware.vector_bytes
         self.cache = int(graph.hardware.figures.get("l3_bytes", 0)) or None
         self.read = {s.pointer.name for iop, _ in graph.walk() for s in iop.sources}
         self.text = text
         self.used = False
-        self.possible = platform.machine() in ("x86_64", "AMD64")
+        self.possible = allowed and platform.machine() in ("x86_64", "AMD64")
         self._enabled = False
 
     def wanted(self, action: Action, rows: int, lanes: int) -> bool:
