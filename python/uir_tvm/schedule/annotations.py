@@ -10,7 +10,7 @@ PARALLEL = "uir.parallel"
 #: with, twice as many are two registers at a time.  On a GPU: of the widest access of a warp's lanes to dram.
 VECTOR, VECTOR_ATTR = "uir.vector", "vector_bytes"
 
-#: On the loop over units, where sizes decide how many there are: up to so many units one thread does all work,
+#: On the loop over units, where sizes decide how many there are: up to so many one thread does all the work,
 #: for waking others costs more; and the graph's attribute that says so.
 FEW_UNITS, FEW_UNITS_ATTR = "uir.few_units", "few_units"
 #: On a serial loop of the loop tree.

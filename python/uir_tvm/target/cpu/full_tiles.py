@@ -33,7 +33,7 @@ class FullTiles:
 
 
 def full_tiles(graph: IGraph) -> FullTiles | None:
-    """The graph for full tiles; None where sizes set no bounds, or only bounds that no such condition says."""
+    """The graph for full tiles; None where sizes set no bounds that such conditions can say."""
     sizes = {str(size.name) for size in graph.sizes}
     extents = {str(loop.var): int(loop.extent) for _, around in graph.walk() for loop in around}
     conditions: dict[Affine, None] = {}

@@ -9,12 +9,12 @@ from typing import Any
 
 import attrs
 from tvm import tirx
-from tvm.ir import Expr
+from tvm.ir import Expr, StringImm
 
-from ...errors import CodegenError
+from ...errors import SEPARATOR, CodegenError
 from ...igraph.iops import mnemonic, spec_of
 from ...igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop, map_iops
-from ...igraph.tir_sizes import launch_sizes
+from ...igraph.tir_sizes import TIMES, launch_sizes
 from ...optimize.split import phases
 from ...optimize.webs import rename
 from ...schedule.annotations import FEW_UNITS_ATTR, VECTOR_ATTR
@@ -103,6 +103,7 @@ def lower(graph: IGraph, prim_func: tirx.PrimFunc) -> tirx.PrimFunc:
             need="one dram parameter per buffer of the function",
         )
     scope = _sizes(graph, prim_func)
+    code.add(*_checks(graph, scope))
     for pointer, parameter in zip(graph.params, buffers, strict=True):
         memory.bind_parameter(code, pointer, parameter, scope)
     given = {str(p.name) for p in graph.params}
@@ -242,6 +243,25 @@ def _emit(
             ContractEmitter(kernel, node.actions[0], vector_bytes).emit(code)
         else:
             NestEmitter(kernel, values, vector_bytes, streams).emit(code, node)
+
+
+def _checks(graph: IGraph, scope: LoopScope) -> Iterator[tirx.Stmt]:
+    """Refuse sizes for which the graph is not made, before anything is read or written."""
+    for size in graph.sizes:
+        value, multiple = scope.variables[str(size.name)], int(size.multiple_of)
+        admitted = tirx.And(value >= index(int(size.low)), value <= index(int(size.high)))
+        text = f"a value from {size.low} to {size.high}"
+        if multiple > 1:
+            admitted = tirx.And(admitted, tirx.EQ(tirx.floormod(value, index(multiple)), index(0)))
+            text += f" and a multiple of {multiple}"
+        parts = (
+            f"A size is not among those that the kernel `{graph.name}` is compiled for.",
+            str(size.name).replace(TIMES, " * "),
+            text,
+            "",
+            "compile for a wider range of sizes",
+        )
+        yield tirx.AssertStmt(admitted, StringImm("SizeError"), [StringImm(SEPARATOR.join(parts))])
 
 
 def _planned(body: Sequence[Any]) -> list[RowNest | _Repeat]:

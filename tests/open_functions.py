@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Operators whose outermost size is known only when they are called: one of each recipe, and awkward ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+from tvm import te, tirx, topi
+
+#: A dimension: a number, or the name of a size.
+Dim = int | str
+
+
+@attrs.frozen
+class OpenFunction:
+    """One operator.
+
+    Parameters
+    ----------
+    hero : str
+        The recipe that schedules it.
+    shapes : sequence of tuple
+        Of its inputs; what is named is open.
+    compute : callable
+        Tensors -> tensor expression.
+    reference : callable
+        NumPy arrays -> array.
+    integers : dict of int to int
+        Inputs of int64, by position, and below what they lie.
+    """
+
+    hero: str
+    shapes: Sequence[tuple[Dim, ...]]
+    compute: Callable[..., Any]
+    reference: Callable[..., np.ndarray]
+    integers: dict[int, int] = attrs.field(factory=dict)
+
+    @property
+    def sizes(self) -> list[str]:
+        """Names of its sizes, in order."""
+        return list(dict.fromkeys(d for shape in self.shapes for d in shape if isinstance(d, str)))
+
+    def func(self) -> tirx.PrimFunc:
+        """As a PrimFunc of its inputs and its result."""
+        variables = {name: tirx.Var(name, "int64") for name in self.sizes}
+        inputs = [
+            te.placeholder([variables.get(d, d) for d in shape], self._dtype(k), f"x{k}")
+            for k, shape in enumerate(self.shapes)
+        ]
+        return te.create_prim_func([*inputs, self.compute(*inputs)])
+
+    def inputs(self, sizes: dict[str, int]) -> list[np.ndarray]:
+        """Random inputs at some sizes."""
+        rng = np.random.default_rng(7)
+        out = []
+        for k, shape in enumerate(self.shapes):
+            numbers = tuple(sizes.get(d, d) for d in shape)  # type: ignore[call-overload]
+            if k in self.integers:
+                out.append(rng.integers(0, self.integers[k], numbers))
+            else:
+                out.append(rng.uniform(-2, 2, numbers).astype("float32"))
+        return out
+
+    def _dtype(self, position: int) -> str:
+        return "int64" if position in self.integers else "float32"
+
+
+def _sum(x: Any, axis: int) -> Any:
+    return topi.sum(x, axis)
+
+
+def _softmax(x: np.ndarray) -> np.ndarray:
+    e = np.exp(x - x.max(-1, keepdims=True, initial=-9.0))
+    return e / e.sum(-1, keepdims=True)
+
+
+def _layer_norm(x: np.ndarray, gain: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * gain + shift
+
+
+def _layer_norm_of(axis: int) -> Callable[..., Any]:
+    return lambda x, gain, shift: topi.nn.layer_norm(x, gain, shift, [axis], 1e-5)
+
+
+def _map(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Elementwise over inputs of one shape."""
+
+    def compute(*inputs: Any) -> Any:
+        return te.compute(inputs[0].shape, lambda *at: function(*(x[at] for x in inputs)), "y")
+
+    return compute
+
+
+OPEN: dict[str, OpenFunction] = {
+    "flat": OpenFunction("elementwise", [("n", 96), ("n", 96)], _map(lambda a, b: a * b), np.multiply),
+    "line": OpenFunction("elementwise", [("n",)], _map(te.exp), np.exp),
+    "rows": OpenFunction(
+        "elementwise",
+        [("n", 96), (96,)],
+        lambda x, b: te.compute(x.shape, lambda i, j: te.tanh(x[i, j] + b[j]), "y"),
+        lambda x, b: np.tanh(x + b),
+    ),
+    "two sizes": OpenFunction(
+        "elementwise", [("n", "m", 24), ("n", "m", 24)], _map(lambda a, b: a + b), np.add
+    ),
+    "softmax": OpenFunction("normalization", [("n", 3, 50)], lambda x: topi.nn.softmax(x, -1), _softmax),
+    "layer norm": OpenFunction("normalization", [("n", 96), (96,), (96,)], _layer_norm_of(1), _layer_norm),
+    "layer norm of two sizes": OpenFunction(
+        "normalization", [("n", "m", 40), (40,), (40,)], _layer_norm_of(2), _layer_norm
+    ),
+    "sum of rows": OpenFunction("reduction", [("n", 100)], lambda x: _sum(x, 1), lambda x: x.sum(1)),
+    "maxima of windows": OpenFunction(
+        "reduction",
+        [("n", 3, 8, 8)],
+        lambda x: topi.nn.pool2d(x, [2, 2], [2, 2], [1, 1], [0, 0, 0, 0], "max"),
+        lambda x: x.reshape(-1, 3, 4, 2, 4, 2).max((3, 5)),
+    ),
+    "sum of columns": OpenFunction(
+        "column reduction", [("n", 20, 64)], lambda x: _sum(x, 1), lambda x: x.sum(1)
+    ),
+    "transpose": OpenFunction(
+        "transpose",
+        [("n", 30, 40)],
+        lambda x: topi.transpose(x, (0, 2, 1)),
+        lambda x: x.transpose(0, 2, 1),
+    ),
+    "product": OpenFunction(
+        "contraction",
+        [("n", 32), (32, 24)],
+        topi.matmul,
+        np.matmul,
+    ),
+    "concat": OpenFunction(
+        "concat",
+        [("n", 30), ("n", 50)],
+        lambda a, b: topi.concatenate([a, b], 1),
+        lambda a, b: np.concatenate([a, b], 1),
+    ),
+    "gather": OpenFunction(
+        "gather",
+        [(100, 64), ("n",)],
+        lambda table, at: topi.take(table, at, 0, mode="clip"),
+        lambda table, at: table[at],
+        {1: 100},
+    ),
+}
