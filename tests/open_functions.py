@@ -8,7 +8,10 @@ from typing import Any
 
 import attrs
 import numpy as np
+import tvm
 from tvm import te, tirx, topi
+from uir_tvm import CompileOptions
+from uir_tvm.pipeline import recording
 
 #: A dimension: a number, or the name of a size.
 Dim = int | str
@@ -148,3 +151,23 @@ OPEN: dict[str, OpenFunction] = {
         {1: 100},
     ),
 }
+
+
+def kernel_of(func: tirx.PrimFunc, target: str) -> Callable[..., Any]:
+    """A function's kernel for a target, which must come from an iGraph with sizes."""
+    with recording(CompileOptions(faults="raise")) as records:
+        built = tvm.build(tvm.IRModule({"main": func}), target=target)
+    (record,) = records.values()
+    assert record.refusal is None, record.refusal
+    assert record.optimized is not None and record.optimized.sizes
+    return built["main"]
+
+
+def run_at(
+    kernel: Callable[..., Any], inputs: Sequence[np.ndarray], want: np.ndarray, target: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """What a kernel gives for these inputs, beside what is wanted."""
+    device = tvm.cpu() if target == "uir-cpu" else tvm.ext_dev(0)
+    out = tvm.runtime.tensor(np.full(want.shape, np.nan, "float32"), device)
+    kernel(*(tvm.runtime.tensor(a, device) for a in inputs), out)
+    return out.numpy(), want

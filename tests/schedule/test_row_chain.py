@@ -7,8 +7,8 @@ import pytest
 from tvm import te
 from tvm.s_tir import Schedule
 from uir_tvm import hardware
-from uir_tvm.schedule.blocks import leaf_blocks
-from uir_tvm.schedule.row_chain import EXPENSIVE_WORK, groups_for, rows_per_tile, total_work
+from uir_tvm.schedule.blocks import EXPENSIVE_WORK, leaf_blocks, total_work
+from uir_tvm.schedule.row_chain import groups_for, rows_per_tile
 
 from . import functions
 

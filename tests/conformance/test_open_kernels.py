@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One operator of each recipe with an open outermost size, on every target: right at every size."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from uir_tvm.schedules import RECIPES
+from uir_tvm.target.registry import TARGETS
+
+from tests.open_functions import OPEN, kernel_of, run_at
+
+#: Nothing, one, around small tiles, primes, around larger tiles.
+SIZES = (0, 1, 2, 3, 5, 8, 9, 13, 64, 65, 101)
+#: Recipes without such an operator, and why.
+WITHOUT = {
+    "attention": "its keys are as many as its queries: two open dimensions with strides of sizes",
+    "phases": "it reduces over the open dimension",
+    "fallback": "a loop of open length on one unit",
+}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", OPEN)
+def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
+    function = OPEN[name]
+    kernel = kernel_of(function.func(), target)
+    for n in SIZES:
+        sizes = {"n": n, **({"m": n // 2 + 1} if "m" in function.sizes else {})}
+        inputs = function.inputs(sizes)
+        found, want = run_at(kernel, inputs, function.reference(*inputs), target)
+        np.testing.assert_allclose(found, want, rtol=1e-4, atol=1e-4, err_msg=f"n = {n}")
+
+
+def test_every_recipe_has_an_operator_or_a_reason() -> None:
+    heroes = {function.hero for function in OPEN.values()}
+    assert heroes | set(WITHOUT) == {recipe.hero for recipe in RECIPES}
+    assert not heroes & set(WITHOUT)
