@@ -8,7 +8,7 @@ import logging
 import numpy as np
 import pytest
 import tvm
-from tvm import relax, tirx
+from tvm import relax, te, tirx, topi
 from tvm.script import tirx as T
 from uir_tvm import integration, pipeline
 
@@ -79,13 +79,27 @@ def test_a_relax_module_compiles_without_a_pipeline_argument() -> None:
     np.testing.assert_allclose(got, tiny.expected(x), atol=tiny.TOLERANCE)
 
 
-def test_a_symbolic_prim_func_is_left_to_tvm_with_a_reason(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING), pipeline.recording() as records:
+def test_a_symbolic_prim_func_is_one_kernel_for_all_sizes() -> None:
+    with pipeline.recording() as records:
         module = tvm.compile(symbolic_double, target="uir-cpu")
     (record,) = records.values()
-    assert record.igraph is None and "static shapes" in record.fallback
+    assert record.igraph is not None and len(record.igraph.sizes) == 1
+    for n in (1, 7, 5000):
+        np.testing.assert_array_equal(run(module, random(n), shape=(n,)), 2 * random(n))
+
+
+def test_a_symbolic_prim_func_without_a_kernel_is_left_to_tvm_with_a_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    x = te.placeholder((n, m), "float32", "x")
+    turned = te.create_prim_func([x, topi.transpose(x)])
+    with caplog.at_level(logging.WARNING), pipeline.recording() as records:
+        module = tvm.compile(turned, target="uir-cpu")
+    (record,) = records.values()
+    assert record.igraph is None and "fix some of the sizes" in record.fallback
     assert "left to TVM's own lowering" in caplog.text
-    np.testing.assert_array_equal(run(module, random(7), shape=(7,)), 2 * random(7))
+    np.testing.assert_array_equal(run(module, random(3, 7), shape=(7, 3)), random(3, 7).T)
 
 
 @pytest.mark.parametrize("func", [functions.recurrence, functions.quadratic_store])

@@ -18,7 +18,7 @@ from tvm_ffi.structural import structural_walk
 
 from ..igraph.affine import Affine
 from ..igraph.space import Space
-from ..igraph.tir_sizes import sizes_of
+from ..igraph.tir_sizes import MOST, sizes_of
 from ..schedule.annotations import FEW_UNITS, LOOP, PARALLEL, PIPELINE, VECTOR, parse_parallel
 from .affine_from_tir import AffineConverter
 from .chosen import chosen
@@ -314,7 +314,7 @@ class _TreeBuilder:
         for var, domain in self.domains.items():
             analyzer.bind(var, domain)
         bound = analyzer.const_int_bound(analyzer.simplify(stmt.extent)).max_value
-        if bound > 1 << 40:
+        if bound >= MOST:
             self.refuse(
                 f"The loop '{stmt.loop_var.name}' has no constant bound.",
                 stmt.extent,

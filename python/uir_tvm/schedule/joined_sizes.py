@@ -40,10 +40,10 @@ def join_sizes(func: tirx.PrimFunc) -> tirx.PrimFunc:
     while True:
         sizes = list(sizes_of(func))
         pairs = itertools.permutations(sizes, 2)
-        found = next((pair for pair in pairs if _Pair(func, *pair).goes_together()), None)
+        found = next((pair for pair in pairs if _SizePair(func, *pair).goes_together()), None)
         if found is None:
             return func
-        func = _Pair(func, *found).joined()
+        func = _SizePair(func, *found).joined()
 
 
 @attrs.frozen(eq=False)
@@ -78,7 +78,7 @@ class _Nest:
 
 
 @attrs.frozen(eq=False)
-class _Pair:
+class _SizePair:
     """Two sizes of a function, which may be neighbouring dimensions, the first outside."""
 
     func: tirx.PrimFunc

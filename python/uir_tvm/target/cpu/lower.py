@@ -189,24 +189,24 @@ class _Bounded:
 
 
 @attrs.frozen(eq=False)
-class _Ready:
+class _PreparedPart:
     """What a unit does, with the memory for it."""
 
     part: _Part
     kernel: KernelContext
 
 
-def _allocated(code: Code, part: _Part, kernel: KernelContext) -> _Ready:
+def _allocated(code: Code, part: _Part, kernel: KernelContext) -> _PreparedPart:
     """Memory for what a unit keeps."""
     memory = kernel.memory.extended()
     rows = single_rows(part.nests, {p.name: p for p in part.graph.pointers})
     for pointer in part.memories:
         if pointer.level != "dram":
             memory.allocate(code, pointer, rows.get(pointer.name))
-    return _Ready(part, attrs.evolve(kernel, memory=memory))
+    return _PreparedPart(part, attrs.evolve(kernel, memory=memory))
 
 
-def _unit(code: Code, ready: _Ready, streams: Streams, pid: Expr) -> None:
+def _unit(code: Code, ready: _PreparedPart, streams: Streams, pid: Expr) -> None:
     """What one unit does."""
     graph = ready.part.graph
     scope = ready.kernel.scope.inside("pid", pid, graph.num_parallel)
