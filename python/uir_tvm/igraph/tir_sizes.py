@@ -92,14 +92,18 @@ def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:
     func : PrimFunc
         As the caller sees it.
     names : iterable of str
-        Of sizes: variables of its shapes, or products of them (`product_of`).
+        Of sizes: variables of its shapes, parameters that are numbers, or products (`product_of`).
 
     Raises
     ------
     IGraphError
         A factor is no variable of the function's shapes.
     """
-    variables = {str(size.name): variable for variable, size in sizes_of(func).items()}
+    names = list(names)
+    if not names:
+        return {}
+    variables = {str(p.name): p for p in func.params if not tirx.is_buffer_var(p)}
+    variables |= {str(size.name): variable for variable, size in sizes_of(func).items()}
     out: dict[str, Any] = {}
     for name in names:
         factors = [name] if name in variables else name.split(TIMES)
@@ -107,7 +111,7 @@ def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:
         if missing:
             raise IGraphError(
                 f"No parameter has the size {missing[0]} as a dimension.",
-                need="a dimension that is just this variable in one parameter's shape",
+                need="a tensor with a dimension that is just this variable, or a number of that name",
                 remedy="pass a tensor with that dimension",
             )
         out[name] = functools.reduce(operator.mul, (variables[f].astype("int64") for f in factors))

@@ -24,7 +24,7 @@ from tvm.ir import PointerType, PrimType
 from tvm_ffi.structural import WalkResult, structural_walk
 
 from ..device.device_kernel import DeviceKernel
-from ..errors import CodegenError
+from ..igraph.tir_sizes import launch_sizes
 from .device_module import CONSTRUCTOR, saved
 from .place import Place
 from .registry import host_of
@@ -55,14 +55,15 @@ def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
 
     Raises
     ------
-    CodegenError
-        The kernel has a size that is no variable of the function's.
+    IGraphError
+        The kernel has a size that is neither a variable of the function's nor a product of some.
     """
     entry = f"{name}_kernel"
+    launched = launch_sizes(func, [str(size.name) for size in kernel.sizes])
     tensors = (
         [param for param in func.params if tirx.buffer.is_buffer_var(param)] if kernel.sizes else func.params
     )
-    call = tirx.Evaluate(_packed(entry, *tensors, *_sizes(func, kernel)))
+    call = tirx.Evaluate(_packed(entry, *tensors, *launched.values()))
     row = kernel.metadata(entry, saved(kernel, place))
     carrier = tirx.PrimFunc([], tirx.Evaluate(tirx.const(0, "int32"))).with_attr(
         {
@@ -74,22 +75,6 @@ def launching(func: tirx.PrimFunc, name: str, kernel: DeviceKernel, place: Place
         }
     )
     return {name: _host_function(func, call), entry: carrier}
-
-
-def _sizes(func: tirx.PrimFunc, kernel: DeviceKernel) -> list[Any]:
-    """The variables of a function that are a kernel's sizes, by their names, in the kernel's order."""
-    found = {str(param.name): param for param in func.params if not tirx.buffer.is_buffer_var(param)}
-    for param in func.params:
-        if tirx.buffer.is_buffer_var(param):
-            found |= {str(dim.name): dim for dim in param.ty.shape if isinstance(dim, tirx.Var)}
-    lacking = [str(size.name) for size in kernel.sizes if str(size.name) not in found]
-    if lacking:
-        raise CodegenError(
-            f"The function does not say what the size {lacking[0]} of its kernel is.",
-            where=kernel.name,
-            need=f"a tensor one of whose dimensions is {lacking[0]}, or a parameter of that name",
-        )
-    return [tirx.Cast("int64", found[str(size.name)]) for size in kernel.sizes]
 
 
 def on_host(func: tirx.PrimFunc, name: str) -> dict[str, tirx.PrimFunc]:

@@ -25,8 +25,8 @@ from ..errors import EquivalenceError, UirError
 from ..igraph import finite_field as field
 from ..igraph.dtypes import dtype_of
 from ..igraph.nodes import IGraph
-from .agreement import TOLERANCE, relative_errors
 from ..igraph.sizes import at
+from .agreement import TOLERANCE, relative_errors
 from .cases import Specials, field_arrays, value_arrays
 from .sides import FIELD_METHOD, VALUES_METHOD, GraphSide, Output, Side, Traits, UndecidedError, traits
 from .some_sizes import MAX_ELEMENTS, some_sizes
