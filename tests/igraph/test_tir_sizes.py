@@ -10,7 +10,17 @@ import tvm
 from tvm import te, tirx
 from uir_tvm.errors import IGraphError
 from uir_tvm.igraph.space import Size
-from uir_tvm.igraph.tir_sizes import LOWER, MOST, SIZES, UPPER, launch_sizes, product_of, sizes_of, with_sizes
+from uir_tvm.igraph.tir_sizes import (
+    LOWER,
+    MOST,
+    SIZES,
+    UPPER,
+    factored,
+    launch_sizes,
+    product_of,
+    sizes_of,
+    with_sizes,
+)
 
 
 def copy(*shape: Any) -> tirx.PrimFunc:
@@ -69,3 +79,10 @@ def test_values_at_a_call() -> None:
     tvm.ir.assert_structural_equal(found["n_times_m"], n * m)
     with pytest.raises(IGraphError, match="No parameter has the size k"):
         launch_sizes(copy(n, m), ["n_times_k"])
+
+
+def test_factors_of_products() -> None:
+    assert factored({"k": 7, "n_times_m": 15}) == {"k": 7, "m": 3, "n": 5}
+    assert factored({"n_times_m_times_k": 8}) == {"m": 2, "k": 2, "n": 2}
+    assert factored({"n_times_m": 11}) == {"n": 11, "m": 1}
+    assert factored({"n_times_m": 0}) == {"n": 0, "m": 2}

@@ -21,6 +21,8 @@ SIZES = "uir.sizes"
 UPPER, LOWER = "tir_var_upper_bound", "tir_var_lower_bound"
 #: Between the names of the factors in the name of a product of sizes.
 TIMES = "_times_"
+#: Factors to try.
+_SMALL = (2, 3, 5, 7)
 #: The greatest value where nothing is said: products of some sizes and constants stay within 64 bits.
 MOST = (1 << 31) - 1
 
@@ -82,6 +84,19 @@ def product_of(one: Size, other: Size) -> Size:
         high,
         int(one.multiple_of) * int(other.multiple_of),
     )
+
+
+def factored(sizes: Mapping[str, int]) -> dict[str, int]:
+    """Sizes with factors in the place of products (`product_of`): small ones, but for the first."""
+    out: dict[str, int] = {}
+    for name, value in sizes.items():
+        first, *others = name.split(TIMES)
+        rest = int(value)
+        for other in others:
+            out[other] = next((d for d in _SMALL if rest % d == 0), 1)
+            rest //= out[other]
+        out[first] = rest
+    return out
 
 
 def launch_sizes(func: tirx.PrimFunc, names: Iterable[str]) -> dict[str, Any]:

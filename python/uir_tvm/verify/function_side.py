@@ -15,6 +15,7 @@ from tvm_ffi.structural import structural_map, structural_walk
 from ..bound_kernel import bound_kernel, symbols_in
 from ..errors import last_line
 from ..igraph.dtypes import from_tvm
+from ..igraph.tir_sizes import factored
 from .cases import HIGHEST_INTEGER, FunctionBuffer
 from .field_tir import to_field
 from .index_limits import index_limits
@@ -116,7 +117,8 @@ def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.
 
 
 def function_at(func: tirx.PrimFunc, sizes: Mapping[str, int]) -> tirx.PrimFunc:
-    """A function for given values of the symbols in the shapes of its buffers."""
+    """A function for given values of the symbols in the shapes of its buffers, or of products of them."""
+    sizes = factored(sizes)
     symbols = {v: str(v.name) for v in symbols_in(func)}
     numbers = {v: tirx.IntImm(v.ty.dtype, sizes[name]) for v, name in symbols.items() if name in sizes}
     return bound_kernel(func, numbers) if numbers else func
