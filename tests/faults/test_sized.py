@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uir_tvm.igraph import interpreter, parse_igraph
 from uir_tvm.igraph.sizes import at
-from uir_tvm.verify import check
+from uir_tvm.verify import check, isl
 
 from tests.corpus import by_hand
 from tests.corpus.batched import batched
@@ -42,6 +42,26 @@ def test_the_static_graph_has_the_fault_at_the_witness_and_not_elsewhere(name: s
     assert is_empty(static) or fault.rule in {one.rule for one in check(static)}
     for size in fault.right_at:
         assert check(at(fault.graph, {"n": size})) == []
+
+
+def test_limits_are_told_for_all_sizes() -> None:
+    fault = check(FAULTS["where 64 does not divide n the last tile reaches too far"].graph)[0]
+    assert (fault.need, fault.limit) == ("address 63", "size n elements")
+    fault = check(FAULTS["the last tile has a row too few"].graph)[0]
+    assert fault.need == "all 8*n elements written"
+
+
+def test_what_is_not_proved_is_refused_by_name(monkeypatch) -> None:
+    """Without any effort of isl there is no proof; that a few sizes are right is none."""
+
+    def gives_up(question, max_operations=0):
+        raise isl.Exhausted
+
+    monkeypatch.setattr(isl, "bounded", gives_up)
+    (fault,) = check(parse_igraph(ROWS))
+    assert fault.rule == "coverage" and "not proved" in fault.what
+    assert fault.need == "an exact answer, for all n"
+    assert fault.limit == f"{isl.MAX_OPERATIONS} operations of isl"
 
 
 @settings(max_examples=30, deadline=None)

@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 from uir_tvm.igraph import IGraph, IOp, IPointer, ISlice, Loop, make, var
 from uir_tvm.verify import pipes
 
+from tests.corpus import by_hand
+from tests.corpus.batched import batched
+
 from .graphs import DEVICE, graph
 
 
@@ -162,3 +165,14 @@ def _by_run(g: IGraph) -> set[tuple[int, int, str, str | None, int | None]]:
             found[key] = min(found.get(key) or 99, distance) if distance else None
     direct = {key[:2] for key in found if key[3] is None}
     return {(*key, d) for key, d in found.items() if key[3] is None or key[:2] not in direct}
+
+
+@pytest.mark.parametrize("entry", list(by_hand.entries()), ids=lambda entry: entry.name)
+def test_for_any_number_of_inputs_a_unit_waits_for_the_same(entry):
+    def told(graph: IGraph) -> set[tuple[object, ...]]:
+        return {
+            (d.first.position, d.second.position, d.kind, str(d.pointer.name), d.carried, d.distance)
+            for d in pipes.dependences(graph, lambda iop: iop.op)
+        }
+
+    assert told(batched(entry.graph)) == told(entry.graph)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+from tvm import te, tirx
 from uir_tvm.errors import EquivalenceError
 from uir_tvm.igraph import parse_igraph
 from uir_tvm.igraph.space import Size
@@ -45,6 +46,17 @@ def test_another_value_is_told_with_its_size():
     with pytest.raises(EquivalenceError) as error:
         equivalent(parse_igraph(ROWS), parse_igraph(wrong))
     assert error.value.witness["n"] >= 5
+
+
+def test_a_function_with_symbols_is_compared_at_the_same_sizes():
+    n = tirx.Var("n", "int64")
+    x = te.placeholder((n, 8), "float32", "x")
+    right = te.create_prim_func([x, te.compute((n, 8), lambda i, j: te.exp(x[i, j]), "y")])
+    wrong = te.create_prim_func([x, te.compute((n, 8), lambda i, j: te.exp(x[0, j]), "y")])
+    assert equivalent(right, parse_igraph(ROWS)).methods == ("field", "values")
+    with pytest.raises(EquivalenceError) as error:
+        equivalent(wrong, parse_igraph(ROWS))
+    assert error.value.witness["n"] > 1
 
 
 def test_what_the_verifier_finds_late_is_not_compared_away():
