@@ -12,7 +12,7 @@ import pytest
 from uir_tvm.igraph.space import Size
 from uir_tvm.verify import decide, isl
 from uir_tvm.verify.decide import Decision, Rung, TooMany
-from uir_tvm.verify.launch import STATIC, Launch
+from uir_tvm.verify.sized_launch import STATIC, SizedLaunch
 
 
 @attrs.define
@@ -25,7 +25,7 @@ class Asked:
     outgrows: tuple[bool, ...] = ()
     exhausted: bool = False
     log: list[str] = attrs.field(factory=list)
-    launch: Launch = STATIC
+    launch: SizedLaunch = STATIC
 
     def excluded(self) -> bool:
         self.log.append("intervals")
@@ -68,7 +68,7 @@ class AskedForAll(Asked):
     """A question for all sizes: each way has an answer or gives up, and so has each size."""
 
     ways: tuple[str | None, ...] = ()
-    launch: Launch = Launch((Size("n", 3, 100),))
+    launch: SizedLaunch = SizedLaunch((Size("n", 3, 100),))
     shown_from: int = 0
 
     def counterexamples(self) -> list[Callable[[], islpy.Set]]:

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from uir_tvm.igraph import var
 from uir_tvm.igraph.space import Size, Space
-from uir_tvm.verify.launch import Launch
 from uir_tvm.verify.launch_range import apart, range_at_launch
+from uir_tvm.verify.sized_launch import SizedLaunch
 
 from tests.igraph.strategies import affines
 
@@ -20,7 +20,7 @@ ENDS = {"n rows": N, "tiles": (N + 7) // 8, "quarters": N // 4}
 
 def _launch(end):
     space = Space({"n": SIZE})
-    return Space({"n": SIZE, "pid": space.range(end)[1]}), Launch((SIZE,), end)
+    return Space({"n": SIZE, "pid": space.range(end)[1]}), SizedLaunch((SIZE,), end)
 
 
 @pytest.mark.parametrize(

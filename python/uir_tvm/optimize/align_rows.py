@@ -32,9 +32,9 @@ from ..igraph.affine import Affine, affine
 from ..igraph.dtypes import bytes_of
 from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice
-from .domain import Domain
 from .edit import edited, with_slices
 from .figures import fits
+from .step_domain import StepDomain
 from .webs import rename
 
 
@@ -84,7 +84,7 @@ def _pitched_all(graph: IGraph, names: Sequence[str], block: int) -> IGraph:
 def _pitched(graph: IGraph, name: str, block: int) -> IGraph | None:
     """The graph with the rows of one pointer apart; None where there is nothing to do, or no way."""
     uses = [
-        (position, iop, Domain.of(graph, loops))
+        (position, iop, StepDomain.of(graph, loops))
         for position, (iop, loops) in enumerate(graph.walk())
         if any(str(piece.pointer.name) == name for piece in iop.slices())
     ]
@@ -120,7 +120,7 @@ def _steps(pieces: Sequence[ISlice]) -> list[int]:
     return [step for step in steps if step > 1]
 
 
-def _moved(iop: IOp, new: IPointer, row: int, pitch: int, domain: Domain) -> IOp | None:
+def _moved(iop: IOp, new: IPointer, row: int, pitch: int, domain: StepDomain) -> IOp | None:
     """The iOp with a pointer's rows of ``row`` elements ``pitch`` apart; None where it has no such form."""
     shaped = iop if all(_inside(p, new, row, domain) for p in iop.slices()) else _as_rows(iop, row)
     if shaped is None or not all(_inside(p, new, row, domain) for p in shaped.slices()):
@@ -162,7 +162,7 @@ def _rows(offset: Affine, row: int) -> Affine:
     return total
 
 
-def _inside(piece: ISlice, pointer: IPointer, row: int, domain: Domain) -> bool:
+def _inside(piece: ISlice, pointer: IPointer, row: int, domain: StepDomain) -> bool:
     """Whether it is proved that a slice of the pointer steps from row to row, or stays within one."""
     if str(piece.pointer.name) != str(pointer.name):
         return True

@@ -36,7 +36,7 @@ from ..igraph.iops import spec_of
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop, walk_body
 from ..igraph.points import extremes_along
 from ..igraph.rewrite import FreshNames, loop_variables, substituted
-from .domain import Domain
+from .step_domain import StepDomain
 from .webs import rename
 
 #: How many times the iOps a graph may have after splitting, and the number up to which that does not matter.
@@ -47,7 +47,7 @@ SMALL = 64
 def run(graph: IGraph) -> IGraph:
     """The graph with masks only where they are needed; ``graph`` itself where nothing changes."""
     walk = _Peeling(graph)
-    body = walk.body(graph.body, Domain.of(graph))
+    body = walk.body(graph.body, StepDomain.of(graph))
     # a register that several copies of a body use would be alive from the first of them to the last
     return rename(graph.replace(body=body)) if walk.changed else graph
 
@@ -61,7 +61,7 @@ class _Peeling:
         self.limit = max(MAX_GROWTH * self.count, SMALL)
         self.changed = False
 
-    def body(self, nodes: Sequence[Any], domain: Domain) -> list[Any]:
+    def body(self, nodes: Sequence[Any], domain: StepDomain) -> list[Any]:
         """The nodes, each simplified, and split where it is a loop that can be."""
         out: list[Any] = []
         for node in nodes:
@@ -74,7 +74,7 @@ class _Peeling:
                 out.append(simpler)
         return out
 
-    def _loop(self, loop: Loop, domain: Domain) -> list[Any]:
+    def _loop(self, loop: Loop, domain: StepDomain) -> list[Any]:
         variable, extent = str(loop.var), int(loop.extent)
         inside = domain.inside(variable, extent)
         head, tail = _segments(loop, inside) if "pipeline" not in loop.attrs else (0, 0)
@@ -89,7 +89,7 @@ class _Peeling:
         last = self._segment(loop, head + middle, tail, domain, True) if tail else []
         return [*first, *self._segment(loop, head, middle, domain, False), *last]
 
-    def _segment(self, loop: Loop, start: int, extent: int, domain: Domain, is_copy: bool) -> list[Any]:
+    def _segment(self, loop: Loop, start: int, extent: int, domain: StepDomain, is_copy: bool) -> list[Any]:
         """The iterations ``start`` to ``start + extent`` of a loop, as a loop of their own or without one."""
         variable = str(loop.var)
         names = self.names.of(loop_variables(loop.body)) if is_copy else {}
@@ -106,7 +106,7 @@ class _Peeling:
 # --- bounds over the whole domain ------------------------------------------------------------------
 
 
-def _simplified(iop: IOp, domain: Domain) -> IOp | None:
+def _simplified(iop: IOp, domain: StepDomain) -> IOp | None:
     """An iOp without the bounds that say nothing; None where it writes nothing; itself where all matter."""
     if not any(b is not None for piece in iop.slices() for b in piece.valid):
         return iop
@@ -141,7 +141,7 @@ def _with_bounds(iop: IOp, bounds: Iterator[list[Affine | None]]) -> IOp:
     return IOp(iop.op, iop.name, iop.dtype, targets, sources, attributes)
 
 
-def _bounds(piece: ISlice, domain: Domain) -> list[Affine | None]:
+def _bounds(piece: ISlice, domain: StepDomain) -> list[Affine | None]:
     """The bounds of a slice that matter, None for the others."""
     return [
         None
@@ -151,12 +151,12 @@ def _bounds(piece: ISlice, domain: Domain) -> list[Affine | None]:
     ]
 
 
-def _says_nothing(bound: Affine, is_end: bool, limit: int, domain: Domain) -> bool:
+def _says_nothing(bound: Affine, is_end: bool, limit: int, domain: StepDomain) -> bool:
     low, high = domain.extremes(bound)
     return low >= limit if is_end else high <= 0
 
 
-def _is_empty(piece: ISlice, domain: Domain) -> bool:
+def _is_empty(piece: ISlice, domain: StepDomain) -> bool:
     """Whether the valid box of a slice is empty for every pid and iteration, one side alone deciding."""
     for begin, end, limit in ((*piece.valid[:2], piece.rows), (*piece.valid[2:], piece.cols)):
         if end is not None and domain.extremes(end)[1] <= 0:
@@ -168,7 +168,7 @@ def _is_empty(piece: ISlice, domain: Domain) -> bool:
     return False
 
 
-def _without_pad(iop: IOp, domain: Domain) -> IOp:
+def _without_pad(iop: IOp, domain: StepDomain) -> IOp:
     """A padded move as a plain one where its source is whole, as a fill where it is always empty."""
     source = iop.sources[0]
     if source.valid == (None, None, None, None):
@@ -182,7 +182,7 @@ def _without_pad(iop: IOp, domain: Domain) -> IOp:
 # --- where to cut a loop ---------------------------------------------------------------------------
 
 
-def _segments(loop: Loop, domain: Domain) -> tuple[int, int]:
+def _segments(loop: Loop, domain: StepDomain) -> tuple[int, int]:
     """How many iterations at the start and at the end of a loop have bounds that the others have not.
 
     (0, 0) where no bound depends on the loop, or where they matter in the middle too.
@@ -197,7 +197,7 @@ def _segments(loop: Loop, domain: Domain) -> tuple[int, int]:
     return (0, 0) if masked[head : extent - tail].any() else (head, tail)
 
 
-def _full_iterations(loop: Loop, domain: Domain) -> Iterator[np.ndarray]:
+def _full_iterations(loop: Loop, domain: StepDomain) -> Iterator[np.ndarray]:
     """For each bound that depends on the loop: in which iterations it says nothing, for every pid.
 
     A bound that matters in every iteration is neither a reason to split nor an obstacle, and left out.

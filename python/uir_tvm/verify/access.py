@@ -16,8 +16,8 @@ from ..igraph.iops_reads import Read
 from ..igraph.nodes import IGraph, IOp, ISlice, Loop
 from ..igraph.space import Size
 from . import isl
-from .launch import STATIC, Launch
 from .region import PID, Region, region_of
+from .sized_launch import STATIC, SizedLaunch
 
 
 @attrs.frozen(slots=False, eq=False)
@@ -73,7 +73,7 @@ class Step:
     loops: tuple[Loop, ...]
     position: int
     extents: Mapping[str, int]
-    launch: Launch = STATIC
+    launch: SizedLaunch = STATIC
 
     @property
     def known(self) -> dict[str, int | Size]:
@@ -170,7 +170,7 @@ class GraphFacts:
         self.graph = graph
         #: Units that run; where sizes decide it, the greatest number.
         self.num_parallel = int(graph.num_parallel)
-        self.launch = Launch.of(graph)
+        self.launch = SizedLaunch.of(graph)
         #: What one rule found out and another asks too, by whatever names the two agree on.
         self.memo: dict[Any, Any] = {}
 

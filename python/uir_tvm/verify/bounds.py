@@ -22,8 +22,8 @@ from . import isl
 from .access import GraphFacts, Step
 from .decide import CHUNK, Decision, decide
 from .describe import budget, for_all, where, witness_of
-from .launch import Launch
 from .region import Axis, Region
+from .sized_launch import SizedLaunch
 
 
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
@@ -87,7 +87,7 @@ class _OutsideQuestion:
     size: Affine | int
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> SizedLaunch:
         return self.region.launch
 
     @property

@@ -27,8 +27,8 @@ from . import isl
 from .access import Access, GraphFacts
 from .decide import MAX_POINTS, Decision, Question, Rung, TooMany, decide
 from .describe import budget, for_all, where
-from .launch import STATIC, Launch
 from .region import PID, Region
+from .sized_launch import STATIC, SizedLaunch
 from .tiling import proves, tiling_of
 
 #: Points marked at once, and points up to which marking comes before isl (some tens of milliseconds).
@@ -76,7 +76,7 @@ def check(facts: GraphFacts) -> Iterator[VerifyError]:
 
 
 def find(
-    writes: Sequence[Access], elements: Affine | int, complete: bool, launch: Launch = STATIC
+    writes: Sequence[Access], elements: Affine | int, complete: bool, launch: SizedLaunch = STATIC
 ) -> Decision[Finding]:
     """What is wrong with the writes of a pointer of so many elements."""
     size = affine(elements)
@@ -107,7 +107,7 @@ class _Uncovered:
     regions: Sequence[Region]
     size: Affine
     complete: bool
-    launch: Launch = STATIC
+    launch: SizedLaunch = STATIC
 
     @property
     def num_points(self) -> int:
@@ -248,7 +248,7 @@ def _by_marking(regions: Sequence[Region], size: int, complete: bool) -> Finding
 
 
 def _error(
-    pointer: IPointer, writes: Sequence[Access], answer: Decision[Finding], launch: Launch
+    pointer: IPointer, writes: Sequence[Access], answer: Decision[Finding], launch: SizedLaunch
 ) -> VerifyError:
     name, size, finding = str(pointer.name), pointer.elements, answer.found
     if finding is None:

@@ -21,7 +21,7 @@ import islpy
 
 from ..igraph.points import FEW_POINTS
 from . import isl
-from .launch import Launch
+from .sized_launch import SizedLaunch
 
 #: Points above which enumeration is given up, and points looked at in one go.
 MAX_POINTS = 20_000_000
@@ -76,7 +76,7 @@ class Question(Protocol[T_co]):
     """Is there such a point?  Each method answers exactly, or says that it does not."""
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> SizedLaunch:
         """The sizes for all of which it is asked."""
 
     @property

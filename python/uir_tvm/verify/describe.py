@@ -10,8 +10,8 @@ from ..igraph.nodes import IOp, ISlice
 from ..igraph.text import print_iop, print_slice
 from . import isl
 from .decide import MAX_POINTS
-from .launch import Launch
 from .region import Axis, Region
+from .sized_launch import SizedLaunch
 
 
 def range_text(axis: Axis) -> str:
@@ -34,12 +34,12 @@ def witness_of(region: Region, values: Mapping[str, int]) -> dict[str, int]:
     return {v: int(values.get(v, 0)) for v in (*region.extents, "row", "col")}
 
 
-def for_all(launch: Launch) -> str:
+def for_all(launch: SizedLaunch) -> str:
     """``, for all n``: what a proof holds for beside pid and loops; nothing where there are no sizes."""
     return "" if launch.static else f", for all {', '.join(launch.names)}"
 
 
-def budget(launch: Launch) -> str:
+def budget(launch: SizedLaunch) -> str:
     """The effort after which a question is refused."""
     operations = f"{isl.MAX_OPERATIONS} operations of isl"
     return f"{MAX_POINTS} by enumeration, {operations}" if launch.static else operations

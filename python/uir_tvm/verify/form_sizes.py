@@ -14,7 +14,7 @@ from ..igraph.nodes import IGraph, IPointer
 from ..igraph.rewrite import loop_variables
 from ..igraph.space import Size, Space
 from . import isl
-from .launch import PID, Launch
+from .sized_launch import PID, SizedLaunch
 
 #: Largest number of an address, a bound or a count of points: rules compute with 64 bits, differences too.
 NUMBER_LIMIT = 1 << 61
@@ -129,7 +129,10 @@ def _expression(
             remedy="give the sizes smaller upper bounds",
         )
         return False
-    if space.range(value)[0] < 0 and (values := _negative(value, Launch(tuple(graph.sizes)))) is not None:
+    if (
+        space.range(value)[0] < 0
+        and (values := _negative(value, SizedLaunch(tuple(graph.sizes)))) is not None
+    ):
         yield _fault(
             f"The {what} may be negative.", where=where, witness=values, need="0 or more for all sizes"
         )
@@ -137,7 +140,7 @@ def _expression(
     return True
 
 
-def _negative(value: Affine, launch: Launch) -> dict[str, int] | None:
+def _negative(value: Affine, launch: SizedLaunch) -> dict[str, int] | None:
     """Sizes at which an expression is negative, none where that is not known; None where it never is."""
 
     def found() -> dict[str, int] | None:

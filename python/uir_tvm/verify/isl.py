@@ -11,8 +11,8 @@ from ..igraph.affine import Affine, affine, var
 from ..igraph.bounded_isl import MAX_OPERATIONS, Exhausted, IslError, bounded, context, proved
 from ..igraph.space import Space
 from .digits import Digits
-from .launch import STATIC, Launch
 from .region import PID, Axis, Region
+from .sized_launch import STATIC, SizedLaunch
 
 _NO_DIGITS = Digits({}, {}, {}, [], Space({}))
 
@@ -50,19 +50,19 @@ class IslNames:
         return out
 
 
-def size_names(launch: Launch) -> dict[str, str]:
+def size_names(launch: SizedLaunch) -> dict[str, str]:
     """What the sizes are called in isl, the same in all sets about one graph."""
     return {name: f"s{k}" for k, name in enumerate(launch.names)}
 
 
-def header(launch: Launch) -> str:
+def header(launch: SizedLaunch) -> str:
     """What stands before the text of a set about a graph: the sizes as parameters; nothing where there
     are none.
     """
     return "" if launch.static else f"[{', '.join(size_names(launch).values())}] -> "
 
 
-def size_clauses(launch: Launch) -> list[str]:
+def size_clauses(launch: SizedLaunch) -> list[str]:
     """The values that sizes admit, as isl conditions."""
     out = []
     for size, name in zip(launch.sizes, size_names(launch).values(), strict=True):
@@ -134,21 +134,21 @@ def relation(region: Region, variables: Sequence[str] = (PID,)) -> islpy.Map:
     return islpy.Map.read_from_str(context(), text)
 
 
-def elements(count: Affine | int, launch: Launch = STATIC) -> islpy.Set:
+def elements(count: Affine | int, launch: SizedLaunch = STATIC) -> islpy.Set:
     """``{ [a] : 0 <= a < count }``, for all sizes."""
     end = affine(count).render(size_names(launch), "isl")
     clauses = [f"0 <= a < {end}", *size_clauses(launch)]
     return islpy.Set.read_from_str(context(), f"{header(launch)}{{ [a] : {' and '.join(clauses)} }}")
 
 
-def some_sizes(found: islpy.Set, launch: Launch) -> dict[str, int]:
+def some_sizes(found: islpy.Set, launch: SizedLaunch) -> dict[str, int]:
     """The sizes of some element of a set that is not empty."""
     at = sample(_sizes_of(found, launch))
     assert at is not None
     return dict(zip(launch.names, at, strict=True))
 
 
-def least_sizes(found: islpy.Set, launch: Launch) -> dict[str, int]:
+def least_sizes(found: islpy.Set, launch: SizedLaunch) -> dict[str, int]:
     """The sizes of an element of a set that is not empty: the first the least, then the second, and so on."""
     left = _sizes_of(found, launch)
     values: dict[str, int] = {}
@@ -166,7 +166,7 @@ def at_sizes(found: islpy.Set, sizes: Mapping[str, int]) -> islpy.Set:
     return found
 
 
-def _sizes_of(found: islpy.Set, launch: Launch) -> islpy.Set:
+def _sizes_of(found: islpy.Set, launch: SizedLaunch) -> islpy.Set:
     """``{ [sizes...] }`` of which a set has an element."""
     sizes = islpy.Set.from_params(found.params())
     return sizes.move_dims(islpy.dim_type.set, 0, islpy.dim_type.param, 0, len(launch.sizes))

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from ..igraph.affine import Affine, affine
 from ..igraph.space import Space
-from .launch import PID, Launch
+from .sized_launch import PID, SizedLaunch
 
 
-def range_at_launch(value: Affine, space: Space, launch: Launch) -> tuple[int, int]:
+def range_at_launch(value: Affine, space: Space, launch: SizedLaunch) -> tuple[int, int]:
     """The least and the greatest value, or beyond, for all sizes at once.
 
     What grows with pid is greatest at the last unit, ``8*pid + 7 - 8*n`` of n units at ``pid = n - 1``; and

@@ -19,8 +19,8 @@ from ..igraph import points
 from . import isl
 from .decide import Decision, TooMany, decide
 from .happens_before import Pairing
-from .launch import Launch
 from .region import PID, Region
+from .sized_launch import SizedLaunch
 
 #: Points of both sides, and pairs of them, up to which the join comes before isl: a few milliseconds.
 FEW_POINTS = 1 << 14
@@ -121,7 +121,7 @@ class _Question:
         self.carried = pairing.carried
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> SizedLaunch:
         return self.first.region.launch
 
     @property

@@ -14,9 +14,9 @@ from ..igraph.nodes import ISlice
 from ..igraph.points import chunks, number
 from ..igraph.space import Space
 from .digits import Digits
-from .launch import PID as PID
-from .launch import STATIC, Launch
 from .launch_range import range_at_launch
+from .sized_launch import PID as PID
+from .sized_launch import STATIC, SizedLaunch
 
 
 @attrs.frozen
@@ -47,7 +47,7 @@ class Region:
         Every variable of the domain and how many values it has: ``pid`` first, then loops outermost first.
     every : int
         Only units with ``pid % every == 0`` take part (leaders of the groups of a group form).
-    launch : Launch
+    launch : SizedLaunch
         The sizes on which offset, bounds and the number of units may depend.
     """
 
@@ -56,7 +56,7 @@ class Region:
     cols: Axis
     extents: Mapping[str, int]
     every: int = 1
-    launch: Launch = STATIC
+    launch: SizedLaunch = STATIC
 
     @cached_property
     def key(self) -> tuple[object, ...]:
@@ -162,7 +162,9 @@ class Region:
         return base + i * self.rows.stride + j * self.cols.stride, valid
 
 
-def region_of(piece: ISlice, extents: Mapping[str, int], every: int = 1, launch: Launch = STATIC) -> Region:
+def region_of(
+    piece: ISlice, extents: Mapping[str, int], every: int = 1, launch: SizedLaunch = STATIC
+) -> Region:
     """The valid box of a slice as a region."""
 
     def some(bound: Affine | None) -> tuple[Affine, ...]:

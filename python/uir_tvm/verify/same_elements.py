@@ -13,8 +13,8 @@ from ..igraph.iops import IOPS
 from ..igraph.text import print_iop
 from . import isl
 from .access import GraphFacts, Step
-from .launch import Launch
 from .region import Region
+from .sized_launch import SizedLaunch
 
 
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
@@ -51,7 +51,7 @@ def _step_faults(step: Step) -> Iterator[VerifyError]:
 
 
 def _difference(
-    a: Sequence[Region], b: Sequence[Region], variables: Sequence[str], launch: Launch
+    a: Sequence[Region], b: Sequence[Region], variables: Sequence[str], launch: SizedLaunch
 ) -> tuple[dict[str, int], list[int]] | None:
     """Sizes and a point of { [variables...] -> [address] } that is on one side alone; None when there
     is none.

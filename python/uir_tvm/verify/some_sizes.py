@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from ..igraph.affine import Affine
 from ..igraph.nodes import IGraph, Loop
 from ..igraph.space import Size
-from .launch import PID
+from .sized_launch import PID
 
 #: Elements of all parameters together beyond which a choice of sizes is left out, and choices at most.
 MAX_ELEMENTS = 1 << 18

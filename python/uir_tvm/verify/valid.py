@@ -20,8 +20,8 @@ from . import isl
 from .access import GraphFacts, Step
 from .decide import CHUNK, Decision, Rung, decide
 from .describe import range_text, where, witness_of
-from .launch import Launch
 from .region import Axis, Region
+from .sized_launch import SizedLaunch
 
 
 def check(facts: GraphFacts) -> Iterator[VerifyError]:
@@ -92,7 +92,7 @@ class _Outside:
         return [v for v in self.step.extents if v in used]
 
     @property
-    def launch(self) -> Launch:
+    def launch(self) -> SizedLaunch:
         return self.reader.launch
 
     @property

@@ -16,7 +16,7 @@ PID = "pid"
 
 
 @attrs.frozen(eq=False)
-class Launch:
+class SizedLaunch:
     """The sizes of a graph.
 
     Attributes
@@ -31,11 +31,11 @@ class Launch:
     pid_end: Affine | None = None
 
     @staticmethod
-    def of(graph: IGraph) -> Launch:
+    def of(graph: IGraph) -> SizedLaunch:
         """That of a graph."""
         if not graph.sizes:
             return STATIC
-        return Launch(tuple(graph.sizes), None if graph.groups is None else graph.parallel)
+        return SizedLaunch(tuple(graph.sizes), None if graph.groups is None else graph.parallel)
 
     @property
     def static(self) -> bool:
@@ -58,7 +58,7 @@ class Launch:
 
 
 #: No sizes.
-STATIC = Launch()
+STATIC = SizedLaunch()
 
 #: What probes add to the least value.
 _STEPS = (0, 1, 5, 66, 257)

@@ -14,31 +14,31 @@ from ..igraph.affine import Affine
 from ..igraph.nodes import IGraph, Loop
 from ..igraph.sizes import known
 from ..igraph.space import Size, Space
-from ..verify.launch import Launch
 from ..verify.launch_range import range_at_launch
+from ..verify.sized_launch import SizedLaunch
 
 
 @attrs.frozen(eq=False)
-class Domain:
+class StepDomain:
     """The variables at a place of a graph.
 
     Attributes
     ----------
     variables : mapping of str to int or Size
         An int is an extent; that of pid is the greatest that sizes admit.
-    launch : Launch
+    launch : SizedLaunch
         The sizes, and how many units they make.
     """
 
     variables: Mapping[str, int | Size]
-    launch: Launch
+    launch: SizedLaunch
 
     @staticmethod
-    def of(graph: IGraph, loops: Sequence[Loop] = ()) -> Domain:
+    def of(graph: IGraph, loops: Sequence[Loop] = ()) -> StepDomain:
         """That inside of some loops of a graph."""
-        return Domain(known(graph, loops), Launch.of(graph))
+        return StepDomain(known(graph, loops), SizedLaunch.of(graph))
 
-    def inside(self, variable: str, extent: int) -> Domain:
+    def inside(self, variable: str, extent: int) -> StepDomain:
         """That inside of one loop more."""
         return attrs.evolve(self, variables={**self.variables, variable: extent})
 
