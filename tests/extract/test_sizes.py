@@ -16,6 +16,8 @@ from uir_tvm.errors import ExtractionError
 from uir_tvm.extract import extract
 from uir_tvm.extract.roles import roles_of
 from uir_tvm.igraph import IGraph, interpreter, var
+from uir_tvm.igraph.space import Size
+from uir_tvm.igraph.tir_sizes import with_sizes
 from uir_tvm.schedule import apply_default
 
 from tests.extracted import extracted
@@ -100,3 +102,10 @@ def test_a_serial_loop_of_open_length_is_refused() -> None:
     sch = Schedule(OPEN["rows"].func())
     with pytest.raises(ExtractionError, match="no constant bound"):
         extract(sch.mod["main"], hw)
+
+
+def test_a_range_beyond_64_bits_is_refused() -> None:
+    func = with_sizes(OPEN["rows"].func(), {"n": Size("n", 0, 1 << 60)})
+    with pytest.raises(ExtractionError, match="elements") as error:
+        extract(apply_default(func, hardware.get()), hardware.get())
+    assert error.value.remedy

@@ -56,6 +56,13 @@ def test_ranges_without_a_value(known: list[int]) -> None:
         sizes_of(copy(var("n"), 4).with_attr(SIZES, {"n": known}))
 
 
+@pytest.mark.parametrize("known", [["a"], [1, 2], [1, 2, 3, 4], "n"])
+def test_ranges_that_are_none(known: object) -> None:
+    with pytest.raises(IGraphError, match="What is known of the size n") as error:
+        sizes_of(copy(var("n"), 4).with_attr(SIZES, {"n": known}))
+    assert error.value.need
+
+
 def test_two_variables_of_one_name() -> None:
     with pytest.raises(IGraphError, match="Two variables"):
         sizes_of(copy(var("n"), var("n")))

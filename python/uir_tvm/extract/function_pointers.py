@@ -32,6 +32,8 @@ from .sets import OWNER, WITHIN, environment, owners
 from .tree_nodes import Leaf, Serial, Tree, TreeLoop
 
 PID = "pid"
+#: Most elements of a buffer: the verifier computes with differences of addresses.
+NUMBER_LIMIT = 1 << 61
 
 
 @attrs.frozen
@@ -215,6 +217,13 @@ class FunctionPointers:
     def _pointer(
         self, buffer: Any, level: str, size: int, role: str, dims: Sequence[Affine] = ()
     ) -> IPointer:
+        if size > NUMBER_LIMIT:
+            refuse(
+                f"The buffer '{buffer.name}' has up to {size} elements.",
+                "",
+                need=f"at most {NUMBER_LIMIT}: addresses are numbers of 64 bits",
+                remedy="give its sizes smaller upper bounds (tir_var_upper_bound)",
+            )
         if size < 1:
             # TVM cuts a buffer to what is read of it, to less than nothing where no tile reads any
             refuse(

@@ -64,7 +64,13 @@ def sizes_of(func: tirx.PrimFunc) -> dict[Any, Size]:
                 remedy=f"pass a tensor with a dimension {name}, or write the dimension as one variable",
             )
         given = known.get(name) or (lower.get(name, 0), upper.get(name, MOST), 1)
-        low, high, multiple = map(int, given)
+        try:
+            low, high, multiple = map(int, given)
+        except (TypeError, ValueError) as error:
+            raise IGraphError(
+                f"What is known of the size {name} is {given}.",
+                need="three numbers: the least and the greatest value, and what divides all values",
+            ) from error
         if multiple < 1 or low < 0 or low > high or high // multiple * multiple < low:
             raise IGraphError(
                 f"No value of the size {name} lies in its range.",
