@@ -89,6 +89,8 @@ SIZED = (
     Sized("twice_in_a_row", 256),
     Sized("gathered_rows", 4, index=lambda n: n),
     Sized("counted", 4),
+    Sized("product_of_rows", 16, exact=False),
+    Sized("turned_around", 4),
 )
 #: Those whose units work together in groups.
 SHARED = Sized("neighbours", 16, units=4)

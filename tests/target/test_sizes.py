@@ -16,6 +16,9 @@ from uir_tvm.device.device_kernel import DeviceKernel
 from uir_tvm.device.run_text import run
 from uir_tvm.errors import DeviceError, ShapeError, SizeError
 from uir_tvm.igraph import IGraph, interpreter, var
+from uir_tvm.optimize import optimize
+from uir_tvm.target import registry
+from uir_tvm.verify import verify
 
 from tests.corpus.sized import Sized
 from tests.device_targets import DEVICE_TARGETS, DeviceTarget, name_of
@@ -25,13 +28,11 @@ from .sized_kernels import BY_NAME, agree, printed
 FOLDER = pathlib.Path(__file__).parent
 #: Targets whose groups have one unit alone.
 SINGLE = ("uir-ascend",)
-#: Graphs with loops, and targets whose printer needs no pass to give out addresses.
-LOOPS, WITH_ADDRESSES = ("rows_in_column_tiles",), ("uir-cuda",)
 CASES = [
     pytest.param(row, one, id=f"{row.name}-{one.name}")
     for row in DEVICE_TARGETS
     for one in BY_NAME.values()
-    if (one.units == 1 or row.name not in SINGLE) and (one.name not in LOOPS or row.name in WITH_ADDRESSES)
+    if one.units == 1 or row.name not in SINGLE
 ]
 
 
@@ -43,13 +44,35 @@ def row(request: pytest.FixtureRequest) -> DeviceTarget:
 
 @pytest.mark.parametrize(("row", "one"), CASES)
 def test_equals_the_interpreter_at_any_size(row: DeviceTarget, one: Sized) -> None:
-    graph, kernel = one.graph(row.hardware), printed(row, one)
+    graph = one.graph(row.hardware)
+    check_at_any_size(one, graph, printed(row, one))
+
+
+@pytest.mark.parametrize(("row", "one"), CASES)
+def test_equals_the_interpreter_after_the_passes(row: DeviceTarget, one: Sized) -> None:
+    """The verifier takes the graph, and what all passes of the target make of it."""
+    record, graph = registry.get(row.name), one.graph(row.hardware)
+    verify(graph)
+    kernel = record.lower(optimize(graph, tuple(record.passes)).graph)
+    assert isinstance(kernel, DeviceKernel)
+    check_at_any_size(one, graph, kernel)
+
+
+def check_at_any_size(one: Sized, graph: IGraph, kernel: DeviceKernel) -> None:
     for n in one.points(graph):
         arrays = one.inputs(graph, n)
         ran = run(kernel, arrays, sizes={"n": n}, max_seconds=60).check()
         assert not ran.unwritten or n == 0
         (wanted,) = interpreter.run(graph, *arrays, sizes={"n": n})
         agree(one, ran.outputs["y"], wanted, (n, kernel.source))
+
+
+def test_workspaces_follow_the_size(row: DeviceTarget) -> None:
+    """What one phase hands over to the next is as large as the size says."""
+    kernel = printed(row, BY_NAME["turned_around"])
+    (handed,) = kernel.workspace
+    assert handed.nbytes == 300 * 32 and handed.nbytes_at({"n": 40}) == 40 * 32
+    assert [launch.blocks_at({"n": 40}) for launch in kernel.launches] == [10, 10]
 
 
 @pytest.mark.parametrize("name", ["exp_of_rows", "twice_in_a_row"])

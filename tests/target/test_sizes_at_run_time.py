@@ -11,7 +11,7 @@ import tvm
 import tvm_ffi
 from tvm.script import tirx as T
 from uir_tvm import pipeline
-from uir_tvm.errors import CodegenError, DeviceError, SizeError
+from uir_tvm.errors import DeviceError, IGraphError, SizeError
 from uir_tvm.target import registry
 from uir_tvm.target.device_module import device_module
 
@@ -47,6 +47,15 @@ def test_one_module_for_every_size(row: DeviceTarget) -> None:
             y = on_model(np.zeros((n, 8), np.float32))
             module["exp_of_rows"](on_model(x), y, n)
             np.testing.assert_allclose(y.numpy(), np.exp(x), rtol=CLOSE)
+
+
+def test_a_module_takes_workspaces_of_the_size(row: DeviceTarget) -> None:
+    module = module_of(row, "turned_around")
+    for n in (40, 300, 0, 4):
+        x = np.random.default_rng(n).random((n, 8), "float32")
+        y = on_model(np.zeros((n, 8), np.float32))
+        module["turned_around"](on_model(x), y, n)
+        np.testing.assert_array_equal(y.numpy(), x.reshape(-1, 4, 8)[::-1].reshape(n, 8))
 
 
 @pytest.mark.parametrize(
@@ -141,5 +150,5 @@ def test_a_size_that_no_shape_says(monkeypatch: pytest.MonkeyPatch) -> None:
                 vi, vj = T.axis.remap("SS", [i, j])
                 y[vi, vj] = T.exp(x[vi, vj])
 
-    with pytest.raises(CodegenError, match="what the size n of its kernel is"):
+    with pytest.raises(IGraphError, match="No parameter has the size n"):
         built(other, DEVICE_TARGETS[0], monkeypatch)
