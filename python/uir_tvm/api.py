@@ -33,6 +33,7 @@ from .one_at_a_time import one_at_a_time
 from .options import DEFAULT_TARGET, CompileOptions
 from .runtime.executable import Executable, KernelInfo, ModelInfo
 from .runtime.specialized import SpecializedExecutable
+from .runtime.symbolic_programs import SizedProgram, SymbolicPrograms
 from .runtime.tensors import TensorSpec
 from .shared_constants import SharedConstants
 from .structure import STRUCTURE
@@ -154,10 +155,26 @@ def compile(
         target,
         options.device,
         needed,
+        _programs(target, options),
     )
     for chosen in options.specialize:
         exe.make(chosen)
     return exe
+
+
+def _programs(target: str | tvm.target.Target, options: CompileOptions) -> SymbolicPrograms:
+    """How a model is read for all sizes at once."""
+    from . import kernel_graph
+    from .target import registry
+
+    if options.database is not None:
+        return SymbolicPrograms(None, "a database chooses by the numbers in shapes")
+    chosen = registry.resolve(target, options.device).target
+    return SymbolicPrograms(
+        lambda module, space: kernel_graph.group(
+            module, chosen, space, fuse=options.fuse, fast_math=options.fast_math, faults=options.faults
+        )
+    )
 
 
 @one_at_a_time
@@ -192,11 +209,17 @@ def _compile(
         seconds[stage] = time.perf_counter() - start
         return result
 
-    mod = timed("import", lambda: import_model(model, shapes, values, door, sizes))
-    inputs, outputs = _signature(mod)
-    structure = json.loads(mod.attrs[STRUCTURE]) if mod.attrs and STRUCTURE in mod.attrs else None
     graph = None
-    if not kernel_graph.calls_kernels(mod):
+    if isinstance(model, SizedProgram):
+        with kernel_graph.sharing(constants):
+            graph = timed("kernel graph", lambda: kernel_graph.assemble(model.grouped(), spec.target))
+        mod = kernel_graph.to_relax(graph, weights=spec.spec.kind in export.PROJECTS)
+        structure = model.program.structure
+    else:
+        mod = timed("import", lambda: import_model(model, shapes, values, door, sizes))
+        structure = mod.attrs[STRUCTURE] if mod.attrs and STRUCTURE in mod.attrs else None
+    inputs, outputs = _signature(mod)
+    if graph is None and not kernel_graph.calls_kernels(mod):
         if options.dump_dir is not None:
             write_dump(options.dump_dir, label, ".relax.json", tvm.ir.save_json(mod))
             write_dump(options.dump_dir, label, ".relax.txt", mod.script())
@@ -232,7 +255,7 @@ def _compile(
         seconds=seconds,
         relax=text,
         device=place.name,
-        structure=structure,
+        structure=None if structure is None else json.loads(structure),
     )
     return Executable(library, info, graph)
 

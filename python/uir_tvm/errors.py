@@ -359,6 +359,10 @@ class SizeError(ShapeError):
     """Sizes that a model does not take: outside of a range, or inputs that disagree on a symbol."""
 
 
+class OpenSizeError(ShapeError):
+    """A size that is open where a number is needed: the model is compiled for each shape by itself."""
+
+
 class NotCompiledError(ShapeError):
     """Inputs of shapes for which a saved model holds no code."""
 

@@ -14,10 +14,11 @@ import tvm
 from tvm import tirx
 
 from . import pipeline
-from .errors import DynamicShapeError, FrontendError, ModelFormatError, first_line
-from .frontend.open_model import BoundAtOnce, OpenModel, has_open_sizes
+from .errors import DynamicShapeError, FrontendError, ModelFormatError, OpenSizeError, first_line
+from .frontend.open_model import BoundAtOnce, OpenModel, SymbolicForm, has_open_sizes
 from .frontend.relax_symbols import OpenModule, is_open
 from .igraph import IGraph
+from .open_size import SizeSpace, reading_open_sizes
 from .symbolic_shapes import OpenSignature, Sizes
 
 #: Shapes for inputs with dynamic dimensions, by name.
@@ -143,7 +144,25 @@ def _relax_module(model: tvm.IRModule) -> tvm.IRModule:
     if not is_open(model):
         return model if kernel_graph.calls_kernels(model) else frontend.normalize(model)
     opened = OpenModule(model)
-    raise has_open_sizes(BoundAtOnce(opened.signature, lambda sizes: _relax_module(opened.bound(sizes))))
+    whole = SymbolicForm(
+        opened.variables, lambda space: _symbolic_module(opened.whole(), space), lambda sizes: None
+    )
+    bound = lambda sizes: _relax_module(opened.bound(sizes))  # noqa: E731
+    raise has_open_sizes(BoundAtOnce(opened.signature, bound, symbolic=whole))
+
+
+def _symbolic_module(model: tvm.IRModule, space: SizeSpace) -> tvm.IRModule:
+    """A Relax module with symbols as the kernel graph reads it."""
+    from . import frontend, kernel_graph
+
+    if kernel_graph.calls_kernels(model):
+        raise OpenSizeError(
+            "The module calls kernels, which have symbols of their own.",
+            need="operators of Relax",
+            remedy="leave the kernels to uir_tvm",
+        )
+    with reading_open_sizes(space):
+        return frontend.normalize(model)
 
 
 def is_torch_module(model: Any) -> bool:

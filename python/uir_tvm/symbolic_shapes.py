@@ -83,7 +83,7 @@ def _value(node: ast.expr, sizes: Sizes, text: str) -> int:
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.Name) and node.id in sizes:
-        return int(sizes[node.id])
+        return sizes[node.id]
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         return -_value(node.operand, sizes, text)
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:

@@ -11,6 +11,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ..open_arithmetic import is_open
 from .relax_view import (
     NUMPY_DTYPES,
     Shape,
@@ -203,15 +204,21 @@ def _operand(expr: tvm.ir.Expr) -> Any:
     if is_constant(expr):
         return array_of(expr) if dtype_of(expr) in NUMPY_DTYPES else None
     if isinstance(expr, relax.ShapeExpr):
-        return integers(expr)
+        return _numbers(expr)
     if isinstance(expr, tvm.ir.Tuple):
         if expr.fields and all(is_constant(field) for field in expr.fields):
             arrays = [_operand(field) for field in expr.fields]
             return None if any(array is None for array in arrays) else arrays
-        return integers(expr)
+        return _numbers(expr)
     if isinstance(expr, tvm.tirx.IntImm | tvm.tirx.FloatImm):
         return expr.value
     return None
+
+
+def _numbers(expr: tvm.ir.Expr) -> tuple[int, ...] | None:
+    """A tuple of numbers; None where one is a size that is open."""
+    found = integers(expr)
+    return None if found is None or is_open(found) else found
 
 
 def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
@@ -230,7 +237,12 @@ def fold(call: tvm.ir.Call) -> tvm.ir.GenericConst | None:
     """
     name, shape = op_name(call), shape_of(call)
     meaning = MEANINGS.get(name)
-    if meaning is None or shape is None or (name == "gather_nd" and int(call.attrs.batch_dims)):
+    if (
+        meaning is None
+        or shape is None
+        or is_open(shape)
+        or (name == "gather_nd" and int(call.attrs.batch_dims))
+    ):
         return None
     dtype = str(call.ty.dtype)
     if dtype not in NUMPY_DTYPES and name not in FROM_NUMBERS:

@@ -12,6 +12,7 @@ import tvm
 from tvm import relax
 
 from ..errors import DynamicShapeError
+from ..open_size import SizeSpace
 from ..symbolic_shapes import OpenSignature, Sizes
 
 #: What an operator outside kernels computes: its operands' numbers -> its results'.
@@ -51,6 +52,10 @@ class OpenModel(Protocol):
     def structure(self) -> str | None:
         """How its arguments are nested (`uir_tvm.structure.Structure` as JSON text); None: they are flat."""
 
+    @property
+    def symbolic(self) -> SymbolicForm | None:
+        """How it is read for all sizes at once; None: only for numbers."""
+
     def fixed(self, sizes: Sizes) -> OpenModel:
         """The model with numbers for some symbols."""
 
@@ -61,6 +66,26 @@ class OpenModel(Protocol):
         self, shapes: InputShapes, values: Mapping[str, np.ndarray], driver: StageRunner
     ) -> Sequence[str]:
         """Import the model for these shapes and values, stage by stage; the outputs' names."""
+
+
+@attrs.frozen(eq=False)
+class SymbolicForm:
+    """A model read with its symbols, for all sizes at once.
+
+    Attributes
+    ----------
+    variables : mapping of str to str
+        The name that each symbol has in Relax.
+    module : callable
+        The normalised module, its sizes read in a space. It raises whatever keeps the model from being read
+        so.
+    check : callable
+        Raises SizeError for sizes that the model does not take.
+    """
+
+    variables: Mapping[str, str]
+    module: Callable[[SizeSpace], tvm.IRModule]
+    check: Callable[[Sizes], None]
 
 
 @attrs.frozen(eq=False)
@@ -77,16 +102,21 @@ class BoundAtOnce:
         As of `OpenModel`.
     given : mapping of str to int
         Symbols that have their size already.
+    symbolic : SymbolicForm, optional
+        How it is read for all sizes at once; None: only for numbers.
     """
 
     signature: OpenSignature
     bound: Callable[[Sizes], tvm.IRModule]
     structure: str | None = None
     given: Sizes = attrs.field(factory=dict)
+    symbolic: SymbolicForm | None = None
 
     def fixed(self, sizes: Sizes) -> BoundAtOnce:
         """See `OpenModel.fixed`."""
-        return attrs.evolve(self, signature=self.signature.fixed(sizes), given={**self.given, **sizes})
+        return attrs.evolve(
+            self, signature=self.signature.fixed(sizes), given={**self.given, **sizes}, symbolic=None
+        )
 
     def module(self, shapes: InputShapes) -> tvm.IRModule:
         """See `OpenModel.module`."""

@@ -16,7 +16,7 @@ import tvm
 from tvm import relax, tirx
 
 from ..bound_kernel import bound_kernel
-from ..errors import FrontendError, SizeError, last_line
+from ..errors import FrontendError, OpenSizeError, SizeError, last_line
 from ..symbolic_shapes import (
     NUMBER,
     NUMBERS,
@@ -157,6 +157,31 @@ class OpenModule:
             need="a tensor of known rank and dtype, a shape of known rank, or a number",
             remedy='write its type: R.Tensor(("n", 64), "float32")',
         )
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The name of each symbol's variable."""
+        return {name: str(getattr(key, "name", name)) for key, name in self._names.of.items()}
+
+    def whole(self) -> tvm.IRModule:
+        """The module with its symbols, where they stand in the shapes of tensors alone.
+
+        Raises
+        ------
+        OpenSizeError
+            A parameter is no tensor of a known shape, or variables share a name.
+        """
+        plain = all(
+            each.kind == TENSOR and isinstance(param.ty.shape, relax.ShapeExpr)
+            for each, param in zip(self.signature.inputs, self.mod["main"].params, strict=True)
+        )
+        if not plain or len(set(self.variables.values())) < len(self.variables):
+            raise OpenSizeError(
+                "The module is only read for numbers.",
+                need="parameters that are tensors of shapes whose variables have names of their own",
+                remedy='write types such as R.Tensor(("n", 64), "float32")',
+            )
+        return self.mod
 
     def _ranges(self) -> dict[str, Range]:
         names = set(self._names.of.values())

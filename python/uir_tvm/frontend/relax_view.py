@@ -3,12 +3,17 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 import tvm
 from tvm import relax
 
+from ..open_size import OpenSize, open_sizes
+from .open_expressions import open_size_of
+
+#: Numbers; inside `reading_open_sizes` they may be `OpenSize`.
 Shape = tuple[int, ...]
 
 # Constants of more elements are weights, not masks: reading them to find a uniform value cannot pay.
@@ -28,7 +33,7 @@ def op_name(expr: tvm.ir.Expr | None) -> str:
 
 
 def shape_of(expr: tvm.ir.Expr) -> Shape | None:
-    """Static shape of a tensor expression; None where it is no tensor or a dimension is not a number."""
+    """Shape of a tensor expression; None where it is no tensor or a dimension is not a number."""
     if not isinstance(expr.ty, relax.TensorType) or not isinstance(expr.ty.shape, relax.ShapeExpr):
         return None
     return integers(expr.ty.shape)
@@ -41,7 +46,7 @@ def dtype_of(expr: tvm.ir.Expr) -> str:
 
 def size_of(shape: Shape) -> int:
     """Number of elements."""
-    return int(np.prod(shape, dtype=np.int64))
+    return prod(shape)
 
 
 def integers(value: Any) -> Shape | None:
@@ -60,10 +65,18 @@ def integers(value: Any) -> Shape | None:
 
 
 def integer(value: Any) -> int | None:
-    """A number from an integer or an integer constant of the IR; None for anything else."""
+    """A number from an integer or an integer constant of the IR; None for anything else.
+
+    Inside `reading_open_sizes` an expression in its symbols is an `OpenSize`.
+    """
     if isinstance(value, tvm.tirx.IntImm):
         return int(value.value)
-    return int(value) if isinstance(value, int | np.integer) else None
+    if isinstance(value, int | np.integer):
+        return int(value)
+    space = open_sizes()
+    if space is None:
+        return None
+    return value if isinstance(value, OpenSize) else open_size_of(value, space)  # type: ignore[return-value]
 
 
 def axes_of(axes: Any, ndim: int) -> Shape:

@@ -34,9 +34,10 @@ from ..errors import (
     last_line,
 )
 from ..one_at_a_time import one_at_a_time
+from ..open_size import SizeSpace, reading_open_sizes
 from ..structure import PLAIN, STRUCTURE, register
 from .normalize import normalize, replace_main
-from .open_model import BoundAtOnce, has_open_sizes
+from .open_model import BoundAtOnce, SymbolicForm, has_open_sizes
 from .torch_control import StagedProgram, control_of, has_control, unrolled
 from .torch_converters import REFUSED, REMEDY, Converter, converter_map, describe
 from .torch_decompositions import decomposed
@@ -201,8 +202,11 @@ def from_torch(
         opened = OpenProgram(exported)
         bound = partial(_module_of, given=converters, weights_as_inputs=weights_as_inputs, strict=strict)
         structure = None if weights_as_inputs else structure_of(exported)
+        whole = SymbolicForm(
+            opened.variables, partial(_symbolic_module, opened, converters, weights_as_inputs), opened.check
+        )
         raise has_open_sizes(
-            BoundAtOnce(opened.signature, lambda sizes: bound(opened.bound(sizes)), structure)
+            BoundAtOnce(opened.signature, lambda sizes: bound(opened.bound(sizes)), structure, symbolic=whole)
         )
     return _module_of(exported, converters, weights_as_inputs, strict)
 
@@ -226,6 +230,23 @@ def _module_of(
             error.model = None if weights_as_inputs else StagedProgram(exported, structure, stage)
             raise
     return _imported(exported, by_node, strict, structure, weights_as_inputs)
+
+
+@one_at_a_time
+def _symbolic_module(
+    opened: OpenProgram, given: Mapping[str, Converter], weights_as_inputs: bool, space: SizeSpace
+) -> tvm.IRModule:
+    """The module of a program with its symbols.
+
+    What PyTorch, or a converter, decides by the sizes of the example inputs is refused: it need not hold for
+    others.
+    """
+    with opened.deciding_nothing(), reading_open_sizes(space):
+        in_torch, by_node = split_converters(dict(given))
+        exported = decomposed(opened.program, in_torch)
+        _check_outputs(exported)
+        structure = None if weights_as_inputs else structure_of(exported)
+        return _imported(exported, by_node, True, structure, weights_as_inputs)
 
 
 @one_at_a_time

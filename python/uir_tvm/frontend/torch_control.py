@@ -23,7 +23,7 @@ from torch.export.graph_signature import InputKind, TensorArgument
 
 from ..errors import UnsupportedOperatorError, ValueNeededError
 from ..symbolic_shapes import OpenInput, OpenSignature, Sizes
-from .open_model import InputShapes, StageRunner
+from .open_model import InputShapes, StageRunner, SymbolicForm
 from .torch_graph import ASSERTIONS, target_name
 from .torch_stages import NUMBER, StageProgram, WalkedTensor, WalkStep, replaced, values_in
 
@@ -87,6 +87,7 @@ class StagedProgram:
     structure: str | None
     importer: Importer
     _modules: dict[str, tvm.IRModule] = attrs.field(factory=dict)
+    symbolic: SymbolicForm | None = attrs.field(default=None, init=False)
 
     @property
     def signature(self) -> OpenSignature:

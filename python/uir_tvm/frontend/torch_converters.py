@@ -15,6 +15,7 @@ from tvm import relax
 from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
 from ..errors import FrontendError, last_line
+from ..open_size import open_sizes
 from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
@@ -298,7 +299,7 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
     expected = node.meta.get("val")
     if isinstance(expected, torch.Tensor) and isinstance(result, tvm.ir.Expr) and not expected.is_complex():
         result = importer.block_builder.normalize(result)
-        want = (tuple(expected.shape), str(expected.dtype).removeprefix("torch."))
+        want = (tuple(map(_size, expected.shape)), str(expected.dtype).removeprefix("torch."))
         have = (shape_of(result), dtype_of(result)) if isinstance(result.ty, relax.TensorType) else None
         if have != want:
             raise FrontendError(
@@ -307,6 +308,12 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
                 remedy=REMEDY,
             )
     return result
+
+
+def _size(size: Any) -> Any:
+    """PyTorch's size; of a symbol, inside `reading_open_sizes`, ours."""
+    space = open_sizes()
+    return size if space is None or isinstance(size, int) else space.said(str(size.node.expr))
 
 
 def describe(node: fx.Node) -> str:

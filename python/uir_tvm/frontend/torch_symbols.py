@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import sympy
@@ -28,7 +29,7 @@ from torch.export.graph_signature import (
 )
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
 
-from ..errors import SizeError, first_line
+from ..errors import OpenSizeError, SizeError, first_line
 from ..symbolic_shapes import NUMBER, TENSOR, OpenInput, OpenSignature, Range, Size, Sizes, sizes_text
 from .torch_converters import describe
 from .torch_graph import ASSERTIONS, target_name
@@ -103,6 +104,62 @@ class OpenProgram:
             r"[A-Za-z_]\w*", lambda found: names.get(found.group(), found.group()), str(size.node.expr)
         )
 
+    @property
+    def variables(self) -> dict[str, str]:
+        """PyTorch's name for each symbol."""
+        return {name: str(symbol) for symbol, name in self._names.items()}
+
+    @contextlib.contextmanager
+    def deciding_nothing(self) -> Iterator[None]:
+        """Refuse inside what PyTorch would decide by the sizes of the example inputs.
+
+        Raises
+        ------
+        OpenSizeError
+            The program's symbols belong to no environment, or an input is a number.
+        """
+        sizes = [size for value in _user_inputs(self.program).values() for size in _sizes(value)]
+        environments = {
+            id(size.node.shape_env): size.node.shape_env for size in sizes if isinstance(size, torch.SymInt)
+        }
+        if len(environments) != 1 or any(each.kind != TENSOR for each in self.signature.inputs):
+            raise OpenSizeError(
+                "The program is only read for numbers.",
+                need="symbols of one environment, in the shapes of tensors",
+                remedy="pass tensors, not numbers",
+            )
+        logger = logging.getLogger(ShapeEnv.__module__)
+        level = logger.level
+        logger.setLevel(logging.CRITICAL)  # what is refused is told by the error
+        try:
+            with next(iter(environments.values())).error_on_new_guards():
+                yield
+        finally:
+            logger.setLevel(level)
+
+    def check(self, sizes: Sizes) -> None:
+        """Hold sizes to the conditions under which the program was exported, and to what it asserts.
+
+        Raises
+        ------
+        SizeError
+            The program does not take them.
+        """
+        numbers = {symbol: sizes[name] for symbol, name in self._names.items()}
+        mode = FakeTensorMode(allow_non_fake_inputs=True, shape_env=ShapeEnv())
+        with _refused_sizes(sizes):
+            if self._guards is not None:
+                placeholders = self.program.graph.find_nodes(op="placeholder")
+                values = {
+                    node.name: _with_numbers(node.meta.get("val"), numbers, mode) for node in placeholders
+                }
+                self._guards(*self._guarded(values))
+        for node in self.program.graph.nodes:
+            if node.op == "call_function" and target_name(node).startswith("_assert_scalar"):
+                asserted = node.args[0].meta.get("val") if isinstance(node.args[0], fx.Node) else node.args[0]
+                if not _number(asserted, numbers):
+                    raise _asserted(node, node.args, sizes)
+
     def bound(self, sizes: Sizes) -> ExportedProgram:
         """The program for a size of every symbol; it shares the weights.
 
@@ -144,6 +201,16 @@ def _refused_sizes(sizes: Sizes, where: Callable[[], str] = str) -> Iterator[Non
             need=first_line(error).removeprefix("Guard failed: "),
             remedy="pass sizes that fit, or export the model with example inputs of these sizes",
         ) from error
+
+
+def _asserted(node: fx.Node, args: Sequence[Any], sizes: Sizes) -> SizeError:
+    """The error of an assertion that does not hold."""
+    return SizeError(
+        f"The model does not take {sizes_text(sizes)}.",
+        where=describe(node),
+        need=str(args[1]) if len(args) > 1 else "what the model asserts of its sizes",
+        remedy="pass other sizes",
+    )
 
 
 def _names(inputs: Mapping[str, Any]) -> tuple[dict[Any, str], set[str]]:
@@ -280,12 +347,7 @@ class _Binder:
         name = target_name(node)
         if name in ASSERTIONS:
             if name.startswith("_assert_scalar") and args[0] in (False, 0):
-                raise SizeError(
-                    f"The model does not take {sizes_text(self._sizes)}.",
-                    where=describe(node),
-                    need=str(args[1]) if len(args) > 1 else "what the model asserts of its sizes",
-                    remedy="pass other sizes",
-                )
+                raise _asserted(node, args, self._sizes)
             return
         with _refused_sizes(self._sizes, lambda: describe(node)):
             value = node.target(*args, **kwargs)  # type: ignore[operator]

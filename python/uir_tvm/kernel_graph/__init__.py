@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 from ..shared_constants import SharedConstants, sharing
-from .build import build, build_with
+from .build import assemble, build, build_with, group
 from .choices import Choices, choosing
+from .grouped import GroupedProgram
 from .memory_plan import MemoryPlan, memory_plan
 from .nodes import CustomOp, KernelGraph, LibraryOp, NotFused, Tensor
 from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_passes
@@ -13,16 +14,19 @@ from .to_relax import calls_kernels, legalize_rest, relax_passes, to_relax, vm_p
 __all__ = [
     "Choices",
     "CustomOp",
+    "GroupedProgram",
     "KernelGraph",
     "LibraryOp",
     "MemoryPlan",
     "NotFused",
     "SharedConstants",
     "Tensor",
+    "assemble",
     "build",
     "build_with",
     "calls_kernels",
     "choosing",
+    "group",
     "legalize_rest",
     "memory_plan",
     "relax_passes",

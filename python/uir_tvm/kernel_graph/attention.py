@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import attrs
-import numpy as np
 from tvm import relax
 
 from ..library.library_tables import LibraryTable
@@ -221,7 +221,7 @@ def _scores(
         if op is None or view.shape[-2:] != shape[-2:] and op.name != "matmul":
             return None
         if op.name == "matmul":
-            same = op.shape[-2:] == shape[-2:] and op.result.size == int(np.prod(shape))
+            same = op.shape[-2:] == shape[-2:] and op.result.size == prod(shape)
             return (op, steps[::-1], between) if same else None
         if op.kind.kind != "elementwise" or op.call is None:
             return None

@@ -16,6 +16,7 @@ from ..function_attributes import origin_of
 from ..library.library_tables import LibraryTable, library_of
 from ..one_at_a_time import one_at_a_time
 from ..opaque_call import FUNCTION, OpaqueCall
+from ..open_size import SizeSpace, reading_open_sizes
 from ..shared_constants import shared_constants
 from .attention import AttentionDecision, fuse_attention
 from .choices import APART, asked, pick
@@ -23,6 +24,7 @@ from .closed_rows import safe_softmax
 from .dedup import KernelTable
 from .from_relax import from_relax
 from .fusion import Fusion
+from .grouped import GroupedProgram
 from .kept_zeros import keep_zeros
 from .legalize import lowering_for
 from .library_call import library_call
@@ -89,6 +91,29 @@ def build(
 
 
 @one_at_a_time
+def group(
+    mod: tvm.IRModule,
+    target: tvm.target.Target,
+    space: SizeSpace,
+    *,
+    fuse: bool = True,
+    fast_math: bool = False,
+    faults: str = "raise",
+) -> GroupedProgram:
+    """The first half of `build`, for a normalised module with symbols of a space in its shapes."""
+    keys = [str(key) for key in target.keys]
+    with lowering_for(keys), reading_open_sizes(space):
+        return grouped(mod, library_of(keys), fuse=fuse, fast_math=fast_math, faults=faults)
+
+
+@one_at_a_time
+def assemble(given: GroupedProgram, target: tvm.target.Target) -> KernelGraph:
+    """The second half of `build`, in numbers (`GroupedProgram.at`)."""
+    with lowering_for([str(key) for key in target.keys]):
+        return assembled(given)
+
+
+@one_at_a_time
 def build_with(
     mod: tvm.IRModule,
     table: LibraryTable,
@@ -98,6 +123,23 @@ def build_with(
     faults: str = "raise",
 ) -> KernelGraph:
     """`build` with the library given."""
+    return assembled(grouped(mod, table, fuse=fuse, fast_math=fast_math, faults=faults))
+
+
+@one_at_a_time
+def grouped(
+    mod: tvm.IRModule,
+    table: LibraryTable,
+    *,
+    fuse: bool = True,
+    fast_math: bool = False,
+    faults: str = "raise",
+) -> GroupedProgram:
+    """The first half of `build_with`, all that looks at the model: its operators in groups.
+
+    Inside `open_size.reading_open_sizes` shapes may have symbols of that space; `GroupedProgram.at` has
+    numbers for them.
+    """
     op_count = _count_ops(mod)
     whole = normalize(mod)
     apart = expand(whole, lambda call: takes(call, table))
@@ -113,7 +155,14 @@ def build_with(
     place(program)
     fusion = Fusion(program, enabled=fuse)
     groups = fusion.run()
-    return _Assembly(program, table, decisions, faults).graph(groups, fusion, op_count, unfused)
+    return GroupedProgram(program, groups, fusion, table, decisions, op_count, unfused, faults)
+
+
+@one_at_a_time
+def assembled(given: GroupedProgram) -> KernelGraph:
+    """The second half of `build_with`, in numbers: a kernel for each group."""
+    assembly = _Assembly(given.program, given.table, given.decisions, given.faults)
+    return assembly.graph(given.groups, given.fusion, given.op_count, given.unfused)
 
 
 def _count_ops(mod: tvm.IRModule) -> int:

@@ -15,6 +15,7 @@ import attrs
 import numpy as np
 
 from ..frontend.relax_view import axes_of
+from ..open_arithmetic import is_open
 from .patterns import producer, reading_counts
 from .program import Program, Value, View
 from .strided_views import Layout, merge_atoms, rebase
@@ -155,6 +156,8 @@ def _repeats_along_rows(condition: View) -> bool:
 
 def _opens_constant_rows(condition: View, mask: View) -> bool:
     """The same of constants, by their elements."""
+    if is_open((*mask.shape, *condition.shape)):
+        return False
     if max(mask.layout.size, mask.base.size, condition.base.size) > ELEMENT_LIMIT:
         return False
     opened = (_elements(mask) != -np.inf).any(-1, keepdims=True)

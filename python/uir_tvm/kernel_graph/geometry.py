@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import gcd, prod
+from math import prod
 
 from attrs import frozen
 
+from ..open_arithmetic import common_divisor
 from .strided_views import Atom, Layout
 
 # Batch axes with strides of their own that a library takes.
@@ -77,7 +78,7 @@ def common_atoms(lists: Sequence[Sequence[Atom]]) -> list[BatchAxis] | None:
             return None
         extent = 0
         for pool in pools:
-            extent = gcd(extent, pool[-1][0])
+            extent = common_divisor(extent, pool[-1][0])
         if extent == 1:
             return None
         strides = []

@@ -233,7 +233,23 @@ def _legalize_fma(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr
     )
 
 
+def _legalize_arange(builder: relax.BlockBuilder, call: tvm.ir.Call) -> tvm.ir.Expr:
+    """start + i * step, floats as NumPy has them; TVM's rule makes a constant, which no kernel holds."""
+    start, _, step = call.args
+    dtype = str(call.ty.dtype)
+    wide = "float64" if "float" in dtype else dtype
+
+    def compute() -> te.Tensor:
+        first, distance = (number.astype(wide) for number in (start, step))
+        return te.compute(
+            call.ty.shape.values, lambda i: (first + i.astype(wide) * distance).astype(dtype), name="arange"
+        )
+
+    return builder.call_te(compute, primfunc_name_hint="arange")
+
+
 OVERRIDES: dict[str, Callable[[relax.BlockBuilder, tvm.ir.Call], tvm.ir.Expr]] = {
+    "relax.arange": _legalize_arange,
     "relax.ewise_fma": _legalize_fma,
     "relax.matmul": _legalize_matmul,
     "relax.nn.softmax": _legalize_softmax,

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..environment import num_threads
 from ..library.library_tables import LibraryTable
+from ..open_arithmetic import broadcast_shapes, representative
 from .choices import APART, DEFAULT, KERNEL, PLAIN, THREADS, UNPACKED, pick
 from .geometry import MatmulGeometry, matmul_geometry
 from .patterns import reading_counts
@@ -61,7 +62,8 @@ def _settle(op: Op, table: LibraryTable, kernel: bool = True) -> str:
     op.attrs["site"] = f"{op.name.removeprefix('library.')} {sizes} of {inner} {op.result.dtype}{told}"
     options = [f"{THREADS}{count}" for count in range(1, num_threads()) if count & (count - 1) == 0]
     options += [UNPACKED] * (constant and table.packs) + [KERNEL] * kernel
-    if op.result.size * math.prod(inner if isinstance(inner, tuple) else (inner,)) <= PLAIN_MOST:
+    products = op.result.size * math.prod(inner if isinstance(inner, tuple) else (inner,))
+    if representative(products) <= PLAIN_MOST:
         options.append(PLAIN)
     op.attrs["option"] = pick(op.attrs["site"], options)
     return str(op.attrs["option"])
@@ -77,7 +79,7 @@ def _matmul(op: Op, table: LibraryTable) -> Op | None:
         shapes[0] = (1, *shapes[0])
     if len(shapes[1]) == 1:
         shapes[1] = (*shapes[1], 1)
-    batch = np.broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
+    batch = broadcast_shapes(shapes[0][:-2], shapes[1][:-2])
     views = []
     for view, shape in zip((a, b), shapes, strict=True):
         matrix = view.reshape(shape)

@@ -9,6 +9,7 @@ import attrs
 
 from ..frontend.relax_view import axes_of
 from ..heroes import hero
+from ..open_arithmetic import structure
 from .program import Op, View
 from .strided_views import Layout
 
@@ -19,7 +20,7 @@ Role = Literal["full", "row", "reduce"] | int  # an int: feeds that operand of a
 class IterationSpace:
     """Iteration space: the full shape, and the axes along which rows run (none for elementwise kernels)."""
 
-    shape: tuple[int, ...]
+    shape: tuple[int, ...] = attrs.field(eq=structure)
     axes: tuple[int, ...] = ()
 
     @property

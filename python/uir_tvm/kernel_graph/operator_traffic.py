@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..open_arithmetic import least, most
 from .program import Op, Value
 
 
@@ -20,8 +21,8 @@ def read_bytes(op: Op) -> dict[Value, int]:
         width = view.base.nbytes // max(1, view.base.size)
         size = view.layout.size
         if op.kind.kind == "gather" and index == 0:
-            size = min(size, op.results[0].size)
-        found[view.base] = min(view.base.nbytes, found.get(view.base, 0) + size * width)
+            size = least(size, op.results[0].size)
+        found[view.base] = least(view.base.nbytes, found.get(view.base, 0) + size * width)
     return found
 
 
@@ -38,5 +39,5 @@ def reads_of_kernel(ops: Iterable[Op]) -> dict[Value, int]:
     for op in members:
         for value, size in read_bytes(op).items():
             if value not in own:
-                total[value] = min(value.nbytes, max(total.get(value, 0), size))
+                total[value] = least(value.nbytes, most(total.get(value, 0), size))
     return total

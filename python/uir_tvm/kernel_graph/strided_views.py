@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from math import prod
 
-from attrs import frozen
+from attrs import field, frozen
+
+from ..open_arithmetic import divides, structure
 
 Atom = tuple[int, int]
 Dim = tuple[Atom, ...]
@@ -41,7 +43,7 @@ def merge_atoms(atoms: Iterable[Atom]) -> Dim:
 
 @frozen
 class Layout:
-    """Shape, strides and offset of a view, in elements of its base.
+    """Shape, strides and offset of a view, in elements of its base; equal where they are for all sizes.
 
     Attributes
     ----------
@@ -51,8 +53,8 @@ class Layout:
         Address of the first element.
     """
 
-    dims: tuple[Dim, ...]
-    offset: int = 0
+    dims: tuple[Dim, ...] = field(eq=structure)
+    offset: int = field(default=0, eq=structure)
 
     @staticmethod
     def contiguous(shape: Sequence[int]) -> Layout:
@@ -116,7 +118,7 @@ class Layout:
         """Whole runs of the inner atoms: a slice of the outermost atom."""
         outer, *inner = self.dims[axis]
         run = prod(e for e, _ in inner)
-        if step != 1 or begin % run or extent % run:
+        if step != 1 or not divides(run, begin) or not divides(run, extent):
             return None
         dims = list(self.dims)
         dims[axis] = merge_atoms([(extent // run, outer[1]), *inner])
@@ -142,10 +144,10 @@ class Layout:
             taken: list[Atom] = []
             while extent > 1:
                 have, stride = pool.pop()
-                if extent % have == 0:
+                if divides(have, extent):
                     taken.append((have, stride))
                     extent //= have
-                elif have % extent == 0:
+                elif divides(extent, have):
                     taken.append((extent, stride))
                     pool.append((have // extent, stride * extent))
                     extent = 1
@@ -213,13 +215,13 @@ def digits(
                 continue
             while extent > 1:
                 position = next((j for j in live if strides[j] <= stride), None)
-                if position is None or stride % strides[position]:
+                if position is None or not divides(strides[position], stride):
                     return None
                 factor = stride // strides[position]
                 room = -(-radices[position] // factor)
                 inner = extent
                 if extent > room:
-                    if extent % room or factor * room != radices[position]:
+                    if not divides(room, extent) or factor * room != radices[position]:
                         return None
                     inner = room
                 found.append(Digit(inner, position, factor))
@@ -255,10 +257,10 @@ def rebase(layout: Layout, storage: Layout) -> Layout | None:
 def factored_shape(layout: Layout, size: int) -> tuple[int, ...] | None:
     """A row-major shape of ``size`` elements along whose axes the view's atoms lie; None if there is none."""
     cuts = sorted({1, size} | {s for e, s in layout.atoms if s} | {e * s for e, s in layout.atoms if s})
-    cuts = [cut for cut in cuts if size % cut == 0]
+    cuts = [cut for cut in cuts if divides(cut, size)]
     shape = []
     for low, high in zip(cuts, cuts[1:], strict=False):
-        if high % low:
+        if not divides(low, high):
             return None
         shape.append(high // low)
     return tuple(reversed(shape)) or (1,)

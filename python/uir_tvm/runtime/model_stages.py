@@ -144,7 +144,7 @@ class StagedCall:
     paths : Paths
         Known actions; new ones are added.
     compile_module : callable
-        Executable for a stage.
+        Executable for a stage, a module or what else `run` is given.
     values : dict
         The model's inputs by name.
     start : bytes
@@ -152,7 +152,7 @@ class StagedCall:
     """
 
     def __init__(
-        self, paths: Paths, compile_module: Callable[[tvm.IRModule], Executable], values: Values, start: bytes
+        self, paths: Paths, compile_module: Callable[[Any], Executable], values: Values, start: bytes
     ) -> None:
         self.values = values
         self._paths, self._compile = paths, compile_module
@@ -176,7 +176,7 @@ class StagedCall:
         self._paths.actions[self.places[-1]] = Results(tuple(names))
         self._paths.use(self.places)
 
-    def run(self, module: tvm.IRModule, inputs: Sequence[str], outputs: Sequence[str]) -> None:
+    def run(self, module: Any, inputs: Sequence[str], outputs: Sequence[str]) -> None:
         """See `StageRunner.run`."""
         self._next(lambda: ModelStage(self._compile(module), tuple(inputs), tuple(outputs)))
 

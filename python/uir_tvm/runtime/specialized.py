@@ -35,6 +35,7 @@ from .model_stages import (
 )
 from .open_inputs import Key, are_flat, checked_shapes, key_of_inputs, key_of_shapes, spec_of
 from .specialization import Specialization
+from .symbolic_programs import SizedProgram, SymbolicPrograms
 from .tensors import Likeness, from_tvm, is_torch, to_tvm
 
 if TYPE_CHECKING:
@@ -66,18 +67,21 @@ class SpecializedExecutable:
         As of `Executable`'s description.
     needed : UirError, optional
         Why one compilation does not do.
+    programs : SymbolicPrograms, optional
+        How the model is read for all sizes at once; default: for each shape by itself.
     """
 
     def __init__(
         self,
         model: OpenModel | None,
-        compile_module: Callable[[tvm.IRModule, SharedConstants], Executable],
+        compile_module: Callable[[tvm.IRModule | SizedProgram, SharedConstants], Executable],
         signature: OpenSignature,
         structure: str | None,
         name: str,
         target: str | tvm.target.Target,
         device: str,
         needed: UirError | None = None,
+        programs: SymbolicPrograms | None = None,
     ) -> None:
         self._model, self._compile_module = model, compile_module
         self.signature, self.needed = signature, needed
@@ -107,6 +111,7 @@ class SpecializedExecutable:
         self._compiled: weakref.WeakValueDictionary[int, Executable] = weakref.WeakValueDictionary()
         self._modules: weakref.WeakKeyDictionary[Executable, tvm.IRModule] = weakref.WeakKeyDictionary()
         self._constants = SharedConstants()
+        self._programs = programs or SymbolicPrograms(None, "it was loaded")
         self._uses: weakref.WeakKeyDictionary[Executable, set[bytes]] = weakref.WeakKeyDictionary()
         self._lock = threading.Lock()
         self.compiled = 0
@@ -186,7 +191,7 @@ class SpecializedExecutable:
                     self._note(inputs, shapes, run)
                     return names, run
                 try:
-                    names = self._opened(shapes).run(self._decided(shapes), values, run)
+                    names = self._import(shapes, values, run)
                 except ValueNeededError as error:
                     # known values show others that decide
                     more = [name for name in error.inputs if name not in self.deciding]
@@ -213,6 +218,19 @@ class SpecializedExecutable:
             "CompileOptions(specialize=[...]) (--specialize) for this one too",
         )
 
+    def _import(
+        self, shapes: Mapping[str, tuple[int, ...]], values: Mapping[str, np.ndarray], run: StagedCall
+    ) -> Sequence[str]:
+        """Drive a run by the model: as the program that all sizes share, or imported for these shapes."""
+        opened = self._opened(shapes)
+        program = None if self.deciding else self._programs.of(opened, shapes)
+        if program is None:
+            return opened.run(self._decided(shapes), values, run)
+        graph = program.program.grouped.program
+        outputs = [f"output{index}" for index in range(len(graph.outputs))]
+        run.run(program, [value.name for value in graph.inputs], outputs)
+        return outputs
+
     def _decided(self, shapes: Mapping[str, tuple[int, ...]]) -> dict[str, tuple[int, ...]]:
         """The shapes that are bound: an import that checks what it is told is not told what it knows."""
         return dict(shapes) if self.signature.related else {name: shapes[name] for name in self.dynamic}
@@ -238,17 +256,23 @@ class SpecializedExecutable:
         self._modules.pop(executable, None)  # other shapes are other modules
         self._whole[key] = Specialization(shapes, sizes, executable, places, made, run.places[-1])
 
-    def _compile(self, module: tvm.IRModule) -> Executable:
+    def _compile(self, module: tvm.IRModule | SizedProgram) -> Executable:
+        if isinstance(module, SizedProgram):
+            return self._made(module)
         key = structural_hash(module, map_free_vars=True)
         found = self._compiled.get(key)
         same = None if found is None else self._modules.get(found)
         if found is not None and same is not None and structural_equal(same, module, map_free_vars=True):
             return found
+        made = self._made(module)
+        self._compiled[key], self._modules[made] = made, module
+        return made
+
+    def _made(self, module: tvm.IRModule | SizedProgram) -> Executable:
         made = self._compile_module(module, self._constants)
         self._uses[made] = self._constants.asked()
         self._constants.keep(set().union(*self._uses.values()))
         self.compiled += 1
-        self._compiled[key], self._modules[made] = made, module
         return made
 
     def make(self, sizes: Sizes) -> Specialization:
@@ -273,7 +297,7 @@ class SpecializedExecutable:
         with self._lock:
             if key not in self._whole:
                 run = AheadOfTime(self._paths, self._compile, {}, _start(shapes, {}))
-                run.end(self._opened(shapes).run(self._decided(shapes), {}, run))
+                run.end(self._import(shapes, {}, run))
                 self._remember(key, shapes, run, "ahead of time")
             return self._whole[key]
 
@@ -349,6 +373,8 @@ class SpecializedExecutable:
             "decided_at_run_time": sorted({n for a in actions if isinstance(a, Look) for n in a.names}),
             "outside_kernels": {a.operator: a.reason for a in actions if isinstance(a, OutsideOperator)},
             "compiled": self.compiled,
+            "programs": [each.to_json() for each in self._programs.programs],
+            "imported_by_shape": self._programs.why_not,
             "kept": [each.to_json() for each in self._whole.values()],
             "specializations": [executable.report(explain) for executable in stages],
         }

@@ -17,7 +17,7 @@ from ...errors import DynamicShapeError, FrontendError, ShapeError, ValueNeededE
 from ...one_at_a_time import one_at_a_time
 from ...symbolic_shapes import Sizes, symbols_of
 from ..normalize import normalize
-from ..open_model import InputShapes, StageRunner
+from ..open_model import InputShapes, StageRunner, SymbolicForm
 from ..relax_view import dtype_of, shape_of
 from .input_shapes import fix_shapes, graph_inputs, signature_of
 from .known import element_name
@@ -112,6 +112,7 @@ class OpenOnnx:
     """
 
     structure: str | None = None
+    symbolic: SymbolicForm | None = None
 
     def __init__(
         self,

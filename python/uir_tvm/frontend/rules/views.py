@@ -7,6 +7,7 @@ import numpy as np
 import tvm
 from tvm import relax
 
+from ...open_arithmetic import is_open
 from ..fold import fold
 from ..relax_view import (
     ELEMENT_LIMIT,
@@ -207,7 +208,9 @@ def _axis_before_split(source: Shape, shape: Shape, axis: int) -> int | None:
 def constant_indices(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """Indexing by constants that reads every element in order -> reshape."""
     source, shape, target = call.args[0], shape_of(call.args[0]), shape_of(call)
-    if shape is None or target is None or size_of(shape) != size_of(target) or size_of(shape) > ELEMENT_LIMIT:
+    if shape is None or target is None or is_open(shape + target) or size_of(shape) != size_of(target):
+        return None
+    if size_of(shape) > ELEMENT_LIMIT:
         return None
     # The call itself, applied to the numbers of the elements, says which element goes where.
     numbers = relax.const(np.arange(size_of(shape), dtype="int64").reshape(shape), "int64")

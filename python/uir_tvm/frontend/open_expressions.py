@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Expressions of TVM in the sizes that a model leaves open, as `OpenSize`."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import tvm
+from tvm import tirx
+
+from ..open_size import OpenSize, SizeSpace
+
+_OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
+    tirx.Add: operator.add,
+    tirx.Sub: operator.sub,
+    tirx.Mul: operator.mul,
+    tirx.FloorDiv: operator.floordiv,
+    tirx.FloorMod: operator.mod,
+}
+
+
+def open_size_of(expr: Any, space: SizeSpace) -> OpenSize | int | None:
+    """An expression as a size of a space; None where it holds anything but its symbols and whole numbers."""
+    if isinstance(expr, tirx.IntImm):
+        return int(expr.value)
+    if isinstance(expr, tvm.ir.Var):
+        return space.meet(str(expr.name), expr)
+    if isinstance(expr, tirx.Cast):
+        return open_size_of(expr.value, space)
+    compute = _OPERATORS.get(type(expr))
+    if compute is None:
+        return None
+    left, right = open_size_of(expr.a, space), open_size_of(expr.b, space)
+    if left is None or right is None:
+        return None
+    try:
+        return compute(left, right)
+    except ArithmeticError:  # a quotient of what may be negative
+        return None

@@ -1,0 +1,433 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sizes of which only names are known, which compute and compare as whole numbers do.
+
+An `OpenSize` is a polynomial in the sizes that a model leaves open, with whole quotients and remainders of
+such. What is asked of it (is it 0, is it less than another) is answered for all values of the sizes where
+their ranges decide it. Where they do not, the answer is that of one representative value of each, and the
+`SizeSpace` keeps it as a condition: what is made with these answers is right for all sizes that meet them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import functools
+import itertools
+import math
+import operator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, cast
+
+import attrs
+import numpy as np
+
+from .open_bounds import Monomial, lower_bound
+from .open_symbols import OpenSymbol
+from .symbolic_shapes import Range, value_of
+
+#: Monomials with their factors, none of them 0, in order.
+Terms = tuple[tuple[Monomial, int], ...]
+
+
+@attrs.frozen
+class Condition:
+    """What holds of ``size`` (``==``, ``!=`` or ``>=`` 0) wherever what was made with it is used."""
+
+    size: OpenSize
+    relation: str
+
+    def __str__(self) -> str:
+        left = [(monomial, factor) for monomial, factor in self.size.terms if factor > 0]
+        right = [(monomial, -factor) for monomial, factor in self.size.terms if factor < 0]
+        return f"{_text(tuple(left))} {self.relation} {_text(tuple(right))}"
+
+
+#: What is no polynomial, by its name in conditions.
+PARTS: dict[str, Callable[[int, int], int]] = {"div": operator.floordiv, "mod": operator.mod, "min": min}
+
+
+class SizeSpace:
+    """The symbols of a model, and the conditions under which answers hold.
+
+    Parameters
+    ----------
+    symbols : iterable of OpenSymbol
+    """
+
+    def __init__(self, symbols: Iterable[OpenSymbol]) -> None:
+        self.symbols = {symbol.name: symbol for symbol in symbols}
+        self._names = {symbol.variable or symbol.name: symbol.name for symbol in self.symbols.values()}
+        #: What stands for a symbol where a size is handed to TVM.
+        self._variables: dict[str, Any] = {}
+        self._conditions: dict[tuple[Terms, str], Condition] = {}
+        #: Quotients, remainders and minima by the name that they have in monomials.
+        self._parts: dict[str, tuple[str, Any, Any]] = {}
+        self._ranges: dict[str, Range] = {
+            name: (symbol.low, symbol.high) for name, symbol in self.symbols.items()
+        }
+        self._bounds: dict[Terms, tuple[int | None, int | None]] = {}
+
+    def symbol(self, name: str) -> OpenSize:
+        """The size of this name."""
+        return OpenSize((((name,), 1),), self)
+
+    def meet(self, variable: str, expression: Any) -> OpenSize | None:
+        """The size that a variable of TVM is; None for one that is no symbol.
+
+        The first of a name is what stands for the symbol from then on.
+        """
+        name = self._names.get(variable)
+        if name is None:
+            return None
+        self._variables.setdefault(name, expression)
+        return self.symbol(name)
+
+    def said(self, text: str) -> AnySize:
+        """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it."""
+        symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}
+        return value_of(text, symbols)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """What was decided by representatives, in the order in which it was asked."""
+        return tuple(self._conditions.values())
+
+    def admits(self) -> Callable[..., bool]:
+        """A function of a size for each symbol, by name: whether ranges and conditions hold."""
+        tests = [f"{symbol.low} <= {name}" for name, symbol in self.symbols.items()]
+        tests += [
+            f"{name} <= {symbol.high}" for name, symbol in self.symbols.items() if symbol.high is not None
+        ]
+        tests += map(str, self.conditions)
+        text = f"lambda {', '.join(self.symbols)}: {' and '.join(tests) or 'True'}"
+        return cast("Callable[..., bool]", eval(text, dict(PARTS)))
+
+    def value(self, size: OpenSize, sizes: Mapping[str, int]) -> int:
+        """The number that a size is, for a number for each symbol."""
+        return sum(
+            factor * math.prod(self._number(name, sizes) for name in monomial)
+            for monomial, factor in size.terms
+        )
+
+    def _number(self, name: str, sizes: Mapping[str, int]) -> int:
+        if name in self._parts:
+            operation, left, right = self._parts[name]
+            return PARTS[operation](at(left, sizes), at(right, sizes))
+        return sizes[name]
+
+    @functools.cached_property
+    def representatives(self) -> dict[str, int]:
+        """The value of each symbol that stands for all."""
+        return {name: symbol.representative for name, symbol in self.symbols.items()}
+
+    def expression(self, size: OpenSize) -> Any:
+        """A size in terms of what stands for the symbols."""
+        from tvm import tirx
+
+        of_parts = {"div": tirx.floordiv, "mod": tirx.floormod, "min": tirx.min}
+        total: Any = 0
+        for monomial, factor in size.terms:
+            term: Any = factor
+            for name in monomial:
+                if name in self._parts:
+                    operation, left, right = self._parts[name]
+                    a, b = (self.expression(p) if isinstance(p, OpenSize) else p for p in (left, right))
+                    term = term * of_parts[operation](a, b)
+                else:
+                    term = term * self._variables[name]
+            total = total + term
+        return total
+
+    # What is asked of sizes.
+
+    def is_zero(self, size: OpenSize) -> bool:
+        """Whether it is 0."""
+        low, high = self.bounds(size)
+        if (low is not None and low > 0) or (high is not None and high < 0):
+            return False
+        if low == high == 0:
+            return True
+        whole = math.gcd(*(factor for monomial, factor in size.terms if monomial))
+        if size.constant % whole:
+            return False
+        holds = self.value(size, self.representatives) == 0
+        self._keep(size if size.terms[-1][1] > 0 else -size, "==" if holds else "!=")
+        return holds
+
+    def is_negative(self, size: OpenSize) -> bool:
+        """Whether it is less than 0."""
+        low, high = self.bounds(size)
+        if low is not None and low >= 0:
+            return False
+        if high is not None and high < 0:
+            return True
+        holds = self.value(size, self.representatives) < 0
+        self._keep(-size - 1 if holds else size, ">=")
+        return holds
+
+    def _keep(self, size: Any, relation: str) -> None:
+        self._conditions.setdefault((size.terms, relation), Condition(size, relation))
+
+    def bounds(self, size: OpenSize) -> tuple[int | None, int | None]:
+        """A number that it is never less than, and one that it never exceeds; None where none is known."""
+        if size.terms not in self._bounds:
+            high = lower_bound([(monomial, -factor) for monomial, factor in size.terms], self._ranges)
+            low = lower_bound(size.terms, self._ranges)
+            self._bounds[size.terms] = low, None if high is None else -high
+        return self._bounds[size.terms]
+
+    def part(self, operation: str, left: OpenSize | int, right: OpenSize | int) -> OpenSize:
+        """A quotient, remainder or minimum that no polynomial is."""
+        name = f"{operation}({left}, {right})"
+        if name not in self._parts:
+            self._parts[name] = (operation, left, right)
+            self._ranges[name] = self._range_of_part(operation, left, right)
+        return OpenSize((((name,), 1),), self)
+
+    def _range_of_part(
+        self, operation: str, left: OpenSize | int, right: OpenSize | int
+    ) -> tuple[int, int | None]:
+        (low, high), (least, most) = (
+            self.bounds(side) if isinstance(side, OpenSize) else (side, side) for side in (left, right)
+        )
+        if operation == "min":
+            lows = [end for end in (low, least) if end is not None]
+            return min(lows) if len(lows) == 2 else 0, None
+        if low is None or low < 0 or least is None or least <= 0:
+            raise ArithmeticError(f"{operation}({left}, {right}) may be of numbers below 0, or by 0")
+        if operation == "mod":
+            return 0, None if most is None else most - 1
+        return 0 if most is None else low // most, None if high is None else high // least
+
+
+class OpenSize:
+    """A whole number in terms of the sizes that a model leaves open.
+
+    It adds, multiplies, divides and compares as an ``int``; what comes out without a symbol is one. It has no
+    ``__int__`` and no ``__index__``: code that needs a number cannot take it for one.
+    """
+
+    __slots__ = ("terms", "space", "_hash")
+
+    def __init__(self, terms: Terms, space: SizeSpace) -> None:
+        self.terms, self.space = terms, space
+        self._hash = hash(terms)
+
+    def __str__(self) -> str:
+        return _text(self.terms)
+
+    __repr__ = __str__
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __tvm_ffi_object__(self) -> Any:
+        return self.space.expression(self)
+
+    @property
+    def constant(self) -> int:
+        """What has no symbol in it."""
+        return next((factor for monomial, factor in self.terms if not monomial), 0)
+
+    def _made(self, terms: Mapping[Monomial, int]) -> Any:
+        kept = tuple(sorted((m, f) for m, f in terms.items() if f))
+        if not kept or (len(kept) == 1 and not kept[0][0]):
+            return kept[0][1] if kept else 0
+        return OpenSize(kept, self.space)
+
+    def terms_of(self, other: Any) -> Terms | None:
+        """Another size as a polynomial; None of what is none."""
+        if isinstance(other, OpenSize):
+            return other.terms
+        number = _whole(other)
+        return None if number is None else ((((), number),) if number else ())
+
+    def __neg__(self) -> Any:
+        return self._made({monomial: -factor for monomial, factor in self.terms})
+
+    def __add__(self, other: Any) -> Any:
+        terms = self.terms_of(other)
+        if terms is None:
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, factor in terms:
+            total[monomial] = total.get(monomial, 0) + factor
+        return self._made(total)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else self + -other
+
+    def __rsub__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else -self + other
+
+    def __mul__(self, other: Any) -> Any:
+        terms = self.terms_of(other)
+        if terms is None:
+            return NotImplemented
+        total: dict[Monomial, int] = {}
+        for (mine, factor), (its, number) in itertools.product(self.terms, terms):
+            monomial = tuple(sorted(mine + its))
+            total[monomial] = total.get(monomial, 0) + factor * number
+        return self._made(total)
+
+    __rmul__ = __mul__
+
+    def __divmod__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _divided(self, other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _divided(other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _divided(self, other)[0]
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _divided(other, self)[0]
+
+    def __mod__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _divided(self, other)[1]
+
+    def __rmod__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _divided(other, self)[1]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, OpenSize) and other.terms == self.terms:
+            return True
+        if self.terms_of(other) is None:
+            return NotImplemented
+        difference = self - other
+        return difference.space.is_zero(difference) if isinstance(difference, OpenSize) else not difference
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __lt__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _is_negative(self - other)
+
+    def __gt__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else _is_negative(other - self)
+
+    def __le__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else not _is_negative(other - self)
+
+    def __ge__(self, other: Any) -> Any:
+        return NotImplemented if self.terms_of(other) is None else not _is_negative(self - other)
+
+
+#: A size of a shape: a number, or what a model leaves open.
+AnySize = Any
+
+
+def _whole(value: Any) -> int | None:
+    """A whole number of Python or NumPy; None for others: what has an ``__index__`` may be no number yet."""
+    return int(value) if isinstance(value, int | np.integer) else None
+
+
+def _is_negative(size: OpenSize | int) -> bool:
+    return size.space.is_negative(size) if isinstance(size, OpenSize) else size < 0
+
+
+def _text(terms: Terms) -> str:
+    """A polynomial as Python reads it."""
+    if not terms:
+        return "0"
+    said: list[str] = []
+    for monomial, factor in sorted(terms, key=lambda term: (-len(term[0]), term)):
+        parts = list(monomial) if abs(factor) == 1 and monomial else [str(abs(factor)), *monomial]
+        sign = ("- " if said else "-") if factor < 0 else ("+ " if said else "")
+        said.append(sign + "*".join(parts))
+    return " ".join(said)
+
+
+def _over(terms: Terms, divisor: tuple[Monomial, int]) -> tuple[dict[Monomial, int], dict[Monomial, int]]:
+    """What of a polynomial one term divides, divided, and the rest."""
+    quotient: dict[Monomial, int] = {}
+    rest: dict[Monomial, int] = {}
+    names, number = divisor
+    for monomial, factor in terms:
+        left: list[str] | None = list(monomial)
+        for name in names:
+            if left is None or name not in left:
+                left = None
+                break
+            left.remove(name)
+        if left is None or factor % number:
+            rest[monomial] = factor
+        else:
+            quotient[tuple(left)] = factor // number
+    return quotient, rest
+
+
+def _divided(left: OpenSize | int, right: OpenSize | int) -> tuple[Any, Any]:
+    """Whole quotient and remainder."""
+    some = left if isinstance(left, OpenSize) else right
+    assert isinstance(some, OpenSize)
+    if isinstance(left, int) and left == 0:
+        return 0, 0
+    if isinstance(left, OpenSize) and isinstance(right, OpenSize):
+        factor = _common_factor(left, right)
+        if factor is not None:
+            return factor, 0
+    terms = some.terms_of(left) or ()
+    divisor = some.terms_of(right) or ()
+    quotient: Any = 0
+    rest: Any = left
+    if len(divisor) == 1:
+        over, remaining = _over(terms, divisor[0])
+        quotient, rest = some._made(over), some._made(remaining)
+    if isinstance(rest, int) and isinstance(right, int):
+        return quotient + rest // right, rest % right
+    if rest == 0:
+        return quotient, 0
+    if _surely_within(rest, right, some.space):
+        return quotient, rest
+    try:
+        return quotient + some.space.part("div", rest, right), some.space.part("mod", rest, right)
+    except ArithmeticError:
+        # parts of the dividend below 0: of all of it together
+        return some.space.part("div", left, right), some.space.part("mod", left, right)
+
+
+def _common_factor(left: OpenSize, right: OpenSize) -> int | None:
+    """The number by which one polynomial is a multiple of the other; None where it is none."""
+    if [m for m, _ in left.terms] != [m for m, _ in right.terms]:
+        return None
+    (a, b), *others = [(f, g) for (_, f), (_, g) in zip(left.terms, right.terms, strict=True)]
+    if a % b:
+        return None
+    return a // b if all(f == a // b * g for f, g in others) else None
+
+
+def _surely_within(rest: OpenSize | int, right: OpenSize | int, space: SizeSpace) -> bool:
+    """Whether 0 <= rest < right for all sizes."""
+
+    def surely(size: OpenSize | int) -> bool:
+        least = space.bounds(size)[0] if isinstance(size, OpenSize) else size
+        return least is not None and least >= 0
+
+    return surely(rest) and surely(right - rest - 1)
+
+
+def at(size: AnySize, sizes: Mapping[str, int]) -> int:
+    """A size for these numbers; a number is itself."""
+    return size.space.value(size, sizes) if isinstance(size, OpenSize) else size
+
+
+_SPACE: contextvars.ContextVar[SizeSpace | None] = contextvars.ContextVar("open_sizes", default=None)
+
+
+@contextlib.contextmanager
+def reading_open_sizes(space: SizeSpace) -> Iterator[None]:
+    """Read symbols in shapes of Relax as sizes of this space inside, not as shapes that are not known."""
+    token = _SPACE.set(space)
+    try:
+        yield
+    finally:
+        _SPACE.reset(token)
+
+
+def open_sizes() -> SizeSpace | None:
+    """The space of `reading_open_sizes`; None outside."""
+    return _SPACE.get()
