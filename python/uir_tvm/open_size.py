@@ -82,6 +82,11 @@ class SizeSpace:
         self._variables.setdefault(name, expression)
         return self.symbol(name)
 
+    @property
+    def has_variables(self) -> bool:
+        """Whether a variable of every symbol was met."""
+        return len(self._variables) == len(self.symbols)
+
     def said(self, text: str) -> AnySize:
         """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it."""
         symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}
@@ -180,8 +185,8 @@ class SizeSpace:
         """A quotient, remainder or minimum that no polynomial is."""
         name = f"{operation}({left}, {right})"
         if name not in self._parts:
-            self._parts[name] = (operation, left, right)
             self._ranges[name] = self._range_of_part(operation, left, right)
+            self._parts[name] = (operation, left, right)
         return OpenSize((((name,), 1),), self)
 
     def _range_of_part(
@@ -364,8 +369,6 @@ def _divided(left: OpenSize | int, right: OpenSize | int) -> tuple[Any, Any]:
     """Whole quotient and remainder."""
     some = left if isinstance(left, OpenSize) else right
     assert isinstance(some, OpenSize)
-    if isinstance(left, int) and left == 0:
-        return 0, 0
     if isinstance(left, OpenSize) and isinstance(right, OpenSize):
         factor = _common_factor(left, right)
         if factor is not None:

@@ -10,6 +10,7 @@ from typing import Any
 import tvm
 from tvm import tirx
 
+from ..open_arithmetic import least, most
 from ..open_size import OpenSize, SizeSpace
 
 _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
@@ -18,6 +19,8 @@ _OPERATORS: dict[type, Callable[[Any, Any], Any]] = {
     tirx.Mul: operator.mul,
     tirx.FloorDiv: operator.floordiv,
     tirx.FloorMod: operator.mod,
+    tirx.Min: least,
+    tirx.Max: most,
 }
 
 

@@ -15,7 +15,8 @@ from tvm import relax
 from tvm.relax.frontend.torch.exported_program_translator import ExportedProgramImporter
 
 from ..errors import FrontendError, last_line
-from ..open_size import open_sizes
+from ..open_arithmetic import is_open, structure
+from ..open_size import OpenSize, open_sizes
 from .relax_view import dtype_of, shape_of
 from .torch_convolutions import CONVOLUTIONS
 from .torch_graph import arguments, target_name
@@ -130,8 +131,8 @@ def _select(node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
     """x[..., i, ...], with i from the end where it is negative (TVM's converter reads before the tensor)."""
     source, axis, index = node.args[:3]
     assert isinstance(source, fx.Node) and isinstance(axis, int) and isinstance(index, int)
-    size = source.meta["val"].shape[axis]
-    begin = index % size
+    size = _size(source.meta["val"].shape[axis])
+    begin = index + size if index < 0 else index
     emit = importer.block_builder.emit
     piece = emit(relax.op.strided_slice(importer.env[source], [axis], [begin], [begin + 1]))
     return emit(relax.op.squeeze(piece, [axis]))
@@ -146,13 +147,21 @@ def _indexed(name: str, node: fx.Node, importer: ExportedProgramImporter) -> rel
         if not isinstance(index, fx.Node) or index.meta["val"].dtype in (torch.bool, torch.uint8):
             continue
         value = importer.env[index]
-        zero, size = (relax.const(n, dtype_of(value)) for n in (0, source.meta["val"].shape[axis]))
+        zero = relax.const(0, dtype_of(value))
+        size = _size_tensor(_size(source.meta["val"].shape[axis]), dtype_of(value), emit)
         negative, wrapped = emit(relax.op.less(value, zero)), emit(relax.op.add(value, size))
         importer.env[index] = emit(relax.op.where(negative, wrapped, value))
     try:
         return importer.create_convert_map()[name](node)
     finally:
         importer.env = known
+
+
+def _size_tensor(size: Any, dtype: str, emit: Callable[..., Any]) -> tvm.ir.Expr:
+    """A size as a tensor of no axes."""
+    if not isinstance(size, OpenSize):
+        return relax.const(size, dtype)
+    return emit(relax.op.reshape(emit(relax.op.arange(size, size + 1, 1, dtype)), ()))
 
 
 def _reduced(operation: Callable[..., Any], node: fx.Node, importer: ExportedProgramImporter) -> relax.Var:
@@ -300,6 +309,7 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
     if isinstance(expected, torch.Tensor) and isinstance(result, tvm.ir.Expr) and not expected.is_complex():
         result = importer.block_builder.normalize(result)
         want = (tuple(map(_size, expected.shape)), str(expected.dtype).removeprefix("torch."))
+        result = _shaped(result, want, importer)
         have = (shape_of(result), dtype_of(result)) if isinstance(result.ty, relax.TensorType) else None
         if have != want:
             raise FrontendError(
@@ -308,6 +318,28 @@ def _checked(convert: Converter, node: fx.Node, importer: ExportedProgramImporte
                 remedy=REMEDY,
             )
     return result
+
+
+def _shaped(result: tvm.ir.Expr, want: tuple[Any, str], importer: ExportedProgramImporter) -> tvm.ir.Expr:
+    """A tensor with a shape of open sizes as PyTorch says it, where Relax does not know or say as much."""
+    shape, dtype = want
+    if not is_open(shape) or not isinstance(result.ty, relax.TensorType) or dtype_of(result) != dtype:
+        return result
+    space = open_sizes()
+    for value in importer.env.values():  # the inputs' variables are what sizes are said in
+        if space is not None and not space.has_variables and isinstance(value, tvm.ir.Var):
+            shape_of(value)
+    said, known = relax.ShapeExpr(shape), result.ty.shape
+    if isinstance(known, relax.ShapeExpr) and len(known) == len(said):
+        analyzer = tvm.sym.Analyzer()
+        if all(analyzer.can_prove_equal(a, b) for a, b in zip(known.values, said.values, strict=True)):
+            return result
+        found = shape_of(result)
+        if found is None or structure(found) != structure(shape):
+            return result
+    elif int(result.ty.ndim) != len(shape):
+        return result
+    return importer.block_builder.match_cast(result, relax.TensorType(said, dtype))
 
 
 def _size(size: Any) -> Any:

@@ -13,6 +13,7 @@ from ..relax_view import (
     ELEMENT_LIMIT,
     Shape,
     array_of,
+    dtype_of,
     integers,
     is_constant,
     permutation_of,
@@ -224,15 +225,37 @@ def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """take by a constant index, or by constant consecutive indices -> slice."""
     source, indices = call.args
     shape, target = shape_of(source), shape_of(call)
-    if shape is None or target is None or call.attrs.axis is None or not is_constant(indices):
+    if shape is None or target is None or call.attrs.axis is None:
         return None
     axis = int(call.attrs.axis) % len(shape)
+    counted = rewriter.made_by(indices, "arange")
+    if counted is not None:
+        return _counted_range(source, axis, target, counted, rewriter)
+    if not is_constant(indices):
+        return None
     array = array_of(indices).ravel()
     if array.size == 0 or array.min() < 0 or array.max() >= shape[axis] or not (np.diff(array) == 1).all():
         return None
     first = int(array[0])
     piece = rewriter.emit(relax.op.strided_slice(source, [axis], [first], [first + array.size]))
     return rewriter.reshape(piece, target)
+
+
+def _counted_range(
+    source: tvm.ir.Expr, axis: int, target: Shape, counted: tvm.ir.Call, rewriter: Rewriter
+) -> tvm.ir.Expr | None:
+    """take by arange(first, end): a slice where an axis has as many elements."""
+    numbers, shape = integers(counted.args), shape_of(source)
+    if (
+        numbers is None
+        or shape is None
+        or numbers[2] != 1
+        or not 0 <= numbers[0] <= numbers[1] <= shape[axis]
+    ):
+        return None
+    piece = rewriter.emit(relax.op.strided_slice(source, [axis], [numbers[0]], [numbers[1]]))
+    # Relax knows of the axis only that it is at most as long as the source's
+    return rewriter.builder.match_cast(piece, relax.TensorType(target, dtype_of(source)))
 
 
 def pixel_shuffle(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
