@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import tvm
-import tvm_ffi
 from tvm import relax
 
 from ..errors import FrontendError
@@ -119,6 +118,6 @@ def _rebuild(binding: relax.Binding, rewriter: Rewriter, uses: int) -> None:
     elif isinstance(value, tvm.ir.TupleGetItem):
         value = relax.TupleGetItem(rewriter.value(value.tuple_value), value.index)
     result = rewriter.emit(value)
-    if isinstance(binding, relax.MatchCast) and not tvm_ffi.structural_equal(result.ty, binding.ty):
-        result = rewriter.builder.match_cast(result, binding.ty)
+    if isinstance(binding, relax.MatchCast):
+        result = rewriter.cast(result, binding.ty)
     rewriter.bind(binding.var, result, uses)

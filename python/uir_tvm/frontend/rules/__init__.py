@@ -7,7 +7,7 @@ rule of an operator that answers wins. The rules of `SIMPLIFY` keep every value 
 
 from __future__ import annotations
 
-from . import contraction, elementwise, narrow, sampling, views
+from . import contraction, elementwise, narrow, positions, sampling, views
 from .rewriter import Rewriter, Rule
 
 SIMPLIFY: dict[str, tuple[Rule, ...]] = {
@@ -22,14 +22,16 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     **{name: (views.same,) for name in views.MARKS},
     **{name: (narrow.widened,) for name in narrow.WIDENED},
     "divide": (elementwise.reciprocal_root, elementwise.neutral, elementwise.elementwise),
+    "add": (elementwise.neutral, elementwise.elementwise),
+    **{name: (positions.compared, elementwise.elementwise) for name in ("less", "greater_equal")},
     "astype": (elementwise.cast, elementwise.elementwise),
     "broadcast_to": (views.broadcast,),
     "clip": (elementwise.clip,),
     "concat": (views.wide_concat,),
     "dynamic_strided_slice": (views.fixed_slice,),
-    "gather_elements": (views.constant_indices,),
+    "gather_elements": (views.constant_indices, positions.of_one_number),
     "gather_nd": (views.constant_indices,),
-    "index_tensor": (views.constant_indices,),
+    "index_tensor": (views.constant_indices, positions.indexed),
     "multinomial_from_uniform": (sampling.multinomial_from_uniform,),
     "nn.pixel_shuffle": (views.pixel_shuffle,),
     "permute_dims": (views.permute,),
@@ -37,7 +39,7 @@ SIMPLIFY: dict[str, tuple[Rule, ...]] = {
     "shape_of": (views.shape_of_static,),
     "strided_slice": (views.strided_slice, views.slice_before_permute, views.slice_before_reshape),
     "tensor_to_shape": (views.shape_of_constant,),
-    "take": (views.constant_indices, views.take_range),
+    "take": (views.constant_indices, positions.repeated_indices, views.take_range),
     "where": (elementwise.select, elementwise.elementwise),
 }
 

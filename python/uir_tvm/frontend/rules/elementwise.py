@@ -62,7 +62,7 @@ def select(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
 
 
 def neutral(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
-    """x * 1, x / 1, mask & true, mask | false -> x; x / 2**k -> x * 2**-k (exact)."""
+    """x * 1, x / 1, n + 0, mask & true, mask | false -> x; x / 2**k -> x * 2**-k (exact)."""
     name, target = op_name(call), shape_of(call)
     if target is None:
         return None
@@ -73,6 +73,7 @@ def neutral(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
         other = call.args[1 - index]
         boolean = dtype_of(call) == "bool"
         keeps = {
+            "add": value == 0 and "int" in dtype_of(call),
             "multiply": value == 1 and not boolean,
             "divide": value == 1 and index == 1,
             "logical_and": boolean and bool(value),

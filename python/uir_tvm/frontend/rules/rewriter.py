@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 
 import tvm
+import tvm_ffi
 from tvm import relax
 
 from ..fold import fold
@@ -61,6 +62,16 @@ class Rewriter:
     def uses(self, var: tvm.ir.Expr) -> int:
         """How often the old function read the variables that this one stands for; 0 if it stands for none."""
         return self._uses.get(address_of(var), 0)
+
+    def cast(self, expr: tvm.ir.Expr, type_: relax.TensorType) -> tvm.ir.Expr:
+        """The same value with a type that is known from elsewhere."""
+        if tvm_ffi.structural_equal(expr.ty, type_):
+            return expr
+        var = self.builder.match_cast(expr, type_)
+        self._alive.append(var)
+        if address_of(expr) in self._producers:
+            self._producers[address_of(var)] = self._producers[address_of(expr)]
+        return var
 
     def reshape(self, expr: tvm.ir.Expr, shape: Shape) -> tvm.ir.Expr:
         """The same elements in another shape, looking through the reshapes before."""

@@ -20,6 +20,7 @@ from ..relax_view import (
     shape_of,
     size_of,
 )
+from .positions import counted
 from .rewriter import Rewriter, recall
 
 #: Marks of training and of the placing of parameters.
@@ -228,9 +229,12 @@ def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     if shape is None or target is None or call.attrs.axis is None:
         return None
     axis = int(call.attrs.axis) % len(shape)
-    counted = rewriter.made_by(indices, "arange")
-    if counted is not None:
-        return _counted_range(source, axis, target, counted, rewriter)
+    found = counted(indices, rewriter)
+    if found is not None and 0 <= found[0] <= found[1] <= shape[axis]:
+        piece = rewriter.emit(relax.op.strided_slice(source, [axis], [found[0]], [found[1]]))
+        # of an open size Relax knows only that it is at most the source's
+        known = (*shape[:axis], found[1] - found[0], *shape[axis + 1 :])
+        return rewriter.reshape(rewriter.cast(piece, relax.TensorType(known, dtype_of(source))), target)
     if not is_constant(indices):
         return None
     array = array_of(indices).ravel()
@@ -239,23 +243,6 @@ def take_range(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     first = int(array[0])
     piece = rewriter.emit(relax.op.strided_slice(source, [axis], [first], [first + array.size]))
     return rewriter.reshape(piece, target)
-
-
-def _counted_range(
-    source: tvm.ir.Expr, axis: int, target: Shape, counted: tvm.ir.Call, rewriter: Rewriter
-) -> tvm.ir.Expr | None:
-    """take by arange(first, end): a slice where an axis has as many elements."""
-    numbers, shape = integers(counted.args), shape_of(source)
-    if (
-        numbers is None
-        or shape is None
-        or numbers[2] != 1
-        or not 0 <= numbers[0] <= numbers[1] <= shape[axis]
-    ):
-        return None
-    piece = rewriter.emit(relax.op.strided_slice(source, [axis], [numbers[0]], [numbers[1]]))
-    # Relax knows of the axis only that it is at most as long as the source's
-    return rewriter.builder.match_cast(piece, relax.TensorType(target, dtype_of(source)))
 
 
 def pixel_shuffle(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
