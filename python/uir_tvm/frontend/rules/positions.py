@@ -56,7 +56,7 @@ def least_value(expr: tvm.ir.Expr, rewriter: Rewriter) -> int | None:
 def compared(call: tvm.ir.Call, rewriter: Rewriter) -> tvm.ir.Expr | None:
     """x < c -> false, x >= c -> true, where no element of x is below c."""
     bound, least, target = uniform_of(call.args[1]), least_value(call.args[0], rewriter), shape_of(call)
-    if bound is None or least is None or target is None or not least >= bound:
+    if bound is None or least is None or target is None or least < float(bound):
         return None
     return rewriter.broadcast(relax.const(op_name(call) == "greater_equal", "bool"), target)
 
