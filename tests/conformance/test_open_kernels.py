@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from uir_tvm.schedules import RECIPES
@@ -10,8 +12,13 @@ from uir_tvm.target.registry import TARGETS
 
 from tests.open_functions import OPEN, kernel_of, run_at
 
-#: Nothing, one, around small tiles, primes, around larger tiles.
+ALL = bool(os.environ.get("UIR_TEST_ALL"))
+#: Nothing, one, around small tiles, primes, around larger tiles; fewer where a host model is slow.
 SIZES = (0, 1, 2, 3, 5, 8, 9, 13, 64, 65, 101)
+FEW = (0, 1, 9, 65)
+#: What host models run by default: one operator of each recipe, and two sizes.
+QUICK = [*{function.hero: name for name, function in OPEN.items()}.values(), "two sizes"]
+CASES = [(name, target) for target in TARGETS for name in OPEN if ALL or target == "uir-cpu" or name in QUICK]
 #: Recipes without such an operator, and why.
 WITHOUT = {
     "attention": "its keys are as many as its queries: two open dimensions with strides of sizes",
@@ -20,12 +27,11 @@ WITHOUT = {
 }
 
 
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("name", OPEN)
+@pytest.mark.parametrize(("name", "target"), CASES)
 def test_one_kernel_for_all_sizes(name: str, target: str) -> None:
     function = OPEN[name]
     kernel = kernel_of(function.func(), target)
-    for n in SIZES:
+    for n in SIZES if ALL or target == "uir-cpu" else FEW:
         sizes = {"n": n, **({"m": n // 2 + 1} if "m" in function.sizes else {})}
         inputs = function.inputs(sizes)
         found, want = run_at(kernel, inputs, function.reference(*inputs), target)

@@ -152,6 +152,8 @@ def fold_constants(program: ExportedProgram) -> None:
     Each value that the rest of the graph reads becomes a constant tensor of the program. What would
     grow by repetition (past `GROWTH_LIMIT` bytes) stays an expression.
     """
+    # PyTorch's decompositions share them with the program that was given
+    program._constants = dict(program.constants)
     values = _constant_values(program)
     graph = program.graph
     frontier = [
