@@ -159,7 +159,7 @@ SHAPES = 10 if os.environ.get("UIR_TEST_ALL") else 3
 
 @pytest.mark.parametrize("name", MODELS)
 def test_one_reading_serves_many_shapes(name: str) -> None:
-    """The graphs of all shapes (ten with ``UIR_TEST_ALL=1``) come of one program, and compute what PyTorch computes."""
+    """The graphs of all shapes (ten with ``UIR_TEST_ALL=1``) come of one program, and are right."""
     module, program, inputs, symbols = exported(name)
     model, made, target = opened(name), programs(), tvm.target.Target("uir-cpu")
     rng = np.random.default_rng(1)
