@@ -372,6 +372,8 @@ def _divided(left: OpenSize | int, right: OpenSize | int) -> tuple[Any, Any]:
     if isinstance(left, OpenSize) and isinstance(right, OpenSize):
         factor = _common_factor(left, right)
         if factor is not None:
+            if right == 0:  # asked of the space, so that it becomes a condition
+                raise ArithmeticError(f"{left} is divided by {right}, which may be 0")
             return factor, 0
     terms = some.terms_of(left) or ()
     divisor = some.terms_of(right) or ()
