@@ -14,7 +14,7 @@ from tvm_ffi.structural import structural_map, structural_walk
 def symbols_in(func: tirx.PrimFunc) -> list[Any]:
     """The variables in the shapes of a kernel's parameters, in order."""
     found: dict[Any, None] = {}
-    for buffer in (param for param in func.params if isinstance(param, tirx.Buffer)):
+    for buffer in filter(tirx.is_buffer_var, func.params):
         for size in buffer.shape:
             structural_walk(size, (tvm.ir.Var, found.setdefault))
     return list(found)
@@ -29,7 +29,7 @@ def bound_kernel(func: tirx.PrimFunc, numbers: Mapping[Any, tirx.IntImm]) -> tir
 
     given: dict[Any, Any] = {}
     for param in func.params:
-        if isinstance(param, tirx.Buffer):
+        if tirx.is_buffer_var(param):
             given[param] = tirx.decl_buffer(
                 [known(size) for size in param.shape],
                 param.dtype,

@@ -32,7 +32,7 @@ def test_figures_without_sizes_are_of_usual_ones(row: DeviceTarget) -> None:
     assert seconds(graph) > 0
     assert 0 < distance(graph, 1.0) < 1  # type: ignore[operator]
     large = BY_NAME["twice_in_a_row"].graph(row.hardware, {"16392, 8]": "1638400, 24]"})
-    assert explain_graph(large).sizes == {"n": 1008}
+    assert explain_graph(large).sizes == {"n": 2040}
 
 
 def test_sizes_that_the_graph_does_not_take() -> None:

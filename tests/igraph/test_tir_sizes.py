@@ -89,7 +89,8 @@ def test_values_at_a_call() -> None:
 
 
 def test_factors_of_products() -> None:
-    assert factored({"k": 7, "n_times_m": 15}) == {"k": 7, "m": 3, "n": 5}
-    assert factored({"n_times_m_times_k": 8}) == {"m": 2, "k": 2, "n": 2}
-    assert factored({"n_times_m": 11}) == {"n": 11, "m": 1}
-    assert factored({"n_times_m": 0}) == {"n": 0, "m": 2}
+    assert factored({"k": 7, "n_times_m": 15}, ["k", "n", "m"]) == {"k": 7, "m": 3, "n": 5}
+    assert factored({"n_times_m_times_k": 8}, []) == {"m": 2, "k": 2, "n": 2}
+    assert factored({"n_times_m": 11}, ["n"]) == {"n": 11, "m": 1}
+    assert factored({"n_times_m": 0}, []) == {"n": 0, "m": 2}
+    assert factored({"n_times_m": 15}, ["n_times_m"]) == {"n_times_m": 15}

@@ -84,6 +84,14 @@ def test_what_stays_apart(make: Callable[[Any, Any], tirx.PrimFunc]) -> None:
     assert join_sizes(func).same_as(func)
 
 
+def test_a_product_whose_name_is_taken_stays_apart() -> None:
+    n, m, taken = var("n"), var("m"), var("n_times_m")
+    x, z = te.placeholder((n, m), "float32", "x"), te.placeholder((taken,), "float32", "z")
+    twice = te.compute((n, m), lambda *at: x[at] * 2.0, "twice")
+    func = te.create_prim_func([x, z, twice, te.compute((taken,), lambda i: z[i] + 1.0, "more")])
+    assert join_sizes(func).same_as(func)
+
+
 def test_static_functions_stay() -> None:
     func = turned(3, 5)
     assert join_sizes(func).same_as(func)

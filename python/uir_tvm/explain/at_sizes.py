@@ -8,18 +8,10 @@ from collections.abc import Mapping
 from ..igraph.nodes import IGraph
 from ..igraph.sizes import at
 
-#: What is taken for a size of which nothing is said, where its range has it.
-USUAL = 1024
-
 
 def usual_sizes(graph: IGraph) -> dict[str, int]:
-    """A value for each of a graph's sizes: the greatest that it admits up to `USUAL`, or else the least."""
-    found = {}
-    for size in graph.sizes:
-        step, low = int(size.multiple_of), int(size.low)
-        least = -(-low // step) * step
-        found[str(size.name)] = max(min(int(size.high), USUAL) // step * step, least)
-    return found
+    """A value for each of a graph's sizes (`Size.usual`)."""
+    return {str(size.name): size.usual for size in graph.sizes}
 
 
 def at_sizes(graph: IGraph, sizes: Mapping[str, int] | None = None) -> tuple[IGraph, dict[str, int]]:

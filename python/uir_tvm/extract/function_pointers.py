@@ -25,15 +25,13 @@ from ..errors import IGraphError
 from ..igraph import IPointer
 from ..igraph.affine import Affine, affine, var
 from ..igraph.dtypes import from_tvm
-from ..igraph.space import Size, Space
+from ..igraph.space import NUMBER_LIMIT, Size, Space
 from .affine_from_tir import AffineConverter, NotAffineError
 from .refusals import refuse
 from .sets import OWNER, WITHIN, environment, owners
 from .tree_nodes import Leaf, Serial, Tree, TreeLoop
 
 PID = "pid"
-#: Most elements of a buffer: the verifier computes with differences of addresses.
-NUMBER_LIMIT = 1 << 61
 
 
 @attrs.frozen

@@ -271,11 +271,13 @@ class _TreeBuilder:
         groups, units = parse_parallel(stmt.annotations[PARALLEL], loop.extent * size)
         fits = units % size == 0 and loop.start == 0
         if _constant(stmt.extent) is None:
+            # how many groups there are follows, whatever the annotation says of the sizes it was written for
             found = self._groups(stmt.extent, units // size) if fits else None
             if found is None:
                 self.refuse(
                     f"The parallel loop '{stmt.loop_var.name}' has the extent {stmt.extent}.",
                     need="a number, or an affine expression of sizes that whole groups divide",
+                    limit=f"groups of {units} units",
                     remedy="fix some of the sizes: the kernel is then compiled for each of them",
                 )
             self.groups, groups = found

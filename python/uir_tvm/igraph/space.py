@@ -16,6 +16,11 @@ from tvm_ffi.dataclasses import c_class
 from ..errors import IGraphError
 from .affine import Affine, AffineLike, affine, var
 
+#: Largest number of an address, a bound or a count of points: rules compute with 64 bits, differences too.
+NUMBER_LIMIT = 1 << 61
+#: What is taken for a size of which nothing is said, where its range has it.
+USUAL = 2048
+
 _make = tvm_ffi.get_global_func("uir.space.make")
 _bind = tvm_ffi.get_global_func("uir.space.bind")
 _range = tvm_ffi.get_global_func("uir.space.range")
@@ -63,6 +68,13 @@ class Size(tvm_ffi.Object):
             need=f"a value from {self.low} to {self.high}{multiple}",
             remedy="compile for a wider range of sizes",
         )
+
+    @property
+    def usual(self) -> int:
+        """The greatest value that it admits up to `USUAL`, or else the least."""
+        step = int(self.multiple_of)
+        least = -(-int(self.low) // step) * step
+        return max(min(int(self.high), USUAL) // step * step, least)
 
     def __repr__(self) -> str:
         return f"Size({self.name}, {self.low}..{self.high}, multiple of {self.multiple_of})"

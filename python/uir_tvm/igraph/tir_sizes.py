@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import functools
 import operator
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import tvm
 from tvm import tirx
-from tvm_ffi.structural import structural_walk
 
+from ..bound_kernel import symbols_in
 from ..errors import IGraphError
 from .space import Size
 
@@ -44,7 +44,7 @@ def sizes_of(func: tirx.PrimFunc) -> dict[Any, Size]:
         Two variables of one name, a variable that no shape has as a dimension of its own, or a range
         without a value.
     """
-    variables = list(dict.fromkeys(_variables(func)))
+    variables = symbols_in(func)
     if not variables:
         return {}
     alone = {dim for param in _buffers(func) for dim in param.ty.shape if isinstance(dim, tvm.ir.Var)}
@@ -92,11 +92,17 @@ def product_of(one: Size, other: Size) -> Size:
     )
 
 
-def factored(sizes: Mapping[str, int]) -> dict[str, int]:
-    """Sizes with factors in the place of products (`product_of`): small ones, but for the first."""
+def factored(sizes: Mapping[str, int], known: Collection[str]) -> dict[str, int]:
+    """Sizes with factors in the place of products (`product_of`): small ones, but for the first.
+
+    Parameters
+    ----------
+    known : collection of str
+        Names that are no products, whatever they look like: those of a function's own variables.
+    """
     out: dict[str, int] = {}
     for name, value in sizes.items():
-        first, *others = name.split(TIMES)
+        first, *others = [name] if name in known else name.split(TIMES)
         rest = int(value)
         for other in others:
             out[other] = next((d for d in _SMALL if rest % d == 0), 1)
@@ -148,12 +154,3 @@ def with_sizes(func: tirx.PrimFunc, sizes: Mapping[str, Size]) -> tirx.PrimFunc:
 
 def _buffers(func: tirx.PrimFunc) -> list[Any]:
     return [param for param in func.params if tirx.is_buffer_var(param)]
-
-
-def _variables(func: tirx.PrimFunc) -> Iterator[Any]:
-    for param in _buffers(func):
-        for dim in param.ty.shape:
-            found: list[Any] = []
-            if not isinstance(dim, int):
-                structural_walk(dim, (tvm.ir.Var, found.append))
-            yield from found

@@ -87,7 +87,10 @@ class _SizePair:
 
     def goes_together(self) -> bool:
         """Whether every buffer has both as neighbours or none, and every block walks them together."""
-        nests = self._nests()
+        nests, sizes = self._nests(), sizes_of(self.func)
+        taken = {str(size.name) for size in sizes.values()}
+        if str(product_of(sizes[self.first], sizes[self.second]).name) in taken:
+            return False
         if nests is None or not all(map(self._joinable, self._buffers())):
             return False
         return any(self._place(b) is not None for b in self._buffers()) and all(map(self._walks, nests))

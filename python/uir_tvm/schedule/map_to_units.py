@@ -179,9 +179,16 @@ def _deal_sampled(
     sch: Schedule, numbered: Any, groups: int | None, units: int, group_size: int
 ) -> tuple[Any, Any]:
     """The same where the number of tiles follows decisions; so does that of groups where it is None."""
+    each = 1 if groups is None else None
+    return _deal_members(sch, numbered, groups, units, each, group_size)
+
+
+def _deal_members(
+    sch: Schedule, numbered: Any, groups: int | None, units: int, each: int | None, group_size: int
+) -> tuple[Any, Any]:
+    """The loops over units and over the tiles of one: of ``groups`` and ``each`` one follows (None)."""
     sets = rv_of(units) if group_size == 1 else units // group_size
-    factors = [None, sets, 1] if groups is None else [rv_of(groups), sets, None]
-    group, member, lid = sch.split(numbered, factors)
+    group, member, lid = sch.split(numbered, [None if groups is None else rv_of(groups), sets, each])
     pid = sch.fuse(group, member)
     sch.annotate(pid, PARALLEL, rv_of(units) if group_size == 1 else int(units))
     return pid, lid
@@ -194,15 +201,12 @@ def _deal_open(
 
     A target that has fewer groups at once deals them itself.
     """
-    sets = rv_of(units) if group_size == 1 else units // group_size
-    turns = loop_extent(sch, numbered) * group_size // max(1, groups * units)
-    own = max(1, min(turns, space_of(hw).open_turns))
     tiles, least_work = loop_extent(sch, numbered), space_of(hw).serial_work
-    group, member, lid = sch.split(numbered, [None, sets, own])
-    pid = sch.fuse(group, member)
-    sch.annotate(pid, PARALLEL, rv_of(units) if group_size == 1 else int(units))
+    turns = tiles * group_size // max(1, groups * units)
+    each = max(1, min(turns, space_of(hw).open_turns))
+    pid, lid = _deal_members(sch, numbered, None, units, each, group_size)
     if least_work:
-        work = total_work(leaf_blocks(sch)) * own // tiles
+        work = total_work(leaf_blocks(sch)) * each // tiles
         sch.annotate(pid, FEW_UNITS, max(1, least_work // max(1, work)))
     return pid, lid
 

@@ -14,18 +14,13 @@ import tvm
 from tvm import tirx
 from tvm_ffi.structural import structural_map
 
-from ..igraph.space import Size
+from ..igraph.space import USUAL, Size
 from ..igraph.tir_sizes import sizes_of
-
-#: The representative of a size that may be as large.
-USUAL = 2048
 
 
 def representative(size: Size) -> int:
-    """The greatest value that a size takes up to `USUAL`; its least one where that is greater."""
-    most = max(min(int(size.high), USUAL), int(size.low))
-    multiple = int(size.multiple_of)
-    return max(most // multiple * multiple, 1)
+    """The usual value of a size, but for 0: of nothing there are no tiles."""
+    return max(size.usual, 1)
 
 
 def extent_of(extent: Any, func: tirx.PrimFunc) -> int:

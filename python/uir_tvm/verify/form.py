@@ -14,10 +14,10 @@ from ..igraph.affine import Affine
 from ..igraph.dtypes import DTYPES
 from ..igraph.iops import LEVELS, spec_of
 from ..igraph.nodes import IGraph, IOp, IPointer, ISlice, Loop
+from ..igraph.space import NUMBER_LIMIT
 from ..igraph.text import print_iop, print_slice
 from . import form_sizes
 from .access import GraphFacts, Step
-from .form_sizes import NUMBER_LIMIT
 from .placement import sram_bytes
 from .region import PID
 

@@ -12,12 +12,9 @@ from ..errors import IGraphError, VerifyError
 from ..igraph.affine import Affine
 from ..igraph.nodes import IGraph, IPointer
 from ..igraph.rewrite import loop_variables
-from ..igraph.space import Size, Space
+from ..igraph.space import NUMBER_LIMIT, Size, Space
 from . import isl
 from .sized_launch import PID, SizedLaunch
-
-#: Largest number of an address, a bound or a count of points: rules compute with 64 bits, differences too.
-NUMBER_LIMIT = 1 << 61
 
 
 def check(graph: IGraph) -> Iterator[VerifyError]:

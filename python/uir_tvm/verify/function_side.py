@@ -118,8 +118,8 @@ def built_by_tvm(func: tirx.PrimFunc, config: Mapping[str, Any]) -> tvm.runtime.
 
 def function_at(func: tirx.PrimFunc, sizes: Mapping[str, int]) -> tirx.PrimFunc:
     """A function for given values of the symbols in the shapes of its buffers, or of products of them."""
-    sizes = factored(sizes)
     symbols = {v: str(v.name) for v in symbols_in(func)}
+    sizes = factored(sizes, symbols.values())
     numbers = {v: tirx.IntImm(v.ty.dtype, sizes[name]) for v, name in symbols.items() if name in sizes}
     return bound_kernel(func, numbers) if numbers else func
 
