@@ -147,7 +147,10 @@ def _relax_module(model: tvm.IRModule) -> tvm.IRModule:
     whole = SymbolicForm(
         opened.variables, lambda space: _symbolic_module(opened.whole(), space), lambda sizes: None
     )
-    bound = lambda sizes: _relax_module(opened.bound(sizes))  # noqa: E731
+
+    def bound(sizes: Sizes) -> tvm.IRModule:
+        return _relax_module(opened.bound(sizes))
+
     raise has_open_sizes(BoundAtOnce(opened.signature, bound, symbolic=whole))
 
 

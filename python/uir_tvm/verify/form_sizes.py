@@ -100,7 +100,7 @@ def _pointer(graph: IGraph, pointer: IPointer, space: Space) -> Iterator[VerifyE
             remedy="make it by igraph.sizes.dram",
         )
     try:
-        pointer.elements  # noqa: B018
+        _ = pointer.elements
     except IGraphError as error:
         yield _fault(error.what, where=where, need=error.need, remedy=error.remedy)
 
