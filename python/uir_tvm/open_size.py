@@ -120,6 +120,17 @@ class SizeSpace:
             return PARTS[operation](at(left, sizes), at(right, sizes))
         return sizes[name]
 
+    def names_in(self, size: OpenSize) -> set[str]:
+        """The symbols of a size, those of its quotients, remainders and minima too."""
+        found: set[str] = set()
+        for name in (name for monomial, _ in size.terms for name in monomial):
+            if name in self._parts:
+                sides = self._parts[name][1:]
+                found.update(*(self.names_in(side) for side in sides if isinstance(side, OpenSize)))
+            else:
+                found.add(name)
+        return found
+
     @functools.cached_property
     def representatives(self) -> dict[str, int]:
         """The value of each symbol that stands for all."""
@@ -228,6 +239,11 @@ class OpenSize:
 
     def __tvm_ffi_object__(self) -> Any:
         return self.space.expression(self)
+
+    @property
+    def names(self) -> set[str]:
+        """The symbols that it depends on."""
+        return self.space.names_in(self)
 
     @property
     def constant(self) -> int:

@@ -3,6 +3,7 @@
 
 #include <tvm/ffi/error.h>
 
+#include <algorithm>
 #include <string>
 
 namespace uir::library {
@@ -15,6 +16,16 @@ int64_t Elements(const DLTensor* tensor) {
   return count;
 }
 
+int64_t Count(std::initializer_list<int64_t> counts) {
+  int64_t product = 1;
+  bool beyond = false, none = false;
+  for (int64_t count : counts) {
+    none = none || count == 0;
+    beyond = __builtin_mul_overflow(product, count, &product) || beyond;
+  }
+  return none ? 0 : beyond ? INT64_MAX : product;
+}
+
 void CheckTensor(const DLTensor* tensor, const char* op, const char* operand, int device) {
   if (tensor->device.device_type != device) {
     TVM_FFI_THROW(ValueError) << "Library operator " << op << ": operand " << operand << " is on device type "
@@ -22,8 +33,9 @@ void CheckTensor(const DLTensor* tensor, const char* op, const char* operand, in
                               << (device == kDLCPU ? "memory of the host" : "device type " + std::to_string(device))
                               << "\n  remedy: copy it to the " << (device == kDLCPU ? "CPU" : "device") << " first.";
   }
+  if (!tensor->strides || Elements(tensor) == 0) return;
   int64_t expected = 1;
-  for (int d = tensor->ndim - 1; d >= 0 && tensor->strides; --d) {
+  for (int d = tensor->ndim - 1; d >= 0; --d) {
     if (tensor->shape[d] != 1 && tensor->strides[d] != expected) {
       TVM_FFI_THROW(ValueError) << "Library operator " << op << ": operand " << operand
                                 << " is not contiguous.\n  remedy: pass the tensor that holds it, "
@@ -97,17 +109,36 @@ void CheckAround(const Arguments& in, const MatmulAttrs& attrs, const char* op) 
 }
 
 void CheckAround(const Arguments& in, const Conv2dAttrs& attrs, const char* op) {
-  const int64_t out_elements = attrs.n * attrs.o * attrs.oh * attrs.ow;
-  CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, op, "1");
+  const int64_t out_elements = Count({attrs.n, attrs.o, attrs.oh, attrs.ow});
+  CheckElements(in.first, Count({attrs.n, attrs.c, attrs.h, attrs.w}), true, op, "1");
   CheckElements(in.out, out_elements, true, op, "out");
   if (in.bias) CheckElements(in.bias, attrs.o, true, op, "bias");
   if (in.residual) CheckElements(in.residual, out_elements, true, op, "residual");
 }
 
+bool NothingOnDevice(const MatmulAttrs& attrs) {
+  if (attrs.empty()) return true;
+  if (attrs.k == 0) {
+    TVM_FFI_THROW(ValueError) << "Library operator matmul: k is 0.\n  limit:  a vendor's library sums at least one "
+                                 "product\n  remedy: compute it on uir-cpu, or leave it out of the model";
+  }
+  return false;
+}
+
+bool NothingOnDevice(const Conv2dAttrs& attrs) { return attrs.empty(); }
+
 int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns) {
-  int64_t last = view.offset;
-  for (size_t d = 0; d < batch.size(); ++d) last += (batch[d] - 1) * view.strides[d];
-  return last + (rows - 1) * view.strides[batch.size()] + (columns - 1) * view.strides[batch.size() + 1] + 1;
+  std::vector<int64_t> extents = batch;
+  extents.insert(extents.end(), {rows, columns});
+  if (std::find(extents.begin(), extents.end(), 0) != extents.end()) return 0;
+  int64_t elements = 1;
+  bool beyond = __builtin_add_overflow(elements, view.offset, &elements);
+  for (size_t d = 0; d < extents.size(); ++d) {
+    int64_t span = 0;
+    beyond = __builtin_mul_overflow(extents[d] - 1, view.strides[d], &span) || beyond;
+    beyond = __builtin_add_overflow(elements, span, &elements) || beyond;
+  }
+  return beyond ? INT64_MAX : elements;
 }
 
 }  // namespace uir::library

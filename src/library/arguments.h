@@ -7,6 +7,7 @@
 #include <tvm/ffi/string.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "library/attrs.h"
@@ -18,6 +19,8 @@ namespace ffi = tvm::ffi;
 
 const char* Data(const DLTensor* tensor);
 int64_t Elements(const DLTensor* tensor);
+/*! A product of counts; the largest number where it needs more than 64 bits, which no tensor has of elements. */
+int64_t Count(std::initializer_list<int64_t> counts);
 
 /*! The layouts in the attributes are those of a contiguous tensor, on the device (a DLDeviceType). */
 void CheckTensor(const DLTensor* tensor, const char* op, const char* operand, int device);
@@ -48,7 +51,11 @@ Pointers PointersOf(const Arguments& in, const char* second) {
           const_cast<char*>(Data(in.out))};
 }
 
-/*! Elements that a view touches, from the start of its tensor. */
+//! Whether a device has nothing to compute. \throws ValueError A sum of no products, which no vendor's library has.
+bool NothingOnDevice(const MatmulAttrs& attrs);
+bool NothingOnDevice(const Conv2dAttrs& attrs);
+
+/*! Elements that a view touches, from the start of its tensor; the largest number where it is beyond 64 bits. */
 int64_t Extent(const OperandView& view, const std::vector<int64_t>& batch, int64_t rows, int64_t columns);
 
 }  // namespace uir::library

@@ -77,13 +77,12 @@ class Fields {
     return view;
   }
 
-  void Positive(const char* name, int64_t value) const {
-    if (value < 1) {
-      Fail(name, "is " + std::to_string(value) +
-                     "\n  need:   at least 1\n  remedy: leave an empty "
-                     "operator out of the graph");
-    }
-  }
+  void Positive(const char* name, int64_t value) const { AtLeast(1, name, value); }
+
+  void NotNegative(const char* name, int64_t value) const { AtLeast(0, name, value); }
+
+  /*! 0 where it is left out. */
+  int64_t IntIfAny(const char* name) const { return Has(name) ? Int(name) : 0; }
 
   Epilogue ParseEpilogue() const {
     Epilogue epilogue;
@@ -111,6 +110,13 @@ class Fields {
   }
 
  private:
+  void AtLeast(int64_t least, const char* name, int64_t value) const {
+    if (value < least) {
+      Fail(name, "is " + std::to_string(value) + "\n  need:   at least " + std::to_string(least) +
+                     "\n  remedy: " + (least > 0 ? "leave an empty operator out of the graph" : "correct the sizes"));
+    }
+  }
+
   bool Has(const char* name) const { return object_.find(tvm::ffi::String(name)) != object_.end(); }
 
   json::Value Get(const char* name) const {
@@ -141,23 +147,26 @@ MatmulAttrs MatmulAttrs::Parse(const std::string& text) {
                              " dimensions\n  limit:  3\n  remedy: merge "
                              "dimensions that follow each other in memory");
   }
-  for (int64_t size : out.batch) fields.Positive("batch", size);
+  for (int64_t size : out.batch) fields.NotNegative("batch", size);
   out.m = fields.Int("m");
   out.n = fields.Int("n");
   out.k = fields.Int("k");
-  fields.Positive("m", out.m);
-  fields.Positive("n", out.n);
-  fields.Positive("k", out.k);
+  fields.NotNegative("m", out.m);
+  fields.NotNegative("n", out.n);
+  fields.NotNegative("k", out.k);
   const size_t rank = out.batch.size() + 2;
   out.a = fields.View("a", rank);
   out.b = fields.View("b", rank);
   out.out = fields.View("out", rank);
   for (size_t d = 0; d < rank; ++d) {
     const int64_t size = d < out.batch.size() ? out.batch[d] : d == out.batch.size() ? out.m : out.n;
-    if (size > 1 && out.out.strides[d] == 0) fields.Fail("out", "would write elements more than once (stride 0)");
+    if (!out.empty() && size > 1 && out.out.strides[d] == 0)
+      fields.Fail("out", "would write elements more than once (stride 0)");
   }
   out.epilogue = fields.ParseEpilogue();
   out.packed = fields.Flag("packed");
+  if (out.packed && (out.k == 0 || out.n == 0)) fields.Fail("packed", "is of a weight without elements");
+  fields.NotNegative("packed_for", out.packed_for = fields.IntIfAny("packed_for"));
   out.execution = fields.ParseExecution();
   return out;
 }
@@ -172,7 +181,11 @@ Conv2dAttrs Conv2dAttrs::Parse(const std::string& text) {
   Fields fields("conv2d", text);
   Conv2dAttrs out;
   std::vector<int64_t> input = fields.Ints("input", 4), weight = fields.Ints("weight", 4);
-  for (int64_t size : input) fields.Positive("input", size);
+  // Beyond this, sums with the padding would need more than 64 bits.
+  constexpr int64_t kMost = int64_t{1} << 61;
+  fields.NotNegative("input", input[0]);
+  for (size_t d = 1; d < 4; ++d) fields.Positive("input", input[d]);
+  if (*std::max_element(input.begin(), input.end()) > kMost) fields.Fail("input", "has a size beyond 2^61");
   for (int64_t size : weight) fields.Positive("weight", size);
   out.n = input[0], out.c = input[1], out.h = input[2], out.w = input[3];
   out.o = weight[0], out.i = weight[1], out.kh = weight[2], out.kw = weight[3];
@@ -215,8 +228,8 @@ RecurrenceAttrs RecurrenceAttrs::Parse(const std::string& text) {
   const auto found = std::find(names.begin(), names.end(), cell);
   if (found == names.end()) fields.Fail("cell", "is \"" + cell + "\"\n  limit:  lstm, gru, rnn_tanh, rnn_relu");
   out.cell = static_cast<Cell>(found - names.begin());
-  fields.Positive("steps", out.steps = fields.Int("steps"));
-  fields.Positive("batch", out.batch = fields.Int("batch"));
+  fields.NotNegative("steps", out.steps = fields.Int("steps"));
+  fields.NotNegative("batch", out.batch = fields.Int("batch"));
   fields.Positive("hidden", out.hidden = fields.Int("hidden"));
   out.reverse = fields.Flag("reverse");
   out.weight = fields.View("weight", 2);

@@ -31,12 +31,15 @@ struct MatmulAttrs {
   OperandView a, b, out;  // a residual lies as `out` does
   Epilogue epilogue;
   bool packed = false;
+  int64_t packed_for = 0;  // rows for which the layout of a packed weight was chosen; 0: m
   Execution execution;
 
   /*! Parse the JSON text that Python's MatmulAttrs writes; throws ValueError
    * naming the field. */
   static MatmulAttrs Parse(const std::string& text);
   int64_t batch_count() const;
+  /*! No element of the result: nothing is computed. */
+  bool empty() const { return m == 0 || n == 0 || batch_count() == 0; }
 };
 
 /*! NCHW convolution with OIHW weights, both contiguous. */
@@ -52,6 +55,7 @@ struct Conv2dAttrs {
   Execution execution;
 
   static Conv2dAttrs Parse(const std::string& text);
+  bool empty() const { return n == 0; }
 };
 
 /*! How a state follows from the one before; the gates lie side by side in this order. */

@@ -13,9 +13,9 @@ void CheckSizes(const MatmulAttrs& attrs, const Arguments& in, const char* op) {
 }
 
 void CheckSizes(const Conv2dAttrs& attrs, const Arguments& in, const char* op) {
-  CheckElements(in.first, attrs.n * attrs.c * attrs.h * attrs.w, true, op, "1");
+  CheckElements(in.first, Count({attrs.n, attrs.c, attrs.h, attrs.w}), true, op, "1");
   CheckElements(in.second, attrs.o * attrs.i * attrs.kh * attrs.kw, true, op, "2");
-  CheckElements(in.out, attrs.n * attrs.o * attrs.oh * attrs.ow, true, op, "out");
+  CheckElements(in.out, Count({attrs.n, attrs.o, attrs.oh, attrs.ow}), true, op, "out");
   if (in.bias) CheckElements(in.bias, attrs.o, true, op, "bias");
 }
 

@@ -123,6 +123,20 @@ class DirectMatmul final : public MatmulPlan {
     return dims;
   }
 
+  //! What the library chooses the layout of a panel with. The rows for which a weight was packed stand for all, with
+  //! operands that lie as they best do, so that the weight's layout is the same for every m.
+  std::unique_ptr<Kernel> MakeFormatKernel(int64_t n) const {
+    const dnn::OwnedMd weight = AnyWeight(n);
+    const int64_t rows = attrs_.packed_for;
+    if (rows == 0) return MakeKernel(attrs_.batch, attrs_.m, n, weight.get());
+    OperandView a{0, std::vector<int64_t>(rank_, rows * attrs_.k)},
+        out{0, std::vector<int64_t>(rank_, rows * attrs_.n)};
+    a.strides[rank_ - 2] = attrs_.k, out.strides[rank_ - 2] = attrs_.n;
+    a.strides[rank_ - 1] = out.strides[rank_ - 1] = 1;
+    return MakeMatmulKernel(std::vector<int64_t>(rank_ - 2, 1), rows, n, attrs_.k, types_, a, weight.get(), out,
+                            attrs_.epilogue);
+  }
+
   /*! Ask the library for the layout of one panel; blocked: cut the weight into
    * panels, plain: one contiguous panel. */
   void ChooseFormat() {
@@ -133,7 +147,7 @@ class DirectMatmul final : public MatmulPlan {
     for (int64_t begin = 0; begin < attrs_.n; begin += kPanel) {
       const int64_t size = std::min(kPanel, attrs_.n - begin);
       std::unique_ptr<Kernel>& kernel = panel_kernels_[size];
-      if (!kernel) kernel = MakeKernel(attrs_.batch, attrs_.m, size, AnyWeight(size).get());
+      if (!kernel) kernel = MakeFormatKernel(size);
       BlockedLayout layout;
       if (!kernel || kernel->IsReference() || !DescribePanel(*kernel, &layout) || layout.blocks == 0) {
         panel_kernels_.clear();
@@ -271,6 +285,21 @@ class DirectMatmul final : public MatmulPlan {
   std::vector<std::vector<Step>> tasks_;
 };
 
+/*! Null where only the library's reference code would serve. */
+std::unique_ptr<MatmulPlan> MakeWithFormat(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
+                                           Threading threading) {
+  if (!dnn::Get() || types.a == DType::kF64 || types.b == DType::kF64 || types.out == DType::kF64) return nullptr;
+  std::unique_ptr<DirectMatmul> plan;
+  if (threading == Threading::kPool) {
+    // Primitives are made for the number of threads that they will run on.
+    dnn::SingleThread single;
+    plan = std::make_unique<DirectMatmul>(attrs, types, threads, threading);
+  } else {
+    plan = std::make_unique<DirectMatmul>(attrs, types, threads, threading);
+  }
+  return plan->usable() ? std::unique_ptr<MatmulPlan>(std::move(plan)) : nullptr;
+}
+
 }  // namespace
 
 std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int64_t m, int64_t n, int64_t k,
@@ -307,16 +336,12 @@ std::unique_ptr<Kernel> MakeMatmulKernel(const std::vector<int64_t>& batch, int6
 
 std::unique_ptr<MatmulPlan> MakeDirectMatmul(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                              Threading threading) {
-  if (!dnn::Get() || types.a == DType::kF64 || types.b == DType::kF64 || types.out == DType::kF64) return nullptr;
-  std::unique_ptr<DirectMatmul> plan;
-  if (threading == Threading::kPool) {
-    // Primitives are made for the number of threads that they will run on.
-    dnn::SingleThread single;
-    plan = std::make_unique<DirectMatmul>(attrs, types, threads, threading);
-  } else {
-    plan = std::make_unique<DirectMatmul>(attrs, types, threads, threading);
-  }
-  return plan->usable() ? std::unique_ptr<MatmulPlan>(std::move(plan)) : nullptr;
+  if (auto plan = MakeWithFormat(attrs, types, threads, threading)) return plan;
+  if (attrs.packed_for == 0) return nullptr;
+  // No fast code reads the layout for these rows: the weight is converted to theirs.
+  MatmulAttrs own = attrs;
+  own.packed_for = 0;
+  return MakeWithFormat(own, types, threads, threading);
 }
 
 }  // namespace uir::library

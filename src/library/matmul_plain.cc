@@ -236,7 +236,7 @@ std::unique_ptr<MatmulPlan> MakePlainMatmul(const MatmulAttrs& attrs, const Matm
 
 std::unique_ptr<MatmulPlan> MakeMatmulPlan(const MatmulAttrs& attrs, const MatmulTypes& types, int threads,
                                            Threading threading) {
-  if (attrs.execution.plain) return MakePlainMatmul(attrs, types, threads);
+  if (attrs.execution.plain || attrs.k == 0) return MakePlainMatmul(attrs, types, threads);
   if (auto plan = MakeDirectMatmul(attrs, types, threads, threading)) return plan;
   if (auto plan = MakeStagedMatmul(attrs, types, threads)) return plan;
   return MakePlainMatmul(attrs, types, threads);

@@ -56,10 +56,22 @@ std::shared_ptr<const EntryType> Find(const ffi::String& text, decltype(EntryTyp
     auto entry = std::make_shared<EntryType>();
     entry->attrs = decltype(EntryType::attrs)::Parse(text);
     entry->types = types;
+    if (entry->attrs.empty()) return entry;  // nothing to plan
     entry->plan = make(entry->attrs, types, entry->attrs.execution.Threads(threads));
     if (const WeightFormat* format = entry->plan->weight_format()) entry->fingerprint = format->Fingerprint();
     return entry;
   });
+}
+
+/*! Of a result with elements. */
+template <typename EntryType>
+const auto& PlanOf(const EntryType& entry, const char* op) {
+  if (!entry.plan) {
+    TVM_FFI_THROW(ValueError) << op
+                              << ": the result has no elements, so that there is no plan for it.\n  need:   a "
+                                 "size of at least 1 in every dimension";
+  }
+  return *entry.plan;
 }
 
 std::shared_ptr<const MatmulEntry> FindMatmul(const ffi::String& text, const MatmulTypes& types) {
@@ -109,6 +121,7 @@ void Run(const ffi::PackedArgs& args, const char* op,
   const std::shared_ptr<const EntryType> entry = find(text, {type, second, out});
   const Arguments in = ReadArguments(args, entry->attrs.epilogue, op, kDLCPU);
   CheckAround(in, entry->attrs, op);
+  if (entry->attrs.empty()) return;
   const auto [elements, exact] = SecondOf(entry->attrs);
   const ResolvedWeight weight = Second(*entry, in.second, elements, exact, op);
   entry->plan->Run(PointersOf<Pointers>(in, weight.body));
@@ -139,7 +152,7 @@ void Recurrence(ffi::PackedArgs args, ffi::Any*) {
     TVM_FFI_THROW(ValueError) << "Library operator recurrence got " << args.size()
                               << " arguments.\n  need:   " << 5 + 2 * lstm + gru << " for its cell";
   }
-  const int64_t state = attrs->batch * attrs->hidden;
+  const int64_t state = Count({attrs->batch, attrs->hidden});
   auto floats = [&](int place, const char* operand, int64_t elements) {
     const DLTensor* tensor = args[place].cast<DLTensor*>();
     CheckTensor(tensor, kOp, operand, kDLCPU);
@@ -148,11 +161,11 @@ void Recurrence(ffi::PackedArgs args, ffi::Any*) {
     return reinterpret_cast<float*>(const_cast<char*>(Data(tensor)));
   };
   RecurrenceData data;
-  data.inputs = floats(0, "1", attrs->steps * state * attrs->gates());
+  data.inputs = floats(0, "1", Count({attrs->steps, state, attrs->gates()}));
   data.state = floats(2, "3", state);
   if (lstm) data.cell = floats(3, "4", state);
   if (gru) data.bias = floats(3, "4", attrs->hidden);
-  data.rows = floats(at + 1, "out", attrs->steps * state);
+  data.rows = floats(at + 1, "out", Count({attrs->steps, state}));
   if (lstm) data.last_cell = floats(at + 2, "cell", state);
   AlignedBuffer packed;
   if (attrs->packed) {
@@ -199,7 +212,7 @@ ffi::Tensor PackFor(const DLTensor* w, const ffi::String& text) {
     must_be_packed(entry->attrs.packed);
     const Conv2dAttrs& s = entry->attrs;
     CheckElements(w, s.o * s.i * s.kh * s.kw, true, kOp, "weight");
-    return PackWeight(Data(w), *entry->plan->weight_format());
+    return PackWeight(Data(w), *PlanOf(*entry, kOp).weight_format());
   }
   auto entry = FindMatmul(text, {type, type, type});
   const MatmulAttrs& s = entry->attrs;
@@ -217,7 +230,7 @@ ffi::Tensor PackFor(const DLTensor* w, const ffi::String& text) {
   view.strides[1] = s.b.strides[s.batch.size() + 1];
   std::vector<char> gathered(plain.bytes);
   CopyLayout(Data(w) + s.b.offset * static_cast<int64_t>(SizeOf(type)), view, gathered.data(), plain, SizeOf(type));
-  return PackWeight(gathered.data(), *entry->plan->weight_format());
+  return PackWeight(gathered.data(), *PlanOf(*entry, kOp).weight_format());
 }
 
 ffi::Map<ffi::String, ffi::Any> Info() {
@@ -248,8 +261,8 @@ DType DTypeOfName(const std::string& name) {
 
 ffi::String Describe(const ffi::String& text, const ffi::String& dtype) {
   const DType type = DTypeOfName(dtype);
-  if (IsConv2d(text)) return FindConv2d(text, {type, type, type})->plan->Describe();
-  return FindMatmul(text, {type, type, type})->plan->Describe();
+  if (IsConv2d(text)) return PlanOf(*FindConv2d(text, {type, type, type}), "describe").Describe();
+  return PlanOf(*FindMatmul(text, {type, type, type}), "describe").Describe();
 }
 
 ffi::Tensor UnpackBytes(const DLTensor* blob) {

@@ -40,8 +40,8 @@ def run(attrs: MatmulAttrs | Conv2dAttrs, first: Array, second: Array, *more: Ar
 
 
 def assert_close(got: Array, want: Array, dtype: str = "float32") -> None:
-    scale = max(1.0, float(np.abs(want).max()))
-    assert float(np.abs(got.astype(np.float64) - want).max()) <= TOLERANCE[dtype] * scale
+    scale = max(1.0, float(np.abs(want).max(initial=0)))
+    assert float(np.abs(got.astype(np.float64) - want).max(initial=0)) <= TOLERANCE[dtype] * scale
 
 
 def check_matmul(
@@ -95,6 +95,22 @@ def test_ragged_sizes(library: bool, threads: int, m: int, k: int, n: int) -> No
         check_matmul(
             MatmulAttrs.contiguous((m, k), (k, n), packed=packed), random(1, m, k), random(2, k, n), (m, n)
         )
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((0, 5), (5, 6)), ((4, 0), (0, 6)), ((4, 5), (5, 0)), ((0, 4, 5), (0, 5, 6)), ((2, 0), (3, 0, 4))],
+)
+def test_products_of_nothing(library: bool, shapes: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    """An empty result, or zeros with the rest of the epilogue."""
+    attrs = MatmulAttrs.contiguous(*shapes, bias=True, activation="sigmoid")
+    a, b = (random(seed, *shape) for seed, shape in enumerate(shapes))
+    check_matmul(attrs, a, b, (*attrs.batch, attrs.m, attrs.n))
+
+
+def test_a_weight_without_elements_is_not_packed() -> None:
+    with pytest.raises(ShapeError, match="is of a weight without elements"):
+        cpu.pack_weight(random(1, 0, 4), MatmulAttrs.contiguous((3, 0), (0, 4)))
 
 
 @pytest.mark.parametrize("transpose_a", [False, True])

@@ -101,10 +101,10 @@ def _packed(program: Program, view: View, attributes: Any) -> tuple[Any, Value]:
     if isinstance(attributes, MatmulAttrs):
         array = dense(view, 2)
         row_major = LibraryView([0] * len(attributes.batch) + [array.shape[1], 1])
-        attributes = evolve(attributes, b=row_major, packed=True)
+        attributes = evolve(attributes, b=row_major)
     else:
         array = dense(view, 4)
-        attributes = evolve(attributes, packed=True)
+    attributes = attributes.with_packed_weight()
     blob = tvm.runtime.from_dlpack(pack_weight(array, attributes))  # no copy: weights are large
     return attributes, program.fresh("packed", blob.shape, "uint8", relax.const(blob, "uint8"))
 

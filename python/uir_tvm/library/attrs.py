@@ -8,10 +8,23 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
-import numpy as np
 
 from ..errors import ShapeError
+from ..igraph.space import USUAL
+from ..open_arithmetic import broadcast_shapes, structure
+from ..open_size import AnySize
+from .open_attrs import OpenAttrs, OperandLayout, contiguous_strides, not_below, sizes
 from .reference import ACTIVATIONS
+
+__all__ = [
+    "EPILOGUES",
+    "PLANS",
+    "RESIDUALS",
+    "Conv2dAttrs",
+    "MatmulAttrs",
+    "OperandLayout",
+    "contiguous_strides",
+]
 
 #: Where a residual is added to the result.
 RESIDUALS = ("none", "before_activation", "after_activation")
@@ -27,27 +40,10 @@ EPILOGUES: dict[str, tuple[str, ...]] = {
 }
 
 
-def contiguous_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """Strides in elements of a contiguous tensor of `shape`, the last dimension fastest."""
-    strides, step = [], 1
-    for size in reversed(shape):
-        strides.append(step)
-        step *= size
-    return tuple(reversed(strides))
-
-
-def _ints(value: Sequence[int]) -> tuple[int, ...]:
-    return tuple(int(v) for v in value)
-
-
-def _positive(instance: Any, attribute: attrs.Attribute[Any], value: Any) -> None:
-    for number in value if isinstance(value, tuple) else (value,):
-        if number < 1:
-            raise ShapeError(
-                f"{type(instance).__name__}: {attribute.name} is {value}.",
-                need="at least 1 in every dimension",
-                remedy="leave an operator without elements out of the graph",
-            )
+_SIZE = not_below(0, "correct the shapes")
+_POSITIVE = not_below(1, "leave an operator without elements out of the graph")
+#: How an operator runs: not in the text unless it was chosen.
+_SETTLED = {"settled": True}
 
 
 def _one_of(choices: Sequence[str]) -> Any:
@@ -62,35 +58,20 @@ def _one_of(choices: Sequence[str]) -> Any:
     return check
 
 
-@attrs.frozen
-class OperandLayout:
-    """Where an operand's elements lie in the contiguous tensor that holds it.
-
-    Parameters
-    ----------
-    strides : tuple of int
-        In elements: batch dimensions first, then the two of the matrix; 0 repeats.
-    offset : int
-        In elements, of the first one.
-    """
-
-    strides: tuple[int, ...] = attrs.field(converter=_ints)
-    offset: int = 0
-
-
 @attrs.frozen(kw_only=True)
-class MatmulAttrs:
+class MatmulAttrs(OpenAttrs):
     """out[batch, m, n] = act(alpha * sum_k a[batch, m, k] * b[batch, k, n] + bias[n]), with a residual.
 
     The tensors passed are whole contiguous buffers; `a`, `b` and `out` say where the operands lie in them, so
-    that transposes, reshapes and slices around a product cost nothing. A residual lies as `out` does.
+    that transposes, reshapes and slices around a product cost nothing. A residual lies as `out` does. Sizes,
+    strides and offsets are numbers or open sizes (`open_attrs`).
 
     Parameters
     ----------
     batch : tuple of int
         At most three dimensions; empty for one product.
     m, n, k : int
-        All at least 1.
+        A product without elements does nothing, one with k = 0 is a product of zeros.
     a, b, out : OperandLayout
         `len(batch) + 2` strides each. With `packed`, `b` describes the tensor that `pack_weight` gets.
     alpha : float
@@ -102,6 +83,8 @@ class MatmulAttrs:
         A key of `ACTIVATIONS`.
     packed : bool
         b is the result of `pack_weight`.
+    packed_for : int
+        The rows for which `pack_weight` chose the layout of b; 0: for m. One packed weight so serves every m.
     threads : int
         Threads of the pool at most; 0: as many as pay by the library's estimate.
     plan : str
@@ -110,13 +93,13 @@ class MatmulAttrs:
     Raises
     ------
     ShapeError
-        A dimension below 1, a number of strides that does not fit, an unknown name.
+        A negative dimension, a number of strides that does not fit, an unknown name.
     """
 
-    batch: tuple[int, ...] = attrs.field(default=(), converter=_ints, validator=_positive)
-    m: int = attrs.field(validator=_positive)
-    n: int = attrs.field(validator=_positive)
-    k: int = attrs.field(validator=_positive)
+    batch: tuple[int, ...] = attrs.field(converter=sizes, eq=structure, default=(), validator=_SIZE)
+    m: int = attrs.field(eq=structure, validator=_SIZE)
+    n: int = attrs.field(eq=structure, validator=_SIZE)
+    k: int = attrs.field(eq=structure, validator=_SIZE)
     a: OperandLayout
     b: OperandLayout
     out: OperandLayout
@@ -125,8 +108,9 @@ class MatmulAttrs:
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
     activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
     packed: bool = False
-    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0))
-    plan: str = attrs.field(default="best", validator=_one_of(PLANS))
+    packed_for: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
+    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
+    plan: str = attrs.field(default="best", validator=_one_of(PLANS), metadata=_SETTLED)
 
     def __attrs_post_init__(self) -> None:
         rank = len(self.batch) + 2
@@ -138,7 +122,7 @@ class MatmulAttrs:
             )
         for name in ("a", "b", "out"):
             view: OperandLayout = getattr(self, name)
-            if len(view.strides) != rank or view.offset < 0 or min(view.strides) < 0:
+            if len(view.strides) != rank or any(number < 0 for number in (view.offset, *view.strides)):
                 raise ShapeError(
                     f"MatmulAttrs: {name} is {view}.",
                     need=f"{rank} strides and an offset, none negative",
@@ -148,9 +132,9 @@ class MatmulAttrs:
     @classmethod
     def contiguous(
         cls,
-        a: Sequence[int],
-        b: Sequence[int],
-        out: Sequence[int] | None = None,
+        a: Sequence[AnySize],
+        b: Sequence[AnySize],
+        out: Sequence[AnySize] | None = None,
         *,
         transpose_a: bool = False,
         transpose_b: bool = False,
@@ -175,7 +159,7 @@ class MatmulAttrs:
         m, k = (a[-1], a[-2]) if transpose_a else (a[-2], a[-1])
         k2, n = (b[-1], b[-2]) if transpose_b else (b[-2], b[-1])
         try:
-            batch: tuple[int, ...] = np.broadcast_shapes(tuple(a[:-2]), tuple(b[:-2]))
+            batch = broadcast_shapes(a[:-2], b[:-2])
             fits = k == k2 and (out is None or tuple(out) == (*batch, m, n))
         except ValueError:
             fits = False
@@ -188,7 +172,7 @@ class MatmulAttrs:
                 remedy="correct the shapes",
             )
 
-        def view(shape: Sequence[int], transpose: bool) -> OperandLayout:
+        def view(shape: Sequence[AnySize], transpose: bool) -> OperandLayout:
             strides = list(contiguous_strides(shape))
             if transpose:
                 strides[-1], strides[-2] = strides[-2], strides[-1]
@@ -209,11 +193,11 @@ class MatmulAttrs:
     @property
     def packable(self) -> bool:
         """Whether b is one matrix, as `pack_weight` needs."""
-        return all(size == 1 or stride == 0 for size, stride in zip(self.batch, self.b.strides, strict=False))
+        return all(stride == 0 or size == 1 for size, stride in zip(self.batch, self.b.strides, strict=False))
 
-    def to_json(self) -> str:
-        """The text that `uir.library.cpu.matmul` takes; equal attributes give equal text."""
-        return _dump(self)
+    def with_packed_weight(self) -> MatmulAttrs:
+        """With `packed`; where sizes are open, for a usual number of rows."""
+        return attrs.evolve(self, packed=True, packed_for=USUAL if self.is_open else 0)
 
     @classmethod
     def from_json(cls, text: str) -> MatmulAttrs:
@@ -226,13 +210,15 @@ class MatmulAttrs:
 
 
 @attrs.frozen(kw_only=True)
-class Conv2dAttrs:
+class Conv2dAttrs(OpenAttrs):
     """NCHW convolution with OIHW weights, all contiguous; epilogue as `MatmulAttrs` (bias of o elements).
+
+    n, h and w of the input are numbers or open sizes (`open_attrs`).
 
     Parameters
     ----------
     input, weight : tuple of int
-        (n, c, h, w) and (o, c / groups, kh, kw).
+        (n, c, h, w), of which n may be 0, and (o, c / groups, kh, kw).
     strides, dilation : tuple of int
         Of rows, of columns.
     padding : tuple of int
@@ -247,19 +233,23 @@ class Conv2dAttrs:
         A dimension below 1, channels that do not fit the groups, an unknown name, an empty result.
     """
 
-    input: tuple[int, ...] = attrs.field(converter=_ints, validator=_positive)
-    weight: tuple[int, ...] = attrs.field(converter=_ints, validator=_positive)
-    strides: tuple[int, ...] = attrs.field(default=(1, 1), converter=_ints, validator=_positive)
-    padding: tuple[int, ...] = attrs.field(default=(0, 0, 0, 0), converter=_ints)
-    dilation: tuple[int, ...] = attrs.field(default=(1, 1), converter=_ints, validator=_positive)
-    groups: int = attrs.field(default=1, validator=_positive)
+    input: tuple[int, ...] = attrs.field(converter=sizes, eq=structure, validator=_SIZE)
+    weight: tuple[int, ...] = attrs.field(converter=sizes, eq=structure, validator=_POSITIVE)
+    strides: tuple[int, ...] = attrs.field(converter=sizes, eq=structure, default=(1, 1), validator=_POSITIVE)
+    padding: tuple[int, ...] = attrs.field(
+        converter=sizes, eq=structure, default=(0, 0, 0, 0), validator=_SIZE
+    )
+    dilation: tuple[int, ...] = attrs.field(
+        converter=sizes, eq=structure, default=(1, 1), validator=_POSITIVE
+    )
+    groups: int = attrs.field(default=1, validator=_POSITIVE)
     alpha: float = attrs.field(default=1.0, converter=float)
     bias: bool = False
     residual: str = attrs.field(default="none", validator=_one_of(RESIDUALS))
     activation: str = attrs.field(default="none", validator=_one_of(tuple(ACTIVATIONS)))
     packed: bool = False
-    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0))
-    plan: str = attrs.field(default="best", validator=_one_of(PLANS))
+    threads: int = attrs.field(default=0, validator=attrs.validators.ge(0), metadata=_SETTLED)
+    plan: str = attrs.field(default="best", validator=_one_of(PLANS), metadata=_SETTLED)
 
     def __attrs_post_init__(self) -> None:
         lengths = (
@@ -269,10 +259,10 @@ class Conv2dAttrs:
             len(self.padding),
             len(self.dilation),
         )
-        if lengths != (4, 4, 2, 4, 2) or min(self.padding) < 0:
+        if lengths != (4, 4, 2, 4, 2):
             raise ShapeError(
                 f"Conv2dAttrs: {self}.",
-                need="input and weight of 4 numbers, strides and dilation of 2, padding of 4, none negative",
+                need="input and weight of 4 numbers, strides and dilation of 2, padding of 4",
                 remedy="give padding as (above, left, below, right)",
             )
         o, i = self.weight[:2]
@@ -282,55 +272,29 @@ class Conv2dAttrs:
                 need=f"weights of {self.input[1]} / groups input channels, output channels in whole groups",
                 remedy="correct the shapes or the groups",
             )
-        if min(self.output) < 1:
+        if any(size < 1 for size in self.input[1:]) or any(self._room(d) < 0 for d in range(2)):
             raise ShapeError(
-                f"A conv2d of {self.input} with weights {self.weight} has the empty result {self.output}.",
+                f"A conv2d of {self.input} with weights {self.weight} has an empty result.",
                 need="a window no larger than the padded input",
                 remedy="add padding or leave the operator out",
             )
 
+    def _room(self, d: int) -> AnySize:
+        """How far the window moves along rows or columns."""
+        padded = self.input[2 + d] + self.padding[d] + self.padding[2 + d]
+        return padded - (self.weight[2 + d] - 1) * self.dilation[d] - 1
+
     @property
     def output(self) -> tuple[int, int, int, int]:
         """(n, o, oh, ow)."""
-        size = [
-            (
-                self.input[2 + d]
-                + self.padding[d]
-                + self.padding[2 + d]
-                - (self.weight[2 + d] - 1) * self.dilation[d]
-                - 1
-            )
-            // self.strides[d]
-            + 1
-            for d in range(2)
-        ]
-        return (self.input[0], self.weight[0], size[0], size[1])
+        rows, columns = (self._room(d) // self.strides[d] + 1 for d in range(2))
+        return (self.input[0], self.weight[0], rows, columns)
 
-    def to_json(self) -> str:
-        """The text that `uir.library.cpu.conv2d` takes; equal attributes give equal text."""
-        return _dump(self)
+    def with_packed_weight(self) -> Conv2dAttrs:
+        """With `packed`."""
+        return attrs.evolve(self, packed=True)
 
     @classmethod
     def from_json(cls, text: str) -> Conv2dAttrs:
         """The attributes that `to_json` wrote."""
         return cls(**json.loads(text))
-
-
-def _dump(value: Any) -> str:
-    def plain(v: Any) -> Any:
-        return (
-            [v.offset, list(v.strides)]
-            if isinstance(v, OperandLayout)
-            else list(v)
-            if isinstance(v, tuple)
-            else v
-        )
-
-    # how it runs is said where it was chosen: texts, and what is kept under them, stay as they are
-    settled = {f.name for f in attrs.fields(type(value)) if f.name in ("threads", "plan")}
-    fields = {
-        f.name: plain(getattr(value, f.name))
-        for f in attrs.fields(type(value))
-        if f.name not in settled or getattr(value, f.name) != f.default
-    }
-    return json.dumps(fields, separators=(",", ":"))

@@ -137,7 +137,8 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
         matmul: the tensor that `attrs.b` is a view of; conv2d: of shape `attrs.weight`. Contiguous; float16,
         bfloat16, float32 or float64, as the activations are.
     attrs : MatmulAttrs or Conv2dAttrs
-        `packed` is taken as true.
+        `packed` is taken as true. Of open sizes the representatives count; ``packed_for`` makes the layout
+        of a product's weight that of all m.
 
     Returns
     -------
@@ -159,7 +160,7 @@ def pack_weight(weight: Any, attrs: MatmulAttrs | Conv2dAttrs) -> tvm_ffi.Tensor
     if isinstance(weight, np.ndarray):
         weight = tvm_ffi.from_dlpack(np.ascontiguousarray(weight))
     try:
-        return _function("pack_weight")(weight, _packed(attrs).to_json())
+        return _function("pack_weight")(weight, _packed(attrs).representative().to_json())
     except ValueError as error:
         raise ShapeError(f"The weight cannot be packed: {error}") from error
 
@@ -178,7 +179,7 @@ def pack_recurrence(weight: np.ndarray, attributes: RecurrenceAttrs) -> np.ndarr
     numpy.ndarray
         float32, one dimension.
     """
-    text = attributes.to_json()
+    text = attributes.representative().to_json()
     packed = np.empty(_function("recurrence_elements")(text), np.float32)
     given, made = (tvm_ffi.from_dlpack(array) for array in (np.ascontiguousarray(weight), packed))
     _function("pack_recurrence")(given, text, made)

@@ -9,22 +9,27 @@ from typing import Any
 import attrs
 import numpy as np
 
-from .attrs import OperandLayout
+from ..open_arithmetic import structure
+from .open_attrs import OpenAttrs, OperandLayout, not_below
 from .reference import ACTIVATIONS, Array
 
 #: Cell -> its gates.
 GATES = {"lstm": 4, "gru": 3, "rnn_tanh": 1, "rnn_relu": 1}
 
+_SIZE = not_below(0, "correct the shapes")
+
 
 @attrs.frozen(kw_only=True)
-class RecurrenceAttrs:
+class RecurrenceAttrs(OpenAttrs):
     """All steps of one direction: ``(inputs, weight, state, [cell or bias]) -> (rows, [cell])``.
 
     Parameters
     ----------
     cell : str
         A key of `GATES`; gates lie side by side as i, f, g, o (lstm) and r, z, n (gru).
-    steps, batch, hidden : int
+    steps, batch : int
+        Numbers or open sizes (`open_attrs`).
+    hidden : int
     reverse : bool
         Whether the last step comes first.
     weight : OperandLayout
@@ -34,17 +39,12 @@ class RecurrenceAttrs:
     """
 
     cell: str
-    steps: int
-    batch: int
+    steps: int = attrs.field(eq=structure, validator=_SIZE)
+    batch: int = attrs.field(eq=structure, validator=_SIZE)
     hidden: int
     reverse: bool = False
     weight: OperandLayout
     packed: bool = False
-
-    def to_json(self) -> str:
-        """The text that `uir.library.cpu.recurrence` takes; equal attributes give equal text."""
-        layout = [self.weight.offset, list(self.weight.strides)]
-        return json.dumps(attrs.asdict(self, recurse=False) | {"weight": layout}, separators=(",", ":"))
 
     @classmethod
     def from_json(cls, text: str) -> RecurrenceAttrs:
@@ -85,4 +85,5 @@ def recurrence(
         else:
             state = ACTIVATIONS[attributes.cell.removeprefix("rnn_")](x[0] + s[0])
         rows[time] = state
-    return np.stack(rows), other if attributes.cell == "lstm" else None
+    shape = (attributes.steps, attributes.batch, attributes.hidden)
+    return np.array(rows, np.float64).reshape(shape), other if attributes.cell == "lstm" else None

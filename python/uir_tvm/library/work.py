@@ -8,8 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import attrs
 
+from ..symbolic_shapes import Sizes
 from .attrs import Conv2dAttrs, MatmulAttrs, OperandLayout
 from .recurrence import GATES, RecurrenceAttrs
+from .sized import in_numbers
 
 
 @attrs.frozen
@@ -65,7 +67,7 @@ def _recurrence(text: str) -> Work:
 WORK: Mapping[str, Callable[[str], Work]] = {"matmul": _matmul, "conv2d": _conv2d, "recurrence": _recurrence}
 
 
-def work_of(operator: str, attributes: str) -> Work:
+def work_of(operator: str, attributes: str, sizes: Sizes | None = None) -> Work:
     """The work of one call.
 
     Parameters
@@ -74,5 +76,7 @@ def work_of(operator: str, attributes: str) -> Work:
         A key of `WORK`.
     attributes : str
         As `MatmulAttrs.to_json` and `Conv2dAttrs.to_json` write them.
+    sizes : mapping of str to int, optional
+        The numbers of the sizes that the attributes leave open.
     """
-    return WORK[operator](attributes)
+    return WORK[operator](attributes if sizes is None else in_numbers(attributes, sizes))

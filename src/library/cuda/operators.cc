@@ -61,6 +61,7 @@ void MatmulOnGpu(const ffi::PackedArgs& args) {
                           DTypeOf(in.out->dtype, kOp, "out")};
   CheckAround(in, attrs, kOp);
   CheckElements(in.second, Extent(attrs.b, attrs.batch, attrs.k, attrs.n), false, kOp, "2");
+  if (NothingOnDevice(attrs)) return;
   const auto data = PointersOf<MatmulData>(in, Data(in.second));
   const DLDevice device = in.out->device;
   UseDevice(device);
@@ -90,6 +91,7 @@ void Conv2dOnGpu(const ffi::PackedArgs& args) {
                           DTypeOf(in.out->dtype, kOp, "out")};
   CheckAround(in, attrs, kOp);
   CheckElements(in.second, attrs.o * attrs.i * attrs.kh * attrs.kw, true, kOp, "2");
+  if (NothingOnDevice(attrs)) return;
   const DLDevice device = in.out->device;
   UseDevice(device);
   static auto* cache = new PlanCache<DnnConv2d>();

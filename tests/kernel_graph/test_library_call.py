@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Library operators with open sizes: the calls of the same program in numbers, and one weight for all."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+import tvm
+import tvm_ffi
+from tvm import relax, tirx
+from uir_tvm.frontend.normalize import normalize
+from uir_tvm.kernel_graph import GroupedProgram, assemble, group
+from uir_tvm.kernel_graph.library_call import library_call
+from uir_tvm.kernel_graph.program import Value
+from uir_tvm.library.attrs import MatmulAttrs
+from uir_tvm.library.sized import FUNCTION, sized_texts
+from uir_tvm.open_size import SizeSpace, at, reading_open_sizes
+from uir_tvm.open_symbols import symbols_for
+
+from .programs import constant, module
+
+op = relax.op
+TARGET = tvm.target.Target("llvm")
+SIZES = ({"n": 2, "m": 3}, {"n": 5, "m": 40}, {"n": 3, "m": 17})
+
+
+def dense(emit: Any, x: Any, n: Any, m: Any) -> Any:
+    """A weight whose transpose is a constant, a bias, an activation, a residual."""
+    weight = emit(op.permute_dims(constant(16, 16, seed=1)))
+    y = emit(op.nn.relu(emit(op.add(emit(op.matmul(x, weight)), constant(16, seed=2)))))
+    return emit(op.add(y, x))
+
+
+def attention(emit: Any, x: Any, n: Any, m: Any) -> Any:
+    """Products of one matrix become one; heads are read where they lie."""
+    q, k, v = (
+        emit(
+            op.permute_dims(
+                emit(op.reshape(emit(op.matmul(x, constant(16, 16, seed=i))), (n, m, 4, 4))), [0, 2, 1, 3]
+            )
+        )
+        for i in range(3)
+    )
+    scores = emit(op.nn.softmax(emit(op.matmul(q, emit(op.permute_dims(k, [0, 1, 3, 2]))))))
+    return emit(op.reshape(emit(op.permute_dims(emit(op.matmul(scores, v)), [0, 2, 1, 3])), (n, m, 16)))
+
+
+def convolution(emit: Any, x: Any, n: Any, m: Any) -> Any:
+    """Open batch and columns, and a bias for each channel."""
+    image = emit(op.reshape(x, (n, 4, 4, m)))
+    y = emit(op.nn.conv2d(image, constant(8, 4, 3, 3, seed=3), padding=(1, 1, 1, 1)))
+    return emit(op.add(y, constant(1, 8, 1, 1, seed=4)))
+
+
+def grouped(body: Any) -> tuple[SizeSpace, GroupedProgram]:
+    n, m = tirx.Var("n", "int64"), tirx.Var("m", "int64")
+    mod = module({"x": ((n, m, 16), "float32")}, lambda emit, x: body(emit, x, n, m))
+    space = SizeSpace(symbols_for({"n": (0, None), "m": (0, 64)}, {"n": "n", "m": "m"}))
+    with reading_open_sizes(space):
+        mod = normalize(mod)
+    return space, group(mod, TARGET, space)
+
+
+def operand(value: Value, sizes: dict[str, int], seed: int) -> Any:
+    """A constant, or random elements in its shape."""
+    if value.constant is not None:
+        return value.constant.value
+    shape = [at(size, sizes) for size in value.shape]
+    return tvm.runtime.tensor(np.random.default_rng(seed).standard_normal(shape).astype(value.dtype))
+
+
+@pytest.mark.parametrize("body", [dense, attention, convolution])
+def test_calls_with_open_sizes_are_those_in_numbers(body: Any) -> None:
+    """The same attributes and results; the layout of a packed weight may be another."""
+    space, program = grouped(body)
+    ops = [each.ops[0] for each in program.groups if each.hero == "library"]
+    with reading_open_sizes(space):
+        calls = [library_call(program.program, each, program.table) for each in ops]
+    for sizes in SIZES:
+        graph = assemble(program.at(space, sizes), TARGET)
+        assert len(calls) == len(graph.library_ops) > 0
+        for each, (function, attributes, operands), node in zip(ops, calls, graph.library_ops, strict=True):
+            assert attributes.is_open and set(attributes.symbols) <= {"n", "m"}
+            numbers = attributes.at(sizes)
+            if isinstance(numbers, MatmulAttrs):
+                numbers = attrs.evolve(numbers, packed_for=0)
+            assert numbers == node.attrs
+            tensors = [operand(value, sizes, seed) for seed, value in enumerate(operands)]
+            shape = [at(size, sizes) for size in each.result.shape]
+            got, want = (tvm.runtime.tensor(np.zeros(shape, "float32")) for _ in range(2))
+            given_sizes = tvm_ffi.Shape([sizes[name] for name in attributes.symbols])
+            tvm_ffi.get_global_func(FUNCTION)(*tensors, *sized_texts(function, attributes), given_sizes, got)
+            fixed = [
+                tensor.constant.value if tensor.constant is not None else given
+                for tensor, given in zip(node.inputs, tensors, strict=True)
+            ]
+            tvm_ffi.get_global_func(function)(*fixed, node.attrs.to_json(), want)
+            np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=1e-5, atol=1e-5)
+
+
+def test_a_weight_is_packed_once_for_all_sizes() -> None:
+    space, program = grouped(dense)
+    (each,) = [found.ops[0] for found in program.groups if found.hero == "library"]
+    with reading_open_sizes(space):
+        _, attributes, operands = library_call(program.program, each, program.table)
+    assert attributes.packed and attributes.packed_for > 0
+    assert operands[1].dtype == "uint8" and operands[1].constant is not None
+    assert not any(str(condition).startswith(("n ==", "m ==")) for condition in space.conditions)
