@@ -179,6 +179,11 @@ def _phase(func: tirx.PrimFunc) -> _Phase:
             "The units of a phase share their work.",
             need="one loop over units, each of which works by itself",
         )
+    if not isinstance(loop.extent, tirx.IntImm):
+        raise RecipeError(
+            "The number of units of a phase follows sizes that are open.",
+            need="phases of as many units at every call",
+        )
     groups, units = parse_parallel(loop.annotations[PARALLEL], int(loop.extent))
     return _Phase(loop, groups, units, tuple(func.body.block.alloc_buffers))
 

@@ -87,6 +87,26 @@ class SizeSpace:
         """Whether a variable of every symbol was met."""
         return len(self._variables) == len(self.symbols)
 
+    @property
+    def variables(self) -> dict[str, Any]:
+        """What stands for each symbol where a size is handed to TVM; a variable of every one was met."""
+        return {name: self._variables[name] for name in self.symbols}
+
+    def range_of(self, name: str) -> Range:
+        """The least and the greatest value of a symbol by its range and by the conditions on it alone."""
+        low, high = self._ranges[name]
+        for condition in self.conditions:
+            factors = dict(condition.size.terms)
+            factor, rest = factors.pop(((name,)), 0), factors.pop((), 0)
+            if condition.relation != ">=" or factors or not factor:
+                continue
+            if factor > 0:
+                low = max(low, -(rest // factor))
+            else:
+                most = rest // -factor
+                high = most if high is None else min(high, most)
+        return low, high
+
     def said(self, text: str) -> AnySize:
         """An expression in variables' names, as `uir_tvm.symbolic_shapes` reads it."""
         symbols: Mapping[str, Any] = {variable: self.symbol(name) for variable, name in self._names.items()}
@@ -429,6 +449,21 @@ def _surely_within(rest: OpenSize | int, right: OpenSize | int, space: SizeSpace
         return least is not None and least >= 0
 
     return surely(rest) and surely(right - rest - 1)
+
+
+def expression(size: AnySize) -> Any:
+    """A size as TVM takes it: in terms of what stands for the symbols; a number is itself."""
+    return size.space.expression(size) if isinstance(size, OpenSize) else size
+
+
+def expressions(shape: Iterable[AnySize]) -> list[Any]:
+    """The sizes of a shape as TVM takes them: all numbers, or all expressions of 64 bits."""
+    sizes = list(shape)
+    if not any(isinstance(size, OpenSize) for size in sizes):
+        return sizes
+    from tvm import tirx
+
+    return [tirx.IntImm("int64", size) if isinstance(size, int) else expression(size) for size in sizes]
 
 
 def at(size: AnySize, sizes: Mapping[str, int]) -> int:

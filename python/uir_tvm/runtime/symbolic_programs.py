@@ -18,7 +18,9 @@ from ..symbolic_shapes import Sizes
 
 if TYPE_CHECKING:
     from ..frontend.open_model import OpenModel
-    from ..kernel_graph import GroupedProgram
+    from ..kernel_graph import GroupedProgram, KernelGraph
+    from .executable import Executable
+    from .open_kernels import OpenKernels
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +29,18 @@ MOST = 8
 
 #: A normalised module with symbols -> its operators in groups.
 Group = Callable[[tvm.IRModule, SizeSpace], "GroupedProgram"]
+
+
+@attrs.frozen(eq=False)
+class OpenGraph:
+    """A program's kernels and library calls for all sizes, and what made its kernels."""
+
+    graph: KernelGraph
+    kernels: OpenKernels
+
+
+#: Operators in groups -> the kernel graph for all sizes.
+Assemble = Callable[["GroupedProgram", SizeSpace], OpenGraph]
 
 
 @attrs.define(eq=False)
@@ -41,6 +55,10 @@ class SymbolicProgram:
         How results are nested (`uir_tvm.structure.Structure` as JSON text).
     admits : callable
         Of a size for each symbol, by name.
+    whole : OpenGraph or None
+        None: it is compiled for each shape by itself, `why_numbers` says why.
+    executable : Executable or None
+        Of the whole, for all sizes; made by the first shape that asks.
     uses : int
         Shapes that were compiled of it.
     """
@@ -49,6 +67,9 @@ class SymbolicProgram:
     grouped: GroupedProgram
     structure: str | None
     admits: Callable[..., bool]
+    whole: OpenGraph | None = None
+    why_numbers: str = ""
+    executable: Executable | None = None
     uses: int = 0
 
     def to_json(self) -> dict[str, Any]:
@@ -58,7 +79,23 @@ class SymbolicProgram:
             for s in self.space.symbols.values()
         ]
         conditions = [*ranges, *map(str, self.space.conditions)]
-        return {"conditions": conditions, "groups": len(self.grouped.groups), "shapes": self.uses}
+        row = {"conditions": conditions, "groups": len(self.grouped.groups), "shapes": self.uses}
+        if self.whole is None:
+            return row | {"compiled_by_shape": self.why_numbers}
+        graph = self.whole.graph
+        later = [
+            {
+                "kernel": call.kernel.group.name,
+                "reason": next(node.reason for node in graph.specialized_ops if node.attrs is call),
+                "sizes": [dict(zip(self.space.symbols, sizes, strict=True)) for sizes in call.made],
+            }
+            for call in self.whole.kernels.calls.values()
+        ]
+        return row | {
+            "kernels_for_all_sizes": len(graph.kernels),
+            "library": len(graph.library_ops),
+            "kernels_by_sizes": later,
+        }
 
 
 @attrs.frozen(eq=False)
@@ -67,6 +104,8 @@ class SizedProgram:
 
     program: SymbolicProgram
     sizes: Sizes
+    #: Whether these sizes alone are compiled, not all.
+    alone: bool = False
 
     def grouped(self) -> GroupedProgram:
         """Its operators in groups, in numbers."""
@@ -80,12 +119,14 @@ class SymbolicPrograms:
     ----------
     group : callable or None
         None: every shape is imported by itself.
+    assemble : callable or None
+        None: every shape is compiled by itself.
     why_not : str
         Why, then.
     """
 
-    def __init__(self, group: Group | None, why_not: str = "") -> None:
-        self._group = group
+    def __init__(self, group: Group | None, why_not: str = "", assemble: Assemble | None = None) -> None:
+        self._group, self._assemble = group, assemble
         #: Why shapes are imported by themselves; empty where they are not.
         self.why_not = why_not
         self.programs: list[SymbolicProgram] = []
@@ -130,11 +171,25 @@ class SymbolicPrograms:
         except MemoryError:
             raise
         except Exception as error:  # what reads numbers raises many kinds where there are none
-            what = (
-                error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
-            )
-            self.why_not = what
-            log.info("shapes are imported one by one: %s", what, exc_info=error)
+            self.why_not = _said(error)
+            log.info("shapes are imported one by one: %s", self.why_not, exc_info=error)
             return
         structure = str(module.attrs[STRUCTURE]) if module.attrs and STRUCTURE in module.attrs else None
-        self.programs.append(SymbolicProgram(space, grouped, structure, space.admits()))
+        whole, why = self._whole(grouped, space)
+        self.programs.append(SymbolicProgram(space, grouped, structure, space.admits(), whole, why))
+
+    def _whole(self, grouped: GroupedProgram, space: SizeSpace) -> tuple[OpenGraph | None, str]:
+        """The kernel graph for all sizes; or the reason why there is none."""
+        if self._assemble is None:
+            return None, "the target takes numbers"
+        try:
+            return self._assemble(grouped, space), ""
+        except MemoryError:
+            raise
+        except Exception as error:  # what reads numbers raises many kinds where there are none
+            log.info("a program is compiled for each shape: %s", _said(error), exc_info=error)
+            return None, _said(error)
+
+
+def _said(error: Exception) -> str:
+    return error.what if isinstance(error, UirError) else f"{type(error).__name__}: {last_line(error)}"
